@@ -1,0 +1,1 @@
+"""P4Runtime controller of a fabric: routes, ECN, INT, aggregation trees."""

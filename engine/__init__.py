@@ -1,0 +1,1 @@
+"""Native discrete-event engine: clock, links, queues, switch runtime, NIC transports."""

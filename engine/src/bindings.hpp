@@ -1,0 +1,13 @@
+// What each part of the engine adds to the Python module engine._core.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace weft {
+
+void bind_core(pybind11::module_& m);        // clock, events, ports, links, packet sockets
+void bind_switch(pybind11::module_& m);      // the v1model switch runtime
+void bind_transport(pybind11::module_& m);   // RoCEv2 codec, queue pairs, NIC
+void bind_collective(pybind11::module_& m);  // schedules of collectives, aggregation client
+
+}  // namespace weft

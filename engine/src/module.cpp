@@ -1,0 +1,13 @@
+// The Python module engine._core. Each part of the engine binds itself in its own bind_*.cpp.
+
+#include <pybind11/pybind11.h>
+
+#include "bindings.hpp"
+
+PYBIND11_MODULE(_core, m) {
+  m.doc() = "Weft's native engine: clock, events, links, queues, packet I/O, switch runtime and transports.";
+  weft::bind_core(m);
+  weft::bind_switch(m);
+  weft::bind_transport(m);
+  weft::bind_collective(m);
+}

@@ -1,0 +1,1 @@
+"""Frozen descriptions of fabrics and the builders for them."""

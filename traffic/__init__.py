@@ -1,0 +1,1 @@
+"""RoCEv2 hosts: wire formats, transports, collectives and traffic patterns."""
