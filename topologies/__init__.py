@@ -1,1 +1,83 @@
-"""Frozen descriptions of fabrics and the builders for them."""
+"""Frozen descriptions of fabrics, their builders, addressing plan, path figures and drawings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from topologies.describe import describe
+from topologies.draw import draw, to_svg
+from topologies.errors import TopologyError
+from topologies.fabric import (
+    Endpoint,
+    FabricLink,
+    FabricSpec,
+    HostSpec,
+    LinkSpec,
+    NicSpec,
+    PortSpec,
+    Role,
+    SwitchSpec,
+)
+from topologies.leaf_spine import leaf_spine
+from topologies.paths import (
+    Hop,
+    Path,
+    bandwidth_delay_product_bytes,
+    base_rtt_ps,
+    longest_path,
+    one_way_ps,
+    paths,
+    serialisation_ps,
+)
+
+BUILDERS: Mapping[str, Callable[..., FabricSpec]] = {"leaf_spine": leaf_spine}
+
+
+def from_parameters(parameters: Mapping[str, Any]) -> FabricSpec:
+    """Build the fabric that `FabricSpec.parameters`, or a scenario's topology section, describes.
+
+    Raises:
+        TopologyError: unknown "kind", unknown parameter name, or a value out of range.
+
+    """
+    arguments = dict(parameters)
+    kind = arguments.pop("kind", "leaf_spine")
+    if kind not in BUILDERS:
+        raise TopologyError(f"unknown topology kind {kind!r} (valid: {', '.join(BUILDERS)})")
+    builder = BUILDERS[kind]
+    valid = builder.__annotations__.keys() - {"return"}
+    unknown = arguments.keys() - valid
+    if unknown:
+        raise TopologyError(
+            f"unknown parameter {min(unknown)!r} of {kind} (valid: {', '.join(sorted(valid))})"
+        )
+    return builder(**arguments)
+
+
+__all__ = [
+    "BUILDERS",
+    "Endpoint",
+    "FabricLink",
+    "FabricSpec",
+    "Hop",
+    "HostSpec",
+    "LinkSpec",
+    "NicSpec",
+    "Path",
+    "PortSpec",
+    "Role",
+    "SwitchSpec",
+    "TopologyError",
+    "bandwidth_delay_product_bytes",
+    "base_rtt_ps",
+    "describe",
+    "draw",
+    "from_parameters",
+    "leaf_spine",
+    "longest_path",
+    "one_way_ps",
+    "paths",
+    "serialisation_ps",
+    "to_svg",
+]

@@ -1,0 +1,45 @@
+"""Text description and SVG drawing show every node and link."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import topologies
+from topologies import TopologyError, leaf_spine
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_description_names_everything() -> None:
+    fabric = leaf_spine()
+    text = topologies.describe(fabric)
+    assert text.startswith("2 plane(s) x (4 leaves + 2 spines), 8 hosts, 12 switches, 32 links")
+    for name in [host.name for host in fabric.hosts] + [switch.name for switch in fabric.switches]:
+        assert name in text
+    assert "10 Gb/s, 1 µs, queue 524288 B" in text
+    assert "base RTT" not in topologies.describe(leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=1))
+
+
+def test_svg_has_every_node_and_link_inside_the_page(tmp_path: Path) -> None:
+    fabric = leaf_spine(planes=3, leaves=4, spines=2)
+    path = topologies.draw(fabric, tmp_path / "fabric.svg")
+    root = ElementTree.parse(path).getroot()
+    width = float(root.attrib["width"])
+    labels = {element.text for element in root.iter(f"{SVG}text")}
+    assert {switch.name for switch in fabric.switches} | {host.name for host in fabric.hosts} <= labels
+    assert len(list(root.iter(f"{SVG}line"))) == len(fabric.links)
+    boxes = [element for group in root.iter(f"{SVG}g") for element in group.iter(f"{SVG}rect")]
+    assert all(float(box.attrib["x"]) >= 0 for box in boxes)
+    assert all(float(box.attrib["x"]) + float(box.attrib["width"]) <= width for box in boxes)
+
+
+def test_link_colours_can_be_given() -> None:
+    assert 'stroke="tomato"' in topologies.to_svg(leaf_spine(planes=1), lambda link: "tomato")
+
+
+def test_other_suffixes_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(TopologyError, match=r"unknown suffix '.jpeg' \(valid: '.svg'\)"):
+        topologies.draw(leaf_spine(), tmp_path / "fabric.jpeg")

@@ -1,0 +1,108 @@
+"""Addressing plan: who has which name, address and MAC (ARCHITECTURE.md, "Addressing plan").
+
+Indices count from 0. The plan's limits follow from its octets: planes and leaves are octets of
+10.plane.leaf.0/24, leaf 255 is taken by the spines' loopbacks, .254 by the leaf's gateway address.
+"""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv6Address
+
+from topologies.errors import TopologyError
+
+MAX_PLANES = 256
+MAX_LEAVES = 255
+MAX_SPINES = 254
+MAX_HOSTS_PER_LEAF = 253
+CPU_PORT = 510
+MAX_PORTS = CPU_PORT - 1
+MAX_INTERFACE_NAME_LENGTH = 15
+
+HOST_IPV4_PREFIX_LENGTH = 24
+HOST_IPV6_PREFIX_LENGTH = 64
+
+_SPINE_OCTET = 255
+_GATEWAY_OCTET = 254
+_IPV6_BASE = 0xFD00 << 112
+
+
+def host_name(index: int) -> str:
+    """Name of the host with this index in the fabric: `h3`."""
+    return f"h{index}"
+
+
+def leaf_name(plane: int, leaf: int) -> str:
+    """Name of a leaf: `p0l1`."""
+    return f"p{plane}l{leaf}"
+
+
+def spine_name(plane: int, spine: int) -> str:
+    """Name of a spine: `p0s1`."""
+    return f"p{plane}s{spine}"
+
+
+def interface_name(node: str, number: int) -> str:
+    """Name of a node's interface, `p0l1-eth3` or `h3-eth0`; Linux allows 15 characters (IFNAMSIZ)."""
+    name = f"{node}-eth{number}"
+    if len(name) > MAX_INTERFACE_NAME_LENGTH:
+        raise TopologyError(
+            f"interface name {name!r} has {len(name)} characters (valid: at most {MAX_INTERFACE_NAME_LENGTH})"
+        )
+    return name
+
+
+def host_ipv4(plane: int, leaf: int, host: int) -> IPv4Address:
+    """10.plane.leaf.(host+1), `host` being the index on its leaf."""
+    return _ipv4(plane, leaf, host + 1)
+
+
+def leaf_ipv4(plane: int, leaf: int) -> IPv4Address:
+    """10.plane.leaf.254: gateway of the leaf's hosts and the leaf's aggregation address."""
+    return _ipv4(plane, leaf, _GATEWAY_OCTET)
+
+
+def spine_ipv4(plane: int, spine: int) -> IPv4Address:
+    """10.plane.255.(spine+1): loopback and aggregation address of a spine."""
+    return _ipv4(plane, _SPINE_OCTET, spine + 1)
+
+
+def host_ipv6(plane: int, leaf: int, host: int) -> IPv6Address:
+    """fd00:plane:leaf::(host+1), in hexadecimal."""
+    return _ipv6(plane, leaf, host + 1)
+
+
+def leaf_ipv6(plane: int, leaf: int) -> IPv6Address:
+    """fd00:plane:leaf::fe."""
+    return _ipv6(plane, leaf, _GATEWAY_OCTET)
+
+
+def spine_ipv6(plane: int, spine: int) -> IPv6Address:
+    """fd00:plane:ff::(spine+1)."""
+    return _ipv6(plane, _SPINE_OCTET, spine + 1)
+
+
+def host_mac(plane: int, leaf: int, host: int) -> str:
+    """02:00:pp:ll:00:(host+1)."""
+    return _mac(0, plane, leaf, host + 1)
+
+
+def leaf_mac(plane: int, leaf: int) -> str:
+    """02:01:pp:ll:00:00."""
+    return _mac(1, plane, leaf, 0)
+
+
+def spine_mac(plane: int, spine: int) -> str:
+    """02:02:pp:ss:00:00."""
+    return _mac(2, plane, spine, 0)
+
+
+def _ipv4(plane: int, third_octet: int, fourth_octet: int) -> IPv4Address:
+    return IPv4Address(bytes((10, plane, third_octet, fourth_octet)))
+
+
+def _ipv6(plane: int, third_group: int, last_group: int) -> IPv6Address:
+    return IPv6Address(_IPV6_BASE | plane << 96 | third_group << 80 | last_group)
+
+
+def _mac(kind: int, plane: int, index: int, host: int) -> str:
+    return f"02:{kind:02x}:{plane:02x}:{index:02x}:00:{host:02x}"

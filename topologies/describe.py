@@ -1,0 +1,73 @@
+"""Text description of a fabric: what `weft topology show` prints."""
+
+from __future__ import annotations
+
+from topologies.errors import TopologyError
+from topologies.fabric import FabricSpec, LinkSpec, SwitchSpec
+from topologies.paths import bandwidth_delay_product_bytes, base_rtt_ps, longest_path
+
+_RATE_UNITS = ((10**12, "Tb/s"), (10**9, "Gb/s"), (10**6, "Mb/s"), (10**3, "kb/s"))
+_TIME_UNITS = ((10**12, "s"), (10**9, "ms"), (10**6, "µs"), (10**3, "ns"))
+
+
+def format_rate(rate_bps: int) -> str:
+    """Rate with its unit: `10 Gb/s`."""
+    return _format(rate_bps, _RATE_UNITS, "b/s")
+
+
+def format_time(time_ps: int) -> str:
+    """Time with its unit: `1 µs`."""
+    return _format(time_ps, _TIME_UNITS, "ps")
+
+
+def format_link(link: LinkSpec) -> str:
+    """Rate, delay and queue of a link on one line."""
+    return f"{format_rate(link.rate_bps)}, {format_time(link.delay_ps)}, queue {link.queue_capacity_bytes} B"
+
+
+def describe(fabric: FabricSpec, ports: bool = True, frame_bytes: int = 1024) -> str:
+    """Return several lines: size, links, RTT and bandwidth-delay product, then switches and hosts."""
+    lines = [_headline(fabric), *_figures(fabric, frame_bytes), ""]
+    for switch in fabric.switches:
+        lines.append(_switch_line(switch))
+        if ports:
+            lines.extend(
+                f"    {port.number:>3}  {port.interface:<15}  {port.peer.node:<8} {format_link(port.link)}"
+                for port in switch.ports
+            )
+    lines.append("")
+    for host in fabric.hosts:
+        nics = ", ".join(f"{nic.interface} {nic.ipv4} {nic.mac}" for nic in host.nics)
+        lines.append(f"{host.name:<6} {nics}")
+    return "\n".join(lines)
+
+
+def _headline(fabric: FabricSpec) -> str:
+    return (
+        f"{fabric.planes} plane(s) x ({len(fabric.leaves(0))} leaves + {len(fabric.spines(0))} spines), "
+        f"{len(fabric.hosts)} hosts, {len(fabric.switches)} switches, {len(fabric.links)} links"
+    )
+
+
+def _figures(fabric: FabricSpec, frame_bytes: int) -> list[str]:
+    try:
+        path = longest_path(fabric, frame_bytes)
+    except TopologyError:
+        return []
+    return [
+        f"longest path {' '.join(path.nodes)}: base RTT {format_time(base_rtt_ps(path, frame_bytes))}, "
+        f"bandwidth-delay product {bandwidth_delay_product_bytes(path, frame_bytes)} B "
+        f"({frame_bytes} B frames)"
+    ]
+
+
+def _switch_line(switch: SwitchSpec) -> str:
+    identity = f"{switch.name:<6} device {switch.device_id:<4} {switch.role:<5}"
+    return f"{identity} {switch.address} {switch.ipv6} {switch.mac}"
+
+
+def _format(value: int, units: tuple[tuple[int, str], ...], base: str) -> str:
+    for factor, unit in units:
+        if value >= factor:
+            return f"{value / factor:g} {unit}"
+    return f"{value} {base}"

@@ -1,0 +1,24 @@
+"""The error that every refused topology raises."""
+
+from __future__ import annotations
+
+
+class TopologyError(ValueError):
+    """A topology parameter or name is not valid; the message says which, its value and the valid choices."""
+
+
+def require_range(name: str, value: float, low: int, high: int, why: str = "") -> int:
+    """Return `value` if it is an integer in [low, high].
+
+    Raises:
+        TopologyError: naming the parameter, its value and the valid range.
+
+    """
+    reason = f"; {why}" if why else ""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TopologyError(f"{name}={value!r} is not a whole number (valid: {low} to {high}{reason})")
+    if not low <= value <= high:
+        raise TopologyError(f"{name}={value} is out of range (valid: {low} to {high}{reason})")
+    return value
