@@ -1,0 +1,157 @@
+// Weft's fabric switch: one program, a leaf or a spine by its tables.
+//
+// IPv4 and IPv6 with ECMP, ARP and neighbour discovery, RoCEv2 classes, ECN marking, HPCC's INT and in-network
+// aggregation. Wire formats: ARCHITECTURE.md.
+#include <core.p4>
+#include <v1model.p4>
+
+#include "include/headers.p4"
+#include "include/parser.p4"
+#include "include/drops.p4"
+#include "include/neighbours.p4"
+#include "include/forwarding.p4"
+#include "include/aggregation.p4"
+#include "include/ecn.p4"
+#include "include/telemetry.p4"
+
+control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    counter(512, CounterType.packets_and_bytes) port_received;
+    direct_counter(CounterType.packets_and_bytes) acl_counter;
+    Neighbours() neighbours;
+    Forwarding() forwarding;
+    Aggregation() aggregation;
+    Drops() drops;
+
+    DropReason drop_reason = DropReason.NONE;
+    bool punted = false;
+
+    action set_identity(bit<12> switch_id, bit<32> hash_seed, mac_t mac, ipv4_address_t ipv4, ipv6_address_t ipv6) {
+        meta.identity.switch_id = switch_id;
+        meta.identity.hash_seed = hash_seed;
+        meta.identity.mac = mac;
+        meta.identity.ipv4 = ipv4;
+        meta.identity.ipv6 = ipv6;
+    }
+
+    // Keyless: its default action says who the switch is.
+    table identity {
+        actions = { set_identity; NoAction; }
+        default_action = NoAction();
+        size = 1;
+    }
+
+    action set_class(bit<3> class) {
+        standard_metadata.priority = class;
+    }
+
+    table class_map {
+        key = { hdr.ipv4.dscp: exact @name("dscp"); }
+        actions = { set_class; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = 64;
+    }
+
+    table class_map_ipv6 {
+        key = { hdr.ipv6.dscp: exact @name("dscp"); }
+        actions = { set_class; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = 64;
+    }
+
+    action permit() {
+        acl_counter.count();
+    }
+
+    action deny() {
+        acl_counter.count();
+        drop_reason = DropReason.DENIED_BY_ACL;
+    }
+
+    action punt() {
+        acl_counter.count();
+        standard_metadata.egress_spec = CPU_PORT;
+        punted = true;
+    }
+
+    table acl {
+        key = {
+            standard_metadata.ingress_port: ternary @name("port");
+            hdr.ethernet.ether_type: ternary @name("ether_type");
+            meta.flow.source: ternary @name("source");
+            meta.flow.destination: ternary @name("destination");
+            meta.flow.protocol: ternary @name("protocol");
+            meta.flow.source_port: ternary @name("source_port");
+            meta.flow.destination_port: ternary @name("destination_port");
+        }
+        actions = { permit; deny; punt; @defaultonly NoAction; }
+        const default_action = NoAction();
+        counters = acl_counter;
+        size = 1024;
+    }
+
+    apply {
+        port_received.count((bit<32>)standard_metadata.ingress_port);
+        identity.apply();
+        if (hdr.packet_out.isValid()) {
+            standard_metadata.egress_spec = hdr.packet_out.egress_port;
+            hdr.packet_out.setInvalid();
+        } else if (standard_metadata.parser_error != error.NoError) {
+            drop_reason = DropReason.PARSER_ERROR;
+        } else if (standard_metadata.checksum_error == 1) {
+            drop_reason = DropReason.IPV4_CHECKSUM;
+        } else {
+            acl.apply();
+            if (hdr.ipv4.isValid()) {
+                class_map.apply();
+            } else if (hdr.ipv6.isValid()) {
+                class_map_ipv6.apply();
+            }
+            if (drop_reason != DropReason.NONE || punted) {
+                // The access list has decided.
+            } else if (hdr.arp.isValid() || hdr.neighbour.isValid()) {
+                neighbours.apply(hdr, meta, standard_metadata, drop_reason);
+            } else if (!hdr.ipv4.isValid() && !hdr.ipv6.isValid()) {
+                drop_reason = DropReason.UNKNOWN_ETHERTYPE;
+            } else if (hdr.aggregation.isValid() &&
+                       (hdr.ipv4.destination == meta.identity.ipv4 ||
+                        hdr.ipv4.destination[31:16] == RESULT_GROUP_IPV4)) {
+                aggregation.apply(hdr, meta, standard_metadata, drop_reason);
+            } else if (hdr.ethernet.destination != meta.identity.mac) {
+                drop_reason = DropReason.NOT_FOR_THIS_SWITCH;
+            } else if ((hdr.ipv4.isValid() && hdr.ipv4.destination == meta.identity.ipv4) ||
+                       (hdr.ipv6.isValid() && hdr.ipv6.destination == meta.identity.ipv6)) {
+                neighbours.apply(hdr, meta, standard_metadata, drop_reason);
+            } else {
+                forwarding.apply(hdr, meta, standard_metadata, drop_reason);
+            }
+        }
+        if (drop_reason != DropReason.NONE) {
+            drops.apply(standard_metadata, drop_reason);
+        }
+    }
+}
+
+control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    counter(512, CounterType.packets_and_bytes) port_sent;
+    EcnMarking() ecn;
+    IntStamping() telemetry;
+    AggregationIcrc() icrc;
+
+    apply {
+        port_sent.count((bit<32>)standard_metadata.egress_port);
+        if (standard_metadata.egress_port == CPU_PORT) {
+            hdr.packet_in.setValid();
+            hdr.packet_in.ingress_port = standard_metadata.ingress_port;
+            hdr.packet_in.reserved = 0;
+        } else {
+            ecn.apply(hdr, meta, standard_metadata);
+            telemetry.apply(hdr, meta, standard_metadata);
+            if (meta.rewrite_icrc == 1) {
+                icrc.apply(hdr, hdr.icrc.value);
+            }
+        }
+    }
+}
+
+V1Switch(FabricParser(), FabricVerifyChecksum(), FabricIngress(), FabricEgress(), FabricComputeChecksum(),
+         FabricDeparser()) main;

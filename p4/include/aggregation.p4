@@ -1,0 +1,301 @@
+// In-network aggregation: this switch as one node of the reduction trees of its jobs.
+// The rules of the slots stand in ARCHITECTURE.md, "Aggregation packet". All slot state is touched in ingress only,
+// where BMv2 has one thread.
+#ifndef WEFT_AGGREGATION_P4
+#define WEFT_AGGREGATION_P4
+
+#include "drops.p4"
+#include "headers.p4"
+#include "icrc.p4"
+
+// Slot versions of all jobs together: 4,096 slots of two versions.
+#define SLOT_VERSIONS 8192
+
+const bit<4> AGGREGATION_VERSION = 1;
+const bit<4> KIND_CONTRIBUTION   = 0;
+const bit<4> KIND_RESULT         = 1;
+const bit<8> OPERATION_SUM       = 0;
+const bit<8> OPERATION_MAX       = 1;
+const bit<8> OPERATION_MIN       = 2;
+
+const bit<8> SLOT_COLLECTING = 0;
+const bit<8> SLOT_SENT_UP    = 1;
+const bit<8> SLOT_DONE       = 2;
+
+// What becomes of a packet once the slot has been looked at.
+enum bit<8> Outcome {
+    ABSORB    = 0, // a contribution that waits for the others
+    SEND_UP   = 1,
+    MULTICAST = 2,
+    REPLY     = 3, // the result, to the asking port alone
+    DROP      = 4
+}
+
+// 239.87.0.0/16, and its group MAC 01:00:5e:57:00:00.
+const bit<16> RESULT_GROUP_IPV4 = 0xEF57;
+const bit<32> RESULT_GROUP_MAC  = 0x01005E57;
+
+struct job_t {
+    bit<32>        queue_key;
+    bit<16>        epoch;
+    bit<16>        slot_base;
+    bit<16>        slot_count;
+    bit<32>        full_bitmap;
+    bit<1>         is_root;
+    port_t         parent_port;
+    mac_t          parent_mac;
+    ipv4_address_t parent_ipv4;
+    bit<16>        rank_at_parent;
+    bit<16>        multicast_group;
+}
+
+control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
+                    inout DropReason drop_reason) {
+    direct_counter(CounterType.packets_and_bytes) job_counter;
+    direct_counter(CounterType.packets_and_bytes) member_counter;
+    // Index: Outcome. What the slots did with the packets that passed all checks.
+    counter(8, CounterType.packets_and_bytes) aggregation_outcomes;
+
+    register<bit<48>>(SLOT_VERSIONS) slot_tag;      // epoch, round
+    register<bit<32>>(SLOT_VERSIONS) slot_bitmap;   // contributors seen
+    register<bit<8>>(SLOT_VERSIONS)  slot_state;
+#define LANE_REGISTER(n) register<bit<32>>(SLOT_VERSIONS) slot_lane##n;
+    FOR_EACH_LANE(LANE_REGISTER)
+
+    AggregationIcrc() icrc;
+
+    job_t   job;
+    bit<32> worker_bit = 0;
+    bit<16> rank = 0;
+    bit<1>  from_parent = 0;
+    bit<32> index = 0;
+    // Lanes become (packet's & keep) + (slot's & combine).
+    bit<32> keep = 0;
+    bit<32> combine = 0;
+    bit<32> stored = 0;
+
+    action set_job(bit<32> queue_key, bit<16> epoch, bit<16> slot_base, bit<16> slot_count, bit<32> full_bitmap,
+                   bit<1> is_root, port_t parent_port, mac_t parent_mac, ipv4_address_t parent_ipv4,
+                   bit<16> rank_at_parent, bit<16> multicast_group) {
+        job_counter.count();
+        job.queue_key = queue_key;
+        job.epoch = epoch;
+        job.slot_base = slot_base;
+        job.slot_count = slot_count;
+        job.full_bitmap = full_bitmap;
+        job.is_root = is_root;
+        job.parent_port = parent_port;
+        job.parent_mac = parent_mac;
+        job.parent_ipv4 = parent_ipv4;
+        job.rank_at_parent = rank_at_parent;
+        job.multicast_group = multicast_group;
+    }
+
+    action foreign_job() {
+        drop_reason = DropReason.AGGREGATION_FOREIGN_JOB;
+    }
+
+    table aggregation_job {
+        key = { hdr.aggregation.job_id: exact @name("job_id"); }
+        actions = { set_job; @defaultonly foreign_job; }
+        const default_action = foreign_job();
+        counters = job_counter;
+        size = 1024;
+    }
+
+    action child(bit<16> child_rank, bit<32> child_bit) {
+        member_counter.count();
+        rank = child_rank;
+        worker_bit = child_bit;
+    }
+
+    action parent() {
+        member_counter.count();
+        from_parent = 1;
+    }
+
+    action foreign_port() {
+        drop_reason = DropReason.AGGREGATION_FOREIGN_PORT;
+    }
+
+    table aggregation_member {
+        key = {
+            hdr.aggregation.job_id: exact @name("job_id");
+            standard_metadata.ingress_port: exact @name("port");
+        }
+        actions = { child; parent; @defaultonly foreign_port; }
+        const default_action = foreign_port();
+        counters = member_counter;
+        size = 16384;
+    }
+
+#define LANE_SUM(n) \
+        slot_lane##n.read(stored, index); \
+        hdr.lanes.lane##n = (hdr.lanes.lane##n & keep) + (stored & combine); \
+        slot_lane##n.write(index, hdr.lanes.lane##n);
+    action apply_sum() {
+        FOR_EACH_LANE(LANE_SUM)
+    }
+
+    // Flipping the sign bit makes an unsigned comparison a signed one.
+#define SIGN 32w0x80000000
+#define LANE_MAX(n) \
+        slot_lane##n.read(stored, index); \
+        hdr.lanes.lane##n = (stored ^ SIGN) > (hdr.lanes.lane##n ^ SIGN) ? stored : hdr.lanes.lane##n; \
+        slot_lane##n.write(index, hdr.lanes.lane##n);
+    action apply_max() {
+        FOR_EACH_LANE(LANE_MAX)
+    }
+
+#define LANE_MIN(n) \
+        slot_lane##n.read(stored, index); \
+        hdr.lanes.lane##n = (stored ^ SIGN) < (hdr.lanes.lane##n ^ SIGN) ? stored : hdr.lanes.lane##n; \
+        slot_lane##n.write(index, hdr.lanes.lane##n);
+    action apply_min() {
+        FOR_EACH_LANE(LANE_MIN)
+    }
+
+    // A packet that this switch made: its own addresses, and nothing of the road the last contribution came.
+    action originate() {
+        hdr.ethernet.source = meta.identity.mac;
+        hdr.ethernet.ether_type = ETHERTYPE_IPV4;
+        hdr.int_shim.setInvalid();
+        hdr.int_hops[0].setInvalid();
+        hdr.int_hops[1].setInvalid();
+        hdr.int_hops[2].setInvalid();
+        hdr.int_hops[3].setInvalid();
+        hdr.int_hops[4].setInvalid();
+        hdr.ipv4.ecn = ECN_ECT0;
+        hdr.ipv4.ttl = 64;
+        hdr.ipv4.source = meta.identity.ipv4;
+        hdr.bth.psn = hdr.aggregation.round[23:0];
+        hdr.deth.source_qp = QP_AGGREGATION;
+        meta.rewrite_icrc = 1;
+    }
+
+    action to_parent() {
+        hdr.ethernet.destination = job.parent_mac;
+        hdr.ipv4.destination = job.parent_ipv4;
+        hdr.bth.destination_qp = QP_AGGREGATION;
+        hdr.aggregation.kind = KIND_CONTRIBUTION;
+        hdr.aggregation.rank = job.rank_at_parent;
+        standard_metadata.egress_spec = job.parent_port;
+    }
+
+    action to_result() {
+        hdr.ethernet.destination = RESULT_GROUP_MAC ++ hdr.aggregation.job_id;
+        hdr.ipv4.destination = RESULT_GROUP_IPV4 ++ hdr.aggregation.job_id;
+        hdr.bth.destination_qp = QP_MULTICAST;
+        hdr.aggregation.kind = KIND_RESULT;
+        hdr.aggregation.rank = 0;
+    }
+
+    apply {
+        bit<32> expected_icrc;
+        icrc.apply(hdr, expected_icrc);
+        if (hdr.aggregation.version != AGGREGATION_VERSION || hdr.aggregation.lane_count != 64 ||
+            hdr.aggregation.kind > KIND_RESULT || hdr.aggregation.operation > OPERATION_MIN) {
+            drop_reason = DropReason.AGGREGATION_BAD_HEADER;
+        } else if (hdr.icrc.value != expected_icrc) {
+            drop_reason = DropReason.AGGREGATION_BAD_ICRC;
+        } else {
+            aggregation_job.apply();
+            if (drop_reason == DropReason.NONE) {
+                aggregation_member.apply();
+            }
+        }
+        if (drop_reason == DropReason.NONE) {
+            if (hdr.deth.queue_key != job.queue_key) {
+                drop_reason = DropReason.AGGREGATION_WRONG_QKEY;
+            } else if (hdr.aggregation.epoch != job.epoch) {
+                drop_reason = DropReason.AGGREGATION_WRONG_EPOCH;
+            } else if (hdr.aggregation.slot >= job.slot_count) {
+                drop_reason = DropReason.AGGREGATION_SLOT_OUT_OF_RANGE;
+            } else if (hdr.aggregation.rank != rank) {
+                drop_reason = DropReason.AGGREGATION_WRONG_RANK;
+            }
+        }
+        if (drop_reason == DropReason.NONE) {
+            index = (((bit<32>)job.slot_base + (bit<32>)hdr.aggregation.slot) << 1) |
+                    (hdr.aggregation.round & 1);
+            bit<48> tag;
+            bit<32> bitmap;
+            bit<8> state;
+            slot_tag.read(tag, index);
+            slot_bitmap.read(bitmap, index);
+            slot_state.read(state, index);
+            bit<32> age = hdr.aggregation.round - tag[31:0];
+            bool same_epoch = tag[47:32] == job.epoch;
+            bool same_round = same_epoch && age == 0;
+            bool newer = !same_epoch || (age != 0 && age[31:31] == 0);
+            Outcome outcome = Outcome.DROP;
+
+            if (from_parent == 1) {
+                if (hdr.aggregation.kind == KIND_RESULT && same_round && state == SLOT_SENT_UP) {
+                    keep = 0xFFFFFFFF;
+                    state = SLOT_DONE;
+                    outcome = Outcome.MULTICAST;
+                } else {
+                    drop_reason = DropReason.AGGREGATION_UNEXPECTED_RESULT;
+                }
+            } else if (hdr.aggregation.kind == KIND_RESULT) {
+                drop_reason = DropReason.AGGREGATION_UNEXPECTED_RESULT;
+            } else if (newer || (same_round && state == SLOT_COLLECTING && (bitmap & worker_bit) == 0)) {
+                keep = 0xFFFFFFFF;
+                if (newer) {
+                    bitmap = worker_bit;
+                    state = SLOT_COLLECTING;
+                } else {
+                    bitmap = bitmap | worker_bit;
+                    combine = 0xFFFFFFFF;
+                }
+                outcome = Outcome.ABSORB;
+                if (bitmap == job.full_bitmap) {
+                    if (job.is_root == 1) {
+                        state = SLOT_DONE;
+                        outcome = Outcome.MULTICAST;
+                    } else {
+                        state = SLOT_SENT_UP;
+                        outcome = Outcome.SEND_UP;
+                    }
+                }
+            } else if (!same_round) {
+                drop_reason = DropReason.AGGREGATION_OLD_ROUND;
+            } else if (state == SLOT_COLLECTING) {
+                drop_reason = DropReason.AGGREGATION_DUPLICATE;
+            } else {
+                combine = 0xFFFFFFFF;
+                outcome = state == SLOT_SENT_UP ? Outcome.SEND_UP : Outcome.REPLY;
+            }
+
+            if (outcome != Outcome.DROP) {
+                slot_tag.write(index, job.epoch ++ hdr.aggregation.round);
+                slot_bitmap.write(index, bitmap);
+                slot_state.write(index, state);
+                if (keep == 0 || combine == 0 || hdr.aggregation.operation == OPERATION_SUM) {
+                    apply_sum();
+                } else if (hdr.aggregation.operation == OPERATION_MAX) {
+                    apply_max();
+                } else {
+                    apply_min();
+                }
+                originate();
+                if (outcome == Outcome.SEND_UP) {
+                    to_parent();
+                } else if (outcome == Outcome.ABSORB) {
+                    mark_to_drop(standard_metadata);
+                } else {
+                    to_result();
+                    if (outcome == Outcome.MULTICAST) {
+                        standard_metadata.mcast_grp = job.multicast_group;
+                    } else {
+                        standard_metadata.egress_spec = standard_metadata.ingress_port;
+                    }
+                }
+            }
+            aggregation_outcomes.count((bit<32>)(bit<8>)outcome);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,82 @@
+// IPv4 and IPv6 forwarding by longest prefix, with ECMP over an action selector.
+#ifndef WEFT_FORWARDING_P4
+#define WEFT_FORWARDING_P4
+
+#include "drops.p4"
+#include "headers.p4"
+
+control Forwarding(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
+                   inout DropReason drop_reason) {
+    direct_counter(CounterType.packets_and_bytes) ipv4_counter;
+    direct_counter(CounterType.packets_and_bytes) ipv6_counter;
+    action_selector(HashAlgorithm.crc32, 32w1024, 32w14) ecmp_selector;
+
+    action no_route() {
+        drop_reason = DropReason.NO_ROUTE;
+    }
+
+    action set_next_hop(port_t port, mac_t source_mac, mac_t destination_mac) {
+        standard_metadata.egress_spec = port;
+        hdr.ethernet.source = source_mac;
+        hdr.ethernet.destination = destination_mac;
+    }
+
+    action set_ecmp_group(bit<16> group) {
+        meta.ecmp_group = group;
+    }
+
+    table ipv4_lpm {
+        key = { hdr.ipv4.destination: lpm @name("destination"); }
+        actions = { set_next_hop; set_ecmp_group; no_route; }
+        default_action = no_route();
+        counters = ipv4_counter;
+        size = 16384;
+    }
+
+    table ipv6_lpm {
+        key = { hdr.ipv6.destination: lpm @name("destination"); }
+        actions = { set_next_hop; set_ecmp_group; no_route; }
+        default_action = no_route();
+        counters = ipv6_counter;
+        size = 16384;
+    }
+
+    table ecmp {
+        key = {
+            meta.ecmp_group: exact @name("group");
+            meta.flow.source: selector;
+            meta.flow.destination: selector;
+            meta.flow.protocol: selector;
+            meta.flow.source_port: selector;
+            meta.flow.destination_port: selector;
+            meta.identity.hash_seed: selector;
+        }
+        actions = { set_next_hop; no_route; }
+        default_action = no_route();
+        implementation = ecmp_selector;
+        size = 1024;
+    }
+
+    apply {
+        if (hdr.ipv4.isValid()) {
+            if (hdr.ipv4.ttl <= 1) {
+                drop_reason = DropReason.TTL_EXPIRED;
+            } else {
+                hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+                ipv4_lpm.apply();
+            }
+        } else {
+            if (hdr.ipv6.hop_limit <= 1) {
+                drop_reason = DropReason.TTL_EXPIRED;
+            } else {
+                hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
+                ipv6_lpm.apply();
+            }
+        }
+        if (drop_reason == DropReason.NONE && meta.ecmp_group != 0) {
+            ecmp.apply();
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,260 @@
+// Headers of everything that crosses a Weft fabric. Layouts: ARCHITECTURE.md, "Wire formats".
+#ifndef WEFT_HEADERS_P4
+#define WEFT_HEADERS_P4
+
+#include "lanes.p4"
+
+typedef bit<9>   port_t;
+typedef bit<48>  mac_t;
+typedef bit<32>  ipv4_address_t;
+typedef bit<128> ipv6_address_t;
+
+const port_t CPU_PORT = 510;
+
+const bit<16> ETHERTYPE_IPV4     = 0x0800;
+const bit<16> ETHERTYPE_ARP      = 0x0806;
+const bit<16> ETHERTYPE_IPV6     = 0x86DD;
+const bit<16> ETHERTYPE_INT_SHIM = 0x88B5;
+
+const bit<8> PROTOCOL_ICMP   = 1;
+const bit<8> PROTOCOL_TCP    = 6;
+const bit<8> PROTOCOL_UDP    = 17;
+const bit<8> PROTOCOL_ICMPV6 = 58;
+
+const bit<16> UDP_PORT_ROCE = 4791;
+
+// BTH opcodes (InfiniBand Architecture Specification, volume 1, table 38).
+const bit<8> OPCODE_UD_SEND_ONLY = 0x64;
+const bit<8> OPCODE_CNP          = 0x81;
+
+// Queue pairs of in-network aggregation.
+const bit<24> QP_AGGREGATION = 0xA66000;
+const bit<24> QP_MULTICAST   = 0xFFFFFF;
+// UDP 8 + BTH 12 + DETH 8 + aggregation header 16 + 64 lanes of 4 + iCRC 4.
+const bit<16> UDP_LENGTH_AGGREGATION = 304;
+
+const bit<2> ECN_NOT_ECT = 0;
+const bit<2> ECN_ECT0    = 2;
+const bit<2> ECN_CE      = 3;
+
+// The first bytes of a packet that the controller sends: leave by this port, untouched.
+@controller_header("packet_out")
+header packet_out_t {
+    port_t egress_port;
+    bit<7> reserved;
+}
+
+// The first bytes of a packet that goes to the controller.
+@controller_header("packet_in")
+header packet_in_t {
+    port_t ingress_port;
+    bit<7> reserved;
+}
+
+header ethernet_t {
+    mac_t   destination;
+    mac_t   source;
+    bit<16> ether_type;
+}
+
+// HPCC's INT, in a shim between Ethernet and IP, outside what the iCRC covers.
+header int_shim_t {
+    bit<4>  version;
+    bit<1>  echo;
+    bit<1>  overflow;
+    bit<2>  reserved;
+    bit<8>  hop_slots;
+    bit<16> next_ethertype;
+    bit<4>  hop_count;
+    bit<12> path_id;
+}
+
+header int_hop_t {
+    bit<4>  rate_code;
+    bit<24> timestamp_ns;
+    bit<20> tx_units;
+    bit<16> queue_cells;
+}
+
+header arp_t {
+    bit<16>        hardware_type;
+    bit<16>        protocol_type;
+    bit<8>         hardware_length;
+    bit<8>         protocol_length;
+    bit<16>        operation;
+    mac_t          sender_mac;
+    ipv4_address_t sender_ipv4;
+    mac_t          target_mac;
+    ipv4_address_t target_ipv4;
+}
+
+header ipv4_t {
+    bit<4>         version;
+    bit<4>         ihl;
+    bit<6>         dscp;
+    bit<2>         ecn;
+    bit<16>        total_length;
+    bit<16>        identification;
+    bit<3>         flags;
+    bit<13>        fragment_offset;
+    bit<8>         ttl;
+    bit<8>         protocol;
+    bit<16>        checksum;
+    ipv4_address_t source;
+    ipv4_address_t destination;
+}
+
+header ipv6_t {
+    bit<4>         version;
+    bit<6>         dscp;
+    bit<2>         ecn;
+    bit<20>        flow_label;
+    bit<16>        payload_length;
+    bit<8>         next_header;
+    bit<8>         hop_limit;
+    ipv6_address_t source;
+    ipv6_address_t destination;
+}
+
+header icmp_t {
+    bit<8>  type;
+    bit<8>  code;
+    bit<16> checksum;
+}
+
+// What follows the ICMPv6 header of a neighbour solicitation or advertisement with one link-layer option
+// (RFC 4861, sections 4.3, 4.4 and 4.6.1).
+header neighbour_t {
+    bit<1>         router;
+    bit<1>         solicited;
+    bit<1>         override;
+    bit<29>        reserved;
+    ipv6_address_t target;
+    bit<8>         option_type;
+    bit<8>         option_length;
+    mac_t          option_mac;
+}
+
+header tcp_ports_t {
+    bit<16> source;
+    bit<16> destination;
+}
+
+header udp_t {
+    bit<16> source;
+    bit<16> destination;
+    bit<16> length;
+    bit<16> checksum;
+}
+
+header bth_t {
+    bit<8>  opcode;
+    bit<1>  solicited_event;
+    bit<1>  migration;
+    bit<2>  pad_count;
+    bit<4>  version;
+    bit<16> partition_key;
+    bit<1>  fecn;
+    bit<1>  becn;
+    bit<6>  reserved1;
+    bit<24> destination_qp;
+    bit<1>  ack_request;
+    bit<7>  reserved2;
+    bit<24> psn;
+}
+
+header reth_t {
+    bit<64> virtual_address;
+    bit<32> remote_key;
+    bit<32> dma_length;
+}
+
+header aeth_t {
+    bit<8>  syndrome;
+    bit<24> msn;
+}
+
+header deth_t {
+    bit<32> queue_key;
+    bit<8>  reserved;
+    bit<24> source_qp;
+}
+
+header immediate_t {
+    bit<32> data;
+}
+
+header aggregation_t {
+    bit<4>  version;
+    bit<4>  kind;
+    bit<8>  operation;
+    bit<16> job_id;
+    bit<16> epoch;
+    bit<16> slot;
+    bit<32> round;
+    bit<16> rank;
+    bit<8>  lane_count;
+    bit<8>  flags;
+}
+
+#define LANE_FIELD(n) bit<32> lane##n;
+header lanes_t {
+    FOR_EACH_LANE(LANE_FIELD)
+}
+
+// The iCRC as it stands on the wire: the CRC's bytes in little-endian order.
+header icrc_t {
+    bit<32> value;
+}
+
+struct headers_t {
+    packet_out_t  packet_out;
+    packet_in_t   packet_in;
+    ethernet_t    ethernet;
+    int_shim_t    int_shim;
+    int_hop_t[5]  int_hops;
+    arp_t         arp;
+    ipv4_t        ipv4;
+    ipv6_t        ipv6;
+    icmp_t        icmp;
+    neighbour_t   neighbour;
+    tcp_ports_t   tcp_ports;
+    udp_t         udp;
+    bth_t         bth;
+    reth_t        reth;
+    aeth_t        aeth;
+    deth_t        deth;
+    immediate_t   immediate;
+    aggregation_t aggregation;
+    lanes_t       lanes;
+    icrc_t        icrc;
+}
+
+// Who this switch is; the controller sets it once.
+struct identity_t {
+    bit<12>        switch_id;
+    bit<32>        hash_seed;
+    mac_t          mac;
+    ipv4_address_t ipv4;
+    ipv6_address_t ipv6;
+}
+
+// The five-tuple, IPv4 addresses widened, with the switch's seed.
+struct flow_t {
+    ipv6_address_t source;
+    ipv6_address_t destination;
+    bit<8>         protocol;
+    bit<16>        source_port;
+    bit<16>        destination_port;
+}
+
+struct metadata_t {
+    identity_t identity;
+    flow_t     flow;
+    bit<4>     ip_version;        // 4, 6, or 0: no IP header was parsed
+    bit<16>    ecmp_group;
+    bit<1>     rewrite_icrc;      // egress computes the iCRC anew
+    bit<1>     rewrite_neighbour; // the ICMPv6 checksum of a neighbour advertisement is to be computed
+}
+
+#endif
