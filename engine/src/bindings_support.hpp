@@ -1,0 +1,41 @@
+// What every bind_*.cpp needs: components owned by their engine, and the engine's lock taken without holding
+// the GIL.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "engine.hpp"
+
+namespace weft {
+
+// The engine's lock for a Python thread. The GIL is released while waiting, because the thread that has the
+// lock may be waiting for the GIL.
+class PythonGuard {
+ public:
+  explicit PythonGuard(Engine& engine) {
+    pybind11::gil_scoped_release release;
+    guard_.emplace(engine);
+  }
+
+ private:
+  std::optional<Engine::Guard> guard_;
+};
+
+// Makes a component and hands it to the engine, which destroys it with itself (last made, first destroyed).
+// To be used in py::init together with py::keep_alive<1, 2>(), the engine being the first argument:
+//   py::class_<Switch, Node, std::shared_ptr<Switch>>(m, "Switch")
+//       .def(py::init([](Engine& engine, int id) { return make_component<Switch>(engine, engine, id); }),
+//            py::keep_alive<1, 2>())
+template <class Component, class... Arguments>
+std::shared_ptr<Component> make_component(Engine& engine, Arguments&&... arguments) {
+  PythonGuard guard(engine);
+  auto component = std::make_shared<Component>(std::forward<Arguments>(arguments)...);
+  engine.adopt(component);
+  return component;
+}
+
+}  // namespace weft

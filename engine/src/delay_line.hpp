@@ -1,0 +1,37 @@
+// Packets on their way to a node, each due at its own time: a FIFO behind one timer, so that a long link with
+// many packets on it costs the event queue one entry.
+#pragma once
+
+#include "engine.hpp"
+#include "node.hpp"
+#include "packet.hpp"
+
+namespace weft {
+
+class DelayLine {
+ public:
+  explicit DelayLine(Engine& engine);
+
+  void connect(Node* node, int port) {
+    node_ = node;
+    port_ = port;
+  }
+  bool connected() const { return node_ != nullptr; }
+
+  // Delivers at due_ps, in the order of pushing at equal times. The node must be connected.
+  void push(PacketPtr packet, TimePs due_ps);
+  uint64_t packets_in_flight() const { return in_flight_; }
+
+ private:
+  void on_due();
+  void deliver(PacketPtr packet);
+
+  Engine& engine_;
+  Node* node_ = nullptr;
+  int port_ = 0;
+  PacketFifo fifo_;
+  uint64_t in_flight_ = 0;
+  Timer timer_;
+};
+
+}  // namespace weft

@@ -1,0 +1,161 @@
+// The engine: one clock, one event queue, one packet pool, and the sockets it polls when the clock is real.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "event_queue.hpp"
+#include "fair_lock.hpp"
+#include "lateness_histogram.hpp"
+#include "one_shot.hpp"
+#include "packet.hpp"
+#include "random.hpp"
+#include "time.hpp"
+
+namespace weft {
+
+// Emulated time = (CLOCK_MONOTONIC - epoch) / dilation: one emulated second takes `dilation` real ones.
+struct RealClock {
+  int64_t epoch_ns = 0;
+  double dilation = 1.0;
+
+  TimePs emulated_ps(int64_t monotonic_ns) const {
+    return static_cast<TimePs>(static_cast<double>(monotonic_ns - epoch_ns) * (1000.0 / dilation));
+  }
+  int64_t monotonic_ns(TimePs emulated_ps) const {
+    return epoch_ns + static_cast<int64_t>(static_cast<double>(emulated_ps) * (dilation / 1000.0));
+  }
+};
+
+// Something outside the engine that gives and takes packets under the real clock: a packet socket.
+struct Pollable {
+  virtual ~Pollable() = default;
+  virtual int file_descriptor() const = 0;
+  // Takes in what has arrived (a bounded number of frames) and schedules it. True if anything was taken.
+  virtual bool poll() = 0;
+  // Sends what was queued since Engine::flush_later() was called.
+  virtual void flush() = 0;
+};
+
+// Order of events is (time, sequence): first scheduled, first served at equal times. now() is the time of the
+// event being served, not the wall clock's: what an event that is served late does and schedules is still
+// dated right, so lateness does not add up along a path.
+//
+// Threads other than the engine's own touch the engine and everything attached to it under Engine::Guard
+// only.
+class Engine {
+ public:
+  explicit Engine(uint64_t seed = 0);
+  explicit Engine(RealClock clock, uint64_t seed = 0);
+  // Stops the thread, then destroys adopted components, last adopted first.
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  TimePs now() const { return now_; }
+  bool is_real() const { return clock_.has_value(); }
+  const std::optional<RealClock>& real_clock() const { return clock_; }
+  // The real clock's emulated time at this moment. Throws std::logic_error on a virtual clock.
+  TimePs wall_now() const;
+
+  EventQueue& events() { return events_; }
+  PacketPool& packets() { return packets_; }
+  Rng stream(std::string_view name) const { return Rng(seed_, name); }
+  uint64_t seed() const { return seed_; }
+
+  // Calls callable() at time (now() if that is past).
+  template <class Callable>
+  void schedule_at(TimePs time, Callable&& callable) {
+    one_shots_.schedule(time < now_ ? now_ : time, std::forward<Callable>(callable));
+  }
+
+  // Components refer to each other by plain pointers; the engine owns them all, so none of those pointers
+  // dangles.
+  void adopt(std::shared_ptr<void> component) { components_.push_back(std::move(component)); }
+
+  // Serve all events up to and including time; now() is then time. On a real clock this takes as long as it
+  // takes, and packet sockets are served meanwhile. Throws std::logic_error while the background thread runs.
+  void run_until(TimePs time);
+  void run_for(TimePs duration) { run_until(now_ + duration); }
+  // Virtual clock: serve events until there are none. Throws std::logic_error on a real clock.
+  void run();
+  // Makes run() or run_until() return after the event being served. May be called from an event or any
+  // thread.
+  void request_stop();
+
+  // The real clock's own thread. An exception thrown by an event ends it, and is rethrown by stop().
+  void start();
+  void stop();
+  bool running() const { return thread_.joinable(); }
+  // The reason the thread ended by itself, if it did.
+  std::optional<std::string> failure();
+
+  // Real clock only (throws std::logic_error otherwise).
+  void add_pollable(Pollable* pollable);
+  void remove_pollable(Pollable* pollable);
+  void flush_later(Pollable* pollable) { unflushed_.push_back(pollable); }
+
+  const LatenessHistogram& lateness() const { return lateness_; }
+  void reset_lateness() { lateness_.reset(); }
+  uint64_t events_served() const { return events_served_; }
+
+  // Holds the engine's lock, with now() brought up to the real clock (but never past an event still to be
+  // served). Recursive; releasing it wakes the engine's thread if that sleeps.
+  class Guard {
+   public:
+    explicit Guard(Engine& engine);
+    ~Guard();
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+
+   private:
+    Engine& engine_;
+  };
+
+ private:
+  friend class Guard;
+
+  void enter();
+  void leave();
+  void serve_one();
+  void run_virtual_until(TimePs time);
+  void run_real_until(TimePs time);
+  bool poll_all();
+  void flush_all();
+  size_t serve_batch(TimePs limit);
+  void sleep_until(TimePs deadline);
+  void require_no_thread(const char* what) const;
+  void open_poller();
+  void wake();
+
+  std::optional<RealClock> clock_;
+  uint64_t seed_;
+  TimePs now_ = 0;
+  uint64_t events_served_ = 0;
+  EventQueue events_;
+  OneShotPool one_shots_;
+  PacketPool packets_;
+  LatenessHistogram lateness_;
+
+  std::vector<Pollable*> pollables_;
+  std::vector<Pollable*> unflushed_;
+  int epoll_fd_ = -1;
+  int wake_fd_ = -1;
+
+  FairLock lock_;
+  std::thread thread_;
+  std::atomic<bool> stop_requested_{false};
+  std::atomic<bool> asleep_{false};
+  std::exception_ptr thread_failure_;
+  std::vector<std::shared_ptr<void>> components_;
+};
+
+}  // namespace weft

@@ -1,0 +1,118 @@
+// The event queue: a 4-ary heap of 16-byte keys (time, sequence, slot) over cancellable timers.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "time.hpp"
+
+namespace weft {
+
+class EventQueue;
+
+// What a timer does when it fires: a plain function and its object, so that firing costs one indirect call.
+struct TimerAction {
+  void (*function)(void*) = nullptr;
+  void* object = nullptr;
+};
+
+// TimerAction that calls a member function: member_action<&Port::on_idle>(this).
+template <auto Method, class T>
+TimerAction member_action(T* object) {
+  return {[](void* self) { (static_cast<T*>(self)->*Method)(); }, object};
+}
+
+// A timer is a member of the object that waits. It is armed or not; arming an armed timer moves it, and takes
+// a new place in the order of equal times. Destruction cancels. It must not outlive its queue.
+class Timer {
+ public:
+  Timer(EventQueue& queue, TimerAction action);
+  ~Timer();
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+
+  // Fires at time (or, if that is past, as soon as events are served), after everything armed before for the
+  // same time.
+  void arm(TimePs time);
+  // As arm(), with a sequence number reserved earlier by EventQueue::reserve_sequence().
+  void arm(TimePs time, uint64_t reserved_sequence);
+  void cancel();
+  bool armed() const;
+  // kNever when not armed.
+  TimePs deadline() const;
+
+ private:
+  friend class EventQueue;
+  EventQueue& queue_;
+  TimerAction action_;
+  uint32_t slot_;
+};
+
+class EventQueue {
+ public:
+  static constexpr int kSlotBits = 22;
+  static constexpr uint32_t kMaxTimers = 1u << kSlotBits;
+  static constexpr uint64_t kMaxSequence = (1ull << (64 - kSlotBits)) - 1;
+
+  EventQueue() = default;
+  EventQueue(const EventQueue&) = delete;
+  EventQueue& operator=(const EventQueue&) = delete;
+
+  bool empty() const { return heap_.empty(); }
+  size_t size() const { return heap_.size(); }
+  TimePs next_time() const { return heap_.empty() ? kNever : heap_.front().time; }
+  // A place in the order of equal times, to be used by a later arm(). Throws std::overflow_error after 2^42
+  // of them.
+  uint64_t reserve_sequence() {
+    if (next_sequence_ > kMaxSequence) [[unlikely]]
+      throw_sequence_overflow();
+    return next_sequence_++;
+  }
+  // Takes the earliest timer out and returns its action. The queue must not be empty.
+  TimerAction pop();
+
+ private:
+  friend class Timer;
+  static constexpr uint32_t kNotQueued = ~0u;
+
+  struct Entry {
+    TimePs time;
+    uint64_t sequence_and_slot;
+    uint32_t slot() const { return static_cast<uint32_t>(sequence_and_slot) & (kMaxTimers - 1); }
+    bool before(const Entry& other) const {
+      return time < other.time || (time == other.time && sequence_and_slot < other.sequence_and_slot);
+    }
+  };
+
+  uint32_t add_timer(Timer* timer);
+  void remove_timer(uint32_t slot);
+  void arm(uint32_t slot, TimePs time, uint64_t sequence);
+  void cancel(uint32_t slot);
+  void erase_at(uint32_t index);
+  void place(uint32_t index, Entry entry) {
+    heap_[index] = entry;
+    heap_index_[entry.slot()] = index;
+  }
+  void sift_up(uint32_t index, Entry entry);
+  void sift_down(uint32_t index, Entry entry);
+  [[noreturn]] static void throw_sequence_overflow();
+
+  std::vector<Entry> heap_;
+  std::vector<uint32_t> heap_index_;  // by slot
+  std::vector<Timer*> timers_;        // by slot
+  std::vector<uint32_t> free_slots_;
+  uint64_t next_sequence_ = 0;
+};
+
+inline void Timer::arm(TimePs time) { queue_.arm(slot_, time, queue_.reserve_sequence()); }
+inline void Timer::arm(TimePs time, uint64_t reserved_sequence) {
+  queue_.arm(slot_, time, reserved_sequence);
+}
+inline void Timer::cancel() { queue_.cancel(slot_); }
+inline bool Timer::armed() const { return queue_.heap_index_[slot_] != EventQueue::kNotQueued; }
+inline TimePs Timer::deadline() const {
+  const uint32_t index = queue_.heap_index_[slot_];
+  return index == EventQueue::kNotQueued ? kNever : queue_.heap_[index].time;
+}
+
+}  // namespace weft

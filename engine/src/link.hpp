@@ -1,0 +1,62 @@
+// A link in one direction: propagation delay, seeded faults, and the node at its far end.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "delay_line.hpp"
+#include "engine.hpp"
+#include "node.hpp"
+#include "random.hpp"
+
+namespace weft {
+
+class PcapWriter;
+
+// Probabilities are per packet and independent of each other.
+struct FaultConfig {
+  double loss = 0.0;
+  double duplicate = 0.0;          // a second copy arrives together with the first
+  double delay_probability = 0.0;  // such a packet (with its copy) takes delay_ps longer, and so is overtaken
+  TimePs delay_ps = 0;
+
+  bool any() const { return loss > 0 || duplicate > 0 || delay_probability > 0; }
+};
+
+struct LinkCounters {
+  uint64_t delivered_packets = 0;
+  uint64_t delivered_bytes = 0;
+  uint64_t lost_packets = 0;
+  uint64_t duplicated_packets = 0;
+  uint64_t delayed_packets = 0;
+};
+
+class Link {
+ public:
+  // Throws std::invalid_argument for a negative delay or a probability outside 0 to 1.
+  Link(Engine& engine, TimePs delay_ps, FaultConfig faults, Rng rng);
+
+  // The far end: a switch, a NIC, a packet socket, another transmit port.
+  void connect(Node& node, int port);
+  // Throws std::logic_error if the link is connected to nothing.
+  void transmit(PacketPtr packet, TimePs end_of_serialisation_ps);
+
+  TimePs delay_ps() const { return delay_ps_; }
+  void set_faults(FaultConfig faults);
+  const FaultConfig& faults() const { return faults_; }
+  const LinkCounters& counters() const { return counters_; }
+  void reset_counters() { counters_ = LinkCounters(); }
+
+ private:
+  static void check(const FaultConfig& faults);
+
+  Engine& engine_;
+  TimePs delay_ps_;
+  FaultConfig faults_;
+  Rng rng_;
+  LinkCounters counters_;
+  DelayLine line_;
+  DelayLine late_line_;  // the packets delayed by a fault, which must not hold up the others
+};
+
+}  // namespace weft

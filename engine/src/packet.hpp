@@ -1,0 +1,176 @@
+// Packets: bytes in pooled storage with headroom, and the few facts the engine keeps about each.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+
+#include "time.hpp"
+
+namespace weft {
+
+class Packet;
+class PacketPool;
+struct PacketPoolState;
+
+struct PacketDeleter {
+  void operator()(Packet* packet) const noexcept;
+};
+using PacketPtr = std::unique_ptr<Packet, PacketDeleter>;
+
+// What a transmit port knows about a packet's stay in its queue. Depths are those of the whole port, in
+// bytes: before the packet was added, and after it was taken out.
+struct QueueStamp {
+  TimePs enqueued_ps = 0;
+  uint64_t enqueue_depth_bytes = 0;
+  TimePs dequeued_ps = 0;
+  uint64_t dequeue_depth_bytes = 0;
+  int priority_class = 0;
+};
+
+// State a node hangs on a packet while it is out of the node's hands (a pipeline's metadata between ingress
+// and egress). Released with the packet, wherever that happens (a tail drop for one); clone() does not copy
+// it.
+struct PacketContext {
+  void (*release)(PacketContext*) noexcept = nullptr;
+};
+
+class Packet {
+ public:
+  static constexpr size_t kHeadroomBytes = 128;
+
+  Packet(const Packet&) = delete;
+  Packet& operator=(const Packet&) = delete;
+
+  uint8_t* data() { return data_; }
+  const uint8_t* data() const { return data_; }
+  size_t size() const { return size_; }
+  std::span<uint8_t> bytes() { return {data_, size_}; }
+  std::span<const uint8_t> bytes() const { return {data_, size_}; }
+  // Bytes the packet takes on the wire and in a queue. The one place to change when payloads travel as a
+  // length.
+  size_t wire_bytes() const { return size_; }
+
+  size_t headroom() const { return static_cast<size_t>(data_ - storage_); }
+  size_t tailroom() const { return capacity_ - headroom() - size_; }
+
+  // Adds n bytes (not initialised) at the front and returns the new front. Storage grows if it must.
+  uint8_t* prepend(size_t n) {
+    if (n > headroom()) [[unlikely]]
+      reserve(n + kHeadroomBytes, tailroom());
+    data_ -= n;
+    size_ += static_cast<uint32_t>(n);
+    return data_;
+  }
+
+  // Removes n bytes (at most size()) from the front. Throws std::out_of_range beyond that.
+  void trim_front(size_t n) {
+    if (n > size_) [[unlikely]]
+      throw_trim(n);
+    data_ += n;
+    size_ -= static_cast<uint32_t>(n);
+  }
+
+  // Makes the packet n bytes long: cuts the tail, or adds zeros to it.
+  void resize(size_t n) {
+    if (n > size_) {
+      if (n - size_ > tailroom()) [[unlikely]]
+        reserve(headroom(), n - size_);
+      std::memset(data_ + size_, 0, n - size_);
+    }
+    size_ = static_cast<uint32_t>(n);
+  }
+
+  // A packet of the same pool with the same bytes and received_ps, and an id of its own.
+  PacketPtr clone() const;
+
+  TimePs received_ps = 0;  // when it entered the node that holds it: set by links and packet sockets
+  uint64_t id = 0;         // unique within its pool, in order of creation
+
+  PacketContext* context = nullptr;
+
+  // The following belong to whichever container holds the packet (queue of a port, line of a link).
+  Packet* next = nullptr;
+  QueueStamp queue_stamp;
+  TimePs due_ps = 0;
+  uint64_t due_sequence = 0;
+
+ private:
+  friend class PacketPool;
+  friend struct PacketPoolState;
+  friend struct PacketDeleter;
+
+  Packet() = default;
+  ~Packet() = default;
+  void reserve(size_t headroom_bytes, size_t tailroom_bytes);
+  [[noreturn]] void throw_trim(size_t n) const;
+
+  uint8_t* data_ = nullptr;
+  uint8_t* storage_ = nullptr;  // inline_storage, or grown when that was too small
+  uint32_t size_ = 0;
+  uint32_t capacity_ = 0;
+  PacketPoolState* pool_ = nullptr;
+  std::unique_ptr<uint8_t[]> grown_;
+  uint8_t size_class_ = 0;
+};
+
+// Where packets come from. Belongs to an engine and is used under its lock; packets may outlive it.
+class PacketPool {
+ public:
+  PacketPool();
+  ~PacketPool();
+  PacketPool(const PacketPool&) = delete;
+  PacketPool& operator=(const PacketPool&) = delete;
+
+  // A packet of size bytes, not initialised, with Packet::kHeadroomBytes in front.
+  PacketPtr allocate(size_t size);
+  PacketPtr copy_of(std::span<const uint8_t> bytes);
+  // Packets handed out and not yet released.
+  uint64_t live_packets() const;
+
+ private:
+  PacketPoolState* state_;
+};
+
+// First in, first out, through Packet::next: no allocation.
+class PacketFifo {
+ public:
+  PacketFifo() = default;
+  ~PacketFifo() { clear(); }
+  PacketFifo(const PacketFifo&) = delete;
+  PacketFifo& operator=(const PacketFifo&) = delete;
+
+  bool empty() const { return head_ == nullptr; }
+  const Packet* front() const { return head_; }
+  const Packet* back() const { return tail_; }
+
+  void push(PacketPtr packet) {
+    Packet* raw = packet.release();
+    raw->next = nullptr;
+    (tail_ != nullptr ? tail_->next : head_) = raw;
+    tail_ = raw;
+  }
+
+  // Null when empty.
+  PacketPtr pop() {
+    Packet* raw = head_;
+    if (raw == nullptr) return nullptr;
+    head_ = raw->next;
+    if (head_ == nullptr) tail_ = nullptr;
+    raw->next = nullptr;
+    return PacketPtr(raw);
+  }
+
+  void clear() {
+    while (pop() != nullptr) {
+    }
+  }
+
+ private:
+  Packet* head_ = nullptr;
+  Packet* tail_ = nullptr;
+};
+
+}  // namespace weft

@@ -1,0 +1,41 @@
+// Captures in the nanosecond variant of the pcap format (magic 0xa1b23c4d), dated in emulated time.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <span>
+#include <string>
+
+#include "packet.hpp"
+#include "time.hpp"
+
+namespace weft {
+
+class PcapWriter {
+ public:
+  // Creates or truncates the file. Throws std::system_error if it can't be written.
+  explicit PcapWriter(const std::string& path, uint32_t snap_length = 262'144);
+  ~PcapWriter();
+  PcapWriter(const PcapWriter&) = delete;
+  PcapWriter& operator=(const PcapWriter&) = delete;
+
+  void write(TimePs time_ps, std::span<const uint8_t> frame);
+  void write(TimePs time_ps, const Packet& packet) { write(time_ps, packet.bytes()); }
+  void flush();
+  // Further writes are ignored and counted.
+  void close();
+
+  const std::string& path() const { return path_; }
+  uint64_t packets_written() const { return packets_written_; }
+  // Frames that could not be written (disk full, file closed).
+  uint64_t packets_failed() const { return packets_failed_; }
+
+ private:
+  std::string path_;
+  std::FILE* file_ = nullptr;
+  uint32_t snap_length_;
+  uint64_t packets_written_ = 0;
+  uint64_t packets_failed_ = 0;
+};
+
+}  // namespace weft
