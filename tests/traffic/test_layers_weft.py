@@ -1,0 +1,181 @@
+"""Weft's own formats (INT shim, aggregation, PFC) against bytes written down from ARCHITECTURE.md."""
+
+import struct
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scapy.layers.inet import IP, UDP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import Dot1Q, Ether
+from scapy.packet import Raw, raw
+
+from traffic.aggregation_format import Kind, Operation, group_ipv4, group_mac
+from traffic.int_stack import Hop, Stack, decode_stack
+from traffic.layers import (
+    BTH,
+    DETH,
+    AggregationHeader,
+    IntHop,
+    IntShim,
+    aggregation_frame,
+    icrc_is_valid,
+    pfc_frame,
+)
+
+MACS = {"source_mac": "02:00:00:00:00:01", "destination_mac": "02:01:00:00:00:00"}
+HOP_FIELDS = st.tuples(
+    st.integers(0, 10), st.integers(0, 2**24 - 1), st.integers(0, 2**20 - 1), st.integers(0, 2**16 - 1)
+)
+WORKER = {**MACS, "source_ipv4": "10.0.0.1", "destination_ipv4": "10.0.0.254", "qkey": 0xDEADBEEF}
+
+
+def test_int_shim_stands_bit_by_bit_as_written_down():
+    shim = IntShim(
+        echo=1,
+        hop_count=2,
+        path_id=0xABC,
+        hops=[
+            IntHop(rate_code=6, timestamp_ns=0x123456, tx_units=0x789AB, queue_cells=0xCDEF),
+            IntHop(rate_code=10, timestamp_ns=1, tx_units=2, queue_cells=3),
+            IntHop(),
+            IntHop(),
+            IntHop(),
+        ],
+    )
+    expected = "180508002abc6123456789abcdefa000001000020003" + "00" * 24
+    assert raw(shim).hex() == expected
+    assert raw(IntShim()).hex() == "100508000000" + "00" * 40
+
+
+@pytest.mark.parametrize(("layer", "ethertype"), [(IP, 0x0800), (IPv6, 0x86DD)])
+def test_int_shim_sits_between_ethernet_and_ip(layer, ethertype):
+    frame = raw(Ether(src="02::01") / IntShim() / layer() / UDP(dport=4791, chksum=0) / BTH(opcode=4))
+    assert frame[12:14].hex() == "88b5"
+    assert frame[16:18] == struct.pack("!H", ethertype)
+    assert Ether(frame).layers()[:5] == [Ether, IntShim, layer, UDP, BTH]
+    tagged = raw(Ether() / Dot1Q(vlan=5) / IntShim() / layer() / UDP(dport=4791, chksum=0) / BTH(opcode=4))
+    assert Ether(tagged).layers()[:4] == [Ether, Dot1Q, IntShim, layer]
+    assert icrc_is_valid(frame)
+    assert icrc_is_valid(tagged)
+
+
+@given(
+    st.lists(HOP_FIELDS, max_size=5),
+    st.integers(0, 0xFFF),
+    st.booleans(),
+    st.booleans(),
+)
+@settings(max_examples=50, deadline=None)
+def test_plain_decoder_agrees_with_the_scapy_layer(hops, path_id, echo, overflow):
+    rates = [0, 1, 10, 25, 40, 50, 100, 200, 400, 800, 1600]
+    stamped = [IntHop(rate_code=r, timestamp_ns=t, tx_units=x, queue_cells=q) for r, t, x, q in hops]
+    stamped += [IntHop()] * (5 - len(hops))
+    shim = IntShim(echo=int(echo), overflow=int(overflow), hop_count=len(hops), path_id=path_id, hops=stamped)
+    expected = tuple(Hop(rates[r] * 10**9, t, 128 * x, 80 * q) for r, t, x, q in hops)
+    assert decode_stack(raw(shim)) == Stack(path_id=path_id, overflow=overflow, echo=echo, hops=expected)
+
+
+@pytest.mark.parametrize(
+    ("shim", "message"),
+    [
+        (bytes(45), "45 bytes"),
+        (bytes.fromhex("20050800") + bytes(42), "version 2"),
+        (bytes.fromhex("10040800") + bytes(42), "4 hop slots"),
+        (bytes.fromhex("1005080060") + bytes(41), "hop count 6"),
+    ],
+)
+def test_plain_decoder_refuses_malformed_shims(shim, message):
+    with pytest.raises(ValueError, match=message):
+        decode_stack(shim)
+
+
+def test_contribution_stands_bit_by_bit_as_written_down():
+    frame = aggregation_frame(
+        **WORKER,
+        operation=Operation.MAX,
+        job_id=0x0102,
+        epoch=0x0304,
+        slot=0x0506,
+        round_number=0x0708090A,
+        rank=0x0B0C,
+        lanes=[1, -1, -(2**31), 2**31 - 1],
+    )
+    data = raw(frame)
+    assert len(data) == 338
+    assert data[14 + 20 + 4 : 14 + 20 + 8].hex() == "01300000"  # UDP length 304, no checksum
+    assert data[42:54].hex() == "6400ffff00a660000008090a"
+    assert data[54:62].hex() == "deadbeef00a66000"
+    assert data[62:78].hex() == "10010102030405060708090a0b0c4000"
+    assert data[78:94].hex() == "00000001ffffffff800000007fffffff"
+    assert data[94:334] == bytes(240)
+    assert icrc_is_valid(data)
+
+
+def test_result_goes_to_the_group_and_says_so():
+    result = aggregation_frame(
+        **{**WORKER, "destination_ipv4": group_ipv4(0x1234), "destination_mac": group_mac(0x1234)},
+        kind=Kind.RESULT,
+        job_id=0x1234,
+        lanes=range(64),
+    )
+    parsed = Ether(raw(result))
+    assert (parsed.dst, parsed[IP].dst) == ("01:00:5e:57:12:34", "239.87.18.52")
+    assert parsed[BTH].dqpn == 0xFFFFFF
+    assert (parsed[AggregationHeader].kind, parsed[AggregationHeader].lanes) == (1, list(range(64)))
+    with pytest.raises(ValueError, match="65536"):
+        group_mac(65536)
+
+
+@given(
+    st.lists(st.integers(-(2**31), 2**31 - 1), min_size=64, max_size=64),
+    st.integers(0, 2**32 - 1),
+    st.integers(0, 0xFFFF),
+    st.sampled_from(list(Kind)),
+)
+@settings(max_examples=25, deadline=None)
+def test_aggregation_frames_dissect_into_what_was_built(lanes, round_number, slot, kind):
+    frame = raw(aggregation_frame(**WORKER, kind=kind, round_number=round_number, slot=slot, lanes=lanes))
+    parsed = Ether(frame)
+    assert parsed.layers() == [Ether, IP, UDP, BTH, DETH, AggregationHeader]
+    header = parsed[AggregationHeader]
+    assert (header.lanes, header.round, header.slot, header.kind) == (lanes, round_number, slot, kind)
+    assert parsed[BTH].psn == round_number % 2**24
+    assert raw(parsed) == frame
+
+
+def test_ordinary_datagrams_are_not_taken_for_aggregation():
+    other_qp = aggregation_frame(**WORKER)
+    other_qp[BTH].dqpn = 0x1234
+    longer = aggregation_frame(**WORKER) / Raw(b"more")
+    for frame in (other_qp, longer):
+        assert AggregationHeader not in Ether(raw(frame))
+
+
+def test_lanes_are_padded_and_refused_beyond_64():
+    assert raw(AggregationHeader(lanes=[7]))[16:24].hex() == "0000000700000000"
+    with pytest.raises(ValueError, match="65 lanes"):
+        raw(AggregationHeader(lanes=[0] * 65))
+    with pytest.raises(struct.error):
+        raw(AggregationHeader(lanes=[2**31]))
+
+
+def test_a_truncated_aggregation_packet_does_not_crash_the_dissector():
+    frame = raw(aggregation_frame(**WORKER, lanes=range(64)))
+    for length in range(14, len(frame), 7):
+        assert raw(Ether(frame[:length]))[:14] == frame[:14]
+
+
+def test_pfc_frame_pauses_the_classes_asked_for():
+    frame = raw(pfc_frame("02:01:00:00:00:00", {3: 0xFFFF, 6: 0}))
+    quanta = "0000" * 3 + "ffff" + "0000" * 4
+    assert frame[:34].hex() == "0180c2000001020100000000880801010048" + quanta
+    assert frame[34:] == bytes(26)
+
+
+@pytest.mark.parametrize(
+    ("quanta", "message"), [({8: 1}, "priority class 8"), ({0: 65536}, "65536 pause quanta")]
+)
+def test_pfc_frame_refuses_what_does_not_fit(quanta, message):
+    with pytest.raises(ValueError, match=message):
+        pfc_frame("02:01:00:00:00:00", quanta)
