@@ -1,0 +1,27 @@
+// A fixed window, normally one bandwidth-delay product; reacts to nothing.
+#pragma once
+
+#include <cstdint>
+
+#include "congestion_control.hpp"
+
+namespace weft {
+
+// Bytes on the way in `round_trip_ps` at `rate_bps`, rounded up.
+uint64_t bandwidth_delay_product_bytes(uint64_t rate_bps, TimePs round_trip_ps);
+
+class FixedWindow final : public CongestionControl {
+ public:
+  // `pacing_rate_bps` 0 leaves pacing to the port. Throws std::invalid_argument for a window of 0.
+  explicit FixedWindow(uint64_t window_bytes, uint64_t pacing_rate_bps = 0);
+
+  std::string_view name() const override { return "fixed-window"; }
+  uint64_t window_bytes() const override { return window_bytes_; }
+  uint64_t pacing_rate_bps() const override { return pacing_rate_bps_; }
+
+ private:
+  uint64_t window_bytes_;
+  uint64_t pacing_rate_bps_;
+};
+
+}  // namespace weft

@@ -1,0 +1,40 @@
+// Registered memory: what a peer may write to, by rkey and virtual address.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+
+namespace weft {
+
+// A range of virtual addresses backed by a buffer that the owner keeps alive. A null buffer is a sink:
+// accesses are checked and counted, the bytes are discarded.
+struct MemoryRegion {
+  uint32_t rkey = 0;
+  uint64_t virtual_address = 0;
+  uint8_t* data = nullptr;
+  uint64_t length_bytes = 0;
+  bool remote_write = true;
+};
+
+// The protection domain of a NIC.
+class MemoryRegistry {
+ public:
+  // Registers a buffer and returns its rkey. Keys are never reused, so a stale one is refused.
+  // Throws std::invalid_argument if the range of virtual addresses wraps.
+  uint32_t add(uint64_t virtual_address, uint8_t* data, uint64_t length_bytes, bool remote_write = true);
+  // Throws std::invalid_argument if the rkey is unknown.
+  void remove(uint32_t rkey);
+
+  // The region that lets a peer write [virtual_address, +length_bytes), null if the rkey is unknown, the
+  // range is not wholly inside or writing is not allowed.
+  const MemoryRegion* find_writable(uint32_t rkey, uint64_t virtual_address, uint64_t length_bytes) const;
+  // The region of an rkey, null if unknown.
+  const MemoryRegion* find(uint32_t rkey) const;
+
+ private:
+  std::unordered_map<uint32_t, MemoryRegion> regions_;
+  uint32_t next_rkey_ = 0x100;
+};
+
+}  // namespace weft

@@ -1,0 +1,65 @@
+// A reliable-connection (RC) queue pair: RDMA WRITE and SEND, each with or without immediate,
+// acknowledgements, go-back-N and retransmission timeouts, receiver-not-ready, CNP and INT echo. Pure state:
+// no clock, no I/O. Source: InfiniBand Architecture Specification volume 1, section 9.7; annex A17 (RoCEv2).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "congestion_control.hpp"
+#include "memory_region.hpp"
+#include "queue_pair.hpp"
+#include "rc_config.hpp"
+#include "rc_requester.hpp"
+#include "rc_responder.hpp"
+
+namespace weft {
+
+class RcQueuePair final : public QueuePair {
+ public:
+  // `pool`, `memory` and `handler` outlive the queue pair; `handler` may be null.
+  // Throws std::invalid_argument for parameters out of range (see check(RcConfig)).
+  RcQueuePair(const RcConfig& config, PacketPool& pool, const MemoryRegistry& memory,
+              std::unique_ptr<CongestionControl> congestion_control, CompletionHandler* handler);
+
+  // Posts an RDMA WRITE of `length_bytes` (below 2^31, 0 allowed) bytes at `data` to the peer's
+  // `remote_address`. `data` must stay as it is until the completion; null sends zeros. Completes with kWrite
+  // and `work_id` when acknowledged; with an immediate, the peer gets a kWriteImmediate. On a failed queue
+  // pair it completes at once with kFlushed. Throws std::invalid_argument if the length is too large.
+  void post_write(TimePs now, const uint8_t* data, uint64_t length_bytes, uint64_t remote_address,
+                  uint32_t rkey, std::optional<uint32_t> immediate, uint64_t work_id);
+  // Posts a SEND; completes with kSend. Otherwise as post_write.
+  void post_send(TimePs now, const uint8_t* data, uint64_t length_bytes, std::optional<uint32_t> immediate,
+                 uint64_t work_id);
+  // Posts a buffer for one incoming SEND (null: its bytes are discarded); completes with kReceive.
+  void post_receive(TimePs now, uint8_t* data, uint64_t length_bytes, uint64_t work_id);
+
+  void on_packet(TimePs now, const roce::ParsedPacket& packet) override;
+  PacketPtr pull_control(TimePs now) override;
+  PacketPtr pull(TimePs now) override;
+  TimePs next_deadline() const override;
+  void on_deadline(TimePs now) override;
+
+  const RcConfig& config() const { return config_; }
+  const RcCounters& counters() const { return counters_; }
+  void reset_counters() { counters_ = RcCounters(); }
+  const CongestionControl& congestion_control() const { return *congestion_control_; }
+  // The INT stack of the newest acknowledgement, if any came with one.
+  const std::optional<roce::IntStack>& last_telemetry() const { return requester_.last_telemetry(); }
+  uint64_t in_flight_bytes() const { return requester_.in_flight_bytes(); }
+  // Requests posted and not yet completed.
+  size_t outstanding_requests() const { return requester_.outstanding_requests(); }
+  // Why the queue pair failed, kSuccess while it works; responder_error() for what a peer did wrong.
+  CompletionStatus error() const { return requester_.error(); }
+  CompletionStatus responder_error() const { return responder_.error(); }
+
+ private:
+  RcConfig config_;
+  RcCounters counters_;
+  std::unique_ptr<CongestionControl> congestion_control_;
+  RcRequester requester_;
+  RcResponder responder_;
+};
+
+}  // namespace weft

@@ -1,0 +1,102 @@
+// The sending half of an RC queue pair: requests in, data packets out, acknowledgements in.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "congestion_control.hpp"
+#include "psn.hpp"
+#include "queue_pair.hpp"
+#include "rc_config.hpp"
+
+namespace weft {
+
+class RcRequester {
+ public:
+  RcRequester(const RcConfig& config, RcCounters& counters, PacketPool& pool,
+              CongestionControl& congestion_control, CompletionHandler* handler);
+
+  struct Request {
+    CompletionKind kind = CompletionKind::kWrite;  // kWrite or kSend
+    uint64_t work_id = 0;
+    const uint8_t* data = nullptr;  // null: zeros
+    uint64_t length_bytes = 0;
+    uint64_t remote_address = 0;
+    uint32_t rkey = 0;
+    std::optional<uint32_t> immediate;
+  };
+
+  void post(TimePs now, const Request& request);
+  PacketPtr pull(TimePs now);
+  void on_acknowledgement(TimePs now, const roce::ParsedPacket& packet);
+  void on_congestion_notification(TimePs now);
+  TimePs next_deadline() const;
+  void on_deadline(TimePs now);
+  // Completes what is outstanding as flushed, because the other half of the queue pair failed.
+  void flush(TimePs now);
+
+  const std::optional<roce::IntStack>& last_telemetry() const { return last_telemetry_; }
+  uint64_t in_flight_bytes() const { return in_flight_bytes_; }
+  size_t outstanding_requests() const { return requests_.size(); }
+  CompletionStatus error() const { return error_; }
+
+ private:
+  struct Outstanding : Request {
+    uint64_t first_sequence = 0;
+    uint64_t end_sequence = 0;  // one past its last packet
+    TimePs posted_ps = 0;
+  };
+  struct SentPacket {
+    uint32_t frame_bytes = 0;
+    bool retransmitted = false;
+    TimePs sent_ps = 0;
+  };
+
+  bool can_send() const;
+  const Outstanding& request_to_send();
+  size_t packet_payload_bytes(const Outstanding& request, uint64_t sequence) const;
+  void set_packet_headers(const Outstanding& request, uint64_t sequence, size_t payload_bytes);
+  bool should_request_ack(const Outstanding& request, uint64_t sequence, uint64_t in_flight_bytes) const;
+  void record_sent(TimePs now, uint32_t frame_bytes);
+  SentPacket& sent(uint64_t sequence) { return sent_[sequence & (sent_.size() - 1)]; }
+  void grow_sent();
+
+  void acknowledge_up_to(TimePs now, uint64_t sequence, const roce::IntStack* telemetry);
+  void go_back(TimePs now);
+  void on_nak(TimePs now, uint8_t syndrome);
+  void on_rnr_nak(TimePs now, uint8_t timer_code);
+  void on_timeout(TimePs now);
+  TimePs timeout_deadline() const;
+  void fail(TimePs now, CompletionStatus status);
+  void deliver_completions(TimePs now);
+  void complete(TimePs now, const Outstanding& request, CompletionStatus status);
+
+  const RcConfig& config_;
+  RcCounters& counters_;
+  PacketPool& pool_;
+  CongestionControl& congestion_control_;
+  CompletionHandler* handler_;
+
+  PsnMap psn_map_;
+  roce::RoceHeaders headers_;  // of the next data packet; addresses never change
+  std::deque<Outstanding> requests_;
+  size_t send_index_ = 0;          // in requests_, of the request that next_sequence_ belongs to
+  uint64_t end_sequence_ = 0;      // one past the last packet of the last request
+  uint64_t unacked_sequence_ = 0;  // oldest unacknowledged packet
+  uint64_t next_sequence_ = 0;     // next packet to send
+  uint64_t highest_sequence_ = 0;  // one past the newest packet ever sent
+  uint64_t in_flight_bytes_ = 0;   // frame bytes of [unacked, next)
+  std::vector<SentPacket> sent_;   // ring over [unacked, highest), a power of two long
+
+  TimePs progress_ps_ = 0;  // when the timeout started to count
+  uint32_t retries_ = 0;
+  uint32_t rnr_retries_ = 0;
+  TimePs rnr_until_ps_ = 0;
+  TimePs next_send_ps_ = 0;  // pacing
+  CompletionStatus error_ = CompletionStatus::kSuccess;
+  std::optional<roce::IntStack> last_telemetry_;
+};
+
+}  // namespace weft

@@ -1,0 +1,78 @@
+// The receiving half of an RC queue pair: data packets in, memory written, acknowledgements and CNPs out.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "memory_region.hpp"
+#include "psn.hpp"
+#include "queue_pair.hpp"
+#include "rc_config.hpp"
+
+namespace weft {
+
+class RcResponder {
+ public:
+  RcResponder(const RcConfig& config, RcCounters& counters, PacketPool& pool, const MemoryRegistry& memory,
+              CompletionHandler* handler);
+
+  void post_receive(TimePs now, uint8_t* data, uint64_t length_bytes, uint64_t work_id);
+  void on_request(TimePs now, const roce::ParsedPacket& packet);
+  // The next acknowledgement or CNP, null if none is due.
+  PacketPtr pull_control(TimePs now);
+  // Completes posted receives as flushed, because the other half of the queue pair failed.
+  void flush(TimePs now);
+
+  CompletionStatus error() const { return error_; }
+
+ private:
+  struct Receive {
+    uint8_t* data = nullptr;
+    uint64_t length_bytes = 0;
+    uint64_t work_id = 0;
+  };
+  enum class Message : uint8_t { kNone, kWrite, kSend };
+  enum class Answer : uint8_t { kNone, kAck, kNak };
+
+  void note_congestion(TimePs now, const roce::ParsedPacket& packet);
+  void accept(TimePs now, const roce::ParsedPacket& packet);
+  // kSyndromeAck to go on, otherwise the NAK that the packet earns.
+  uint8_t check_packet(const roce::ParsedPacket& packet) const;
+  uint8_t begin_message(const roce::ParsedPacket& packet);
+  uint8_t place_payload(const roce::ParsedPacket& packet);
+  void finish_message(TimePs now, const roce::ParsedPacket& packet);
+  void refuse(TimePs now, uint8_t syndrome);
+  void answer(Answer kind, uint8_t syndrome);
+  PacketPtr build_answer();
+  PacketPtr build_cnp();
+
+  const RcConfig& config_;
+  RcCounters& counters_;
+  PacketPool& pool_;
+  const MemoryRegistry& memory_;
+  CompletionHandler* handler_;
+
+  PsnMap psn_map_;
+  roce::RoceHeaders headers_;  // addresses of what we answer
+  uint64_t expected_sequence_ = 0;
+  uint32_t msn_ = 0;  // messages completed, 24 bits
+  std::deque<Receive> receives_;
+
+  Message message_ = Message::kNone;
+  uint8_t* destination_ = nullptr;    // where the next payload byte goes, null for a sink
+  uint64_t message_bytes_ = 0;        // received so far
+  uint64_t message_limit_bytes_ = 0;  // RETH length of a WRITE, capacity of the receive for a SEND
+
+  Answer pending_answer_ = Answer::kNone;
+  uint8_t pending_syndrome_ = 0;
+  bool nak_outstanding_ = false;  // one NAK per gap: the expected packet has not come since
+  uint32_t packets_since_ack_ = 0;
+  std::optional<roce::IntStack> echo_;
+  bool cnp_pending_ = false;
+  TimePs next_cnp_ps_ = 0;
+  CompletionStatus error_ = CompletionStatus::kSuccess;
+  uint8_t error_syndrome_ = 0;
+};
+
+}  // namespace weft

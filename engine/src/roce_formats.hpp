@@ -1,0 +1,221 @@
+// The headers of RoCEv2 packets as plain values: Ethernet, INT shim, IP, UDP, BTH and its extensions.
+// Sources: InfiniBand Architecture Specification volume 1, chapter 9 and annex A17 (RoCEv2); ARCHITECTURE.md
+// for the INT shim and the aggregation header, which are Weft's own.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace weft::roce {
+
+constexpr uint16_t kUdpPort = 4791;
+constexpr uint16_t kEtherTypeIpv4 = 0x0800;
+constexpr uint16_t kEtherTypeIpv6 = 0x86DD;
+constexpr uint16_t kEtherTypeIntShim = 0x88B5;
+constexpr uint8_t kIpProtocolUdp = 17;
+constexpr uint16_t kDefaultPartitionKey = 0xFFFF;
+
+constexpr size_t kEthernetBytes = 14;
+constexpr size_t kIntShimBytes = 46;
+constexpr size_t kIpv4Bytes = 20;
+constexpr size_t kIpv6Bytes = 40;
+constexpr size_t kUdpBytes = 8;
+constexpr size_t kBthBytes = 12;
+constexpr size_t kRethBytes = 16;
+constexpr size_t kAethBytes = 4;
+constexpr size_t kDethBytes = 8;
+constexpr size_t kImmediateBytes = 4;
+constexpr size_t kAtomicEthBytes = 28;
+constexpr size_t kAtomicAckEthBytes = 8;
+constexpr size_t kIethBytes = 4;
+constexpr size_t kCnpReservedBytes = 16;
+constexpr size_t kAggregationHeaderBytes = 16;
+constexpr size_t kIcrcBytes = 4;
+
+constexpr size_t kIntHops = 5;
+constexpr size_t kAggregationLanes = 64;
+constexpr uint16_t kAggregationUdpBytes = 304;
+constexpr uint32_t kAggregationQueuePair = 0xA66000;  // destination of contributions, source of both kinds
+constexpr uint32_t kMulticastQueuePair = 0xFFFFFF;    // destination of results
+
+constexpr uint8_t kDataDscp = 26;
+constexpr uint8_t kControlDscp = 48;
+
+// The two low bits of the IPv4 TOS or IPv6 traffic class (RFC 3168).
+enum Ecn : uint8_t { kNotEct = 0, kEct1 = 1, kEct0 = 2, kCe = 3 };
+
+using MacAddress = std::array<uint8_t, 6>;
+
+// An IPv4 address stands in the first four bytes, the others are zero.
+struct IpAddress {
+  std::array<uint8_t, 16> bytes{};
+  bool is_ipv6 = false;
+  bool operator==(const IpAddress&) const = default;
+};
+
+// BTH opcodes, transport service in the upper three bits (table 38 of the specification).
+enum Opcode : uint8_t {
+  kRcSendFirst = 0x00,
+  kRcSendMiddle = 0x01,
+  kRcSendLast = 0x02,
+  kRcSendLastImmediate = 0x03,
+  kRcSendOnly = 0x04,
+  kRcSendOnlyImmediate = 0x05,
+  kRcWriteFirst = 0x06,
+  kRcWriteMiddle = 0x07,
+  kRcWriteLast = 0x08,
+  kRcWriteLastImmediate = 0x09,
+  kRcWriteOnly = 0x0A,
+  kRcWriteOnlyImmediate = 0x0B,
+  kRcReadRequest = 0x0C,
+  kRcReadResponseFirst = 0x0D,
+  kRcReadResponseMiddle = 0x0E,
+  kRcReadResponseLast = 0x0F,
+  kRcReadResponseOnly = 0x10,
+  kRcAcknowledge = 0x11,
+  kRcAtomicAcknowledge = 0x12,
+  kRcCompareSwap = 0x13,
+  kRcFetchAdd = 0x14,
+  kRcSendLastInvalidate = 0x16,
+  kRcSendOnlyInvalidate = 0x17,
+  kUdSendOnly = 0x64,
+  kUdSendOnlyImmediate = 0x65,
+  kCnp = 0x81,
+};
+
+// What follows the BTH of an opcode.
+enum Extension : uint16_t {
+  kHasDeth = 1 << 0,
+  kHasReth = 1 << 1,
+  kHasAtomicEth = 1 << 2,
+  kHasAeth = 1 << 3,
+  kHasAtomicAckEth = 1 << 4,
+  kHasImmediate = 1 << 5,
+  kHasIeth = 1 << 6,
+  kHasCnpReserved = 1 << 7,
+  kHasPayload = 1 << 8,
+};
+
+// Extension bits of an opcode; nullopt if the opcode is none of RC, UC, UD or CNP.
+std::optional<uint16_t> opcode_extensions(uint8_t opcode);
+
+// Length of the extension headers (without payload) that `extensions` stands for.
+size_t extension_bytes(uint16_t extensions);
+
+// AETH syndromes (section 9.7.5.1.1): the type in bits 5 and 6, a value below.
+enum Syndrome : uint8_t {
+  kSyndromeAck = 0x00,
+  kSyndromeAckNoCredits = 0x1F,  // an ACK that does not take part in end-to-end credits
+  kSyndromeRnrNak = 0x20,
+  kSyndromeNakSequence = 0x60,
+  kSyndromeNakInvalidRequest = 0x61,
+  kSyndromeNakRemoteAccess = 0x62,
+  kSyndromeNakRemoteOperation = 0x63,
+};
+
+struct Bth {
+  uint8_t opcode = 0;
+  bool solicited = false;
+  bool migrated = true;
+  uint16_t partition_key = kDefaultPartitionKey;
+  bool fecn = false;
+  bool becn = false;
+  uint32_t destination_qp = 0;  // 24 bits
+  bool acknowledge_request = false;
+  uint32_t psn = 0;  // 24 bits
+  bool operator==(const Bth&) const = default;
+};
+
+struct Reth {
+  uint64_t virtual_address = 0;
+  uint32_t rkey = 0;
+  uint32_t length_bytes = 0;
+  bool operator==(const Reth&) const = default;
+};
+
+struct Aeth {
+  uint8_t syndrome = 0;
+  uint32_t msn = 0;  // 24 bits
+  bool operator==(const Aeth&) const = default;
+};
+
+struct Deth {
+  uint32_t q_key = 0;
+  uint32_t source_qp = 0;  // 24 bits
+  bool operator==(const Deth&) const = default;
+};
+
+struct AtomicEth {
+  uint64_t virtual_address = 0;
+  uint32_t rkey = 0;
+  uint64_t swap_or_add = 0;
+  uint64_t compare = 0;
+  bool operator==(const AtomicEth&) const = default;
+};
+
+struct IntHop {
+  uint8_t rate_code = 0;      // 4 bits
+  uint32_t timestamp_ns = 0;  // 24 bits, wraps
+  uint32_t tx_units = 0;      // 20 bits of 128 B, wraps
+  uint16_t queue_cells = 0;   // 80 B cells, saturates
+  bool operator==(const IntHop&) const = default;
+};
+
+// The HPCC telemetry shim between Ethernet and IP; hops[0] is the first switch.
+struct IntStack {
+  bool echo = false;
+  bool overflow = false;
+  uint8_t hop_count = 0;  // 4 bits, hops stamped
+  uint16_t path_id = 0;   // 12 bits
+  std::array<IntHop, kIntHops> hops{};
+  bool operator==(const IntStack&) const = default;
+};
+
+enum AggregationKind : uint8_t { kContribution = 0, kResult = 1 };
+
+struct AggregationHeader {
+  uint8_t kind = kContribution;  // 4 bits
+  uint8_t operation = 0;         // 0 sum, 1 max, 2 min
+  uint16_t job_id = 0;
+  uint16_t epoch = 0;
+  uint16_t slot = 0;
+  uint32_t round = 0;
+  uint16_t rank = 0;
+  uint8_t lane_count = kAggregationLanes;
+  uint8_t flags = 0;
+  bool operator==(const AggregationHeader&) const = default;
+};
+
+// Everything of a packet above its payload. Of the extension headers only those that the opcode has are
+// meaningful.
+struct RoceHeaders {
+  MacAddress destination_mac{};
+  MacAddress source_mac{};
+  std::optional<IntStack> telemetry;
+
+  IpAddress source_ip;
+  IpAddress destination_ip;
+  uint8_t dscp = kDataDscp;
+  uint8_t ecn = kEct0;
+  uint8_t hop_limit = 64;       // TTL in IPv4
+  uint16_t identification = 0;  // IPv4 only
+  bool dont_fragment = true;    // IPv4 only
+  uint32_t flow_label = 0;      // IPv6 only, 20 bits
+  uint16_t source_udp_port = 0xC000;
+
+  Bth bth;
+  Deth deth;
+  Reth reth;
+  AtomicEth atomic_eth;
+  Aeth aeth;
+  uint64_t atomic_ack_original = 0;
+  uint32_t immediate = 0;
+  uint32_t invalidate_rkey = 0;
+  std::optional<AggregationHeader> aggregation;
+
+  bool operator==(const RoceHeaders&) const = default;
+};
+
+}  // namespace weft::roce
