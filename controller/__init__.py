@@ -1,1 +1,1 @@
-"""P4Runtime controller of a fabric: routes, ECN, INT, aggregation trees."""
+"""P4Runtime controller: routes, ECN, INT, aggregation trees, counters and health of a fabric's switches."""

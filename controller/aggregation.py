@@ -1,0 +1,62 @@
+"""What a switch must hold of the aggregation jobs: jobs, members by port, children's group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from controller.entities import Entity, entry
+from controller.jobs import Job
+from controller.multicast import multicast_group
+from controller.trees import TreeNode
+from topologies import FabricSpec
+
+_NO_MAC = "00:00:00:00:00:00"
+_NO_ADDRESS = "0.0.0.0"
+
+
+def aggregation_entities(fabric: FabricSpec, jobs: Iterable[Job]) -> dict[str, list[Entity]]:
+    """Entities of all jobs, by switch name; switches without a job are left out."""
+    entities: dict[str, list[Entity]] = {}
+    for job in jobs:
+        for planned in job.trees:
+            for node in planned.tree.nodes:
+                node_entities = _node_entities(fabric, job, node, planned.slot_base[node.switch])
+                entities.setdefault(node.switch, []).extend(node_entities)
+    return entities
+
+
+def _node_entities(fabric: FabricSpec, job: Job, node: TreeNode, slot_base: int) -> list[Entity]:
+    # Job ids are unique on a switch and fit a group id, so the job's group has the job's number.
+    entities: list[Entity] = [
+        multicast_group(job.job_id, [child.port for child in node.children]),
+        _job_entry(fabric, job, node, slot_base),
+    ]
+    for child in node.children:
+        match = {"job_id": job.job_id, "port": child.port}
+        entities.append(
+            entry("aggregation_member", match, "child", child_rank=child.rank, child_bit=1 << child.rank)
+        )
+    if node.parent:
+        match = {"job_id": job.job_id, "port": node.parent.port}
+        entities.append(entry("aggregation_member", match, "parent"))
+    return entities
+
+
+def _job_entry(fabric: FabricSpec, job: Job, node: TreeNode, slot_base: int) -> Entity:
+    parent = fabric.switch(node.parent.name) if node.parent else None
+    return entry(
+        "aggregation_job",
+        {"job_id": job.job_id},
+        "set_job",
+        queue_key=job.q_key,
+        epoch=job.epoch,
+        slot_base=slot_base,
+        slot_count=job.slot_count,
+        full_bitmap=node.full_bitmap,
+        is_root=0 if node.parent else 1,
+        parent_port=node.parent.port if node.parent else 0,
+        parent_mac=parent.mac if parent else _NO_MAC,
+        parent_ipv4=parent.address if parent else _NO_ADDRESS,
+        rank_at_parent=node.parent.rank if node.parent else 0,
+        multicast_group=job.job_id,
+    )

@@ -1,0 +1,46 @@
+"""Short forms of the P4Runtime entities that the logic modules return (finsy's typed entities)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from ipaddress import IPv4Address, IPv6Address
+from typing import Any, TypeAlias
+
+import finsy
+
+Entity: TypeAlias = (
+    finsy.P4TableEntry
+    | finsy.P4ActionProfileMember
+    | finsy.P4ActionProfileGroup
+    | finsy.P4MulticastGroupEntry
+)
+Argument: TypeAlias = int | str | IPv4Address | IPv6Address
+
+
+def entry(
+    table: str, match: Mapping[str, Argument], action: str, /, priority: int = 0, **arguments: Argument
+) -> finsy.P4TableEntry:
+    """Return an entry of a table: match values by key name, action arguments by parameter name."""
+    return finsy.P4TableEntry(
+        table,
+        match=finsy.P4TableMatch(match),
+        action=finsy.P4TableAction(action, **arguments),
+        priority=priority,
+    )
+
+
+def default_action(table: str, action: str, /, **arguments: Argument) -> finsy.P4TableEntry:
+    """Return the default entry of a table."""
+    return finsy.P4TableEntry(table, action=finsy.P4TableAction(action, **arguments), is_default_action=True)
+
+
+def group_entry(table: str, match: Mapping[str, Argument], group_id: int) -> finsy.P4TableEntry:
+    """Return an entry of a table with an action selector, whose action is a group of it."""
+    return finsy.P4TableEntry(
+        table, match=finsy.P4TableMatch(match), action=finsy.P4IndirectAction(group_id=group_id)
+    )
+
+
+def exact_arguments(action: Any) -> dict[str, Any]:
+    """Arguments of a direct action that was read back; empty for none or an indirect one."""
+    return dict(action.args) if isinstance(action, finsy.P4TableAction) else {}

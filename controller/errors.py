@@ -1,0 +1,31 @@
+"""Errors of the controller. Every message says what was wrong, the value, the valid choices and the place."""
+
+from __future__ import annotations
+
+
+class ControllerError(Exception):
+    """Base of everything the controller raises on purpose."""
+
+
+class SettingError(ControllerError, ValueError):
+    """A setting (thresholds, unit, address…) is not valid; nothing was sent to a switch."""
+
+
+class PipelineError(ControllerError):
+    """P4Info or device configuration cannot be read, or lack something the controller programs."""
+
+
+class JobError(ControllerError, ValueError):
+    """An aggregation job cannot be had: unknown host, too many children, no slots left, no path to a root."""
+
+
+class SwitchUnavailableError(ControllerError):
+    """A switch does not answer, or the stream to it broke."""
+
+
+class NotPrimaryError(ControllerError):
+    """Another controller is the switch's primary; writing would be refused."""
+
+
+class RequestRefusedError(ControllerError):
+    """The switch refused a request; the message has its reason and the first update that failed."""

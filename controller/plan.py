@@ -1,0 +1,70 @@
+"""Everything a switch should hold, from the topology, the settings, the failures and the jobs. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from controller.aggregation import aggregation_entities
+from controller.ecn import EcnProfile, ecn_entities
+from controller.entities import Entity
+from controller.failures import NO_FAILURES, Failures
+from controller.identity import class_entities, identity_entities
+from controller.jobs import Job
+from controller.neighbours import neighbour_entities
+from controller.routing import plane_routes, route_entities
+from controller.target import EMBEDDED, TargetFacts
+from controller.telemetry_int import int_entities
+from topologies import FabricSpec, SwitchSpec
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an operator may choose.
+
+    Attributes:
+        target: units of the switches.
+        ecn: thresholds by class; None scales the data class to each port's rate, {} marks nothing.
+        int_enabled: whether ports stamp INT.
+
+    """
+
+    target: TargetFacts = EMBEDDED
+    ecn: Mapping[int, EcnProfile] | None = None
+    int_enabled: bool = True
+
+
+@dataclass(frozen=True)
+class FabricState:
+    """Inputs of the plan that change while a fabric runs."""
+
+    failures: Failures = NO_FAILURES
+    jobs: tuple[Job, ...] = ()
+
+
+def desired_entities(fabric: FabricSpec, settings: Settings, state: FabricState) -> dict[str, list[Entity]]:
+    """Return all entities of all switches, by switch name."""
+    desired = {switch.name: _static_entities(fabric, switch, settings) for switch in fabric.switches}
+    for plane in range(fabric.planes):
+        for name, routes in plane_routes(fabric, plane, state.failures).items():
+            desired[name].extend(route_entities(fabric.switch(name), routes))
+    for name, entities in aggregation_entities(fabric, state.jobs).items():
+        desired[name].extend(entities)
+    return desired
+
+
+def _static_entities(fabric: FabricSpec, switch: SwitchSpec, settings: Settings) -> list[Entity]:
+    entities: list[Entity] = [
+        *identity_entities(switch),
+        *class_entities(),
+        *neighbour_entities(fabric, switch),
+        *ecn_entities(switch, settings.target, settings.ecn),
+    ]
+    if settings.int_enabled:
+        entities.extend(int_entities(switch, settings.target))
+    return entities
+
+
+def count(entities: Mapping[str, Iterable[Entity]]) -> int:
+    """Return the number of entities of all switches together."""
+    return sum(len(list(each)) for each in entities.values())

@@ -1,0 +1,125 @@
+"""From what a switch holds to what it should hold: the P4Runtime updates in between, in a valid order.
+
+Entities are compared as canonical protobuf, so entities read from a switch and entities planned here compare
+alike. Nothing is written that is there already: a change of one route is one update.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from typing import Any
+
+from finsy.proto import p4r
+
+EntityKey = tuple[str, bytes]
+EntitySet = dict[EntityKey, p4r.Entity]
+
+
+def entity_set(entities: Iterable[p4r.Entity]) -> EntitySet:
+    """Index entities by what identifies them; volatile parts (counters, hit times) are left out.
+
+    Raises:
+        ValueError: two entities have the same key, or a kind the controller does not manage.
+
+    """
+    indexed: EntitySet = {}
+    for entity in entities:
+        stable = _stable(entity)
+        key = entity_key(stable)
+        if key in indexed:
+            raise ValueError(f"two entities have the same key: {entity}")
+        indexed[key] = stable
+    return indexed
+
+
+def plan_updates(installed: EntitySet, desired: EntitySet) -> list[p4r.Update]:
+    """Updates that turn `installed` into `desired`.
+
+    What is referred to comes before what refers to it, deletions last and the other way round. Default
+    entries are always modified, never inserted or deleted (P4Runtime, section 9.1.5).
+    """
+    changes: list[tuple[int, EntityKey, p4r.Update]] = []
+    removals: list[tuple[int, EntityKey, p4r.Update]] = []
+    for key, entity in desired.items():
+        present = installed.get(key)
+        if present is None or _bytes(present) != _bytes(entity):
+            kind = p4r.Update.INSERT if present is None and not _is_default(entity) else p4r.Update.MODIFY
+            changes.append((_depth(entity), key, p4r.Update(type=kind, entity=entity)))
+    for key, entity in installed.items():
+        if key not in desired and not _is_default(entity):
+            removals.append((-_depth(entity), key, p4r.Update(type=p4r.Update.DELETE, entity=entity)))
+    changes.sort(key=lambda change: change[0])
+    removals.sort(key=lambda change: change[0])
+    return [update for _, _, update in (*changes, *removals)]
+
+
+def entity_key(entity: p4r.Entity) -> EntityKey:
+    """What identifies an entity: its kind and the bytes of its key fields."""
+    kind = entity.WhichOneof("entity")
+    if kind == "table_entry":
+        return kind, _bytes(_table_key(entity.table_entry))
+    if kind == "action_profile_member":
+        member = entity.action_profile_member
+        return kind, _bytes(
+            p4r.ActionProfileMember(action_profile_id=member.action_profile_id, member_id=member.member_id)
+        )
+    if kind == "action_profile_group":
+        group = entity.action_profile_group
+        return kind, _bytes(
+            p4r.ActionProfileGroup(action_profile_id=group.action_profile_id, group_id=group.group_id)
+        )
+    engine = entity.packet_replication_engine_entry
+    if kind == "packet_replication_engine_entry" and engine.WhichOneof("type") == "multicast_group_entry":
+        group_id = engine.multicast_group_entry.multicast_group_id
+        return kind, group_id.to_bytes(4, "big")
+    raise ValueError(f"the controller does not manage entities of kind {kind!r}")
+
+
+def _table_key(table_entry: p4r.TableEntry) -> p4r.TableEntry:
+    key = p4r.TableEntry(
+        table_id=table_entry.table_id,
+        priority=table_entry.priority,
+        is_default_action=table_entry.is_default_action,
+    )
+    key.match.extend(sorted(table_entry.match, key=lambda field: field.field_id))
+    return key
+
+
+def _stable(entity: p4r.Entity) -> p4r.Entity:
+    stable = copy.deepcopy(entity)
+    if stable.HasField("table_entry"):
+        entry = stable.table_entry
+        for volatile in ("counter_data", "meter_counter_data", "meter_config", "time_since_last_hit"):
+            entry.ClearField(volatile)
+        fields = sorted(entry.match, key=lambda field: field.field_id)
+        del entry.match[:]
+        entry.match.extend(fields)
+        if entry.HasField("action") and entry.action.HasField("action"):
+            parameters = sorted(entry.action.action.params, key=lambda parameter: parameter.param_id)
+            del entry.action.action.params[:]
+            entry.action.action.params.extend(parameters)
+    return stable
+
+
+def _depth(entity: p4r.Entity) -> int:
+    """0 for what refers to nothing, more for what refers to that."""
+    kind = entity.WhichOneof("entity")
+    if kind == "action_profile_member":
+        return 0
+    if kind in ("action_profile_group", "packet_replication_engine_entry"):
+        return 1
+    indirect = entity.table_entry.action.WhichOneof("type") in (
+        "action_profile_member_id",
+        "action_profile_group_id",
+    )
+    return 2 if indirect else 3
+
+
+def _is_default(entity: p4r.Entity) -> bool:
+    return entity.HasField("table_entry") and entity.table_entry.is_default_action
+
+
+def _bytes(message: Any) -> bytes:
+    """Canonical bytes of any protobuf message."""
+    return bytes(message.SerializeToString(deterministic=True))
