@@ -39,8 +39,9 @@ struct RealClock {
 struct Pollable {
   virtual ~Pollable() = default;
   virtual int file_descriptor() const = 0;
-  // Takes in what has arrived (a bounded number of frames) and schedules it. True if anything was taken.
-  virtual bool poll() = 0;
+  // Takes in what has arrived, a bounded number of frames, and schedules it. Result: up to which emulated
+  // time everything has been taken; kNever when nothing is left.
+  virtual TimePs poll() = 0;
   // Sends what was queued since Engine::flush_later() was called.
   virtual void flush() = 0;
 };
@@ -53,6 +54,8 @@ struct Pollable {
 // only.
 class Engine {
  public:
+  using InterruptCheck = void (*)();
+
   explicit Engine(uint64_t seed = 0);
   explicit Engine(RealClock clock, uint64_t seed = 0);
   // Stops the thread, then destroys adopted components, last adopted first.
@@ -83,10 +86,10 @@ class Engine {
 
   // Serve all events up to and including time; now() is then time. On a real clock this takes as long as it
   // takes, and packet sockets are served meanwhile. Throws std::logic_error while the background thread runs.
-  void run_until(TimePs time);
-  void run_for(TimePs duration) { run_until(now_ + duration); }
+  // check is called now and then and may throw to end the run (Ctrl-C in Python).
+  void run_until(TimePs time, InterruptCheck check = nullptr);
   // Virtual clock: serve events until there are none. Throws std::logic_error on a real clock.
-  void run();
+  void run(InterruptCheck check = nullptr);
   // Makes run() or run_until() return after the event being served. May be called from an event or any
   // thread.
   void request_stop();
@@ -125,15 +128,18 @@ class Engine {
 
   void enter();
   void leave();
-  void serve_one();
   void run_virtual_until(TimePs time);
   void run_real_until(TimePs time);
-  bool poll_all();
+  TimePs poll_all();
   void flush_all();
   size_t serve_batch(TimePs limit);
   void sleep_until(TimePs deadline);
   void require_no_thread(const char* what) const;
+  void require_real(const char* what) const;
+  void give_way();
+  void check_interrupt();
   void open_poller();
+  void run_thread();
   void wake();
 
   std::optional<RealClock> clock_;
@@ -150,11 +156,14 @@ class Engine {
   int epoll_fd_ = -1;
   int wake_fd_ = -1;
 
+  InterruptCheck interrupt_check_ = nullptr;
+  int64_t next_interrupt_check_ns_ = 0;
   FairLock lock_;
   std::thread thread_;
   std::atomic<bool> stop_requested_{false};
   std::atomic<bool> asleep_{false};
   std::exception_ptr thread_failure_;
+  std::optional<std::string> failure_text_;
   std::vector<std::shared_ptr<void>> components_;
 };
 

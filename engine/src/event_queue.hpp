@@ -1,6 +1,7 @@
 // The event queue: a 4-ary heap of 16-byte keys (time, sequence, slot) over cancellable timers.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -2,6 +2,8 @@
 // transmission.
 #pragma once
 
+#include <linux/if_packet.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,6 +15,7 @@
 
 namespace weft {
 
+class PacketRing;
 class PcapWriter;
 
 struct PacketSocketConfig {
@@ -65,23 +68,22 @@ class PacketSocket : public Node, public Pollable {
   void set_capture(std::shared_ptr<PcapWriter> capture) { capture_ = std::move(capture); }
 
   int file_descriptor() const override { return fd_; }
-  bool poll() override;
+  TimePs poll() override;
   void flush() override;
 
  private:
-  struct Ring;
-
   void open();
   void read_statistics();
-  void take_frame(const uint8_t* slot);
-  void count_send_error(int error);
+  TimePs take_frame(const tpacket2_hdr& header);
+  void count_transmit_error(int error);
+  void release();
 
   Engine& engine_;
   PacketSocketConfig config_;
   int fd_ = -1;
   int interface_index_ = 0;
   int mtu_bytes_ = 0;
-  std::unique_ptr<Ring> ring_;
+  std::unique_ptr<PacketRing> ring_;
   DelayLine line_;
   std::vector<PacketPtr> transmit_batch_;
   PacketSocketCounters counters_;

@@ -1,0 +1,35 @@
+#include "delay_line.hpp"
+
+#include <utility>
+
+namespace weft {
+
+DelayLine::DelayLine(Engine& engine)
+    : engine_(engine), timer_(engine.events(), member_action<&DelayLine::on_due>(this)) {}
+
+void DelayLine::push(PacketPtr packet, TimePs due_ps) {
+  ++in_flight_;
+  if (!fifo_.empty() && due_ps < fifo_.back()->due_ps) {
+    // Overtaking is rare (several senders on one line), so it may cost an event of its own.
+    engine_.schedule_at(due_ps, [this, packet = std::move(packet)]() mutable { deliver(std::move(packet)); });
+    return;
+  }
+  packet->due_ps = due_ps;
+  packet->due_sequence = engine_.events().reserve_sequence();
+  if (fifo_.empty()) timer_.arm(due_ps, packet->due_sequence);
+  fifo_.push(std::move(packet));
+}
+
+void DelayLine::on_due() {
+  PacketPtr packet = fifo_.pop();
+  if (const Packet* next = fifo_.front(); next != nullptr) timer_.arm(next->due_ps, next->due_sequence);
+  deliver(std::move(packet));
+}
+
+void DelayLine::deliver(PacketPtr packet) {
+  --in_flight_;
+  packet->received_ps = engine_.now();
+  node_->receive(port_, std::move(packet));
+}
+
+}  // namespace weft

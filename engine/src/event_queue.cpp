@@ -1,0 +1,102 @@
+#include "event_queue.hpp"
+
+#include <stdexcept>
+
+namespace weft {
+
+namespace {
+constexpr uint32_t kArity = 4;
+}
+
+Timer::Timer(EventQueue& queue, TimerAction action)
+    : queue_(queue), action_(action), slot_(queue.add_timer(this)) {}
+
+Timer::~Timer() { queue_.remove_timer(slot_); }
+
+uint32_t EventQueue::add_timer(Timer* timer) {
+  if (!free_slots_.empty()) {
+    const uint32_t slot = free_slots_.back();
+    free_slots_.pop_back();
+    timers_[slot] = timer;
+    return slot;
+  }
+  if (timers_.size() >= kMaxTimers) throw std::length_error("an event queue holds at most 2^22 timers");
+  timers_.push_back(timer);
+  heap_index_.push_back(kNotQueued);
+  free_slots_.reserve(timers_.size());  // so that remove_timer(), called by destructors, never allocates
+  return static_cast<uint32_t>(timers_.size() - 1);
+}
+
+void EventQueue::remove_timer(uint32_t slot) {
+  cancel(slot);
+  timers_[slot] = nullptr;
+  free_slots_.push_back(slot);
+}
+
+void EventQueue::arm(uint32_t slot, TimePs time, uint64_t sequence) {
+  const Entry entry{time, (sequence << kSlotBits) | slot};
+  const uint32_t index = heap_index_[slot];
+  if (index == kNotQueued) {
+    heap_.push_back(entry);
+    sift_up(static_cast<uint32_t>(heap_.size() - 1), entry);
+  } else if (entry.before(heap_[index])) {
+    sift_up(index, entry);
+  } else {
+    sift_down(index, entry);
+  }
+}
+
+void EventQueue::cancel(uint32_t slot) {
+  const uint32_t index = heap_index_[slot];
+  if (index != kNotQueued) erase_at(index);
+}
+
+TimerAction EventQueue::pop() {
+  Timer* timer = timers_[heap_.front().slot()];
+  erase_at(0);
+  return timer->action_;
+}
+
+void EventQueue::erase_at(uint32_t index) {
+  const Entry removed = heap_[index];
+  heap_index_[removed.slot()] = kNotQueued;
+  const Entry last = heap_.back();
+  heap_.pop_back();
+  if (index == heap_.size()) return;
+  if (last.before(removed))
+    sift_up(index, last);
+  else
+    sift_down(index, last);
+}
+
+void EventQueue::sift_up(uint32_t index, Entry entry) {
+  while (index > 0) {
+    const uint32_t parent = (index - 1) / kArity;
+    if (!entry.before(heap_[parent])) break;
+    place(index, heap_[parent]);
+    index = parent;
+  }
+  place(index, entry);
+}
+
+void EventQueue::sift_down(uint32_t index, Entry entry) {
+  const auto size = static_cast<uint32_t>(heap_.size());
+  for (;;) {
+    const uint32_t first_child = index * kArity + 1;
+    if (first_child >= size) break;
+    const uint32_t end_child = first_child + kArity < size ? first_child + kArity : size;
+    uint32_t best = first_child;
+    for (uint32_t child = first_child + 1; child < end_child; ++child)
+      if (heap_[child].before(heap_[best])) best = child;
+    if (!heap_[best].before(entry)) break;
+    place(index, heap_[best]);
+    index = best;
+  }
+  place(index, entry);
+}
+
+void EventQueue::throw_sequence_overflow() {
+  throw std::overflow_error("the event queue has numbered 2^42 events");
+}
+
+}  // namespace weft
