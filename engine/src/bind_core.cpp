@@ -1,7 +1,453 @@
+// The engine's core in Python. Every call into an engine or its components takes the engine's lock; the GIL
+// is free meanwhile.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <ctime>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
 #include "bindings.hpp"
+#include "bindings_support.hpp"
+#include "collector.hpp"
+#include "engine.hpp"
+#include "link.hpp"
+#include "packet_socket.hpp"
+#include "pcap_writer.hpp"
+#include "transmit_port.hpp"
 
 namespace weft {
 
-void bind_core(pybind11::module_& /*m*/) {}
+namespace py = pybind11;
+using namespace py::literals;
+
+namespace {
+
+// A Python callable that engine threads may call, move and destroy.
+class PythonCallback {
+ public:
+  explicit PythonCallback(py::function function) : function_(std::move(function)) {}
+  PythonCallback(PythonCallback&&) noexcept = default;
+  PythonCallback(const PythonCallback&) = delete;
+  ~PythonCallback() {
+    if (!function_) return;
+    py::gil_scoped_acquire acquire;
+    function_ = py::function();
+  }
+  void operator()() {
+    py::gil_scoped_acquire acquire;
+    function_();
+  }
+
+ private:
+  py::function function_;
+};
+
+// A timer that calls a Python function.
+class PythonTimer {
+ public:
+  PythonTimer(Engine& engine, py::function function)
+      : engine_(engine), callback_(std::move(function)), timer_(make_timer(engine, *this)) {}
+  ~PythonTimer() {
+    PythonGuard guard(engine_);
+    timer_.reset();
+  }
+  Engine& engine() { return engine_; }
+  Timer& timer() { return *timer_; }
+
+ private:
+  static std::unique_ptr<Timer> make_timer(Engine& engine, PythonTimer& self) {
+    PythonGuard guard(engine);
+    return std::make_unique<Timer>(engine.events(), member_action<&PythonTimer::fire>(&self));
+  }
+  void fire() { callback_(); }
+
+  Engine& engine_;
+  PythonCallback callback_;
+  std::unique_ptr<Timer> timer_;
+};
+
+// `with engine.lock():` several calls at one moment of emulated time.
+class EngineLock {
+ public:
+  explicit EngineLock(Engine& engine) : engine_(engine) {}
+  void enter() {
+    if (guard_ != nullptr)
+      throw std::logic_error("this lock is already held; call engine.lock() again to nest");
+    guard_ = std::make_unique<PythonGuard>(engine_);
+  }
+  void exit() { guard_.reset(); }
+
+ private:
+  Engine& engine_;
+  std::unique_ptr<PythonGuard> guard_;
+};
+
+std::shared_ptr<Engine> own_engine(Engine* engine) {
+  return {engine, [](Engine* dying) {
+            try {
+              py::gil_scoped_release release;  // the thread may be in a Python callback
+              dying->stop();
+            } catch (const std::exception&) {
+              // Nobody is left to be told; failure() said it as long as somebody could ask.
+            }
+            delete dying;
+          }};
+}
+
+int64_t monotonic_now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
+
+void check_python_signals() {
+  py::gil_scoped_acquire acquire;
+  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+}
+
+std::span<const uint8_t> view_of(const py::bytes& data) {
+  const auto text = static_cast<std::string_view>(data);
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+py::bytes bytes_of(const Packet& packet) {
+  return {reinterpret_cast<const char*>(packet.data()), packet.size()};
+}
+
+py::dict counter_dict(const TrafficCounter& counter) {
+  return py::dict("packets"_a = counter.packets, "bytes"_a = counter.bytes);
+}
+
+void inject(Engine& engine, Node& node, int port, const py::bytes& data, std::optional<TimePs> time_ps) {
+  PythonGuard guard(engine);
+  PacketPtr packet = engine.packets().copy_of(view_of(data));
+  engine.schedule_at(time_ps.value_or(engine.now()),
+                     [&engine, &node, port, packet = std::move(packet)]() mutable {
+                       packet->received_ps = engine.now();
+                       node.receive(port, std::move(packet));
+                     });
+}
+
+py::dict lateness(Engine& engine) {
+  PythonGuard guard(engine);
+  const LatenessHistogram& histogram = engine.lateness();
+  return py::dict("count"_a = histogram.count(), "max_ps"_a = histogram.max_ps(),
+                  "p50_ps"_a = histogram.quantile_ps(0.5), "p99_ps"_a = histogram.quantile_ps(0.99));
+}
+
+template <auto Method>
+auto locked() {
+  return [](Engine& engine) {
+    PythonGuard guard(engine);
+    return (engine.*Method)();
+  };
+}
+
+void bind_engine(py::module_& m) {
+  py::class_<Rng>(m, "Rng")
+      .def("next_u64", &Rng::next_u64)
+      .def("uniform", &Rng::uniform)
+      .def(
+          "below",
+          [](Rng& rng, uint64_t bound) {
+            if (bound == 0) throw std::invalid_argument("below(0): the bound is 1 or more");
+            return rng.below(bound);
+          },
+          "bound"_a);
+
+  py::class_<EngineLock>(m, "EngineLock")
+      .def("__enter__", &EngineLock::enter)
+      .def("__exit__", [](EngineLock& lock, const py::args&) { lock.exit(); });
+
+  py::class_<Engine, std::shared_ptr<Engine>>(m, "Engine")
+      .def(py::init([](uint64_t seed) { return own_engine(new Engine(seed)); }), py::kw_only(), "seed"_a = 0)
+      .def_static(
+          "real_clock",
+          [](std::optional<int64_t> epoch_ns, double dilation, uint64_t seed) {
+            return own_engine(new Engine(RealClock{epoch_ns.value_or(monotonic_now_ns()), dilation}, seed));
+          },
+          py::kw_only(), "epoch_ns"_a = py::none(), "dilation"_a = 1.0, "seed"_a = 0)
+      .def_property_readonly("now_ps", locked<&Engine::now>())
+      .def_property_readonly("seed", &Engine::seed)
+      .def_property_readonly("is_real", &Engine::is_real)
+      .def_property_readonly("epoch_ns",
+                             [](const Engine& engine) {
+                               return engine.is_real() ? std::optional(engine.real_clock()->epoch_ns)
+                                                       : std::nullopt;
+                             })
+      .def_property_readonly("dilation",
+                             [](const Engine& engine) {
+                               return engine.is_real() ? std::optional(engine.real_clock()->dilation)
+                                                       : std::nullopt;
+                             })
+      .def_property_readonly("events_served", locked<&Engine::events_served>())
+      .def_property_readonly("live_packets",
+                             [](Engine& engine) {
+                               PythonGuard guard(engine);
+                               return engine.packets().live_packets();
+                             })
+      .def(
+          "schedule_at",
+          [](Engine& engine, TimePs time_ps, py::function callback) {
+            PythonCallback held(std::move(callback));
+            PythonGuard guard(engine);
+            engine.schedule_at(time_ps, std::move(held));
+          },
+          "time_ps"_a, "callback"_a)
+      .def("inject", &inject, "node"_a, "port"_a, "data"_a, "time_ps"_a = py::none())
+      .def(
+          "stream", [](const Engine& engine, const std::string& name) { return engine.stream(name); },
+          "name"_a)
+      .def(
+          "run", [](Engine& engine) { engine.run(&check_python_signals); },
+          py::call_guard<py::gil_scoped_release>())
+      .def(
+          "run_until",
+          [](Engine& engine, TimePs time_ps) { engine.run_until(time_ps, &check_python_signals); },
+          "time_ps"_a, py::call_guard<py::gil_scoped_release>())
+      .def(
+          "run_for",
+          [](Engine& engine, TimePs duration_ps) {
+            TimePs start_ps = 0;
+            {
+              Engine::Guard guard(engine);
+              start_ps = engine.now();
+            }
+            engine.run_until(start_ps + duration_ps, &check_python_signals);
+          },
+          "duration_ps"_a, py::call_guard<py::gil_scoped_release>())
+      .def("request_stop", &Engine::request_stop)
+      .def("start", &Engine::start)
+      .def("stop", &Engine::stop, py::call_guard<py::gil_scoped_release>())
+      .def_property_readonly("running", &Engine::running)
+      .def_property_readonly("failure", &Engine::failure, py::call_guard<py::gil_scoped_release>())
+      .def(
+          "lock", [](Engine& engine) { return EngineLock(engine); }, py::keep_alive<0, 1>())
+      .def("lateness", &lateness)
+      .def("reset_lateness", locked<&Engine::reset_lateness>());
+
+  py::class_<PythonTimer>(m, "Timer")
+      .def(py::init<Engine&, py::function>(), "engine"_a, "callback"_a, py::keep_alive<1, 2>())
+      .def(
+          "arm",
+          [](PythonTimer& timer, TimePs time_ps) {
+            PythonGuard guard(timer.engine());
+            timer.timer().arm(time_ps);
+          },
+          "time_ps"_a)
+      .def("cancel",
+           [](PythonTimer& timer) {
+             PythonGuard guard(timer.engine());
+             timer.timer().cancel();
+           })
+      .def_property_readonly("deadline_ps", [](PythonTimer& timer) -> std::optional<TimePs> {
+        PythonGuard guard(timer.engine());
+        return timer.timer().armed() ? std::optional(timer.timer().deadline()) : std::nullopt;
+      });
+}
+
+void bind_nodes(py::module_& m) {
+  py::class_<Node, std::shared_ptr<Node>>(m, "Node");
+
+  py::class_<Collector, Node, std::shared_ptr<Collector>>(m, "Collector")
+      .def(py::init([](Engine& engine) { return make_component<Collector>(engine, engine); }), "engine"_a,
+           py::keep_alive<1, 2>())
+      .def_property_readonly(
+          "packets",
+          [](Collector& collector) {
+            PythonGuard guard(collector.engine());
+            py::list packets;
+            for (const Collector::Arrival& arrival : collector.arrivals())
+              packets.append(py::make_tuple(arrival.time_ps, arrival.port, bytes_of(*arrival.packet)));
+            return packets;
+          })
+      .def_property_readonly("received_packets",
+                             [](Collector& collector) {
+                               PythonGuard guard(collector.engine());
+                               return collector.received_packets();
+                             })
+      .def_property_readonly("received_bytes",
+                             [](Collector& collector) {
+                               PythonGuard guard(collector.engine());
+                               return collector.received_bytes();
+                             })
+      .def("clear", [](Collector& collector) {
+        PythonGuard guard(collector.engine());
+        collector.clear();
+      });
+
+  py::class_<PcapWriter, std::shared_ptr<PcapWriter>>(m, "PcapWriter")
+      .def(py::init<const std::string&, uint32_t>(), "path"_a, "snap_length"_a = 262'144)
+      .def_property_readonly("path", &PcapWriter::path)
+      .def_property_readonly("packets_written", &PcapWriter::packets_written)
+      .def_property_readonly("packets_failed", &PcapWriter::packets_failed)
+      .def("flush", &PcapWriter::flush)
+      .def("close", &PcapWriter::close);
+}
+
+void bind_link(py::module_& m) {
+  py::class_<Link, std::shared_ptr<Link>>(m, "Link")
+      .def(py::init([](Engine& engine, const std::string& name, TimePs delay_ps, double loss,
+                       double duplicate, double delay_probability, TimePs extra_delay_ps) {
+             return make_component<Link>(engine, engine, delay_ps,
+                                         FaultConfig{loss, duplicate, delay_probability, extra_delay_ps},
+                                         engine.stream("link " + name));
+           }),
+           "engine"_a, py::kw_only(), "name"_a = "", "delay_ps"_a = 0, "loss"_a = 0.0, "duplicate"_a = 0.0,
+           "delay_probability"_a = 0.0, "extra_delay_ps"_a = 0, py::keep_alive<1, 2>())
+      .def(
+          "connect",
+          [](Link& link, Node& node, int port) {
+            PythonGuard guard(link.engine());
+            link.connect(node, port);
+          },
+          "node"_a, "port"_a = 0)
+      .def(
+          "set_faults",
+          [](Link& link, double loss, double duplicate, double delay_probability, TimePs extra_delay_ps) {
+            PythonGuard guard(link.engine());
+            link.set_faults({loss, duplicate, delay_probability, extra_delay_ps});
+          },
+          py::kw_only(), "loss"_a = 0.0, "duplicate"_a = 0.0, "delay_probability"_a = 0.0,
+          "extra_delay_ps"_a = 0)
+      .def_property_readonly("delay_ps", &Link::delay_ps)
+      .def("stats",
+           [](Link& link) {
+             PythonGuard guard(link.engine());
+             const LinkCounters& counters = link.counters();
+             return py::dict("delivered_packets"_a = counters.delivered_packets,
+                             "delivered_bytes"_a = counters.delivered_bytes,
+                             "lost_packets"_a = counters.lost_packets,
+                             "duplicated_packets"_a = counters.duplicated_packets,
+                             "delayed_packets"_a = counters.delayed_packets);
+           })
+      .def("reset_stats", [](Link& link) {
+        PythonGuard guard(link.engine());
+        link.reset_counters();
+      });
+}
+
+py::dict port_stats(TransmitPort& port) {
+  PythonGuard guard(port.engine());
+  py::list classes;
+  for (int priority_class = 0; priority_class < port.config().classes; ++priority_class)
+    classes.append(py::dict("queue_depth_bytes"_a = port.queue_depth_bytes(priority_class),
+                            "transmitted"_a = counter_dict(port.transmitted(priority_class)),
+                            "tail_dropped"_a = counter_dict(port.tail_dropped(priority_class))));
+  return py::dict("queue_depth_bytes"_a = port.queue_depth_bytes(),
+                  "queue_depth_packets"_a = port.queue_depth_packets(),
+                  "max_queue_depth_bytes"_a = port.max_queue_depth_bytes(),
+                  "transmitted"_a = counter_dict(port.transmitted()),
+                  "tail_dropped"_a = counter_dict(port.tail_dropped()),
+                  "egress_dropped"_a = counter_dict(port.egress_dropped()), "classes"_a = classes);
+}
+
+void bind_transmit_port(py::module_& m) {
+  py::class_<TransmitPort, Node, std::shared_ptr<TransmitPort>>(m, "TransmitPort")
+      .def(py::init(
+               [](Engine& engine, Link& link, uint64_t rate_bps, uint64_t queue_capacity_bytes, int classes) {
+                 return make_component<TransmitPort>(
+                     engine, engine, PortConfig{rate_bps, queue_capacity_bytes, classes}, link);
+               }),
+           "engine"_a, "link"_a, py::kw_only(), "rate_bps"_a = 0,
+           "queue_capacity_bytes"_a = PortConfig().queue_capacity_bytes, "classes"_a = PortConfig().classes,
+           py::keep_alive<1, 2>())
+      .def(
+          "enqueue",
+          [](TransmitPort& port, const py::bytes& data, int priority_class) {
+            PythonGuard guard(port.engine());
+            return port.enqueue(port.engine().packets().copy_of(view_of(data)), priority_class);
+          },
+          "data"_a, "priority_class"_a = 0)
+      .def_property("rate_bps", &TransmitPort::rate_bps,
+                    [](TransmitPort& port, uint64_t rate_bps) {
+                      PythonGuard guard(port.engine());
+                      port.set_rate_bps(rate_bps);
+                    })
+      .def_property_readonly("queue_depth_bytes",
+                             [](TransmitPort& port) {
+                               PythonGuard guard(port.engine());
+                               return port.queue_depth_bytes();
+                             })
+      .def(
+          "set_capture",
+          [](TransmitPort& port, std::shared_ptr<PcapWriter> capture) {
+            PythonGuard guard(port.engine());
+            port.set_capture(std::move(capture));
+          },
+          "capture"_a.none(true))
+      .def("stats", &port_stats)
+      .def("reset_stats", [](TransmitPort& port) {
+        PythonGuard guard(port.engine());
+        port.reset_counters();
+      });
+}
+
+py::dict socket_stats(PacketSocket& socket) {
+  PythonGuard guard(socket.engine());
+  const PacketSocketCounters& counters = socket.counters();
+  return py::dict(
+      "received_packets"_a = counters.received_packets, "received_bytes"_a = counters.received_bytes,
+      "ring_dropped_packets"_a = counters.ring_dropped_packets,
+      "truncated_packets"_a = counters.truncated_packets,
+      "transmitted_packets"_a = counters.transmitted_packets,
+      "transmitted_bytes"_a = counters.transmitted_bytes, "oversize_packets"_a = counters.oversize_packets,
+      "runt_packets"_a = counters.runt_packets, "interface_down_packets"_a = counters.interface_down_packets,
+      "no_buffer_packets"_a = counters.no_buffer_packets,
+      "send_error_packets"_a = counters.send_error_packets);
+}
+
+void bind_packet_socket(py::module_& m) {
+  py::class_<PacketSocket, Node, std::shared_ptr<PacketSocket>>(m, "PacketSocket")
+      .def(py::init([](Engine& engine, const std::string& interface, bool promiscuous, uint64_t ring_bytes) {
+             return make_component<PacketSocket>(engine, engine,
+                                                 PacketSocketConfig{interface, promiscuous, ring_bytes});
+           }),
+           "engine"_a, "interface"_a, py::kw_only(), "promiscuous"_a = true,
+           "ring_bytes"_a = PacketSocketConfig().ring_bytes, py::keep_alive<1, 2>())
+      .def(
+          "connect",
+          [](PacketSocket& socket, Node& node, int port) {
+            PythonGuard guard(socket.engine());
+            socket.connect(node, port);
+          },
+          "node"_a, "port"_a = 0)
+      .def("close",
+           [](PacketSocket& socket) {
+             PythonGuard guard(socket.engine());
+             socket.close();
+           })
+      .def_property_readonly("interface", &PacketSocket::interface)
+      .def_property_readonly("mtu_bytes", &PacketSocket::mtu_bytes)
+      .def(
+          "set_capture",
+          [](PacketSocket& socket, std::shared_ptr<PcapWriter> capture) {
+            PythonGuard guard(socket.engine());
+            socket.set_capture(std::move(capture));
+          },
+          "capture"_a.none(true))
+      .def("stats", &socket_stats)
+      .def("reset_stats", [](PacketSocket& socket) {
+        PythonGuard guard(socket.engine());
+        socket.reset_counters();
+      });
+}
+
+}  // namespace
+
+void bind_core(py::module_& m) {
+  bind_engine(m);
+  bind_nodes(m);
+  bind_link(m);
+  bind_transmit_port(m);
+  bind_packet_socket(m);
+  m.def(
+      "serialisation_ps",
+      [](uint64_t bytes, uint64_t rate_bps) { return BitRate(rate_bps).serialisation_ps(bytes); },
+      "size_bytes"_a, "rate_bps"_a);
+}
 
 }  // namespace weft

@@ -41,6 +41,7 @@ class Link {
   // Throws std::logic_error if the link is connected to nothing.
   void transmit(PacketPtr packet, TimePs end_of_serialisation_ps);
 
+  Engine& engine() { return engine_; }
   TimePs delay_ps() const { return delay_ps_; }
   void set_faults(FaultConfig faults);
   const FaultConfig& faults() const { return faults_; }

@@ -50,6 +50,7 @@ void PcapWriter::write(TimePs time_ps, std::span<const uint8_t> frame) {
                             .nanoseconds = static_cast<uint32_t>(nanoseconds % 1'000'000'000),
                             .captured_bytes = std::min(static_cast<uint32_t>(frame.size()), snap_length_),
                             .original_bytes = static_cast<uint32_t>(frame.size())};
+  std::lock_guard guard(mutex_);
   if (file_ == nullptr || std::fwrite(&header, sizeof header, 1, file_) != 1 ||
       std::fwrite(frame.data(), 1, header.captured_bytes, file_) != header.captured_bytes) {
     ++packets_failed_;
@@ -59,12 +60,24 @@ void PcapWriter::write(TimePs time_ps, std::span<const uint8_t> frame) {
 }
 
 void PcapWriter::flush() {
+  std::lock_guard guard(mutex_);
   if (file_ != nullptr) std::fflush(file_);
 }
 
 void PcapWriter::close() {
+  std::lock_guard guard(mutex_);
   if (file_ != nullptr) std::fclose(file_);
   file_ = nullptr;
+}
+
+uint64_t PcapWriter::packets_written() const {
+  std::lock_guard guard(mutex_);
+  return packets_written_;
+}
+
+uint64_t PcapWriter::packets_failed() const {
+  std::lock_guard guard(mutex_);
+  return packets_failed_;
 }
 
 }  // namespace weft

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <mutex>
 #include <span>
 #include <string>
 
@@ -11,6 +12,7 @@
 
 namespace weft {
 
+// One writer may serve several ports, also of several engines: it locks itself.
 class PcapWriter {
  public:
   // Creates or truncates the file. Throws std::system_error if it can't be written.
@@ -26,11 +28,12 @@ class PcapWriter {
   void close();
 
   const std::string& path() const { return path_; }
-  uint64_t packets_written() const { return packets_written_; }
+  uint64_t packets_written() const;
   // Frames that could not be written (disk full, file closed).
-  uint64_t packets_failed() const { return packets_failed_; }
+  uint64_t packets_failed() const;
 
  private:
+  mutable std::mutex mutex_;
   std::string path_;
   std::FILE* file_ = nullptr;
   uint32_t snap_length_;
