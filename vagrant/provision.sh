@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# Sets a Debian 12 or Ubuntu 24.04 machine up for Weft: apt packages, the project's .venv and the native engine.
+# The lab VM's provisioner and `make demo` and `make test` on any machine run this same script.
+# Running it again does only what is missing.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
+
+packages=(
+  ca-certificates ethtool g++ iperf3 iproute2 iputils-ping make mininet
+  python3-dev python3-venv shellcheck tcpdump tshark
+)
+
+as_root() {
+  if [[ $(id -u) -eq 0 ]]; then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    echo "provision: '$*' needs root, and there is no sudo" >&2
+    exit 4
+  fi
+}
+
+install_packages() {
+  local missing=() package
+  for package in "${packages[@]}"; do
+    dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
+  done
+  ((${#missing[@]})) || return 0
+  if ! command -v apt-get >/dev/null; then
+    echo "provision: needs apt (Debian 12 or Ubuntu 24.04); missing: ${missing[*]}" >&2
+    exit 4
+  fi
+  echo "provision: installing ${missing[*]}"
+  as_root apt-get update -qq
+  # Mininet recommends Open vSwitch, which Weft does not use.
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+make_environment() {
+  # The distribution's interpreter, because that is where its Mininet can be imported.
+  if [[ ! -x .venv/bin/python ]]; then
+    echo "provision: making .venv"
+    /usr/bin/python3 -m venv --system-site-packages .venv
+  fi
+  local wanted
+  wanted=$(cat setup.cfg setup.py pyproject.toml vagrant/provision.sh | sha256sum)
+  if [[ "$(cat .venv/weft-installed 2>/dev/null)" != "$wanted" ]]; then
+    echo "provision: installing Python packages and building the engine"
+    # setuptools also stands in for distutils, which Mininet imports and Python 3.12 no longer has.
+    .venv/bin/python -m pip install --quiet --upgrade "setuptools>=68" wheel "pybind11>=2.12"
+    .venv/bin/python -m pip install --quiet --no-build-isolation --editable '.[demo,test,dev]' \
+      --config-settings editable_mode=compat
+    echo "$wanted" >.venv/weft-installed
+  fi
+}
+
+build_engine() {
+  local newest
+  newest=$(find engine/src setup.py -newer .venv/weft-built -print -quit 2>/dev/null || true)
+  if [[ ! -e .venv/weft-built || -n $newest ]]; then
+    echo "provision: building the engine"
+    .venv/bin/python setup.py --quiet build_ext --inplace
+    touch .venv/weft-built
+  fi
+}
+
+# In the lab VM the reference compiler and switch are offered too, where p4lang's public repository answers.
+install_references() {
+  [[ "${WEFT_REFERENCES:-no}" == yes ]] || return 0
+  # shellcheck source=/dev/null
+  source /etc/os-release
+  [[ "$ID" == ubuntu ]] || return 0
+  local url="https://download.opensuse.org/repositories/home:/p4lang/xUbuntu_${VERSION_ID}"
+  if ! curl --fail --silent --max-time 20 "$url/Release.key" -o /tmp/p4lang.key; then
+    echo "provision: p4lang's package repository does not answer; going on without p4c and BMv2"
+    return 0
+  fi
+  as_root install -D -m 0644 /tmp/p4lang.key /etc/apt/keyrings/p4lang.asc
+  echo "deb [signed-by=/etc/apt/keyrings/p4lang.asc] $url/ /" | as_root tee /etc/apt/sources.list.d/p4lang.list >/dev/null
+  as_root apt-get update -qq
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y p4lang-p4c p4lang-bmv2 >/dev/null ||
+    echo "provision: p4lang's packages could not be installed; going on without p4c and BMv2"
+}
+
+install_packages
+make_environment
+build_engine
+install_references
