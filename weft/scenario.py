@@ -154,11 +154,14 @@ def parse_scenario(tree: dict[str, Any], place: str = "scenario") -> Scenario:
         plain = dict(tree)
         if "traffic" in plain:
             plain["traffic"] = [
-                _parse_traffic(item, tree, index, place) for index, item in enumerate(_as_list(plain["traffic"], place))
+                _parse_traffic(item, tree, index, place)
+                for index, item in enumerate(_as_list(plain["traffic"], place))
             ]
         scenario = Scenario.model_validate(plain)
     except pydantic.ValidationError as error:
-        raise BadInputError("\n".join(_explain(problem, tree, place, Scenario) for problem in error.errors())) from None
+        raise BadInputError(
+            "\n".join(_explain(problem, tree, place, Scenario) for problem in error.errors())
+        ) from None
     _check_across(scenario, place)
     return scenario
 
@@ -202,7 +205,11 @@ def _explain(problem: Any, tree: Any, place: str, model: type[BaseModel]) -> str
 def _keys_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
     for part in location:
         field = model.model_fields.get(str(part))
-        if field is not None and isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+        if (
+            field is not None
+            and isinstance(field.annotation, type)
+            and issubclass(field.annotation, BaseModel)
+        ):
             model = field.annotation
     return [field.alias or name for name, field in model.model_fields.items()]
 
@@ -224,7 +231,9 @@ def _check_across(scenario: Scenario, place: str) -> None:
     """Check what no single key shows."""
     fabric = scenario.fabric
     if fabric.leaves > 1 and fabric.spines == 0:
-        raise BadInputError(f"{place}: fabric.spines: 0 cannot join {fabric.leaves} leaves; at least 1 is needed")
+        raise BadInputError(
+            f"{place}: fabric.spines: 0 cannot join {fabric.leaves} leaves; at least 1 is needed"
+        )
     ecn = scenario.ecn
     if (ecn.kmin is None) != (ecn.kmax is None):
         raise BadInputError(f"{place}: ecn: kmin and kmax go together")

@@ -29,7 +29,9 @@ def _parse(text: str | int, units: dict[str, int], what: str, bare_unit: str | N
         raise ValueError(f"{what} '{text}' is not a number with a unit of {', '.join(u for u in units if u)}")
     value = Fraction(match.group(1)) * units[unit]
     if value.denominator != 1:
-        raise ValueError(f"{what} '{text}' is not a whole number of {next(u for u in units if units[u] == 1)}")
+        raise ValueError(
+            f"{what} '{text}' is not a whole number of {next(u for u in units if units[u] == 1)}"
+        )
     return int(value)
 
 
@@ -64,7 +66,9 @@ def parse_size_range_bytes(text: str) -> list[int]:
     except ValueError:
         factor = 0
     if begin < 1 or end < begin or factor < 2:
-        raise ValueError(f"size range '{text}': BEGIN must be 1 or more, END at least BEGIN, FACTOR an integer from 2")
+        raise ValueError(
+            f"size range '{text}': BEGIN must be 1 or more, END at least BEGIN, FACTOR an integer from 2"
+        )
     sizes = [begin]
     while sizes[-1] * factor <= end:
         sizes.append(sizes[-1] * factor)

@@ -1,0 +1,111 @@
+"""The process that runs all embedded switches of a lab."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from topologies import FabricSpec, PortSpec
+from weft.child import JsonLinesChild
+from weft.scenario import FaultsSection, Scenario
+
+
+def daemon_config(fabric: FabricSpec, scenario: Scenario, epoch_ns: int, grpc_address: str) -> dict[str, Any]:
+    """Return the configuration of `python -m switch.daemon` for a fabric."""
+    internal = scenario.links == "internal"
+    switches = [
+        {
+            "device_id": switch.device_id,
+            "name": switch.name,
+            "cpu_port": 510,
+            "depth_unit": "cells",
+            "time_unit": "ns",
+            "ports": [_port_config(port, scenario.faults, internal) for port in switch.ports],
+        }
+        for switch in fabric.switches
+    ]
+    config: dict[str, Any] = {
+        "epoch_ns": epoch_ns,
+        "dilation": scenario.dilation,
+        "seed": scenario.seed,
+        "grpc_address": grpc_address,
+        "switches": switches,
+    }
+    if internal:
+        names = {switch.name: switch.device_id for switch in fabric.switches}
+        config["internal_links"] = [
+            [names[link.a.node], link.a.port, names[link.b.node], link.b.port]
+            for link in fabric.links
+            if link.a.node in names and link.b.node in names
+        ]
+    return config
+
+
+def _port_config(port: PortSpec, faults: FaultsSection, internal: bool) -> dict[str, Any]:
+    config: dict[str, Any] = {
+        "port": port.number,
+        "rate_bps": port.link.rate_bps,
+        "delay_ps": port.link.delay_ps,
+        "queue_capacity_bytes": port.link.queue_capacity_bytes,
+        "host_uplink": port.peer_is_host,
+        "loss": faults.loss,
+        "duplicate": faults.duplicate,
+        "delay_probability": faults.delay_probability,
+        "extra_delay_ps": faults.extra_delay,
+    }
+    if port.peer_is_host or not internal:
+        config["interface"] = port.interface
+    return config
+
+
+class SwitchDaemon:
+    """The daemon's process; every method raises ChildError when it is gone or refuses."""
+
+    def __init__(self, config: dict[str, Any], directory: Path) -> None:
+        """Start it and wait until it serves P4Runtime."""
+        config_path = directory / "switches.json"
+        config_path.write_text(json.dumps(config, indent=1), encoding="utf-8")
+        log = directory / "switches.log"
+        with log.open("w", encoding="utf-8") as errors:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "switch.daemon", "--config", str(config_path)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                start_new_session=True,
+            )
+        self.child = JsonLinesChild("the switch daemon", process, log)
+        try:
+            ready = self.child.read_answer(timeout_s=30.0)
+        except BaseException:
+            self.child.close()
+            raise
+        self.grpc_address = str(ready["grpc_address"])
+
+    def stats(self) -> dict[str, Any]:
+        """Return counters of every switch and port, and the lateness."""
+        return self.child.call({"command": "stats"})
+
+    def reset_stats(self) -> None:
+        """Set counters, largest queues and lateness back to zero."""
+        self.child.call({"command": "reset_stats"})
+
+    def pcap(self, device_id: int, port: int, path: Path | None) -> None:
+        """Start writing a port's frames to a file, or stop (None)."""
+        self.child.call(
+            {"command": "pcap", "device_id": device_id, "port": port, "path": str(path) if path else None}
+        )
+
+    def close(self) -> None:
+        """End it."""
+        self.child.close()
+
+
+def new_epoch_ns() -> int:
+    """Return an epoch for a lab that starts now (CLOCK_MONOTONIC, nanoseconds)."""
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC)

@@ -1,0 +1,69 @@
+"""What a run needs of the machine, checked before anything is made."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+
+from weft.errors import EnvironmentLacksError
+from weft.scenario import Scenario
+
+_PROGRAMS = {
+    "mnexec": "mininet",
+    "ip": "iproute2",
+    "ethtool": "ethtool",
+}
+_BMV2_HINT = (
+    "install BMv2 with P4Runtime (p4lang's package p4lang-bmv2, or build p4lang/behavioral-model --with-pi), "
+    "or leave out --target bmv2"
+)
+
+
+def require_mininet() -> None:
+    """Check that fabrics can be built in Mininet here.
+
+    Raises:
+        EnvironmentLacksError: not root, or a program or Mininet itself is missing; names what to install.
+    """
+    if os.geteuid() != 0:
+        raise EnvironmentLacksError("Mininet needs root: run this with sudo")
+    for program, package in _PROGRAMS.items():
+        if shutil.which(program) is None:
+            raise EnvironmentLacksError(f"the program '{program}' is missing: install the package {package}")
+    if importlib.util.find_spec("mininet") is None:
+        raise EnvironmentLacksError(
+            "Mininet cannot be imported: install the package mininet, and make .venv from /usr/bin/python3 "
+            "with --system-site-packages (vagrant/provision.sh does both)"
+        )
+
+
+def require_bmv2() -> str:
+    """Return the path of simple_switch_grpc.
+
+    Raises:
+        EnvironmentLacksError: it is not on PATH.
+    """
+    path = shutil.which("simple_switch_grpc")
+    if path is None:
+        raise EnvironmentLacksError(f"simple_switch_grpc is not on PATH: {_BMV2_HINT}")
+    return path
+
+
+def require_for(scenario: Scenario) -> None:
+    """Check all that a scenario needs.
+
+    Raises:
+        EnvironmentLacksError: something is missing, or the scenario asks the target for what it does not have.
+    """
+    if scenario.clock == "virtual":
+        raise EnvironmentLacksError("the virtual clock is not there yet (LIMITATIONS.md); use --clock real")
+    if scenario.target == "bmv2":
+        require_bmv2()
+        if scenario.faults.any:
+            raise EnvironmentLacksError(
+                "BMv2 has no link faults: leave out 'faults', or use --target embedded"
+            )
+        if scenario.links == "internal":
+            raise EnvironmentLacksError("BMv2 has no internal links: use --links veth, or --target embedded")
+    require_mininet()

@@ -1,0 +1,119 @@
+"""The state file of the lab that runs on this machine: what the controller CLI finds it by and `weft clean` removes.
+
+Everything that outlives a killed run is written down here before it is made, so that cleaning up needs no guess
+and touches nothing that Weft did not make.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from weft.errors import EnvironmentLacksError
+from weft.processes import ProcessId, end
+
+STATE_FILE = Path(os.environ.get("WEFT_STATE_FILE", "/run/weft/lab.json"))
+
+
+@dataclass
+class LabState:
+    """One lab: its owner, what it made, and how to reach its switches.
+
+    `grpc` gives each switch's P4Runtime address and device id.
+    """
+
+    owner: ProcessId
+    processes: list[ProcessId] = field(default_factory=list)
+    interfaces: list[str] = field(default_factory=list)
+    directories: list[str] = field(default_factory=list)
+    fabric: dict[str, Any] = field(default_factory=dict)
+    target: str = "embedded"
+    grpc: dict[str, tuple[str, int]] = field(default_factory=dict)
+    p4info: str = ""
+    json: str = ""
+
+    def save(self, path: Path | None = None) -> None:
+        """Write the state, replacing the file at once, so that a reader never sees half of it."""
+        path = path or STATE_FILE
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_suffix(".new")
+        temporary.write_text(json.dumps(asdict(self), indent=1), encoding="utf-8")
+        temporary.replace(path)
+
+
+def load(path: Path | None = None) -> LabState | None:
+    """Return the lab written down on this machine, None where there is none.
+
+    Raises:
+        EnvironmentLacksError: the file cannot be read or is not a state file.
+    """
+    path = path or STATE_FILE
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        data["owner"] = ProcessId(**data["owner"])
+        data["processes"] = [ProcessId(**process) for process in data["processes"]]
+        data["grpc"] = {name: (address, device) for name, (address, device) in data["grpc"].items()}
+        return LabState(**data)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise EnvironmentLacksError(f"{path}: is not a state file of a lab: {error}") from None
+
+
+def claim(path: Path | None = None) -> LabState:
+    """Make this process the owner of the machine's lab, after cleaning up what a dead owner left.
+
+    Raises:
+        EnvironmentLacksError: another living process owns a lab here.
+    """
+    path = path or STATE_FILE
+    previous = load(path)
+    if previous is not None:
+        if previous.owner.alive:
+            raise EnvironmentLacksError(
+                f"a lab already runs on this machine (process {previous.owner.pid}); end it first, or `weft clean --force`"
+            )
+        clean(path)
+    owner = ProcessId.of(os.getpid())
+    assert owner is not None
+    state = LabState(owner)
+    state.save(path)
+    return state
+
+
+def clean(path: Path | None = None, force: bool = False) -> list[str]:
+    """Remove everything that the written-down lab made; return what was removed, in words.
+
+    Raises:
+        EnvironmentLacksError: the lab's owner still runs, and `force` is not set.
+    """
+    path = path or STATE_FILE
+    state = load(path)
+    if state is None:
+        return []
+    removed = []
+    if state.owner.alive and state.owner.pid != os.getpid():
+        if not force:
+            raise EnvironmentLacksError(
+                f"the lab still runs (process {state.owner.pid}); end it there, or use --force"
+            )
+        if end(state.owner, patience_s=15.0):
+            removed.append(f"process {state.owner.pid} (the lab's owner)")
+    for process in state.processes:
+        if end(process):
+            removed.append(f"process {process.pid}")
+    for interface in state.interfaces:
+        if Path("/sys/class/net", interface).exists():
+            subprocess.run(["ip", "link", "delete", interface], check=False, capture_output=True)
+            removed.append(f"interface {interface}")
+    for directory in state.directories:
+        if Path(directory).is_dir():
+            shutil.rmtree(directory, ignore_errors=True)
+            removed.append(f"directory {directory}")
+    path.unlink(missing_ok=True)
+    return removed

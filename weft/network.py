@@ -1,0 +1,193 @@
+"""The fabric's hosts and links in Mininet: namespaces, veth pairs, addresses; no packet is sent from here.
+
+Mininet makes the namespaces and the pairs; addresses and link settings go through `ip -batch`, one process for
+each namespace instead of several for each interface.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from mininet.link import Link
+from mininet.log import setLogLevel
+from mininet.net import Mininet
+from mininet.node import Host, Switch
+
+from topologies import FabricSpec, HostSpec
+from weft.errors import EnvironmentLacksError
+
+MTU_BYTES = 9000
+# The fabric computes and checks checksums itself, so every frame on a veth pair must be whole.
+_OFFLOADS = ("tx", "rx", "sg", "tso", "gso", "gro")
+
+# No router advertisements, no solicitations; addr_gen_mode 1: no link-local address by itself.
+_QUIET_IPV6 = {"accept_ra": "0", "router_solicitations": "0", "addr_gen_mode": "1"}
+
+
+class FabricSwitch(Switch):  # type: ignore[misc]
+    """A switch of the fabric as Mininet's CLI shows it; the embedded daemon or BMv2 runs it."""
+
+    def start(self, controllers: Any) -> None:
+        """Do nothing: the fabric starts its switches before Mininet starts."""
+
+    def stop(self, deleteIntfs: bool = True) -> None:
+        """Remove the interfaces."""
+        super().stop(deleteIntfs)
+
+
+class FabricNetwork:
+    """A fabric's hosts, switches' interfaces and links, up in Mininet."""
+
+    def __init__(self, fabric: FabricSpec, internal_links: bool = False) -> None:
+        """Make everything; raises EnvironmentLacksError where the kernel refuses."""
+        setLogLevel("warning")
+        self.fabric = fabric
+        self.internal_links = internal_links
+        _require_free_names(fabric)
+        self.net = Mininet(controller=None, switch=FabricSwitch, build=False)
+        try:
+            for host in fabric.hosts:
+                _quiet_namespace(self.net.addHost(host.name, cls=Host, ip=None).pid)
+            for switch in fabric.switches:
+                self.net.addSwitch(switch.name, dpid=f"{switch.device_id:016x}", inNamespace=False)
+            for host in fabric.hosts:
+                for nic in host.nics:
+                    self._add_link(host.name, nic.interface, nic.leaf, nic.leaf_port)
+            if not internal_links:
+                for link in fabric.links:
+                    if not fabric_link_has_host(fabric, link.a.node):
+                        self._add_link(
+                            link.a.node,
+                            fabric.switch(link.a.node).port(link.a.port).interface,
+                            link.b.node,
+                            link.b.port,
+                            node_port=link.a.port,
+                        )
+            self._configure_switch_interfaces()
+            for host in fabric.hosts:
+                self._configure_host(host)
+            self.net.start()
+        except BaseException:
+            self.stop()
+            raise
+
+    @property
+    def switch_interfaces(self) -> list[str]:
+        """Interfaces of switches in the root namespace."""
+        return [
+            port.interface
+            for switch in self.fabric.switches
+            for port in switch.ports
+            if port.peer_is_host or not self.internal_links
+        ]
+
+    def _add_link(
+        self, node: str, interface: str, switch: str, port: int, node_port: int | None = None
+    ) -> None:
+        self.net.addLink(
+            self.net.get(node),
+            self.net.get(switch),
+            port1=node_port,
+            port2=port,
+            intfName1=interface,
+            intfName2=self.fabric.switch(switch).port(port).interface,
+            cls=Link,
+        )
+
+    def _configure_switch_interfaces(self) -> None:
+        lines = []
+        for interface in self.switch_interfaces:
+            for name, value in _QUIET_IPV6.items():
+                _write_sysctl(f"net/ipv6/conf/{interface}/{name}", value)
+            lines += [
+                f"address flush dev {interface}",
+                f"link set {interface} addrgenmode none mtu {MTU_BYTES} up",
+            ]
+        _ip_batch(["ip", "-batch", "-"], lines)
+        for interface in self.switch_interfaces:
+            _run(["ethtool", "-K", interface, *_offloads_off()])
+
+    def _configure_host(self, host: HostSpec) -> None:
+        node = self.net.get(host.name)
+        enter = ["mnexec", "-a", str(node.pid)]
+        lines = ["link set lo up"]
+        for nic in host.nics:
+            lines += [
+                f"link set {nic.interface} address {nic.mac} mtu {MTU_BYTES} up",
+                f"address add {nic.ipv4} dev {nic.interface}",
+                f"address add {nic.ipv6} dev {nic.interface} nodad",
+                f"route add {_plane_prefix_ipv4(nic.plane)} via {nic.gateway_ipv4} dev {nic.interface}",
+                f"route add {_plane_prefix_ipv6(nic.plane)} via {nic.gateway_ipv6} dev {nic.interface}",
+            ]
+            intf = node.intf(nic.interface)
+            intf.ip, intf.prefixLen, intf.mac = str(nic.ipv4.ip), str(nic.ipv4.network.prefixlen), nic.mac
+        _ip_batch([*enter, "ip", "-batch", "-"], lines)
+        for nic in host.nics:
+            _run([*enter, "ethtool", "-K", nic.interface, *_offloads_off()])
+
+    def popen(self, host: str, command: list[str], **options: Any) -> subprocess.Popen[str]:
+        """Start a program inside a host's namespace; its process id is the program's own."""
+        process: subprocess.Popen[str] = self.net.get(host).popen(command, text=True, **options)
+        return process
+
+    def shell_pids(self) -> list[int]:
+        """Process ids of the shells that hold the namespaces."""
+        return [node.pid for node in (*self.net.hosts, *self.net.switches) if node.pid]
+
+    def stop(self) -> None:
+        """Take everything down."""
+        self.net.stop()
+
+
+def fabric_link_has_host(fabric: FabricSpec, node: str) -> bool:
+    """Return whether a node is a host."""
+    return any(host.name == node for host in fabric.hosts)
+
+
+def _plane_prefix_ipv4(plane: int) -> str:
+    return f"10.{plane}.0.0/16"
+
+
+def _plane_prefix_ipv6(plane: int) -> str:
+    return f"fd00:{plane:x}::/32"
+
+
+def _require_free_names(fabric: FabricSpec) -> None:
+    taken = {entry.name for entry in os.scandir("/sys/class/net")}
+    for switch in fabric.switches:
+        for port in switch.ports:
+            if port.interface in taken:
+                raise EnvironmentLacksError(
+                    f"the interface {port.interface} exists already; `weft clean` removes what an interrupted run left"
+                )
+
+
+def _quiet_namespace(pid: int) -> None:
+    """Let interfaces that come into a namespace send nothing of their own (IPv6 itself stays on)."""
+    settings = [f"net.ipv6.conf.default.{name}={value}" for name, value in _QUIET_IPV6.items()]
+    _run(["mnexec", "-a", str(pid), "sysctl", "-qw", *settings])
+
+
+def _offloads_off() -> list[str]:
+    return [word for offload in _OFFLOADS for word in (offload, "off")]
+
+
+def _write_sysctl(name: str, value: str) -> None:
+    path = Path("/proc/sys", name)
+    if path.exists():
+        path.write_text(value, encoding="ascii")
+
+
+def _ip_batch(command: list[str], lines: list[str]) -> None:
+    _run(command, text="".join(f"{line}\n" for line in lines))
+
+
+def _run(command: list[str], text: str | None = None) -> None:
+    result = subprocess.run(command, input=text, text=True, capture_output=True, check=False)
+    if result.returncode:
+        raise EnvironmentLacksError(
+            f"'{' '.join(command)}' failed: {result.stderr.strip() or result.stdout.strip()}"
+        )
