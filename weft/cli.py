@@ -1,0 +1,86 @@
+"""The `weft` command: a thin layer over the Python API.
+
+Exit codes: 0 ok, 1 a check failed, 2 usage, 3 bad input, 4 the environment lacks something.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from weft.errors import WeftError
+
+# Where each command is found; rooms offer their own, and none is imported before it is asked for.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "compile": ("compiler.cli", "compile_command"),
+    "switch": ("switch.cli", "switch"),
+    "controller": ("controller.cli", "controller"),
+    "run": ("weft.commands.run", "run"),
+    "lab": ("weft.commands.lab", "lab"),
+    "collective": ("weft.commands.collective", "collective"),
+    "topology": ("weft.commands.topology", "topology"),
+    "clean": ("weft.commands.clean", "clean"),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command only when it is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, None where there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute = COMMANDS[cmd_name]
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click's, but an unknown command names the nearest one."""
+        if args and args[0] not in COMMANDS:
+            from weft.errors import did_you_mean
+
+            ctx.fail(f"unknown command '{args[0]}'; {did_you_mean(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="weft")
+def weft() -> None:
+    """Emulate AI training fabrics, packet by packet, with P4 switches that you can program."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command and exit with DESIGN's codes; expected errors are told without a traceback."""
+    sys.exit(run_guarded(lambda: weft.main(args=arguments, prog_name="weft", standalone_mode=False)))
+
+
+def run_guarded(command: Callable[[], Any]) -> int:
+    """Run a click command outside its standalone mode and return the exit code."""
+    try:
+        result = command()
+        return result if isinstance(result, int) else 0
+    except click.exceptions.Exit as leave:
+        return leave.exit_code
+    except click.Abort:
+        click.echo("interrupted", err=True)
+        return 130
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except WeftError as error:
+        click.echo(f"weft: {error}", err=True)
+        return error.exit_code
+
+
+EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)

@@ -1,0 +1,1 @@
+"""The commands that are weft's own; one file each."""

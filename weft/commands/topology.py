@@ -1,0 +1,41 @@
+"""`weft topology`: look at the fabric that a scenario describes, without building it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from topologies import FabricSpec, TopologyError, describe, draw
+from weft.cli import EXISTING_FILE
+from weft.errors import BadInputError
+from weft.scenario import load_scenario
+from weft.topology import build_topology
+
+
+@click.group()
+def topology() -> None:
+    """Show or draw a scenario's fabric."""
+
+
+def _fabric(scenario: Path) -> FabricSpec:
+    return build_topology(load_scenario(scenario).fabric)
+
+
+@topology.command()
+@click.argument("scenario", type=EXISTING_FILE)
+def show(scenario: Path) -> None:
+    """Print hosts, switches, ports and addresses."""
+    click.echo(describe(_fabric(scenario)))
+
+
+@topology.command("draw")
+@click.argument("scenario", type=EXISTING_FILE)
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="An SVG file.")
+def draw_command(scenario: Path, output: Path) -> None:
+    """Draw the fabric: planes side by side, spines above leaves above hosts."""
+    try:
+        draw(_fabric(scenario), output)
+    except TopologyError as error:
+        raise BadInputError(str(error)) from None
+    click.echo(f"wrote {output}")

@@ -1,0 +1,274 @@
+"""What a run found, as data and as tables."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from weft.units import format_rate, format_time
+
+# A packet served this much of a round trip too late may already have changed what the transport does.
+LATENESS_BOUND = 0.5
+
+
+@dataclass(frozen=True)
+class CollectiveResult:
+    """One collective: nccl-tests' figures and how the result compared with NumPy's.
+
+    Bandwidths are in bytes per second of emulated time; `time_ps` is from the common start to the last rank's end.
+    """
+
+    collective: str
+    algorithm: str
+    size_bytes: int
+    count: int
+    dtype: str
+    operation: str
+    ranks: int
+    time_ps: int
+    wrong: int
+    identical: bool
+    largest_error: float
+    error_bound: float
+    packets_aggregated: int
+    retransmissions: int
+    data: str = "random"
+
+    @property
+    def algorithm_bandwidth(self) -> float:
+        """Return S / t in bytes per second."""
+        return self.size_bytes / (self.time_ps * 1e-12)
+
+    @property
+    def bus_bandwidth(self) -> float:
+        """Return algbw · 2(n − 1)/n in bytes per second (nccl-tests, PERFORMANCE.md, all-reduce)."""
+        return self.algorithm_bandwidth * 2 * (self.ranks - 1) / self.ranks
+
+    @property
+    def ok(self) -> bool:
+        """Return whether the result is right on all ranks."""
+        return self.wrong == 0 and self.identical
+
+
+@dataclass(frozen=True)
+class FlowsResult:
+    """A pattern of one-sided writes: bytes moved and the time until the last was acknowledged."""
+
+    pattern: str
+    flows: int
+    bytes_delivered: int
+    time_ps: int
+    retransmissions: int
+
+
+@dataclass(frozen=True)
+class PlaneResult:
+    """What happened in one plane, over the whole run."""
+
+    plane: int
+    ecn_marked_packets: int
+    largest_queue_bytes: int
+    largest_queue_port: str
+    packets_aggregated: int
+    tail_drops: int
+    injected_losses: int
+
+
+@dataclass(frozen=True)
+class IntHop:
+    """One hop of a path as INT saw it."""
+
+    hop: int
+    switch: str
+    port: int | None
+    rate_bps: int
+    queue_bytes: int
+    timestamp_ns: int
+    tx_units: int
+
+
+@dataclass(frozen=True)
+class IntPath:
+    """INT's view of a path, from the stack that a receiver echoed."""
+
+    source: str
+    destination: str
+    plane: int
+    hops: tuple[IntHop, ...]
+
+
+@dataclass(frozen=True)
+class Lateness:
+    """How far behind events were served, in emulated picoseconds, over all processes of the lab."""
+
+    largest_ps: int
+    percentile_99_ps: int
+    path_rtt_ps: int
+    dilation: float
+
+    @property
+    def valid(self) -> bool:
+        """Return whether the 99th percentile lies within `LATENESS_BOUND` of the path's round-trip time."""
+        return self.percentile_99_ps <= LATENESS_BOUND * self.path_rtt_ps
+
+    @property
+    def sufficient_dilation(self) -> float:
+        """Return the dilation at which the same delays of this machine would lie within the bound."""
+        needed = self.dilation * self.percentile_99_ps / (LATENESS_BOUND * self.path_rtt_ps)
+        if needed <= 0:
+            return 1.0
+        scale = 10 ** math.floor(math.log10(needed))
+        return max(1.0, math.ceil(needed / scale * 2) / 2 * scale)
+
+
+@dataclass
+class RunResult:
+    """All that a run found, and what made it."""
+
+    made_by: dict[str, Any]
+    collectives: list[CollectiveResult] = field(default_factory=list)
+    flows: list[FlowsResult] = field(default_factory=list)
+    planes: list[PlaneResult] = field(default_factory=list)
+    int_paths: list[IntPath] = field(default_factory=list)
+    drops: dict[str, int] = field(default_factory=dict)
+    retransmissions: int = 0
+    cnps: int = 0
+    lateness: Lateness | None = None
+    wall_times_s: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Return whether every collective gave the right result."""
+        return all(collective.ok for collective in self.collectives)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON, with the derived figures."""
+        data = asdict(self)
+        for plain, collective in zip(data["collectives"], self.collectives, strict=True):
+            plain["algbw_bytes_per_s"] = collective.algorithm_bandwidth
+            plain["busbw_bytes_per_s"] = collective.bus_bandwidth
+        if self.lateness is not None:
+            data["lateness"]["valid"] = self.lateness.valid
+            data["lateness"]["sufficient_dilation"] = self.lateness.sufficient_dilation
+        data["ok"] = self.ok
+        return data
+
+    def save(self, directory: Path) -> Path:
+        """Write results.json into a directory and return its path."""
+        directory.mkdir(parents=True, exist_ok=True)
+        path = directory / "results.json"
+        path.write_text(json.dumps(self.as_dict(), indent=1) + "\n", encoding="utf-8")
+        return path
+
+
+def print_collectives(console: Console, results: list[CollectiveResult]) -> None:
+    """Print nccl-tests' columns, one row per algorithm and size (time µs, bandwidths GB/s)."""
+    table = Table(title=None, box=None, pad_edge=False)
+    for column in ("algorithm", "size (B)", "count", "type", "redop", "time (µs)", "algbw (GB/s)", "busbw (GB/s)",
+                   "#wrong", "largest error", "bound"):  # fmt: skip
+        table.add_column(column, justify="left" if column in ("algorithm", "type", "redop") else "right")
+    for result in results:
+        exact = result.dtype == "int32"
+        table.add_row(
+            result.algorithm,
+            str(result.size_bytes),
+            str(result.count),
+            result.dtype,
+            result.operation,
+            f"{result.time_ps / 1e6:.1f}",
+            f"{result.algorithm_bandwidth / 1e9:.2f}",
+            f"{result.bus_bandwidth / 1e9:.2f}",
+            str(result.wrong) if result.identical else f"{result.wrong}, ranks differ",
+            "exact" if exact and result.ok else f"{result.largest_error:.2g}",
+            "" if exact else f"{result.error_bound:.2g}",
+        )
+    console.print(table)
+
+
+def print_run(console: Console, run: RunResult) -> None:
+    """Print all tables of a run."""
+    if run.collectives:
+        ranks = run.collectives[0].ranks
+        console.print(f"\n[bold]all-reduce over {ranks} ranks[/bold] (time is emulated)")
+        print_collectives(console, run.collectives)
+    for flow in run.flows:
+        console.print(
+            f"\n[bold]{flow.pattern}[/bold]: {flow.flows} flows, {flow.bytes_delivered} B in "
+            f"{format_time(flow.time_ps)}, {flow.retransmissions} packets retransmitted"
+        )
+    _print_planes(console, run.planes)
+    for path in run.int_paths:
+        _print_int_path(console, path)
+    if run.drops:
+        console.print(
+            "\n[bold]drops[/bold]: " + ", ".join(f"{name} {count}" for name, count in run.drops.items())
+        )
+    console.print(f"\nretransmitted packets: {run.retransmissions}; CNPs: {run.cnps}")
+    if run.lateness is not None:
+        _print_lateness(console, run.lateness)
+
+
+def _print_planes(console: Console, planes: list[PlaneResult]) -> None:
+    if not planes:
+        return
+    table = Table(title=None, box=None, pad_edge=False)
+    for column in (
+        "plane",
+        "ECN marks",
+        "largest queue (B)",
+        "at",
+        "packets aggregated",
+        "tail drops",
+        "lost by fault",
+    ):
+        table.add_column(column, justify="right")
+    for plane in planes:
+        table.add_row(
+            str(plane.plane),
+            str(plane.ecn_marked_packets),
+            str(plane.largest_queue_bytes),
+            plane.largest_queue_port,
+            str(plane.packets_aggregated),
+            str(plane.tail_drops),
+            str(plane.injected_losses),
+        )
+    console.print("\n[bold]planes[/bold]")
+    console.print(table)
+
+
+def _print_int_path(console: Console, path: IntPath) -> None:
+    table = Table(title=None, box=None, pad_edge=False)
+    for column in ("hop", "switch", "rate", "queue (B)", "timestamp (ns mod 2^24)", "tx (128 B units)"):
+        table.add_column(column, justify="right")
+    for hop in path.hops:
+        table.add_row(
+            str(hop.hop),
+            hop.switch,
+            format_rate(hop.rate_bps),
+            str(hop.queue_bytes),
+            str(hop.timestamp_ns),
+            str(hop.tx_units),
+        )
+    console.print(f"\n[bold]INT[/bold] {path.source} → {path.destination}, plane {path.plane}")
+    console.print(table)
+
+
+def _print_lateness(console: Console, lateness: Lateness) -> None:
+    share = lateness.percentile_99_ps / lateness.path_rtt_ps
+    text = (
+        f"lateness: 99th percentile {format_time(lateness.percentile_99_ps)} ({share:.0%} of the path's RTT, "
+        f"{format_time(lateness.path_rtt_ps)}), largest {format_time(lateness.largest_ps)}"
+    )
+    if lateness.valid:
+        console.print(text)
+    else:
+        console.print(
+            f"[bold red]INVALID[/bold red] {text}; the bound is {LATENESS_BOUND:.0%} of the RTT: "
+            f"a dilation of {lateness.sufficient_dilation:g} would do on this machine"
+        )

@@ -1,0 +1,28 @@
+"""From a scenario's fabric section to the fabric's description."""
+
+from __future__ import annotations
+
+from topologies import FabricSpec, TopologyError, leaf_spine
+from weft.errors import BadInputError
+from weft.scenario import FabricSection
+
+
+def build_topology(section: FabricSection) -> FabricSpec:
+    """Return the fabric that the section describes.
+
+    Raises:
+        BadInputError: the addressing plan or the interface names cannot hold it.
+    """
+    try:
+        return leaf_spine(
+            planes=section.planes,
+            leaves=section.leaves,
+            spines=section.spines,
+            hosts_per_leaf=section.hosts_per_leaf,
+            host_rate_bps=section.host_rate,
+            fabric_rate_bps=section.fabric_rate,
+            delay_ps=section.delay,
+            queue_capacity_bytes=section.queue_capacity,
+        )
+    except TopologyError as error:
+        raise BadInputError(f"fabric: {error}") from None
