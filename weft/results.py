@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from weft.units import format_rate, format_time
+from topologies.describe import format_rate, format_time
 
 # A packet served this much of a round trip too late may already have changed what the transport does.
 LATENESS_BOUND = 0.5

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 import ruamel.yaml
+import ruamel.yaml.error
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from weft.errors import BadInputError, did_you_mean
@@ -100,7 +101,7 @@ _TRAFFIC_KINDS: dict[str, type[_Section]] = {
 class Scenario(_Section):
     """All that a run depends on, except the machine."""
 
-    name: str = Field("fabric", pattern=r"\A[a-z0-9][a-z0-9-]{0,40}\Z")
+    name: str = Field("fabric", pattern=r"\A[a-z0-9][a-z0-9-]{0,40}\z")
     clock: Literal["real", "virtual"] = "real"
     target: Literal["embedded", "bmv2"] = "embedded"
     links: Literal["veth", "internal"] = "veth"
@@ -132,7 +133,7 @@ def load_scenario(path: Path) -> Scenario:
         raise BadInputError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise BadInputError(f"{path}: is not UTF-8 text: {error}") from None
-    except ruamel.yaml.YAMLError as error:
+    except ruamel.yaml.error.YAMLError as error:
         raise BadInputError(f"{path}: is not YAML: {error}") from None
     if tree is None:
         tree = {}

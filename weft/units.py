@@ -73,27 +73,3 @@ def parse_size_range_bytes(text: str) -> list[int]:
     while sizes[-1] * factor <= end:
         sizes.append(sizes[-1] * factor)
     return sizes
-
-
-def format_rate(rate_bps: float) -> str:
-    """Return `10 Gb/s` and the like."""
-    for unit, scale in (("Tb/s", 1e12), ("Gb/s", 1e9), ("Mb/s", 1e6), ("Kb/s", 1e3)):
-        if rate_bps >= scale:
-            return f"{rate_bps / scale:.4g} {unit}"
-    return f"{rate_bps:.4g} b/s"
-
-
-def format_time(time_ps: float) -> str:
-    """Return `1.5 µs` and the like."""
-    for unit, scale in (("s", 1e12), ("ms", 1e9), ("µs", 1e6), ("ns", 1e3)):
-        if time_ps >= scale:
-            return f"{time_ps / scale:.4g} {unit}"
-    return f"{time_ps:.4g} ps"
-
-
-def format_size(size_bytes: float) -> str:
-    """Return `512 KiB` and the like."""
-    for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if size_bytes >= scale:
-            return f"{size_bytes / scale:.4g} {unit}"
-    return f"{size_bytes:.0f} B"

@@ -31,7 +31,9 @@ def show(scenario: Path) -> None:
 
 @topology.command("draw")
 @click.argument("scenario", type=EXISTING_FILE)
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="An SVG file.")
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="An SVG file."
+)
 def draw_command(scenario: Path, output: Path) -> None:
     """Draw the fabric: planes side by side, spines above leaves above hosts."""
     try:

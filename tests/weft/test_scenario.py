@@ -1,0 +1,107 @@
+from pathlib import Path
+
+import pytest
+
+from weft.errors import BadInputError
+from weft.paths import LABS_DIRECTORY
+from weft.scenario import CollectiveTraffic, IncastTraffic, Scenario, load_scenario, parse_scenario
+
+
+def load_text(tmp_path: Path, text: str) -> Scenario:
+    path = tmp_path / "scenario.yaml"
+    path.write_text(text, encoding="utf-8")
+    return load_scenario(path)
+
+
+def test_quantities_become_base_units(tmp_path):
+    scenario = load_text(
+        tmp_path,
+        "fabric: {host_rate: 40Gbps, delay: 500ns, queue_capacity: 256KiB}\n"
+        "traffic:\n  - {incast: h3, bytes_per_sender: 64K}\n  - {collective: allreduce, sizes: [4K, 8K]}\n",
+    )
+    assert scenario.fabric.host_rate == 40 * 10**9
+    assert scenario.fabric.delay == 500_000
+    assert scenario.fabric.queue_capacity == 262144
+    assert scenario.traffic == [
+        IncastTraffic(incast="h3", bytes_per_sender=65536),
+        CollectiveTraffic(collective="allreduce", sizes=[4096, 8192]),
+    ]
+
+
+def test_an_empty_file_is_the_default_scenario(tmp_path):
+    assert load_text(tmp_path, "") == Scenario()
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("name: x\nfabrik: {}\n", 2, ["unknown key 'fabrik'", "did you mean 'fabric'"]),
+        ("fabric:\n  planes: 2\n  leafs: 4\n", 3, ["fabric.leafs", "did you mean 'leaves'"]),
+        ("fabric:\n  planes: 99\n", 2, ["fabric.planes", "99", "less than or equal to 8"]),
+        ("fabric:\n  host_rate: fast\n", 2, ["fabric.host_rate", "fast", "Gbps"]),
+        ("faults:\n  loss: 1.5\n", 2, ["faults.loss", "1.5"]),
+        ("seed: 1\nclock: sundial\n", 2, ["clock", "sundial", "'real' or 'virtual'"]),
+        (
+            "traffic:\n  - incast: h0\n    bytes_per_sendr: 4\n",
+            3,
+            ["bytes_per_sendr", "did you mean 'bytes_per_sender'"],
+        ),
+        (
+            "traffic:\n  - {incast: h0}\n  - {collective: allreduce, algorithms: [rings]}\n",
+            3,
+            ["traffic[1].algorithms[0]", "rings", "'ring' or 'in-network'"],
+        ),
+    ],
+)
+def test_errors_name_place_value_and_choices(tmp_path, text, line, words):
+    with pytest.raises(BadInputError) as caught:
+        load_text(tmp_path, text)
+    message = str(caught.value)
+    assert f"scenario.yaml:{line}: " in message
+    for word in words:
+        assert word in message
+
+
+@pytest.mark.parametrize(
+    ("tree", "words"),
+    [
+        ({"fabric": {"leaves": 2, "spines": 0}}, ["fabric.spines"]),
+        ({"traffic": [{"incast": "h99"}]}, ["h99", "h0"]),
+        ({"traffic": [{"incast": "h0", "plane": 2}]}, ["plane", "0 to 1"]),
+        ({"ecn": {"kmin": "100KB"}}, ["kmin and kmax"]),
+        ({"ecn": {"kmin": "100KB", "kmax": "100KB"}}, ["ecn.kmax"]),
+        ({"traffic": [{"collective": "allreduce", "sizes": [6]}]}, ["6 B", "multiple of 4"]),
+        ({"traffic": [{"incest": "h0"}]}, ["exactly one of", "incast"]),
+        ({"traffic": {"incast": "h0"}}, ["must be a list"]),
+    ],
+)
+def test_what_no_single_key_shows_is_checked_too(tree, words):
+    with pytest.raises(BadInputError) as caught:
+        parse_scenario(tree)
+    for word in words:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["a: [1", "- 1\n- 2\n", "just text", "\tx: 1"])
+def test_what_is_no_mapping_in_yaml_is_refused(tmp_path, text):
+    with pytest.raises(BadInputError, match=r"scenario\.yaml"):
+        load_text(tmp_path, text)
+
+
+def test_a_missing_file_and_wrong_bytes_are_told(tmp_path):
+    with pytest.raises(BadInputError, match="cannot be read"):
+        load_scenario(tmp_path / "none.yaml")
+    (tmp_path / "bytes.yaml").write_bytes(b"name: \xff\xfe\n")
+    with pytest.raises(BadInputError, match="UTF-8"):
+        load_scenario(tmp_path / "bytes.yaml")
+
+
+def test_a_program_is_found_relative_to_its_scenario(tmp_path):
+    assert load_text(tmp_path, "p4: mine.p4\n").p4 == tmp_path / "mine.p4"
+
+
+@pytest.mark.parametrize(
+    "path", sorted(LABS_DIRECTORY.glob("*/scenario.yaml")), ids=lambda path: path.parent.name
+)
+def test_every_lab_is_valid(path):
+    assert load_scenario(path).traffic

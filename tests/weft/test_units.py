@@ -1,0 +1,60 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weft.units import parse_rate_bps, parse_size_bytes, parse_size_range_bytes, parse_time_ps
+
+
+@pytest.mark.parametrize(
+    ("text", "bps"),
+    [("10Gbps", 10**10), ("2.5 Gbps", 2_500_000_000), ("400Gbps", 4 * 10**11), (7, 7), ("1bps", 1)],
+)
+def test_rates(text, bps):
+    assert parse_rate_bps(text) == bps
+
+
+@pytest.mark.parametrize(("text", "ps"), [("1us", 10**6), ("1µs", 10**6), ("250ns", 250_000), ("0.5ns", 500)])
+def test_times(text, ps):
+    assert parse_time_ps(text) == ps
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("4K", 4096), ("512KiB", 524288), ("100KB", 100_000), ("1M", 2**20), (12, 12), ("12", 12)],
+)
+def test_sizes(text, size):
+    assert parse_size_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["10", "10 Gigabit", "-1Gbps", "Gbps", "", "1e9bps", True])
+def test_a_bad_rate_is_told_with_its_value_and_the_units(text):
+    with pytest.raises(ValueError, match="Gbps|not a quantity") as caught:
+        parse_rate_bps(text)
+    assert str(text) in str(caught.value)
+
+
+def test_a_fraction_of_a_byte_is_refused():
+    with pytest.raises(ValueError, match="whole number"):
+        parse_size_bytes("0.3B")
+
+
+def test_size_ranges_are_nccl_tests():
+    assert parse_size_range_bytes("4K:64K:4") == [4096, 16384, 65536]
+    assert parse_size_range_bytes("1K:5K:2") == [1024, 2048, 4096]
+    assert parse_size_range_bytes("1M") == [2**20]
+    assert parse_size_range_bytes("4,8K") == [4, 8192]
+
+
+@pytest.mark.parametrize("text", ["4K:4M", "4K:1K:2", "4K:8K:1", "0:8K:2", "4K:8K:x", "1:2:3:4"])
+def test_bad_size_ranges_are_refused(text):
+    with pytest.raises(ValueError, match="size"):
+        parse_size_range_bytes(text)
+
+
+@given(st.integers(1, 10**9), st.integers(0, 4), st.integers(2, 10))
+def test_a_size_range_starts_at_begin_and_ends_by_end(begin, steps, factor):
+    end = begin * factor**steps
+    sizes = parse_size_range_bytes(f"{begin}:{end}:{factor}")
+    assert sizes[0] == begin
+    assert sizes[-1] == end
+    assert len(sizes) == steps + 1

@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weft.verification import verify_all_reduce_sum
+
+
+def inputs_of(dtype, ranks=4, elements=200, seed=0):
+    generator = np.random.default_rng(seed)
+    if dtype == np.int32:
+        return [
+            generator.integers(-(2**31), 2**31, elements, dtype=np.int64).astype(np.int32)
+            for _ in range(ranks)
+        ]
+    return [generator.standard_normal(elements).astype(np.float32) for _ in range(ranks)]
+
+
+def test_int32_sums_wrap_and_are_exact():
+    inputs = inputs_of(np.int32)
+    total = np.zeros_like(inputs[0])
+    with np.errstate(over="ignore"):
+        for each in inputs:
+            total = total + each
+    verdict = verify_all_reduce_sum(inputs, [total.copy() for _ in inputs], "ring")
+    assert verdict.ok
+    wrong = total.copy()
+    wrong[7] ^= 1
+    verdict = verify_all_reduce_sum(inputs, [total, wrong, total, total], "ring")
+    assert (verdict.wrong, verdict.identical, verdict.ok) == (1, False, False)
+
+
+@given(st.integers(0, 2**32 - 1), st.permutations(range(4)))
+def test_any_order_of_float32_additions_is_within_the_rings_bound(seed, order):
+    inputs = inputs_of(np.float32, seed=seed)
+    total = inputs[order[0]].copy()
+    for index in order[1:]:
+        total = total + inputs[index]
+    assert verify_all_reduce_sum(inputs, [total] * 4, "ring").ok
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_a_block_floating_point_sum_is_within_the_networks_bound_and_a_quantum_off_is_not(seed):
+    inputs = inputs_of(np.float32, elements=64, seed=seed)
+    exponent = int(np.frexp(np.max(np.abs(inputs)))[1])
+    scale = np.ldexp(1.0, 31 - 2 - exponent)
+    integers = sum(np.rint(each.astype(np.float64) * scale) for each in inputs)
+    result = (integers / scale).astype(np.float32)
+    assert verify_all_reduce_sum(inputs, [result] * 4, "in-network").ok
+    off = result + np.float32(4 * 2.0 ** (exponent - 22))
+    assert verify_all_reduce_sum(inputs, [off] * 4, "in-network").wrong > 0
+
+
+def test_not_a_number_is_wrong():
+    inputs = inputs_of(np.float32)
+    result = np.sum(inputs, axis=0)
+    result[3] = np.nan
+    assert verify_all_reduce_sum(inputs, [result] * 4, "ring").wrong == 4
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "in-network"])
+def test_zeros_reduce_to_zeros(algorithm):
+    inputs = [np.zeros(100, np.float32)] * 3
+    assert verify_all_reduce_sum(inputs, [np.zeros(100, np.float32)] * 3, algorithm).ok
+    assert not verify_all_reduce_sum(inputs, [np.full(100, 1e-30, np.float32)] * 3, algorithm).ok
