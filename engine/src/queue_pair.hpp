@@ -34,6 +34,7 @@ enum class CompletionKind : uint8_t {
   kSend,            // requester: a SEND was acknowledged
   kReceive,         // responder: a SEND arrived in a posted receive
   kWriteImmediate,  // responder: a WRITE with immediate arrived
+  kAggregate,       // worker: an all-reduce in the network is done
 };
 
 struct Completion {
