@@ -60,10 +60,21 @@ def require_for(scenario: Scenario) -> None:
         raise EnvironmentLacksError("the virtual clock is not there yet (LIMITATIONS.md); use --clock real")
     if scenario.target == "bmv2":
         require_bmv2()
-        if scenario.faults.any:
-            raise EnvironmentLacksError(
-                "BMv2 has no link faults: leave out 'faults', or use --target embedded"
-            )
-        if scenario.links == "internal":
-            raise EnvironmentLacksError("BMv2 has no internal links: use --links veth, or --target embedded")
+        _require_nothing_that_bmv2_lacks(scenario)
     require_mininet()
+
+
+def _require_nothing_that_bmv2_lacks(scenario: Scenario) -> None:
+    lacking = []
+    if scenario.faults.any:
+        lacking.append("faults")
+    if scenario.links == "internal":
+        lacking.append("links: internal")
+    if scenario.dilation != 1.0:
+        lacking.append(f"a dilation of {scenario.dilation:g} (only 1)")
+    if scenario.fabric.delay != 0:
+        lacking.append("fabric.delay (only 0)")
+    if lacking:
+        raise EnvironmentLacksError(
+            f"BMv2 does not have {', '.join(lacking)}: take it out of the scenario, or use --target embedded"
+        )

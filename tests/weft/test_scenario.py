@@ -101,7 +101,7 @@ def test_a_program_is_found_relative_to_its_scenario(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "path", sorted(LABS_DIRECTORY.glob("*/scenario.yaml")), ids=lambda path: path.parent.name
+    "path", sorted(LABS_DIRECTORY.glob("*/*.yaml")), ids=lambda path: path.stem
 )
 def test_every_lab_is_valid(path):
     assert load_scenario(path).traffic
