@@ -1,5 +1,11 @@
-"""Build of the native engine; all metadata stands in setup.cfg."""
+"""Build of the native engine; all metadata stands in setup.cfg.
 
+WEFT_SANITIZE=1 builds it with AddressSanitizer and UndefinedBehaviorSanitizer (build_ext --inplace --force);
+run Python with ASAN_OPTIONS=detect_leaks=0 and, in LD_PRELOAD, what `gcc -print-file-name` says of libasan.so
+and libstdc++.so.
+"""
+
+import os
 from pathlib import Path
 
 from pybind11.setup_helpers import ParallelCompile, Pybind11Extension, naive_recompile
@@ -10,6 +16,15 @@ ParallelCompile("WEFT_BUILD_JOBS", default=2, needs_recompile=naive_recompile).i
 SOURCES = sorted(str(path) for path in Path("engine/src").rglob("*.cpp"))
 HEADERS = sorted(str(path) for path in Path("engine/src").rglob("*.hpp"))
 
+OPTIMISED = ["-O3"]
+SANITISED = [
+    "-O1",
+    "-fno-omit-frame-pointer",
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=undefined",
+]
+MODE = SANITISED if os.environ.get("WEFT_SANITIZE") == "1" else OPTIMISED
+
 setup(
     ext_modules=[
         Pybind11Extension(
@@ -18,7 +33,8 @@ setup(
             depends=HEADERS,
             include_dirs=["engine/src"],
             cxx_std=20,
-            extra_compile_args=["-O3", "-g1", "-Wall", "-Wextra", "-fvisibility=hidden"],
+            extra_compile_args=[*MODE, "-g1", "-Wall", "-Wextra", "-fvisibility=hidden"],
+            extra_link_args=MODE,
         )
     ]
 )

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "bindings.hpp"
@@ -144,6 +145,17 @@ auto locked() {
     PythonGuard guard(engine);
     return (engine.*Method)();
   };
+}
+
+// std::system_error as OSError, so that Python sees the errno.
+void translate_system_error(std::exception_ptr pointer) {
+  if (pointer == nullptr) return;
+  try {
+    std::rethrow_exception(std::move(pointer));
+  } catch (const std::system_error& error) {
+    const py::object arguments = py::make_tuple(error.code().value(), error.what());
+    PyErr_SetObject(PyExc_OSError, arguments.ptr());
+  }
 }
 
 void bind_engine(py::module_& m) {
@@ -439,6 +451,7 @@ void bind_packet_socket(py::module_& m) {
 }  // namespace
 
 void bind_core(py::module_& m) {
+  py::register_exception_translator(&translate_system_error);
   bind_engine(m);
   bind_nodes(m);
   bind_link(m);

@@ -1,0 +1,107 @@
+"""Delay and seeded faults of a link."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine import Collector, Engine, Link, TransmitPort
+
+SENT = 20_000
+
+
+def send(
+    seed: int = 1, name: str = "a", count: int = SENT, **faults: float
+) -> tuple[list[tuple[int, int]], dict]:
+    """(time_ps, number) of those that arrive of `count` packets sent 1,000 ps apart, and the counters."""
+    engine = Engine(seed=seed)
+    link = Link(engine, name=name, delay_ps=500, **faults)  # type: ignore[arg-type]
+    collector = Collector(engine)
+    link.connect(collector)
+    port = TransmitPort(
+        engine, link, rate_bps=8 * 4 * 10**9, queue_capacity_bytes=4 * count
+    )  # 4 B in 1,000 ps
+    for number in range(count):
+        port.enqueue(number.to_bytes(4, "big"))
+    engine.run()
+    return [(t, int.from_bytes(data, "big")) for t, _, data in collector.packets], dict(link.stats())
+
+
+def test_without_faults_everything_arrives_in_order() -> None:
+    arrived, stats = send(count=100)
+    assert arrived == [(1000 * (i + 1) + 500, i) for i in range(100)]
+    assert stats["delivered_packets"] == 100
+    assert stats["delivered_bytes"] == 400
+
+
+@pytest.mark.parametrize("probability", [0.01, 0.3])
+def test_loss_happens_as_often_as_asked(probability: float) -> None:
+    arrived, stats = send(loss=probability)
+    spread = 5 * (SENT * probability * (1 - probability)) ** 0.5
+    assert abs(stats["lost_packets"] - SENT * probability) < spread
+    assert len(arrived) == SENT - stats["lost_packets"] == stats["delivered_packets"]
+    assert all(t == 1000 * (i + 1) + 500 for t, i in arrived)
+
+
+def test_a_duplicate_follows_its_original() -> None:
+    arrived, stats = send(duplicate=0.1)
+    spread = 5 * (SENT * 0.1 * 0.9) ** 0.5
+    assert abs(stats["duplicated_packets"] - SENT * 0.1) < spread
+    assert len(arrived) == SENT + stats["duplicated_packets"]
+    assert arrived == sorted(arrived)
+    assert {i for _, i in arrived} == set(range(SENT))
+
+
+def test_delayed_packets_are_overtaken() -> None:
+    arrived, stats = send(delay_probability=0.2, extra_delay_ps=10_000)
+    late = [(t, i) for t, i in arrived if t != 1000 * (i + 1) + 500]
+    assert len(late) == stats["delayed_packets"] > 0
+    assert all(t == 1000 * (i + 1) + 10_500 for t, i in late)
+    assert [t for t, _ in arrived] == sorted(t for t, _ in arrived)
+
+
+def test_certain_faults() -> None:
+    assert send(count=10, loss=1.0)[0] == []
+    assert [i for _, i in send(count=3, duplicate=1.0)[0]] == [0, 0, 1, 1, 2, 2]
+
+
+def test_faults_repeat_with_seed_and_name_and_differ_without() -> None:
+    faults = {"loss": 0.1, "duplicate": 0.1, "delay_probability": 0.1, "extra_delay_ps": 5000}
+    first = send(count=1000, **faults)
+    assert send(count=1000, **faults) == first
+    assert send(count=1000, seed=2, **faults) != first
+    assert send(count=1000, name="b", **faults) != first
+
+
+def test_one_fault_does_not_shift_another() -> None:
+    """The same packets are lost whether or not others are duplicated."""
+    lost_alone = set(range(1000)) - {i for _, i in send(count=1000, loss=0.1)[0]}
+    lost_beside = set(range(1000)) - {i for _, i in send(count=1000, loss=0.1, duplicate=0.5)[0]}
+    assert lost_alone == lost_beside
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.integers(0, 50), max_size=40))
+def test_several_senders_share_a_receiver_in_time_order(delays: list[int]) -> None:
+    engine = Engine()
+    collector = Collector(engine)
+    for number, delay_ps in enumerate(delays):
+        link = Link(engine, delay_ps=delay_ps)
+        link.connect(collector, number)
+        TransmitPort(engine, link).enqueue(bytes(1))
+    engine.run()
+    assert [(t, port) for t, port, _ in collector.packets] == sorted((d, i) for i, d in enumerate(delays))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"loss": 1.5}, "loss is 1.5"),
+        ({"duplicate": -0.1}, "duplicate"),
+        ({"delay_probability": float("nan")}, "delay_probability"),
+        ({"extra_delay_ps": -1}, "delay_ps is -1"),
+        ({"delay_ps": -5}, "delay_ps is -5"),
+    ],
+)
+def test_impossible_options_are_refused(engine: Engine, options: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Link(engine, **options)
