@@ -77,7 +77,7 @@ def test_incast_drains_at_line_rate(engine: Engine, make_line: Callable[..., tup
     engine.run()
     first_ps = 800_000 + 1_000 + 800_000
     assert [t for t, _, _ in collector.packets] == [first_ps + 800_000 * i for i in range(senders * 10)]
-    # One packet left the queue in each of the nine rounds before the last, whose 8 arrive just before the tenth leaves.
+    # The eight of the last round arrive just before the tenth packet leaves.
     assert port.stats()["max_queue_depth_bytes"] == 1000 * (8 * 10 - 9)
 
 
