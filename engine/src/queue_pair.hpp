@@ -37,6 +37,8 @@ enum class CompletionKind : uint8_t {
   kAggregate,       // worker: an all-reduce in the network is done
 };
 
+const char* completion_kind_name(CompletionKind kind);
+
 struct Completion {
   uint64_t work_id = 0;  // as posted; 0 for kWriteImmediate that took no posted receive
   CompletionKind kind = CompletionKind::kWrite;

@@ -23,7 +23,7 @@ class RcQueuePair final : public QueuePair {
   RcQueuePair(const RcConfig& config, PacketPool& pool, const MemoryRegistry& memory,
               std::unique_ptr<CongestionControl> congestion_control, CompletionHandler* handler);
 
-  // Posts an RDMA WRITE of `length_bytes` (below 2^31, 0 allowed) bytes at `data` to the peer's
+  // Posts an RDMA WRITE of `length_bytes` (0 to 2^31) bytes at `data` to the peer's
   // `remote_address`. `data` must stay as it is until the completion; null sends zeros. Completes with kWrite
   // and `work_id` when acknowledged; with an immediate, the peer gets a kWriteImmediate. On a failed queue
   // pair it completes at once with kFlushed. Throws std::invalid_argument if the length is too large.
@@ -50,11 +50,14 @@ class RcQueuePair final : public QueuePair {
   uint64_t in_flight_bytes() const { return requester_.in_flight_bytes(); }
   // Requests posted and not yet completed.
   size_t outstanding_requests() const { return requester_.outstanding_requests(); }
-  // Why the queue pair failed, kSuccess while it works; responder_error() for what a peer did wrong.
+  // Why the queue pair failed, kSuccess while it works: error() is kFlushed and responder_error() says more
+  // if it was the peer that asked for what it may not have (Fault::kPeer).
   CompletionStatus error() const { return requester_.error(); }
   CompletionStatus responder_error() const { return responder_.error(); }
 
  private:
+  void join_errors(TimePs now);
+
   RcConfig config_;
   RcCounters counters_;
   std::unique_ptr<CongestionControl> congestion_control_;

@@ -54,11 +54,10 @@ class RcRequester {
     TimePs sent_ps = 0;
   };
 
-  bool can_send() const;
   const Outstanding& request_to_send();
   size_t packet_payload_bytes(const Outstanding& request, uint64_t sequence) const;
-  void set_packet_headers(const Outstanding& request, uint64_t sequence, size_t payload_bytes);
-  bool should_request_ack(const Outstanding& request, uint64_t sequence, uint64_t in_flight_bytes) const;
+  void set_packet_headers(const Outstanding& request, uint64_t sequence);
+  bool should_request_ack(const Outstanding& request, uint64_t sequence, uint64_t in_flight_after) const;
   void record_sent(TimePs now, uint32_t frame_bytes);
   SentPacket& sent(uint64_t sequence) { return sent_[sequence & (sent_.size() - 1)]; }
   void grow_sent();
@@ -69,7 +68,7 @@ class RcRequester {
   void on_rnr_nak(TimePs now, uint8_t timer_code);
   void on_timeout(TimePs now);
   TimePs timeout_deadline() const;
-  void fail(TimePs now, CompletionStatus status);
+  void fail(CompletionStatus status);
   void deliver_completions(TimePs now);
   void complete(TimePs now, const Outstanding& request, CompletionStatus status);
 
@@ -94,8 +93,12 @@ class RcRequester {
   uint32_t retries_ = 0;
   uint32_t rnr_retries_ = 0;
   TimePs rnr_until_ps_ = 0;
-  TimePs next_send_ps_ = 0;  // pacing
+  TimePs next_send_ps_ = 0;        // pacing
+  TimePs wait_until_ps_ = kNever;  // what the last pull() was refused for, if for time alone
+  size_t largest_frame_bytes_ = 0;
   CompletionStatus error_ = CompletionStatus::kSuccess;
+  bool error_reported_ = false;  // by the request that failed; those after it are flushed
+  bool delivering_ = false;
   std::optional<roce::IntStack> last_telemetry_;
 };
 

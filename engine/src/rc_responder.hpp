@@ -34,16 +34,26 @@ class RcResponder {
   };
   enum class Message : uint8_t { kNone, kWrite, kSend };
   enum class Answer : uint8_t { kNone, kAck, kNak };
+  // What an opcode says about its place in a message.
+  struct Shape {
+    Message message = Message::kNone;
+    bool first = false;
+    bool last = false;
+    bool immediate = false;
+  };
+  static Shape shape_of(uint8_t opcode);
 
   void note_congestion(TimePs now, const roce::ParsedPacket& packet);
   void accept(TimePs now, const roce::ParsedPacket& packet);
-  // kSyndromeAck to go on, otherwise the NAK that the packet earns.
-  uint8_t check_packet(const roce::ParsedPacket& packet) const;
-  uint8_t begin_message(const roce::ParsedPacket& packet);
-  uint8_t place_payload(const roce::ParsedPacket& packet);
-  void finish_message(TimePs now, const roce::ParsedPacket& packet);
+  // These three return kSyndromeAck to go on, otherwise the NAK that the packet earns.
+  uint8_t check_shape(const Shape& shape, const roce::ParsedPacket& packet) const;
+  uint8_t begin_message(const Shape& shape, const roce::ParsedPacket& packet);
+  uint8_t place_payload(const Shape& shape, const roce::ParsedPacket& packet);
+  void finish_message(TimePs now, const Shape& shape, const roce::ParsedPacket& packet);
+  void ask_to_wait();
   void refuse(TimePs now, uint8_t syndrome);
-  void answer(Answer kind, uint8_t syndrome);
+  void complete(TimePs now, CompletionKind kind, CompletionStatus status, uint64_t work_id,
+                uint64_t length_bytes, std::optional<uint32_t> immediate);
   PacketPtr build_answer();
   PacketPtr build_cnp();
 
@@ -59,20 +69,20 @@ class RcResponder {
   uint32_t msn_ = 0;  // messages completed, 24 bits
   std::deque<Receive> receives_;
 
-  Message message_ = Message::kNone;
-  uint8_t* destination_ = nullptr;    // where the next payload byte goes, null for a sink
+  Message message_ = Message::kNone;  // in progress
   uint64_t message_bytes_ = 0;        // received so far
   uint64_t message_limit_bytes_ = 0;  // RETH length of a WRITE, capacity of the receive for a SEND
+  uint64_t write_address_ = 0;
+  uint32_t write_rkey_ = 0;
 
   Answer pending_answer_ = Answer::kNone;
   uint8_t pending_syndrome_ = 0;
   bool nak_outstanding_ = false;  // one NAK per gap: the expected packet has not come since
-  uint32_t packets_since_ack_ = 0;
   std::optional<roce::IntStack> echo_;
   bool cnp_pending_ = false;
   TimePs next_cnp_ps_ = 0;
   CompletionStatus error_ = CompletionStatus::kSuccess;
-  uint8_t error_syndrome_ = 0;
+  uint8_t error_syndrome_ = 0;  // the NAK that tells the peer, again whenever it asks
 };
 
 }  // namespace weft

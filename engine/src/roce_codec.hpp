@@ -25,7 +25,7 @@ enum class ParseError : uint8_t {
   kUnknownOpcode,
   kBadPadCount,        // payload with pad is no multiple of four, pad exceeds payload, or pad without payload
   kUnexpectedPayload,  // an opcode without payload carries one
-  kBadAggregationHeader,  // version or lane count
+  kBadAggregationHeader,  // version, kind, lane count or pad
   kBadIcrc,
   kCount,
 };
@@ -44,6 +44,9 @@ struct ParsedPacket : RoceHeaders {
 
   bool has(Extension extension) const { return (extensions & extension) != 0; }
 };
+
+// Whether a packet to UDP port 4791 is one of Weft's aggregation packets rather than ordinary RoCEv2.
+bool is_aggregation(const Bth& bth, size_t udp_length_bytes);
 
 // Parses one Ethernet frame. `out` is complete only if the result is kNone; after other results it holds what
 // was read up to the fault. `check_icrc` false skips the CRC over the payload (for a frame validated before).

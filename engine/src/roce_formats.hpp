@@ -34,6 +34,9 @@ constexpr size_t kCnpReservedBytes = 16;
 constexpr size_t kAggregationHeaderBytes = 16;
 constexpr size_t kIcrcBytes = 4;
 
+constexpr uint8_t kIntShimVersion = 1;
+constexpr uint8_t kAggregationVersion = 1;
+
 constexpr size_t kIntHops = 5;
 constexpr size_t kAggregationLanes = 64;
 constexpr uint16_t kAggregationUdpBytes = 304;

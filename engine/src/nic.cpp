@@ -1,0 +1,279 @@
+#include "nic.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "pcap_writer.hpp"
+#include "psn.hpp"
+
+namespace weft {
+namespace {
+
+bool is_group_mac(const roce::MacAddress& mac) { return (mac[0] & 1) != 0; }
+
+}  // namespace
+
+const char* nic_drop_name(NicDrop drop) {
+  switch (drop) {
+    case NicDrop::kForeignMac:
+      return "foreign_mac";
+    case NicDrop::kForeignAddress:
+      return "foreign_address";
+    case NicDrop::kUnknownQueuePair:
+      return "unknown_queue_pair";
+    case NicDrop::kCount:
+      break;
+  }
+  return "unknown";
+}
+
+// A queue pair and its place in its port's turns.
+struct Nic::Attachment final : Waker {
+  Attachment(Engine& engine, QueuePair& queue_pair_, Port& port_)
+      : queue_pair(queue_pair_),
+        port(port_),
+        timer(engine.events(), member_action<&Attachment::on_timer>(this)) {
+    queue_pair.set_waker(this);
+  }
+  ~Attachment() override { queue_pair.set_waker(nullptr); }
+
+  void wake() override;
+  void on_timer();
+  void arm_timer();
+
+  QueuePair& queue_pair;
+  Port& port;
+  Timer timer;
+  bool in_control_turns = false;
+  bool in_data_turns = false;
+};
+
+struct Nic::Port final : PacketSource {
+  Port(Engine& engine_, NicPortConfig config_, TransmitPort& line_)
+      : engine(engine_), config(std::move(config_)), line(line_) {}
+
+  PacketPtr pull(TimePs now) override;
+  void want_turns(Attachment& attachment);
+  void forget(Attachment& attachment);
+  bool owns(const roce::IpAddress& address) const {
+    return std::find(config.addresses.begin(), config.addresses.end(), address) != config.addresses.end();
+  }
+  void drop(NicDrop reason) { ++counters.drops[static_cast<size_t>(reason)]; }
+
+  Engine& engine;
+  NicPortConfig config;
+  TransmitPort& line;
+  NicPortCounters counters;
+  std::deque<Attachment*> control_turns;
+  std::deque<Attachment*> data_turns;
+  std::vector<std::pair<roce::IpAddress, Attachment*>> groups;
+  std::shared_ptr<PcapWriter> capture;
+  bool dispatching = false;  // a queue pair is at work; the line is kicked when it is done
+};
+
+void Nic::Attachment::wake() {
+  port.want_turns(*this);
+  if (!port.dispatching) {
+    port.line.kick();
+    arm_timer();
+  }
+}
+
+void Nic::Attachment::on_timer() {
+  const TimePs now = port.engine.now();
+  if (now >= queue_pair.next_deadline()) {
+    const bool outer = std::exchange(port.dispatching, true);
+    queue_pair.on_deadline(now);
+    port.dispatching = outer;
+    port.want_turns(*this);
+    port.line.kick();
+  }
+  arm_timer();
+}
+
+// Deadlines mostly move away (each acknowledgement postpones the timeout), so an armed timer is left alone
+// unless it would be late; on_timer() finds out how much is left.
+void Nic::Attachment::arm_timer() {
+  const TimePs deadline = queue_pair.next_deadline();
+  if (deadline == kNever) return;
+  if (!timer.armed() || deadline < timer.deadline()) timer.arm(deadline);
+}
+
+void Nic::Port::want_turns(Attachment& attachment) {
+  if (!attachment.in_control_turns) {
+    attachment.in_control_turns = true;
+    control_turns.push_back(&attachment);
+  }
+  if (!attachment.in_data_turns) {
+    attachment.in_data_turns = true;
+    data_turns.push_back(&attachment);
+  }
+}
+
+void Nic::Port::forget(Attachment& attachment) {
+  std::erase(control_turns, &attachment);
+  std::erase(data_turns, &attachment);
+  std::erase_if(groups, [&](const auto& group) { return group.second == &attachment; });
+}
+
+// Acknowledgements and CNPs first, then one data packet of each queue pair in turn. Who has nothing to send
+// leaves the turns until it wakes.
+PacketPtr Nic::Port::pull(TimePs now) {
+  while (!control_turns.empty()) {
+    Attachment& attachment = *control_turns.front();
+    if (PacketPtr packet = attachment.queue_pair.pull_control(now)) return packet;
+    control_turns.pop_front();
+    attachment.in_control_turns = false;
+  }
+  while (!data_turns.empty()) {
+    Attachment& attachment = *data_turns.front();
+    data_turns.pop_front();
+    PacketPtr packet = attachment.queue_pair.pull(now);
+    attachment.arm_timer();
+    if (packet != nullptr) {
+      data_turns.push_back(&attachment);
+      return packet;
+    }
+    attachment.in_data_turns = false;
+  }
+  return nullptr;
+}
+
+Nic::Nic(Engine& engine, std::string name) : engine_(engine), name_(std::move(name)) {}
+
+Nic::~Nic() {
+  for (const auto& port : ports_) port->line.set_source(nullptr);
+}
+
+int Nic::add_port(NicPortConfig config, TransmitPort& line) {
+  ports_.push_back(std::make_unique<Port>(engine_, std::move(config), line));
+  line.set_source(ports_.back().get());
+  return static_cast<int>(ports_.size()) - 1;
+}
+
+Nic::Port& Nic::port_at(int port) { return const_cast<Port&>(std::as_const(*this).port_at(port)); }
+
+const Nic::Port& Nic::port_at(int port) const {
+  if (port < 0 || static_cast<size_t>(port) >= ports_.size()) {
+    throw std::invalid_argument("NIC '" + name_ + "' has no port " + std::to_string(port) + " (it has " +
+                                std::to_string(ports_.size()) + ", from 0)");
+  }
+  return *ports_[static_cast<size_t>(port)];
+}
+
+const NicPortConfig& Nic::port_config(int port) const { return port_at(port).config; }
+
+uint32_t Nic::allocate_queue_pair_number() {
+  while (by_number_.contains(next_number_)) ++next_number_;
+  if (next_number_ >= roce::kAggregationQueuePair) {
+    throw std::invalid_argument("NIC '" + name_ + "' has no queue pair numbers left");
+  }
+  return next_number_++;
+}
+
+Nic::Attachment& Nic::attachment_for(QueuePair& queue_pair, int port) {
+  Port& at = port_at(port);
+  auto& attachment = attachments_[&queue_pair];
+  if (attachment == nullptr) attachment = std::make_unique<Attachment>(engine_, queue_pair, at);
+  if (&attachment->port != &at) {
+    throw std::invalid_argument("NIC '" + name_ + "': the queue pair is attached to another port than " +
+                                std::to_string(port));
+  }
+  return *attachment;
+}
+
+void Nic::attach(QueuePair& queue_pair, int port, uint32_t number) {
+  if (number > kPsnMask || by_number_.contains(number)) {
+    throw std::invalid_argument("NIC '" + name_ + "': queue pair number " + std::to_string(number) +
+                                (number > kPsnMask ? " has more than 24 bits" : " is in use"));
+  }
+  Attachment& attachment = attachment_for(queue_pair, port);
+  by_number_[number] = &attachment;
+  attachment.wake();
+}
+
+void Nic::attach_group(QueuePair& queue_pair, int port, const roce::IpAddress& group) {
+  auto& groups = port_at(port).groups;
+  if (std::any_of(groups.begin(), groups.end(), [&](const auto& other) { return other.first == group; })) {
+    throw std::invalid_argument("NIC '" + name_ + "': port " + std::to_string(port) +
+                                " already delivers this group to a queue pair");
+  }
+  Attachment& attachment = attachment_for(queue_pair, port);
+  groups.emplace_back(group, &attachment);
+  attachment.wake();
+}
+
+void Nic::detach(QueuePair& queue_pair) {
+  const auto found = attachments_.find(&queue_pair);
+  if (found == attachments_.end()) {
+    throw std::invalid_argument("NIC '" + name_ + "': the queue pair is not attached");
+  }
+  Attachment* attachment = found->second.get();
+  attachment->port.forget(*attachment);
+  std::erase_if(by_number_, [&](const auto& entry) { return entry.second == attachment; });
+  attachments_.erase(found);
+}
+
+Nic::Attachment* Nic::find_receiver(Port& port, const roce::ParsedPacket& packet) {
+  if (packet.bth.destination_qp == roce::kMulticastQueuePair) {
+    for (const auto& [group, attachment] : port.groups) {
+      if (group == packet.destination_ip) return attachment;
+    }
+    port.drop(NicDrop::kForeignAddress);
+    return nullptr;
+  }
+  if (!port.owns(packet.destination_ip)) {
+    port.drop(NicDrop::kForeignAddress);
+    return nullptr;
+  }
+  const auto found = by_number_.find(packet.bth.destination_qp);
+  if (found == by_number_.end() || &found->second->port != &port) {
+    port.drop(NicDrop::kUnknownQueuePair);
+    return nullptr;
+  }
+  return found->second;
+}
+
+void Nic::receive(int port_number, PacketPtr packet) {
+  Port& port = port_at(port_number);
+  if (port.capture != nullptr) port.capture->write(engine_.now(), *packet);
+  roce::ParsedPacket parsed;
+  const roce::ParseError error = roce::parse_packet(*packet, parsed);
+  if (error == roce::ParseError::kNotRoce) {
+    ++port.counters.not_roce_packets;
+    return;
+  }
+  if (error != roce::ParseError::kNone) {
+    ++port.counters.parse_errors[static_cast<size_t>(error)];
+    return;
+  }
+  if (parsed.destination_mac != port.config.mac && !is_group_mac(parsed.destination_mac)) {
+    port.drop(NicDrop::kForeignMac);
+    return;
+  }
+  Attachment* attachment = find_receiver(port, parsed);
+  if (attachment == nullptr) return;
+  ++port.counters.received_packets;
+  port.counters.received_bytes += packet->size();
+  const bool outer = std::exchange(port.dispatching, true);
+  attachment->queue_pair.on_packet(engine_.now(), parsed);
+  port.dispatching = outer;
+  port.want_turns(*attachment);
+  if (!outer) port.line.kick();
+  attachment->arm_timer();
+}
+
+const NicPortCounters& Nic::counters(int port) const { return port_at(port).counters; }
+
+void Nic::reset_counters() {
+  for (const auto& port : ports_) port->counters = NicPortCounters();
+}
+
+void Nic::set_capture(int port_number, std::shared_ptr<PcapWriter> capture) {
+  Port& port = port_at(port_number);
+  port.line.set_capture(capture);
+  port.capture = std::move(capture);
+}
+
+}  // namespace weft

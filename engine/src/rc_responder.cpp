@@ -1,0 +1,289 @@
+#include "rc_responder.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace weft {
+namespace {
+
+constexpr uint64_t kMaxMessageBytes = 1ull << 31;
+
+CompletionStatus status_of_refusal(uint8_t syndrome) {
+  return syndrome == roce::kSyndromeNakRemoteAccess ? CompletionStatus::kRemoteAccessError
+                                                    : CompletionStatus::kRemoteInvalidRequest;
+}
+
+}  // namespace
+
+RcResponder::RcResponder(const RcConfig& config, RcCounters& counters, PacketPool& pool,
+                         const MemoryRegistry& memory, CompletionHandler* handler)
+    : config_(config),
+      counters_(counters),
+      pool_(pool),
+      memory_(memory),
+      handler_(handler),
+      psn_map_(config.remote_initial_psn) {
+  headers_.source_mac = config.source_mac;
+  headers_.destination_mac = config.destination_mac;
+  headers_.source_ip = config.source_ip;
+  headers_.destination_ip = config.destination_ip;
+  headers_.source_udp_port = config.source_udp_port;
+  headers_.hop_limit = config.hop_limit;
+  headers_.dscp = roce::kControlDscp;
+  headers_.ecn = roce::kNotEct;
+  headers_.bth.destination_qp = config.remote_queue_pair;
+}
+
+RcResponder::Shape RcResponder::shape_of(uint8_t opcode) {
+  using namespace roce;
+  switch (opcode) {
+    case kRcSendFirst:
+      return {Message::kSend, true, false, false};
+    case kRcSendMiddle:
+      return {Message::kSend, false, false, false};
+    case kRcSendLast:
+      return {Message::kSend, false, true, false};
+    case kRcSendLastImmediate:
+      return {Message::kSend, false, true, true};
+    case kRcSendOnly:
+      return {Message::kSend, true, true, false};
+    case kRcSendOnlyImmediate:
+      return {Message::kSend, true, true, true};
+    case kRcWriteFirst:
+      return {Message::kWrite, true, false, false};
+    case kRcWriteMiddle:
+      return {Message::kWrite, false, false, false};
+    case kRcWriteLast:
+      return {Message::kWrite, false, true, false};
+    case kRcWriteLastImmediate:
+      return {Message::kWrite, false, true, true};
+    case kRcWriteOnly:
+      return {Message::kWrite, true, true, false};
+    case kRcWriteOnlyImmediate:
+      return {Message::kWrite, true, true, true};
+    default:
+      return {};  // READ, atomics and invalidation are not offered
+  }
+}
+
+void RcResponder::post_receive(TimePs now, uint8_t* data, uint64_t length_bytes, uint64_t work_id) {
+  if (error_ != CompletionStatus::kSuccess) {
+    complete(now, CompletionKind::kReceive, CompletionStatus::kFlushed, work_id, 0, std::nullopt);
+    return;
+  }
+  receives_.push_back({data, length_bytes, work_id});
+}
+
+void RcResponder::on_request(TimePs now, const roce::ParsedPacket& packet) {
+  const int64_t sequence = psn_map_.sequence(packet.bth.psn, expected_sequence_);
+  const auto expected = static_cast<int64_t>(expected_sequence_);
+  if (error_ != CompletionStatus::kSuccess) {
+    if (error_syndrome_ != 0 && sequence >= expected) {
+      pending_answer_ = Answer::kNak;
+      pending_syndrome_ = error_syndrome_;
+    } else {
+      ++counters_.dropped_in_error;
+    }
+    return;
+  }
+  note_congestion(now, packet);
+  if (packet.telemetry && !packet.telemetry->echo) echo_ = packet.telemetry;
+  if (sequence == expected) {
+    accept(now, packet);
+  } else if (sequence < expected) {
+    ++counters_.duplicate_packets;
+    if (pending_answer_ == Answer::kNone) pending_answer_ = Answer::kAck;
+  } else {
+    ++counters_.out_of_sequence_packets;
+    if (nak_outstanding_) return;
+    nak_outstanding_ = true;
+    pending_answer_ = Answer::kNak;
+    pending_syndrome_ = roce::kSyndromeNakSequence;
+  }
+}
+
+void RcResponder::note_congestion(TimePs now, const roce::ParsedPacket& packet) {
+  if (packet.ecn != roce::kCe) return;
+  ++counters_.ce_marked_packets;
+  if (now < next_cnp_ps_) return;
+  cnp_pending_ = true;
+  next_cnp_ps_ = now + config_.cnp_interval_ps;
+}
+
+void RcResponder::accept(TimePs now, const roce::ParsedPacket& packet) {
+  const Shape shape = shape_of(packet.bth.opcode);
+  uint8_t syndrome = check_shape(shape, packet);
+  if (syndrome == roce::kSyndromeAck) {
+    const bool takes_receive =
+        shape.message == Message::kSend ? shape.first : shape.immediate && config_.receive_for_immediate;
+    if (takes_receive && receives_.empty()) {
+      ask_to_wait();
+      return;
+    }
+    if (shape.first) syndrome = begin_message(shape, packet);
+  }
+  if (syndrome == roce::kSyndromeAck) syndrome = place_payload(shape, packet);
+  if (syndrome != roce::kSyndromeAck) {
+    refuse(now, syndrome);
+    return;
+  }
+  ++expected_sequence_;
+  ++counters_.data_packets_received;
+  counters_.data_bytes_received += packet.payload_bytes;
+  nak_outstanding_ = false;
+  // A NAK not yet sent was about this very packet.
+  if (packet.bth.acknowledge_request || pending_answer_ == Answer::kNak) pending_answer_ = Answer::kAck;
+  if (shape.last) finish_message(now, shape, packet);
+}
+
+uint8_t RcResponder::check_shape(const Shape& shape, const roce::ParsedPacket& packet) const {
+  const bool continues = message_ != Message::kNone;
+  if (shape.message == Message::kNone || shape.first == continues) return roce::kSyndromeNakInvalidRequest;
+  if (continues && shape.message != message_) return roce::kSyndromeNakInvalidRequest;
+  const size_t mtu = config_.path_mtu_bytes;
+  const bool right_size = shape.last
+                              ? packet.payload_bytes <= mtu && (shape.first || packet.payload_bytes > 0)
+                              : packet.payload_bytes == mtu;
+  return right_size ? roce::kSyndromeAck : roce::kSyndromeNakInvalidRequest;
+}
+
+uint8_t RcResponder::begin_message(const Shape& shape, const roce::ParsedPacket& packet) {
+  message_ = shape.message;
+  message_bytes_ = 0;
+  if (shape.message == Message::kSend) {
+    message_limit_bytes_ = receives_.front().length_bytes;
+    return roce::kSyndromeAck;
+  }
+  message_limit_bytes_ = packet.reth.length_bytes;
+  write_address_ = packet.reth.virtual_address;
+  write_rkey_ = packet.reth.rkey;
+  if (message_limit_bytes_ > kMaxMessageBytes) return roce::kSyndromeNakInvalidRequest;
+  // A WRITE of no bytes touches no memory, so its rkey is not looked at (section 9.7.4.1.5).
+  if (message_limit_bytes_ == 0) return roce::kSyndromeAck;
+  return memory_.find_writable(write_rkey_, write_address_, message_limit_bytes_) != nullptr
+             ? roce::kSyndromeAck
+             : roce::kSyndromeNakRemoteAccess;
+}
+
+uint8_t RcResponder::place_payload(const Shape& shape, const roce::ParsedPacket& packet) {
+  const uint64_t end_bytes = message_bytes_ + packet.payload_bytes;
+  if (end_bytes > message_limit_bytes_) return roce::kSyndromeNakInvalidRequest;
+  uint8_t* target = nullptr;
+  if (shape.message == Message::kSend) {
+    target = receives_.front().data;
+    if (target != nullptr) target += message_bytes_;
+  } else {
+    if (shape.last && end_bytes != message_limit_bytes_) return roce::kSyndromeNakInvalidRequest;
+    if (packet.payload_bytes > 0) {
+      // Looked up for each packet, because the region may have been deregistered meanwhile.
+      const uint64_t address = write_address_ + message_bytes_;
+      const MemoryRegion* region = memory_.find_writable(write_rkey_, address, packet.payload_bytes);
+      if (region == nullptr) return roce::kSyndromeNakRemoteAccess;
+      if (region->data != nullptr) target = region->data + (address - region->virtual_address);
+    }
+  }
+  if (target != nullptr) std::copy_n(packet.payload, packet.payload_bytes, target);
+  message_bytes_ = end_bytes;
+  return roce::kSyndromeAck;
+}
+
+void RcResponder::finish_message(TimePs now, const Shape& shape, const roce::ParsedPacket& packet) {
+  message_ = Message::kNone;
+  msn_ = (msn_ + 1) & kPsnMask;
+  const bool is_send = shape.message == Message::kSend;
+  if (!is_send && !shape.immediate) return;
+  uint64_t work_id = 0;
+  if (is_send || config_.receive_for_immediate) {
+    work_id = receives_.front().work_id;
+    receives_.pop_front();
+  }
+  complete(now, is_send ? CompletionKind::kReceive : CompletionKind::kWriteImmediate,
+           CompletionStatus::kSuccess, work_id, message_bytes_,
+           shape.immediate ? std::optional(packet.immediate) : std::nullopt);
+}
+
+// Receiver not ready: the peer is to send this packet again after the timer.
+void RcResponder::ask_to_wait() {
+  nak_outstanding_ = true;
+  pending_answer_ = Answer::kNak;
+  pending_syndrome_ = roce::kSyndromeRnrNak | config_.rnr_timer_code;
+}
+
+void RcResponder::refuse(TimePs now, uint8_t syndrome) {
+  error_ = status_of_refusal(syndrome);
+  error_syndrome_ = syndrome;
+  pending_answer_ = Answer::kNak;
+  pending_syndrome_ = syndrome;
+  // Only a SEND holds a receive while it is in progress, and only its being too long is told to that receive.
+  const bool too_long = message_ == Message::kSend && !receives_.empty();
+  bool first = true;
+  for (const Receive& receive : std::exchange(receives_, {})) {
+    const auto status = first && too_long ? CompletionStatus::kLocalLengthError : CompletionStatus::kFlushed;
+    complete(now, CompletionKind::kReceive, status, receive.work_id, 0, std::nullopt);
+    first = false;
+  }
+}
+
+void RcResponder::flush(TimePs now) {
+  if (error_ != CompletionStatus::kSuccess) return;
+  error_ = CompletionStatus::kFlushed;
+  pending_answer_ = Answer::kNone;
+  cnp_pending_ = false;
+  for (const Receive& receive : std::exchange(receives_, {})) {
+    complete(now, CompletionKind::kReceive, CompletionStatus::kFlushed, receive.work_id, 0, std::nullopt);
+  }
+}
+
+void RcResponder::complete(TimePs now, CompletionKind kind, CompletionStatus status, uint64_t work_id,
+                           uint64_t length_bytes, std::optional<uint32_t> immediate) {
+  if (handler_ == nullptr) return;
+  handler_->on_completion({.work_id = work_id,
+                           .kind = kind,
+                           .status = status,
+                           .queue_pair = config_.queue_pair,
+                           .length_bytes = length_bytes,
+                           .has_immediate = immediate.has_value(),
+                           .immediate = immediate.value_or(0),
+                           .posted_ps = 0,
+                           .completed_ps = now});
+}
+
+PacketPtr RcResponder::pull_control(TimePs /*now*/) {
+  if (pending_answer_ != Answer::kNone) return build_answer();
+  if (cnp_pending_) return build_cnp();
+  return nullptr;
+}
+
+// Acknowledges all that has arrived by now, however many packets asked for it.
+PacketPtr RcResponder::build_answer() {
+  const bool is_ack = pending_answer_ == Answer::kAck;
+  pending_answer_ = Answer::kNone;
+  headers_.bth.opcode = roce::kRcAcknowledge;
+  headers_.bth.becn = false;
+  headers_.bth.psn = psn_map_.psn(is_ack ? expected_sequence_ - 1 : expected_sequence_);
+  headers_.aeth = {is_ack ? static_cast<uint8_t>(roce::kSyndromeAckNoCredits) : pending_syndrome_, msn_};
+  headers_.telemetry = std::exchange(echo_, std::nullopt);
+  if (headers_.telemetry) headers_.telemetry->echo = true;
+  if (is_ack) {
+    ++counters_.acknowledgements_sent;
+  } else if (pending_syndrome_ == roce::kSyndromeNakSequence) {
+    ++counters_.sequence_naks_sent;
+  } else if (pending_syndrome_ < roce::kSyndromeNakSequence) {
+    ++counters_.rnr_naks_sent;
+  } else {
+    ++counters_.fatal_naks_sent;
+  }
+  return roce::build_packet(pool_, headers_);
+}
+
+PacketPtr RcResponder::build_cnp() {
+  cnp_pending_ = false;
+  ++counters_.cnps_sent;
+  headers_.bth.opcode = roce::kCnp;
+  headers_.bth.becn = true;
+  headers_.bth.psn = 0;
+  headers_.telemetry.reset();
+  return roce::build_packet(pool_, headers_);
+}
+
+}  // namespace weft
