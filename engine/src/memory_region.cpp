@@ -7,14 +7,15 @@
 namespace weft {
 
 uint32_t MemoryRegistry::add(uint64_t virtual_address, uint8_t* data, uint64_t length_bytes,
-                             bool remote_write) {
+                             bool remote_write, std::shared_ptr<const void> owner) {
   if (length_bytes > std::numeric_limits<uint64_t>::max() - virtual_address) {
     throw std::invalid_argument("memory region of " + std::to_string(length_bytes) +
                                 " bytes at virtual address " + std::to_string(virtual_address) +
                                 " runs past the end of the address space");
   }
   const uint32_t rkey = next_rkey_++;
-  regions_.emplace(rkey, MemoryRegion{rkey, virtual_address, data, length_bytes, remote_write});
+  regions_.emplace(rkey,
+                   MemoryRegion{rkey, virtual_address, data, length_bytes, remote_write, std::move(owner)});
   return rkey;
 }
 

@@ -3,18 +3,21 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
+#include <utility>
 
 namespace weft {
 
-// A range of virtual addresses backed by a buffer that the owner keeps alive. A null buffer is a sink:
-// accesses are checked and counted, the bytes are discarded.
+// A range of virtual addresses backed by a buffer, which the owner or else the caller keeps alive. A null
+// buffer is a sink: accesses are checked and counted, the bytes are discarded.
 struct MemoryRegion {
   uint32_t rkey = 0;
   uint64_t virtual_address = 0;
   uint8_t* data = nullptr;
   uint64_t length_bytes = 0;
   bool remote_write = true;
+  std::shared_ptr<const void> owner;  // keeps the buffer alive while it is registered
 };
 
 // The protection domain of a NIC.
@@ -22,7 +25,8 @@ class MemoryRegistry {
  public:
   // Registers a buffer and returns its rkey. Keys are never reused, so a stale one is refused.
   // Throws std::invalid_argument if the range of virtual addresses wraps.
-  uint32_t add(uint64_t virtual_address, uint8_t* data, uint64_t length_bytes, bool remote_write = true);
+  uint32_t add(uint64_t virtual_address, uint8_t* data, uint64_t length_bytes, bool remote_write = true,
+               std::shared_ptr<const void> owner = nullptr);
   // Throws std::invalid_argument if the rkey is unknown.
   void remove(uint32_t rkey);
 

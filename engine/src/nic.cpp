@@ -30,18 +30,21 @@ const char* nic_drop_name(NicDrop drop) {
 
 // A queue pair and its place in its port's turns.
 struct Nic::Attachment final : Waker {
-  Attachment(Engine& engine, QueuePair& queue_pair_, Port& port_)
-      : queue_pair(queue_pair_),
+  Attachment(Nic& nic_, QueuePair& queue_pair_, Port& port_)
+      : nic(nic_),
+        queue_pair(queue_pair_),
         port(port_),
-        timer(engine.events(), member_action<&Attachment::on_timer>(this)) {
+        timer(nic.engine_.events(), member_action<&Attachment::on_timer>(this)) {
     queue_pair.set_waker(this);
   }
   ~Attachment() override { queue_pair.set_waker(nullptr); }
 
   void wake() override;
+  void forget() override { nic.detach(queue_pair); }
   void on_timer();
   void arm_timer();
 
+  Nic& nic;
   QueuePair& queue_pair;
   Port& port;
   Timer timer;
@@ -142,9 +145,7 @@ PacketPtr Nic::Port::pull(TimePs now) {
 
 Nic::Nic(Engine& engine, std::string name) : engine_(engine), name_(std::move(name)) {}
 
-Nic::~Nic() {
-  for (const auto& port : ports_) port->line.set_source(nullptr);
-}
+Nic::~Nic() = default;
 
 int Nic::add_port(NicPortConfig config, TransmitPort& line) {
   ports_.push_back(std::make_unique<Port>(engine_, std::move(config), line));
@@ -175,7 +176,7 @@ uint32_t Nic::allocate_queue_pair_number() {
 Nic::Attachment& Nic::attachment_for(QueuePair& queue_pair, int port) {
   Port& at = port_at(port);
   auto& attachment = attachments_[&queue_pair];
-  if (attachment == nullptr) attachment = std::make_unique<Attachment>(engine_, queue_pair, at);
+  if (attachment == nullptr) attachment = std::make_unique<Attachment>(*this, queue_pair, at);
   if (&attachment->port != &at) {
     throw std::invalid_argument("NIC '" + name_ + "': the queue pair is attached to another port than " +
                                 std::to_string(port));

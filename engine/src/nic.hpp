@@ -60,15 +60,16 @@ class Nic final : public Node {
 
   // A queue pair number not in use, from 0x11 up (0 and 1 are InfiniBand's management queue pairs).
   uint32_t allocate_queue_pair_number();
-  // Delivers packets to queue pair `number` that arrive at `port`, and sends what it has to send there. The
-  // queue pair outlives the NIC or is detached. Throws std::invalid_argument if the number is taken or more
+  // Delivers packets to queue pair `number` that arrive at `port`, and sends what it has to send there. A
+  // queue pair that is destroyed detaches itself. Throws std::invalid_argument if the number is taken or more
   // than 24 bits, or the port does not exist.
   void attach(QueuePair& queue_pair, int port, uint32_t number);
   // Also delivers what arrives at the queue pair's port for the multicast queue pair (0xFFFFFF) of this group
   // address. The queue pair may be attached by group only, without a number. Throws std::invalid_argument if
   // the group is taken.
   void attach_group(QueuePair& queue_pair, int port, const roce::IpAddress& group);
-  // Forgets a queue pair: its numbers, its groups and its timer.
+  // Forgets a queue pair: its numbers, its groups and its timer. Not from within that queue pair's own
+  // completions.
   void detach(QueuePair& queue_pair);
 
   MemoryRegistry& memory() { return memory_; }

@@ -63,11 +63,18 @@ class Waker {
  public:
   virtual ~Waker() = default;
   virtual void wake() = 0;
+  // The queue pair is being destroyed.
+  virtual void forget() = 0;
 };
 
 class QueuePair {
  public:
-  virtual ~QueuePair() = default;
+  QueuePair() = default;
+  QueuePair(const QueuePair&) = delete;
+  QueuePair& operator=(const QueuePair&) = delete;
+  virtual ~QueuePair() {
+    if (waker_ != nullptr) waker_->forget();
+  }
 
   // A valid packet addressed to this queue pair arrived. `packet` is valid during the call only.
   virtual void on_packet(TimePs now, const roce::ParsedPacket& packet) = 0;

@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "byte_order.hpp"
+#include "crc32.hpp"
 #include "psn.hpp"
 
 namespace weft {
@@ -58,6 +60,16 @@ TimePs retransmission_timeout_ps(TimePs base_round_trip_ps, double round_trips, 
   const double floor_ps = static_cast<double>(wall_clock_floor_ns) * 1000.0 / dilation;
   const double path_ps = static_cast<double>(base_round_trip_ps) * round_trips;
   return static_cast<TimePs>(std::max({floor_ps, path_ps, 1.0}));
+}
+
+uint16_t entropy_udp_port(const roce::IpAddress& source, const roce::IpAddress& destination,
+                          uint32_t queue_pair, uint32_t remote_queue_pair) {
+  uint8_t numbers[8];
+  store_big_endian<uint32_t>(numbers, queue_pair);
+  store_big_endian<uint32_t>(numbers + 4, remote_queue_pair);
+  uint32_t state = crc32_update(kCrc32Initial, source.bytes.data(), source.bytes.size());
+  state = crc32_update(state, destination.bytes.data(), destination.bytes.size());
+  return static_cast<uint16_t>(0xC000 | (crc32_update(state, numbers, sizeof numbers) & 0x3FFF));
 }
 
 TimePs rnr_timer_ps(uint8_t code) { return static_cast<TimePs>(kRnrTimers10us[code & 31]) * 10 * kPsPerUs; }

@@ -52,6 +52,11 @@ void check(const RcConfig& config);
 TimePs retransmission_timeout_ps(TimePs base_round_trip_ps, double round_trips, int64_t wall_clock_floor_ns,
                                  double dilation);
 
+// UDP source port of a queue pair: 0xC000 with 14 bits of entropy from addresses and queue pair numbers, for
+// ECMP.
+uint16_t entropy_udp_port(const roce::IpAddress& source, const roce::IpAddress& destination,
+                          uint32_t queue_pair, uint32_t remote_queue_pair);
+
 // What an RNR timer code stands for (InfiniBand specification, table 45).
 TimePs rnr_timer_ps(uint8_t code);
 

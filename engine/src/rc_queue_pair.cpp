@@ -32,31 +32,36 @@ RcQueuePair::RcQueuePair(const RcConfig& config, PacketPool& pool, const MemoryR
       responder_(config_, counters_, pool, memory, handler) {}
 
 void RcQueuePair::post_write(TimePs now, const uint8_t* data, uint64_t length_bytes, uint64_t remote_address,
-                             uint32_t rkey, std::optional<uint32_t> immediate, uint64_t work_id) {
+                             uint32_t rkey, std::optional<uint32_t> immediate, uint64_t work_id,
+                             std::shared_ptr<const void> owner) {
   requester_.post(now, {.kind = CompletionKind::kWrite,
                         .work_id = work_id,
                         .data = data,
                         .length_bytes = length_bytes,
                         .remote_address = remote_address,
                         .rkey = rkey,
-                        .immediate = immediate});
+                        .immediate = immediate,
+                        .owner = std::move(owner)});
   wake();
 }
 
 void RcQueuePair::post_send(TimePs now, const uint8_t* data, uint64_t length_bytes,
-                            std::optional<uint32_t> immediate, uint64_t work_id) {
+                            std::optional<uint32_t> immediate, uint64_t work_id,
+                            std::shared_ptr<const void> owner) {
   requester_.post(now, {.kind = CompletionKind::kSend,
                         .work_id = work_id,
                         .data = data,
                         .length_bytes = length_bytes,
                         .remote_address = 0,
                         .rkey = 0,
-                        .immediate = immediate});
+                        .immediate = immediate,
+                        .owner = std::move(owner)});
   wake();
 }
 
-void RcQueuePair::post_receive(TimePs now, uint8_t* data, uint64_t length_bytes, uint64_t work_id) {
-  responder_.post_receive(now, data, length_bytes, work_id);
+void RcQueuePair::post_receive(TimePs now, uint8_t* data, uint64_t length_bytes, uint64_t work_id,
+                               std::shared_ptr<const void> owner) {
+  responder_.post_receive(now, {data, length_bytes, work_id, std::move(owner)});
 }
 
 void RcQueuePair::on_packet(TimePs now, const roce::ParsedPacket& packet) {

@@ -23,17 +23,19 @@ class RcQueuePair final : public QueuePair {
   RcQueuePair(const RcConfig& config, PacketPool& pool, const MemoryRegistry& memory,
               std::unique_ptr<CongestionControl> congestion_control, CompletionHandler* handler);
 
-  // Posts an RDMA WRITE of `length_bytes` (0 to 2^31) bytes at `data` to the peer's
-  // `remote_address`. `data` must stay as it is until the completion; null sends zeros. Completes with kWrite
-  // and `work_id` when acknowledged; with an immediate, the peer gets a kWriteImmediate. On a failed queue
-  // pair it completes at once with kFlushed. Throws std::invalid_argument if the length is too large.
+  // Posts an RDMA WRITE of `length_bytes` (0 to 2^31) bytes at `data` to the peer's `remote_address`. `data`
+  // must stay as it is until the completion, and alive by `owner` or the caller; null sends zeros. Completes
+  // with kWrite and `work_id` when acknowledged; with an immediate, the peer gets a kWriteImmediate. On a
+  // failed queue pair it completes at once with kFlushed. Throws std::invalid_argument if it is too long.
   void post_write(TimePs now, const uint8_t* data, uint64_t length_bytes, uint64_t remote_address,
-                  uint32_t rkey, std::optional<uint32_t> immediate, uint64_t work_id);
+                  uint32_t rkey, std::optional<uint32_t> immediate, uint64_t work_id,
+                  std::shared_ptr<const void> owner = nullptr);
   // Posts a SEND; completes with kSend. Otherwise as post_write.
   void post_send(TimePs now, const uint8_t* data, uint64_t length_bytes, std::optional<uint32_t> immediate,
-                 uint64_t work_id);
+                 uint64_t work_id, std::shared_ptr<const void> owner = nullptr);
   // Posts a buffer for one incoming SEND (null: its bytes are discarded); completes with kReceive.
-  void post_receive(TimePs now, uint8_t* data, uint64_t length_bytes, uint64_t work_id);
+  void post_receive(TimePs now, uint8_t* data, uint64_t length_bytes, uint64_t work_id,
+                    std::shared_ptr<const void> owner = nullptr);
 
   void on_packet(TimePs now, const roce::ParsedPacket& packet) override;
   PacketPtr pull_control(TimePs now) override;

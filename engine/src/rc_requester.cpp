@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -65,14 +66,14 @@ RcRequester::RcRequester(const RcConfig& config, RcCounters& counters, PacketPoo
   largest_frame_bytes_ = roce::frame_bytes(headers_, config.path_mtu_bytes);
 }
 
-void RcRequester::post(TimePs now, const Request& request) {
+void RcRequester::post(TimePs now, Request request) {
   if (request.length_bytes > kMaxMessageBytes) {
     throw std::invalid_argument("message of " + std::to_string(request.length_bytes) +
                                 " bytes (valid: at most 2147483648)");
   }
   const uint64_t packets =
       std::max<uint64_t>(1, (request.length_bytes + config_.path_mtu_bytes - 1) / config_.path_mtu_bytes);
-  requests_.push_back(Outstanding{request, end_sequence_, end_sequence_ + packets, now});
+  requests_.push_back(Outstanding{std::move(request), end_sequence_, end_sequence_ + packets, now});
   end_sequence_ += packets;
   if (error_ != CompletionStatus::kSuccess) deliver_completions(now);
 }
@@ -304,7 +305,7 @@ void RcRequester::deliver_completions(TimePs now) {
       status = error_reported_ ? CompletionStatus::kFlushed : error_;
       error_reported_ = true;
     }
-    const Outstanding request = requests_.front();
+    const Outstanding request = std::move(requests_.front());
     requests_.pop_front();
     if (send_index_ > 0) --send_index_;
     complete(now, request, status);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -26,9 +27,10 @@ class RcRequester {
     uint64_t remote_address = 0;
     uint32_t rkey = 0;
     std::optional<uint32_t> immediate;
+    std::shared_ptr<const void> owner;  // of the data
   };
 
-  void post(TimePs now, const Request& request);
+  void post(TimePs now, Request request);
   PacketPtr pull(TimePs now);
   void on_acknowledgement(TimePs now, const roce::ParsedPacket& packet);
   void on_congestion_notification(TimePs now);

@@ -66,12 +66,12 @@ RcResponder::Shape RcResponder::shape_of(uint8_t opcode) {
   }
 }
 
-void RcResponder::post_receive(TimePs now, uint8_t* data, uint64_t length_bytes, uint64_t work_id) {
+void RcResponder::post_receive(TimePs now, Receive receive) {
   if (error_ != CompletionStatus::kSuccess) {
-    complete(now, CompletionKind::kReceive, CompletionStatus::kFlushed, work_id, 0, std::nullopt);
+    complete(now, CompletionKind::kReceive, CompletionStatus::kFlushed, receive.work_id, 0, std::nullopt);
     return;
   }
-  receives_.push_back({data, length_bytes, work_id});
+  receives_.push_back(std::move(receive));
 }
 
 void RcResponder::on_request(TimePs now, const roce::ParsedPacket& packet) {

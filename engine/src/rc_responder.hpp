@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 
 #include "memory_region.hpp"
@@ -17,7 +18,14 @@ class RcResponder {
   RcResponder(const RcConfig& config, RcCounters& counters, PacketPool& pool, const MemoryRegistry& memory,
               CompletionHandler* handler);
 
-  void post_receive(TimePs now, uint8_t* data, uint64_t length_bytes, uint64_t work_id);
+  struct Receive {
+    uint8_t* data = nullptr;  // null: the bytes are discarded
+    uint64_t length_bytes = 0;
+    uint64_t work_id = 0;
+    std::shared_ptr<const void> owner;  // of the data
+  };
+
+  void post_receive(TimePs now, Receive receive);
   void on_request(TimePs now, const roce::ParsedPacket& packet);
   // The next acknowledgement or CNP, null if none is due.
   PacketPtr pull_control(TimePs now);
@@ -27,11 +35,6 @@ class RcResponder {
   CompletionStatus error() const { return error_; }
 
  private:
-  struct Receive {
-    uint8_t* data = nullptr;
-    uint64_t length_bytes = 0;
-    uint64_t work_id = 0;
-  };
   enum class Message : uint8_t { kNone, kWrite, kSend };
   enum class Answer : uint8_t { kNone, kAck, kNak };
   // What an opcode says about its place in a message.
