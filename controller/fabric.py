@@ -1,0 +1,334 @@
+"""The fabric's controller: several switches at once, one plan for all of them.
+
+Events (a job, a failed link, other thresholds) change the controller's state; the plan that follows from it
+is compared with what every switch holds, and the difference is written, to all switches at the same time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import finsy
+import grpc
+from finsy.proto import p4r_grpc
+
+from controller.counters import SwitchCounters, read_counters
+from controller.ecn import EcnProfile
+from controller.errors import ControllerError, SettingError
+from controller.failures import NO_FAILURES, Failures
+from controller.installed import read_installed
+from controller.jobs import Job, JobMembership, JobTable
+from controller.pipeline import Pipeline
+from controller.plan import FabricState, Settings, desired_entities
+from controller.reconcile import EntitySet, entity_set, plan_updates
+from controller.session import SwitchSession
+from topologies import FabricSpec, SwitchSpec
+
+MAX_MESSAGE_BYTES = 256 * 1024 * 1024
+PACKET_QUEUE_LENGTH = 1024
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class GrpcTarget:
+    """Where a switch's P4Runtime server listens, `host:port`, and the switch's device id there."""
+
+    address: str
+    device_id: int
+
+
+@dataclass(frozen=True)
+class PacketIn:
+    """A packet that a switch sent to the controller."""
+
+    switch: str
+    ingress_port: int
+    payload: bytes
+
+
+@dataclass(frozen=True)
+class Repair:
+    """What a failure did to the jobs.
+
+    Attributes:
+        memberships: of every rebuilt job, by job id and host; the hosts go on with these, in a new epoch.
+        lost: why a job could not be rebuilt, by job id; such jobs are removed.
+
+    """
+
+    memberships: dict[int, dict[str, tuple[JobMembership, ...]]] = field(default_factory=dict)
+    lost: dict[int, str] = field(default_factory=dict)
+
+
+def embedded_targets(fabric: FabricSpec, address: str) -> dict[str, GrpcTarget]:
+    """One server with one device id per switch."""
+    return {switch.name: GrpcTarget(address, switch.device_id) for switch in fabric.switches}
+
+
+def bmv2_targets(
+    fabric: FabricSpec, host: str = "127.0.0.1", first_port: int = 50051
+) -> dict[str, GrpcTarget]:
+    """One server per switch, at consecutive TCP ports in order of the device ids."""
+    return {
+        switch.name: GrpcTarget(f"{host}:{first_port + place}", switch.device_id)
+        for place, switch in enumerate(fabric.switches)
+    }
+
+
+def open_channel(address: str) -> grpc.aio.Channel:
+    """Open a channel to a P4Runtime server, for messages as large as pipelines and wildcard reads are."""
+    return grpc.aio.insecure_channel(
+        address,
+        options=[
+            ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+            ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+            ("grpc.enable_http_proxy", 0),
+        ],
+    )
+
+
+class FabricController:
+    """Programs all switches of a fabric. Use as an asynchronous context manager.
+
+    ```
+    async with FabricController(fabric, pipeline, targets) as controller:
+        memberships = await controller.add_job(1, ["h0", "h1"], slot_count=512)
+    ```
+
+    Args:
+        fabric: what the switches are connected to.
+        pipeline: program that is pushed to them.
+        targets: where each switch's server is, by switch name.
+        settings: what an operator may choose.
+        seed: of the jobs' Queue Keys.
+        timeout_s: of each call.
+        push: load the program on entering; without, switches keep theirs and only differences are written.
+
+    """
+
+    def __init__(
+        self,
+        fabric: FabricSpec,
+        pipeline: Pipeline,
+        targets: Mapping[str, GrpcTarget],
+        settings: Settings | None = None,
+        seed: int = 0,
+        timeout_s: float = 60.0,
+        push: bool = True,
+    ) -> None:
+        missing = [switch.name for switch in fabric.switches if switch.name not in targets]
+        if missing:
+            raise SettingError(
+                f"no P4Runtime address for {missing[0]} (given: {', '.join(sorted(targets)) or 'none'})"
+            )
+        self.fabric = fabric
+        self.dropped_packet_ins = 0
+        self._pipeline = pipeline
+        self._targets = dict(targets)
+        self._settings = settings or Settings()
+        self._timeout_s = timeout_s
+        self._push = push
+        self._jobs = JobTable(fabric, pipeline.slot_capacity(), seed)
+        self._failures = NO_FAILURES
+        self._channels: dict[str, grpc.aio.Channel] = {}
+        self._sessions: dict[str, SwitchSession] = {}
+        self._installed: dict[str, EntitySet] = {}
+        self._packets: asyncio.Queue[PacketIn] = asyncio.Queue(PACKET_QUEUE_LENGTH)
+        self._apply_lock = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self.connect()
+            await self.apply()
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @property
+    def settings(self) -> Settings:
+        """What is in force."""
+        return self._settings
+
+    @property
+    def failures(self) -> Failures:
+        """What is known to be down."""
+        return self._failures
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """All aggregation jobs."""
+        return self._jobs.jobs
+
+    def session(self, switch: str) -> SwitchSession:
+        """Return the P4Runtime session of a switch, for what this class does not offer."""
+        self.fabric.switch(switch)
+        return self._sessions[switch]
+
+    async def connect(self) -> None:
+        """Become primary on every switch and load the program.
+
+        Raises:
+            SwitchUnavailableError, NotPrimaryError, RequestRefusedError: names the switch.
+
+        """
+        for switch in self.fabric.switches:
+            self._sessions[switch.name] = self._session(switch)
+        await self._on_all(self._connect_one, self._sessions)
+
+    async def apply(self) -> int:
+        """Write what differs between the plan and the switches; return the number of updates written."""
+        async with self._apply_lock:
+            state = FabricState(self._failures, self._jobs.jobs)
+            desired = desired_entities(self.fabric, self._settings, state)
+            reachable = [name for name in self._sessions if name not in self._failures.switches]
+            counts = await self._on_all(lambda name: self._apply_one(name, desired[name]), reachable)
+            return sum(counts)
+
+    async def add_job(
+        self, job_id: int, hosts: Sequence[str], slot_count: int, planes: Iterable[int] | None = None
+    ) -> dict[str, tuple[JobMembership, ...]]:
+        """Admit an aggregation job and program its trees.
+
+        Returns:
+            Per host name what it must know, one membership per plane.
+
+        Raises:
+            JobError: it cannot be had; nothing has changed.
+
+        """
+        self._jobs.add(job_id, hosts, slot_count, planes, self._failures)
+        try:
+            await self.apply()
+        except ControllerError:
+            self._jobs.remove(job_id)
+            raise
+        return self._jobs.memberships(job_id)
+
+    async def remove_job(self, job_id: int) -> None:
+        """Take a job's trees away and give its slots back."""
+        self._jobs.remove(job_id)
+        await self.apply()
+
+    def memberships(self, job_id: int) -> dict[str, tuple[JobMembership, ...]]:
+        """Return what each host of a job must know."""
+        return self._jobs.memberships(job_id)
+
+    async def set_ecn(self, profiles: Mapping[int, EcnProfile] | None) -> None:
+        """Put thresholds in force, by class; None scales the data class to each port's rate."""
+        self._settings = replace(self._settings, ecn=profiles)
+        await self.apply()
+
+    async def link_down(self, a: str, b: str) -> Repair:
+        """Route around the link between two nodes, recompute groups and rebuild the trees that used it."""
+        self.fabric.link_between(a, b)
+        return await self._fail(self._failures.with_link(a, b))
+
+    async def link_up(self, a: str, b: str) -> Repair:
+        """Use a link again; trees stay where they are."""
+        self.fabric.link_between(a, b)
+        return await self._fail(self._failures.without_link(a, b))
+
+    async def switch_down(self, name: str) -> Repair:
+        """Route around a switch; nothing more is written to it."""
+        self.fabric.switch(name)
+        self._installed.pop(name, None)
+        return await self._fail(self._failures.with_switch(name))
+
+    async def switch_up(self, name: str) -> Repair:
+        """Connect to a switch again, load its program and use it."""
+        switch = self.fabric.switch(name)
+        await self._sessions[name].close()
+        self._sessions[name] = self._session(switch)
+        await self._connect_one(name)
+        return await self._fail(self._failures.without_switch(name))
+
+    async def read_counters(self) -> dict[str, SwitchCounters]:
+        """Read all counters of all switches that are up, by switch name."""
+        names = [name for name in self._sessions if name not in self._failures.switches]
+        counters = await self._on_all(lambda name: read_counters(self._sessions[name]), names)
+        return dict(zip(names, counters, strict=True))
+
+    async def packet_ins(self) -> AsyncIterator[PacketIn]:
+        """Packets that switches send to the controller, as they come; those nobody fetches are counted."""
+        while True:
+            yield await self._packets.get()
+
+    async def packet_out(self, switch: str, port: int, payload: bytes) -> None:
+        """Send a packet out of a port of a switch, untouched by its tables."""
+        self.fabric.switch(switch).port(port)
+        await self.session(switch).send_packet(payload, egress_port=port, reserved=0)
+
+    async def close(self) -> None:
+        """End all sessions; the switches keep what they hold."""
+        await asyncio.gather(*(session.close() for session in self._sessions.values()))
+        await asyncio.gather(*(channel.close() for channel in self._channels.values()))
+        self._sessions.clear()
+        self._channels.clear()
+        self._installed.clear()
+
+    def _session(self, switch: SwitchSpec) -> SwitchSession:
+        target = self._targets[switch.name]
+        if target.address not in self._channels:
+            self._channels[target.address] = open_channel(target.address)
+        return SwitchSession(
+            switch.name,
+            target.device_id,
+            p4r_grpc.P4RuntimeStub(self._channels[target.address]),
+            self._pipeline,
+            self._timeout_s,
+            on_packet=lambda packet: self._take_packet(switch.name, packet),
+        )
+
+    async def _connect_one(self, name: str) -> None:
+        session = self._sessions[name]
+        await session.negotiate_version()
+        await session.become_primary()
+        if self._push:
+            await session.push_pipeline()
+            self._installed[name] = {}
+
+    async def _apply_one(self, name: str, entities: Sequence[Any]) -> int:
+        session = self._sessions[name]
+        installed = self._installed.pop(name, None)
+        if installed is None:
+            installed = await read_installed(session)
+        desired = entity_set(session.encode(entities))
+        updates = plan_updates(installed, desired)
+        await session.write(updates)
+        # Only now: after a failed write the switch is read back before the next one.
+        self._installed[name] = desired
+        return len(updates)
+
+    async def _fail(self, failures: Failures) -> Repair:
+        self._failures = failures
+        rebuilt, lost = self._jobs.rebuild(failures)
+        await self.apply()
+        return Repair({job.job_id: self._jobs.memberships(job.job_id) for job in rebuilt}, lost)
+
+    def _take_packet(self, switch: str, packet: finsy.P4PacketIn) -> None:
+        try:
+            self._packets.put_nowait(PacketIn(switch, int(packet["ingress_port"]), packet.payload))
+        except asyncio.QueueFull:
+            self.dropped_packet_ins += 1
+
+    async def _on_all(
+        self, action: Callable[[str], Awaitable[_Result]], names: Iterable[str]
+    ) -> list[_Result]:
+        """Run an action for several switches at once; the first error is raised when all have ended."""
+        outcomes = await asyncio.gather(*(action(name) for name in names), return_exceptions=True)
+        errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+        if errors:
+            if len(errors) > 1:
+                errors[0].add_note(f"{len(errors) - 1} other switch(es) failed too")
+            raise errors[0]
+        return [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
