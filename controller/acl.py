@@ -9,7 +9,6 @@ from typing import Literal
 
 import finsy
 
-from controller.entities import Entity
 from controller.errors import SettingError
 
 TABLE = "acl"
@@ -40,7 +39,7 @@ class AclRule:
             raise SettingError(f"access list priority {self.priority} is out of range (valid: 1 or more)")
 
 
-def acl_entities(rules: Iterable[AclRule]) -> list[Entity]:
+def acl_entities(rules: Iterable[AclRule]) -> list[finsy.P4TableEntry]:
     """Entries of `acl`."""
     return [
         finsy.P4TableEntry(

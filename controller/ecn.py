@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from controller.entities import Entity, entry
+import finsy
+
+from controller.entities import entry
 from controller.errors import SettingError
 from controller.identity import DATA_CLASS
 from controller.target import TargetFacts
@@ -86,7 +88,9 @@ def profile_of(installed: EcnThresholds, target: TargetFacts) -> EcnProfile:
     return EcnProfile(installed.kmin * unit, installed.kmax * unit, min(1.0, pmax))
 
 
-def threshold_entity(port: int, priority_class: int, profile: EcnProfile, target: TargetFacts) -> Entity:
+def threshold_entity(
+    port: int, priority_class: int, profile: EcnProfile, target: TargetFacts
+) -> finsy.P4TableEntry:
     """Return the entry of `ecn_thresholds` for one port and class."""
     if not 0 <= priority_class < CLASSES:
         raise SettingError(f"class {priority_class} is out of range (valid: 0 to {CLASSES - 1})")
@@ -97,7 +101,7 @@ def threshold_entity(port: int, priority_class: int, profile: EcnProfile, target
 
 def ecn_entities(
     switch: SwitchSpec, target: TargetFacts, profiles: Mapping[int, EcnProfile] | None = None
-) -> list[Entity]:
+) -> list[finsy.P4TableEntry]:
     """Entries of all ports of a switch.
 
     Args:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import zlib
 
-from controller.entities import Entity, default_action, entry
+import finsy
+
+from controller.entities import default_action, entry
 from topologies import SwitchSpec
 
 SWITCH_ID_BITS = 12
@@ -24,7 +26,7 @@ def hash_seed(switch: SwitchSpec) -> int:
     return zlib.crc32(switch.name.encode())
 
 
-def identity_entities(switch: SwitchSpec) -> list[Entity]:
+def identity_entities(switch: SwitchSpec) -> list[finsy.P4TableEntry]:
     """Return the default action of `identity`: id, hash seed, MAC and addresses."""
     return [
         default_action(
@@ -39,7 +41,7 @@ def identity_entities(switch: SwitchSpec) -> list[Entity]:
     ]
 
 
-def class_entities() -> list[Entity]:
+def class_entities() -> list[finsy.P4TableEntry]:
     """Entries of `class_map` and `class_map_ipv6`."""
     return [
         entry(table, {"dscp": dscp}, "set_class", **{"class": priority_class})

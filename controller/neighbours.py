@@ -6,11 +6,13 @@ hosts of one leaf share a subnet, but every packet passes the leaf's routing.
 
 from __future__ import annotations
 
-from controller.entities import Entity, entry
+import finsy
+
+from controller.entities import entry
 from topologies import FabricSpec, SwitchSpec
 
 
-def neighbour_entities(fabric: FabricSpec, switch: SwitchSpec) -> list[Entity]:
+def neighbour_entities(fabric: FabricSpec, switch: SwitchSpec) -> list[finsy.P4TableEntry]:
     """Entries of `arp_responder` and `nd_responder`."""
     nics = [fabric.host(port.peer.node).nic(port.peer.port) for port in switch.host_ports]
     ipv4 = [switch.address, *(nic.ipv4.ip for nic in nics)]

@@ -87,7 +87,7 @@ class SwitchSession:
 
         Args:
             election_id: to start with.
-            preempt: outbid another controller instead of giving up; it is primary again when this session ends.
+            preempt: outbid another controller, which is primary again when this session ends.
 
         Raises:
             NotPrimaryError: another controller is primary and `preempt` is false.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from controller.entities import Entity, entry
+import finsy
+
+from controller.entities import entry
 from controller.target import TargetFacts
 from topologies import SwitchSpec
 
@@ -17,7 +19,7 @@ def rate_code(rate_bps: int) -> int:
     return _CODE_OF_RATE_BPS.get(rate_bps, UNKNOWN_RATE_CODE)
 
 
-def int_entities(switch: SwitchSpec, target: TargetFacts) -> list[Entity]:
+def int_entities(switch: SwitchSpec, target: TargetFacts) -> list[finsy.P4TableEntry]:
     """Entries of `int_port` for all ports: rate code, and the factors to nanoseconds and cells."""
     return [
         entry(

@@ -1,0 +1,290 @@
+"""The controller's shell against a P4Runtime server: elections, pipeline, writes, failures, jobs, packets."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from ipaddress import ip_network
+from typing import Any
+
+import pytest
+from finsy.p4entity import encode_entities
+from finsy.proto import p4r, p4r_grpc
+from p4info_fixture import fabric_p4info
+from p4runtime_double import P4RuntimeDouble, loaded_p4info, serve
+
+from controller.acl import AclRule, acl_entities
+from controller.blocking import BlockingFabricController
+from controller.ecn import EcnProfile
+from controller.errors import (
+    JobError,
+    NotPrimaryError,
+    RequestRefusedError,
+    SettingError,
+    SwitchUnavailableError,
+)
+from controller.fabric import FabricController, PacketIn, bmv2_targets, embedded_targets, open_channel
+from controller.installed import read_installed
+from controller.pipeline import Pipeline
+from controller.plan import FabricState, Settings, desired_entities
+from controller.reconcile import entity_set
+from controller.session import SwitchSession
+from topologies import FabricSpec, TopologyError, leaf_spine
+
+PIPELINE = Pipeline(fabric_p4info(), b'{"program": "for the double"}')
+FABRIC = leaf_spine(planes=2, leaves=3, spines=2, hosts_per_leaf=2)
+
+
+def run(test: Callable[[P4RuntimeDouble, str], Awaitable[None]]) -> None:
+    async def body() -> None:
+        double = P4RuntimeDouble()
+        server, address = await serve(double)
+        try:
+            await asyncio.wait_for(test(double, address), 60)
+        finally:
+            await server.stop(None)
+
+    asyncio.run(body())
+
+
+@asynccontextmanager
+async def session(address: str, device_id: int = 1) -> AsyncIterator[SwitchSession]:
+    async with open_channel(address) as channel:
+        opened = SwitchSession("p0l0", device_id, p4r_grpc.P4RuntimeStub(channel), PIPELINE, timeout_s=10)
+        try:
+            yield opened
+        finally:
+            await opened.close()
+
+
+def controller(address: str, fabric: FabricSpec = FABRIC, **options: Any) -> FabricController:
+    return FabricController(fabric, PIPELINE, embedded_targets(fabric, address), timeout_s=10, **options)
+
+
+def expected(
+    double: P4RuntimeDouble, state: FabricState | None = None, settings: Settings | None = None
+) -> None:
+    """Every device holds exactly the plan."""
+    schema = PIPELINE.schema()
+    plan = desired_entities(FABRIC, settings or Settings(), state or FabricState())
+    for switch in FABRIC.switches:
+        held = entity_set(double.device(switch.device_id).entities.values())
+        assert held == entity_set(encode_entities(plan[switch.name], schema)), switch.name
+
+
+def test_all_switches_get_the_program_and_the_whole_plan() -> None:
+    async def body(double: P4RuntimeDouble, address: str) -> None:
+        async with controller(address):
+            assert len(double.devices) == len(FABRIC.switches)
+            assert all(loaded_p4info(device) == PIPELINE.p4info for device in double.devices.values())
+            expected(double)
+
+    run(body)
+
+
+def test_a_failed_link_rewrites_little_and_its_repair_restores_the_plan() -> None:
+    async def body(double: P4RuntimeDouble, address: str) -> None:
+        async with controller(address) as control:
+            before = {number: device.writes for number, device in double.devices.items()}
+            repair = await control.link_down("p0l0", "p0s0")
+            assert repair.memberships == {}
+            expected(double, FabricState(control.failures))
+            written = {number: device.writes - before[number] for number, device in double.devices.items()}
+            plane_1 = [switch.device_id for switch in FABRIC.switches_of_plane(1)]
+            assert all(written[number] == 0 for number in plane_1)
+            assert 0 < sum(written.values()) < 40
+            await control.link_up("p0l0", "p0s0")
+            expected(double)
+            assert await control.apply() == 0
+
+    run(body)
+
+
+def test_jobs_are_programmed_rebuilt_around_failures_and_removed() -> None:
+    async def body(double: P4RuntimeDouble, address: str) -> None:
+        async with controller(address) as control:
+            hosts = [host.name for host in FABRIC.hosts]
+            memberships = await control.add_job(5, hosts, slot_count=100)
+            assert set(memberships) == set(hosts)
+            expected(double, FabricState(jobs=control.jobs))
+            root = control.jobs[0].trees[0].tree.root.switch
+            repair = await control.link_down("p0l1", root)
+            assert repair.lost == {}
+            again = repair.memberships[5]["h0"][0]
+            assert again.epoch != memberships["h0"][0].epoch
+            assert again.q_key != memberships["h0"][0].q_key
+            assert control.jobs[0].trees[0].tree.root.switch != root
+            expected(double, FabricState(control.failures, control.jobs))
+            lost = await control.link_down("h0", "p0l0")
+            assert "its link to p0l0 is down" in lost.lost[5]
+            assert control.jobs == ()
+            expected(double, FabricState(control.failures))
+            with pytest.raises(JobError, match="unknown job 5"):
+                await control.remove_job(5)
+
+    run(body)
+
+
+def test_a_refused_write_names_switch_entry_and_reason_and_is_made_good_later() -> None:
+    async def body(double: P4RuntimeDouble, address: str) -> None:
+        async with controller(address) as control:
+            table = PIPELINE.schema().tables["aggregation_job"].id
+            double.refused_tables = {table}
+            with pytest.raises(
+                RequestRefusedError,
+                match=r"p0l0: INSERT aggregation_job job_id=.* RESOURCE_EXHAUSTED: table is full",
+            ):
+                await control.add_job(1, ["h0", "h1"], slot_count=4, planes=[0])
+            assert control.jobs == ()
+            double.refused_tables = set()
+            await control.apply()
+            expected(double)
+
+    run(body)
+
+
+def test_thresholds_can_be_changed_and_only_they_are_written() -> None:
+    async def body(double: P4RuntimeDouble, address: str) -> None:
+        async with controller(address) as control:
+            before = sum(device.writes for device in double.devices.values())
+            profiles = {3: EcnProfile(8000, 16000, 1.0)}
+            await control.set_ecn(profiles)
+            expected(double, settings=Settings(ecn=profiles))
+            ports = sum(len(switch.ports) for switch in FABRIC.switches)
+            assert sum(device.writes for device in double.devices.values()) - before == ports
+
+    run(body)
+
+
+def test_a_second_controller_is_refused_unless_it_preempts_and_the_first_comes_back() -> None:
+    async def body(double: P4RuntimeDouble, address: str) -> None:
+        async with controller(address) as control:
+            async with session(address) as second:
+                with pytest.raises(NotPrimaryError, match="p0l0: another controller is primary"):
+                    await second.become_primary()
+            async with session(address) as second:
+                await second.become_primary(preempt=True)
+                await second.write([])
+                assert second.is_primary
+                await second.close()
+            await control.set_ecn({})
+            expected(double, settings=Settings(ecn={}))
+
+    run(body)
+
+
+def test_a_reader_takes_part_in_no_election() -> None:
+    async def body(double: P4RuntimeDouble, address: str) -> None:
+        async with controller(address) as control, session(address) as reader:
+            await reader.negotiate_version()
+            assert len(await read_installed(reader)) > 20
+            assert (await reader.read_pipeline()) is not None
+            assert len(double.device(1).bids) == 1
+            assert control.session("p0l0").is_primary
+            with pytest.raises(NotPrimaryError, match="this session only reads"):
+                await reader.write([p4r.Update()])
+
+    run(body)
+
+
+def test_a_controller_goes_on_where_another_left_off() -> None:
+    async def body(double: P4RuntimeDouble, address: str) -> None:
+        async with controller(address):
+            pass
+        before = sum(device.writes for device in double.devices.values())
+        async with controller(address, push=False):
+            expected(double)
+            # Default actions are not part of a wildcard read: one MODIFY of `identity` per switch.
+            assert sum(device.writes for device in double.devices.values()) - before == len(FABRIC.switches)
+
+    run(body)
+
+
+def test_packets_go_both_ways() -> None:
+    async def body(double: P4RuntimeDouble, address: str) -> None:
+        async with controller(address) as control:
+            double.send_packet_in(2, b"frame", 3)
+            packet = await anext(control.packet_ins())
+            assert packet == PacketIn(FABRIC.device(2).name, 3, b"frame")
+            await control.packet_out("p0l1", 1, b"answer")
+            while not double.device(2).packets_out:
+                await asyncio.sleep(0)
+            assert double.device(2).packets_out == [b"answer"]
+            with pytest.raises(TopologyError, match="no port 99"):
+                await control.packet_out("p0l1", 99, b"")
+
+    run(body)
+
+
+def test_a_refused_program_says_why() -> None:
+    async def body(double: P4RuntimeDouble, address: str) -> None:
+        double.pipeline_refusal = "bad JSON at $.parsers[0]"
+        with pytest.raises(RequestRefusedError, match=r"SetForwardingPipelineConfig refused.*bad JSON at"):
+            async with controller(address):
+                pass
+
+    run(body)
+
+
+def test_an_absent_server_is_named() -> None:
+    async def body(double: P4RuntimeDouble, address: str) -> None:
+        with pytest.raises(SwitchUnavailableError, match="p0l0: Capabilities: no answer"):
+            async with controller("127.0.0.1:1"):
+                pass
+
+    run(body)
+
+
+def test_targets_must_cover_the_fabric() -> None:
+    with pytest.raises(SettingError, match="no P4Runtime address for p0l0"):
+        FabricController(FABRIC, PIPELINE, {})
+    targets = bmv2_targets(FABRIC, first_port=50051)
+    assert [targets["p0l0"].address, targets["p0l1"].address] == ["127.0.0.1:50051", "127.0.0.1:50052"]
+
+
+def test_the_program_must_fit_the_controller() -> None:
+    info = fabric_p4info()
+    table = next(table for table in info.tables if table.preamble.alias == "int_port")
+    table.preamble.name = table.preamble.alias = "other_table"
+
+    async def body(double: P4RuntimeDouble, address: str) -> None:
+        control = FabricController(
+            FABRIC, Pipeline(info, b"{}"), embedded_targets(FABRIC, address), timeout_s=10
+        )
+        with pytest.raises(
+            RequestRefusedError, match="does not fit the controller: no P4Table named 'int_port'"
+        ):
+            async with control:
+                pass
+
+    run(body)
+
+
+def test_access_list_entries_fit_the_program() -> None:
+    async def body(double: P4RuntimeDouble, address: str) -> None:
+        async with session(address) as writer:
+            rules = [
+                AclRule(10, "punt", ether_type=0x0806),
+                AclRule(20, "deny", source=ip_network("10.0.1.0/24"), protocol=17, destination_port=4791),
+            ]
+            encoded = writer.encode(acl_entities(rules))
+            masks = {field.ternary.mask for entity in encoded for field in entity.table_entry.match}
+            assert b"\xff" * 15 + b"\0" in masks
+
+    run(body)
+    with pytest.raises(SettingError, match="unknown access list action 'drop'"):
+        AclRule(1, "drop")  # type: ignore[arg-type]
+
+
+def test_blocking_controller_does_the_same_from_a_thread() -> None:
+    async def body(double: P4RuntimeDouble, address: str) -> None:
+        def use() -> int:
+            targets = embedded_targets(FABRIC, address)
+            with BlockingFabricController(FABRIC, PIPELINE, targets, timeout_s=10) as control:
+                return control.add_job(2, ["h0", "h5"], slot_count=8)["h5"][1].worker_index
+
+        assert await asyncio.to_thread(use) == 1
+        assert any(key[0] == "packet_replication_engine_entry" for key in double.device(1).entities)
+
+    run(body)

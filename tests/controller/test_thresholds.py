@@ -1,0 +1,138 @@
+"""ECN thresholds, INT factors, identity and neighbours in the units and fields of the program."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller.ecn import EcnProfile, ecn_entities, profile_of, scaled_profile, threshold_entity, thresholds
+from controller.entities import exact_arguments
+from controller.errors import SettingError
+from controller.identity import class_entities, hash_seed, identity_entities, switch_id
+from controller.neighbours import neighbour_entities
+from controller.target import BMV2, EMBEDDED, target_facts
+from controller.telemetry_int import RATE_GBPS_OF_CODE, int_entities, rate_code
+from topologies import leaf_spine
+
+FABRIC = leaf_spine()
+profiles = st.builds(
+    lambda kmin, width, pmax: EcnProfile(kmin, kmin + width, pmax),
+    st.integers(0, 10**7),
+    st.integers(0, 10**7),
+    st.floats(0, 1),
+)
+
+
+def probability(kmin: int, kmax: int, slope: int, depth: int) -> float:
+    """The program's arithmetic (p4/include/ecn.p4): 16-bit chance against a fixed-point product."""
+    if depth > kmax:
+        return 1.0
+    return min(1.0, ((max(0, depth - kmin) * slope) >> 16) / 65536) if depth > kmin else 0.0
+
+
+@given(profiles, st.sampled_from([EMBEDDED, BMV2]), st.floats(0, 1))
+def test_the_program_marks_with_the_profile_s_probability(
+    profile: EcnProfile, target: object, where: float
+) -> None:
+    facts = EMBEDDED if target is EMBEDDED else BMV2
+    values = thresholds(profile, facts)
+    depth = values.kmin + int((values.kmax - values.kmin) * where)
+    if values.kmax > values.kmin:
+        wanted = profile.pmax * (depth - values.kmin) / (values.kmax - values.kmin)
+        # The slope is rounded to 2^-32 per unit, at most 2^18 units; the chance has 16 bits.
+        assert abs(probability(values.kmin, values.kmax, values.slope, depth) - wanted) < 2**-13
+    assert probability(values.kmin, values.kmax, values.slope, values.kmax + 1) == 1.0
+    assert probability(values.kmin, values.kmax, values.slope, values.kmin) == 0.0
+
+
+@given(profiles)
+def test_profiles_survive_the_way_to_the_switch_and_back(profile: EcnProfile) -> None:
+    back = profile_of(thresholds(profile, EMBEDDED), EMBEDDED)
+    assert abs(back.kmin_bytes - profile.kmin_bytes) <= 40
+    assert abs(back.kmax_bytes - profile.kmax_bytes) <= 40
+    if back.kmax_bytes > back.kmin_bytes:
+        assert abs(back.pmax - profile.pmax) < 1e-3
+
+
+def test_hpcc_s_setup_at_its_own_rates() -> None:
+    assert scaled_profile(25 * 10**9) == EcnProfile(100_000, 400_000, 0.2)
+    assert scaled_profile(100 * 10**9) == EcnProfile(400_000, 1_600_000, 0.2)
+    values = thresholds(scaled_profile(25 * 10**9), EMBEDDED)
+    assert (values.kmin, values.kmax, values.slope) == (1250, 5000, round(0.2 * 2**32 / 3750))
+
+
+def test_a_certain_mark_right_above_kmin_fits_the_slope() -> None:
+    assert thresholds(EcnProfile(800, 880, 1.0), EMBEDDED).slope == 2**32 - 1
+
+
+def test_thresholds_that_the_queue_depth_cannot_say_are_refused() -> None:
+    with pytest.raises(
+        SettingError, match=r"kmax_bytes=50000000 is 625000 cells \(valid: at most 524287 cells"
+    ):
+        thresholds(EcnProfile(0, 50_000_000, 1), EMBEDDED)
+    with pytest.raises(SettingError, match="kmax_bytes=1 is below kmin_bytes=2"):
+        EcnProfile(2, 1, 0.5)
+    with pytest.raises(SettingError, match=r"pmax=1.5 is out of range \(valid: 0 to 1\)"):
+        EcnProfile(1, 2, 1.5)
+    with pytest.raises(SettingError, match="class 8 is out of range"):
+        threshold_entity(1, 8, EcnProfile(1, 2, 0.5), EMBEDDED)
+
+
+def test_every_port_gets_thresholds_for_its_rate() -> None:
+    fabric = leaf_spine(host_rate_bps=25e9, fabric_rate_bps=100e9)
+    entries = ecn_entities(fabric.switch("p0l0"), EMBEDDED)
+    kmin = {entry["port"]: exact_arguments(entry.action)["kmin"] for entry in entries}
+    assert kmin == {1: 1250, 2: 1250, 3: 5000, 4: 5000}
+
+
+@pytest.mark.parametrize(("code", "gbps"), RATE_GBPS_OF_CODE.items())
+def test_rate_codes(code: int, gbps: int) -> None:
+    assert rate_code(gbps * 10**9) == code
+
+
+def test_int_factors_follow_the_target() -> None:
+    assert rate_code(12_345) == 0
+    embedded = exact_arguments(int_entities(FABRIC.switch("p0l0"), EMBEDDED)[0].action)
+    assert embedded == {"port_rate_code": 2, "ns_per_time_unit": 1, "cells_per_depth_unit": 1}
+    bmv2 = exact_arguments(int_entities(FABRIC.switch("p0l0"), BMV2)[0].action)
+    assert bmv2 == {"port_rate_code": 2, "ns_per_time_unit": 1000, "cells_per_depth_unit": 13}
+
+
+def test_target_facts() -> None:
+    assert target_facts("embedded", depth_unit="packets", nominal_packet_bytes=500).depth_units(1249) == 2
+    with pytest.raises(SettingError, match=r"unknown target 'tofino' \(valid: 'embedded', 'bmv2'\)"):
+        target_facts("tofino")
+    with pytest.raises(SettingError, match="unknown time unit 'ms'"):
+        target_facts("bmv2", time_unit="ms")  # type: ignore[arg-type]
+
+
+def test_identities_differ_and_seeds_too() -> None:
+    switches = FABRIC.switches
+    assert len({switch_id(switch) for switch in switches}) == len(switches)
+    assert len({hash_seed(switch) for switch in switches}) == len(switches)
+    arguments = exact_arguments(identity_entities(FABRIC.switch("p1l2"))[0].action)
+    assert (str(arguments["ipv4"]), arguments["mac"]) == ("10.1.2.254", "02:01:01:02:00:00")
+
+
+def test_both_ip_versions_map_data_and_control_to_their_classes() -> None:
+    found = {
+        (entry.table_id, entry["dscp"], exact_arguments(entry.action)["class"]) for entry in class_entities()
+    }
+    assert found == {
+        (table, dscp, cls) for table in ("class_map", "class_map_ipv6") for dscp, cls in ((26, 3), (48, 6))
+    }
+
+
+def test_a_leaf_answers_for_itself_and_its_hosts_with_its_own_mac() -> None:
+    leaf = FABRIC.switch("p0l1")
+    entries = neighbour_entities(FABRIC, leaf)
+    asked = {str(value) for entry in entries for value in (entry.match or {}).values()}
+    assert asked == {"10.0.1.254", "10.0.1.1", "10.0.1.2", "fd00:0:1::fe", "fd00:0:1::1", "fd00:0:1::2"}
+    assert {exact_arguments(entry.action)["mac"] for entry in entries} == {leaf.mac}
+    spine = {
+        str(value)
+        for e in neighbour_entities(FABRIC, FABRIC.switch("p0s0"))
+        for value in (e.match or {}).values()
+    }
+    assert spine == {"10.0.255.1", "fd00:0:ff::1"}
