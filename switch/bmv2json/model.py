@@ -199,7 +199,7 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class ParseState:
-    """Operations, then the first transition that fits; none that fits is the error NoMatch."""
+    """Operations, then the first transition that fits; if none does, parsing ends without error (as in BMv2)."""
 
     name: str
     id: int
