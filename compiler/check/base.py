@@ -1,0 +1,75 @@
+"""State shared by the parts of the type checker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from compiler import ast
+from compiler.check.scope import Scope
+from compiler.diagnostics import Diagnostic, Diagnostics
+from compiler.source import Span, Token
+from compiler.types import UNKNOWN, Type
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where the checker is: `kind` is "top", "parser", "control", "action", "function" or "table"."""
+
+    kind: str
+    name: str = ""
+    result: Type | None = None
+    loop_depth: int = 0
+
+
+class CheckerBase:
+    """Scopes, context and messages."""
+
+    def __init__(self, diagnostics: Diagnostics) -> None:
+        self.diagnostics = diagnostics
+        self.scope = Scope()
+        self.root = self.scope
+        self.context = Context("top")
+        # Error and match_kind members accumulate over several declarations; their order numbers them.
+        self.errors: dict[str, int] = {}
+        self.match_kinds: dict[str, ast.Declaration] = {}
+        self.types: dict[int, Type] = {}
+
+    def error(self, message: str, where: ast.Node | Span | Token) -> Diagnostic:
+        """Report an error."""
+        return self.diagnostics.error(message, where.span if isinstance(where, ast.Node) else where)
+
+    def warning(self, message: str, where: ast.Node | Span | Token) -> Diagnostic:
+        """Report a warning."""
+        return self.diagnostics.warning(message, where.span if isinstance(where, ast.Node) else where)
+
+    def fail(self, expression: ast.Expression, message: str, where: ast.Node | None = None) -> Type:
+        """Report an error about an expression and give it the unknown type."""
+        self.error(message, where or expression)
+        expression.type = UNKNOWN
+        return UNKNOWN
+
+    @contextmanager
+    def inner_scope(self) -> Iterator[Scope]:
+        """A nested scope."""
+        outer = self.scope
+        self.scope = Scope(outer)
+        try:
+            yield self.scope
+        finally:
+            self.scope = outer
+
+    @contextmanager
+    def in_context(self, context: Context) -> Iterator[None]:
+        """Another context."""
+        outer = self.context
+        self.context = context
+        try:
+            yield
+        finally:
+            self.context = outer
+
+    def declare(self, declaration: ast.Declaration) -> None:
+        """Declare in the current scope."""
+        self.scope.declare(declaration, self.diagnostics)

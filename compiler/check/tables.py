@@ -1,0 +1,214 @@
+"""Checking of tables (specification, section 14.2)."""
+
+from __future__ import annotations
+
+from compiler import ast
+from compiler.check.scope import choices, hint
+from compiler.check.statements import Statements, action_name
+from compiler.types import (
+    BOOL,
+    ERROR,
+    INTEGER,
+    UNKNOWN,
+    BitsType,
+    EnumType,
+    NewType,
+    SetType,
+    Type,
+    VarbitType,
+    strip_new,
+)
+
+PROPERTIES = ("default_action", "size", "implementation", "counters", "meters", "support_timeout", "largest_priority_wins",
+              "priority_delta")  # fmt: skip
+
+
+class Tables(Statements):
+    """Keys, actions, entries and properties."""
+
+    def check_table(self, table: ast.TableDeclaration) -> None:
+        """Everything in a table; its name is in scope afterwards."""
+        if "actions" not in table.given:
+            self.error(f"table '{table.name}' has no 'actions' property", table)
+        key_types = [self._key(key) for key in table.keys]
+        for reference in table.actions:
+            self._action_reference(reference)
+        self._repeated_actions(table)
+        for name, entry in table.properties.items():
+            if name == "default_action":
+                self._default_action(table, entry)
+            elif name not in PROPERTIES:
+                self.warning(f"unknown table property '{name}' is ignored {choices(PROPERTIES)}", entry)
+                self.infer(entry.expression)
+            elif name == "size":
+                self.constant(entry.expression, "a table's size")
+            else:
+                self.infer(entry.expression)
+        if table.entries is not None:
+            for entry_ in table.entries:
+                self._entry(table, entry_, key_types)
+        self.declare(table)
+
+    def _key(self, key: ast.KeyElement) -> Type:
+        type_ = self.infer(key.expression)
+        if key.match_kind.name not in self.match_kinds:
+            self.error(
+                f"'{key.match_kind.name}' is not a match kind {choices(self.match_kinds)}", key.match_kind
+            )
+        plain = strip_new(type_)
+        if type_ is INTEGER:
+            self.error("a key has a known width; 'int' has none", key.expression)
+        elif not isinstance(plain, BitsType | EnumType | VarbitType) and plain not in (BOOL, ERROR, UNKNOWN):
+            self.error(f"a key cannot be of type '{type_}'", key.expression)
+        return type_
+
+    def _action_reference(self, reference: ast.ActionReference) -> None:
+        call = reference.call
+        name = call.callee if isinstance(call, ast.Call) else call
+        if not isinstance(name, ast.Name):
+            self.error("expected an action's name", call)
+            return
+        scope = self.root if name.absolute else self.scope
+        declaration = scope.lookup(name.name)
+        if declaration is None:
+            self.error(f"action '{name.name}' is not declared{hint(scope.nearest(name.name))}", name)
+            return
+        if not isinstance(declaration, ast.ActionDeclaration):
+            first = declaration[0] if isinstance(declaration, list) else declaration
+            self.error(f"'{name.name}' is not an action", name).note("declared here", first.span)
+            return
+        reference.declaration = declaration
+        name.declaration = declaration
+        directed = [parameter for parameter in declaration.parameters if parameter.direction]
+        given = call.arguments if isinstance(call, ast.Call) else []
+        if len(given) != len(directed):
+            self.error(
+                f"action '{name.name}' has {len(directed)} parameters with a direction, which the table must bind: "
+                f"{len(given)} arguments given",
+                reference,
+            ).note("declared here", declaration.span)
+            return
+        for argument, parameter in zip(given, directed, strict=True):
+            if argument.expression is not None:
+                self.check(argument.expression, parameter.type or UNKNOWN, f"argument '{parameter.name}'")
+                if parameter.direction != "in":
+                    self.check_writable(argument.expression, f"argument '{parameter.name}'")
+
+    def _repeated_actions(self, table: ast.TableDeclaration) -> None:
+        seen: dict[str, ast.ActionReference] = {}
+        for reference in table.actions:
+            name = action_name(reference.call)
+            if name in seen:
+                self.error(f"action '{name}' is listed twice", reference).note(
+                    "first listed here", seen[name].span
+                )
+            seen.setdefault(name, reference)
+
+    def action_arguments(
+        self, table: ast.TableDeclaration, expression: ast.Expression, what: str
+    ) -> ast.ActionReference | None:
+        """Check `action` or `action(arguments)` of a default action or an entry; values must be constants."""
+        name = expression.callee if isinstance(expression, ast.Call) else expression
+        if not isinstance(name, ast.Name):
+            self.error(f"{what}: expected an action", expression)
+            return None
+        reference = next((entry for entry in table.actions if action_name(entry.call) == name.name), None)
+        if reference is None:
+            names = [action_name(entry.call) for entry in table.actions]
+            self.error(
+                f"{what}: '{name.name}' is not an action of table '{table.name}' {choices(names)}", name
+            )
+            return None
+        if reference.declaration is None:
+            return None
+        name.declaration = reference.declaration
+        parameters = reference.declaration.parameters
+        given = list(expression.arguments) if isinstance(expression, ast.Call) else []
+        undirected = [parameter for parameter in parameters if not parameter.direction]
+        if len(given) == len(parameters):
+            expected = list(parameters)
+        elif len(given) == len(undirected):
+            expected = undirected
+        else:
+            self.error(
+                f"{what}: action '{name.name}' takes {len(undirected)} arguments here, {len(given)} given",
+                expression,
+            ).note("declared here", reference.declaration.span)
+            return None
+        for argument, parameter in zip(given, expected, strict=True):
+            if argument.expression is None:
+                continue
+            value = argument.expression
+            if not self.check(value, parameter.type or UNKNOWN, f"argument '{parameter.name}'"):
+                continue
+            if (
+                not parameter.direction
+                and value.value is None
+                and value.type is not UNKNOWN
+                and not _depends(value)
+            ):
+                self.error(f"{what}: argument '{parameter.name}' must be known at compile time", value)
+        return reference
+
+    def _default_action(self, table: ast.TableDeclaration, entry: ast.TableProperty) -> None:
+        self.action_arguments(table, entry.expression, "default_action")
+
+    def _entry(self, table: ast.TableDeclaration, entry: ast.TableEntry, key_types: list[Type]) -> None:
+        self.check_keyset(entry.keyset, key_types, "an entry")
+        if self.action_arguments(table, entry.action, "an entry") is None and isinstance(
+            entry.action, ast.Name
+        ):
+            return
+        if entry.priority is not None:
+            self.constant(entry.priority, "a priority")
+
+    def check_keyset(self, keyset: ast.Expression, types: list[Type], what: str) -> None:
+        """A key set against the types it must match."""
+        elements = keyset.elements if isinstance(keyset, ast.KeysetTuple | ast.ListExpression) else [keyset]
+        if len(elements) == 1 and isinstance(elements[0], ast.DefaultExpression):
+            elements[0].type = types[0] if types else UNKNOWN
+            return
+        if len(elements) == 1 and len(types) > 1 and isinstance(keyset, ast.Name):
+            # A value set of a struct or tuple matches all keys at once.
+            self.infer(keyset)
+            return
+        if len(elements) != len(types):
+            self.error(f"{what} needs {len(types)} values, {len(elements)} given", keyset)
+            return
+        for element, type_ in zip(elements, types, strict=True):
+            if isinstance(element, ast.DefaultExpression):
+                element.type = type_
+                continue
+            if type_ is UNKNOWN:
+                self.infer(element)
+                continue
+            found = self.infer(element, SetType(type_))
+            if isinstance(found, SetType):
+                self._check_set(element, found, type_)
+            else:
+                self.coerce(element, type_, what)
+
+    def _check_set(self, element: ast.Expression, found: SetType, wanted: Type) -> None:
+        plain = strip_new(wanted)
+        if isinstance(element, ast.Binary) and found.element is INTEGER:
+            self.coerce(element.left, plain)
+            self.coerce(element.right, plain)
+            element.type = SetType(plain)
+        elif found.element not in (wanted, plain, UNKNOWN) and not (
+            isinstance(wanted, EnumType) and found.element == wanted.underlying
+        ):
+            width_fits = isinstance(element, ast.Name)
+            if not width_fits or isinstance(found.element, BitsType | NewType):
+                self.error(f"expected values of '{wanted}', found '{found.element}'", element)
+
+
+def _depends(expression: ast.Expression) -> bool:
+    """Whether the value may come from a constructor parameter, known only when instantiated."""
+    if isinstance(expression, ast.Name):
+        declaration = expression.declaration
+        return isinstance(declaration, ast.Parameter | ast.ConstantDeclaration)
+    if isinstance(expression, ast.Binary):
+        return _depends(expression.left) or _depends(expression.right)
+    if isinstance(expression, ast.Cast | ast.Unary):
+        return _depends(expression.operand)
+    return isinstance(expression, ast.ListExpression | ast.StructExpression | ast.Member)

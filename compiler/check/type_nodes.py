@@ -1,0 +1,164 @@
+"""From types as written to types."""
+
+from __future__ import annotations
+
+from compiler import ast
+from compiler.check.base import CheckerBase
+from compiler.check.scope import TypeDeclaration, hint
+from compiler.types import (
+    BOOL,
+    ERROR,
+    INTEGER,
+    MATCH_KIND,
+    STRING,
+    UNKNOWN,
+    VOID,
+    ControlType,
+    ExternType,
+    ListType,
+    NominalType,
+    PackageType,
+    ParserType,
+    StackType,
+    StructType,
+    TupleType,
+    Type,
+    TypeVariable,
+    VarbitType,
+    bits,
+    is_header,
+    is_union,
+    with_arguments,
+)
+
+# simple_switch itself has no bound; this one keeps a slip of the keyboard from asking for gigabits.
+MAXIMUM_WIDTH = 1 << 16
+_BASIC = {
+    "bool": BOOL,
+    "error": ERROR,
+    "string": STRING,
+    "void": VOID,
+    "match_kind": MATCH_KIND,
+    "int": INTEGER,
+}
+
+
+class TypeNodes(CheckerBase):
+    """Resolution of type nodes; the expression checker completes it."""
+
+    def constant(self, expression: ast.Expression, what: str) -> int | None:
+        """The integer value of an expression that must be known now."""
+        raise NotImplementedError
+
+    def resolve(self, node: ast.TypeNode) -> Type:
+        """The type a node stands for; UNKNOWN after an error."""
+        if isinstance(node, ast.NamedTypeNode):
+            return self._complete(node, self._named(node))
+        if isinstance(node, ast.BitsTypeNode):
+            return self._bits(node)
+        if isinstance(node, ast.BaseTypeNode):
+            if node.name == "_":
+                return UNKNOWN
+            return _BASIC[node.name]
+        if isinstance(node, ast.StackTypeNode):
+            return self._stack(node)
+        assert isinstance(node, ast.SpecializedTypeNode)
+        return self._specialized(node)
+
+    def _bits(self, node: ast.BitsTypeNode) -> Type:
+        if node.width is None:
+            return bits(1)
+        width = self.constant(node.width, "the width")
+        if width is None:
+            return UNKNOWN
+        signed = node.kind == "int"
+        least = 1 if signed else 0
+        if not least <= width <= MAXIMUM_WIDTH:
+            self.error(f"a width of {width} is out of range (valid: {least} to {MAXIMUM_WIDTH})", node.width)
+            return UNKNOWN
+        return VarbitType(width) if node.kind == "varbit" else bits(width, signed)
+
+    def _stack(self, node: ast.StackTypeNode) -> Type:
+        element = self.resolve(node.element)
+        size = self.constant(node.size, "the size of the header stack")
+        if element is UNKNOWN or size is None:
+            return UNKNOWN
+        if not (is_header(element) or is_union(element) or isinstance(element, TypeVariable)):
+            self.error(f"a stack holds headers or header unions, not '{element}'", node.element)
+            return UNKNOWN
+        if size < 1:
+            self.error(f"a header stack has at least one element, not {size}", node.size)
+            return UNKNOWN
+        return StackType(element, size)
+
+    def _specialized(self, node: ast.SpecializedTypeNode) -> Type:
+        arguments = [self.resolve(argument) for argument in node.arguments]
+        if node.base.name == "tuple":
+            return TupleType(tuple(arguments))
+        if node.base.name == "list":
+            return ListType(arguments[0] if arguments else UNKNOWN)
+        base = self._named(node.base)
+        if base is UNKNOWN:
+            return UNKNOWN
+        parameters = type_parameters(base)
+        if len(parameters) != len(arguments):
+            self.error(
+                f"'{node.base.name}' takes {len(parameters)} type arguments, {len(arguments)} given", node
+            )
+            return UNKNOWN
+        assert isinstance(base, NominalType)
+        return with_arguments(base, arguments)
+
+    def _named(self, node: ast.NamedTypeNode) -> Type:
+        scope = self.root if node.absolute else self.scope
+        declaration = scope.lookup(node.name)
+        if declaration is None:
+            self.error(f"'{node.name}' is not declared{hint(scope.nearest(node.name))}", node)
+            return UNKNOWN
+        if isinstance(declaration, list) or not isinstance(declaration, TypeDeclaration):
+            first = declaration[0] if isinstance(declaration, list) else declaration
+            self.error(f"'{node.name}' is not a type", node).note("declared here", first.span)
+            return UNKNOWN
+        return self.type_of_declaration(declaration)
+
+    def _complete(self, node: ast.NamedTypeNode, type_: Type) -> Type:
+        """A generic header or struct needs its arguments; extern, control and parser types may infer them."""
+        if isinstance(type_, StructType) and type_.declaration.type_parameters:
+            self.error(f"'{node.name}' needs its type arguments", node).note(
+                "declared here", type_.declaration.span
+            )
+            return UNKNOWN
+        return type_
+
+    def type_of_declaration(self, declaration: ast.Declaration) -> Type:
+        """The type a declaration introduces."""
+        known = self.types.get(id(declaration))
+        if known is not None:
+            return known
+        if isinstance(declaration, ast.TypeParameter):
+            type_: Type = TypeVariable(declaration.name)
+            declaration.type = type_
+        elif isinstance(declaration, ast.StructDeclaration):
+            type_ = StructType(declaration)
+        elif isinstance(declaration, ast.ExternDeclaration):
+            type_ = ExternType(declaration)
+        elif isinstance(declaration, ast.ControlDeclaration):
+            type_ = ControlType(declaration)
+        elif isinstance(declaration, ast.ParserDeclaration):
+            type_ = ParserType(declaration)
+        elif isinstance(declaration, ast.PackageDeclaration):
+            type_ = PackageType(declaration)
+        else:
+            return UNKNOWN
+        self.types[id(declaration)] = type_
+        return type_
+
+
+def type_parameters(type_: Type) -> list[ast.TypeParameter]:
+    """The type parameters of a declared type."""
+    if (
+        isinstance(type_, StructType | ExternType | ControlType | ParserType | PackageType)
+        and not type_.arguments
+    ):
+        return type_.declaration.type_parameters
+    return []

@@ -1,0 +1,66 @@
+"""The front end: from a file to a checked syntax tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from compiler import ast
+from compiler.check import Checker
+from compiler.diagnostics import Diagnostics, Refused
+from compiler.parser import Parser
+from compiler.preprocess import Preprocessor, read_source
+from compiler.source import SourceFile, Token
+
+
+@dataclass(slots=True)
+class CheckedProgram:
+    """A program without errors: its annotated tree and the tables of the checker."""
+
+    tokens: list[Token]
+    tree: ast.Program
+    checker: Checker
+
+
+def preprocess(
+    source: SourceFile, diagnostics: Diagnostics, include_paths: Sequence[Path], defines: Mapping[str, str]
+) -> list[Token]:
+    """All tokens of a program. Raises CompileError."""
+    tokens = Preprocessor(diagnostics, include_paths, defines).run(source)
+    diagnostics.raise_if_errors()
+    return tokens
+
+
+def check_source(
+    source: SourceFile,
+    diagnostics: Diagnostics,
+    include_paths: Sequence[Path] = (),
+    defines: Mapping[str, str] | None = None,
+) -> CheckedProgram:
+    """Preprocess, parse and type-check. Raises CompileError with everything found wrong."""
+    tokens = preprocess(source, diagnostics, include_paths, defines or {})
+    tree = Parser(tokens, diagnostics).parse_program()
+    diagnostics.raise_if_errors()
+    checker = Checker(diagnostics)
+    checker.check_program(tree)
+    diagnostics.raise_if_errors()
+    return CheckedProgram(tokens, tree, checker)
+
+
+def check_file(
+    path: str | Path,
+    *,
+    include_paths: Sequence[str | Path] = (),
+    defines: Mapping[str, str] | None = None,
+    diagnostics: Diagnostics | None = None,
+) -> CheckedProgram:
+    """Front end for a file. Raises CompileError."""
+    diagnostics = diagnostics or Diagnostics()
+    folders = [Path(folder) for folder in include_paths]
+    try:
+        source = read_source(Path(path), diagnostics)
+        return check_source(source, diagnostics, folders, defines)
+    except Refused:
+        diagnostics.raise_if_errors()
+        raise

@@ -1,0 +1,412 @@
+"""Parsing of declarations (specification, sections 6.8, 7, 9, 10, 13, 14)."""
+
+from __future__ import annotations
+
+from compiler import ast
+from compiler.diagnostics import Refused
+from compiler.parser.base import TYPE, VALUE
+from compiler.parser.tables import TableParser
+from compiler.source import Span, Token
+
+
+class DeclarationParser(TableParser):
+    """All declarations; `parse_program` is the entry."""
+
+    def parse_program(self) -> ast.Program:
+        """The whole token list."""
+        first = self.token
+        declarations: list[ast.Declaration] = []
+        while self.kind != "end":
+            if self.accept(";"):
+                continue
+            before = self.index
+            try:
+                declarations.append(self.parse_declaration())
+            except Refused:
+                del self.scopes[1:]
+                self.recover()
+                if self.index == before or self.kind == "}":
+                    self.advance()
+        return ast.Program(Span(first, self.token), declarations)
+
+    def parse_declaration(self) -> ast.Declaration:
+        """One top-level declaration."""
+        annotations = self.parse_annotations()
+        kind = self.kind
+        if kind == "const":
+            return self.parse_constant(annotations)
+        if kind in ("header", "struct", "header_union"):
+            return self._struct(annotations)
+        if kind == "enum":
+            return self._enum(annotations)
+        if (kind == "error" or kind == "match_kind") and self.peek().kind == "{":
+            return self._members(annotations)
+        if kind == "typedef" or (
+            kind == "id" and self.token.text == "type" and not self.is_type_name("type")
+        ):
+            return self._typedef(annotations)
+        if kind == "extern":
+            return self._extern(annotations)
+        if kind == "action":
+            return self.parse_action(annotations)
+        if kind == "parser":
+            return self._parser(annotations)
+        if kind == "control":
+            return self._control(annotations)
+        if kind == "package":
+            return self._package(annotations)
+        if kind == "table":
+            raise self.unexpected("a top-level declaration (tables stand inside controls)")
+        return self._typed_declaration(annotations)
+
+    def _typed_declaration(self, annotations: ast.Annotations) -> ast.Declaration:
+        """A function or an instance: both begin with a type."""
+        if self.kind not in ("id", ".", "void") and not self.at_type():
+            raise self.unexpected("a declaration")
+        if self.kind == "id" and not self.is_type_name(self.token.text):
+            following, after = self.peek(), self.peek(2)
+            if not (following.kind == "id" and after.kind == "<"):
+                raise self.unexpected("a declaration")
+            return self._function(annotations)
+        if self._function_ahead():
+            return self._function(annotations)
+        node = self.parse_type()
+        if self.kind == "(":
+            return self.parse_instance(annotations, node)
+        raise self.unexpected("'(' of an instance or a function's name", "after the type")
+
+    def _function_ahead(self) -> bool:
+        index = self.index
+        depth = 0
+        while self.tokens[index].kind not in ("end", ";", "{"):
+            kind = self.tokens[index].kind
+            if kind in ("<", "["):
+                depth += 1
+            elif kind in (">", "]"):
+                depth -= 1
+            elif depth == 0 and index > self.index:
+                if kind == "(":
+                    return False
+                if kind == "id" and self.tokens[index - 1].kind != ".":
+                    return self.tokens[index + 1].kind in ("(", "<")
+            index += 1
+        return False
+
+    # ---------------------------------------------------------------------------------- types
+
+    def _struct(self, annotations: ast.Annotations) -> ast.StructDeclaration:
+        first = self.advance()
+        name = self.expect("id", f"for the {first.kind}")
+        self.declare(name.text, TYPE)
+        fields: list[ast.Field] = []
+        with self.scope():
+            type_parameters = self.parse_type_parameters()
+            self.expect("{", f"of {first.kind} '{name.text}'")
+            while self.kind not in ("}", "end"):
+                try:
+                    fields.append(self._field())
+                except Refused:
+                    self.skip_to(";", "}")
+                    if not self.accept(";") and self.kind != "}":
+                        raise
+            self.expect("}", f"of {first.kind} '{name.text}'")
+        return ast.StructDeclaration(
+            Span(first, name), name.text, annotations, first.kind, type_parameters, fields
+        )
+
+    def _field(self) -> ast.Field:
+        first = self.token
+        annotations = self.parse_annotations()
+        node = self.parse_type()
+        name = self.expect("id", "for the field")
+        self.expect(";", "after the field")
+        return ast.Field(
+            Span(first if not annotations else node.span.first, name), name.text, annotations, node
+        )
+
+    def _enum(self, annotations: ast.Annotations) -> ast.EnumDeclaration:
+        first = self.advance()
+        underlying = self.parse_type() if self.kind != "id" or self.peek().kind != "{" else None
+        name = self.expect("id", "for the enum")
+        self.declare(name.text, TYPE)
+        members = self._member_list(True)
+        return ast.EnumDeclaration(Span(first, name), name.text, annotations, underlying, members)
+
+    def _members(self, annotations: ast.Annotations) -> ast.MembersDeclaration:
+        first = self.advance()
+        members = self._member_list(False)
+        return ast.MembersDeclaration(self.span(first), first.kind, annotations, members)
+
+    def _member_list(self, values: bool) -> list[ast.EnumMember]:
+        self.expect("{")
+        members: list[ast.EnumMember] = []
+        while self.kind not in ("}", "end"):
+            annotations = self.parse_annotations()
+            name = self.expect("id")
+            expression = self.parse_expression() if values and self.accept("=") else None
+            members.append(ast.EnumMember(Span(name, name), name.text, annotations, expression))
+            if not self.accept(","):
+                break
+        self.expect("}")
+        return members
+
+    def _typedef(self, annotations: ast.Annotations) -> ast.TypedefDeclaration:
+        first = self.advance()
+        is_new = first.text == "type"
+        inner = self.parse_annotations()
+        node: ast.TypeNode | None = None
+        derived: ast.Declaration | None = None
+        if self.kind in ("header", "struct", "header_union", "enum"):
+            derived = self._enum(inner) if self.kind == "enum" else self._struct(inner)
+        else:
+            node = self.parse_type()
+        name = self.expect("id", f"for the {'type' if is_new else 'typedef'}")
+        self.declare(name.text, TYPE)
+        self.expect(";", "after the typedef")
+        return ast.TypedefDeclaration(Span(first, name), name.text, annotations, node, derived, is_new)
+
+    # ---------------------------------------------------------------------------------- functions
+
+    def _extern(self, annotations: ast.Annotations) -> ast.Declaration:
+        first = self.advance()
+        annotations = annotations + self.parse_annotations()
+        if self.kind != "id" or not self._extern_object_ahead():
+            function = self._prototype(annotations)
+            self.expect(";", "after the extern function")
+            return function
+        name = self.expect("id")
+        self.declare(name.text, TYPE)
+        methods: list[ast.FunctionDeclaration] = []
+        with self.scope():
+            type_parameters = self.parse_type_parameters()
+            self.expect("{")
+            while self.kind not in ("}", "end"):
+                methods.append(self._method(name.text))
+            self.expect("}")
+        return ast.ExternDeclaration(Span(first, name), name.text, annotations, type_parameters, methods)
+
+    def _extern_object_ahead(self) -> bool:
+        if self.peek().kind == "{":
+            return True
+        if self.peek().kind != "<":
+            return False
+        index = self.index + 1
+        while self.tokens[index].kind not in (">", "end"):
+            index += 1
+        return self.tokens[index + 1].kind == "{"
+
+    def _method(self, extern: str) -> ast.FunctionDeclaration:
+        annotations = self.parse_annotations()
+        abstract = self.accept("abstract") is not None
+        if self.kind == "id" and self.token.text == extern and self.peek().kind == "(":
+            name = self.advance()
+            with self.scope():
+                parameters = self.parse_parameters()
+            self.expect(";", "after the constructor")
+            return ast.FunctionDeclaration(Span(name, name), extern, annotations, None, [], parameters, None)
+        method = self._prototype(annotations)
+        method.is_abstract = abstract
+        self.expect(";", "after the method")
+        return method
+
+    def _prototype(self, annotations: ast.Annotations) -> ast.FunctionDeclaration:
+        """Result, name, type parameters, parameters; the result may be one of the type parameters."""
+        with self.scope():
+            return self._open_prototype(annotations)
+
+    def _open_prototype(self, annotations: ast.Annotations) -> ast.FunctionDeclaration:
+        if self.kind == "id" and self.peek().kind == "id" and self.peek(2).kind == "<":
+            index = self.index + 3
+            while self.tokens[index].kind in ("id", ","):
+                if self.tokens[index].kind == "id":
+                    self.declare(self.tokens[index].text, TYPE)
+                index += 1
+        result = self.parse_type()
+        name = self.expect("id", "for the function")
+        self.scopes[-2].setdefault(name.text, VALUE)
+        type_parameters = self.parse_type_parameters()
+        parameters = self.parse_parameters()
+        return ast.FunctionDeclaration(
+            Span(name, name), name.text, annotations, result, type_parameters, parameters, None
+        )
+
+    def _function(self, annotations: ast.Annotations) -> ast.FunctionDeclaration:
+        with self.scope():
+            function = self._open_prototype(annotations)
+            function.body = self.parse_block()
+        return function
+
+    def parse_abstract_body(self) -> ast.Declaration:
+        """A function or an instance inside an instantiation's block."""
+        annotations = self.parse_annotations()
+        if self._function_ahead():
+            return self._function(annotations)
+        return self.parse_instance(annotations, self.parse_type())
+
+    def parse_action(self, annotations: ast.Annotations) -> ast.ActionDeclaration:
+        """action name(parameters) block."""
+        first = self.expect("action")
+        name = self.expect("id", "for the action")
+        self.declare(name.text, VALUE)
+        with self.scope():
+            parameters = self.parse_parameters()
+            body = self.parse_block()
+        return ast.ActionDeclaration(Span(first, name), name.text, annotations, parameters, body)
+
+    # ------------------------------------------------------------------------- parsers and controls
+
+    def _parser(self, annotations: ast.Annotations) -> ast.ParserDeclaration:
+        first = self.advance()
+        name = self.expect("id", "for the parser")
+        self.declare(name.text, TYPE)
+        with self.scope():
+            type_parameters = self.parse_type_parameters()
+            parameters = self.parse_parameters()
+            span = Span(first, name)
+            if self.accept(";"):
+                return ast.ParserDeclaration(
+                    span, name.text, annotations, type_parameters, parameters, [], [], None
+                )
+            constructor = self.parse_parameters() if self.kind == "(" else []
+            self.expect("{", f"of parser '{name.text}'")
+            local_declarations: list[ast.Declaration] = []
+            states: list[ast.StateDeclaration] = []
+            while self.kind not in ("}", "end"):
+                inner = self.parse_annotations()
+                try:
+                    if self.kind == "id" and self.token.text == "state" and self.peek().kind == "id":
+                        states.append(self._state(inner))
+                    else:
+                        local_declarations.append(self._local(inner))
+                except Refused:
+                    self.recover()
+            self.expect("}", f"of parser '{name.text}'")
+        return ast.ParserDeclaration(
+            span, name.text, annotations, type_parameters, parameters, constructor, local_declarations, states
+        )
+
+    def _state(self, annotations: ast.Annotations) -> ast.StateDeclaration:
+        first = self.advance()
+        name = self.expect("id", "for the state")
+        self.expect("{", f"of state '{name.text}'")
+        statements: list[ast.Node] = []
+        transition: ast.Name | ast.Select | None = None
+        with self.scope():
+            while self.kind not in ("}", "transition", "end"):
+                before = self.index
+                try:
+                    statements.append(self.parse_statement())
+                except Refused:
+                    self.recover()
+                    if self.index == before:
+                        self.advance()
+            if self.accept("transition"):
+                transition = self._transition()
+        self.expect("}", f"of state '{name.text}'")
+        return ast.StateDeclaration(Span(first, name), name.text, annotations, statements, transition)
+
+    def _transition(self) -> ast.Name | ast.Select:
+        first = self.token
+        if self.kind != "select":
+            name = self.expect("id", "or 'select' after 'transition'")
+            self.expect(";", "after the transition")
+            return ast.Name(Span(name, name), name.text)
+        self.advance()
+        self.expect("(")
+        expressions: list[ast.Expression] = []
+        while self.kind != ")":
+            expressions.append(self.parse_expression())
+            if not self.accept(","):
+                break
+        self.expect(")")
+        self.expect("{")
+        cases: list[ast.SelectCase] = []
+        while self.kind not in ("}", "end"):
+            case_first = self.token
+            keyset = self.parse_keyset()
+            self.expect(":", "after the key set")
+            name = self.expect("id", "of a state")
+            self.expect(";", "after the state's name")
+            state = ast.Name(Span(name, name), name.text)
+            cases.append(ast.SelectCase(self.span(case_first), keyset, state))
+        self.expect("}", "after the cases")
+        span = self.span(first)
+        self.accept(";")
+        return ast.Select(span, expressions, cases)
+
+    def _local(self, annotations: ast.Annotations) -> ast.Declaration:
+        """A declaration local to a parser or control."""
+        if self.kind == "const":
+            return self.parse_constant(annotations)
+        if self.kind == "action":
+            return self.parse_action(annotations)
+        if self.kind == "table":
+            return self.parse_table(annotations)
+        if self.kind == "valueset":
+            return self._value_set(annotations)
+        if self.kind == "id" and self.token.text == "value_set" and self.peek().kind == "<":
+            return self._value_set(annotations)
+        if not self.at_type() and not (self.kind == "id" and self.peek().kind in ("id", "(", "<")):
+            raise self.unexpected("a local declaration")
+        return self.parse_variable_or_instance(annotations)
+
+    def _value_set(self, annotations: ast.Annotations) -> ast.ValueSetDeclaration:
+        first = self.advance()
+        self.expect("<")
+        node = self.parse_type()
+        self.expect(">")
+        self.expect("(")
+        size = self.parse_expression()
+        self.expect(")")
+        name = self.expect("id", "for the value set")
+        self.declare(name.text, VALUE)
+        self.expect(";")
+        return ast.ValueSetDeclaration(self.span(first), name.text, annotations, node, size)
+
+    def _control(self, annotations: ast.Annotations) -> ast.ControlDeclaration:
+        first = self.advance()
+        name = self.expect("id", "for the control")
+        self.declare(name.text, TYPE)
+        with self.scope():
+            type_parameters = self.parse_type_parameters()
+            parameters = self.parse_parameters()
+            span = Span(first, name)
+            if self.accept(";"):
+                return ast.ControlDeclaration(
+                    span, name.text, annotations, type_parameters, parameters, [], [], None
+                )
+            constructor = self.parse_parameters() if self.kind == "(" else []
+            self.expect("{", f"of control '{name.text}'")
+            local_declarations: list[ast.Declaration] = []
+            body: ast.Block | None = None
+            while self.kind not in ("}", "end"):
+                inner = self.parse_annotations()
+                try:
+                    if self.kind == "id" and self.token.text == "apply" and self.peek().kind in ("{", "@"):
+                        self.advance()
+                        body = self.parse_block(inner + self.parse_annotations())
+                        break
+                    local_declarations.append(self._local(inner))
+                except Refused:
+                    self.recover()
+            self._end_of_control(name, body)
+        if body is None:
+            body = ast.Block(span, [])
+        return ast.ControlDeclaration(
+            span, name.text, annotations, type_parameters, parameters, constructor, local_declarations, body
+        )
+
+    def _end_of_control(self, name: Token, body: ast.Block | None) -> None:
+        if body is None and not self.diagnostics.error_count:
+            self.diagnostics.error(f"control '{name.text}' has no apply block", name)
+        self.expect("}", f"of control '{name.text}'")
+
+    def _package(self, annotations: ast.Annotations) -> ast.PackageDeclaration:
+        first = self.advance()
+        name = self.expect("id", "for the package")
+        self.declare(name.text, TYPE)
+        with self.scope():
+            type_parameters = self.parse_type_parameters()
+            parameters = self.parse_parameters()
+        self.expect(";", "after the package")
+        return ast.PackageDeclaration(Span(first, name), name.text, annotations, type_parameters, parameters)

@@ -1,0 +1,100 @@
+"""Source texts and places in them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True, eq=False)
+class SourceFile:
+    """One file's text; turns offsets into lines and columns on demand."""
+
+    name: str
+    text: str
+    _line_starts: list[int] = field(default_factory=list)
+
+    def line_starts(self) -> list[int]:
+        """Offsets at which the lines begin (computed once)."""
+        if not self._line_starts:
+            self._line_starts = [0]
+            find = self.text.find
+            position = find("\n")
+            while position >= 0:
+                self._line_starts.append(position + 1)
+                position = find("\n", position + 1)
+        return self._line_starts
+
+    def line_column(self, offset: int) -> tuple[int, int]:
+        """1-based line and column of an offset."""
+        starts = self.line_starts()
+        line = bisect_right(starts, offset)
+        return line, offset - starts[line - 1] + 1
+
+    def line_text(self, line: int) -> str:
+        """Text of a 1-based line without its newline."""
+        starts = self.line_starts()
+        end = starts[line] - 1 if line < len(starts) else len(self.text)
+        return self.text[starts[line - 1] : end].rstrip("\r\n")
+
+
+class Token:
+    """A token and where it was spelled.
+
+    `kind` is the spelling itself for punctuation and keywords, else "id", "integer", "text", "end" or
+    "bad". A token that came out of a macro names the macro's use in `expansion`.
+    """
+
+    __slots__ = ("expansion", "hidden", "kind", "offset", "source", "text")
+
+    def __init__(
+        self,
+        kind: str,
+        text: str,
+        source: SourceFile,
+        offset: int,
+        expansion: Token | None = None,
+        hidden: frozenset[str] = frozenset(),
+    ) -> None:
+        self.kind = kind
+        self.text = text
+        self.source = source
+        self.offset = offset
+        self.expansion = expansion
+        self.hidden = hidden
+
+    @property
+    def end(self) -> int:
+        """Offset just past the token."""
+        return self.offset + len(self.text)
+
+    def place(self) -> Token:
+        """The token a reader should be pointed to: the use of the outermost macro, or the token itself."""
+        token = self
+        while token.expansion is not None:
+            token = token.expansion
+        return token
+
+    def line_column(self) -> tuple[int, int]:
+        """1-based line and column of `place()`."""
+        place = self.place()
+        return place.source.line_column(place.offset)
+
+    def __repr__(self) -> str:
+        line, column = self.line_column()
+        return f"{self.source.name}:{line}:{column}:{self.text!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of source from the first token's start to the last token's end."""
+
+    first: Token
+    last: Token
+
+    def fragment(self) -> str:
+        """The source text of the span; the first token's when it crosses files or macros."""
+        first, last = self.first.place(), self.last.place()
+        if first.source is not last.source or last.end < first.offset:
+            return first.text
+        return first.source.text[first.offset : last.end]
