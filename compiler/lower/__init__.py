@@ -1,0 +1,1 @@
+"""From the checked tree to what BMv2 executes."""
