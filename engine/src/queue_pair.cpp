@@ -36,6 +36,8 @@ const char* completion_kind_name(CompletionKind kind) {
       return "receive";
     case CompletionKind::kWriteImmediate:
       return "write_immediate";
+    case CompletionKind::kAggregate:
+      return "aggregate";
   }
   return "unknown";
 }

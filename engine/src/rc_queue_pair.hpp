@@ -16,7 +16,7 @@
 
 namespace weft {
 
-class RcQueuePair final : public QueuePair {
+class RcQueuePair : public QueuePair {
  public:
   // `pool`, `memory` and `handler` outlive the queue pair; `handler` may be null.
   // Throws std::invalid_argument for parameters out of range (see check(RcConfig)).
