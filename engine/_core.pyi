@@ -1,8 +1,10 @@
 """Types of the native module. Each part of the engine adds its classes in a section of its own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TypedDict
+
+from typing_extensions import Buffer
 
 # --- core: clock, events, links, ports, packet sockets (bind_core.cpp) ---
 
@@ -256,3 +258,316 @@ class PacketSocket(Node):
 
 def serialisation_ps(size_bytes: int, rate_bps: int) -> int:
     """Picoseconds that size_bytes occupy a line of rate_bps (0: none), rounded to the nearest."""
+
+# --- transport: RoCEv2 codec, NIC, queue pairs (bind_codec.cpp, bind_transport.cpp) ---
+
+class IntHopFields(TypedDict, total=False):
+    rate_code: int
+    timestamp_ns: int
+    tx_units: int
+    queue_cells: int
+
+class TelemetryFields(TypedDict, total=False):
+    echo: bool
+    overflow: bool
+    hop_count: int
+    path_id: int
+    hops: list[IntHopFields]
+
+class BthFields(TypedDict, total=False):
+    opcode: int
+    solicited: bool
+    migrated: bool
+    partition_key: int
+    fecn: bool
+    becn: bool
+    destination_qp: int
+    acknowledge_request: bool
+    psn: int
+
+class DethFields(TypedDict, total=False):
+    q_key: int
+    source_qp: int
+
+class RethFields(TypedDict, total=False):
+    virtual_address: int
+    rkey: int
+    length_bytes: int
+
+class AtomicEthFields(TypedDict, total=False):
+    virtual_address: int
+    rkey: int
+    swap_or_add: int
+    compare: int
+
+class AethFields(TypedDict, total=False):
+    syndrome: int
+    msn: int
+
+class AggregationFields(TypedDict, total=False):
+    kind: int
+    operation: int
+    job_id: int
+    epoch: int
+    slot: int
+    round: int
+    rank: int
+    lane_count: int
+    flags: int
+
+class RoceHeaders(TypedDict, total=False):
+    """Everything of a packet above its payload; MAC and IP addresses are text.
+
+    `telemetry` is the INT shim; `identification` and `dont_fragment` are IPv4's, `flow_label` is IPv6's. Of
+    the extension headers (`deth` to `aggregation`) a packet has those of its opcode.
+    """
+
+    destination_mac: str
+    source_mac: str
+    telemetry: TelemetryFields
+    source_ip: str
+    destination_ip: str
+    dscp: int
+    ecn: int
+    hop_limit: int
+    identification: int
+    dont_fragment: bool
+    flow_label: int
+    source_udp_port: int
+    bth: BthFields
+    deth: DethFields
+    reth: RethFields
+    atomic_eth: AtomicEthFields
+    aeth: AethFields
+    atomic_ack_original: int
+    immediate: int
+    invalidate_rkey: int
+    aggregation: AggregationFields
+
+def build_packet(headers: RoceHeaders, payload: bytes = b"") -> bytes:
+    """An Ethernet frame (without FCS): lengths, pad, checksums and iCRC computed, UDP checksum 0.
+
+    Fields left out have RoCEv2's usual values (DSCP 26, ECT(0), hop limit 64, P_Key 0xFFFF) or 0. Raises
+    ValueError for unknown fields, values that do not fit, or a payload that the opcode does not carry.
+    """
+
+def parse_packet(frame: bytes) -> tuple[RoceHeaders, bytes]:
+    """Headers and payload (without pad) of an Ethernet frame.
+
+    Raises ValueError, ending in parse_error()'s name, unless the frame is valid.
+    """
+
+def parse_error(frame: bytes) -> str:
+    """What parse_packet() would refuse the frame for: "none", "not_roce", "truncated", "bad_icrc" …"""
+
+def icrc(ip_packet: bytes) -> int:
+    """Invariant CRC over a packet from its IP header up to, and without, the iCRC itself (annex A17.3.3).
+
+    It is sent little-endian. Raises ValueError if IP, UDP and BTH headers are not complete.
+    """
+
+def crc32(data: bytes, *, portable: bool = False) -> int:
+    """CRC-32 of IEEE 802.3, as zlib.crc32; portable: by tables whatever the CPU offers."""
+
+class Completion(TypedDict):
+    work_id: int
+    kind: str
+    status: str
+    fault: str
+    queue_pair: int
+    length_bytes: int
+    immediate: int | None
+    posted_ps: int
+    completed_ps: int
+
+class CompletionHandler:
+    """Takes the completions of queue pairs, on the engine's thread."""
+
+class CompletionQueue(CompletionHandler):
+    """Keeps completions until they are polled."""
+
+    def __init__(self, engine: Engine) -> None: ...
+    def poll(self, limit: int | None = None) -> list[Completion]:
+        """Take out completions, oldest first.
+
+        kind: write, send (ours, acknowledged), receive, write_immediate (the peer's, arrived), aggregate.
+        status: success, local_length_error, remote_invalid_request, remote_access_error,
+        remote_operation_error, retry_exceeded, rnr_retry_exceeded, flushed. fault: none, local, peer,
+        network: whose doing the error is.
+        """
+    def wait(self, count: int, timeout_seconds: float) -> bool:
+        """True once count completions wait to be polled, False after that much real time."""
+
+class MemoryRegion:
+    """Memory registered with a NIC, by Nic.register_memory() or Nic.register_sink()."""
+
+    @property
+    def rkey(self) -> int: ...
+    @property
+    def virtual_address(self) -> int: ...
+    @property
+    def length_bytes(self) -> int: ...
+    def deregister(self) -> None:
+        """Refuse the rkey from now on, for ever. Requests in progress keep the buffer alive."""
+
+class NicStats(TypedDict):
+    received_packets: int
+    received_bytes: int
+    not_roce_packets: int
+    dropped: dict[str, int]
+
+class Nic(Node):
+    """A RoCEv2 adapter: validates what arrives, hands it to queue pairs, lets them take turns in sending."""
+
+    def __init__(self, engine: Engine, name: str) -> None: ...
+    @property
+    def name(self) -> str: ...
+    def add_port(self, line: TransmitPort, *, mac: str, addresses: Sequence[str]) -> int:
+        """Send through line, at its rate; returns the port's number, from 0, for Link.connect()."""
+    def allocate_queue_pair_number(self) -> int:
+        """A number not in use, for a queue pair to be made later."""
+    def register_memory(
+        self, buffer: Buffer, *, virtual_address: int = 0, remote_write: bool = True
+    ) -> MemoryRegion:
+        """Register a C-contiguous buffer without copying it.
+
+        remote_write False: to send from only; the buffer may be read-only then. Raises ValueError if it is
+        not contiguous, BufferError if it is read-only.
+        """
+    def register_sink(self, length_bytes: int, *, virtual_address: int = 0) -> MemoryRegion:
+        """A region whose bytes are checked and counted, but kept nowhere (load generators)."""
+    def detach(self, queue_pair: QueuePair) -> None:
+        """Packets for it are dropped and counted from now on."""
+    def set_capture(self, port: int, capture: PcapWriter | None) -> None:
+        """Record what the port receives and sends."""
+    def stats(self, port: int) -> NicStats:
+        """What arrived at a port; `dropped` by reason.
+
+        Reasons: parse_error()'s names and foreign_mac, foreign_address, unknown_queue_pair.
+        """
+    def reset_stats(self) -> None: ...
+
+class QueuePair:
+    """What a NIC sends and receives for."""
+
+class RcStats(TypedDict):
+    data_packets_sent: int
+    data_bytes_sent: int
+    retransmitted_packets: int
+    timeouts: int
+    sequence_naks_received: int
+    rnr_naks_received: int
+    fatal_naks_received: int
+    acknowledgements_received: int
+    stale_acknowledgements: int
+    invalid_acknowledgements: int
+    cnps_received: int
+    data_packets_received: int
+    data_bytes_received: int
+    duplicate_packets: int
+    out_of_sequence_packets: int
+    ce_marked_packets: int
+    acknowledgements_sent: int
+    sequence_naks_sent: int
+    rnr_naks_sent: int
+    fatal_naks_sent: int
+    cnps_sent: int
+    wrong_source: int
+    wrong_partition_key: int
+    unexpected_opcode: int
+    dropped_in_error: int
+    in_flight_bytes: int
+    outstanding_requests: int
+    error: str
+    responder_error: str
+
+class RcQueuePair(QueuePair):
+    """A connected RC queue pair on a port of a NIC: WRITE and SEND, go-back-N, fixed window.
+
+    window_bytes counts frame bytes in flight (see bandwidth_delay_product_bytes). retransmission_timeout_ps
+    must lie above the round trip and, on a real clock, the host's jitter (see the function of that name).
+    queue_pair None allocates a number; source_udp_port None takes 14 bits of entropy from addresses and
+    numbers. pacing_rate_bps 0 leaves pacing to the port. telemetry: data carries the INT shim. An
+    acknowledgement is asked for with every ack_interval_packets-th packet, the last of a message and one
+    that closes the window. receive_for_immediate: a WRITE with immediate consumes a posted receive, as the
+    specification has it; otherwise it needs none. rnr_retry_limit 7: for ever. Raises ValueError naming the
+    parameter that is out of range.
+    """
+
+    def __init__(
+        self,
+        nic: Nic,
+        port: int,
+        completions: CompletionHandler,
+        *,
+        remote_queue_pair: int,
+        destination_mac: str,
+        destination_ip: str,
+        window_bytes: int,
+        retransmission_timeout_ps: int,
+        queue_pair: int | None = None,
+        source_udp_port: int | None = None,
+        pacing_rate_bps: int = 0,
+        initial_psn: int = 0,
+        remote_initial_psn: int = 0,
+        path_mtu_bytes: int = 1024,
+        telemetry: bool = False,
+        ack_interval_packets: int = 1,
+        timeout_backoff_limit: int = 5,
+        retry_limit: int = 7,
+        rnr_retry_limit: int = 7,
+        rnr_timer_code: int = 4,
+        receive_for_immediate: bool = False,
+        cnp_interval_ps: int = 50_000_000,
+    ) -> None: ...
+    @property
+    def queue_pair(self) -> int:
+        """Its number."""
+    @property
+    def source_udp_port(self) -> int: ...
+    def post_write(
+        self,
+        memory: MemoryRegion | None,
+        offset_bytes: int,
+        length_bytes: int,
+        remote_address: int,
+        rkey: int,
+        *,
+        immediate: int | None = None,
+        work_id: int = 0,
+    ) -> None:
+        """RDMA WRITE from memory (None: zeros) to the peer's remote_address; completes as "write".
+
+        With an immediate, the peer gets "write_immediate" when all has arrived. The bytes must not change
+        before the completion. Raises ValueError for a range outside the region or more than 2^31 bytes.
+        """
+    def post_send(
+        self,
+        memory: MemoryRegion | None,
+        offset_bytes: int,
+        length_bytes: int,
+        *,
+        immediate: int | None = None,
+        work_id: int = 0,
+    ) -> None:
+        """SEND into a receive that the peer has posted; completes as "send"."""
+    def post_receive(
+        self, memory: MemoryRegion | None, offset_bytes: int, length_bytes: int, *, work_id: int = 0
+    ) -> None:
+        """A place (None: bytes are discarded) for one incoming SEND; completes as "receive"."""
+    @property
+    def last_telemetry(self) -> TelemetryFields | None:
+        """The INT stack that the newest acknowledgement echoed."""
+    def stats(self) -> RcStats: ...
+    def reset_stats(self) -> None: ...
+
+def retransmission_timeout_ps(
+    base_round_trip_ps: int, *, round_trips: float = 4.0, wall_clock_floor_ns: int = 0, dilation: float = 1.0
+) -> int:
+    """The larger of round_trips base round trips and a floor of real time, in emulated time.
+
+    Under a real clock a host's process may run late, so the floor must lie above its jitter.
+    """
+
+def bandwidth_delay_product_bytes(rate_bps: int, round_trip_ps: int) -> int:
+    """Bytes on the way in a round trip, rounded up."""
