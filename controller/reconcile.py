@@ -44,10 +44,10 @@ def plan_updates(installed: EntitySet, desired: EntitySet) -> list[p4r.Update]:
     for key, entity in desired.items():
         present = installed.get(key)
         if present is None or _bytes(present) != _bytes(entity):
-            kind = p4r.Update.INSERT if present is None and not _is_default(entity) else p4r.Update.MODIFY
+            kind = p4r.Update.INSERT if present is None and not is_default(entity) else p4r.Update.MODIFY
             changes.append((_depth(entity), key, p4r.Update(type=kind, entity=entity)))
     for key, entity in installed.items():
-        if key not in desired and not _is_default(entity):
+        if key not in desired and not is_default(entity):
             removals.append((-_depth(entity), key, p4r.Update(type=p4r.Update.DELETE, entity=entity)))
     changes.sort(key=lambda change: change[0])
     removals.sort(key=lambda change: change[0])
@@ -116,7 +116,8 @@ def _depth(entity: p4r.Entity) -> int:
     return 2 if indirect else 3
 
 
-def _is_default(entity: p4r.Entity) -> bool:
+def is_default(entity: p4r.Entity) -> bool:
+    """Tell whether an entity is the default action of a table."""
     return entity.HasField("table_entry") and entity.table_entry.is_default_action
 
 

@@ -1,0 +1,278 @@
+"""`weft controller …`: look into the switches of a running lab, and change their ECN thresholds.
+
+Reading takes part in no election, so it never disturbs the lab's controller. Exit codes: 0 ok, 1 a check
+failed, 2 usage, 3 bad input, 4 the environment lacks something (no lab, a switch that does not answer).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, ParamSpec
+
+import click
+from finsy.proto import p4r
+
+from controller import views
+from controller.ecn import EcnProfile, threshold_entity
+from controller.errors import ControllerError, PipelineError, SettingError, SwitchUnavailableError
+from controller.health import check_switch
+from controller.identity import DATA_CLASS
+from controller.lab import Lab, NoLabError, lab_at, lab_from_state, state_file
+from controller.output import print_rows
+from controller.plan import FabricState, Settings, desired_entities
+from controller.readers import for_each_switch
+from controller.session import SwitchSession
+from topologies import TopologyError
+
+# Health compares what follows from the topology; thresholds and INT are the operator's choice.
+_TOPOLOGY_ONLY = Settings(ecn={}, int_enabled=False)
+_Parameters = ParamSpec("_Parameters")
+
+
+class RefusedError(click.ClickException):
+    """A switch refused, or a check failed."""
+
+    exit_code = 1
+
+
+class BadInputError(click.ClickException):
+    """A value, name or file that cannot be used."""
+
+    exit_code = 3
+
+
+class EnvironmentLacksError(click.ClickException):
+    """There is no lab, or a switch of it does not answer."""
+
+    exit_code = 4
+
+
+def _for_the_user(error: Exception) -> click.ClickException:
+    if isinstance(error, NoLabError | SwitchUnavailableError):
+        return EnvironmentLacksError(str(error))
+    if isinstance(error, SettingError | PipelineError | TopologyError):
+        return BadInputError(str(error))
+    return RefusedError(str(error))
+
+
+def _reports_errors(command: Callable[_Parameters, None]) -> Callable[_Parameters, None]:
+    @wraps(command)
+    def guarded(*arguments: _Parameters.args, **options: _Parameters.kwargs) -> None:
+        try:
+            command(*arguments, **options)
+        except (ControllerError, TopologyError) as error:
+            raise _for_the_user(error) from None
+
+    return guarded
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--address", help="P4Runtime server of a switch, HOST:PORT, instead of the running lab.")
+@click.option("--device-id", type=click.IntRange(min=1), help="Device id at --address (default 1).")
+@click.option("--p4info", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="P4Info file.")
+@click.pass_context
+@_reports_errors
+def controller(
+    context: click.Context, address: str | None, device_id: int | None, p4info: Path | None
+) -> None:
+    """Show routes, tables, counters, ECN, INT, trees and health of a running lab's switches."""
+    if device_id is not None and address is None:
+        raise click.UsageError("--device-id needs --address")
+
+    def find() -> Lab:
+        return lab_at(address, device_id or 1, p4info) if address else lab_from_state(state_file(), p4info)
+
+    context.obj = find
+
+
+_switches = click.argument("switches", nargs=-1, metavar="[SWITCH]...")
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def _show(
+    find: Callable[[], Lab],
+    switches: tuple[str, ...],
+    as_json: bool,
+    title: str,
+    rows_of: Callable[[Lab, SwitchSession], Awaitable[list[views.Row]]],
+) -> None:
+    """Read from the switches and print all their rows together."""
+    lab = find()
+    names = lab.select(switches)
+    found = asyncio.run(for_each_switch(lab, names, lambda session: rows_of(lab, session)))
+    print_rows([row for rows in found for row in rows], as_json, title)
+
+
+@controller.command()
+@_switches
+@_json
+@click.pass_obj
+@_reports_errors
+def routes(find: Callable[[], Lab], switches: tuple[str, ...], as_json: bool) -> None:
+    """Prefixes and their next hops; several mean ECMP."""
+    _show(
+        find, switches, as_json, "Routes",
+        lambda lab, session: views.route_rows(session, views.switch_spec(lab, session.name)),
+    )  # fmt: skip
+
+
+@controller.command()
+@_switches
+@click.option("--table", help="Only this table.")
+@_json
+@click.pass_obj
+@_reports_errors
+def tables(find: Callable[[], Lab], switches: tuple[str, ...], table: str | None, as_json: bool) -> None:
+    """Table entries as the switches hold them."""
+    _show(find, switches, as_json, "Table entries", lambda lab, session: views.table_rows(session, table))
+
+
+@controller.command()
+@_switches
+@_json
+@click.pass_obj
+@_reports_errors
+def counters(find: Callable[[], Lab], switches: tuple[str, ...], as_json: bool) -> None:
+    """Packets by port, drops by reason, aggregation by outcome and job; zeros are left out."""
+    _show(
+        find, switches, as_json, "Counters",
+        lambda lab, session: views.counter_rows(session, views.switch_spec(lab, session.name)),
+    )  # fmt: skip
+
+
+@controller.group()
+def ecn() -> None:
+    """Show or set ECN thresholds."""
+
+
+@ecn.command("show")
+@_switches
+@_json
+@click.pass_obj
+@_reports_errors
+def ecn_show(find: Callable[[], Lab], switches: tuple[str, ...], as_json: bool) -> None:
+    """Thresholds by port and class."""
+    _show(
+        find, switches, as_json, "ECN thresholds",
+        lambda lab, session: views.ecn_rows(session, views.switch_spec(lab, session.name), lab),
+    )  # fmt: skip
+
+
+@ecn.command("set")
+@_switches
+@click.option("--kmin", "kmin_bytes", type=int, required=True, help="Bytes above which marking starts.")
+@click.option("--kmax", "kmax_bytes", type=int, required=True, help="Bytes above which all is marked.")
+@click.option("--pmax", type=float, required=True, help="Probability at kmax, 0 to 1.")
+@click.option("--class", "priority_class", type=int, default=DATA_CLASS, show_default=True, help="Class.")
+@click.option("--port", "ports", type=int, multiple=True, help="Only these ports (default: all).")
+@_json
+@click.pass_obj
+@_reports_errors
+def ecn_set(
+    find: Callable[[], Lab],
+    switches: tuple[str, ...],
+    kmin_bytes: int,
+    kmax_bytes: int,
+    pmax: float,
+    priority_class: int,
+    ports: tuple[int, ...],
+    as_json: bool,
+) -> None:
+    """Set thresholds until the lab's controller sets its own again; it stays primary afterwards."""
+    lab = find()
+    profile = EcnProfile(kmin_bytes, kmax_bytes, pmax)
+    threshold_entity(1, priority_class, profile, lab.facts)  # refuse bad values before any switch is asked
+
+    async def change(session: SwitchSession) -> list[views.Row]:
+        await _set_thresholds(lab, session, profile, priority_class, ports)
+        return await views.ecn_rows(session, views.switch_spec(lab, session.name), lab)
+
+    names = lab.select(switches)
+    found = asyncio.run(for_each_switch(lab, names, change, primary=True))
+    print_rows([row for rows in found for row in rows], as_json, "ECN thresholds")
+
+
+async def _set_thresholds(
+    lab: Lab, session: SwitchSession, profile: EcnProfile, priority_class: int, ports: tuple[int, ...]
+) -> None:
+    spec = views.switch_spec(lab, session.name)
+    rows = await views.ecn_rows(session, None, lab)
+    present = {(int(row["port"]), row["class"]) for row in rows}
+    if spec is not None:
+        wanted = [spec.port(port).number for port in ports] or [port.number for port in spec.ports]
+    else:
+        wanted = list(ports) or sorted({port for port, _ in present})
+    updates = []
+    for port in wanted:
+        kind = p4r.Update.MODIFY if (port, priority_class) in present else p4r.Update.INSERT
+        entity = session.encode([threshold_entity(port, priority_class, profile, lab.facts)])[0]
+        updates.append(p4r.Update(type=kind, entity=entity))
+    await session.write(updates)
+
+
+@controller.command("int")
+@_switches
+@_json
+@click.pass_obj
+@_reports_errors
+def int_command(find: Callable[[], Lab], switches: tuple[str, ...], as_json: bool) -> None:
+    """What every port stamps into INT, and how often it did."""
+    _show(
+        find, switches, as_json, "INT",
+        lambda lab, session: views.int_rows(session, views.switch_spec(lab, session.name)),
+    )  # fmt: skip
+
+
+@controller.command()
+@_switches
+@_json
+@click.pass_obj
+@_reports_errors
+def trees(find: Callable[[], Lab], switches: tuple[str, ...], as_json: bool) -> None:
+    """Aggregation jobs: each switch's place in their trees, its children, slots and packets."""
+    _show(
+        find, switches, as_json, "Aggregation trees",
+        lambda lab, session: views.tree_rows(session, views.switch_spec(lab, session.name)),
+    )  # fmt: skip
+
+
+@controller.command()
+@_switches
+@_json
+@click.pass_context
+@_reports_errors
+def health(context: click.Context, switches: tuple[str, ...], as_json: bool) -> None:
+    """Does every switch answer, run the program and hold the plan; exit code 1 if one does not."""
+    lab: Lab = context.obj()
+    names = lab.select(switches)
+    planned: dict[str, Any] = {}
+    if lab.fabric is not None:
+        planned = desired_entities(lab.fabric, _TOPOLOGY_ONLY, FabricState())
+    results = asyncio.run(
+        for_each_switch(
+            lab,
+            names,
+            lambda session: check_switch(session, lab.pipeline, planned.get(session.name)),
+            need_program=False,
+        )
+    )
+    rows = [
+        {"switch": result.switch, "state": "well" if result.is_well else "; ".join(result.problems)}
+        | {name: value for name, value in result.to_dict().items() if name not in ("switch", "problems")}
+        for result in results
+    ]
+    print_rows(rows, as_json, "Health")
+    if not all(result.is_well for result in results):
+        context.exit(RefusedError.exit_code)
+
+
+def main() -> None:
+    """Entry point of `weft-controller`."""
+    controller(prog_name="weft-controller")
+
+
+if __name__ == "__main__":
+    main()

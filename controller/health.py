@@ -1,0 +1,82 @@
+"""Is a switch well: does it answer, run the right program, hold what it should, and what does it drop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from controller.counters import read_counters
+from controller.entities import Entity
+from controller.errors import ControllerError
+from controller.installed import read_installed
+from controller.pipeline import Pipeline
+from controller.reconcile import entity_set, is_default
+from controller.session import SwitchSession
+
+
+@dataclass(frozen=True)
+class SwitchHealth:
+    """What was found.
+
+    Attributes:
+        switch: name.
+        problems: why it is not well; empty means it is.
+        entries: entities that it holds.
+        missing: of the plan (jobs apart), how many it does not hold.
+        changed: of the plan, how many it holds with another action, as after `ecn set`.
+        drops: packets dropped by the program, by reason.
+
+    """
+
+    switch: str
+    problems: tuple[str, ...] = ()
+    entries: int = 0
+    missing: int = 0
+    changed: int = 0
+    drops: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def is_well(self) -> bool:
+        """Whether there is no problem."""
+        return not self.problems
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return asdict(self)
+
+
+async def check_switch(
+    session: SwitchSession, pipeline: Pipeline | None, planned: list[Entity] | None
+) -> SwitchHealth:
+    """Look at one switch; never raises for what is wrong with it.
+
+    Args:
+        session: to the switch; it only reads.
+        pipeline: program it should run; None accepts any.
+        planned: what it should hold; None accepts anything.
+
+    """
+    try:
+        config = await session.read_pipeline()
+        if config is None:
+            return SwitchHealth(session.name, ("no program is loaded",))
+        if pipeline is not None and config.p4info != pipeline.p4info:
+            return SwitchHealth(session.name, ("its program has another P4Info",))
+        installed = await read_installed(session)
+        desired = {
+            key: entity
+            for key, entity in entity_set(session.encode(planned or [])).items()
+            if not is_default(entity)
+        }
+        missing = sum(key not in installed for key in desired)
+        return SwitchHealth(
+            session.name,
+            problems=(f"{missing} planned entries are missing",) if missing else (),
+            entries=len(installed),
+            missing=missing,
+            changed=sum(key in installed and installed[key] != entity for key, entity in desired.items()),
+            drops={reason: count.packets for reason, count in (await read_counters(session)).drops.items()},
+        )
+    except ControllerError as error:
+        return SwitchHealth(session.name, (str(error),))
