@@ -12,6 +12,7 @@ from finsy.p4schema import P4MatchType
 from controller import ecn, telemetry_int
 from controller.counters import JOB_TABLE, read_counters
 from controller.entities import exact_arguments
+from controller.errors import SettingError
 from controller.lab import Lab
 from controller.routing import SELECTOR
 from controller.session import SwitchSession
@@ -94,7 +95,10 @@ def _prefix(entry: finsy.P4TableEntry) -> str:
 
 async def table_rows(session: SwitchSession, table: str | None) -> list[Row]:
     """Entries of one table or all, constant ones included, with the packets counted where it counts."""
-    names = [table] if table else [each.alias for each in session.schema.tables]
+    known = [each.alias for each in session.schema.tables]
+    if table is not None and table not in known:
+        raise SettingError(f"unknown table {table!r} (valid: {', '.join(known)})")
+    names = [table] if table else known
     counted = finsy.P4CounterData()
     wanted = [
         finsy.P4TableEntry(name, counter_data=counted if session.schema.tables[name].direct_counter else None)

@@ -28,6 +28,9 @@ class Device:
         self.highest = 0
         self.writes = 0
         self.packets_out: list[bytes] = []
+        self.constants: list[p4r.Entity] = []
+        self.packets_of_entry = 0
+        self.counters: dict[tuple[int, int], int] = {}
 
     def primary_id(self) -> int:
         return max(self.bids.values(), default=0)
@@ -189,17 +192,37 @@ class P4RuntimeDouble(p4r_grpc.P4RuntimeServicer):
 
     async def Read(self, request: Any, context: Any) -> AsyncIterator[p4r.ReadResponse]:
         device = self.device(request.device_id)
-        wanted = [(entity.WhichOneof("entity"), entity) for entity in request.entities]
-        yield p4r.ReadResponse(
-            entities=[
-                stored
-                for stored in device.entities.values()
-                for kind, entity in wanted
-                if stored.WhichOneof("entity") == kind
-                and entity.table_entry.table_id in (0, stored.table_entry.table_id)
-                and not stored.table_entry.is_default_action
-            ]
-        )
+        reply = p4r.ReadResponse()
+        for wanted in request.entities:
+            kind = wanted.WhichOneof("entity")
+            if kind == "counter_entry":
+                reply.entities.extend(self._counters(device, wanted.counter_entry.counter_id))
+            for stored in (*device.entities.values(), *device.constants):
+                if stored.WhichOneof("entity") == kind and self._matches(stored, wanted):
+                    found = reply.entities.add()
+                    found.MergeFrom(stored)
+                    if wanted.table_entry.HasField("counter_data"):
+                        found.table_entry.counter_data.packet_count = device.packets_of_entry
+        yield reply
+
+    @staticmethod
+    def _matches(stored: Any, wanted: Any) -> bool:
+        """Wildcard reads do not return default entries (P4Runtime, section 9.1.6)."""
+        table_id = wanted.table_entry.table_id
+        return table_id in (0, stored.table_entry.table_id) and not stored.table_entry.is_default_action
+
+    @staticmethod
+    def _counters(device: Device, counter_id: int) -> list[p4r.Entity]:
+        entities = []
+        for (number, index), packets in device.counters.items():
+            if number == counter_id:
+                entity = p4r.Entity()
+                entity.counter_entry.counter_id = number
+                entity.counter_entry.index.index = index
+                entity.counter_entry.data.packet_count = packets
+                entity.counter_entry.data.byte_count = 100 * packets
+                entities.append(entity)
+        return entities
 
 
 async def serve(double: P4RuntimeDouble) -> tuple[Any, str]:

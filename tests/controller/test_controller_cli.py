@@ -1,0 +1,254 @@
+"""The command line against a running (imitated) lab: output, JSON, exit codes, and no disturbance."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from finsy.p4entity import encode_entities
+from google.protobuf import text_format
+from p4info_fixture import fabric_p4info
+from p4runtime_double import P4RuntimeDouble, serve
+
+from controller.cli import controller as command
+from controller.entities import entry
+from controller.fabric import FabricController, embedded_targets
+from controller.pipeline import Pipeline
+from topologies import leaf_spine
+
+FABRIC = leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=2)
+PIPELINE = Pipeline(fabric_p4info(), b"{}")
+Invoke = Callable[..., Awaitable[Result]]
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "lab.json"
+    monkeypatch.setenv("WEFT_STATE_FILE", str(path))
+    return path
+
+
+def with_lab(
+    state: Path, test: Callable[[P4RuntimeDouble, FabricController, Invoke], Awaitable[None]]
+) -> None:
+    """Run a test with a lab up: server, controller with a job, state file; commands run in a thread."""
+
+    async def invoke(*arguments: str) -> Result:
+        return await asyncio.to_thread(CliRunner().invoke, command, arguments)
+
+    async def body() -> None:
+        double = P4RuntimeDouble()
+        server, address = await serve(double)
+        p4info = state.with_name("fabric.txtpb")
+        p4info.write_text(text_format.MessageToString(PIPELINE.p4info))
+        targets = embedded_targets(FABRIC, address)
+        grpc = {name: [target.address, target.device_id] for name, target in targets.items()}
+        document = {
+            "fabric": dict(FABRIC.parameters),
+            "grpc": grpc,
+            "p4info": str(p4info),
+            "target": "embedded",
+        }
+        state.write_text(json.dumps(document))
+        try:
+            async with FabricController(FABRIC, PIPELINE, targets, timeout_s=10) as control:
+                await control.add_job(7, [host.name for host in FABRIC.hosts], slot_count=16)
+                await asyncio.wait_for(test(double, control, invoke), 60)
+        finally:
+            await server.stop(None)
+
+    asyncio.run(body())
+
+
+def rows(result: Result) -> list[dict[str, Any]]:
+    assert result.exit_code == 0, result.output
+    parsed = json.loads(result.output)
+    assert isinstance(parsed, list)
+    return parsed
+
+
+def test_routes_show_prefixes_and_all_next_hops_by_name(state: Path) -> None:
+    async def body(double: P4RuntimeDouble, control: FabricController, invoke: Invoke) -> None:
+        double.device(1).packets_of_entry = 5
+        shown = {row["prefix"]: row for row in rows(await invoke("routes", "p0l0", "--json"))}
+        assert shown["10.0.1.0/24"]["next_hops"] == ["3 (p0s0)", "4 (p0s1)"]
+        assert shown["10.0.0.2/32"]["next_hops"] == ["2 (h1)"]
+        assert shown["fd00:0:1::/64"]["packets"] == 5
+        plain = (await invoke("routes")).output
+        assert plain.splitlines()[0].split() == ["switch", "prefix", "next_hops", "group", "packets"]
+        assert {line.split()[0] for line in plain.splitlines()[1:]} == {"p0l0", "p0l1", "p0s0", "p0s1"}
+
+    with_lab(state, body)
+
+
+def test_tables_show_values_as_people_write_them(state: Path) -> None:
+    async def body(double: P4RuntimeDouble, control: FabricController, invoke: Invoke) -> None:
+        arp = rows(await invoke("tables", "p0l0", "--table", "arp_responder", "--json"))
+        assert arp[0]["match"] == {"target_ipv4": "10.0.0.254"}
+        assert arp[0]["action"] == "arp_reply(mac=02:01:00:00:00:00)"
+        everything = rows(await invoke("tables", "p0l0", "--json"))
+        assert {"ecmp", "ipv6_lpm", "aggregation_job"} <= {row["table"] for row in everything}
+        assert [row["action"] for row in everything if row["table"] == "ecmp"] == ["group 1"]
+        unknown = await invoke("tables", "p0l0", "--table", "ecmpp")
+        assert unknown.exit_code == 3
+        assert "unknown table 'ecmpp' (valid: " in unknown.output
+
+    with_lab(state, body)
+
+
+def test_counters_name_ports_reasons_outcomes_and_jobs(state: Path) -> None:
+    async def body(double: P4RuntimeDouble, control: FabricController, invoke: Invoke) -> None:
+        schema = PIPELINE.schema()
+        device = double.device(1)
+        device.counters = {
+            (schema.counters["port_sent"].id, 3): 11,
+            (schema.counters["ecn_marked"].id, 3): 4,
+            (schema.counters["aggregation_outcomes"].id, 2): 6,
+        }
+        device.constants = encode_entities([entry("drops", {"reason": 5}, "drops.no_route")], schema)
+        device.packets_of_entry = 9
+        shown = {
+            (row["counter"], row["of"]): row["packets"]
+            for row in rows(await invoke("counters", "p0l0", "--json"))
+        }
+        assert shown == {
+            ("sent", "port 3 (p0s0)"): 11,
+            ("ecn_marked", "port 3 (p0s0)"): 4,
+            ("aggregation", "multicast"): 6,
+            ("dropped", "no_route"): 9,
+            ("job", "7"): 9,
+        }
+        read = (await control.read_counters())["p0l0"]
+        assert (read.ecn_marked_packets, read.aggregated_packets) == (4, 6)
+
+    with_lab(state, body)
+
+
+def test_ecn_is_set_without_unseating_the_lab_s_controller(state: Path) -> None:
+    async def body(double: P4RuntimeDouble, control: FabricController, invoke: Invoke) -> None:
+        changed = rows(
+            await invoke(
+                "ecn",
+                "set",
+                "p0l0",
+                "--kmin",
+                "8000",
+                "--kmax",
+                "16000",
+                "--pmax",
+                "0.5",
+                "--port",
+                "3",
+                "--json",
+            )
+        )
+        values = {row["port"]: (row["kmin_bytes"], row["kmax"], row["pmax"]) for row in changed}
+        assert values["3 (p0s0)"] == (8000, 200, 0.5)
+        assert {row["port"]: row["kmin_bytes"] for row in changed}["1 (h0)"] == 40_000
+        added = rows(
+            await invoke("ecn", "set", "--class", "5", "--kmin", "1", "--kmax", "2", "--pmax", "1", "--json")
+        )
+        assert {row["class"] for row in added} == {3, 5}
+        await control.remove_job(7)
+        assert control.session("p0l0").is_primary
+        refused = await invoke("ecn", "set", "--kmin", "2", "--kmax", "1", "--pmax", "1")
+        assert refused.exit_code == 3
+        assert "kmax_bytes=1 is below kmin_bytes=2" in refused.output
+
+    with_lab(state, body)
+
+
+def test_int_and_trees(state: Path) -> None:
+    async def body(double: P4RuntimeDouble, control: FabricController, invoke: Invoke) -> None:
+        stamps = rows(await invoke("int", "p0s0", "--json"))
+        assert [(row["port"], row["rate_gbps"]) for row in stamps] == [("1 (p0l0)", 10), ("2 (p0l1)", 10)]
+        nodes = {row["switch"]: row for row in rows(await invoke("trees", "--json"))}
+        assert nodes["p0s0"]["role"] == "root"
+        assert nodes["p0s0"]["children"] == ["1 (p0l0)", "2 (p0l1)"]
+        assert (nodes["p0l1"]["parent"], nodes["p0l1"]["slots"]) == ("3 (p0s0)", "0-15")
+        assert "p0s1" not in nodes
+
+    with_lab(state, body)
+
+
+def test_health_tells_what_is_wrong_and_exits_1(state: Path) -> None:
+    async def body(double: P4RuntimeDouble, control: FabricController, invoke: Invoke) -> None:
+        well = await invoke("health", "--json")
+        assert {row["state"] for row in rows(well)} == {"well"}
+        for key in [key for key in double.device(1).entities if key[0] == "action_profile_group"]:
+            del double.device(1).entities[key]
+        double.device(2).config = None
+        ill = await invoke("health", "--json")
+        assert ill.exit_code == 1
+        states = {row["switch"]: row["state"] for row in json.loads(ill.output)}
+        assert states == {
+            "p0l0": "1 planned entries are missing",
+            "p0l1": "no program is loaded",
+            "p0s0": "well",
+            "p0s1": "well",
+        }
+
+    with_lab(state, body)
+
+
+def test_reading_takes_part_in_no_election(state: Path) -> None:
+    async def body(double: P4RuntimeDouble, control: FabricController, invoke: Invoke) -> None:
+        bids = {number: device.highest for number, device in double.devices.items()}
+        for arguments in (
+            ["routes"],
+            ["tables"],
+            ["counters"],
+            ["ecn", "show"],
+            ["int"],
+            ["trees"],
+            ["health"],
+        ):
+            assert (await invoke(*arguments)).exit_code == 0
+        assert {number: device.highest for number, device in double.devices.items()} == bids
+
+    with_lab(state, body)
+
+
+def test_a_switch_by_address_needs_no_lab_and_no_p4info(state: Path) -> None:
+    async def body(double: P4RuntimeDouble, control: FabricController, invoke: Invoke) -> None:
+        address = json.loads(state.read_text())["grpc"]["p0l0"][0]
+        state.unlink()
+        shown = rows(await invoke("--address", address, "--device-id", "2", "routes", "--json"))
+        assert {row["switch"] for row in shown} == {"device-2"}
+        unloaded = await invoke("--address", address, "--device-id", "99", "tables")
+        assert unloaded.exit_code == 1
+        assert "device-99: no program is loaded" in unloaded.output
+
+    with_lab(state, body)
+
+
+def test_without_a_lab_the_exit_code_is_4(state: Path) -> None:
+    missing = CliRunner().invoke(command, ["routes"])
+    assert missing.exit_code == 4
+    assert "no lab runs on this machine" in missing.output
+    for content in ("{", "[]", '{"grpc": {"p0l0": ["x"]}}', '{"grpc": {}}'):
+        state.write_text(content)
+        assert CliRunner().invoke(command, ["routes"]).exit_code == 4, content
+
+
+def test_an_unanswering_switch_is_4_and_an_unknown_one_3(state: Path) -> None:
+    state.write_text(json.dumps({"grpc": {"p0l0": ["127.0.0.1:1", 1]}}))
+    silent = CliRunner().invoke(command, ["routes"])
+    assert silent.exit_code == 4
+    assert "p0l0: GetForwardingPipelineConfig: no answer" in silent.output
+    unknown = CliRunner().invoke(command, ["routes", "p9l9"])
+    assert unknown.exit_code == 3
+    assert "unknown switch 'p9l9' (valid: p0l0)" in unknown.output
+    assert CliRunner().invoke(command, ["--device-id", "1", "routes"]).exit_code == 2
+
+
+def test_a_file_that_is_not_p4info_is_3(state: Path) -> None:
+    state.write_text(json.dumps({"grpc": {"p0l0": ["127.0.0.1:1", 1]}}))
+    refused = CliRunner().invoke(command, ["--p4info", str(state), "routes"])
+    assert refused.exit_code == 3
+    assert "not P4Info" in refused.output
