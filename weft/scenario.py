@@ -61,7 +61,7 @@ class EcnSection(_Section):
 
     kmin: SizeBytes | None = None
     kmax: SizeBytes | None = None
-    pmax: float = Field(0.2, gt=0.0, le=1.0)
+    pmax: float | None = Field(None, gt=0.0, le=1.0)
 
 
 class CollectiveTraffic(_Section):
@@ -236,8 +236,9 @@ def _check_across(scenario: Scenario, place: str) -> None:
             f"{place}: fabric.spines: 0 cannot join {fabric.leaves} leaves; at least 1 is needed"
         )
     ecn = scenario.ecn
-    if (ecn.kmin is None) != (ecn.kmax is None):
-        raise BadInputError(f"{place}: ecn: kmin and kmax go together")
+    given = [value is not None for value in (ecn.kmin, ecn.kmax, ecn.pmax)]
+    if any(given) and not all(given):
+        raise BadInputError(f"{place}: ecn: kmin, kmax and pmax go together")
     if ecn.kmin is not None and ecn.kmax is not None and ecn.kmax <= ecn.kmin:
         raise BadInputError(f"{place}: ecn.kmax: {ecn.kmax} B must be above kmin, {ecn.kmin} B")
     hosts = [f"h{index}" for index in range(fabric.leaves * fabric.hosts_per_leaf)]
