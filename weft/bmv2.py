@@ -35,7 +35,9 @@ class Bmv2Switches:
         program = require_bmv2()
         command_line = shutil.which("simple_switch_CLI")
         if command_line is None:
-            raise EnvironmentLacksError("simple_switch_CLI is not on PATH; it comes with BMv2 built with Thrift")
+            raise EnvironmentLacksError(
+                "simple_switch_CLI is not on PATH; it comes with BMv2 built with Thrift"
+            )
         self.addresses: dict[str, tuple[str, int]] = {}
         self.processes: list[subprocess.Popen[bytes]] = []
         self._nominal_frame_bytes = nominal_frame_bytes
@@ -54,23 +56,36 @@ class Bmv2Switches:
         command = [program, "--no-p4", "--device-id", str(switch.device_id)]
         for port in switch.ports:
             command += ["-i", f"{port.number}@{port.interface}"]
-        command += ["--thrift-port", str(FIRST_THRIFT_PORT + index), "--log-file", str(directory / switch.name)]
+        command += [
+            "--thrift-port",
+            str(FIRST_THRIFT_PORT + index),
+            "--log-file",
+            str(directory / switch.name),
+        ]
         command += ["--log-level", "warn", "--", "--grpc-server-addr", address, "--cpu-port", str(CPU_PORT)]
         with (directory / f"{switch.name}.log").open("wb") as log:
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
             )
         self.processes.append(process)
         self.addresses[switch.name] = (address, switch.device_id)
 
-    def _wait_until_serving(self, index: int, switch: SwitchSpec, directory: Path, patience_s: float = 20.0) -> None:
+    def _wait_until_serving(
+        self, index: int, switch: SwitchSpec, directory: Path, patience_s: float = 20.0
+    ) -> None:
         deadline = time.monotonic() + patience_s
         for port in (FIRST_GRPC_PORT + index, FIRST_THRIFT_PORT + index):
             while True:
                 status = self.processes[index].poll()
                 if status is not None:
                     log = (directory / f"{switch.name}.log").read_text(encoding="utf-8", errors="replace")
-                    raise ChildError(f"simple_switch_grpc for {switch.name} ended with status {status}: {log[-2000:]}")
+                    raise ChildError(
+                        f"simple_switch_grpc for {switch.name} ended with status {status}: {log[-2000:]}"
+                    )
                 try:
                     socket.create_connection(("127.0.0.1", port), timeout=1.0).close()
                     break
@@ -97,7 +112,9 @@ class Bmv2Switches:
             timeout=30,
         )
         if result.returncode or "Error" in result.stdout:
-            raise ChildError(f"simple_switch_CLI for {switch.name}: {result.stdout[-500:]}{result.stderr[-500:]}")
+            raise ChildError(
+                f"simple_switch_CLI for {switch.name}: {result.stdout[-500:]}{result.stderr[-500:]}"
+            )
 
     def close(self) -> None:
         """End all of them."""

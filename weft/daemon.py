@@ -11,12 +11,15 @@ from typing import Any
 
 from topologies import FabricSpec, PortSpec
 from weft.child import JsonLinesChild
-from weft.scenario import FaultsSection, Scenario
+from weft.options import FabricOptions
+from weft.scenario import FaultsSection
 
 
-def daemon_config(fabric: FabricSpec, scenario: Scenario, epoch_ns: int, grpc_address: str) -> dict[str, Any]:
+def daemon_config(
+    fabric: FabricSpec, options: FabricOptions, epoch_ns: int, grpc_address: str
+) -> dict[str, Any]:
     """Return the configuration of `python -m switch.daemon` for a fabric."""
-    internal = scenario.links == "internal"
+    internal = options.links == "internal"
     switches = [
         {
             "device_id": switch.device_id,
@@ -24,14 +27,14 @@ def daemon_config(fabric: FabricSpec, scenario: Scenario, epoch_ns: int, grpc_ad
             "cpu_port": 510,
             "depth_unit": "cells",
             "time_unit": "ns",
-            "ports": [_port_config(port, scenario.faults, internal) for port in switch.ports],
+            "ports": [_port_config(port, options.faults, internal) for port in switch.ports],
         }
         for switch in fabric.switches
     ]
     config: dict[str, Any] = {
         "epoch_ns": epoch_ns,
-        "dilation": scenario.dilation,
-        "seed": scenario.seed,
+        "dilation": options.dilation,
+        "seed": options.seed,
         "grpc_address": grpc_address,
         "switches": switches,
     }

@@ -6,8 +6,9 @@ import importlib.util
 import os
 import shutil
 
+from topologies import FabricSpec
 from weft.errors import EnvironmentLacksError
-from weft.scenario import Scenario
+from weft.options import FabricOptions
 
 _PROGRAMS = {
     "mnexec": "mininet",
@@ -50,30 +51,30 @@ def require_bmv2() -> str:
     return path
 
 
-def require_for(scenario: Scenario) -> None:
-    """Check all that a scenario needs.
+def require_for(fabric: FabricSpec, options: FabricOptions) -> None:
+    """Check all that a fabric needs.
 
     Raises:
-        EnvironmentLacksError: something is missing, or the scenario asks the target for what it does not have.
+        EnvironmentLacksError: something is missing, or the target is asked for what it does not have.
     """
-    if scenario.clock == "virtual":
+    if options.clock == "virtual":
         raise EnvironmentLacksError("the virtual clock is not there yet (LIMITATIONS.md); use --clock real")
-    if scenario.target == "bmv2":
+    if options.target == "bmv2":
         require_bmv2()
-        _require_nothing_that_bmv2_lacks(scenario)
+        _require_nothing_that_bmv2_lacks(fabric, options)
     require_mininet()
 
 
-def _require_nothing_that_bmv2_lacks(scenario: Scenario) -> None:
+def _require_nothing_that_bmv2_lacks(fabric: FabricSpec, options: FabricOptions) -> None:
     lacking = []
-    if scenario.faults.any:
+    if options.faults.any:
         lacking.append("faults")
-    if scenario.links == "internal":
+    if options.links == "internal":
         lacking.append("links: internal")
-    if scenario.dilation != 1.0:
-        lacking.append(f"a dilation of {scenario.dilation:g} (only 1)")
-    if scenario.fabric.delay != 0:
-        lacking.append("fabric.delay (only 0)")
+    if options.dilation != 1.0:
+        lacking.append(f"a dilation of {options.dilation:g} (only 1)")
+    if any(link.link.delay_ps for link in fabric.links):
+        lacking.append("link delays (only 0)")
     if lacking:
         raise EnvironmentLacksError(
             f"BMv2 does not have {', '.join(lacking)}: take it out of the scenario, or use --target embedded"

@@ -1,0 +1,35 @@
+"""`weft lab`: the fabric up, Mininet's prompt in front."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from weft.cli import EXISTING_FILE
+from weft.commands.scenario_options import override, scenario_options
+
+
+@click.command()
+@click.argument("scenario", type=EXISTING_FILE)
+@scenario_options
+def lab(scenario: Path, **overrides: object) -> None:
+    """Bring SCENARIO's fabric up and leave it up until you leave Mininet's prompt.
+
+    Hosts are h0, h1, …; `h0 ping h1`, `pingall` and `h0 iperf3 …` work at the prompt, `weft controller …` and
+    tcpdump on any switch interface beside it. Its traffic section is not run.
+    """
+    from mininet.cli import CLI
+
+    from topologies import describe
+    from weft.lab import Lab
+    from weft.options import FabricOptions
+    from weft.scenario import load_scenario
+    from weft.topology import build_topology
+
+    chosen = override(load_scenario(scenario), overrides)
+    fabric = build_topology(chosen.fabric)
+    with Lab(fabric, FabricOptions.of(chosen), progress=click.echo) as running:
+        click.echo(describe(fabric, ports=False))
+        click.echo(f"dilation {chosen.dilation:g}: an emulated second takes {chosen.dilation:g} real ones")
+        CLI(running.network.net)

@@ -1,0 +1,40 @@
+"""Options that override a scenario file's values, shared by `weft run` and `weft lab`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+from weft.scenario import Scenario, parse_scenario
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option("--clock", type=click.Choice(["real", "virtual"]), help="Real time in Mininet, or simulated."),
+    click.option("--target", type=click.Choice(["embedded", "bmv2"]), help="Which switch runs the P4 program."),
+    click.option("--links", type=click.Choice(["veth", "internal"]), help="Links between switches."),
+    click.option("--dilation", type=float, help="Real seconds that an emulated second takes."),
+    click.option("--seed", type=int, help="Of faults, weights and random data."),
+)
+
+
+def scenario_options(command: _Command) -> _Command:
+    """Add the options to a click command."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def override(scenario: Scenario, overrides: Mapping[str, object]) -> Scenario:
+    """Return the scenario with the given values in place of its own; None stands for not given.
+
+    Raises:
+        BadInputError: a value is out of range.
+    """
+    given = {name: value for name, value in overrides.items() if value is not None}
+    if not given:
+        return scenario
+    parse_scenario(given, "command line")
+    return scenario.model_copy(update=given)

@@ -1,0 +1,162 @@
+"""A fabric that runs: Mininet's hosts and links, the switches, and the controller that programs them."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from controller.blocking import BlockingFabricController
+from controller.ecn import EcnProfile
+from controller.fabric import GrpcTarget
+from controller.identity import DATA_CLASS
+from controller.pipeline import Pipeline
+from controller.plan import Settings
+from controller.target import target_facts
+from topologies import FabricSpec
+from weft import lab_state
+from weft.bmv2 import Bmv2Switches
+from weft.daemon import SwitchDaemon, daemon_config, new_epoch_ns
+from weft.environment import require_for
+from weft.network import FabricNetwork
+from weft.options import FabricOptions
+from weft.processes import ProcessId
+from weft.program import Program, compile_program
+
+# Ethernet, INT shim, IPv4, UDP, BTH, RETH, immediate and iCRC around the payload of a path MTU.
+FRAME_OVERHEAD_BYTES = 14 + 46 + 20 + 8 + 12 + 16 + 4 + 4
+Progress = Callable[[str], None]
+
+
+class Lab:
+    """Everything of a fabric but the traffic. Use as a context manager; leaving it leaves nothing behind."""
+
+    def __init__(self, fabric: FabricSpec, options: FabricOptions, progress: Progress = lambda _: None) -> None:
+        self.fabric = fabric
+        self.options = options
+        self.epoch_ns = new_epoch_ns()
+        self.directory = Path()
+        self.program: Program
+        self.network: FabricNetwork
+        self.daemon: SwitchDaemon | None = None
+        self.controller: BlockingFabricController
+        self._progress = progress
+        self._state: lab_state.LabState
+        self._exit = contextlib.ExitStack()
+
+    def __enter__(self) -> Lab:
+        require_for(self.fabric, self.options)
+        with contextlib.ExitStack() as stack, _terminate_as_interrupt():
+            self._build(stack)
+            self._exit = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with _uninterrupted():
+            self._exit.close()
+
+    def own(self, *processes: int) -> None:
+        """Write processes down as the lab's, so that `weft clean` ends them if this process cannot."""
+        for pid in processes:
+            process = ProcessId.of(pid)
+            if process is not None:
+                self._state.processes.append(process)
+        self._state.save()
+
+    def _build(self, stack: contextlib.ExitStack) -> None:
+        self._state = lab_state.claim()
+        stack.callback(self._release)
+        self.directory = Path(tempfile.mkdtemp(prefix="weft-"))
+        self._state.directories.append(str(self.directory))
+        self._state.interfaces = [port.interface for switch in self.fabric.switches for port in switch.ports]
+        self._state.save()
+
+        self._progress(f"compiling {self.options.p4.name}")
+        self.program = compile_program(self.options.p4, self.directory)
+
+        self._progress(f"building {len(self.fabric.hosts)} hosts and {len(self.fabric.links)} links in Mininet")
+        self.network = FabricNetwork(self.fabric, internal_links=self.options.links == "internal")
+        stack.callback(self.network.stop)
+        self.own(*self.network.shell_pids())
+
+        self._progress(f"starting {len(self.fabric.switches)} switches")
+        targets = self._start_switches(stack)
+
+        self._progress("programming them over P4Runtime")
+        self.controller = stack.enter_context(self._make_controller(targets))
+        self._state.fabric = dict(self.fabric.parameters)
+        self._state.target = self.options.target
+        self._state.grpc = {name: (target.address, target.device_id) for name, target in targets.items()}
+        self._state.p4info, self._state.json = str(self.program.p4info), str(self.program.json)
+        self._state.save()
+
+    def _start_switches(self, stack: contextlib.ExitStack) -> dict[str, GrpcTarget]:
+        if self.options.target == "bmv2":
+            bmv2 = Bmv2Switches(self.fabric, self.directory, self.frame_bytes)
+            stack.callback(bmv2.close)
+            self.own(*(process.pid for process in bmv2.processes))
+            return {name: GrpcTarget(address, device) for name, (address, device) in bmv2.addresses.items()}
+        config = daemon_config(self.fabric, self.options, self.epoch_ns, "127.0.0.1:0")
+        self.daemon = SwitchDaemon(config, self.directory)
+        stack.callback(self.daemon.close)
+        self.own(self.daemon.child.process.pid)
+        address = self.daemon.grpc_address
+        return {switch.name: GrpcTarget(address, switch.device_id) for switch in self.fabric.switches}
+
+    def _make_controller(self, targets: dict[str, GrpcTarget]) -> BlockingFabricController:
+        ecn = self.options.ecn
+        profiles = None
+        if ecn.kmin is not None and ecn.kmax is not None and ecn.pmax is not None:
+            profiles = {DATA_CLASS: EcnProfile(ecn.kmin, ecn.kmax, ecn.pmax)}
+        settings = Settings(
+            target=target_facts(self.options.target, nominal_packet_bytes=self.frame_bytes),
+            ecn=profiles,
+            int_enabled=self.options.int_telemetry,
+        )
+        pipeline = Pipeline.load(self.program.p4info, self.program.json)
+        return BlockingFabricController(self.fabric, pipeline, targets, settings, seed=self.options.seed)
+
+    @property
+    def frame_bytes(self) -> int:
+        """Largest frame of an RDMA WRITE."""
+        return self.options.mtu_bytes + FRAME_OVERHEAD_BYTES
+
+    def _release(self) -> None:
+        # Everything else has been taken down; the state file and the directory go last.
+        self._state.processes.clear()
+        self._state.save()
+        lab_state.clean()
+
+
+@contextlib.contextmanager
+def _terminate_as_interrupt() -> Iterator[None]:
+    """While a lab is built, SIGTERM unwinds as Ctrl-C does, and it goes on doing so afterwards."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _raise_interrupt)
+        signal.signal(signal.SIGHUP, _raise_interrupt)
+    yield
+
+
+def _raise_interrupt(number: int, frame: Any) -> None:
+    raise KeyboardInterrupt(f"signal {number}")
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let taking down finish: a second Ctrl-C waits."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    previous = [signal.signal(number, signal.SIG_IGN) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, previous, strict=True):
+            signal.signal(number, handler)
+
+

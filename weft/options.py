@@ -1,0 +1,60 @@
+"""How a fabric is to be run, apart from its topology."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from weft.paths import FABRIC_P4
+from weft.scenario import EcnSection, FaultsSection, Scenario
+
+
+@dataclass(frozen=True)
+class FabricOptions:
+    """Clock, target, program and faults of a fabric; the defaults are the scenario file's."""
+
+    clock: Literal["real", "virtual"] = "real"
+    target: Literal["embedded", "bmv2"] = "embedded"
+    links: Literal["veth", "internal"] = "veth"
+    dilation: float = 1000.0
+    seed: int = 1
+    p4: Path = FABRIC_P4
+    mtu_bytes: int = 1024
+    int_telemetry: bool = True
+    slots: int | None = None
+    faults: FaultsSection = field(default_factory=FaultsSection)
+    ecn: EcnSection = field(default_factory=EcnSection)
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> FabricOptions:
+        """Return a scenario's options."""
+        return cls(
+            clock=scenario.clock,
+            target=scenario.target,
+            links=scenario.links,
+            dilation=scenario.dilation,
+            seed=scenario.seed,
+            p4=scenario.p4,
+            mtu_bytes=scenario.mtu,
+            int_telemetry=scenario.int_telemetry,
+            slots=scenario.slots,
+            faults=scenario.faults,
+            ecn=scenario.ecn,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values for a result's header."""
+        return {
+            "clock": self.clock,
+            "target": self.target,
+            "links": self.links,
+            "dilation": self.dilation,
+            "seed": self.seed,
+            "p4": self.p4.name,
+            "mtu_bytes": self.mtu_bytes,
+            "int": self.int_telemetry,
+            "slots": self.slots,
+            "faults": self.faults.model_dump(),
+            "ecn": self.ecn.model_dump(),
+        }
