@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -80,10 +81,8 @@ class JsonLinesChild:
     def close(self, patience_s: float = 5.0) -> None:
         """End the process: its stdin closes, which asks it to leave; then SIGTERM, then SIGKILL."""
         if self.process.stdin is not None:
-            try:
+            with contextlib.suppress(BrokenPipeError):
                 self.process.stdin.close()
-            except BrokenPipeError:
-                pass
         for action in (None, self.process.terminate, self.process.kill):
             if action is not None:
                 action()

@@ -35,7 +35,9 @@ Progress = Callable[[str], None]
 class Lab:
     """Everything of a fabric but the traffic. Use as a context manager; leaving it leaves nothing behind."""
 
-    def __init__(self, fabric: FabricSpec, options: FabricOptions, progress: Progress = lambda _: None) -> None:
+    def __init__(
+        self, fabric: FabricSpec, options: FabricOptions, progress: Progress = lambda _: None
+    ) -> None:
         self.fabric = fabric
         self.options = options
         self.epoch_ns = new_epoch_ns()
@@ -50,7 +52,8 @@ class Lab:
 
     def __enter__(self) -> Lab:
         require_for(self.fabric, self.options)
-        with contextlib.ExitStack() as stack, _terminate_as_interrupt():
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(_terminate_as_interrupt())
             self._build(stack)
             self._exit = stack.pop_all()
         return self
@@ -78,7 +81,9 @@ class Lab:
         self._progress(f"compiling {self.options.p4.name}")
         self.program = compile_program(self.options.p4, self.directory)
 
-        self._progress(f"building {len(self.fabric.hosts)} hosts and {len(self.fabric.links)} links in Mininet")
+        self._progress(
+            f"building {len(self.fabric.hosts)} hosts and {len(self.fabric.links)} links in Mininet"
+        )
         self.network = FabricNetwork(self.fabric, internal_links=self.options.links == "internal")
         stack.callback(self.network.stop)
         self.own(*self.network.shell_pids())
@@ -134,29 +139,31 @@ class Lab:
 
 @contextlib.contextmanager
 def _terminate_as_interrupt() -> Iterator[None]:
-    """While a lab is built, SIGTERM unwinds as Ctrl-C does, and it goes on doing so afterwards."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _raise_interrupt)
-        signal.signal(signal.SIGHUP, _raise_interrupt)
-    yield
-
-
-def _raise_interrupt(number: int, frame: Any) -> None:
-    raise KeyboardInterrupt(f"signal {number}")
+    """While a lab exists, let SIGTERM and SIGHUP unwind as Ctrl-C does."""
+    with _handlers(_raise_interrupt, signal.SIGTERM, signal.SIGHUP):
+        yield
 
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
     """Let taking down finish: a second Ctrl-C waits."""
+    with _handlers(signal.SIG_IGN, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        yield
+
+
+@contextlib.contextmanager
+def _handlers(handler: Any, *numbers: signal.Signals) -> Iterator[None]:
+    # Only the main thread may set handlers; elsewhere its owner decides what signals do.
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    previous = [signal.signal(number, signal.SIG_IGN) for number in numbers]
+    previous = [signal.signal(number, handler) for number in numbers]
     try:
         yield
     finally:
-        for number, handler in zip(numbers, previous, strict=True):
-            signal.signal(number, handler)
+        for number, before in zip(numbers, previous, strict=True):
+            signal.signal(number, before)
 
 
+def _raise_interrupt(number: int, frame: Any) -> None:
+    raise KeyboardInterrupt(f"signal {number}")

@@ -123,7 +123,7 @@ class Lateness:
         needed = self.dilation * self.percentile_99_ps / (LATENESS_BOUND * self.path_rtt_ps)
         if needed <= 0:
             return 1.0
-        scale = 10 ** math.floor(math.log10(needed))
+        scale = math.pow(10, math.floor(math.log10(needed)))
         return max(1.0, math.ceil(needed / scale * 2) / 2 * scale)
 
 

@@ -55,7 +55,7 @@ def verify_all_reduce_sum(
 def _ring_bound(stacked: NDArray[np.generic]) -> NDArray[np.float64]:
     ranks = stacked.shape[0]
     magnitude: NDArray[np.float64] = np.abs(stacked.astype(np.float64)).sum(axis=0)
-    return (ranks - 1) * float(np.finfo(np.float32).eps) * magnitude
+    return np.asarray((ranks - 1) * float(np.finfo(np.float32).eps) * magnitude)
 
 
 def _block_bound(stacked: NDArray[np.generic]) -> NDArray[np.float64]:

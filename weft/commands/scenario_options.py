@@ -12,8 +12,12 @@ from weft.scenario import Scenario, parse_scenario
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _OPTIONS = (
-    click.option("--clock", type=click.Choice(["real", "virtual"]), help="Real time in Mininet, or simulated."),
-    click.option("--target", type=click.Choice(["embedded", "bmv2"]), help="Which switch runs the P4 program."),
+    click.option(
+        "--clock", type=click.Choice(["real", "virtual"]), help="Real time in Mininet, or simulated."
+    ),
+    click.option(
+        "--target", type=click.Choice(["embedded", "bmv2"]), help="Which switch runs the P4 program."
+    ),
     click.option("--links", type=click.Choice(["veth", "internal"]), help="Links between switches."),
     click.option("--dilation", type=float, help="Real seconds that an emulated second takes."),
     click.option("--seed", type=int, help="Of faults, weights and random data."),
