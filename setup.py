@@ -8,13 +8,20 @@ and libstdc++.so.
 import os
 from pathlib import Path
 
-from pybind11.setup_helpers import ParallelCompile, Pybind11Extension, naive_recompile
+from pybind11.setup_helpers import ParallelCompile, Pybind11Extension
 from setuptools import setup
-
-ParallelCompile("WEFT_BUILD_JOBS", default=2, needs_recompile=naive_recompile).install()
 
 SOURCES = sorted(str(path) for path in Path("engine/src").rglob("*.cpp"))
 HEADERS = sorted(str(path) for path in Path("engine/src").rglob("*.hpp"))
+
+
+def needs_recompile(object_file: str, source: str) -> bool:
+    """Older than its source or than any header: pybind11's naive_recompile looks at the source only."""
+    made = os.stat(object_file).st_mtime
+    return any(os.stat(path).st_mtime > made for path in [source, *HEADERS])
+
+
+ParallelCompile("WEFT_BUILD_JOBS", default=2, needs_recompile=needs_recompile).install()
 
 OPTIMISED = ["-O3"]
 SANITISED = [

@@ -232,7 +232,8 @@ void bind_engine(py::module_& m) {
           },
           "duration_ps"_a, py::call_guard<py::gil_scoped_release>())
       .def("request_stop", &Engine::request_stop)
-      .def("start", &Engine::start)
+      .def("start", &Engine::start, py::kw_only(), "realtime_priority"_a = 0,
+           py::call_guard<py::gil_scoped_release>())
       .def("stop", &Engine::stop, py::call_guard<py::gil_scoped_release>())
       .def_property_readonly("running", &Engine::running)
       .def_property_readonly("failure", locked<&Engine::failure>())
@@ -401,15 +402,17 @@ void bind_transmit_port(py::module_& m) {
 py::dict socket_stats(PacketSocket& socket) {
   PythonGuard guard(socket.engine());
   const PacketSocketCounters& counters = socket.counters();
-  return py::dict(
-      "received_packets"_a = counters.received_packets, "received_bytes"_a = counters.received_bytes,
-      "ring_dropped_packets"_a = counters.ring_dropped_packets,
-      "truncated_packets"_a = counters.truncated_packets,
-      "transmitted_packets"_a = counters.transmitted_packets,
-      "transmitted_bytes"_a = counters.transmitted_bytes, "oversize_packets"_a = counters.oversize_packets,
-      "runt_packets"_a = counters.runt_packets, "interface_down_packets"_a = counters.interface_down_packets,
-      "no_buffer_packets"_a = counters.no_buffer_packets,
-      "send_error_packets"_a = counters.send_error_packets);
+  return py::dict("received_packets"_a = counters.received_packets,
+                  "received_bytes"_a = counters.received_bytes,
+                  "ring_dropped_packets"_a = counters.ring_dropped_packets,
+                  "truncated_packets"_a = counters.truncated_packets,
+                  "transmitted_packets"_a = counters.transmitted_packets,
+                  "transmitted_bytes"_a = counters.transmitted_bytes,
+                  "oversize_packets"_a = counters.oversize_packets, "runt_packets"_a = counters.runt_packets,
+                  "unfinished_checksum_packets"_a = counters.unfinished_checksum_packets,
+                  "interface_down_packets"_a = counters.interface_down_packets,
+                  "no_buffer_packets"_a = counters.no_buffer_packets,
+                  "send_error_packets"_a = counters.send_error_packets);
 }
 
 void bind_packet_socket(py::module_& m) {

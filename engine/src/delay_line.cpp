@@ -9,20 +9,19 @@ DelayLine::DelayLine(Engine& engine)
 
 void DelayLine::push(PacketPtr packet, TimePs due_ps) {
   ++in_flight_;
-  if (!fifo_.empty() && due_ps < fifo_.back()->due_ps) {
+  if (!fifo_.empty() && due_ps < fifo_.back().due_ps) {
     // Overtaking is rare (several senders on one line), so it may cost an event of its own.
     engine_.schedule_at(due_ps, [this, packet = std::move(packet)]() mutable { deliver(std::move(packet)); });
     return;
   }
-  packet->due_ps = due_ps;
-  packet->due_sequence = engine_.events().reserve_sequence();
-  if (fifo_.empty()) timer_.arm(due_ps, packet->due_sequence);
-  fifo_.push(std::move(packet));
+  const uint64_t sequence = engine_.events().reserve_sequence();
+  if (fifo_.empty()) timer_.arm(due_ps, sequence);
+  fifo_.push({std::move(packet), due_ps, sequence});
 }
 
 void DelayLine::on_due() {
-  PacketPtr packet = fifo_.pop();
-  if (const Packet* next = fifo_.front(); next != nullptr) timer_.arm(next->due_ps, next->due_sequence);
+  PacketPtr packet = std::move(fifo_.pop().packet);
+  if (!fifo_.empty()) timer_.arm(fifo_.front().due_ps, fifo_.front().sequence);
   deliver(std::move(packet));
 }
 

@@ -5,6 +5,7 @@
 #include "engine.hpp"
 #include "node.hpp"
 #include "packet.hpp"
+#include "ring_buffer.hpp"
 
 namespace weft {
 
@@ -23,13 +24,19 @@ class DelayLine {
   uint64_t packets_in_flight() const { return in_flight_; }
 
  private:
+  struct InFlight {
+    PacketPtr packet;
+    TimePs due_ps = 0;
+    uint64_t sequence = 0;
+  };
+
   void on_due();
   void deliver(PacketPtr packet);
 
   Engine& engine_;
   Node* node_ = nullptr;
   int port_ = 0;
-  PacketFifo fifo_;
+  RingBuffer<InFlight> fifo_;
   uint64_t in_flight_ = 0;
   Timer timer_;
 };

@@ -1,5 +1,6 @@
 #include "engine.hpp"
 
+#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -247,13 +248,22 @@ void Engine::remove_pollable(Pollable* pollable) {
 
 // --- the thread, and the others ---
 
-void Engine::start() {
+void Engine::start(int realtime_priority) {
   require_real("start()");
   require_no_thread("start()");
+  if (realtime_priority < 0 || realtime_priority > 99)
+    throw std::invalid_argument("realtime priority " + std::to_string(realtime_priority) +
+                                " (0 for none, 1 to 99)");
   thread_failure_ = nullptr;
   failure_text_.reset();
   stop_requested_ = false;
   thread_ = std::thread([this] { run_thread(); });
+  if (realtime_priority == 0) return;
+  const sched_param parameters{.sched_priority = realtime_priority};
+  if (const int error = pthread_setschedparam(thread_.native_handle(), SCHED_RR, &parameters); error != 0) {
+    stop();
+    throw std::system_error(error, std::generic_category(), "realtime priority for the engine's thread");
+  }
 }
 
 void Engine::run_thread() {

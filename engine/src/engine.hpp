@@ -94,8 +94,10 @@ class Engine {
   // thread.
   void request_stop();
 
-  // The real clock's own thread. An exception thrown by an event ends it, and is rethrown by stop().
-  void start();
+  // The real clock's own thread. An exception thrown by an event ends it, and is rethrown by stop(). With a
+  // realtime priority (1 to 99) the thread is scheduled round robin before all ordinary ones, so that it is
+  // late less often; that takes CAP_SYS_NICE (std::system_error otherwise).
+  void start(int realtime_priority = 0);
   void stop();
   bool running() const { return thread_.joinable(); }
   // The reason the thread ended by itself, if it did.

@@ -8,28 +8,26 @@ namespace {
 constexpr uint32_t kArity = 4;
 }
 
-Timer::Timer(EventQueue& queue, TimerAction action)
-    : queue_(queue), action_(action), slot_(queue.add_timer(this)) {}
+Timer::Timer(EventQueue& queue, TimerAction action) : queue_(queue), slot_(queue.add_timer(action)) {}
 
 Timer::~Timer() { queue_.remove_timer(slot_); }
 
-uint32_t EventQueue::add_timer(Timer* timer) {
+uint32_t EventQueue::add_timer(TimerAction action) {
   if (!free_slots_.empty()) {
     const uint32_t slot = free_slots_.back();
     free_slots_.pop_back();
-    timers_[slot] = timer;
+    actions_[slot] = action;
     return slot;
   }
-  if (timers_.size() >= kMaxTimers) throw std::length_error("an event queue holds at most 2^22 timers");
-  timers_.push_back(timer);
+  if (actions_.size() >= kMaxTimers) throw std::length_error("an event queue holds at most 2^22 timers");
+  actions_.push_back(action);
   heap_index_.push_back(kNotQueued);
-  free_slots_.reserve(timers_.size());  // so that remove_timer(), called by destructors, never allocates
-  return static_cast<uint32_t>(timers_.size() - 1);
+  free_slots_.reserve(actions_.size());  // so that remove_timer(), called by destructors, never allocates
+  return static_cast<uint32_t>(actions_.size() - 1);
 }
 
 void EventQueue::remove_timer(uint32_t slot) {
   cancel(slot);
-  timers_[slot] = nullptr;
   free_slots_.push_back(slot);
 }
 
@@ -52,9 +50,9 @@ void EventQueue::cancel(uint32_t slot) {
 }
 
 TimerAction EventQueue::pop() {
-  Timer* timer = timers_[heap_.front().slot()];
+  const TimerAction action = actions_[heap_.front().slot()];
   erase_at(0);
-  return timer->action_;
+  return action;
 }
 
 void EventQueue::erase_at(uint32_t index) {

@@ -45,7 +45,6 @@ class Timer {
  private:
   friend class EventQueue;
   EventQueue& queue_;
-  TimerAction action_;
   uint32_t slot_;
 };
 
@@ -85,7 +84,7 @@ class EventQueue {
     }
   };
 
-  uint32_t add_timer(Timer* timer);
+  uint32_t add_timer(TimerAction action);
   void remove_timer(uint32_t slot);
   void arm(uint32_t slot, TimePs time, uint64_t sequence);
   void cancel(uint32_t slot);
@@ -100,7 +99,7 @@ class EventQueue {
 
   std::vector<Entry> heap_;
   std::vector<uint32_t> heap_index_;  // by slot
-  std::vector<Timer*> timers_;        // by slot
+  std::vector<TimerAction> actions_;  // by slot
   std::vector<uint32_t> free_slots_;
   uint64_t next_sequence_ = 0;
 };

@@ -13,8 +13,15 @@ namespace {
 // Storage sizes, headroom included: control packets and ACKs, frames of a 1,500-byte MTU, jumbo frames.
 // Larger ones are allocated to measure and not kept.
 constexpr std::array<uint32_t, 3> kClassCapacities = {512, 2304, 10240};
-constexpr uint8_t kUnpooled = kClassCapacities.size();
+constexpr size_t kUnpooled = kClassCapacities.size();
 constexpr size_t kTailroomBytes = 32;
+
+// The smallest class of at least so many bytes, or kUnpooled.
+size_t class_of(size_t capacity) {
+  size_t size_class = 0;
+  while (size_class < kUnpooled && kClassCapacities[size_class] < capacity) ++size_class;
+  return size_class;
+}
 
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kRecycle = false;  // so that AddressSanitizer sees a packet used after its release
@@ -31,7 +38,7 @@ struct PacketPoolState {
   bool abandoned = false;
 
   static Packet* create(uint32_t capacity) {
-    void* memory = ::operator new(sizeof(Packet) + capacity);
+    void* memory = ::operator new(sizeof(Packet) + capacity, std::align_val_t(alignof(Packet)));
     Packet* packet = new (memory) Packet();
     packet->capacity_ = capacity;
     return packet;
@@ -39,7 +46,7 @@ struct PacketPoolState {
 
   static void destroy(Packet* packet) {
     packet->~Packet();
-    ::operator delete(packet);
+    ::operator delete(packet, std::align_val_t(alignof(Packet)));
   }
 
   static uint8_t* inline_storage(Packet* packet) {
@@ -58,7 +65,6 @@ struct PacketPoolState {
       free[size_class].pop_back();
     } else {
       packet = create(size_class < kUnpooled ? kClassCapacities[size_class] : static_cast<uint32_t>(needed));
-      packet->size_class_ = size_class;
       packet->pool_ = this;
     }
     packet->storage_ = inline_storage(packet);
@@ -75,11 +81,10 @@ struct PacketPoolState {
       packet->context = nullptr;
     }
     --live;
-    const bool keep = kRecycle && !abandoned && packet->size_class_ < kUnpooled && packet->grown_ == nullptr;
-    if (keep) {
+    const size_t size_class = class_of(packet->capacity_);
+    if (kRecycle && !abandoned && size_class < kUnpooled && packet->grown_ == nullptr) {
       packet->received_ps = 0;
-      packet->next = nullptr;
-      free[packet->size_class_].push_back(packet);
+      free[size_class].push_back(packet);
     } else {
       destroy(packet);
     }

@@ -20,16 +20,6 @@ struct PacketDeleter {
 };
 using PacketPtr = std::unique_ptr<Packet, PacketDeleter>;
 
-// What a transmit port knows about a packet's stay in its queue. Depths are those of the whole port, in
-// bytes: before the packet was added, and after it was taken out.
-struct QueueStamp {
-  TimePs enqueued_ps = 0;
-  uint64_t enqueue_depth_bytes = 0;
-  TimePs dequeued_ps = 0;
-  uint64_t dequeue_depth_bytes = 0;
-  int priority_class = 0;
-};
-
 // State a node hangs on a packet while it is out of the node's hands (a pipeline's metadata between ingress
 // and egress). Released with the packet, wherever that happens (a tail drop for one); clone() does not copy
 // it.
@@ -37,7 +27,8 @@ struct PacketContext {
   void (*release)(PacketContext*) noexcept = nullptr;
 };
 
-class Packet {
+// One cache line, and its bytes behind it.
+class alignas(64) Packet {
  public:
   static constexpr size_t kHeadroomBytes = 128;
 
@@ -88,14 +79,7 @@ class Packet {
 
   TimePs received_ps = 0;  // when it entered the node that holds it: set by links and packet sockets
   uint64_t id = 0;         // unique within its pool, in order of creation
-
   PacketContext* context = nullptr;
-
-  // The following belong to whichever container holds the packet (queue of a port, line of a link).
-  Packet* next = nullptr;
-  QueueStamp queue_stamp;
-  TimePs due_ps = 0;
-  uint64_t due_sequence = 0;
 
  private:
   friend class PacketPool;
@@ -108,13 +92,14 @@ class Packet {
   [[noreturn]] void throw_trim(size_t n) const;
 
   uint8_t* data_ = nullptr;
-  uint8_t* storage_ = nullptr;  // inline_storage, or grown when that was too small
+  uint8_t* storage_ = nullptr;  // behind this object, or grown_ when that was too small
   uint32_t size_ = 0;
   uint32_t capacity_ = 0;
   PacketPoolState* pool_ = nullptr;
   std::unique_ptr<uint8_t[]> grown_;
-  uint8_t size_class_ = 0;
 };
+
+static_assert(sizeof(Packet) == 64);
 
 // Where packets come from. Belongs to an engine and is used under its lock; packets may outlive it.
 class PacketPool {
@@ -132,45 +117,6 @@ class PacketPool {
 
  private:
   PacketPoolState* state_;
-};
-
-// First in, first out, through Packet::next: no allocation.
-class PacketFifo {
- public:
-  PacketFifo() = default;
-  ~PacketFifo() { clear(); }
-  PacketFifo(const PacketFifo&) = delete;
-  PacketFifo& operator=(const PacketFifo&) = delete;
-
-  bool empty() const { return head_ == nullptr; }
-  const Packet* front() const { return head_; }
-  const Packet* back() const { return tail_; }
-
-  void push(PacketPtr packet) {
-    Packet* raw = packet.release();
-    raw->next = nullptr;
-    (tail_ != nullptr ? tail_->next : head_) = raw;
-    tail_ = raw;
-  }
-
-  // Null when empty.
-  PacketPtr pop() {
-    Packet* raw = head_;
-    if (raw == nullptr) return nullptr;
-    head_ = raw->next;
-    if (head_ == nullptr) tail_ = nullptr;
-    raw->next = nullptr;
-    return PacketPtr(raw);
-  }
-
-  void clear() {
-    while (pop() != nullptr) {
-    }
-  }
-
- private:
-  Packet* head_ = nullptr;
-  Packet* tail_ = nullptr;
 };
 
 }  // namespace weft

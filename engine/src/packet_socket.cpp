@@ -155,6 +155,7 @@ TimePs PacketSocket::take_frame(const tpacket2_hdr& header) {
     std::memmove(front, front + kVlanTagBytes, kMacAddressesBytes);
     std::memcpy(front + kMacAddressesBytes, tag, kVlanTagBytes);
   }
+  if ((header.tp_status & TP_STATUS_CSUMNOTREADY) != 0) ++counters_.unfinished_checksum_packets;
   ++counters_.received_packets;
   counters_.received_bytes += packet->size();
   if (capture_ != nullptr) capture_->write(arrival_ps, *packet);

@@ -29,6 +29,9 @@ struct PacketSocketCounters {
   uint64_t received_bytes = 0;
   uint64_t ring_dropped_packets = 0;  // the kernel found the ring full
   uint64_t truncated_packets = 0;     // longer than a ring slot, dropped
+  // Received with a checksum that the sender left to its card (transmit checksum offload is on): passed on as
+  // they are, so their receiver will refuse them.
+  uint64_t unfinished_checksum_packets = 0;
   uint64_t transmitted_packets = 0;
   uint64_t transmitted_bytes = 0;
   uint64_t oversize_packets = 0;        // longer than the interface's MTU, dropped

@@ -42,12 +42,7 @@ bool TransmitPort::enqueue(PacketPtr packet, int priority_class) {
     tail_dropped_.add(size);
     return false;
   }
-  packet->queue_stamp = QueueStamp{.enqueued_ps = engine_.now(),
-                                   .enqueue_depth_bytes = queue_depth_bytes_,
-                                   .dequeued_ps = 0,
-                                   .dequeue_depth_bytes = 0,
-                                   .priority_class = priority_class};
-  queue.packets.push(std::move(packet));
+  queue.packets.push({std::move(packet), engine_.now(), queue_depth_bytes_});
   queue.depth_bytes += size;
   queue_depth_bytes_ += size;
   ++queue_depth_packets_;
@@ -108,9 +103,10 @@ void TransmitPort::serve(TimePs start_ps) {
 
 PacketPtr TransmitPort::next_packet(TimePs start_ps, int& priority_class) {
   while (nonempty_classes_ != 0) {
-    PacketPtr packet = dequeue(start_ps, priority_class);
+    QueueStamp stamp;
+    PacketPtr packet = dequeue(start_ps, stamp);
+    priority_class = stamp.priority_class;
     if (stage_ == nullptr) return packet;
-    const QueueStamp stamp = packet->queue_stamp;
     const uint64_t size = packet->wire_bytes();
     packet = stage_->on_dequeue(stage_port_, std::move(packet), stamp);
     if (packet != nullptr) return packet;
@@ -121,18 +117,21 @@ PacketPtr TransmitPort::next_packet(TimePs start_ps, int& priority_class) {
   return source_->pull(start_ps);
 }
 
-PacketPtr TransmitPort::dequeue(TimePs start_ps, int& priority_class) {
-  priority_class = static_cast<int>(std::bit_width(nonempty_classes_)) - 1;
+PacketPtr TransmitPort::dequeue(TimePs start_ps, QueueStamp& stamp) {
+  const int priority_class = static_cast<int>(std::bit_width(nonempty_classes_)) - 1;
   ClassQueue& queue = classes_[static_cast<size_t>(priority_class)];
-  PacketPtr packet = queue.packets.pop();
-  const uint64_t size = packet->wire_bytes();
+  Waiting waiting = queue.packets.pop();
+  const uint64_t size = waiting.packet->wire_bytes();
   if (queue.packets.empty()) nonempty_classes_ &= ~(1u << priority_class);
   queue.depth_bytes -= size;
   queue_depth_bytes_ -= size;
   --queue_depth_packets_;
-  packet->queue_stamp.dequeued_ps = start_ps;
-  packet->queue_stamp.dequeue_depth_bytes = queue_depth_bytes_;
-  return packet;
+  stamp = {.enqueued_ps = waiting.enqueued_ps,
+           .enqueue_depth_bytes = waiting.enqueue_depth_bytes,
+           .dequeued_ps = start_ps,
+           .dequeue_depth_bytes = queue_depth_bytes_,
+           .priority_class = priority_class};
+  return std::move(waiting.packet);
 }
 
 void TransmitPort::set_rate_bps(uint64_t rate_bps) {

@@ -9,6 +9,7 @@
 #include "link.hpp"
 #include "node.hpp"
 #include "packet.hpp"
+#include "ring_buffer.hpp"
 
 namespace weft {
 
@@ -18,6 +19,16 @@ struct PortConfig {
   uint64_t rate_bps = 0;                          // 0: unpaced
   uint64_t queue_capacity_bytes = 512ull * 1024;  // all classes together
   int classes = 8;                                // 1 to 8; the highest number is served first
+};
+
+// What a transmit port knows about a packet's stay in its queue. Depths are those of the whole port, in
+// bytes: before the packet was added, and after it was taken out.
+struct QueueStamp {
+  TimePs enqueued_ps = 0;
+  uint64_t enqueue_depth_bytes = 0;
+  TimePs dequeued_ps = 0;
+  uint64_t dequeue_depth_bytes = 0;
+  int priority_class = 0;
 };
 
 struct TrafficCounter {
@@ -91,8 +102,14 @@ class TransmitPort : public Node {
   void reset_counters();
 
  private:
+  struct Waiting {
+    PacketPtr packet;
+    TimePs enqueued_ps = 0;
+    uint64_t enqueue_depth_bytes = 0;
+  };
+
   struct ClassQueue {
-    PacketFifo packets;
+    RingBuffer<Waiting> packets;
     uint64_t depth_bytes = 0;
     TrafficCounter transmitted;
     TrafficCounter tail_dropped;
@@ -103,7 +120,7 @@ class TransmitPort : public Node {
   void on_line_free();
   void serve(TimePs start_ps);
   PacketPtr next_packet(TimePs start_ps, int& priority_class);
-  PacketPtr dequeue(TimePs start_ps, int& priority_class);
+  PacketPtr dequeue(TimePs start_ps, QueueStamp& stamp);
 
   Engine& engine_;
   PortConfig config_;
