@@ -16,7 +16,7 @@ ECN_MARKED = "ecn_marked"
 AGGREGATION_OUTCOMES = "aggregation_outcomes"
 DROPS_TABLE = "drops"
 JOB_TABLE = "aggregation_job"
-OUTCOME_NAMES = ("absorbed", "sent_up", "multicast", "replied", "dropped")
+OUTCOME_NAMES = ("absorb", "send_up", "multicast", "reply", "drop")
 """Meaning of the indices of `aggregation_outcomes` (the enum Outcome of p4/include/aggregation.p4)."""
 
 

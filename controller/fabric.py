@@ -16,9 +16,10 @@ import finsy
 import grpc
 from finsy.proto import p4r_grpc
 
+from controller.acl import AclRule
 from controller.counters import SwitchCounters, read_counters
 from controller.ecn import EcnProfile
-from controller.errors import ControllerError, SettingError
+from controller.errors import ControllerError, PipelineError, SettingError
 from controller.failures import NO_FAILURES, Failures
 from controller.installed import read_installed
 from controller.jobs import Job, JobMembership, JobTable
@@ -106,7 +107,7 @@ class FabricController:
         settings: what an operator may choose.
         seed: of the jobs' Queue Keys.
         timeout_s: of each call.
-        push: load the program on entering; without, switches keep theirs and only differences are written.
+        push: load the program on entering; without, switches that run it keep it and get the differences.
 
     """
 
@@ -169,6 +170,11 @@ class FabricController:
         """All aggregation jobs."""
         return self._jobs.jobs
 
+    @property
+    def lost_switches(self) -> tuple[str, ...]:
+        """Switches whose stream has ended by itself; `switch_down` routes around one."""
+        return tuple(name for name, session in self._sessions.items() if session.is_lost)
+
     def session(self, switch: str) -> SwitchSession:
         """Return the P4Runtime session of a switch, for what this class does not offer."""
         self.fabric.switch(switch)
@@ -222,6 +228,11 @@ class FabricController:
     def memberships(self, job_id: int) -> dict[str, tuple[JobMembership, ...]]:
         """Return what each host of a job must know."""
         return self._jobs.memberships(job_id)
+
+    async def set_acl(self, rules: Iterable[AclRule]) -> None:
+        """Put an access list in force on all switches; `punt` rules feed `packet_ins`."""
+        self._settings = replace(self._settings, acl=tuple(rules))
+        await self.apply()
 
     async def set_ecn(self, profiles: Mapping[int, EcnProfile] | None) -> None:
         """Put thresholds in force, by class; None scales the data class to each port's rate."""
@@ -293,9 +304,12 @@ class FabricController:
         session = self._sessions[name]
         await session.negotiate_version()
         await session.become_primary()
-        if self._push:
+        loaded = None if self._push else await session.read_pipeline()
+        if loaded is None:
             await session.push_pipeline()
             self._installed[name] = {}
+        elif loaded.p4info != self._pipeline.p4info:
+            raise PipelineError(f"{name}: runs a program with another P4Info; push the program anew")
 
     async def _apply_one(self, name: str, entities: Sequence[Any]) -> int:
         session = self._sessions[name]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from controller.acl import AclRule, acl_entities
 from controller.aggregation import aggregation_entities
 from controller.ecn import EcnProfile, ecn_entities
 from controller.entities import Entity
@@ -26,12 +27,14 @@ class Settings:
         target: units of the switches.
         ecn: thresholds by class; None scales the data class to each port's rate, {} marks nothing.
         int_enabled: whether ports stamp INT.
+        acl: access list of every switch.
 
     """
 
     target: TargetFacts = EMBEDDED
     ecn: Mapping[int, EcnProfile] | None = None
     int_enabled: bool = True
+    acl: tuple[AclRule, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,12 +62,8 @@ def _static_entities(fabric: FabricSpec, switch: SwitchSpec, settings: Settings)
         *class_entities(),
         *neighbour_entities(fabric, switch),
         *ecn_entities(switch, settings.target, settings.ecn),
+        *acl_entities(settings.acl),
     ]
     if settings.int_enabled:
         entities.extend(int_entities(switch, settings.target))
     return entities
-
-
-def count(entities: Mapping[str, Iterable[Entity]]) -> int:
-    """Return the number of entities of all switches together."""
-    return sum(len(list(each)) for each in entities.values())

@@ -67,6 +67,11 @@ class SwitchSession:
         self._stream_failure: grpc.aio.AioRpcError | None = None
 
     @property
+    def is_lost(self) -> bool:
+        """Whether the stream has ended by itself, as when the switch was."""
+        return self._reader is not None and self._reader.done()
+
+    @property
     def is_primary(self) -> bool:
         """Whether the switch takes this session's writes."""
         return self._primary.is_set()
@@ -197,6 +202,11 @@ class SwitchSession:
         message = P4PacketOut(payload, **metadata).encode_update(self.schema)
         await self._stream.write(message)
 
+    async def wait_lost(self) -> None:
+        """Wait until the stream has ended by itself."""
+        if self._reader is not None:
+            await asyncio.wait({self._reader})
+
     async def close(self) -> None:
         """End the stream; another controller may become primary."""
         if self._reader is not None:
@@ -260,7 +270,10 @@ class SwitchSession:
         if kind == "arbitration":
             await self._on_arbitration(message.arbitration)
         elif kind == "packet" and self._on_packet is not None:
-            self._on_packet(decode_stream(message, self.schema))
+            try:
+                self._on_packet(decode_stream(message, self.schema))
+            except (ValueError, KeyError):  # not the packet_in header that P4Info describes
+                self.stream_errors += 1
         elif kind == "error":
             self.stream_errors += 1
 
@@ -280,7 +293,7 @@ class SwitchSession:
     async def _wait_until_primary(self) -> None:
         if self._reader is None:
             raise NotPrimaryError(f"{self.name}: this session only reads")
-        if self._reader.done():
+        if self.is_lost:
             reason = self._stream_failure.details() if self._stream_failure else "the switch closed it"
             raise SwitchUnavailableError(f"{self.name}: the stream has ended: {reason}")
         try:

@@ -43,6 +43,7 @@ class P4RuntimeDouble(p4r_grpc.P4RuntimeServicer):
         self.devices: dict[int, Device] = {}
         self.refused_tables: set[int] = set()
         self.pipeline_refusal = ""
+        self.server: Any = None
 
     def device(self, device_id: int) -> Device:
         return self.devices.setdefault(device_id, Device())

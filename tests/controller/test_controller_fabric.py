@@ -12,14 +12,15 @@ import pytest
 from finsy.p4entity import encode_entities
 from finsy.proto import p4r, p4r_grpc
 from p4info_fixture import fabric_p4info
-from p4runtime_double import P4RuntimeDouble, loaded_p4info, serve
+from p4runtime_double import Device, P4RuntimeDouble, loaded_p4info, serve
 
-from controller.acl import AclRule, acl_entities
+from controller.acl import AclRule
 from controller.blocking import BlockingFabricController
 from controller.ecn import EcnProfile
 from controller.errors import (
     JobError,
     NotPrimaryError,
+    PipelineError,
     RequestRefusedError,
     SettingError,
     SwitchUnavailableError,
@@ -40,6 +41,7 @@ def run(test: Callable[[P4RuntimeDouble, str], Awaitable[None]]) -> None:
     async def body() -> None:
         double = P4RuntimeDouble()
         server, address = await serve(double)
+        double.server = server
         try:
             await asyncio.wait_for(test(double, address), 60)
         finally:
@@ -261,20 +263,77 @@ def test_the_program_must_fit_the_controller() -> None:
     run(body)
 
 
-def test_access_list_entries_fit_the_program() -> None:
+def test_an_access_list_is_put_in_force_and_taken_away() -> None:
+    rules = [
+        AclRule(10, "punt", ether_type=0x0806),
+        AclRule(20, "deny", source=ip_network("10.0.1.0/24"), protocol=17, destination_port=4791),
+    ]
+
     async def body(double: P4RuntimeDouble, address: str) -> None:
-        async with session(address) as writer:
-            rules = [
-                AclRule(10, "punt", ether_type=0x0806),
-                AclRule(20, "deny", source=ip_network("10.0.1.0/24"), protocol=17, destination_port=4791),
-            ]
-            encoded = writer.encode(acl_entities(rules))
-            masks = {field.ternary.mask for entity in encoded for field in entity.table_entry.match}
+        async with controller(address) as control:
+            await control.set_acl(rules)
+            expected(double, settings=Settings(acl=tuple(rules)))
+            masks = {
+                field.ternary.mask
+                for entity in double.device(1).entities.values()
+                for field in entity.table_entry.match
+            }
             assert b"\xff" * 15 + b"\0" in masks
+            await control.set_acl([])
+            expected(double)
 
     run(body)
     with pytest.raises(SettingError, match="unknown access list action 'drop'"):
         AclRule(1, "drop")  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match="priority 0 is out of range"):
+        AclRule(0, "deny")
+
+
+def test_a_restarted_switch_is_filled_again_and_meanwhile_routed_around() -> None:
+    async def body(double: P4RuntimeDouble, address: str) -> None:
+        async with controller(address) as control:
+            spine = FABRIC.switch("p0s1")
+            await control.switch_down("p0s1")
+            groups = [key for key in double.device(1).entities if key[0] == "action_profile_group"]
+            assert groups == []
+            double.devices[spine.device_id] = Device()
+            await control.switch_up("p0s1")
+            expected(double)
+            assert control.lost_switches == ()
+
+    run(body)
+
+
+def test_another_program_is_not_taken_over() -> None:
+    other = fabric_p4info()
+    other.pkg_info.version = "2"
+
+    async def body(double: P4RuntimeDouble, address: str) -> None:
+        async with FabricController(FABRIC, Pipeline(other, b"{}"), embedded_targets(FABRIC, address)):
+            pass
+        with pytest.raises(PipelineError, match="p0l0: runs a program with another P4Info"):
+            async with controller(address, push=False):
+                pass
+
+    run(body)
+
+
+def test_a_malformed_packet_in_and_a_lost_server_are_noticed() -> None:
+    async def body(double: P4RuntimeDouble, address: str) -> None:
+        async with controller(address) as control:
+            stream = next(iter(double.device(1).streams.values()))
+            bad = p4r.StreamMessageResponse(packet=p4r.PacketIn(payload=b"x"))
+            stream.put_nowait(bad)
+            double.send_packet_in(1, b"good", 2)
+            assert (await anext(control.packet_ins())).payload == b"good"
+            assert control.session("p0l0").stream_errors == 1
+            await double.server.stop(None)
+            await asyncio.gather(*(control.session(s.name).wait_lost() for s in FABRIC.switches))
+            assert control.lost_switches == tuple(switch.name for switch in FABRIC.switches)
+            with pytest.raises(SwitchUnavailableError, match="p0l0: the stream has ended"):
+                await control.set_ecn({})
+
+    run(body)
 
 
 def test_blocking_controller_does_the_same_from_a_thread() -> None:
