@@ -8,6 +8,7 @@ refused, and its calls time out after ten seconds, which loading a pipeline on a
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ from controller.refusals import explain
 
 BATCH_UPDATES = 1000
 _MAX_PREEMPTIONS = 16
+_ELECTION_ID = re.compile("election.?id", re.IGNORECASE)
 
 
 class SwitchSession:
@@ -306,4 +308,5 @@ class SwitchSession:
 
 def _says_election_id_taken(error: grpc.aio.AioRpcError) -> bool:
     """A bid with another's election id ends the stream with INVALID_ARGUMENT (P4Runtime, section 5.3)."""
-    return error.code() is grpc.StatusCode.INVALID_ARGUMENT
+    is_refused = error.code() is grpc.StatusCode.INVALID_ARGUMENT
+    return is_refused and _ELECTION_ID.search(error.details() or "") is not None

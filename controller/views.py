@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from typing import Any
 
 import finsy
@@ -61,7 +61,7 @@ async def route_rows(session: SwitchSession, spec: SwitchSpec | None) -> list[Ro
                     "packets": entity.counter_data.packet_count if entity.counter_data else 0,
                 }
             )
-    return sorted(rows, key=lambda row: (":" in row["prefix"], row["prefix"]))
+    return sorted(rows, key=lambda row: _by_address(row["prefix"]))
 
 
 def _ports_of_group(entities: Iterable[Any]) -> dict[int, list[int]]:
@@ -84,6 +84,11 @@ def _ports_of_group(entities: Iterable[Any]) -> dict[int, list[int]]:
         and entity.table_id == "ecmp"
         and isinstance(entity.action, finsy.P4IndirectAction)
     }
+
+
+def _by_address(prefix: str) -> tuple[int, int, int]:
+    network = ip_network(prefix)
+    return network.version, int(network.network_address), network.prefixlen
 
 
 def _prefix(entry: finsy.P4TableEntry) -> str:
