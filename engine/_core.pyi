@@ -6,7 +6,7 @@ from typing import TypedDict
 
 from typing_extensions import Buffer
 
-# --- core: clock, events, links, ports, packet sockets (bind_core.cpp) ---
+# --- core: clock, events, links, ports, packet sockets (bind_core.cpp, bind_ports.cpp) ---
 
 class TrafficCounter(TypedDict):
     packets: int

@@ -1,5 +1,5 @@
-// The engine's core in Python. Every call into an engine or its components takes the engine's lock; the GIL
-// is free meanwhile.
+// Clock, events and collectors in Python. Every call into an engine or its components takes the engine's
+// lock; the GIL is free meanwhile.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -14,10 +14,7 @@
 #include "bindings_support.hpp"
 #include "collector.hpp"
 #include "engine.hpp"
-#include "link.hpp"
-#include "packet_socket.hpp"
 #include "pcap_writer.hpp"
-#include "transmit_port.hpp"
 
 namespace weft {
 
@@ -107,19 +104,6 @@ int64_t monotonic_now_ns() {
 void check_python_signals() {
   py::gil_scoped_acquire acquire;
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-}
-
-std::span<const uint8_t> view_of(const py::bytes& data) {
-  const auto text = static_cast<std::string_view>(data);
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
-
-py::bytes bytes_of(const Packet& packet) {
-  return {reinterpret_cast<const char*>(packet.data()), packet.size()};
-}
-
-py::dict counter_dict(const TrafficCounter& counter) {
-  return py::dict("packets"_a = counter.packets, "bytes"_a = counter.bytes);
 }
 
 void inject(Engine& engine, Node& node, int port, const py::bytes& data, std::optional<TimePs> time_ps) {
@@ -301,169 +285,12 @@ void bind_nodes(py::module_& m) {
       .def("close", &PcapWriter::close);
 }
 
-void bind_link(py::module_& m) {
-  py::class_<Link, std::shared_ptr<Link>>(m, "Link")
-      .def(py::init([](Engine& engine, const std::string& name, TimePs delay_ps, double loss,
-                       double duplicate, double delay_probability, TimePs extra_delay_ps) {
-             return make_component<Link>(engine, engine, delay_ps,
-                                         FaultConfig{loss, duplicate, delay_probability, extra_delay_ps},
-                                         engine.stream("link " + name));
-           }),
-           "engine"_a, py::kw_only(), "name"_a = "", "delay_ps"_a = 0, "loss"_a = 0.0, "duplicate"_a = 0.0,
-           "delay_probability"_a = 0.0, "extra_delay_ps"_a = 0, py::keep_alive<1, 2>())
-      .def(
-          "connect",
-          [](Link& link, Node& node, int port) {
-            PythonGuard guard(link.engine());
-            link.connect(node, port);
-          },
-          "node"_a, "port"_a = 0)
-      .def(
-          "set_faults",
-          [](Link& link, double loss, double duplicate, double delay_probability, TimePs extra_delay_ps) {
-            PythonGuard guard(link.engine());
-            link.set_faults({loss, duplicate, delay_probability, extra_delay_ps});
-          },
-          py::kw_only(), "loss"_a = 0.0, "duplicate"_a = 0.0, "delay_probability"_a = 0.0,
-          "extra_delay_ps"_a = 0)
-      .def_property_readonly("delay_ps", &Link::delay_ps)
-      .def("stats",
-           [](Link& link) {
-             PythonGuard guard(link.engine());
-             const LinkCounters& counters = link.counters();
-             return py::dict("delivered_packets"_a = counters.delivered_packets,
-                             "delivered_bytes"_a = counters.delivered_bytes,
-                             "lost_packets"_a = counters.lost_packets,
-                             "duplicated_packets"_a = counters.duplicated_packets,
-                             "delayed_packets"_a = counters.delayed_packets);
-           })
-      .def("reset_stats", [](Link& link) {
-        PythonGuard guard(link.engine());
-        link.reset_counters();
-      });
-}
-
-py::dict port_stats(TransmitPort& port) {
-  PythonGuard guard(port.engine());
-  py::list classes;
-  for (int priority_class = 0; priority_class < port.config().classes; ++priority_class)
-    classes.append(py::dict("queue_depth_bytes"_a = port.queue_depth_bytes(priority_class),
-                            "transmitted"_a = counter_dict(port.transmitted(priority_class)),
-                            "tail_dropped"_a = counter_dict(port.tail_dropped(priority_class))));
-  return py::dict("queue_depth_bytes"_a = port.queue_depth_bytes(),
-                  "queue_depth_packets"_a = port.queue_depth_packets(),
-                  "max_queue_depth_bytes"_a = port.max_queue_depth_bytes(),
-                  "transmitted"_a = counter_dict(port.transmitted()),
-                  "tail_dropped"_a = counter_dict(port.tail_dropped()),
-                  "egress_dropped"_a = counter_dict(port.egress_dropped()), "classes"_a = classes);
-}
-
-void bind_transmit_port(py::module_& m) {
-  py::class_<TransmitPort, Node, std::shared_ptr<TransmitPort>>(m, "TransmitPort")
-      .def(py::init(
-               [](Engine& engine, Link& link, uint64_t rate_bps, uint64_t queue_capacity_bytes, int classes) {
-                 return make_component<TransmitPort>(
-                     engine, engine, PortConfig{rate_bps, queue_capacity_bytes, classes}, link);
-               }),
-           "engine"_a, "link"_a, py::kw_only(), "rate_bps"_a = 0,
-           "queue_capacity_bytes"_a = PortConfig().queue_capacity_bytes, "classes"_a = PortConfig().classes,
-           py::keep_alive<1, 2>())
-      .def(
-          "enqueue",
-          [](TransmitPort& port, const py::bytes& data, int priority_class) {
-            PythonGuard guard(port.engine());
-            return port.enqueue(port.engine().packets().copy_of(view_of(data)), priority_class);
-          },
-          "data"_a, "priority_class"_a = 0)
-      .def_property("rate_bps", &TransmitPort::rate_bps,
-                    [](TransmitPort& port, uint64_t rate_bps) {
-                      PythonGuard guard(port.engine());
-                      port.set_rate_bps(rate_bps);
-                    })
-      .def_property_readonly("queue_depth_bytes",
-                             [](TransmitPort& port) {
-                               PythonGuard guard(port.engine());
-                               return port.queue_depth_bytes();
-                             })
-      .def(
-          "set_capture",
-          [](TransmitPort& port, std::shared_ptr<PcapWriter> capture) {
-            PythonGuard guard(port.engine());
-            port.set_capture(std::move(capture));
-          },
-          "capture"_a.none(true))
-      .def("stats", &port_stats)
-      .def("reset_stats", [](TransmitPort& port) {
-        PythonGuard guard(port.engine());
-        port.reset_counters();
-      });
-}
-
-py::dict socket_stats(PacketSocket& socket) {
-  PythonGuard guard(socket.engine());
-  const PacketSocketCounters& counters = socket.counters();
-  return py::dict("received_packets"_a = counters.received_packets,
-                  "received_bytes"_a = counters.received_bytes,
-                  "ring_dropped_packets"_a = counters.ring_dropped_packets,
-                  "truncated_packets"_a = counters.truncated_packets,
-                  "transmitted_packets"_a = counters.transmitted_packets,
-                  "transmitted_bytes"_a = counters.transmitted_bytes,
-                  "oversize_packets"_a = counters.oversize_packets, "runt_packets"_a = counters.runt_packets,
-                  "unfinished_checksum_packets"_a = counters.unfinished_checksum_packets,
-                  "interface_down_packets"_a = counters.interface_down_packets,
-                  "no_buffer_packets"_a = counters.no_buffer_packets,
-                  "send_error_packets"_a = counters.send_error_packets);
-}
-
-void bind_packet_socket(py::module_& m) {
-  py::class_<PacketSocket, Node, std::shared_ptr<PacketSocket>>(m, "PacketSocket")
-      .def(py::init([](Engine& engine, const std::string& interface, bool promiscuous, uint64_t ring_bytes) {
-             return make_component<PacketSocket>(engine, engine,
-                                                 PacketSocketConfig{interface, promiscuous, ring_bytes});
-           }),
-           "engine"_a, "interface"_a, py::kw_only(), "promiscuous"_a = true,
-           "ring_bytes"_a = PacketSocketConfig().ring_bytes, py::keep_alive<1, 2>())
-      .def(
-          "connect",
-          [](PacketSocket& socket, Node& node, int port) {
-            PythonGuard guard(socket.engine());
-            socket.connect(node, port);
-          },
-          "node"_a, "port"_a = 0)
-      .def("close",
-           [](PacketSocket& socket) {
-             PythonGuard guard(socket.engine());
-             socket.close();
-           })
-      .def_property_readonly("interface", &PacketSocket::interface)
-      .def_property_readonly("mtu_bytes", &PacketSocket::mtu_bytes)
-      .def(
-          "set_capture",
-          [](PacketSocket& socket, std::shared_ptr<PcapWriter> capture) {
-            PythonGuard guard(socket.engine());
-            socket.set_capture(std::move(capture));
-          },
-          "capture"_a.none(true))
-      .def("stats", &socket_stats)
-      .def("reset_stats", [](PacketSocket& socket) {
-        PythonGuard guard(socket.engine());
-        socket.reset_counters();
-      });
-}
-
 }  // namespace
 
 void bind_core(py::module_& m) {
   py::register_exception_translator(&translate_system_error);
   bind_engine(m);
   bind_nodes(m);
-  bind_link(m);
-  bind_transmit_port(m);
-  bind_packet_socket(m);
-  m.def(
-      "serialisation_ps",
-      [](uint64_t bytes, uint64_t rate_bps) { return BitRate(rate_bps).serialisation_ps(bytes); },
-      "size_bytes"_a, "rate_bps"_a);
 }
 
 }  // namespace weft

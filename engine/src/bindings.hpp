@@ -5,7 +5,8 @@
 
 namespace weft {
 
-void bind_core(pybind11::module_& m);        // clock, events, ports, links, packet sockets
+void bind_core(pybind11::module_& m);        // clock, events, nodes, captures
+void bind_ports(pybind11::module_& m);       // links, transmit ports, packet sockets
 void bind_switch(pybind11::module_& m);      // the v1model switch runtime
 void bind_transport(pybind11::module_& m);   // RoCEv2 codec, queue pairs, NIC
 void bind_collective(pybind11::module_& m);  // schedules of collectives, aggregation client

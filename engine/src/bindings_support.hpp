@@ -6,9 +6,12 @@
 
 #include <memory>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "engine.hpp"
+#include "packet.hpp"
 
 namespace weft {
 
@@ -36,6 +39,15 @@ std::shared_ptr<Component> make_component(Engine& engine, Arguments&&... argumen
   auto component = std::make_shared<Component>(std::forward<Arguments>(arguments)...);
   engine.adopt(component);
   return component;
+}
+
+inline std::span<const uint8_t> view_of(const pybind11::bytes& data) {
+  const auto text = static_cast<std::string_view>(data);
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+inline pybind11::bytes bytes_of(const Packet& packet) {
+  return {reinterpret_cast<const char*>(packet.data()), packet.size()};
 }
 
 }  // namespace weft

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <ctime>
 #include <stdexcept>
 #include <system_error>
@@ -257,7 +258,14 @@ void Engine::start(int realtime_priority) {
   thread_failure_ = nullptr;
   failure_text_.reset();
   stop_requested_ = false;
+  // Signals belong to the process's main thread: one that landed here would not interrupt what that is
+  // waiting for.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
   thread_ = std::thread([this] { run_thread(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (realtime_priority == 0) return;
   const sched_param parameters{.sched_priority = realtime_priority};
   if (const int error = pthread_setschedparam(thread_.native_handle(), SCHED_RR, &parameters); error != 0) {
