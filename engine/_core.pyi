@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import TypedDict
+from typing import Any, TypedDict
 
+from numpy.typing import NDArray
 from typing_extensions import Buffer
 
 # --- core: clock, events, links, ports, packet sockets (bind_core.cpp, bind_ports.cpp) ---
@@ -432,7 +433,7 @@ class Nic(Node):
     def allocate_queue_pair_number(self) -> int:
         """A number not in use, for a queue pair to be made later."""
     def register_memory(
-        self, buffer: Buffer, *, virtual_address: int = 0, remote_write: bool = True
+        self, buffer: Buffer | NDArray[Any], *, virtual_address: int = 0, remote_write: bool = True
     ) -> MemoryRegion:
         """Register a C-contiguous buffer without copying it.
 

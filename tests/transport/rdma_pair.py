@@ -1,0 +1,145 @@
+"""Two hosts with a connected queue pair each: on a cable, or on a wire that the test holds in its hands."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine import Collector, CompletionQueue, Engine, Link, MemoryRegion, Nic, RcQueuePair, TransmitPort
+
+US = 1_000_000
+MS = 1_000_000_000
+RATE_BPS = 100_000_000_000
+DELAY_PS = US
+WINDOW_BYTES = 64 * 1024
+TIMEOUT_PS = 20 * US
+
+Bytes = NDArray[np.uint8]
+
+
+@dataclass
+class Host:
+    """One end."""
+
+    engine: Engine
+    index: int
+    nic: Nic
+    port: TransmitPort
+    completions: CompletionQueue
+    queue_pair: RcQueuePair = field(init=False)
+
+    @property
+    def mac(self) -> str:
+        return f"02:00:00:00:00:{self.index:02x}"
+
+    def ip(self, version: int) -> str:
+        return f"10.0.0.{self.index}" if version == 4 else f"fd00::{self.index}"
+
+    def register(self, data: Bytes, virtual_address: int = 0) -> MemoryRegion:
+        return self.nic.register_memory(data, virtual_address=virtual_address)
+
+    def connect(self, peer: "Host", version: int, **options: Any) -> None:
+        defaults = {"window_bytes": WINDOW_BYTES, "retransmission_timeout_ps": TIMEOUT_PS}
+        self.queue_pair = RcQueuePair(
+            self.nic,
+            0,
+            self.completions,
+            queue_pair=0x100 + self.index,
+            remote_queue_pair=0x100 + peer.index,
+            destination_mac=peer.mac,
+            destination_ip=peer.ip(version),
+            **(defaults | options),
+        )
+
+
+def make_host(engine: Engine, index: int, link: Link, rate_bps: int) -> Host:
+    nic = Nic(engine, f"h{index}")
+    port = TransmitPort(engine, link, rate_bps=rate_bps)
+    host = Host(engine, index, nic, port, CompletionQueue(engine))
+    nic.add_port(port, mac=host.mac, addresses=[host.ip(4), host.ip(6)])
+    return host
+
+
+@dataclass
+class RdmaPair:
+    """`a` and `b`, each the other's peer."""
+
+    engine: Engine
+    a: Host
+    b: Host
+    links: tuple[Link, Link]
+
+
+def cabled_pair(
+    *,
+    seed: int = 1,
+    version: int = 4,
+    rate_bps: int = RATE_BPS,
+    delay_ps: int = DELAY_PS,
+    faults: dict[str, Any] | None = None,
+    **options: Any,
+) -> RdmaPair:
+    """Joined by two links; options go to both queue pairs."""
+    engine = Engine(seed=seed)
+    there = Link(engine, name="a-b", delay_ps=delay_ps, **(faults or {}))
+    back = Link(engine, name="b-a", delay_ps=delay_ps, **(faults or {}))
+    a, b = make_host(engine, 1, there, rate_bps), make_host(engine, 2, back, rate_bps)
+    there.connect(b.nic, 0)
+    back.connect(a.nic, 0)
+    psn = options.pop("initial_psn", 0)
+    a.connect(b, version, initial_psn=psn, remote_initial_psn=psn ^ 0x555, **options)
+    b.connect(a, version, initial_psn=psn ^ 0x555, remote_initial_psn=psn, **options)
+    return RdmaPair(engine, a, b, (there, back))
+
+
+# What the wire makes of a frame that `sender` ("a" or "b") sent: the frames that arrive.
+Wire = Callable[[str, bytes], list[bytes]]
+
+
+@dataclass
+class WiredPair:
+    """Joined by a wire in the test's hands: every microsecond it carries what was sent since."""
+
+    engine: Engine
+    a: Host
+    b: Host
+    taps: tuple[Collector, Collector]
+
+    def step(self, wire: Wire) -> None:
+        self.engine.run_for(US)
+        for sender, tap, receiver in (("a", self.taps[0], self.b), ("b", self.taps[1], self.a)):
+            frames = [data for _, _, data in tap.packets]
+            tap.clear()
+            for frame in frames:
+                for delivered in wire(sender, frame):
+                    self.engine.inject(receiver.nic, 0, delivered)
+
+    def run(self, wire: Wire, until: Callable[[], bool], limit_steps: int = 20_000) -> None:
+        for _ in range(limit_steps):
+            if until():
+                return
+            self.step(wire)
+        raise AssertionError(f"not done after {limit_steps} us; a: {self.a.queue_pair.stats()}")
+
+
+def wired_pair(*, version: int = 4, rate_bps: int = RATE_BPS, **options: Any) -> WiredPair:
+    engine = Engine(seed=1)
+    links = Link(engine, name="a"), Link(engine, name="b")
+    taps = Collector(engine), Collector(engine)
+    a, b = make_host(engine, 1, links[0], rate_bps), make_host(engine, 2, links[1], rate_bps)
+    for link, tap in zip(links, taps, strict=True):
+        link.connect(tap)
+    psn = options.pop("initial_psn", 0)
+    a.connect(b, version, initial_psn=psn, **options)
+    b.connect(a, version, remote_initial_psn=psn, **options)
+    return WiredPair(engine, a, b, taps)
+
+
+def ideal_wire(_sender: str, frame: bytes) -> list[bytes]:
+    return [frame]
+
+
+def random_bytes(size: int, seed: int = 0) -> Bytes:
+    return np.random.default_rng(seed).integers(0, 256, size, dtype=np.uint8)
