@@ -199,7 +199,10 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class ParseState:
-    """Operations, then the first transition that fits; if none does, parsing ends without error (as in BMv2)."""
+    """Operations, then the first transition that fits.
+
+    If none does, parsing ends without error (as in BMv2).
+    """
 
     name: str
     id: int

@@ -1,0 +1,155 @@
+"""Checks of requests against a program that every backend makes.
+
+They raise `InvalidRequestError` or its kin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from switch.backend import (
+    ActionCall,
+    ExactMatch,
+    GroupRef,
+    InvalidRequestError,
+    LpmMatch,
+    Match,
+    MemberRef,
+    NotPermittedError,
+    NotReadyError,
+    RangeMatch,
+    TableAction,
+    TableKey,
+    TernaryMatch,
+)
+from switch.bmv2json import Action, KeyField, MatchKind, Program, Table, TableType
+
+ObjectT = TypeVar("ObjectT")
+MAX_CHOICES_SHOWN = 12
+_MATCH_TYPES: dict[MatchKind, type[Match]] = {
+    MatchKind.VALID: ExactMatch,
+    MatchKind.EXACT: ExactMatch,
+    MatchKind.LPM: LpmMatch,
+    MatchKind.TERNARY: TernaryMatch,
+    MatchKind.RANGE: RangeMatch,
+}
+
+
+def loaded(program: Program | None) -> Program:
+    """The program. NotReadyError if there is none."""
+    if program is None:
+        raise NotReadyError("no program is loaded")
+    return program
+
+
+def named(objects: Mapping[str, ObjectT], name: str, what: str) -> ObjectT:
+    """The object called `name`; the error lists the valid names."""
+    if name not in objects:
+        shown = sorted(objects)[:MAX_CHOICES_SHOWN]
+        if len(objects) > len(shown):
+            shown.append("…")
+        raise InvalidRequestError(f"unknown {what} {name!r} (valid: {', '.join(map(repr, shown)) or 'none'})")
+    return objects[name]
+
+
+def check_index(what: str, name: str, index: int, size: int) -> None:
+    """The index lies in the array."""
+    if not 0 <= index < size:
+        raise InvalidRequestError(f"{what} {name!r}: index {index} is out of range (valid: 0 to {size - 1})")
+
+
+def check_value(what: str, value: int, width_bits: int) -> None:
+    """The value is unsigned and fits."""
+    if not 0 <= value < 1 << width_bits:
+        raise InvalidRequestError(f"{what}: value {value:#x} does not fit {width_bits} bits")
+
+
+def check_mutable(table: Table) -> None:
+    """The program does not list the table's entries."""
+    if table.immutable:
+        raise NotPermittedError(f"table {table.name!r}: the program's entries are constant")
+
+
+def check_key(table: Table, key: TableKey, priority: int) -> None:
+    """One match of the right kind for each key field, without bits that do not count.
+
+    A priority where it matters.
+    """
+    if len(key) != len(table.key):
+        raise InvalidRequestError(f"table {table.name!r}: expected {len(table.key)} matches, got {len(key)}")
+    for field, match in zip(table.key, key, strict=True):
+        _check_match(f"table {table.name!r}, key field {field.name!r}", field, match)
+    if table.needs_priority and priority <= 0:
+        raise InvalidRequestError(f"table {table.name!r}: priority {priority} is not positive")
+
+
+def _check_match(what: str, field: KeyField, match: Match) -> None:
+    expected = _MATCH_TYPES[field.kind]
+    if not isinstance(match, expected):
+        raise InvalidRequestError(f"{what}: expected {expected.__name__}, got {type(match).__name__}")
+    width_bits = field.field.width_bits
+    if isinstance(match, RangeMatch):
+        check_value(what, match.low, width_bits)
+        check_value(what, match.high, width_bits)
+        if match.low > match.high:
+            raise InvalidRequestError(
+                f"{what}: range starts at {match.low:#x}, above its end {match.high:#x}"
+            )
+        return
+    check_value(what, match.value, width_bits)
+    mask = (1 << width_bits) - 1
+    if isinstance(match, TernaryMatch):
+        check_value(what, match.mask, width_bits)
+        mask = match.mask
+    elif isinstance(match, LpmMatch):
+        if not 0 <= match.prefix_length <= width_bits:
+            raise InvalidRequestError(
+                f"{what}: prefix length {match.prefix_length} is out of range (valid: 0 to {width_bits})"
+            )
+        mask = mask >> width_bits - match.prefix_length << width_bits - match.prefix_length
+    if match.value & ~mask:
+        raise InvalidRequestError(f"{what}: value {match.value:#x} has bits set that do not count")
+
+
+def check_call(what: str, actions: Iterable[Action], call: ActionCall) -> Action:
+    """The action that is called; it is among `actions` and its arguments fit."""
+    action = named({each.name: each for each in actions}, call.action, f"action of {what}")
+    if len(call.arguments) != len(action.parameters):
+        raise InvalidRequestError(
+            f"{what}, action {action.name!r}: expected {len(action.parameters)} arguments,"
+            f" got {len(call.arguments)}"
+        )
+    for parameter, value in zip(action.parameters, call.arguments, strict=True):
+        check_value(
+            f"{what}, action {action.name!r}, parameter {parameter.name!r}", value, parameter.width_bits
+        )
+    return action
+
+
+def check_table_action(table: Table, action: TableAction) -> None:
+    """The action is of a kind that the table's type takes.
+
+    Whether a member or group exists is not looked at.
+    """
+    what = f"table {table.name!r}"
+    if isinstance(action, ActionCall):
+        if table.type is not TableType.SIMPLE:
+            raise InvalidRequestError(f"{what}: its entries refer to action profile {table.action_profile!r}")
+        check_call(what, table.actions, action)
+    elif table.type is TableType.SIMPLE:
+        raise InvalidRequestError(f"{what}: it has no action profile, so its entries call an action")
+    elif isinstance(action, GroupRef) and table.type is not TableType.INDIRECT_WITH_SELECTOR:
+        raise InvalidRequestError(f"{what}: its action profile has no selector, so it has no groups")
+    elif not isinstance(action, MemberRef | GroupRef):
+        raise InvalidRequestError(f"{what}: expected an action, got {action!r}")
+
+
+def profile_actions(program: Program, profile: str) -> list[Action]:
+    """The actions that members of a profile may call: those of the tables that use it."""
+    found: dict[str, Action] = {}
+    for table in program.tables.values():
+        if table.action_profile == profile:
+            for action in table.actions:
+                found.setdefault(action.name, action)
+    return list(found.values())

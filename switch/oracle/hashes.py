@@ -1,0 +1,69 @@
+"""The hash and checksum algorithms of simple_switch. All take bytes and give a non-negative integer."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+
+from switch.backend import UnsupportedProgramError
+
+
+def crc16(data: bytes) -> int:
+    """CRC-16/ARC: polynomial 0x8005 reflected, initial value and final XOR 0."""
+    remainder = 0
+    for byte in data:
+        remainder ^= byte
+        for _ in range(8):
+            remainder = remainder >> 1 ^ (0xA001 if remainder & 1 else 0)
+    return remainder
+
+
+def crc_ccitt(data: bytes) -> int:
+    """CRC-16/CCITT-FALSE: polynomial 0x1021, initial value 0xFFFF."""
+    remainder = 0xFFFF
+    for byte in data:
+        remainder ^= byte << 8
+        for _ in range(8):
+            remainder = (remainder << 1 ^ (0x1021 if remainder & 0x8000 else 0)) & 0xFFFF
+    return remainder
+
+
+def internet_checksum(data: bytes) -> int:
+    """RFC 1071: complement of the one's complement sum of 16-bit words, the last one padded with zero."""
+    if len(data) % 2:
+        data += b"\0"
+    total = sum(int.from_bytes(data[i : i + 2], "big") for i in range(0, len(data), 2))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total ^ 0xFFFF
+
+
+def _xor_words(data: bytes, size_bytes: int) -> int:
+    result = 0
+    for start in range(0, len(data), size_bytes):
+        result ^= int.from_bytes(data[start : start + size_bytes].ljust(size_bytes, b"\0"), "big")
+    return result
+
+
+ALGORITHMS: dict[str, Callable[[bytes], int]] = {
+    "crc16": crc16,
+    "crc16_custom": crc16,
+    "crc32": zlib.crc32,
+    "crc32_custom": zlib.crc32,
+    "crcCCITT": crc_ccitt,
+    "csum16": internet_checksum,
+    "cksum16": internet_checksum,
+    "xor16": lambda data: _xor_words(data, 2),
+    "xor32": lambda data: _xor_words(data, 4),
+    "identity": lambda data: int.from_bytes(data[:8], "big"),
+}
+"""By simple_switch's name. The custom CRCs have their initial parameters, which nobody can change here."""
+
+
+def algorithm(name: str, where: str) -> Callable[[bytes], int]:
+    """The algorithm called `name`. UnsupportedProgramError, naming the place, if there is none."""
+    if name not in ALGORITHMS:
+        raise UnsupportedProgramError(
+            f"{where}: hash algorithm {name!r} is not supported (valid: {', '.join(sorted(ALGORITHMS))})"
+        )
+    return ALGORITHMS[name]

@@ -1,0 +1,324 @@
+"""Runs actions: the primitives of behavioral-model, one function each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from switch.bmv2json import (
+    Action,
+    CalculationRef,
+    Constant,
+    CounterArrayRef,
+    Expression,
+    FieldAccess,
+    FieldRef,
+    MeterArrayRef,
+    PrimitiveCall,
+    RegisterArrayRef,
+    RegisterRef,
+    StackField,
+)
+from switch.oracle.calculations import calculate
+from switch.oracle.expressions import BINARY, Environment, boolean, evaluate, header, integer
+from switch.oracle.state import HeaderState, PacketState, StackState, UnionState
+
+
+class AssertionFailedError(Exception):
+    """An `assert` or `assume` of the program does not hold; the packet is dropped."""
+
+
+class Machine(Protocol):
+    """What actions and parsers need of the switch."""
+
+    drop_port: int
+
+    def register_cell(self, array: str, index: int) -> int:
+        """The cell; 0 for an index out of range."""
+
+    def set_register_cell(self, array: str, index: int, value: int) -> None:
+        """Assign to the cell; an index out of range changes nothing."""
+
+    def count(self, array: str, index: int, packet: PacketState) -> None:
+        """Count the packet; an index out of range changes nothing."""
+
+    def run_meter(self, array: str, index: int, packet: PacketState) -> int | None:
+        """The packet's colour; None for an index out of range."""
+
+    def random_between(self, low: int, high: int) -> int:
+        """A uniformly distributed integer, both ends included."""
+
+    def value_set_members(self, name: str) -> Sequence[tuple[int, int]]:
+        """Members of a parser value set as (value, mask)."""
+
+    def log(self, message: str) -> None:
+        """Take a message of `log_msg`."""
+
+
+def run_action(action: Action, arguments: Sequence[int], packet: PacketState, machine: Machine) -> None:
+    """Run an action's primitives until its end or an `exit`."""
+    env = Environment(packet, machine, arguments)
+    position = 0
+    while position < len(action.primitives) and not packet.requests.exit:
+        call = action.primitives[position]
+        position += 1
+        if call.name == "_jump":
+            position = _jump_target(call)
+        elif call.name == "_jump_if_zero":
+            if integer(call.arguments[0], env) == 0:  # type: ignore[arg-type]
+                position = _jump_target(call)
+        else:
+            run_primitive(call, env, machine)
+
+
+def _jump_target(call: PrimitiveCall) -> int:
+    target = call.arguments[-1]
+    assert isinstance(target, Constant)
+    return target.value
+
+
+def run_primitive(call: PrimitiveCall, env: Environment, machine: Machine) -> None:
+    """Run one primitive that is not a jump."""
+    _PRIMITIVES[call.name](env, machine, *call.arguments)
+
+
+def assign(target: Expression, value: int, env: Environment, machine: Machine) -> None:
+    """Assign to a field, a field of a stack element or a register cell."""
+    match target:
+        case FieldRef():
+            env.packet.set(target, value)
+        case FieldAccess(owner, index):
+            found = header(owner, env)
+            found.set(found.type.fields[index], value)
+        case StackField(stack, name):
+            last = env.packet.stacks[stack].last()
+            if last is not None:
+                last.set(last.type.field(name), value)
+        case RegisterRef(array, index):
+            machine.set_register_cell(array, integer(index, env), value)
+        case _:
+            raise TypeError(f"cannot assign to {target!r}")
+
+
+def _assign(env: Environment, machine: Machine, target: Any, source: Any) -> None:
+    assign(target, integer(source, env), env, machine)
+
+
+def _assign_variable(env: Environment, machine: Machine, target: FieldRef, source: FieldRef) -> None:
+    destination, origin = env.packet.headers[target.header], env.packet.headers[source.header]
+    destination.variable_bits = min(origin.variable_bits, target.width_bits)
+    destination.set(destination.type.field(target.field), origin.get(source.field))
+
+
+def _assign_header(env: Environment, machine: Machine, target: Any, source: Any) -> None:
+    header(target, env).copy_from(header(source, env))
+
+
+def _assign_union(env: Environment, machine: Machine, target: Any, source: Any) -> None:
+    _copy_union(evaluate(target, env), evaluate(source, env))
+
+
+def _copy_union(target: UnionState, source: UnionState) -> None:
+    copies = [(member, HeaderState("", member.type)) for member in target.members]
+    for (_, copy), origin in zip(copies, source.members, strict=True):
+        copy.copy_from(origin)
+    # invalid members first: a valid one makes its siblings invalid
+    for member, copy in sorted(copies, key=lambda pair: pair[1].valid):
+        member.copy_from(copy)
+
+
+def _assign_stack(env: Environment, machine: Machine, target: Any, source: Any) -> None:
+    destination, origin = evaluate(target, env), evaluate(source, env)
+    for into, out_of in zip(destination.elements, origin.elements, strict=True):
+        if isinstance(into, UnionState):
+            _copy_union(into, out_of)
+        else:
+            into.copy_from(out_of)
+    destination.next = origin.next
+
+
+def _push(env: Environment, machine: Machine, target: Any, amount: Any) -> None:
+    stack, count = evaluate(target, env), integer(amount, env)
+    size = len(stack.elements)
+    for index in reversed(range(size)):
+        _move(stack, index, index - count)
+    stack.next = min(size, stack.next + count)
+
+
+def _pop(env: Environment, machine: Machine, target: Any, amount: Any) -> None:
+    stack, count = evaluate(target, env), integer(amount, env)
+    for index in range(len(stack.elements)):
+        _move(stack, index, index + count)
+    stack.next = max(0, stack.next - count)
+
+
+def _move(stack: StackState, into: int, out_of: int) -> None:
+    """Copy an element, or make the place invalid where nothing moves in."""
+    target = stack.elements[into]
+    inside = 0 <= out_of < len(stack.elements)
+    if isinstance(target, UnionState):
+        if inside:
+            _copy_union(target, stack.elements[out_of])
+        else:
+            for member in target.members:
+                member.valid = False
+    elif inside:
+        target.copy_from(stack.elements[out_of])
+    else:
+        target.valid = False
+        target.reset()
+
+
+def _add_header(env: Environment, machine: Machine, target: Any) -> None:
+    found = header(target, env)
+    if not found.valid:
+        found.reset()
+        found.make_valid()
+        env.packet.length_bytes += found.width_bits() // 8
+
+
+def _remove_header(env: Environment, machine: Machine, target: Any) -> None:
+    found = header(target, env)
+    if found.valid:
+        env.packet.length_bytes -= found.width_bits() // 8
+        found.valid = False
+
+
+def _drop(env: Environment, machine: Machine, *_: Any) -> None:
+    env.packet.set_intrinsic("standard_metadata.egress_spec", machine.drop_port)
+    env.packet.set_intrinsic("intrinsic_metadata.mcast_grp", 0)
+
+
+def _exit(env: Environment, machine: Machine) -> None:
+    env.packet.requests.exit = True
+
+
+def _assert(env: Environment, machine: Machine, condition: Any) -> None:
+    if not boolean(condition, env):
+        raise AssertionFailedError
+
+
+def _log(env: Environment, machine: Machine, text: Any, vector: Any) -> None:
+    values = [str(integer(element, env)) for element in vector.elements]
+    pieces = text.value.split("{}")
+    message = pieces[0]
+    for index, piece in enumerate(pieces[1:]):
+        message += (values[index] if index < len(values) else "{}") + piece
+    machine.log(message)
+
+
+def _truncate(env: Environment, machine: Machine, length: Any) -> None:
+    env.packet.truncated_bytes = integer(length, env)
+
+
+def _in_place(operator: str) -> Callable[..., None]:
+    def run(env: Environment, machine: Machine, target: Any, source: Any) -> None:
+        assign(target, BINARY[operator](integer(target, env), integer(source, env)), env, machine)
+
+    return run
+
+
+def _three_address(operator: str) -> Callable[..., None]:
+    def run(env: Environment, machine: Machine, target: Any, left: Any, right: Any) -> None:
+        assign(target, BINARY[operator](integer(left, env), integer(right, env)), env, machine)
+
+    return run
+
+
+def _random(env: Environment, machine: Machine, target: Any, low: Any, high: Any) -> None:
+    first, last = integer(low, env), integer(high, env)
+    # an empty range gives its lower end
+    assign(target, machine.random_between(first, last) if last > first else first, env, machine)
+
+
+def _hash(
+    env: Environment, machine: Machine, target: Any, base: Any, calculation: CalculationRef, size: Any
+) -> None:
+    value = calculate(env.packet.program.calculations[calculation.name], env.packet)
+    modulus = integer(size, env)
+    start = integer(base, env)
+    assign(target, start + value % modulus if modulus >= 1 else start, env, machine)
+
+
+def _count(env: Environment, machine: Machine, array: CounterArrayRef, index: Any) -> None:
+    machine.count(array.name, integer(index, env), env.packet)
+
+
+def _meter(env: Environment, machine: Machine, array: MeterArrayRef, index: Any, target: Any) -> None:
+    colour = machine.run_meter(array.name, integer(index, env), env.packet)
+    if colour is not None:
+        assign(target, colour, env, machine)
+
+
+def _register_read(
+    env: Environment, machine: Machine, target: Any, array: RegisterArrayRef, index: Any
+) -> None:
+    assign(target, machine.register_cell(array.name, integer(index, env)), env, machine)
+
+
+def _register_write(
+    env: Environment, machine: Machine, array: RegisterArrayRef, index: Any, value: Any
+) -> None:
+    machine.set_register_cell(array.name, integer(index, env), integer(value, env))
+
+
+def _digest(env: Environment, machine: Machine, receiver: Any, list_id: Constant) -> None:
+    env.packet.requests.digest_list = list_id.value
+
+
+def _clone(env: Environment, machine: Machine, session: Any, list_id: Constant) -> None:
+    env.packet.requests.clone_session = integer(session, env)
+    env.packet.requests.clone_field_list = list_id.value
+
+
+def _resubmit(env: Environment, machine: Machine, list_id: Constant) -> None:
+    # BMv2 keeps the list's id as the request, so the id 0 requests nothing
+    env.packet.requests.resubmit_list = list_id.value
+
+
+def _recirculate(env: Environment, machine: Machine, list_id: Constant) -> None:
+    env.packet.requests.recirculate_list = list_id.value
+
+
+_PRIMITIVES: dict[str, Callable[..., None]] = {
+    "assign": _assign,
+    "assign_VL": _assign_variable,
+    "assign_header": _assign_header,
+    "assign_union": _assign_union,
+    "assign_header_stack": _assign_stack,
+    "assign_union_stack": _assign_stack,
+    "push": _push,
+    "pop": _pop,
+    "exit": _exit,
+    "assert": _assert,
+    "assume": _assert,
+    "log_msg": _log,
+    "add_header": _add_header,
+    "remove_header": _remove_header,
+    "copy_header": _assign_header,
+    "drop": _drop,
+    "mark_to_drop": _drop,
+    "no_op": lambda env, machine: None,
+    "truncate": _truncate,
+    "modify_field": _assign,
+    "add_to_field": _in_place("+"),
+    "subtract_from_field": _in_place("-"),
+    "add": _three_address("+"),
+    "subtract": _three_address("-"),
+    "bit_xor": _three_address("^"),
+    "bit_or": _three_address("|"),
+    "bit_and": _three_address("&"),
+    "shift_left": _three_address("<<"),
+    "shift_right": _three_address(">>"),
+    "modify_field_rng_uniform": _random,
+    "modify_field_with_hash_based_offset": _hash,
+    "count": _count,
+    "execute_meter": _meter,
+    "register_read": _register_read,
+    "register_write": _register_write,
+    "generate_digest": _digest,
+    "clone_ingress_pkt_to_egress": _clone,
+    "clone_egress_pkt_to_egress": _clone,
+    "resubmit": _resubmit,
+    "recirculate": _recirculate,
+}

@@ -1,0 +1,310 @@
+"""A `SwitchBackend` that interprets. Packets go through it by calls of `process`.
+
+It has no ports of its own.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import Counter
+from collections.abc import Sequence
+
+from switch.backend import (
+    ActionCall,
+    CloneSession,
+    CounterValue,
+    GroupMember,
+    IdleTimeout,
+    MeterConfig,
+    NotReadyError,
+    PacketIn,
+    Replica,
+    StreamEvent,
+    TableAction,
+    TableEntry,
+    TableKey,
+    UnsupportedProgramError,
+)
+from switch.bmv2json import Program
+from switch.checks import named
+from switch.oracle.datapath import DataPath, Output, Timing
+from switch.oracle.objects import OracleObjects
+from switch.oracle.tables import InstalledEntry, OracleProfile, OracleTable
+
+__all__ = ["DEFAULT_CPU_PORT", "DEFAULT_DROP_PORT", "OracleSwitch", "Output", "Timing"]
+
+DEFAULT_CPU_PORT = 510
+DEFAULT_DROP_PORT = 511
+
+
+class OracleSwitch:
+    """The oracle behind the interface of a switch. `drops` counts by reason.
+
+    `outputs` collects what packet_out sent.
+    """
+
+    def __init__(
+        self, cpu_port: int = DEFAULT_CPU_PORT, drop_port: int = DEFAULT_DROP_PORT, seed: int = 0
+    ) -> None:
+        self._cpu_port = cpu_port
+        self._drop_port = drop_port
+        self._seed = seed
+        self._lock = threading.RLock()
+        self._objects: OracleObjects | None = None
+        self._events: queue.SimpleQueue[StreamEvent] = queue.SimpleQueue()
+        self.drops: Counter[str] = Counter()
+        self.outputs: list[Output] = []
+
+    @property
+    def objects(self) -> OracleObjects:
+        """The loaded program's objects. NotReadyError if there is none."""
+        if self._objects is None:
+            raise NotReadyError("no program is loaded")
+        return self._objects
+
+    # packets
+
+    def process(self, port: int, data: bytes, timing: Timing | None = None) -> list[Output]:
+        """Receive a packet.
+
+        Returns what leaves by ports other than the CPU port, which becomes packet-ins.
+        """
+        timing = timing or Timing()
+        with self._lock:
+            self.objects.now_ns = max(self.objects.now_ns, timing.now_ns)
+            path = DataPath(self.objects, timing, self._events.put, self.drops)
+            outputs = path.run(port, data)
+        for output in outputs:
+            if output.port == self._cpu_port:
+                self._events.put(PacketIn(output.data))
+        return [output for output in outputs if output.port != self._cpu_port]
+
+    def packet_out(self, data: bytes) -> None:
+        """See SwitchBackend."""
+        self.outputs.extend(self.process(self._cpu_port, data))
+
+    def set_port_up(self, port: int, up: bool) -> None:
+        """Say that a port is up or down, which group members may watch."""
+        with self._lock:
+            for profile in self.objects.profiles.values():
+                if up:
+                    profile.ports_down.discard(port)
+                else:
+                    profile.ports_down.add(port)
+
+    def advance_time(self, now_ns: int) -> None:
+        """Let time pass; entries that were idle for too long are reported."""
+        with self._lock:
+            self.objects.now_ns = max(self.objects.now_ns, now_ns)
+            for name, table in self.objects.tables.items():
+                for (key, priority), entry in table.entries.items():
+                    idle_ns = self.objects.now_ns - entry.last_hit_ns
+                    if 0 < entry.idle_timeout_ns <= idle_ns and not entry.timeout_reported:
+                        entry.timeout_reported = True
+                        self._events.put(IdleTimeout(name, key, priority))
+
+    def wait_stream_event(self, timeout_s: float | None) -> StreamEvent | None:
+        """See SwitchBackend."""
+        try:
+            return self._events.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+
+    # program
+
+    @property
+    def program(self) -> Program | None:
+        """See SwitchBackend."""
+        return None if self._objects is None else self._objects.program
+
+    def load(self, program: Program) -> None:
+        """See SwitchBackend."""
+        _check_architecture(program)
+        objects = OracleObjects(program, self._drop_port, self._seed)
+        with self._lock:
+            self._objects = objects
+
+    # tables
+
+    def _table(self, name: str) -> OracleTable:
+        return named(self.objects.tables, name, "table")
+
+    def _entry(self, table: str, key: TableKey | None, priority: int) -> InstalledEntry:
+        return self._table(table).find(key, priority)
+
+    def table_insert(self, table: str, entry: TableEntry) -> None:
+        """See SwitchBackend."""
+        with self._lock:
+            self._table(table).insert(entry, self.objects.now_ns)
+
+    def table_modify(self, table: str, entry: TableEntry) -> None:
+        """See SwitchBackend."""
+        with self._lock:
+            self._table(table).modify(entry, self.objects.now_ns)
+
+    def table_delete(self, table: str, key: TableKey, priority: int) -> None:
+        """See SwitchBackend."""
+        with self._lock:
+            self._table(table).delete(key, priority)
+
+    def table_set_default(self, table: str, action: TableAction | None) -> None:
+        """See SwitchBackend."""
+        with self._lock:
+            self._table(table).set_default(action)
+
+    def table_idle_ns(self, table: str, key: TableKey, priority: int) -> int:
+        """See SwitchBackend."""
+        with self._lock:
+            return self.objects.now_ns - self._entry(table, key, priority).last_hit_ns
+
+    # action profiles
+
+    def _profile(self, name: str) -> OracleProfile:
+        return named(self.objects.profiles, name, "action profile")
+
+    def member_insert(self, profile: str, member_id: int, action: ActionCall) -> None:
+        """See SwitchBackend."""
+        with self._lock:
+            self._profile(profile).insert_member(member_id, action)
+
+    def member_modify(self, profile: str, member_id: int, action: ActionCall) -> None:
+        """See SwitchBackend."""
+        with self._lock:
+            self._profile(profile).modify_member(member_id, action)
+
+    def member_delete(self, profile: str, member_id: int) -> None:
+        """See SwitchBackend."""
+        with self._lock:
+            self._profile(profile).delete_member(member_id)
+
+    def group_insert(self, profile: str, group_id: int, members: Sequence[GroupMember]) -> None:
+        """See SwitchBackend."""
+        with self._lock:
+            self._profile(profile).set_group(group_id, members, new=True)
+
+    def group_modify(self, profile: str, group_id: int, members: Sequence[GroupMember]) -> None:
+        """See SwitchBackend."""
+        with self._lock:
+            self._profile(profile).set_group(group_id, members, new=False)
+
+    def group_delete(self, profile: str, group_id: int) -> None:
+        """See SwitchBackend."""
+        with self._lock:
+            self._profile(profile).delete_group(group_id)
+
+    # counters, meters, registers
+
+    def counter_read(self, counter: str, index: int) -> CounterValue:
+        """See SwitchBackend."""
+        with self._lock:
+            return self.objects.counter_cells(counter, index)[index]
+
+    def counter_read_all(self, counter: str) -> Sequence[CounterValue]:
+        """See SwitchBackend."""
+        with self._lock:
+            return list(named(self.objects.counters, counter, "counter"))
+
+    def counter_write(self, counter: str, index: int, value: CounterValue) -> None:
+        """See SwitchBackend."""
+        with self._lock:
+            self.objects.counter_cells(counter, index)[index] = value
+
+    def direct_counter_read(self, table: str, key: TableKey | None, priority: int) -> CounterValue:
+        """See SwitchBackend."""
+        with self._lock:
+            return self._entry(table, key, priority).counter
+
+    def direct_counter_write(
+        self, table: str, key: TableKey | None, priority: int, value: CounterValue
+    ) -> None:
+        """See SwitchBackend."""
+        with self._lock:
+            self._entry(table, key, priority).counter = value
+
+    def meter_read(self, meter: str, index: int) -> MeterConfig | None:
+        """See SwitchBackend."""
+        with self._lock:
+            found = self.objects.meter_cells(meter, index)[index]
+            return None if found is None else found.config
+
+    def meter_write(self, meter: str, index: int, config: MeterConfig | None) -> None:
+        """See SwitchBackend."""
+        with self._lock:
+            self.objects.meter_cells(meter, index)[index] = self.objects.new_meter(config)
+
+    def direct_meter_read(self, table: str, key: TableKey | None, priority: int) -> MeterConfig | None:
+        """See SwitchBackend."""
+        with self._lock:
+            meter = self._entry(table, key, priority).meter
+            return None if meter is None else meter.config
+
+    def direct_meter_write(
+        self, table: str, key: TableKey | None, priority: int, config: MeterConfig | None
+    ) -> None:
+        """See SwitchBackend."""
+        with self._lock:
+            self._entry(table, key, priority).meter = self.objects.new_meter(config)
+
+    def register_read(self, register: str, index: int) -> int:
+        """See SwitchBackend."""
+        with self._lock:
+            return self.objects.register_cells(register, index)[index]
+
+    def register_read_all(self, register: str) -> Sequence[int]:
+        """See SwitchBackend."""
+        with self._lock:
+            return list(named(self.objects.registers, register, "register"))
+
+    def register_write(self, register: str, index: int, value: int) -> None:
+        """See SwitchBackend."""
+        with self._lock:
+            self.objects.register_cells(register, index, value)[index] = value
+
+    def register_fill(self, register: str, value: int) -> None:
+        """See SwitchBackend."""
+        with self._lock:
+            cells = named(self.objects.registers, register, "register")
+            if cells:
+                self.objects.register_cells(register, 0, value)[:] = [value] * len(cells)
+
+    # replication and value sets
+
+    def multicast_group_set(self, group_id: int, replicas: Sequence[Replica]) -> None:
+        """See SwitchBackend."""
+        with self._lock:
+            self.objects.set_multicast_group(group_id, replicas)
+
+    def multicast_group_delete(self, group_id: int) -> None:
+        """See SwitchBackend."""
+        with self._lock:
+            self.objects.delete_multicast_group(group_id)
+
+    def clone_session_set(self, session_id: int, session: CloneSession) -> None:
+        """See SwitchBackend."""
+        with self._lock:
+            self.objects.set_clone_session(session_id, session)
+
+    def clone_session_delete(self, session_id: int) -> None:
+        """See SwitchBackend."""
+        with self._lock:
+            self.objects.delete_clone_session(session_id)
+
+    def value_set_write(self, value_set: str, members: Sequence[tuple[int, int]]) -> None:
+        """See SwitchBackend."""
+        with self._lock:
+            named(self.objects.value_sets, value_set, "value set")
+            self.objects.value_sets[value_set] = list(members)
+
+
+def _check_architecture(program: Program) -> None:
+    """v1model: one parser, one deparser, the pipelines ingress and egress."""
+    for name in ("ingress", "egress"):
+        if name not in program.pipelines:
+            raise UnsupportedProgramError(f"$.pipelines: there is no pipeline {name!r}")
+    for section, objects in (("parsers", program.parsers), ("deparsers", program.deparsers)):
+        if len(objects) != 1:
+            raise UnsupportedProgramError(f"$.{section}: v1model has exactly one, got {len(objects)}")
+    for name in ("standard_metadata.egress_spec", "standard_metadata.ingress_port"):
+        if program.intrinsic(name) is None:
+            raise UnsupportedProgramError(f"$.headers: v1model needs the field {name!r}")
