@@ -1,0 +1,56 @@
+"""P4Data (P4Runtime §8.4) of the types that registers and digests hold here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from finsy.proto import p4d, p4t
+
+from switch.p4runtime.errors import invalid
+from switch.p4runtime.values import decode, decode_signed, encode, encode_signed
+
+
+def _is_signed(spec: p4t.P4DataTypeSpec) -> bool:
+    return spec.HasField("bitstring") and spec.bitstring.HasField("int")
+
+
+def decode_data(data: p4d.P4Data, spec: p4t.P4DataTypeSpec, width_bits: int) -> int:
+    """The value of a plain P4Data, as the bits that a cell holds."""
+    kind = data.WhichOneof("data")
+    if spec.HasField("bool"):
+        if kind != "bool":
+            raise invalid(f"expected P4Data of type 'bool', got {kind or 'nothing'!r}")
+        return int(data.bool)
+    if kind != "bitstring":
+        raise invalid(f"expected P4Data of type 'bitstring', got {kind or 'nothing'!r}")
+    if _is_signed(spec):
+        return decode_signed(data.bitstring, width_bits)
+    return decode(data.bitstring, width_bits)
+
+
+def encode_data(value: int, spec: p4t.P4DataTypeSpec, width_bits: int) -> p4d.P4Data:
+    """The plain P4Data of a cell."""
+    if spec.HasField("bool"):
+        return p4d.P4Data(bool=bool(value))
+    if _is_signed(spec):
+        return p4d.P4Data(bitstring=encode_signed(value, width_bits))
+    return p4d.P4Data(bitstring=encode(value))
+
+
+def encode_digest(
+    values: Sequence[int], widths_bits: Sequence[int], spec: p4t.P4DataTypeSpec, types: p4t.P4TypeInfo
+) -> p4d.P4Data:
+    """The data of one digest as its P4Info type says: a struct, a tuple or a single value."""
+    if spec.HasField("struct"):
+        members = [member.type_spec for member in types.structs[spec.struct.name].members]
+        return p4d.P4Data(struct=_members(values, widths_bits, members))
+    if spec.HasField("tuple"):
+        return p4d.P4Data(tuple=_members(values, widths_bits, list(spec.tuple.members)))
+    return encode_data(values[0], spec, widths_bits[0])
+
+
+def _members(
+    values: Sequence[int], widths_bits: Sequence[int], specs: Sequence[p4t.P4DataTypeSpec]
+) -> p4d.P4StructLike:
+    triples = zip(values, specs, widths_bits, strict=True)
+    return p4d.P4StructLike(members=[encode_data(*triple) for triple in triples])

@@ -1,0 +1,284 @@
+"""One switch behind P4Runtime: arbitration, pipeline, entities and stream messages, apart from gRPC.
+
+A virtual-clock run calls a Device directly, so that packet-ins and digests repeat exactly.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+from finsy.proto import p4r
+
+from switch.backend import (
+    BackendError,
+    Digest,
+    IdleTimeout,
+    PacketIn,
+    StreamEvent,
+    SwitchBackend,
+    UnsupportedProgramError,
+)
+from switch.oracle import OracleSwitch
+from switch.p4runtime.arbitration import Arbitration
+from switch.p4runtime.errors import (
+    FAILED_PRECONDITION,
+    NOT_FOUND,
+    PERMISSION_DENIED,
+    UNIMPLEMENTED,
+    RequestError,
+    backend_code,
+    invalid,
+    raise_for_batch,
+)
+from switch.p4runtime.packet_io import decode_packet_in, encode_packet_out
+from switch.p4runtime.pipeline import Pipeline, bind
+from switch.p4runtime.session import Session
+from switch.p4runtime.tables import EntryKey
+
+READ_RESPONSE_ENTITIES = 256
+"""Entities in one message of a read's answer."""
+
+
+class Client:
+    """A controller's stream; `send` must not block."""
+
+    def __init__(self, send: Callable[[p4r.StreamMessageResponse], None]) -> None:
+        self.send = send
+
+
+class Device:
+    """The P4Runtime state of one switch. Safe to call from several threads."""
+
+    def __init__(
+        self,
+        device_id: int,
+        backend: SwitchBackend,
+        cpu_port: int,
+        clock_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self.device_id = device_id
+        self.backend = backend
+        self._cpu_port = cpu_port
+        self._clock_ns = clock_ns
+        self._lock = threading.RLock()
+        self._arbitration: Arbitration[Client] = Arbitration(device_id)
+        self._session: Session | None = None
+        self._staged: Session | None = None
+        self._staged_updates: list[p4r.Update] = []
+
+    # pipeline
+
+    def set_pipeline(self, request: p4r.SetForwardingPipelineConfigRequest) -> None:
+        """SetForwardingPipelineConfig (§14)."""
+        with self._lock:
+            self._require_primary(request)
+            action, given = request.action, request.HasField("config")
+            if action == p4r.SetForwardingPipelineConfigRequest.COMMIT:
+                if given:
+                    raise invalid("COMMIT takes no config: it realizes the saved one")
+                self._commit_staged()
+                return
+            if action == p4r.SetForwardingPipelineConfigRequest.RECONCILE_AND_COMMIT:
+                raise RequestError(
+                    UNIMPLEMENTED, "RECONCILE_AND_COMMIT is not supported; VERIFY_AND_COMMIT clears the state"
+                )
+            if action == p4r.SetForwardingPipelineConfigRequest.UNSPECIFIED:
+                raise invalid("action is not set (valid: VERIFY, VERIFY_AND_SAVE, VERIFY_AND_COMMIT, COMMIT)")
+            if not given:
+                raise invalid("config is not set")
+            pipeline = bind(request.config)
+            match action:
+                case p4r.SetForwardingPipelineConfigRequest.VERIFY:
+                    self._load(OracleSwitch(), pipeline)
+                case p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_SAVE:
+                    self._staged = self._load(OracleSwitch(), pipeline)
+                    self._staged_updates = []
+                case p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT:
+                    self._session = self._load(self.backend, pipeline)
+                    self._staged = None
+                case _:
+                    raise invalid(f"action {action} is unknown")
+
+    def load(self, pipeline: Pipeline) -> None:
+        """Run a pipeline that was given on the command line instead of by a controller."""
+        with self._lock:
+            self._session = self._load(self.backend, pipeline)
+
+    def _load(self, backend: SwitchBackend, pipeline: Pipeline) -> Session:
+        try:
+            backend.load(pipeline.program)
+        except UnsupportedProgramError as error:
+            raise invalid(f"p4_device_config: {error}") from error
+        return Session(pipeline, backend, self._cpu_port)
+
+    def _commit_staged(self) -> None:
+        if self._staged is None:
+            raise RequestError(NOT_FOUND, "no config is saved: VERIFY_AND_SAVE comes first")
+        self._session = self._load(self.backend, self._staged.pipeline)
+        for update in self._staged_updates:
+            self._session.write(update)
+        self._staged, self._staged_updates = None, []
+
+    def get_pipeline(
+        self, request: p4r.GetForwardingPipelineConfigRequest
+    ) -> p4r.GetForwardingPipelineConfigResponse:
+        """GetForwardingPipelineConfig (§15); a saved config counts as the current one."""
+        with self._lock:
+            session = self._staged or self._session
+        response = p4r.GetForwardingPipelineConfigResponse()
+        if session is None:
+            return response
+        config, wanted = session.pipeline.config, request.response_type
+        kinds = p4r.GetForwardingPipelineConfigRequest
+        response.config.SetInParent()
+        if config.HasField("cookie"):
+            response.config.cookie.CopyFrom(config.cookie)
+        if wanted in (kinds.ALL, kinds.P4INFO_AND_COOKIE):
+            response.config.p4info.CopyFrom(config.p4info)
+        if wanted in (kinds.ALL, kinds.DEVICE_CONFIG_AND_COOKIE):
+            response.config.p4_device_config = config.p4_device_config
+        return response
+
+    # entities
+
+    def _require_primary(self, request: p4r.WriteRequest | p4r.SetForwardingPipelineConfigRequest) -> None:
+        election_id = request.election_id if request.HasField("election_id") else None
+        self._arbitration.require_primary(request.role, election_id)
+
+    def _require_session(self) -> Session:
+        session = self._staged or self._session
+        if session is None:
+            raise RequestError(FAILED_PRECONDITION, "no forwarding pipeline config has been set")
+        return session
+
+    def write(self, request: p4r.WriteRequest) -> None:
+        """Write (§12). BatchError if some updates failed; the others have been applied."""
+        with self._lock:
+            self._require_primary(request)
+            session = self._require_session()
+            if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR:
+                raise RequestError(UNIMPLEMENTED, "only CONTINUE_ON_ERROR is supported as atomicity")
+            raise_for_batch("updates", [self._write_one(session, update) for update in request.updates])
+
+    def _write_one(self, session: Session, update: p4r.Update) -> RequestError | None:
+        try:
+            session.write(update)
+        except RequestError as error:
+            return error
+        if session is self._staged:
+            kept = p4r.Update()
+            kept.CopyFrom(update)
+            self._staged_updates.append(kept)
+        return None
+
+    def read(self, request: p4r.ReadRequest) -> Iterator[p4r.ReadResponse]:
+        """Read (§13). BatchError, after all that could be read, if some queries failed."""
+        found: list[p4r.Entity] = []
+        errors: list[RequestError | None] = []
+        with self._lock:
+            session = self._require_session()
+            for query in request.entities:
+                try:
+                    found.extend(session.read(query))
+                    errors.append(None)
+                except RequestError as error:
+                    errors.append(error)
+        for start in range(0, len(found), READ_RESPONSE_ENTITIES):
+            yield p4r.ReadResponse(entities=found[start : start + READ_RESPONSE_ENTITIES])
+        raise_for_batch("queries", errors)
+
+    # streams
+
+    def arbitrate(self, client: Client, message: p4r.MasterArbitrationUpdate) -> None:
+        """Take a controller's arbitration update and tell everybody concerned."""
+        with self._lock:
+            for receiver, notification in self._arbitration.update(client, message):
+                receiver.send(p4r.StreamMessageResponse(arbitration=notification))
+
+    def disconnect(self, client: Client) -> None:
+        """A controller's stream has ended."""
+        with self._lock:
+            for receiver, notification in self._arbitration.disconnect(client):
+                receiver.send(p4r.StreamMessageResponse(arbitration=notification))
+
+    def on_stream_message(self, client: Client, message: p4r.StreamMessageRequest) -> None:
+        """Take a packet-out or a digest acknowledgement.
+
+        What is wrong with it is told on the stream (§16.7).
+        """
+        try:
+            with self._lock:
+                if not self._arbitration.is_primary(client):
+                    raise RequestError(PERMISSION_DENIED, "only the primary controller may send this")
+                self._handle_stream_message(message)
+        except RequestError as error:
+            client.send(stream_error(message, error))
+
+    def _handle_stream_message(self, message: p4r.StreamMessageRequest) -> None:
+        match message.WhichOneof("update"):
+            case "packet":
+                session = self._require_session()
+                data = encode_packet_out(session.pipeline.packet_out, message.packet)
+                try:
+                    self.backend.packet_out(data)
+                except BackendError as error:
+                    raise RequestError(backend_code(error), str(error)) from error
+            case "digest_ack":
+                self._require_session().digests.acknowledge(message.digest_ack)
+            case _:
+                raise RequestError(UNIMPLEMENTED, "this kind of stream message is not supported")
+
+    def on_event(self, event: StreamEvent) -> None:
+        """Pass an event of the switch on to the primary controllers."""
+        with self._lock:
+            session = self._session
+            if session is None:
+                return
+            match event:
+                case PacketIn(data):
+                    packet = decode_packet_in(session.pipeline.packet_in, data)
+                    if packet is not None:
+                        self._send_to_primaries(p4r.StreamMessageResponse(packet=packet))
+                case Digest():
+                    self._send_digests(session.digests.on_digest(event, self._clock_ns()))
+                case IdleTimeout(table, key, priority):
+                    self._send_idle_timeout(session, table, (key, priority))
+
+    def on_time(self) -> float | None:
+        """Send the digest lists that are due; seconds until the next one is (None: none waits)."""
+        with self._lock:
+            if self._session is None:
+                return None
+            digests, now_ns = self._session.digests, self._clock_ns()
+            self._send_digests(digests.on_time(now_ns))
+            deadline_ns = digests.next_deadline_ns()
+            return None if deadline_ns is None else max(0.0, (deadline_ns - now_ns) / 1e9)
+
+    def _send_digests(self, lists: list[p4r.DigestList]) -> None:
+        for digest_list in lists:
+            self._send_to_primaries(p4r.StreamMessageResponse(digest=digest_list))
+
+    def _send_idle_timeout(self, session: Session, table: str, key: EntryKey) -> None:
+        stored = session.tables.stored_message(table, key)
+        if stored is not None:
+            notification = p4r.IdleTimeoutNotification(table_entry=[stored], timestamp=self._clock_ns())
+            self._send_to_primaries(p4r.StreamMessageResponse(idle_timeout_notification=notification))
+
+    def _send_to_primaries(self, response: p4r.StreamMessageResponse) -> None:
+        for client in self._arbitration.primaries():
+            client.send(response)
+
+
+def stream_error(message: p4r.StreamMessageRequest, error: RequestError) -> p4r.StreamMessageResponse:
+    """The StreamError that answers `message`; its `details` say which kind of message was wrong."""
+    answer = p4r.StreamError(canonical_code=error.code, message=error.message, space="weft")
+    match message.WhichOneof("update"):
+        case "packet":
+            answer.packet_out.packet_out.CopyFrom(message.packet)
+        case "digest_ack":
+            answer.digest_list_ack.digest_list_ack.CopyFrom(message.digest_ack)
+        case _:
+            answer.other.other.CopyFrom(message.other)
+    return p4r.StreamMessageResponse(error=answer)

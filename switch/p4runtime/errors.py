@@ -1,0 +1,137 @@
+"""Errors of P4Runtime requests.
+
+A canonical code (google.rpc.Code) and a message that names place and valid choices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from finsy.proto import p4r, rpc_code, rpc_status
+
+from switch.backend import (
+    BackendError,
+    CapacityExceededError,
+    EntryExistsError,
+    EntryNotFoundError,
+    InvalidRequestError,
+    NotPermittedError,
+    NotReadyError,
+    UnsupportedProgramError,
+)
+
+OK = int(rpc_code.OK)
+UNKNOWN = int(rpc_code.UNKNOWN)
+INVALID_ARGUMENT = int(rpc_code.INVALID_ARGUMENT)
+NOT_FOUND = int(rpc_code.NOT_FOUND)
+ALREADY_EXISTS = int(rpc_code.ALREADY_EXISTS)
+PERMISSION_DENIED = int(rpc_code.PERMISSION_DENIED)
+RESOURCE_EXHAUSTED = int(rpc_code.RESOURCE_EXHAUSTED)
+FAILED_PRECONDITION = int(rpc_code.FAILED_PRECONDITION)
+OUT_OF_RANGE = int(rpc_code.OUT_OF_RANGE)
+UNIMPLEMENTED = int(rpc_code.UNIMPLEMENTED)
+INTERNAL = int(rpc_code.INTERNAL)
+
+MAX_STATUS_BYTES = 6000
+"""Most that error details may take before their messages are cut.
+
+GRPC clients accept 8 KiB of metadata unless told otherwise (P4Runtime 1.5, "gRPC Metadata Maximum Size").
+"""
+
+_BACKEND_CODES: dict[type[BackendError], int] = {
+    InvalidRequestError: INVALID_ARGUMENT,
+    EntryNotFoundError: NOT_FOUND,
+    EntryExistsError: ALREADY_EXISTS,
+    CapacityExceededError: RESOURCE_EXHAUSTED,
+    NotPermittedError: PERMISSION_DENIED,
+    NotReadyError: FAILED_PRECONDITION,
+    UnsupportedProgramError: INVALID_ARGUMENT,
+}
+
+
+class RequestError(Exception):
+    """A request, or one update of it, that the server refuses."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+class BatchError(RequestError):
+    """Some elements of a batch failed; `details` has one p4.v1.Error for each element, in order (§12.3)."""
+
+    def __init__(self, message: str, details: list[p4r.Error]) -> None:
+        super().__init__(UNKNOWN, message)
+        self.details = details
+
+
+def invalid(message: str) -> RequestError:
+    """An INVALID_ARGUMENT error."""
+    return RequestError(INVALID_ARGUMENT, message)
+
+
+def choices(valid: Iterable[object], limit: int = 10) -> str:
+    """`valid: 'a', 'b'`, shortened when there are many."""
+    names = [repr(name) if isinstance(name, str) else str(name) for name in valid]
+    shown = names[:limit] + ([f"{len(names) - limit} more"] if len(names) > limit else [])
+    return "valid: " + (", ".join(shown) or "none")
+
+
+@contextmanager
+def place(where: str) -> Iterator[None]:
+    """Put `where` in front of the message of every error raised inside, backend errors included."""
+    try:
+        yield
+    except RequestError as error:
+        raise RequestError(error.code, f"{where}: {error.message}") from error
+    except BackendError as error:
+        raise RequestError(backend_code(error), f"{where}: {error}") from error
+
+
+def backend_code(error: BackendError) -> int:
+    """The canonical code of a backend's refusal."""
+    return next((code for kind, code in _BACKEND_CODES.items() if isinstance(error, kind)), INTERNAL)
+
+
+def to_error(error: RequestError | None) -> p4r.Error:
+    """The p4.v1.Error of one element of a batch; None is success."""
+    if error is None:
+        return p4r.Error(canonical_code=OK)
+    return p4r.Error(canonical_code=error.code, message=error.message, space="weft")
+
+
+def raise_for_batch(what: str, errors: list[RequestError | None]) -> None:
+    """BatchError if any element of the batch failed."""
+    failed = [(index, error) for index, error in enumerate(errors) if error is not None]
+    if not failed:
+        return
+    index, first = failed[0]
+    message = f"{len(failed)} of {len(errors)} {what} failed; number {index}: {first.message}"
+    raise BatchError(message, [to_error(error) for error in errors])
+
+
+def to_status(error: BatchError) -> rpc_status.Status:
+    """The google.rpc.Status with all details; their messages are cut where all would not fit the metadata."""
+    status = _status(error.message, error.details)
+    longest = max(len(detail.message) for detail in error.details)
+    while status.ByteSize() > MAX_STATUS_BYTES and longest:
+        longest //= 2
+        status = _status(error.message[:1000], [_cut(detail, longest) for detail in error.details])
+    return status
+
+
+def _status(message: str, details: list[p4r.Error]) -> rpc_status.Status:
+    status = rpc_status.Status(code=UNKNOWN, message=message)
+    for detail in details:
+        status.details.add().Pack(detail)
+    return status
+
+
+def _cut(detail: p4r.Error, longest: int) -> p4r.Error:
+    if len(detail.message) <= longest:
+        return detail
+    return p4r.Error(
+        canonical_code=detail.canonical_code, message=detail.message[:longest], space=detail.space
+    )

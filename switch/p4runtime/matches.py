@@ -1,0 +1,127 @@
+"""Match fields: P4Runtime's FieldMatch to the backend's matches and back (§9.1.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from finsy.proto import p4i, p4r
+
+from switch.backend import ExactMatch, LpmMatch, Match, RangeMatch, TableKey, TernaryMatch
+from switch.p4runtime.errors import choices, invalid, place
+from switch.p4runtime.pipeline import BoundField
+from switch.p4runtime.values import decode, encode
+
+_ONEOF_NAMES: dict[int, str] = {
+    p4i.MatchField.EXACT: "exact",
+    p4i.MatchField.LPM: "lpm",
+    p4i.MatchField.TERNARY: "ternary",
+    p4i.MatchField.RANGE: "range",
+    p4i.MatchField.OPTIONAL: "optional",
+}
+
+
+def decode_key(fields: Sequence[BoundField], matches: Iterable[p4r.FieldMatch]) -> TableKey:
+    """The backend's key. Fields that are left out match everything, which an exact field cannot."""
+    given: dict[int, p4r.FieldMatch] = {}
+    known = {field.id: field for field in fields}
+    for match in matches:
+        if match.field_id not in known:
+            valid = choices(f"{field.id} ({field.name})" for field in fields)
+            raise invalid(f"unknown match field id {match.field_id} ({valid})")
+        if match.field_id in given:
+            raise invalid(f"match field {known[match.field_id].name!r} is given twice")
+        given[match.field_id] = match
+    return tuple(_decode_field(field, given.get(field.id)) for field in fields)
+
+
+def _decode_field(field: BoundField, match: p4r.FieldMatch | None) -> Match:
+    with place(f"match field {field.name!r}"):
+        if match is None:
+            return _wildcard(field)
+        expected = _ONEOF_NAMES[field.match_type]
+        if match.WhichOneof("field_match_type") != expected:
+            got = match.WhichOneof("field_match_type") or "nothing"
+            raise invalid(f"expected match type {expected!r}, got {got!r}")
+        return _decode_given(field, match)
+
+
+def _wildcard(field: BoundField) -> Match:
+    match field.match_type:
+        case p4i.MatchField.LPM:
+            return LpmMatch(0, 0)
+        case p4i.MatchField.TERNARY | p4i.MatchField.OPTIONAL:
+            return TernaryMatch(0, 0)
+        case p4i.MatchField.RANGE:
+            return RangeMatch(0, (1 << field.width_bits) - 1)
+    raise invalid("an exact match is missing")
+
+
+def _decode_given(field: BoundField, match: p4r.FieldMatch) -> Match:
+    width_bits = field.width_bits
+    match field.match_type:
+        case p4i.MatchField.LPM:
+            return _decode_lpm(match.lpm, width_bits)
+        case p4i.MatchField.TERNARY:
+            return _decode_ternary(match.ternary, width_bits)
+        case p4i.MatchField.RANGE:
+            return _decode_range(match.range, width_bits)
+        case p4i.MatchField.OPTIONAL:
+            return TernaryMatch(decode(match.optional.value, width_bits), (1 << width_bits) - 1)
+    return ExactMatch(decode(match.exact.value, width_bits))
+
+
+def _decode_lpm(match: p4r.FieldMatch.LPM, width_bits: int) -> LpmMatch:
+    value = decode(match.value, width_bits)
+    if not 1 <= match.prefix_len <= width_bits:
+        hint = "; leave the field out to match everything" if match.prefix_len == 0 else ""
+        raise invalid(f"prefix length {match.prefix_len} is out of range (valid: 1 to {width_bits}{hint})")
+    if value & ((1 << (width_bits - match.prefix_len)) - 1):
+        raise invalid(f"value {value:#x} has bits set behind its prefix of {match.prefix_len} bits")
+    return LpmMatch(value, match.prefix_len)
+
+
+def _decode_ternary(match: p4r.FieldMatch.Ternary, width_bits: int) -> TernaryMatch:
+    value, mask = decode(match.value, width_bits), decode(match.mask, width_bits)
+    if mask == 0:
+        raise invalid("mask 0 matches everything: leave the field out instead")
+    if value & ~mask:
+        raise invalid(f"value {value:#x} has bits set outside its mask {mask:#x}")
+    return TernaryMatch(value, mask)
+
+
+def _decode_range(match: p4r.FieldMatch.Range, width_bits: int) -> RangeMatch:
+    low, high = decode(match.low, width_bits), decode(match.high, width_bits)
+    if low > high:
+        raise invalid(f"range starts at {low:#x}, above its end {high:#x}")
+    if low == 0 and high == (1 << width_bits) - 1:
+        raise invalid("the range matches everything: leave the field out instead")
+    return RangeMatch(low, high)
+
+
+def encode_key(fields: Sequence[BoundField], key: TableKey) -> list[p4r.FieldMatch]:
+    """The canonical FieldMatches of a key: shortest strings, fields that match everything left out."""
+    encoded = []
+    for field, match in zip(fields, key, strict=True):
+        result = p4r.FieldMatch(field_id=field.id)
+        if _encode_field(field, match, result):
+            encoded.append(result)
+    return encoded
+
+
+def _encode_field(field: BoundField, match: Match, result: p4r.FieldMatch) -> bool:
+    match match:
+        case ExactMatch(value):
+            result.exact.value = encode(value)
+        case LpmMatch(value, prefix_length):
+            result.lpm.value, result.lpm.prefix_len = encode(value), prefix_length
+            return prefix_length > 0
+        case TernaryMatch(value, mask) if field.match_type == p4i.MatchField.OPTIONAL:
+            result.optional.value = encode(value)
+            return mask > 0
+        case TernaryMatch(value, mask):
+            result.ternary.value, result.ternary.mask = encode(value), encode(mask)
+            return mask > 0
+        case RangeMatch(low, high):
+            result.range.low, result.range.high = encode(low), encode(high)
+            return not (low == 0 and high == (1 << field.width_bits) - 1)
+    return True

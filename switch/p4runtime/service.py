@@ -1,0 +1,206 @@
+"""The gRPC shell around devices: one server, several device ids."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import NoReturn
+
+import grpc
+from finsy.proto import p4r, p4r_grpc
+
+from switch.p4runtime.device import Client, Device, stream_error
+from switch.p4runtime.errors import (
+    INTERNAL,
+    NOT_FOUND,
+    PERMISSION_DENIED,
+    BatchError,
+    RequestError,
+    choices,
+    to_status,
+)
+from switch.p4runtime.outbox import Outbox
+
+API_VERSION = "1.5.0"
+DEFAULT_ADDRESS = "127.0.0.1:9559"
+MAX_RECEIVE_BYTES = 128 * 1024 * 1024
+"""Pipeline configs are large (P4Runtime §19.3.2)."""
+MAX_THREADS = 512
+"""Each open stream holds one."""
+PUMP_INTERVAL_S = 0.1
+"""How soon a pump notices that it should stop."""
+
+_LOGGER = logging.getLogger(__name__)
+_STATUS_CODES = {code.value[0]: code for code in grpc.StatusCode}
+
+
+class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
+    """The P4Runtime service over `devices` by device id."""
+
+    def __init__(self, devices: Mapping[int, Device]) -> None:
+        self._devices = devices
+
+    def _device(self, device_id: int) -> Device:
+        device = self._devices.get(device_id)
+        if device is None:
+            raise RequestError(NOT_FOUND, f"unknown device_id {device_id} ({choices(self._devices)})")
+        return device
+
+    def Write(self, request: p4r.WriteRequest, context: grpc.ServicerContext) -> p4r.WriteResponse:
+        """Apply a batch of updates."""
+        try:
+            self._device(request.device_id).write(request)
+        except Exception as error:
+            _abort(context, error)
+        return p4r.WriteResponse()
+
+    def Read(self, request: p4r.ReadRequest, context: grpc.ServicerContext) -> Iterator[p4r.ReadResponse]:
+        """Stream the entities that the queries select."""
+        try:
+            yield from self._device(request.device_id).read(request)
+        except Exception as error:
+            _abort(context, error)
+
+    def SetForwardingPipelineConfig(
+        self, request: p4r.SetForwardingPipelineConfigRequest, context: grpc.ServicerContext
+    ) -> p4r.SetForwardingPipelineConfigResponse:
+        """Verify, save or realize a pipeline."""
+        try:
+            self._device(request.device_id).set_pipeline(request)
+        except Exception as error:
+            _abort(context, error)
+        return p4r.SetForwardingPipelineConfigResponse()
+
+    def GetForwardingPipelineConfig(
+        self, request: p4r.GetForwardingPipelineConfigRequest, context: grpc.ServicerContext
+    ) -> p4r.GetForwardingPipelineConfigResponse:
+        """Return the pipeline that runs."""
+        try:
+            return self._device(request.device_id).get_pipeline(request)
+        except Exception as error:
+            _abort(context, error)
+
+    def Capabilities(
+        self, request: p4r.CapabilitiesRequest, context: grpc.ServicerContext
+    ) -> p4r.CapabilitiesResponse:
+        """Return the API version."""
+        try:
+            if request.device_id:
+                self._device(request.device_id)
+        except Exception as error:
+            _abort(context, error)
+        return p4r.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
+
+    def StreamChannel(
+        self, request_iterator: Iterator[p4r.StreamMessageRequest], context: grpc.ServicerContext
+    ) -> Iterator[p4r.StreamMessageResponse]:
+        """Serve one controller until it leaves or breaks the rules of arbitration."""
+        outbox = Outbox()
+        reader = threading.Thread(
+            target=self._read_stream, args=(request_iterator, outbox), name="p4runtime-stream", daemon=True
+        )
+        reader.start()
+        yield from outbox
+        if outbox.failure is not None:
+            _abort(context, outbox.failure)
+
+    def _read_stream(self, requests: Iterable[p4r.StreamMessageRequest], outbox: Outbox) -> None:
+        client = Client(outbox.put)
+        device: Device | None = None
+        failure: Exception | None = None
+        try:
+            for message in requests:
+                device = self._take(device, client, message)
+        except RequestError as error:
+            failure = error
+        except grpc.RpcError:
+            pass  # the controller has gone
+        except Exception as error:
+            _LOGGER.debug("stream ended: %r", error)
+        finally:
+            if device is not None:
+                device.disconnect(client)
+            outbox.close(failure)
+
+    def _take(
+        self, device: Device | None, client: Client, message: p4r.StreamMessageRequest
+    ) -> Device | None:
+        """Handle one message; returns the device of the stream, which its first arbitration update names."""
+        if message.WhichOneof("update") == "arbitration":
+            if device is None:
+                device = self._device(message.arbitration.device_id)
+            device.arbitrate(client, message.arbitration)
+        elif device is None:
+            error = RequestError(PERMISSION_DENIED, "an arbitration update must come first on a stream")
+            client.send(stream_error(message, error))
+        else:
+            device.on_stream_message(client, message)
+        return device
+
+
+def _abort(context: grpc.ServicerContext, error: Exception) -> NoReturn:
+    if isinstance(error, BatchError):
+        details = to_status(error).SerializeToString()
+        context.set_trailing_metadata((("grpc-status-details-bin", details),))
+    elif not isinstance(error, RequestError):
+        _LOGGER.error("internal error", exc_info=error)
+        error = RequestError(INTERNAL, f"internal error: {error!r}")
+    context.abort(_STATUS_CODES[error.code], error.message[:2000])
+    raise AssertionError("abort raises")
+
+
+class EventPump(threading.Thread):
+    """Passes the events of one switch on to its Device."""
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(name=f"p4runtime-events-{device.device_id}", daemon=True)
+        self._device = device
+        self._stopping = threading.Event()
+
+    def run(self) -> None:
+        """Wait for events and for digest deadlines until stopped."""
+        wait_s: float | None = None
+        while not self._stopping.is_set():
+            timeout_s = PUMP_INTERVAL_S if wait_s is None else min(wait_s, PUMP_INTERVAL_S)
+            event = self._device.backend.wait_stream_event(timeout_s)
+            if event is not None:
+                self._device.on_event(event)
+            wait_s = self._device.on_time()
+
+    def stop(self) -> None:
+        """Let the thread end soon."""
+        self._stopping.set()
+
+
+class Server:
+    """A running gRPC server; `address` has the port that was really bound."""
+
+    def __init__(self, devices: Mapping[int, Device], address: str = DEFAULT_ADDRESS) -> None:
+        self._pumps = [EventPump(device) for device in devices.values()]
+        self._server = grpc.server(
+            ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="p4runtime"),
+            options=[("grpc.max_receive_message_length", MAX_RECEIVE_BYTES), ("grpc.so_reuseport", 0)],
+        )
+        p4r_grpc.add_P4RuntimeServicer_to_server(P4RuntimeService(devices), self._server)
+        try:
+            port = self._server.add_insecure_port(address)
+        except RuntimeError as error:
+            raise OSError(f"cannot listen on {address}: {error}") from error
+        host = address.rpartition(":")[0]
+        self.address = address if address.startswith("unix:") else f"{host}:{port}"
+
+    def start(self) -> None:
+        """Start serving."""
+        for pump in self._pumps:
+            pump.start()
+        self._server.start()
+
+    def stop(self) -> None:
+        """End all streams and stop serving."""
+        for pump in self._pumps:
+            pump.stop()
+        self._server.stop(grace=None).wait()
+        for pump in self._pumps:
+            pump.join()
