@@ -17,6 +17,7 @@
 #include "fixed_window.hpp"
 #include "nic.hpp"
 #include "pcap_writer.hpp"
+#include "python_buffer.hpp"
 #include "rc_queue_pair.hpp"
 
 namespace weft {
@@ -25,32 +26,6 @@ namespace py = pybind11;
 using namespace py::literals;
 
 namespace {
-
-// A contiguous Python buffer. The last reference may go on the engine's thread.
-class PythonBuffer {
- public:
-  PythonBuffer(const py::buffer& buffer, bool writable) : info_(buffer.request(writable)) {
-    py::ssize_t stride = info_.itemsize;
-    for (py::ssize_t axis = info_.ndim; axis-- > 0; stride *= info_.shape[static_cast<size_t>(axis)]) {
-      const auto at = static_cast<size_t>(axis);
-      if (info_.shape[at] > 1 && info_.strides[at] != stride) {
-        throw std::invalid_argument("buffer is not C-contiguous, so it can't be registered without a copy");
-      }
-    }
-  }
-  ~PythonBuffer() {
-    py::gil_scoped_acquire acquire;
-    info_ = py::buffer_info();
-  }
-  PythonBuffer(const PythonBuffer&) = delete;
-  PythonBuffer& operator=(const PythonBuffer&) = delete;
-
-  uint8_t* data() const { return static_cast<uint8_t*>(info_.ptr); }
-  uint64_t size_bytes() const { return static_cast<uint64_t>(info_.size * info_.itemsize); }
-
- private:
-  py::buffer_info info_;
-};
 
 // Memory registered with a NIC: what peers may write to by rkey, and what is sent from.
 class RegisteredMemory {
