@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
+import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Buffer
 
@@ -577,3 +578,132 @@ def retransmission_timeout_ps(
 
 def bandwidth_delay_product_bytes(rate_bps: int, round_trip_ps: int) -> int:
     """Bytes on the way in a round trip, rounded up."""
+
+# --- collectives: schedules, aggregation client, block floating point (bind_collective.cpp) ---
+
+_Range = tuple[int, int, int]  # buffer, offset_bytes, length_bytes
+
+class RunStatus(TypedDict):
+    state: Literal["waiting", "running", "finished", "failed", "cancelled"]
+    started_ps: int | None
+    finished_ps: int | None
+    nodes_done: int
+    node_count: int
+    error: str
+
+class AggregationStats(TypedDict):
+    contributions_sent: int
+    retransmitted_packets: int
+    timeouts: int
+    early_retransmissions: int
+    results_accepted: int
+    ce_marked_packets: int
+    stale_results: int
+    foreign_results: int
+    wrong_epoch_results: int
+    unexpected_results: int
+    invalid_results: int
+    unexpected_packets: int
+    dropped_in_error: int
+    messages_in_flight: int
+    outstanding_requests: int
+    error: str
+
+class Schedule:
+    """A dependency graph of one rank. Each add_... returns the number of the buffer or node it adds.
+
+    A node starts when all nodes of `after` are done. Raises ValueError, naming the node, for a range beyond
+    its buffer, ranges that do not fit each other or the data type, or a predecessor that does not exist.
+    `dtype` is "int32" or "float32", `operation` "sum", "max" or "min".
+    """
+
+    def __init__(self) -> None: ...
+    def add_buffer(self, buffer: Buffer | NDArray[Any]) -> int:
+        """Add a writable C-contiguous array, kept alive while the schedule is."""
+    def add_zeros(self, length_bytes: int) -> int:
+        """Add a source of zeros without memory, for writes only."""
+    def add_write(
+        self,
+        channel: int,
+        source: _Range,
+        *,
+        remote_address: int,
+        rkey: int,
+        immediate: int | None = None,
+        after: Sequence[int] = (),
+    ) -> int: ...
+    def add_wait_receive(self, channel: int, immediate: int, *, after: Sequence[int] = ()) -> int: ...
+    def add_reduce(
+        self, destination: _Range, source: _Range, *, dtype: str, operation: str, after: Sequence[int] = ()
+    ) -> int: ...
+    def add_copy(self, destination: _Range, source: _Range, *, after: Sequence[int] = ()) -> int: ...
+    def add_aggregate(
+        self, aggregator: int, range: _Range, *, dtype: str, operation: str, after: Sequence[int] = ()
+    ) -> int: ...
+    def add_delay(self, duration_ps: int, *, after: Sequence[int] = ()) -> int: ...
+    @property
+    def node_count(self) -> int: ...
+
+class ScheduleExecutor(CompletionHandler):
+    """Runs schedules over the queue pairs that were made with it as their completion handler.
+
+    As a file (`fileno`) it becomes readable when a run ends.
+    """
+
+    def __init__(self, engine: Engine) -> None: ...
+    def add_channel(self, queue_pair: RcQueuePair) -> int: ...
+    def add_aggregator(self, client: AggregationClient) -> int: ...
+    def remove_channel(self, channel: int) -> None: ...
+    def remove_aggregator(self, aggregator: int) -> None: ...
+    def start(self, schedule: Schedule, start_ps: int = 0) -> int:
+        """Start at start_ps (now, if that is past); returns the number of the run.
+
+        Raises ValueError if the schedule names a channel or aggregator that does not exist.
+        """
+    def status(self, run: int) -> RunStatus: ...
+    def cancel(self, run: int) -> None: ...
+    def forget(self, run: int) -> None:
+        """Release a run that has ended. Raises RuntimeError if it has not."""
+    def take_ended(self) -> list[int]:
+        """Runs that ended since the last call."""
+    def fileno(self) -> int: ...
+
+class AggregationClient(QueuePair):
+    """A worker of an in-network aggregation job. All workers must post the same reductions in the same order.
+
+    Contributions go to `destination_ip` by way of `destination_mac`; results come to `group_ip`. `slot_count` is
+    the window in messages. Raises ValueError for parameters out of range or a group that is taken.
+    """
+
+    def __init__(
+        self,
+        nic: Nic,
+        port: int,
+        completions: CompletionHandler,
+        *,
+        job_id: int,
+        epoch: int,
+        q_key: int,
+        rank: int,
+        rank_count: int,
+        slot_count: int,
+        destination_mac: str,
+        destination_ip: str,
+        group_ip: str,
+        retransmission_timeout_ps: int,
+        source_udp_port: int = 0xC000,
+        timeout_backoff_limit: int = 5,
+        retry_limit: int = 30,
+        early_retransmit_distance: int = 16,
+    ) -> None: ...
+    def stats(self) -> AggregationStats: ...
+    def reset_stats(self) -> None: ...
+
+def block_exponent(block: NDArray[np.float32]) -> int:
+    """Smallest e with |x| < 2^e for all elements, -149 for zeros. Raises ValueError for NaN and infinity."""
+
+def quantise_block(block: NDArray[np.float32], exponent: int, rank_count: int) -> NDArray[np.int32]:
+    """Integers that `rank_count` ranks can add without overflow. All |x| < 2^exponent."""
+
+def dequantise_block(sums: NDArray[np.int32], exponent: int, rank_count: int) -> NDArray[np.float32]:
+    """Floats that sums of quantised blocks stand for."""

@@ -1,21 +1,16 @@
 """Schedules, interpreted in random order, against NumPy and their bounds."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from schedule_interpreter import UFUNC, Interpreter
 
 from traffic.aggregation_format import Operation
 from traffic.patterns import Flow, flow_schedule, incast, permutation
 from traffic.schedule_nodes import DataType, WaitReceive, Write, run_immediate
 from traffic.schedules import CollectiveSpec, generate, peers_of
 from traffic.striping import split_evenly, stripe
-
-sys.path.insert(0, str(Path(__file__).parent))
-from schedule_interpreter import UFUNC, Interpreter
 
 
 def spec_of(ranks, elements, dtype=DataType.INT32, operation=Operation.SUM, rates=(1, 1), **options):

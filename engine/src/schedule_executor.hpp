@@ -1,0 +1,115 @@
+// Runs schedules over the queue pairs of a host.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine.hpp"
+#include "queue_pair.hpp"
+#include "schedule.hpp"
+
+namespace weft {
+
+class AggregationClient;
+class RcQueuePair;
+
+enum class RunState : uint8_t { kWaiting, kRunning, kFinished, kFailed, kCancelled };
+const char* run_state_name(RunState state);
+
+// What became of a schedule.
+struct RunStatus {
+  RunState state = RunState::kWaiting;
+  TimePs started_ps = kNever;
+  TimePs finished_ps = kNever;
+  uint32_t nodes_done = 0;
+  uint32_t node_count = 0;
+  std::string error;  // why it failed
+};
+
+// Takes the completions of all queue pairs that were made with it as their handler. A run is finished when
+// all its nodes are done; it fails as a whole with the first of its nodes that fails. All calls under the
+// engine's lock.
+class ScheduleExecutor : public CompletionHandler {
+ public:
+  explicit ScheduleExecutor(Engine& engine);
+  ~ScheduleExecutor() override;
+  ScheduleExecutor(const ScheduleExecutor&) = delete;
+  ScheduleExecutor& operator=(const ScheduleExecutor&) = delete;
+
+  // Make a queue pair known, and return the number by which nodes name it. It outlives the executor or is
+  // removed. Throws std::invalid_argument if a channel of that number of queue pair is known.
+  uint32_t add_channel(RcQueuePair& queue_pair);
+  uint32_t add_aggregator(AggregationClient& client);
+  // Forgets a channel; arrivals on it that nobody waited for are forgotten, too. Nodes that name it fail.
+  void remove_channel(uint32_t channel);
+  void remove_aggregator(uint32_t aggregator);
+
+  // Starts a schedule at `start_ps` (now, if that is past) and returns the number of the run, from 1. Throws
+  // std::invalid_argument if it names a channel or aggregator that does not exist.
+  uint64_t start(std::shared_ptr<const Schedule> schedule, TimePs start_ps);
+  // Throws std::invalid_argument for an unknown run.
+  const RunStatus& status(uint64_t run) const;
+  // Starts nothing of the run any more. What its queue pairs already have completes unheeded.
+  void cancel(uint64_t run);
+  // Forgets a run that has ended. Its schedule is released once no queue pair works on its buffers any more.
+  // Throws std::logic_error if it has not ended.
+  void forget(uint64_t run);
+
+  // Called, on the engine's thread, when a run ends.
+  void set_end_callback(std::function<void(uint64_t run)> callback) { end_callback_ = std::move(callback); }
+
+  void on_completion(const Completion& completion) override;
+
+ private:
+  struct Run {
+    uint64_t number;
+    std::shared_ptr<const Schedule> schedule;
+    std::vector<uint32_t> predecessors_left;
+    std::deque<uint32_t> ready;
+    bool advancing = false;
+    uint32_t posted = 0;     // nodes with a queue pair, which may still read or write the buffers
+    bool forgotten = false;  // to be erased when the last of those completes
+    RunStatus status;
+  };
+  // Where an arrival with this immediate on a channel is waited for, or how many came unexpectedly early.
+  struct Arrival {
+    uint32_t early = 0;
+    std::deque<std::pair<uint64_t, uint32_t>> waiting;  // run, node
+  };
+  struct Channel {
+    RcQueuePair* queue_pair = nullptr;
+    std::unordered_map<uint32_t, Arrival> arrivals;  // by immediate
+  };
+
+  Run& run_at(uint64_t number);
+  const Run& run_at(uint64_t number) const;
+  void begin(uint64_t number);
+  void advance(Run& run);
+  void execute(Run& run, uint32_t node);
+  void start_node(Run& run, uint32_t node, const WriteNode& write);
+  void start_node(Run& run, uint32_t node, const WaitReceiveNode& wait);
+  void start_node(Run& run, uint32_t node, const ReduceNode& reduce);
+  void start_node(Run& run, uint32_t node, const CopyNode& copy);
+  void start_node(Run& run, uint32_t node, const AggregateNode& aggregate);
+  void start_node(Run& run, uint32_t node, const DelayNode& delay);
+  void node_done(uint64_t run, uint32_t node);
+  void queue_pair_done(const Completion& completion);
+  void arrived(const Completion& completion);
+  void fail(Run& run, uint32_t node, const std::string& reason);
+  void end(Run& run, RunState state);
+
+  Engine& engine_;
+  std::vector<Channel> channels_;
+  std::unordered_map<uint32_t, uint32_t> channel_of_queue_pair_;
+  std::vector<AggregationClient*> aggregators_;
+  std::unordered_map<uint64_t, Run> runs_;
+  uint64_t next_run_ = 1;
+  std::function<void(uint64_t)> end_callback_;
+};
+
+}  // namespace weft
