@@ -1,0 +1,105 @@
+// Memory shared between the C++ switch runtime and the code that switch/lowering generates for a P4 program.
+// Generated code addresses these members by the offsets that `switch_abi_offsets()` publishes to Python, so the
+// structs below are their only definition.
+#pragma once
+
+#include <cstdint>
+
+namespace weft {
+
+// An action bound to its data, as a table entry, a default entry or an action profile member holds it. The data
+// follows the struct: each parameter in native byte order at the offset that lowering assigned to it.
+struct alignas(8) ActionData {
+  uint32_t action;      // index of the action in the program, or kNoAction
+  uint32_t size_bytes;  // of the data
+
+  static constexpr uint32_t kNoAction = 0xffffffff;
+  uint8_t* bytes() { return reinterpret_cast<uint8_t*>(this + 1); }
+  const uint8_t* bytes() const { return reinterpret_cast<const uint8_t*>(this + 1); }
+};
+
+struct CounterCell {
+  uint64_t packets;
+  uint64_t bytes;
+};
+
+class ActionGroup;
+class MatchTable;
+class Meter;
+class Switch;
+
+// The part of a table entry that generated code reads after a lookup.
+struct EntryView {
+  ActionData* action;  // null if `group` is set
+  ActionGroup* group;  // non-null: the selector chooses a member
+  CounterCell counter;
+  Meter* meter;         // direct meter, null until configured
+  int64_t last_hit_ps;  // kept only for tables with idle timeouts
+};
+
+// What generated code reads of a table before a lookup.
+struct TableView {
+  uint64_t entry_count;
+  EntryView* default_entry;  // never null
+  const MatchTable* matcher;
+};
+
+// Head of a packet's state; the program's own state (validity, metadata, headers) follows at kProgramStateOffset.
+struct PacketState {
+  // The packet as it entered the parser, and how much of it the parser consumed.
+  const uint8_t* data;
+  uint32_t size_bytes;
+  uint32_t payload_offset_bytes;
+  // Set by the runtime; generated code copies them into the program's metadata.
+  uint64_t ingress_timestamp;
+  uint64_t egress_timestamp;
+  uint64_t enqueue_timestamp;
+  uint32_t dequeue_time_delta;
+  uint32_t enqueue_depth;
+  uint32_t dequeue_depth;
+  uint32_t ingress_port;
+  uint32_t egress_port;
+  uint32_t egress_rid;
+  uint32_t queue_class;
+  uint32_t packet_length_bytes;  // follows add_header and remove_header
+  uint32_t instance_type;
+  // Set by generated code for the runtime.
+  uint32_t egress_spec;
+  uint32_t multicast_group;
+  uint32_t priority;
+  uint32_t parser_error;
+  uint32_t checksum_error;
+  uint32_t clone_session;  // kCloneRequested | session
+  uint32_t clone_field_list;
+  uint32_t digest_list;
+  uint32_t resubmit_field_list;  // 0: no resubmission
+  uint32_t recirculate_field_list;
+  uint32_t truncated_length_bytes;
+  uint32_t exit_requested;
+  uint32_t assertion_failed;
+  uint32_t pass_budget;  // passes through a pipeline that this packet and its copies may still make
+
+  static constexpr uint32_t kCloneRequested = 1U << 31;
+  static constexpr uint32_t kNotTruncated = 0xffffffff;
+};
+
+constexpr uint32_t kProgramStateOffset = (sizeof(PacketState) + 15) / 16 * 16;
+
+// Per switch instance; generated code reaches all stateful objects through it.
+struct SwitchContext {
+  TableView* tables;
+  uint8_t* registers;
+  CounterCell* counters;
+  Meter* meters;
+  int64_t now_ps;
+  uint32_t log_enabled;
+  Switch* owner;
+};
+
+// Entry points of a compiled program.
+using PipelineFunction = void (*)(PacketState*, SwitchContext*);
+using DeparseFunction = uint32_t (*)(PacketState*, SwitchContext*, uint8_t* out);
+using CopyFieldsFunction = void (*)(PacketState* to, const PacketState* from, uint32_t field_list);
+using DigestFunction = uint32_t (*)(const PacketState*, uint32_t learn_list, uint8_t* out);
+
+}  // namespace weft

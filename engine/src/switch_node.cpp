@@ -1,0 +1,423 @@
+#include "switch_node.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+namespace weft {
+
+namespace {
+
+constexpr uint64_t kCellBytes = 80;
+constexpr uint32_t kMaxDepth = (1U << 19) - 1;  // enq_qdepth and deq_qdepth have 19 bits
+constexpr uint32_t kMaxPort = 511;
+
+uint32_t saturate_u32(uint64_t value) { return static_cast<uint32_t>(std::min<uint64_t>(value, UINT32_MAX)); }
+
+}  // namespace
+
+const char* drop_reason_name(DropReason reason) {
+  static constexpr std::array<const char*, static_cast<size_t>(DropReason::kCount)> kNames = {
+      "no_pipeline", "pipeline_replaced",     "program_ingress", "program_egress", "tail_drop",
+      "unknown_port", "empty_multicast_group", "pass_limit",      "assertion",      "cpu_queue_full",
+      "digest_queue_full"};
+  return kNames.at(static_cast<size_t>(reason));
+}
+
+Switch::Switch(Engine& engine, SwitchOptions options)
+    : engine_(engine),
+      options_(std::move(options)),
+      ports_(kMaxPort + 1, nullptr),
+      random_(engine.stream("switch/" + options_.name)) {
+  if (options_.cpu_port > kMaxPort || options_.drop_port > kMaxPort || options_.cpu_port == options_.drop_port)
+    throw std::invalid_argument("switch '" + options_.name + "': cpu_port " + std::to_string(options_.cpu_port) +
+                                " and drop_port " + std::to_string(options_.drop_port) +
+                                " must differ and be at most " + std::to_string(kMaxPort));
+}
+
+Switch::~Switch() = default;
+
+void Switch::load(std::shared_ptr<const SwitchProgram> program) {
+  header_buffer_.resize(std::max<uint32_t>(program->max_headers_bytes, program->max_digest_bytes) + 16);
+  states_.reset(StatePool::create(program->state_bytes));
+  objects_ = std::make_unique<SwitchObjects>(std::move(program), this);
+  objects_->context().log_enabled = logging_ ? 1 : 0;
+}
+
+SwitchObjects& Switch::objects() {
+  if (objects_ == nullptr)
+    throw std::logic_error("switch '" + options_.name + "' has no forwarding pipeline yet");
+  return *objects_;
+}
+
+void Switch::attach_port(uint32_t port, TransmitPort& transmit_port) {
+  if (port > kMaxPort || port == options_.drop_port || port == options_.cpu_port)
+    throw std::invalid_argument("switch '" + options_.name + "': port " + std::to_string(port) +
+                                " is not attachable (valid: 0 to " + std::to_string(kMaxPort) +
+                                " except the CPU and drop ports)");
+  if (ports_[port] != nullptr)
+    throw std::invalid_argument("switch '" + options_.name + "': port " + std::to_string(port) +
+                                " is attached already");
+  ports_[port] = &transmit_port;
+  transmit_port.set_egress_stage(this, static_cast<int>(port));
+}
+
+// ---- packet states
+
+StateBlock* Switch::new_state() {
+  StateBlock* block = states_->acquire();
+  std::memset(static_cast<void*>(&block->state), 0, states_->state_bytes());
+  block->state.truncated_length_bytes = PacketState::kNotTruncated;
+  return block;
+}
+
+void Switch::clear_metadata(PacketState& state) {
+  const SwitchProgram& program = objects_->program();
+  std::memset(reinterpret_cast<uint8_t*>(&state) + program.metadata_offset_bytes, 0, program.metadata_bytes);
+}
+
+void Switch::clear_requests(PacketState& state) {
+  state.clone_session = 0;
+  state.clone_field_list = 0;
+  state.digest_list = 0;
+  state.resubmit_field_list = 0;
+  state.recirculate_field_list = 0;
+  state.exit_requested = 0;
+  state.multicast_group = 0;
+}
+
+void Switch::point_at(PacketState& state, const Packet& packet) {
+  state.data = packet.data();
+  state.size_bytes = static_cast<uint32_t>(packet.size());
+}
+
+PacketPtr Switch::copy_with_state(const Packet& packet) {
+  PacketPtr copy = packet.clone();
+  StateBlock* block = states_->acquire();
+  const auto* from = static_cast<const StateBlock*>(packet.context);
+  std::memcpy(static_cast<void*>(&block->state), &from->state, states_->state_bytes());
+  point_at(block->state, *copy);
+  copy->context = block;
+  return copy;
+}
+
+bool Switch::spend_pass(PacketState& state) {
+  if (state.pass_budget == 0) {
+    drop(DropReason::kPassLimit);
+    return false;
+  }
+  --state.pass_budget;
+  return true;
+}
+
+uint64_t Switch::timestamp(TimePs time_ps) const {
+  return static_cast<uint64_t>(time_ps) /
+         static_cast<uint64_t>(options_.time_unit == SwitchOptions::TimeUnit::kNanoseconds ? kPsPerNs : kPsPerUs);
+}
+
+uint32_t Switch::depth(uint64_t bytes, uint64_t packets) const {
+  const uint64_t units = options_.depth_unit == SwitchOptions::DepthUnit::kCells ? bytes / kCellBytes : packets;
+  return static_cast<uint32_t>(std::min<uint64_t>(units, kMaxDepth));
+}
+
+// ---- ingress
+
+void Switch::receive(int port, PacketPtr packet) {
+  ++received_packets_;
+  if (objects_ == nullptr) {
+    drop(DropReason::kNoPipeline);
+    return;
+  }
+  start_pass(std::move(packet), static_cast<uint32_t>(port), kNormal, kPassBudget, nullptr, 0);
+}
+
+void Switch::start_pass(PacketPtr packet, uint32_t port, InstanceType type, uint32_t pass_budget,
+                        const PacketState* previous, uint32_t field_list) {
+  const SwitchProgram& program = objects_->program();
+  StateBlock* block = new_state();
+  PacketState& state = block->state;
+  if (previous != nullptr) program.copy_fields(&state, previous, field_list);
+  if (packet->context != nullptr) packet->context->release(packet->context);
+  packet->context = block;
+  point_at(state, *packet);
+  state.ingress_port = port;
+  state.instance_type = type;
+  state.packet_length_bytes = state.size_bytes;
+  state.ingress_timestamp = timestamp(engine_.now());
+  state.pass_budget = pass_budget;
+  run_ingress(std::move(packet));
+}
+
+void Switch::run_ingress(PacketPtr packet) {
+  SwitchContext& context = objects_->context();
+  const SwitchProgram& program = objects_->program();
+  context.now_ps = engine_.now();
+  for (;;) {
+    PacketState& state = state_of(*packet)->state;
+    if (!spend_pass(state)) return;
+    program.parse(&state, &context);
+    program.ingress(&state, &context);
+    if (state.assertion_failed != 0) {
+      drop(DropReason::kAssertion);
+      return;
+    }
+    if ((state.clone_session & PacketState::kCloneRequested) != 0) clone_from_ingress(*packet);
+    if (state.digest_list != 0) send_digest(state);
+    if (state.resubmit_field_list == 0) break;
+    packet = resubmit(std::move(packet));
+  }
+
+  PacketState& state = state_of(*packet)->state;
+  const uint32_t group_id = state.multicast_group;
+  const uint32_t egress_port = state.egress_spec;
+  clear_requests(state);
+  if (group_id != 0) {
+    const std::vector<Replica>* replicas = replication_.multicast_group(group_id);
+    if (replicas == nullptr || replicas->empty()) {
+      drop(DropReason::kEmptyMulticastGroup);
+      return;
+    }
+    state.instance_type = kReplicated;
+    multicast(std::move(packet), *replicas);
+  } else if (egress_port == options_.drop_port) {
+    drop(DropReason::kProgramIngress);
+  } else {
+    state.instance_type = kNormal;
+    enqueue(egress_port, std::move(packet));
+  }
+}
+
+PacketPtr Switch::resubmit(PacketPtr packet) {
+  StateBlock* old_block = state_of(*packet);
+  const PacketState& old_state = old_block->state;
+  StateBlock* block = new_state();
+  PacketState& state = block->state;
+  objects_->program().copy_fields(&state, &old_state, old_state.resubmit_field_list);
+  point_at(state, *packet);
+  state.ingress_port = old_state.ingress_port;
+  state.ingress_timestamp = old_state.ingress_timestamp;
+  state.packet_length_bytes = state.size_bytes;
+  state.instance_type = kResubmitted;
+  state.pass_budget = old_state.pass_budget;
+  packet->context = block;
+  old_block->release(old_block);
+  return packet;
+}
+
+void Switch::clone_from_ingress(const Packet& packet) {
+  PacketState& original = static_cast<StateBlock*>(packet.context)->state;
+  const CloneSession* session = replication_.clone_session(original.clone_session & ~PacketState::kCloneRequested);
+  if (session == nullptr) return;
+  // The clone is the packet as it entered ingress, parsed again.
+  PacketPtr clone = packet.clone();
+  StateBlock* block = new_state();
+  PacketState& state = block->state;
+  clone->context = block;
+  point_at(state, *clone);
+  state.ingress_port = original.ingress_port;
+  state.ingress_timestamp = original.ingress_timestamp;
+  state.packet_length_bytes = state.size_bytes;
+  original.pass_budget /= 2;
+  state.pass_budget = original.pass_budget;
+  SwitchContext& context = objects_->context();
+  const SwitchProgram& program = objects_->program();
+  program.parse(&state, &context);
+  clear_metadata(state);
+  state.instance_type = kIngressClone;
+  program.set_ingress_metadata(&state, &context);
+  program.copy_fields(&state, &original, original.clone_field_list);
+  send_clone(std::move(clone), *session);
+}
+
+void Switch::clone_from_egress(const Packet& packet) {
+  PacketState& original = static_cast<StateBlock*>(packet.context)->state;
+  const CloneSession* session = replication_.clone_session(original.clone_session & ~PacketState::kCloneRequested);
+  if (session == nullptr) return;
+  if (!spend_pass(original)) return;
+  original.pass_budget /= 2;
+  PacketPtr clone = copy_with_state(packet);
+  PacketState& state = state_of(*clone)->state;
+  clear_metadata(state);
+  clear_requests(state);
+  state.truncated_length_bytes = PacketState::kNotTruncated;
+  state.instance_type = kEgressClone;
+  objects_->program().set_ingress_metadata(&state, &objects_->context());
+  objects_->program().copy_fields(&state, &original, original.clone_field_list);
+  send_clone(std::move(clone), *session);
+}
+
+void Switch::send_clone(PacketPtr clone, const CloneSession& session) {
+  PacketState& state = state_of(*clone)->state;
+  state.priority = session.priority_class;
+  if (session.packet_length_bytes != 0) state.truncated_length_bytes = session.packet_length_bytes;
+  if (session.replicas.empty()) {
+    drop(DropReason::kEmptyMulticastGroup);
+    return;
+  }
+  multicast(std::move(clone), session.replicas);
+}
+
+void Switch::send_digest(const PacketState& state) {
+  const uint32_t size = objects_->program().pack_digest(&state, state.digest_list, header_buffer_.data());
+  StreamEvent event;
+  event.kind = StreamEvent::Kind::kDigest;
+  event.learn_list = state.digest_list;
+  event.bytes.assign(header_buffer_.begin(), header_buffer_.begin() + size);
+  event.time_ps = engine_.now();
+  if (!events_.push(std::move(event))) drop(DropReason::kDigestQueueFull);
+}
+
+void Switch::multicast(PacketPtr packet, const std::vector<Replica>& replicas) {
+  // Copies share what is left of the budget, so that a program that multiplies packets comes to an end.
+  PacketState& state = state_of(*packet)->state;
+  if (replicas.size() > 1) state.pass_budget /= static_cast<uint32_t>(replicas.size());
+  for (size_t i = 0; i < replicas.size(); ++i) {
+    const bool last = i + 1 == replicas.size();
+    PacketPtr copy = last ? std::move(packet) : copy_with_state(*packet);
+    state_of(*copy)->state.egress_rid = replicas[i].instance;
+    enqueue(replicas[i].port, std::move(copy));
+  }
+}
+
+// ---- queue
+
+void Switch::enqueue(uint32_t port, PacketPtr packet) {
+  PacketState& state = state_of(*packet)->state;
+  state.queue_class = std::min<uint32_t>(state.priority, TransmitPort::kMaxClasses - 1);
+  if (captured_ != nullptr || captured_count_ != nullptr || port == options_.cpu_port) {
+    bypass_queue(port, std::move(packet));
+    return;
+  }
+  TransmitPort* transmit_port = port < ports_.size() ? ports_[port] : nullptr;
+  if (transmit_port == nullptr) {
+    drop(DropReason::kUnknownPort);
+    return;
+  }
+  state.enqueue_depth = depth(transmit_port->queue_depth_bytes(), transmit_port->queue_depth_packets());
+  if (!transmit_port->enqueue(std::move(packet), static_cast<int>(state.queue_class)))
+    drop(DropReason::kTailDrop);
+}
+
+void Switch::bypass_queue(uint32_t port, PacketPtr packet) {
+  PacketState& state = state_of(*packet)->state;
+  state.enqueue_timestamp = state.egress_timestamp = timestamp(engine_.now());
+  state.enqueue_depth = state.dequeue_depth = state.dequeue_time_delta = 0;
+  packet = run_egress(port, std::move(packet));
+  if (packet != nullptr) deliver(port, std::move(packet));
+}
+
+PacketPtr Switch::on_dequeue(int port, PacketPtr packet, const QueueStamp& stamp) {
+  StateBlock* block = state_of(*packet);
+  if (block == nullptr || block->pool != states_.get()) {
+    drop(DropReason::kPipelineReplaced);
+    return nullptr;
+  }
+  PacketState& state = block->state;
+  state.enqueue_timestamp = timestamp(stamp.enqueued_ps);
+  state.egress_timestamp = timestamp(stamp.dequeued_ps);
+  state.dequeue_time_delta = saturate_u32(state.egress_timestamp - state.enqueue_timestamp);
+  state.dequeue_depth =
+      depth(stamp.dequeue_depth_bytes, ports_[static_cast<size_t>(port)]->queue_depth_packets());
+  return run_egress(static_cast<uint32_t>(port), std::move(packet));
+}
+
+// ---- egress
+
+PacketPtr Switch::run_egress(uint32_t port, PacketPtr packet) {
+  SwitchContext& context = objects_->context();
+  const SwitchProgram& program = objects_->program();
+  context.now_ps = engine_.now();
+  PacketState& state = state_of(*packet)->state;
+  state.egress_port = port;
+  state.egress_spec = options_.drop_port + 1;  // anything but the drop port
+  point_at(state, *packet);
+  program.egress(&state, &context);
+  if (state.assertion_failed != 0) {
+    drop(DropReason::kAssertion);
+    return nullptr;
+  }
+  if ((state.clone_session & PacketState::kCloneRequested) != 0) clone_from_egress(*packet);
+  if (state.egress_spec == options_.drop_port) {
+    drop(DropReason::kProgramEgress);
+    return nullptr;
+  }
+  deparse(*packet);
+  if (state.recirculate_field_list != 0) {
+    // start_pass releases the old state only after its fields have been copied.
+    start_pass(std::move(packet), state.ingress_port, kRecirculated, state.pass_budget, &state,
+               state.recirculate_field_list);
+    return nullptr;
+  }
+  packet->context->release(packet->context);
+  packet->context = nullptr;
+  return packet;
+}
+
+void Switch::deparse(Packet& packet) {
+  PacketState& state = state_of(packet)->state;
+  const uint32_t headers_bytes = objects_->program().deparse(&state, &objects_->context(), header_buffer_.data());
+  packet.trim_front(state.payload_offset_bytes);
+  std::memcpy(packet.prepend(headers_bytes), header_buffer_.data(), headers_bytes);
+  if (packet.size() > state.truncated_length_bytes) packet.resize(state.truncated_length_bytes);
+}
+
+void Switch::deliver(uint32_t port, PacketPtr packet) {
+  if (captured_count_ != nullptr) {
+    ++*captured_count_;
+  } else if (captured_ != nullptr) {
+    captured_->push_back(Output{port, {packet->data(), packet->data() + packet->size()}});
+  } else {
+    StreamEvent event;
+    event.bytes.assign(packet->data(), packet->data() + packet->size());
+    event.time_ps = engine_.now();
+    if (!events_.push(std::move(event))) drop(DropReason::kCpuQueueFull);
+  }
+}
+
+// ---- tests and benchmarks
+
+std::vector<Switch::Output> Switch::process(uint32_t port, std::span<const uint8_t> bytes) {
+  std::vector<Output> outputs;
+  captured_ = &outputs;
+  receive(static_cast<int>(port), engine_.packets().copy_of(bytes));
+  captured_ = nullptr;
+  return outputs;
+}
+
+uint64_t Switch::process_repeatedly(uint32_t port, std::span<const uint8_t> bytes, uint64_t count) {
+  uint64_t left = 0;
+  captured_count_ = &left;
+  for (uint64_t i = 0; i < count; ++i) receive(static_cast<int>(port), engine_.packets().copy_of(bytes));
+  captured_count_ = nullptr;
+  return left;
+}
+
+// ---- services to generated code
+
+uint64_t Switch::random_between(uint64_t low, uint64_t high) {
+  const uint64_t span = high - low + 1;  // 0: all 64 bits
+  return low + (span == 0 ? random_.next_u64() : random_.below(span));
+}
+
+void Switch::set_logging(bool enabled) {
+  logging_ = enabled;
+  if (objects_ != nullptr) objects_->context().log_enabled = enabled ? 1 : 0;
+}
+
+void Switch::log_message(uint32_t format, const uint64_t* values, uint32_t count) {
+  const std::string& text = objects_->program().log_formats.at(format);
+  std::string line;
+  uint32_t next = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text.compare(i, 2, "{}") == 0 && next < count) {
+      line += std::to_string(values[next++]);
+      ++i;
+    } else {
+      line += text[i];
+    }
+  }
+  if (log_.size() >= kLogCapacity) log_.pop_front();
+  log_.push_back(std::move(line));
+}
+
+}  // namespace weft

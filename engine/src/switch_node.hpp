@@ -1,0 +1,154 @@
+// A v1model switch: the architecture around a compiled program, as behavioral-model's docs/simple_switch.md
+// describes it. Ports are transmit ports of the engine; the egress pipeline runs as a packet leaves its queue.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine.hpp"
+#include "node.hpp"
+#include "switch_events.hpp"
+#include "switch_objects.hpp"
+#include "switch_program.hpp"
+#include "switch_replication.hpp"
+#include "switch_state_pool.hpp"
+#include "transmit_port.hpp"
+
+namespace weft {
+
+struct SwitchOptions {
+  enum class DepthUnit : uint8_t { kCells, kPackets };       // of enq_qdepth and deq_qdepth; cells of 80 bytes
+  enum class TimeUnit : uint8_t { kNanoseconds, kMicroseconds };  // of all timestamps
+
+  std::string name;
+  uint32_t cpu_port = 510;
+  uint32_t drop_port = 511;
+  DepthUnit depth_unit = DepthUnit::kCells;
+  TimeUnit time_unit = TimeUnit::kNanoseconds;
+};
+
+enum class DropReason : uint8_t {
+  kNoPipeline,           // no program loaded yet
+  kPipelineReplaced,     // queued under a program that has been replaced since
+  kProgramIngress,       // egress_spec was the drop port after ingress
+  kProgramEgress,        // ... after egress
+  kTailDrop,             // no room in the egress port's queue
+  kUnknownPort,          // egress port not attached
+  kEmptyMulticastGroup,  // unknown group, or one without replicas
+  kPassLimit,            // resubmitted, recirculated or cloned without end
+  kAssertion,            // assert() or assume() failed
+  kCpuQueueFull,         // packet-in not fetched in time
+  kDigestQueueFull,      // digest not fetched in time (the packet itself lives on)
+  kCount,
+};
+const char* drop_reason_name(DropReason reason);
+
+class Switch : public Node, public EgressStage {
+ public:
+  struct Output {
+    uint32_t port;
+    std::vector<uint8_t> bytes;
+  };
+
+  Switch(Engine& engine, SwitchOptions options);
+  ~Switch() override;
+
+  // Replaces program, tables and all other state.
+  void load(std::shared_ptr<const SwitchProgram> program);
+  bool loaded() const { return objects_ != nullptr; }
+  // Throws std::logic_error unless loaded().
+  SwitchObjects& objects();
+
+  // Packets for this port go there; the port's egress stage becomes this switch.
+  void attach_port(uint32_t port, TransmitPort& transmit_port);
+
+  void receive(int port, PacketPtr packet) override;
+  PacketPtr on_dequeue(int port, PacketPtr packet, const QueueStamp& stamp) override;
+
+  // Runs one packet through ingress and egress at once, through no queue, and returns what leaves. For tests and
+  // benchmarks.
+  std::vector<Output> process(uint32_t port, std::span<const uint8_t> bytes);
+  // The same packet `count` times, outputs dropped. Returns the number of packets that left.
+  uint64_t process_repeatedly(uint32_t port, std::span<const uint8_t> bytes, uint64_t count);
+
+  ReplicationEngine& replication() { return replication_; }
+  StreamEventQueue& events() { return events_; }
+  const SwitchOptions& options() const { return options_; }
+  Engine& engine() { return engine_; }
+  uint64_t dropped(DropReason reason) const { return dropped_[static_cast<size_t>(reason)]; }
+  void reset_drop_counters() { dropped_.fill(0); }
+  uint64_t received_packets() const { return received_packets_; }
+
+  void set_logging(bool enabled);
+  std::deque<std::string>& log() { return log_; }
+
+  // Called by generated code.
+  uint64_t random_between(uint64_t low, uint64_t high);
+  void log_message(uint32_t format, const uint64_t* values, uint32_t count);
+
+ private:
+  enum InstanceType : uint32_t {
+    kNormal = 0,
+    kIngressClone = 1,
+    kEgressClone = 2,
+    kRecirculated = 4,
+    kReplicated = 5,
+    kResubmitted = 6,
+  };
+  static constexpr uint32_t kPassBudget = 1024;
+  static constexpr size_t kLogCapacity = 4096;
+
+  using StatePtr = std::unique_ptr<StateBlock, void (*)(StateBlock*)>;
+
+  StateBlock* new_state();
+  StateBlock* state_of(Packet& packet) { return static_cast<StateBlock*>(packet.context); }
+  uint8_t* program_state(PacketState& state) { return reinterpret_cast<uint8_t*>(&state) + kProgramStateOffset; }
+  void clear_metadata(PacketState& state);
+  void clear_requests(PacketState& state);
+  void point_at(PacketState& state, const Packet& packet);
+  PacketPtr copy_with_state(const Packet& packet);
+  bool spend_pass(PacketState& state);
+
+  uint64_t timestamp(TimePs time_ps) const;
+  uint32_t depth(uint64_t bytes, uint64_t packets) const;
+
+  void start_pass(PacketPtr packet, uint32_t port, InstanceType type, uint32_t pass_budget,
+                  const PacketState* previous, uint32_t field_list);
+  void run_ingress(PacketPtr packet);
+  PacketPtr resubmit(PacketPtr packet);
+  void clone_from_ingress(const Packet& packet);
+  void clone_from_egress(const Packet& packet);
+  void send_clone(PacketPtr clone, const CloneSession& session);
+  void send_digest(const PacketState& state);
+  void multicast(PacketPtr packet, const std::vector<Replica>& replicas);
+  void enqueue(uint32_t port, PacketPtr packet);
+  void bypass_queue(uint32_t port, PacketPtr packet);
+  PacketPtr run_egress(uint32_t port, PacketPtr packet);
+  void deparse(Packet& packet);
+  void deliver(uint32_t port, PacketPtr packet);
+  void drop(DropReason reason) { ++dropped_[static_cast<size_t>(reason)]; }
+
+  Engine& engine_;
+  SwitchOptions options_;
+  std::unique_ptr<SwitchObjects> objects_;
+  std::unique_ptr<StatePool, CloseStatePool> states_;
+  std::vector<uint8_t> header_buffer_;
+  std::vector<TransmitPort*> ports_;  // by number, null where none is attached
+  ReplicationEngine replication_;
+  StreamEventQueue events_;
+  Rng random_;
+  std::deque<std::string> log_;
+  bool logging_ = false;
+
+  std::vector<Output>* captured_ = nullptr;  // set while process() runs
+  uint64_t* captured_count_ = nullptr;       // set while process_repeatedly() runs
+  uint64_t received_packets_ = 0;
+  std::array<uint64_t, static_cast<size_t>(DropReason::kCount)> dropped_{};
+};
+
+}  // namespace weft

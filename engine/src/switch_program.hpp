@@ -1,0 +1,50 @@
+// A compiled P4 program, shared by all switches that run it: entry points of its code and the shape of its objects.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "switch_abi.hpp"
+#include "tables.hpp"
+
+namespace weft {
+
+struct TableShape {
+  std::string name;
+  uint32_t key_bytes = 0;
+  std::vector<RangeField> ranges;
+  int32_t action_profile = -1;  // index, or -1 for a table whose entries hold their action
+  bool supports_timeout = false;
+};
+
+struct SwitchProgram {
+  // Sets the intrinsic metadata of ingress, then parses.
+  PipelineFunction parse = nullptr;
+  PipelineFunction ingress = nullptr;  // verifies checksums first
+  PipelineFunction egress = nullptr;
+  DeparseFunction deparse = nullptr;  // updates checksums first; returns bytes written
+  PipelineFunction set_ingress_metadata = nullptr;
+  CopyFieldsFunction copy_fields = nullptr;
+  DigestFunction pack_digest = nullptr;
+
+  uint32_t state_bytes = 0;  // PacketState and the program's state behind it
+  uint32_t metadata_offset_bytes = 0;
+  uint32_t metadata_bytes = 0;
+  uint32_t max_headers_bytes = 0;  // the most that deparse() writes
+  uint32_t max_digest_bytes = 0;
+  uint32_t max_action_data_bytes = 0;
+
+  std::vector<TableShape> tables;
+  uint32_t action_profile_count = 0;
+  uint64_t registers_bytes = 0;
+  uint64_t counter_count = 0;
+  uint64_t meter_count = 0;
+  uint32_t value_set_count = 0;
+  std::vector<std::string> log_formats;
+
+  std::shared_ptr<void> code;  // keeps the machine code alive
+};
+
+}  // namespace weft

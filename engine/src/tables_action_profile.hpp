@@ -1,0 +1,83 @@
+// Action profiles and selectors: actions shared by table entries as members, and groups of members among which a
+// hash of the packet chooses.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "switch_abi.hpp"
+
+namespace weft {
+
+struct FreeActionData {
+  void operator()(ActionData* action) const { ::operator delete(action); }
+};
+
+using ActionDataPtr = std::unique_ptr<ActionData, FreeActionData>;
+
+// `capacity_bytes` of data at least, so that a later action with more data can be written in place.
+ActionDataPtr make_action_data(uint32_t action, std::span<const uint8_t> data, uint32_t capacity_bytes);
+
+struct ActionMember {
+  uint32_t id = 0;
+  ActionDataPtr action;  // written in place by a modification, so entries may point at it
+  uint32_t references = 0;
+};
+
+struct GroupMember {
+  uint32_t member_id = 0;
+  int32_t weight = 1;  // share of the group's buckets
+  int32_t watch_port = -1;
+};
+
+class ActionGroup {
+ public:
+  uint32_t id = 0;
+  uint32_t references = 0;
+  std::vector<GroupMember> members;
+
+  // The member chosen by a hash of the packet, or null if the group has no usable member.
+  ActionData* select(uint64_t hash) const {
+    return buckets_.empty() ? nullptr : buckets_[hash % buckets_.size()]->action.get();
+  }
+
+ private:
+  friend class ActionProfile;
+  std::vector<const ActionMember*> buckets_;  // members in order of id, each `weight` times
+};
+
+class ActionProfile {
+ public:
+  explicit ActionProfile(uint32_t data_capacity_bytes) : data_capacity_bytes_(data_capacity_bytes) {}
+
+  // Members and groups by id; null if there is none.
+  ActionMember* member(uint32_t id);
+  ActionGroup* group(uint32_t id);
+  const std::map<uint32_t, ActionMember>& members() const { return members_; }
+  const std::map<uint32_t, ActionGroup>& groups() const { return groups_; }
+
+  ActionMember& add_member(uint32_t id, uint32_t action, std::span<const uint8_t> data);
+  void modify_member(ActionMember& member, uint32_t action, std::span<const uint8_t> data);
+  void remove_member(uint32_t id) { members_.erase(id); }
+
+  ActionGroup& add_group(uint32_t id);
+  void set_group_members(ActionGroup& group, std::vector<GroupMember> members);  // all ids must exist
+  void remove_group(uint32_t id);
+
+  // Takes members that watch this port out of their groups (up false) or back in.
+  void set_port_up(int32_t port, bool up);
+  void clear();
+
+ private:
+  void fill_buckets(ActionGroup& group);
+
+  uint32_t data_capacity_bytes_;
+  std::map<uint32_t, ActionMember> members_;
+  std::map<uint32_t, ActionGroup> groups_;
+  std::vector<int32_t> down_ports_;
+};
+
+}  // namespace weft
