@@ -93,6 +93,7 @@ struct SwitchContext {
   Meter* meters;
   int64_t now_ps;
   uint32_t log_enabled;
+  uint32_t drop_port;  // the egress_spec that drops
   Switch* owner;
 };
 

@@ -38,11 +38,13 @@ void log_message(SwitchContext* context, uint32_t format, const uint64_t* values
   context->owner->log_message(format, values, count);
 }
 
-bool value_set_contains(SwitchContext* context, uint32_t index, const uint8_t* key, uint32_t key_bytes) {
+// `mask` is that of the parser's transition, on top of each member's own.
+bool value_set_contains(SwitchContext* context, uint32_t index, const uint8_t* key, const uint8_t* mask,
+                        uint32_t key_bytes) {
   for (const ValueSetMember& member : context->owner->objects().value_set(index)) {
     uint8_t difference = 0;
     for (uint32_t i = 0; i < key_bytes; ++i)
-      difference = static_cast<uint8_t>(difference | ((key[i] ^ member.value[i]) & member.mask[i]));
+      difference = static_cast<uint8_t>(difference | ((key[i] ^ member.value[i]) & member.mask[i] & mask[i]));
     if (difference == 0) return true;
   }
   return false;
@@ -149,6 +151,7 @@ std::map<std::string, uint64_t> switch_abi() {
       WEFT_MEMBER(SwitchContext, meters),
       WEFT_MEMBER(SwitchContext, now_ps),
       WEFT_MEMBER(SwitchContext, log_enabled),
+      WEFT_MEMBER(SwitchContext, drop_port),
       {"kProgramStateOffset", kProgramStateOffset},
       {"kCloneRequested", PacketState::kCloneRequested},
       {"kNoAction", ActionData::kNoAction},

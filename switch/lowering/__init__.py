@@ -1,0 +1,12 @@
+"""Lowering of a BMv2 JSON program to native code through LLVM.
+
+`lower_program` writes LLVM IR (module `program`), `compile_program` turns it into machine code (module `jit`). The
+generated functions work on a packet's state, laid out by `layout`, and reach tables, registers and the like through
+the C++ runtime (`engine/src/switch_abi.hpp`).
+"""
+
+from switch.lowering.errors import UnsupportedError
+from switch.lowering.jit import CompiledProgram, compile_program
+from switch.lowering.program import LoweredProgram, lower_program
+
+__all__ = ["CompiledProgram", "LoweredProgram", "UnsupportedError", "compile_program", "lower_program"]

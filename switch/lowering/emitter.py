@@ -1,0 +1,185 @@
+"""Writing one function's IR: memory access by byte offset, integers of any width, blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from llvmlite import ir
+
+from switch.bmv2json import Program
+from switch.lowering.layout import ActionDataLayout, RegisterLayout, StateLayout
+from switch.lowering.ranges import RangeAnalysis
+
+Value: TypeAlias = Any
+"""An llvmlite IR value; llvmlite has no type annotations."""
+
+I1 = ir.IntType(1)
+I8 = ir.IntType(8)
+I32 = ir.IntType(32)
+I64 = ir.IntType(64)
+POINTER = ir.PointerType()
+VOID = ir.VoidType()
+
+
+def integer(width_bits: int) -> Any:
+    """The LLVM type of an integer."""
+    return ir.IntType(width_bits)
+
+
+def constant(width_bits: int, value: int) -> Value:
+    """`value` modulo 2**width_bits."""
+    return ir.Constant(ir.IntType(width_bits), value & ((1 << width_bits) - 1))
+
+
+@dataclass(slots=True)
+class ModuleContext:
+    """What all functions of a module share. `abi` maps "Struct.member" to byte offsets (switch_abi.hpp)."""
+
+    program: Program
+    abi: dict[str, int]
+    layout: StateLayout
+    module: Any
+    ranges: RangeAnalysis
+    registers: dict[str, RegisterLayout]
+    counter_offsets: dict[str, int]
+    meter_offsets: dict[str, int]
+    table_indices: dict[str, int]
+    value_set_indices: dict[str, int]
+    action_data: dict[int, ActionDataLayout]
+    log_formats: list[str]
+
+    def runtime_function(self, name: str, result: Any, arguments: list[Any]) -> Value:
+        """A declaration of a function of the C++ runtime (switch_runtime.cpp) or of the C library."""
+        known = self.module.globals.get(name)
+        return known if known is not None else ir.Function(self.module, ir.FunctionType(result, arguments), name)
+
+    def constant_bytes(self, data: bytes) -> Value:
+        """The address of a private constant."""
+        kind = ir.ArrayType(I8, len(data))
+        variable = ir.GlobalVariable(self.module, kind, self.module.get_unique_name("bytes"))
+        variable.linkage = "private"
+        variable.global_constant = True
+        variable.initializer = ir.Constant(kind, bytearray(data))
+        return variable
+
+
+class Emitter:
+    """Appends instructions to a function; `state` and `context` are its PacketState* and SwitchContext*."""
+
+    def __init__(self, shared: ModuleContext, function: Value, state: Value, context: Value | None) -> None:
+        self.shared = shared
+        self.program = shared.program
+        self.layout = shared.layout
+        self.function = function
+        self.state = state
+        self.context = context
+        self.action_data: Value | None = None
+        self.action_layout: ActionDataLayout | None = None
+        self.lookahead_base: tuple[Value, Value] | None = None
+        """In a parser: address of the next byte to extract, and the number of bytes left (i32)."""
+        self._entry = function.append_basic_block("entry")
+        self.builder = ir.IRBuilder(self._entry)
+
+    # ---- blocks
+
+    def block(self, name: str) -> Value:
+        """A new basic block."""
+        return self.function.append_basic_block(name)
+
+    def continue_in(self, block: Value) -> None:
+        """Append to `block` from here on."""
+        self.builder.position_at_end(block)
+
+    def fall_into(self, block: Value) -> None:
+        """Branch to `block` and continue there."""
+        self.builder.branch(block)
+        self.continue_in(block)
+
+    @contextmanager
+    def when(self, condition: Value, likely: bool | None = None) -> Iterator[None]:
+        """Instructions that run only if `condition` (i1) holds."""
+        with self.builder.if_then(condition, likely=likely):
+            yield
+
+    def local(self, kind: Any, size: int | None = None, alignment: int = 8) -> Value:
+        """Stack memory of the function."""
+        with self.builder.goto_entry_block():
+            slot = self.builder.alloca(kind, size=size)
+        slot.align = alignment
+        return slot
+
+    # ---- integers
+
+    def resize(self, value: Value, width_bits: int, signed: bool = False) -> Value:
+        """`value` extended or cut to `width_bits`."""
+        have = value.type.width
+        if have == width_bits:
+            return value
+        if have > width_bits:
+            return self.builder.trunc(value, integer(width_bits))
+        return (self.builder.sext if signed else self.builder.zext)(value, integer(width_bits))
+
+    def swap_bytes(self, value: Value) -> Value:
+        """`value`, a whole number of bytes wide, with its bytes reversed."""
+        width = value.type.width
+        if width == 8:
+            return value
+        if width % 16 == 0:
+            return self.builder.bswap(value)
+        wide = self.builder.bswap(self.builder.zext(value, integer(width + 8)))
+        return self.builder.trunc(self.builder.lshr(wide, constant(width + 8, 8)), integer(width))
+
+    # ---- memory
+
+    def address(self, base: Value, offset: int | Value) -> Value:
+        """`base` plus a byte offset."""
+        if isinstance(offset, int):
+            if offset == 0:
+                return base
+            offset = I64(offset)
+        return self.builder.gep(base, [offset], inbounds=True, source_etype=I8)
+
+    def load(self, address: Value, kind: Any, alignment: int = 1) -> Value:
+        """A value of LLVM type `kind` from memory."""
+        return self.builder.load(address, typ=kind, align=alignment)
+
+    def store(self, value: Value, address: Value, alignment: int = 1) -> None:
+        """Write `value` to memory."""
+        self.builder.store(value, address, align=alignment)
+
+    def copy(self, target: Value, source: Value, size: int | Value) -> None:
+        """Copy bytes between memory that does not overlap."""
+        if isinstance(size, int):
+            size = I64(size)
+        name = "llvm.memcpy.p0.p0.i64"
+        intrinsic = self.shared.runtime_function(name, VOID, [POINTER, POINTER, I64, I1])
+        self.builder.call(intrinsic, [target, source, size, I1(0)])
+
+    def clear(self, target: Value, size: int) -> None:
+        """Write zeros."""
+        intrinsic = self.shared.runtime_function("llvm.memset.p0.i64", VOID, [POINTER, I8, I64, I1])
+        self.builder.call(intrinsic, [target, I8(0), I64(size), I1(0)])
+
+    def state_member(self, name: str) -> Value:
+        """The address of a member of PacketState."""
+        return self.address(self.state, self.shared.abi[f"PacketState.{name}"])
+
+    def load_state(self, name: str, width_bits: int = 32) -> Value:
+        """A member of PacketState."""
+        return self.load(self.state_member(name), integer(width_bits), width_bits // 8)
+
+    def store_state(self, name: str, value: Value) -> None:
+        """Write a member of PacketState, of the width of `value`."""
+        self.store(value, self.state_member(name), value.type.width // 8)
+
+    def load_context(self, name: str, kind: Any = POINTER) -> Value:
+        """A member of SwitchContext."""
+        return self.load(self.address(self.context, self.shared.abi[f"SwitchContext.{name}"]), kind, 4)
+
+    def call_runtime(self, name: str, result: Any, *arguments: Value) -> Value:
+        """Call a function of the C++ runtime."""
+        function = self.shared.runtime_function(name, result, [argument.type for argument in arguments])
+        return self.builder.call(function, list(arguments))

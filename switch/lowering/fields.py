@@ -1,0 +1,160 @@
+"""Headers and fields in memory: where they are, and how to read and write them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from switch.bmv2json import FieldRef, HeaderRef
+from switch.lowering.emitter import I8, I32, Emitter, Value, constant, integer
+from switch.lowering.errors import UnsupportedError
+from switch.lowering.layout import BlockLayout, FieldSlot, bytes_for, native_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderPlace:
+    """A header's block; `siblings` are the blocks of the other members if it belongs to a union."""
+
+    block: BlockLayout
+    address: Value
+    siblings: tuple[HeaderPlace, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FieldPlace:
+    """A field in a header's block; `slot` None stands for the header's validity."""
+
+    header: HeaderPlace
+    slot: FieldSlot | None
+
+
+def header_place(emit: Emitter, name: str) -> HeaderPlace:
+    """The place of the instance called `name`."""
+    layout = emit.layout
+    siblings = tuple(
+        HeaderPlace(layout.blocks[other], emit.address(emit.state, layout.offsets[other]))
+        for other in layout.union_siblings.get(name, ())
+    )
+    return HeaderPlace(layout.blocks[name], emit.address(emit.state, layout.offsets[name]), siblings)
+
+
+def field_place(emit: Emitter, field: FieldRef) -> FieldPlace:
+    """The place of a field of a named instance."""
+    # A field needs no siblings: writing it changes no validity.
+    block = emit.layout.blocks[field.header]
+    header = HeaderPlace(block, emit.address(emit.state, emit.layout.offsets[field.header]))
+    return FieldPlace(header, None if field.is_validity else block.fields[field.field])
+
+
+# ---- validity
+
+
+def is_valid(emit: Emitter, header: HeaderPlace) -> Value:
+    """Whether the header is valid (i1); metadata always is."""
+    if not header.block.wire:
+        return constant(1, 1)
+    flag = emit.load(emit.address(header.address, header.block.valid_offset), I8)
+    return emit.builder.icmp_unsigned("!=", flag, I8(0))
+
+
+def set_valid(emit: Emitter, header: HeaderPlace) -> None:
+    """Mark valid, which makes the other members of a union invalid."""
+    if not header.block.wire:
+        return
+    for sibling in header.siblings:
+        set_invalid(emit, sibling)
+    emit.store(I8(1), emit.address(header.address, header.block.valid_offset))
+
+
+def set_invalid(emit: Emitter, header: HeaderPlace) -> None:
+    """Mark invalid; the block becomes zero, as every invalid header's is."""
+    if header.block.wire:
+        emit.clear(header.address, header.block.size_bytes)
+
+
+def copy_header(emit: Emitter, target: HeaderPlace, source: HeaderPlace) -> None:
+    """Assign header to header, validity included."""
+    if target.block is not source.block and target.block != source.block:
+        raise UnsupportedError("an assignment between a header and metadata")
+    if target.siblings:
+        with emit.when(is_valid(emit, source)):
+            set_valid(emit, target)
+    emit.copy(target.address, source.address, target.block.size_bytes)
+
+
+def variable_bytes(emit: Emitter, header: HeaderPlace) -> Value:
+    """Present length of the header's variable-length field in bytes (i32)."""
+    return emit.load(emit.address(header.address, header.block.length_offset), I32, 4)
+
+
+def header_bytes(emit: Emitter, header: HeaderPlace) -> Value:
+    """Present size of the header in a packet (i32)."""
+    fixed = I32(header.block.fixed_bytes)
+    if not header.block.variable_bytes:
+        return fixed
+    return emit.builder.add(fixed, variable_bytes(emit, header))
+
+
+# ---- fields
+
+
+def load_field(emit: Emitter, place: FieldPlace) -> Value:
+    """The field's value, as wide as the field."""
+    if place.slot is None:
+        return is_valid(emit, place.header)
+    if place.slot.variable:
+        raise UnsupportedError("a variable-length field used as a number")
+    if place.header.block.wire:
+        return load_bits(emit, place.header.address, place.slot.bit_offset, place.slot.width_bits)
+    size = native_bytes(place.slot.width_bits)
+    address = emit.address(place.header.address, place.slot.bit_offset // 8)
+    return emit.resize(emit.load(address, integer(size * 8), min(size, 8)), place.slot.width_bits)
+
+
+def store_field(emit: Emitter, place: FieldPlace, value: Value) -> None:
+    """Write the field; `value` is as wide as the field."""
+    if place.slot is None or place.slot.variable:
+        raise UnsupportedError("an assignment to a header's validity or to a variable-length field")
+    if place.header.block.wire:
+        _store_bits(emit, place.header.address, place.slot.bit_offset, value)
+        return
+    size = native_bytes(place.slot.width_bits)
+    address = emit.address(place.header.address, place.slot.bit_offset // 8)
+    emit.store(emit.resize(value, size * 8), address, min(size, 8))
+
+
+def load_bits(emit: Emitter, base: Value, bit_offset: int, width_bits: int) -> Value:
+    """`width_bits` of a big-endian bit string from `bit_offset` on."""
+    first, last = bit_offset // 8, (bit_offset + width_bits - 1) // 8
+    span_bits = (last - first + 1) * 8
+    word = emit.swap_bytes(emit.load(emit.address(base, first), integer(span_bits)))
+    behind = span_bits - bit_offset % 8 - width_bits
+    if behind:
+        word = emit.builder.lshr(word, constant(span_bits, behind))
+    return emit.resize(word, width_bits)
+
+
+def _store_bits(emit: Emitter, base: Value, bit_offset: int, value: Value) -> None:
+    width = value.type.width
+    first, last = bit_offset // 8, (bit_offset + width - 1) // 8
+    span_bits = (last - first + 1) * 8
+    address = emit.address(base, first)
+    word = emit.resize(value, span_bits)
+    if width != span_bits:
+        behind = span_bits - bit_offset % 8 - width
+        mask = ((1 << width) - 1) << behind
+        if behind:
+            word = emit.builder.shl(word, constant(span_bits, behind))
+        old = emit.swap_bytes(emit.load(address, integer(span_bits)))
+        word = emit.builder.or_(emit.builder.and_(old, constant(span_bits, ~mask)), word)
+    emit.store(emit.swap_bytes(word), address)
+
+
+def store_big_endian(emit: Emitter, value: Value, address: Value) -> None:
+    """Write `value`, padded with zero bits in front to whole bytes."""
+    padded = emit.resize(value, bytes_for(value.type.width) * 8)
+    emit.store(emit.swap_bytes(padded), address)
+
+
+def header_ref_place(emit: Emitter, reference: HeaderRef) -> HeaderPlace:
+    """The place of a header reference."""
+    return header_place(emit, reference.name)

@@ -1,0 +1,271 @@
+"""Where a program's headers, metadata, registers, counters and action parameters lie in memory.
+
+A header is a block: its fixed fields as on the wire, then the bytes of its variable-length field, then that field's
+length in bytes (u32), then one byte of validity. An invalid header's block is all zeros, so reading its fields needs
+no check. Metadata fields lie in native byte order, aligned. Register arrays of one size and width are interleaved, so
+that lanes that a program keeps in an array each lie side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from switch.bmv2json import Action, HeaderType, Program, RegisterArray, Table
+
+BLOCK_ALIGNMENT = 8
+
+
+def bytes_for(width_bits: int) -> int:
+    """Whole bytes that hold `width_bits`."""
+    return (width_bits + 7) // 8
+
+
+def align(offset: int, alignment: int) -> int:
+    """The next multiple of `alignment` from `offset` on."""
+    return (offset + alignment - 1) // alignment * alignment
+
+
+def native_bytes(width_bits: int) -> int:
+    """Size of the native integer that stores `width_bits`: 1, 2, 4 or a multiple of 8 bytes."""
+    size = bytes_for(width_bits)
+    return next((native for native in (1, 2, 4) if size <= native), align(size, 8))
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSlot:
+    """A field within its block; `bit_offset` counts from the most significant bit of the block's first byte."""
+
+    width_bits: int
+    signed: bool
+    bit_offset: int
+    variable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BlockLayout:
+    """A header or metadata instance; `wire` is False for metadata, whose fields are native integers."""
+
+    wire: bool
+    fields: Mapping[str, FieldSlot]
+    field_order: tuple[str, ...]
+    fixed_bytes: int
+    variable_bytes: int
+    variable_at_byte: int
+    size_bytes: int
+
+    @property
+    def variable_offset(self) -> int:
+        """Offset of the variable-length field's bytes."""
+        return self.fixed_bytes
+
+    @property
+    def length_offset(self) -> int:
+        """Offset of the variable-length field's length (u32, bytes)."""
+        return align(self.fixed_bytes + self.variable_bytes, 4)
+
+    @property
+    def valid_offset(self) -> int:
+        """Offset of the validity byte."""
+        return self.length_offset + (4 if self.variable_bytes else 0)
+
+    @property
+    def max_wire_bytes(self) -> int:
+        """The most that the header takes in a packet."""
+        return self.fixed_bytes + self.variable_bytes
+
+
+def header_block(header_type: HeaderType) -> BlockLayout:
+    """Layout of a header instance. ValueError if its variable-length field does not start and end at a byte."""
+    slots: dict[str, FieldSlot] = {}
+    offset = variable_bits = variable_at = 0
+    for item in header_type.fields:
+        if item.variable:
+            if offset % 8 or item.width_bits % 8:
+                raise ValueError(f"header type '{header_type.name}': field '{item.name}' is not byte-aligned")
+            variable_bits, variable_at = item.width_bits, offset // 8
+            slots[item.name] = FieldSlot(item.width_bits, False, offset, variable=True)
+            continue
+        slots[item.name] = FieldSlot(item.width_bits, item.signed, offset)
+        offset += item.width_bits
+    order = tuple(item.name for item in header_type.fields)
+    block = BlockLayout(True, slots, order, bytes_for(offset), variable_bits // 8, variable_at, 0)
+    size = align(block.valid_offset + 1, BLOCK_ALIGNMENT)
+    return BlockLayout(True, slots, order, block.fixed_bytes, block.variable_bytes, variable_at, size)
+
+
+def metadata_block(header_type: HeaderType) -> BlockLayout:
+    """Layout of a metadata instance. ValueError for a variable-length field."""
+    slots: dict[str, FieldSlot] = {}
+    offset = 0
+    for item in header_type.fields:
+        if item.variable:
+            raise ValueError(f"metadata type '{header_type.name}': variable-length field '{item.name}'")
+        size = native_bytes(item.width_bits)
+        offset = align(offset, min(size, BLOCK_ALIGNMENT))
+        slots[item.name] = FieldSlot(item.width_bits, item.signed, offset * 8)
+        offset += size
+    order = tuple(item.name for item in header_type.fields)
+    return BlockLayout(False, slots, order, 0, 0, 0, align(offset, BLOCK_ALIGNMENT))
+
+
+@dataclass(frozen=True, slots=True)
+class StackLayout:
+    """A header stack: equal blocks `stride_bytes` apart, one spare block behind them for indices out of range."""
+
+    offset_bytes: int
+    stride_bytes: int
+    size: int
+    next_index_offset_bytes: int
+    block: BlockLayout
+
+
+@dataclass(frozen=True, slots=True)
+class UnionStackLayout:
+    """A stack of unions: `member_offsets` of the members' blocks within an element; one spare element at the end."""
+
+    offset_bytes: int
+    stride_bytes: int
+    size: int
+    next_index_offset_bytes: int
+    member_offsets: tuple[int, ...]
+    member_blocks: tuple[BlockLayout, ...]
+
+
+@dataclass(slots=True)
+class StateLayout:
+    """A packet's state; offsets are from its start."""
+
+    size_bytes: int
+    metadata_offset_bytes: int
+    metadata_bytes: int
+    blocks: dict[str, BlockLayout] = field(default_factory=dict)
+    offsets: dict[str, int] = field(default_factory=dict)
+    stacks: dict[str, StackLayout] = field(default_factory=dict)
+    union_stacks: dict[str, UnionStackLayout] = field(default_factory=dict)
+    union_siblings: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def state_layout(program: Program, start: int) -> StateLayout:
+    """Lay out all instances of `program` from offset `start`. ValueError as the block layouts raise it."""
+    layout = StateLayout(0, start, 0)
+    offset = start
+    for header in program.headers.values():
+        if header.metadata:
+            layout.blocks[header.name] = block = metadata_block(header.type)
+            layout.offsets[header.name] = offset
+            offset += block.size_bytes
+    layout.metadata_bytes = offset - start
+    offset = _place_stacks(program, layout, offset)
+    offset = _place_union_stacks(program, layout, offset)
+    for header in program.headers.values():
+        if header.name not in layout.blocks:
+            layout.blocks[header.name] = block = header_block(header.type)
+            layout.offsets[header.name] = offset
+            offset += block.size_bytes
+    for union in program.header_unions.values():
+        for name in union.headers:
+            layout.union_siblings[name] = tuple(other for other in union.headers if other != name)
+    layout.size_bytes = align(offset, 16)
+    return layout
+
+
+def _place_stacks(program: Program, layout: StateLayout, offset: int) -> int:
+    for stack in program.header_stacks.values():
+        block = header_block(stack.type)
+        next_index, offset = offset, offset + BLOCK_ALIGNMENT
+        layout.stacks[stack.name] = StackLayout(offset, block.size_bytes, len(stack.headers), next_index, block)
+        for index, name in enumerate(stack.headers):
+            layout.blocks[name] = block
+            layout.offsets[name] = offset + index * block.size_bytes
+        offset += (len(stack.headers) + 1) * block.size_bytes
+    return offset
+
+
+def _place_union_stacks(program: Program, layout: StateLayout, offset: int) -> int:
+    for stack in program.header_union_stacks.values():
+        blocks = tuple(header_block(header_type) for _, header_type in stack.type.members)
+        member_offsets = tuple(sum(block.size_bytes for block in blocks[:i]) for i in range(len(blocks)))
+        stride = sum(block.size_bytes for block in blocks)
+        next_index, offset = offset, offset + BLOCK_ALIGNMENT
+        layout.union_stacks[stack.name] = UnionStackLayout(
+            offset, stride, len(stack.unions), next_index, member_offsets, blocks
+        )
+        for index, union_name in enumerate(stack.unions):
+            for member, name in enumerate(program.header_unions[union_name].headers):
+                layout.blocks[name] = blocks[member]
+                layout.offsets[name] = offset + index * stride + member_offsets[member]
+        offset += (len(stack.unions) + 1) * stride
+    return offset
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterLayout:
+    """Cell `i` lies at `offset_bytes + i * stride_bytes`; cell `size` is a spare for indices out of range."""
+
+    offset_bytes: int
+    stride_bytes: int
+    cell_bytes: int
+    size: int
+    width_bits: int
+
+
+def register_layouts(arrays: Iterable[RegisterArray]) -> tuple[dict[str, RegisterLayout], int]:
+    """Layout of all register arrays, and their size in bytes together."""
+    groups: dict[tuple[int, int], list[RegisterArray]] = {}
+    for array in arrays:
+        groups.setdefault((array.size, native_bytes(array.width_bits)), []).append(array)
+    layouts: dict[str, RegisterLayout] = {}
+    offset = 0
+    for (size, cell), members in groups.items():
+        stride = cell * len(members)
+        offset = align(offset, 64)
+        for index, array in enumerate(members):
+            layouts[array.name] = RegisterLayout(offset + index * cell, stride, cell, size, array.width_bits)
+        offset += (size + 1) * stride
+    return layouts, align(offset, 64)
+
+
+@dataclass(frozen=True, slots=True)
+class ActionDataLayout:
+    """Offsets of an action's parameters, native integers, in the data that a table entry holds."""
+
+    offsets: tuple[int, ...]
+    widths_bits: tuple[int, ...]
+    size_bytes: int
+
+    def pack(self, arguments: Iterable[int]) -> bytes:
+        """The data for these argument values, which must fit."""
+        data = bytearray(self.size_bytes)
+        for offset, width, value in zip(self.offsets, self.widths_bits, arguments, strict=True):
+            size = native_bytes(width)
+            data[offset : offset + size] = value.to_bytes(size, "little")
+        return bytes(data)
+
+
+def action_data_layout(action: Action) -> ActionDataLayout:
+    """Layout of the parameters of `action`."""
+    offsets: list[int] = []
+    offset = 0
+    for parameter in action.parameters:
+        size = native_bytes(parameter.width_bits)
+        offset = align(offset, min(size, BLOCK_ALIGNMENT))
+        offsets.append(offset)
+        offset += size
+    widths = tuple(parameter.width_bits for parameter in action.parameters)
+    return ActionDataLayout(tuple(offsets), widths, offset)
+
+
+def key_offsets(table: Table) -> tuple[int, ...]:
+    """Offset in bytes of each key field in the table's key; fields are big-endian, padded to whole bytes."""
+    offsets = []
+    offset = 0
+    for key in table.key:
+        offsets.append(offset)
+        offset += bytes_for(key.field.width_bits)
+    return tuple(offsets)
+
+
+def key_bytes(table: Table) -> int:
+    """Size of the table's key."""
+    return sum(bytes_for(key.field.width_bits) for key in table.key)

@@ -1,0 +1,250 @@
+"""A whole program to one LLVM module, and the description of it that the C++ runtime needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir
+
+from engine import _core
+from switch.bmv2json import Constant, FieldList, FieldRef, MatchKind, Program
+from switch.lowering import checksums, intrinsics
+from switch.lowering.deparser import emit_deparser
+from switch.lowering.emitter import I32, POINTER, VOID, Emitter, ModuleContext, Value
+from switch.lowering.errors import UnsupportedError
+from switch.lowering.expressions import lower
+from switch.lowering.fields import field_place, load_field, store_big_endian, store_field
+from switch.lowering.layout import (
+    RegisterLayout,
+    action_data_layout,
+    bytes_for,
+    key_bytes,
+    key_offsets,
+    register_layouts,
+    state_layout,
+)
+from switch.lowering.parser import ParserLowering
+from switch.lowering.pipeline import Actions, PipelineLowering, mark_arguments
+from switch.lowering.ranges import RangeAnalysis
+
+PIPELINE_FUNCTIONS = ("parse", "ingress", "egress", "set_ingress_metadata")
+FUNCTIONS = (*PIPELINE_FUNCTIONS, "deparse", "copy_fields", "pack_digest")
+"""Entry points of a compiled program (SwitchProgram in switch_program.hpp)."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredProgram:
+    """IR text, and the shape of the program: keyword arguments of `_core.SwitchProgram` but for the code."""
+
+    program: Program
+    ir_text: str
+    shape: dict[str, Any]
+    registers: dict[str, RegisterLayout]
+    counter_offsets: dict[str, int]
+    meter_offsets: dict[str, int]
+
+
+def lower_program(program: Program) -> LoweredProgram:
+    """Lower `program`. UnsupportedError says what the native switch does not implement, and where."""
+    abi = _core.switch_abi()
+    try:
+        layout = state_layout(program, abi["kProgramStateOffset"])
+    except ValueError as error:
+        raise UnsupportedError(str(error)) from None
+    registers, registers_bytes = register_layouts(program.register_arrays.values())
+    counters = _offsets({name: item.size for name, item in program.counter_arrays.items() if item.table is None})
+    meters = _offsets({name: item.size for name, item in program.meter_arrays.items() if item.table is None})
+    shared = ModuleContext(
+        program=program,
+        abi=abi,
+        layout=layout,
+        module=ir.Module("weft_program"),
+        ranges=RangeAnalysis(program),
+        registers=registers,
+        counter_offsets=counters[0],
+        meter_offsets=meters[0],
+        table_indices={name: index for index, name in enumerate(program.tables)},
+        value_set_indices={name: index for index, name in enumerate(program.value_sets)},
+        action_data={action.id: action_data_layout(action) for action in program.actions.values()},
+        log_formats=[],
+    )
+    _emit_functions(shared)
+    shape = {
+        "state_bytes": layout.size_bytes,
+        "metadata_offset_bytes": layout.metadata_offset_bytes,
+        "metadata_bytes": layout.metadata_bytes,
+        "max_headers_bytes": _max_headers_bytes(shared),
+        "max_digest_bytes": max((_digest_bytes(item) for item in program.learn_lists.values()), default=0),
+        "max_action_data_bytes": max((item.size_bytes for item in shared.action_data.values()), default=0),
+        "tables": _table_shapes(program),
+        "action_profile_count": len(program.action_profiles),
+        "registers_bytes": registers_bytes,
+        "counter_count": counters[1],
+        "meter_count": meters[1],
+        "value_set_count": len(program.value_sets),
+        "log_formats": shared.log_formats,
+    }
+    return LoweredProgram(program, str(shared.module), shape, registers, counters[0], meters[0])
+
+
+def _offsets(sizes: dict[str, int]) -> tuple[dict[str, int], int]:
+    offsets: dict[str, int] = {}
+    total = 0
+    for name, size in sizes.items():
+        offsets[name] = total
+        total += size
+    return offsets, total
+
+
+def _table_shapes(program: Program) -> list[dict[str, Any]]:
+    profiles = {name: index for index, name in enumerate(program.action_profiles)}
+    return [
+        {
+            "name": table.name,
+            "key_bytes": key_bytes(table),
+            "ranges": [
+                (offset, bytes_for(key.field.width_bits))
+                for key, offset in zip(table.key, key_offsets(table), strict=True)
+                if key.kind is MatchKind.RANGE
+            ],
+            "action_profile": profiles[table.action_profile] if table.action_profile is not None else -1,
+        }
+        for table in program.tables.values()
+    ]
+
+
+def _max_headers_bytes(shared: ModuleContext) -> int:
+    deparser = next(iter(shared.program.deparsers.values()), None)
+    names = deparser.order if deparser is not None else ()
+    return sum(shared.layout.blocks[name].max_wire_bytes for name in names)
+
+
+# ---- functions
+
+
+def _emit_functions(shared: ModuleContext) -> None:
+    actions = Actions(shared)
+    bodies: dict[str, Callable[[Emitter], None]] = {
+        "parse": _parse,
+        "ingress": lambda emit: _ingress(emit, actions),
+        "egress": lambda emit: _egress(emit, actions),
+        "set_ingress_metadata": _set_ingress_metadata,
+    }
+    for name, body in bodies.items():
+        function = _function(shared, name, VOID, [POINTER, POINTER])
+        body(Emitter(shared, function, function.args[0], function.args[1]))
+    deparse = _function(shared, "deparse", I32, [POINTER, POINTER, POINTER])
+    deparser = next(iter(shared.program.deparsers.values()), None)
+    emit_deparser(Emitter(shared, deparse, deparse.args[0], deparse.args[1]), deparser, deparse.args[2])
+    _copy_fields(shared)
+    _pack_digest(shared)
+
+
+def _function(shared: ModuleContext, name: str, result: Any, arguments: list[Any]) -> Any:
+    function = ir.Function(shared.module, ir.FunctionType(result, arguments), name)
+    mark_arguments(function)
+    return function
+
+
+def _parse(emit: Emitter) -> None:
+    intrinsics.take_in(emit, intrinsics.INGRESS_INPUT)
+    parser = emit.program.parsers.get("parser") or next(iter(emit.program.parsers.values()), None)
+    if parser is None:
+        emit.builder.ret_void()
+        return
+    ParserLowering(emit, parser).run()
+
+
+def _set_ingress_metadata(emit: Emitter) -> None:
+    intrinsics.take_in(emit, intrinsics.INGRESS_INPUT)
+    emit.builder.ret_void()
+
+
+def _ingress(emit: Emitter, actions: Actions) -> None:
+    checksums.verify(emit)
+    intrinsics.take_in(emit, intrinsics.PARSER_RESULT)
+    _pipeline(emit, "ingress", actions)
+    intrinsics.hand_out(emit, intrinsics.INGRESS_OUTPUT)
+    emit.builder.ret_void()
+
+
+def _egress(emit: Emitter, actions: Actions) -> None:
+    intrinsics.take_in(emit, intrinsics.EGRESS_INPUT)
+    _pipeline(emit, "egress", actions)
+    intrinsics.hand_out(emit, intrinsics.EGRESS_OUTPUT)
+    emit.builder.ret_void()
+
+
+def _pipeline(emit: Emitter, name: str, actions: Actions) -> None:
+    pipeline = emit.program.pipelines.get(name)
+    if pipeline is None:
+        return
+    PipelineLowering(emit, pipeline, actions, emit.block("pipeline_end")).run()
+
+
+def _by_list(
+    shared: ModuleContext, function: Any, number: Value, lists: dict[int, FieldList], emit: Emitter
+) -> dict[int, Value]:
+    """A switch over `number` with one block per list; the default returns."""
+    nothing = emit.block("unknown")
+    choice = emit.builder.switch(number, nothing)
+    blocks = {}
+    for list_id in lists:
+        blocks[list_id] = emit.block(f"list_{list_id}")
+        choice.add_case(I32(list_id), blocks[list_id])
+    emit.continue_in(nothing)
+    if isinstance(function.function_type.return_type, ir.VoidType):
+        emit.builder.ret_void()
+    else:
+        emit.builder.ret(I32(0))
+    return blocks
+
+
+def _copy_fields(shared: ModuleContext) -> None:
+    """void copy_fields(PacketState* to, const PacketState* from, uint32_t field_list)"""
+    function = _function(shared, "copy_fields", VOID, [POINTER, POINTER, I32])
+    emit = Emitter(shared, function, function.args[0], None)
+    blocks = _by_list(shared, function, function.args[2], dict(shared.program.field_lists), emit)
+    for list_id, block in blocks.items():
+        emit.continue_in(block)
+        field_list = shared.program.field_lists[list_id]
+        for element in field_list.elements:
+            if not isinstance(element, FieldRef) or element.is_validity:
+                raise UnsupportedError(f"field list '{field_list.name}': an element that is no field")
+            emit.state = function.args[1]
+            value = load_field(emit, field_place(emit, element))
+            emit.state = function.args[0]
+            store_field(emit, field_place(emit, element), value)
+        emit.builder.ret_void()
+
+
+def _digest_bytes(learn_list: FieldList) -> int:
+    return sum(bytes_for(digest_element_bits(learn_list, element)) for element in learn_list.elements)
+
+
+def digest_element_bits(learn_list: FieldList, element: Any) -> int:
+    """Width of an element of a digest. UnsupportedError for one without a width."""
+    width = getattr(element, "width_bits", None)
+    if width is None:
+        raise UnsupportedError(f"learn list '{learn_list.name}': an element without a width")
+    return int(width)
+
+
+def _pack_digest(shared: ModuleContext) -> None:
+    """uint32_t pack_digest(const PacketState*, uint32_t learn_list, uint8_t* out): elements padded to whole bytes."""
+    function = _function(shared, "pack_digest", I32, [POINTER, I32, POINTER])
+    emit = Emitter(shared, function, function.args[0], None)
+    blocks = _by_list(shared, function, function.args[1], dict(shared.program.learn_lists), emit)
+    for list_id, block in blocks.items():
+        emit.continue_in(block)
+        learn_list = shared.program.learn_lists[list_id]
+        position = 0
+        for element in learn_list.elements:
+            if not isinstance(element, FieldRef | Constant):
+                raise UnsupportedError(f"learn list '{learn_list.name}': an element that is no field")
+            width = digest_element_bits(learn_list, element)
+            store_big_endian(emit, lower(emit, element, width), emit.address(function.args[2], position))
+            position += bytes_for(width)
+        emit.builder.ret(I32(position))

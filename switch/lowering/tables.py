@@ -1,0 +1,143 @@
+"""Applying a table: key, lookup, counters and meters, and the choice of the action."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from switch.bmv2json import MatchKind, Table, TableType
+from switch.lowering.calculations import hash_of
+from switch.lowering.emitter import I32, I64, POINTER, Emitter, Value, constant
+from switch.lowering.fields import field_place, is_valid, load_field, store_big_endian, store_field
+from switch.lowering.layout import bytes_for, key_bytes, key_offsets
+from switch.lowering.primitives import count_packet, meter_colour
+
+
+@dataclass(frozen=True, slots=True)
+class TableResult:
+    """What a table's application found: whether an entry matched (i1), and the ActionData* to execute."""
+
+    hit: Value
+    action: Value
+
+
+def has_fixed_action(table: Table) -> bool:
+    """True for a table that always executes the same action with no data: the compiler's wrapper of a direct call."""
+    default = table.default_entry
+    return (
+        not table.key
+        and table.type is TableType.SIMPLE
+        and not table.with_counters
+        and table.direct_meter is None
+        and not table.constant_entries
+        and default is not None
+        and default.constant
+        and not default.action.parameters
+    )
+
+
+def apply_table(emit: Emitter, table: Table) -> TableResult:
+    """Look the packet up; counts and meters it."""
+    abi = emit.shared.abi
+    view = emit.address(emit.load_context("tables"), emit.shared.table_indices[table.name] * abi["sizeof(TableView)"])
+    default = emit.load(emit.address(view, abi["TableView.default_entry"]), POINTER, 8)
+    if not table.key:
+        _after_lookup(emit, table, default, constant(1, 0))
+        return TableResult(constant(1, 0), _action_of(emit, table, default, default))
+    found = _look_up(emit, table, view)
+    hit = emit.builder.icmp_unsigned("!=", found, POINTER(None))
+    entry = emit.builder.select(hit, found, default)
+    _after_lookup(emit, table, entry, hit)
+    return TableResult(hit, _action_of(emit, table, entry, default))
+
+
+def _look_up(emit: Emitter, table: Table, view: Value) -> Value:
+    """The entry that matches, or null. An empty table costs one load."""
+    before = emit.builder.block
+    lookup, done = emit.block("lookup"), emit.block("looked_up")
+    count = emit.load(emit.address(view, emit.shared.abi["TableView.entry_count"]), I64, 8)
+    emit.builder.cbranch(emit.builder.icmp_unsigned("!=", count, I64(0)), lookup, done)
+    emit.continue_in(lookup)
+    found = emit.call_runtime("weft_table_lookup", POINTER, view, _key(emit, table))
+    after = emit.builder.block
+    emit.fall_into(done)
+    entry = emit.builder.phi(POINTER)
+    entry.add_incoming(POINTER(None), before)
+    entry.add_incoming(found, after)
+    return entry
+
+
+def _key(emit: Emitter, table: Table) -> Value:
+    """The key in memory, in whole words; fields of invalid headers are 0."""
+    words = (key_bytes(table) + 7) // 8
+    key = emit.local(ir.ArrayType(I64, words))
+    emit.store(I64(0), emit.address(key, (words - 1) * 8), 8)
+    for field, offset in zip(table.key, key_offsets(table), strict=True):
+        place = field_place(emit, field.field)
+        value = load_field(emit, place)
+        width = value.type.width
+        if field.kind is not MatchKind.VALID and place.slot is not None and place.header.block.wire:
+            value = emit.builder.select(is_valid(emit, place.header), value, constant(width, 0))
+        if field.mask is not None:
+            value = emit.builder.and_(value, constant(width, field.mask))
+        store_big_endian(emit, emit.resize(value, bytes_for(width) * 8), emit.address(key, offset))
+    return key
+
+
+def _after_lookup(emit: Emitter, table: Table, entry: Value, hit: Value) -> None:
+    abi = emit.shared.abi
+    if table.with_counters:
+        count_packet(emit, emit.address(entry, abi["EntryView.counter"]))
+    if table.supports_timeout:
+        emit.store(emit.load_context("now_ps", I64), emit.address(entry, abi["EntryView.last_hit_ps"]), 8)
+    if table.direct_meter is not None:
+        array = emit.program.meter_arrays[table.direct_meter]
+        if array.result is not None:
+            meter = emit.load(emit.address(entry, abi["EntryView.meter"]), POINTER, 8)
+            with emit.when(hit):
+                colour = meter_colour(emit, meter, array.counts_bytes)
+                store_field(emit, field_place(emit, array.result), emit.resize(colour, array.result.width_bits))
+
+
+def _action_of(emit: Emitter, table: Table, entry: Value, default: Value) -> Value:
+    """The entry's ActionData*. An entry that names a group without members executes the default action."""
+    abi = emit.shared.abi
+    action = emit.load(emit.address(entry, abi["EntryView.action"]), POINTER, 8)
+    if table.type is not TableType.INDIRECT_WITH_SELECTOR:
+        return action
+    assert table.action_profile is not None
+    profile = emit.program.action_profiles[table.action_profile]
+    assert profile.selector_algorithm is not None
+    result = emit.local(POINTER)
+    emit.store(action, result, 8)
+    group = emit.load(emit.address(entry, abi["EntryView.group"]), POINTER, 8)
+    with emit.when(emit.builder.icmp_unsigned("!=", group, POINTER(None))):
+        where = f"action selector '{profile.name}'"
+        hash_value = hash_of(emit, profile.selector_input, profile.selector_algorithm, where)
+        member = emit.call_runtime("weft_group_select", POINTER, group, hash_value)
+        fallback = emit.load(emit.address(default, abi["EntryView.action"]), POINTER, 8)
+        usable = emit.builder.icmp_unsigned("!=", member, POINTER(None))
+        emit.store(emit.builder.select(usable, member, fallback), result, 8)
+    chosen = emit.load(result, POINTER, 8)
+    # The default entry may name an empty group itself; then there is nothing to execute.
+    return emit.builder.select(
+        emit.builder.icmp_unsigned("!=", chosen, POINTER(None)), chosen, _no_action(emit)
+    )
+
+
+def _no_action(emit: Emitter) -> Value:
+    data = emit.shared.abi["kNoAction"].to_bytes(4, "little") + bytes(4)
+    return emit.shared.constant_bytes(data)
+
+
+def action_number(emit: Emitter, action: Value) -> Value:
+    """The number of the action that an ActionData* names (i32)."""
+    return emit.load(emit.address(action, emit.shared.abi["ActionData.action"]), I32, 4)
+
+
+def action_arguments(emit: Emitter, action: Value) -> Value:
+    """The address of the data of an ActionData*."""
+    return emit.address(action, emit.shared.abi["sizeof(ActionData)"])
+
+
