@@ -707,3 +707,133 @@ def quantise_block(block: NDArray[np.float32], exponent: int, rank_count: int) -
 
 def dequantise_block(sums: NDArray[np.int32], exponent: int, rank_count: int) -> NDArray[np.float32]:
     """Floats that sums of quantised blocks stand for."""
+
+# --- switch: the v1model runtime (bind_switch.cpp) ---
+
+NativeKey = tuple[bytes, bytes, bytes, bytes, int]
+MeterRates = tuple[float, int, float, int]
+
+def switch_abi() -> dict[str, int]:
+    """Offsets ("Struct.member"), sizes and constants that generated code shares with the switch runtime."""
+
+def switch_runtime_symbols() -> dict[str, int]:
+    """Addresses of the functions that generated code may call, by name."""
+
+class SwitchProgram:
+    """A compiled program; `functions` are addresses of its entry points, `code` is kept alive with it."""
+
+    def __init__(
+        self,
+        *,
+        functions: dict[str, int],
+        code: object,
+        state_bytes: int,
+        metadata_offset_bytes: int,
+        metadata_bytes: int,
+        max_headers_bytes: int,
+        max_digest_bytes: int,
+        max_action_data_bytes: int,
+        tables: list[dict[str, object]],
+        action_profile_count: int,
+        registers_bytes: int,
+        counter_count: int,
+        meter_count: int,
+        value_set_count: int,
+        log_formats: list[str],
+    ) -> None: ...
+
+class Switch(Node):
+    """A v1model switch. Tables, profiles and arrays are addressed by index; `switch.native` knows the names.
+
+    A match is (value, mask, low, high, priority) as bytes of the table's key; an action is (kind, id, data) with
+    kind 0 action, 1 member, 2 group. ValueError for depth_unit or time_unit; RuntimeError without a program.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        name: str,
+        cpu_port: int = 510,
+        drop_port: int = 511,
+        depth_unit: str = "cells",
+        time_unit: str = "ns",
+    ) -> None: ...
+    def load(self, program: SwitchProgram) -> None: ...
+    def attach_port(self, port: int, transmit_port: TransmitPort) -> None:
+        """Packets for `port` go to `transmit_port`; the egress pipeline runs as they leave its queue."""
+
+    def receive(self, port: int, data: bytes) -> None: ...
+    def process(self, port: int, data: bytes) -> list[tuple[int, bytes]]:
+        """Run a packet through both pipelines at once; what leaves."""
+
+    def process_repeatedly(self, port: int, data: bytes, count: int) -> int:
+        """The same `count` times; how many packets left."""
+
+    def packet_out(self, data: bytes) -> None: ...
+    def wait_event(self, timeout_s: float) -> tuple[str, int, bytes, int] | None:
+        """("packet_in" or "digest", learn list, bytes, time in ps), or None when the time is over."""
+
+    def drops(self) -> dict[str, int]: ...
+    def reset_drops(self) -> None: ...
+    @property
+    def received_packets(self) -> int: ...
+    def set_logging(self, enabled: bool) -> None: ...
+    def take_log(self) -> list[str]: ...
+    def table_insert(
+        self,
+        table: int,
+        value: bytes,
+        mask: bytes,
+        low: bytes,
+        high: bytes,
+        priority: int,
+        kind: int,
+        id: int,
+        data: bytes,
+        idle_timeout_ns: int,
+    ) -> bool: ...
+    def table_modify(
+        self,
+        table: int,
+        value: bytes,
+        mask: bytes,
+        low: bytes,
+        high: bytes,
+        priority: int,
+        kind: int,
+        id: int,
+        data: bytes,
+        idle_timeout_ns: int,
+    ) -> bool: ...
+    def table_delete(
+        self, table: int, value: bytes, mask: bytes, low: bytes, high: bytes, priority: int
+    ) -> bool: ...
+    def table_set_default(self, table: int, kind: int, id: int, data: bytes) -> None: ...
+    def table_size(self, table: int) -> int: ...
+    def entry_idle_ns(self, table: int, key: NativeKey | None) -> int: ...
+    def entry_counter(self, table: int, key: NativeKey | None) -> tuple[int, int]: ...
+    def set_entry_counter(self, table: int, key: NativeKey | None, packets: int, bytes: int) -> None: ...
+    def entry_meter(self, table: int, key: NativeKey | None) -> MeterRates | None: ...
+    def set_entry_meter(self, table: int, key: NativeKey | None, config: MeterRates | None) -> None: ...
+    def member_insert(self, profile: int, id: int, action: int, data: bytes) -> bool: ...
+    def member_modify(self, profile: int, id: int, action: int, data: bytes) -> None: ...
+    def member_delete(self, profile: int, id: int) -> bool: ...
+    def group_insert(self, profile: int, id: int, members: list[tuple[int, int, int]]) -> bool: ...
+    def group_modify(self, profile: int, id: int, members: list[tuple[int, int, int]]) -> None: ...
+    def group_delete(self, profile: int, id: int) -> bool: ...
+    def profile_sizes(self, profile: int) -> tuple[int, int]: ...
+    def set_watch_port_up(self, profile: int, port: int, up: bool) -> None: ...
+    def registers_read(self, offset: int, stride: int, cell_bytes: int, count: int) -> bytes: ...
+    def registers_fill(self, offset: int, stride: int, cell: bytes, count: int) -> None: ...
+    def counters_read(self, first: int, count: int) -> list[tuple[int, int]]: ...
+    def counter_write(self, index: int, packets: int, bytes: int) -> None: ...
+    def meter_read(self, index: int) -> MeterRates | None: ...
+    def meter_write(self, index: int, config: MeterRates | None) -> None: ...
+    def value_set_write(self, index: int, members: list[tuple[bytes, bytes]]) -> None: ...
+    def multicast_group_set(self, id: int, replicas: list[tuple[int, int]]) -> None: ...
+    def multicast_group_delete(self, id: int) -> bool: ...
+    def clone_session_set(
+        self, id: int, replicas: list[tuple[int, int]], priority_class: int, packet_length_bytes: int
+    ) -> None: ...
+    def clone_session_delete(self, id: int) -> bool: ...

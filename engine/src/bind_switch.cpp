@@ -40,12 +40,13 @@ Function entry_point(const std::map<std::string, uintptr_t>& functions, const ch
   return reinterpret_cast<Function>(functions.at(name));
 }
 
-std::shared_ptr<SwitchProgram> make_program(const std::map<std::string, uintptr_t>& functions, py::object code,
-                                            uint32_t state_bytes, uint32_t metadata_offset_bytes,
-                                            uint32_t metadata_bytes, uint32_t max_headers_bytes,
-                                            uint32_t max_digest_bytes, uint32_t max_action_data_bytes,
-                                            const py::list& tables, uint32_t action_profile_count,
-                                            uint64_t registers_bytes, uint64_t counter_count, uint64_t meter_count,
+std::shared_ptr<SwitchProgram> make_program(const std::map<std::string, uintptr_t>& functions,
+                                            py::object code, uint32_t state_bytes,
+                                            uint32_t metadata_offset_bytes, uint32_t metadata_bytes,
+                                            uint32_t max_headers_bytes, uint32_t max_digest_bytes,
+                                            uint32_t max_action_data_bytes, const py::list& tables,
+                                            uint32_t action_profile_count, uint64_t registers_bytes,
+                                            uint64_t counter_count, uint64_t meter_count,
                                             uint32_t value_set_count, std::vector<std::string> log_formats) {
   auto program = std::make_shared<SwitchProgram>();
   program->parse = entry_point<PipelineFunction>(functions, "parse");
@@ -82,7 +83,8 @@ std::shared_ptr<SwitchProgram> make_program(const std::map<std::string, uintptr_
 
 // ---- tables
 
-// A match as Python gives it: value, mask, low and high as the key's bytes (low and high empty without range fields).
+// A match as Python gives it: value, mask, low and high as the key's bytes (low and high empty without range
+// fields).
 class MatchArgument {
  public:
   MatchArgument(const MatchTable& table, const py::bytes& value, const py::bytes& mask, const py::bytes& low,
@@ -110,8 +112,8 @@ class MatchArgument {
   void fill(size_t part, const py::bytes& data, const MatchTable& table, size_t words) {
     const std::span<const uint8_t> bytes = as_bytes(data);
     if (bytes.size() != table.key_bytes())
-      throw std::invalid_argument("a key of " + std::to_string(bytes.size()) + " bytes (valid: " +
-                                  std::to_string(table.key_bytes()) + ")");
+      throw std::invalid_argument("a key of " + std::to_string(bytes.size()) +
+                                  " bytes (valid: " + std::to_string(table.key_bytes()) + ")");
     if (!bytes.empty()) std::memcpy(words_.data() + part * words, bytes.data(), bytes.size());
   }
 
@@ -155,24 +157,24 @@ void write_meter(Meter& meter, const std::optional<MeterTuple>& config, TimePs n
 
 void bind_tables(py::class_<Switch, Node, std::shared_ptr<Switch>>& cls) {
   cls.def("table_insert",
-          [](Switch& self, uint32_t table, const py::bytes& value, const py::bytes& mask, const py::bytes& low,
-             const py::bytes& high, int32_t priority, int kind, uint32_t id, const py::bytes& data,
-             int64_t idle_timeout_ns) {
+          [](Switch& self, uint32_t table, const py::bytes& value, const py::bytes& mask,
+             const py::bytes& low, const py::bytes& high, int32_t priority, int kind, uint32_t id,
+             const py::bytes& data, int64_t idle_timeout_ns) {
             PythonGuard guard(self.engine());
             const MatchArgument match(self.objects().table(table), value, mask, low, high, priority);
             return self.objects().insert(table, *match, binding(kind, id, data), idle_timeout_ns);
           })
       .def("table_modify",
-           [](Switch& self, uint32_t table, const py::bytes& value, const py::bytes& mask, const py::bytes& low,
-              const py::bytes& high, int32_t priority, int kind, uint32_t id, const py::bytes& data,
-              int64_t idle_timeout_ns) {
+           [](Switch& self, uint32_t table, const py::bytes& value, const py::bytes& mask,
+              const py::bytes& low, const py::bytes& high, int32_t priority, int kind, uint32_t id,
+              const py::bytes& data, int64_t idle_timeout_ns) {
              PythonGuard guard(self.engine());
              const MatchArgument match(self.objects().table(table), value, mask, low, high, priority);
              return self.objects().modify(table, *match, binding(kind, id, data), idle_timeout_ns);
            })
       .def("table_delete",
-           [](Switch& self, uint32_t table, const py::bytes& value, const py::bytes& mask, const py::bytes& low,
-              const py::bytes& high, int32_t priority) {
+           [](Switch& self, uint32_t table, const py::bytes& value, const py::bytes& mask,
+              const py::bytes& low, const py::bytes& high, int32_t priority) {
              PythonGuard guard(self.engine());
              const MatchArgument match(self.objects().table(table), value, mask, low, high, priority);
              return self.objects().erase(table, *match);
@@ -191,8 +193,9 @@ void bind_tables(py::class_<Switch, Node, std::shared_ptr<Switch>>& cls) {
            [](Switch& self, uint32_t table, const py::object& key) {
              PythonGuard guard(self.engine());
              const TimePs now = self.engine().now();
-             return with_entry(self, table, key,
-                               [now](const TableEntry& entry) { return (now - entry.last_hit_ps) / kPsPerNs; });
+             return with_entry(self, table, key, [now](const TableEntry& entry) {
+               return (now - entry.last_hit_ps) / kPsPerNs;
+             });
            })
       .def("entry_counter",
            [](Switch& self, uint32_t table, const py::object& key) {
@@ -209,17 +212,18 @@ void bind_tables(py::class_<Switch, Node, std::shared_ptr<Switch>>& cls) {
       .def("entry_meter",
            [](Switch& self, uint32_t table, const py::object& key) {
              PythonGuard guard(self.engine());
-             return with_entry(self, table, key, [](const TableEntry& entry) { return read_meter(entry.meter); });
+             return with_entry(self, table, key,
+                               [](const TableEntry& entry) { return read_meter(entry.meter); });
            })
-      .def("set_entry_meter", [](Switch& self, uint32_t table, const py::object& key,
-                                 const std::optional<MeterTuple>& config) {
-        PythonGuard guard(self.engine());
-        const TimePs now = self.engine().now();
-        with_entry(self, table, key, [&](TableEntry& entry) {
-          if (entry.meter == nullptr) entry.meter = new Meter();
-          write_meter(*entry.meter, config, now);
-        });
-      });
+      .def("set_entry_meter",
+           [](Switch& self, uint32_t table, const py::object& key, const std::optional<MeterTuple>& config) {
+             PythonGuard guard(self.engine());
+             const TimePs now = self.engine().now();
+             with_entry(self, table, key, [&](TableEntry& entry) {
+               if (entry.meter == nullptr) entry.meter = new Meter();
+               write_meter(*entry.meter, config, now);
+             });
+           });
 }
 
 // ---- action profiles
@@ -282,7 +286,8 @@ void bind_action_profiles(py::class_<Switch, Node, std::shared_ptr<Switch>>& cls
            [](Switch& self, uint32_t profile, uint32_t id, const Members& members) {
              PythonGuard guard(self.engine());
              ActionGroup& group = group_of(self, profile, id);
-             self.objects().action_profile(profile).set_group_members(group, group_members(self, profile, members));
+             self.objects().action_profile(profile).set_group_members(group,
+                                                                      group_members(self, profile, members));
            })
       .def("group_delete",
            [](Switch& self, uint32_t profile, uint32_t id) {
@@ -333,7 +338,8 @@ void bind_arrays(py::class_<Switch, Node, std::shared_ptr<Switch>>& cls) {
              const std::span<CounterCell> cells = self.objects().counters();
              if (first + count > cells.size()) throw py::index_error("outside the counters");
              std::vector<std::pair<uint64_t, uint64_t>> result;
-             for (const CounterCell& cell : cells.subspan(first, count)) result.emplace_back(cell.packets, cell.bytes);
+             for (const CounterCell& cell : cells.subspan(first, count))
+               result.emplace_back(cell.packets, cell.bytes);
              return result;
            })
       .def("counter_write",
@@ -354,16 +360,17 @@ void bind_arrays(py::class_<Switch, Node, std::shared_ptr<Switch>>& cls) {
              if (index >= self.objects().meters().size()) throw py::index_error("outside the meters");
              write_meter(self.objects().meters()[index], config, self.engine().now());
            })
-      .def("value_set_write", [](Switch& self, uint32_t index,
-                                 const std::vector<std::pair<py::bytes, py::bytes>>& members) {
-        PythonGuard guard(self.engine());
-        std::vector<ValueSetMember> target;
-        for (const auto& [value, mask] : members) {
-          const auto value_bytes = as_bytes(value), mask_bytes = as_bytes(mask);
-          target.push_back({{value_bytes.begin(), value_bytes.end()}, {mask_bytes.begin(), mask_bytes.end()}});
-        }
-        self.objects().value_set(index) = std::move(target);
-      });
+      .def("value_set_write",
+           [](Switch& self, uint32_t index, const std::vector<std::pair<py::bytes, py::bytes>>& members) {
+             PythonGuard guard(self.engine());
+             std::vector<ValueSetMember> target;
+             for (const auto& [value, mask] : members) {
+               const auto value_bytes = as_bytes(value), mask_bytes = as_bytes(mask);
+               target.push_back(
+                   {{value_bytes.begin(), value_bytes.end()}, {mask_bytes.begin(), mask_bytes.end()}});
+             }
+             self.objects().value_set(index) = std::move(target);
+           });
 }
 
 // ---- packets
@@ -389,50 +396,55 @@ void bind_packets(py::class_<Switch, Node, std::shared_ptr<Switch>>& cls) {
            [replicas_of](Switch& self, uint32_t id, const Replicas& replicas, uint32_t priority_class,
                          uint32_t packet_length_bytes) {
              PythonGuard guard(self.engine());
-             self.replication().clone_sessions[id] = {replicas_of(replicas), priority_class, packet_length_bytes};
+             self.replication().clone_sessions[id] = {replicas_of(replicas), priority_class,
+                                                      packet_length_bytes};
            })
       .def("clone_session_delete",
            [](Switch& self, uint32_t id) {
              PythonGuard guard(self.engine());
              return self.replication().clone_sessions.erase(id) != 0;
            })
-      .def("packet_out",
-           [](Switch& self, const py::bytes& data) {
-             PythonGuard guard(self.engine());
-             self.receive(static_cast<int>(self.options().cpu_port),
-                          self.engine().packets().copy_of(as_bytes(data)));
-           },
-           "Let the switch receive a packet on its CPU port.")
-      .def("process",
-           [](Switch& self, uint32_t port, const py::bytes& data) {
-             PythonGuard guard(self.engine());
-             py::list result;
-             for (const Switch::Output& output : self.process(port, as_bytes(data)))
-               result.append(py::make_tuple(output.port, to_bytes(output.bytes)));
-             return result;
-           },
-           py::arg("port"), py::arg("data"))
-      .def("process_repeatedly",
-           [](Switch& self, uint32_t port, const py::bytes& data, uint64_t count) {
-             PythonGuard guard(self.engine());
-             const std::span<const uint8_t> bytes = as_bytes(data);
-             py::gil_scoped_release release;
-             return self.process_repeatedly(port, bytes, count);
-           },
-           py::arg("port"), py::arg("data"), py::arg("count"))
-      .def("wait_event",
-           [](Switch& self, double timeout_s) -> py::object {
-             std::optional<StreamEvent> event;
-             {
-               py::gil_scoped_release release;
-               event = self.events().wait(timeout_s);
-             }
-             if (!event) return py::none();
-             const bool digest = event->kind == StreamEvent::Kind::kDigest;
-             return py::make_tuple(digest ? "digest" : "packet_in", event->learn_list, to_bytes(event->bytes),
-                                   event->time_ps);
-           },
-           py::arg("timeout_s"))
+      .def(
+          "packet_out",
+          [](Switch& self, const py::bytes& data) {
+            PythonGuard guard(self.engine());
+            self.receive(static_cast<int>(self.options().cpu_port),
+                         self.engine().packets().copy_of(as_bytes(data)));
+          },
+          "Let the switch receive a packet on its CPU port.")
+      .def(
+          "process",
+          [](Switch& self, uint32_t port, const py::bytes& data) {
+            PythonGuard guard(self.engine());
+            py::list result;
+            for (const Switch::Output& output : self.process(port, as_bytes(data)))
+              result.append(py::make_tuple(output.port, to_bytes(output.bytes)));
+            return result;
+          },
+          py::arg("port"), py::arg("data"))
+      .def(
+          "process_repeatedly",
+          [](Switch& self, uint32_t port, const py::bytes& data, uint64_t count) {
+            PythonGuard guard(self.engine());
+            const std::span<const uint8_t> bytes = as_bytes(data);
+            py::gil_scoped_release release;
+            return self.process_repeatedly(port, bytes, count);
+          },
+          py::arg("port"), py::arg("data"), py::arg("count"))
+      .def(
+          "wait_event",
+          [](Switch& self, double timeout_s) -> py::object {
+            std::optional<StreamEvent> event;
+            {
+              py::gil_scoped_release release;
+              event = self.events().wait(timeout_s);
+            }
+            if (!event) return py::none();
+            const bool digest = event->kind == StreamEvent::Kind::kDigest;
+            return py::make_tuple(digest ? "digest" : "packet_in", event->learn_list, to_bytes(event->bytes),
+                                  event->time_ps);
+          },
+          py::arg("timeout_s"))
       .def("set_logging",
            [](Switch& self, bool enabled) {
              PythonGuard guard(self.engine());
@@ -446,8 +458,8 @@ void bind_packets(py::class_<Switch, Node, std::shared_ptr<Switch>>& cls) {
       });
 }
 
-SwitchOptions make_options(std::string name, uint32_t cpu_port, uint32_t drop_port, const std::string& depth_unit,
-                           const std::string& time_unit) {
+SwitchOptions make_options(std::string name, uint32_t cpu_port, uint32_t drop_port,
+                           const std::string& depth_unit, const std::string& time_unit) {
   SwitchOptions options;
   options.name = std::move(name);
   options.cpu_port = cpu_port;
@@ -466,15 +478,18 @@ SwitchOptions make_options(std::string name, uint32_t cpu_port, uint32_t drop_po
 }  // namespace
 
 void bind_switch(py::module_& m) {
-  m.def("switch_abi", &switch_abi, "Offsets and constants that generated code shares with the switch runtime.");
-  m.def("switch_runtime_symbols", &switch_runtime_symbols, "Functions that generated code may call, by name.");
+  m.def("switch_abi", &switch_abi,
+        "Offsets and constants that generated code shares with the switch runtime.");
+  m.def("switch_runtime_symbols", &switch_runtime_symbols,
+        "Functions that generated code may call, by name.");
 
   py::class_<SwitchProgram, std::shared_ptr<SwitchProgram>>(m, "SwitchProgram")
-      .def(py::init(&make_program), py::kw_only(), py::arg("functions"), py::arg("code"), py::arg("state_bytes"),
-           py::arg("metadata_offset_bytes"), py::arg("metadata_bytes"), py::arg("max_headers_bytes"),
-           py::arg("max_digest_bytes"), py::arg("max_action_data_bytes"), py::arg("tables"),
-           py::arg("action_profile_count"), py::arg("registers_bytes"), py::arg("counter_count"),
-           py::arg("meter_count"), py::arg("value_set_count"), py::arg("log_formats"));
+      .def(py::init(&make_program), py::kw_only(), py::arg("functions"), py::arg("code"),
+           py::arg("state_bytes"), py::arg("metadata_offset_bytes"), py::arg("metadata_bytes"),
+           py::arg("max_headers_bytes"), py::arg("max_digest_bytes"), py::arg("max_action_data_bytes"),
+           py::arg("tables"), py::arg("action_profile_count"), py::arg("registers_bytes"),
+           py::arg("counter_count"), py::arg("meter_count"), py::arg("value_set_count"),
+           py::arg("log_formats"));
 
   py::class_<Switch, Node, std::shared_ptr<Switch>> cls(m, "Switch");
   cls.def(py::init([](Engine& engine, std::string name, uint32_t cpu_port, uint32_t drop_port,
@@ -482,34 +497,38 @@ void bind_switch(py::module_& m) {
             return make_component<Switch>(
                 engine, engine, make_options(std::move(name), cpu_port, drop_port, depth_unit, time_unit));
           }),
-          py::keep_alive<1, 2>(), py::arg("engine"), py::kw_only(), py::arg("name"), py::arg("cpu_port") = 510,
-          py::arg("drop_port") = 511, py::arg("depth_unit") = "cells", py::arg("time_unit") = "ns")
+          py::keep_alive<1, 2>(), py::arg("engine"), py::kw_only(), py::arg("name"),
+          py::arg("cpu_port") = 510, py::arg("drop_port") = 511, py::arg("depth_unit") = "cells",
+          py::arg("time_unit") = "ns")
       .def("load",
            [](Switch& self, std::shared_ptr<SwitchProgram> program) {
              PythonGuard guard(self.engine());
              self.load(std::move(program));
            })
-      .def("attach_port",
-           [](Switch& self, uint32_t port, TransmitPort& transmit_port) {
-             PythonGuard guard(self.engine());
-             self.attach_port(port, transmit_port);
-           },
-           py::arg("port"), py::arg("transmit_port"))
-      .def("receive",
-           [](Switch& self, int port, const py::bytes& data) {
-             PythonGuard guard(self.engine());
-             self.receive(port, self.engine().packets().copy_of(as_bytes(data)));
-           },
-           py::arg("port"), py::arg("data"))
-      .def("drops",
-           [](Switch& self) {
-             PythonGuard guard(self.engine());
-             std::map<std::string, uint64_t> result;
-             for (size_t i = 0; i < static_cast<size_t>(DropReason::kCount); ++i)
-               result[drop_reason_name(static_cast<DropReason>(i))] = self.dropped(static_cast<DropReason>(i));
-             return result;
-           },
-           "Packets dropped, by reason.")
+      .def(
+          "attach_port",
+          [](Switch& self, uint32_t port, TransmitPort& transmit_port) {
+            PythonGuard guard(self.engine());
+            self.attach_port(port, transmit_port);
+          },
+          py::arg("port"), py::arg("transmit_port"))
+      .def(
+          "receive",
+          [](Switch& self, int port, const py::bytes& data) {
+            PythonGuard guard(self.engine());
+            self.receive(port, self.engine().packets().copy_of(as_bytes(data)));
+          },
+          py::arg("port"), py::arg("data"))
+      .def(
+          "drops",
+          [](Switch& self) {
+            PythonGuard guard(self.engine());
+            std::map<std::string, uint64_t> result;
+            for (size_t i = 0; i < static_cast<size_t>(DropReason::kCount); ++i)
+              result[drop_reason_name(static_cast<DropReason>(i))] = self.dropped(static_cast<DropReason>(i));
+            return result;
+          },
+          "Packets dropped, by reason.")
       .def("reset_drops",
            [](Switch& self) {
              PythonGuard guard(self.engine());

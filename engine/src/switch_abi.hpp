@@ -1,14 +1,14 @@
 // Memory shared between the C++ switch runtime and the code that switch/lowering generates for a P4 program.
-// Generated code addresses these members by the offsets that `switch_abi_offsets()` publishes to Python, so the
-// structs below are their only definition.
+// Generated code addresses these members by the offsets that `switch_abi_offsets()` publishes to Python, so
+// the structs below are their only definition.
 #pragma once
 
 #include <cstdint>
 
 namespace weft {
 
-// An action bound to its data, as a table entry, a default entry or an action profile member holds it. The data
-// follows the struct: each parameter in native byte order at the offset that lowering assigned to it.
+// An action bound to its data, as a table entry, a default entry or an action profile member holds it. The
+// data follows the struct: each parameter in native byte order at the offset that lowering assigned to it.
 struct alignas(8) ActionData {
   uint32_t action;      // index of the action in the program, or kNoAction
   uint32_t size_bytes;  // of the data
@@ -44,7 +44,8 @@ struct TableView {
   const MatchTable* matcher;
 };
 
-// Head of a packet's state; the program's own state (validity, metadata, headers) follows at kProgramStateOffset.
+// Head of a packet's state; the program's own state (validity, metadata, headers) follows at
+// kProgramStateOffset.
 struct PacketState {
   // The packet as it entered the parser, and how much of it the parser consumed.
   const uint8_t* data;

@@ -1,5 +1,5 @@
-// What a switch tells its control plane: packets to the CPU port, digests, expired entries. Produced by the engine's
-// thread, taken by another.
+// What a switch tells its control plane: packets to the CPU port, digests, expired entries. Produced by the
+// engine's thread, taken by another.
 #pragma once
 
 #include <chrono>
@@ -17,9 +17,9 @@ namespace weft {
 struct StreamEvent {
   enum class Kind : uint8_t { kPacketIn, kDigest };
   Kind kind = Kind::kPacketIn;
-  uint32_t learn_list = 0;      // of a digest
-  std::vector<uint8_t> bytes;   // the packet, or the digest's fields, each padded to whole bytes
-  TimePs time_ps = 0;           // emulated time at which it was made
+  uint32_t learn_list = 0;     // of a digest
+  std::vector<uint8_t> bytes;  // the packet, or the digest's fields, each padded to whole bytes
+  TimePs time_ps = 0;          // emulated time at which it was made
 };
 
 class StreamEventQueue {

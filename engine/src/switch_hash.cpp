@@ -54,7 +54,8 @@ uint64_t hash_crc_ccitt(const uint8_t* data, size_t size_bytes) {
 }
 
 uint64_t hash_csum16(const uint8_t* data, size_t size_bytes) {
-  // One's complement sums do not depend on byte order (RFC 1071, section 2), so add native words and swap once.
+  // One's complement sums do not depend on byte order (RFC 1071, section 2), so add native words and swap
+  // once.
   unsigned __int128 total = 0;
   size_t at = 0;
   for (; at + 8 <= size_bytes; at += 8) {

@@ -1,5 +1,5 @@
-// Two-rate three-colour meters as BMv2 computes them: token buckets filled since a common origin, the peak bucket
-// tried before the committed one.
+// Two-rate three-colour meters as BMv2 computes them: token buckets filled since a common origin, the peak
+// bucket tried before the committed one.
 #pragma once
 
 #include <algorithm>

@@ -18,9 +18,9 @@ uint32_t saturate_u32(uint64_t value) { return static_cast<uint32_t>(std::min<ui
 
 const char* drop_reason_name(DropReason reason) {
   static constexpr std::array<const char*, static_cast<size_t>(DropReason::kCount)> kNames = {
-      "no_pipeline", "pipeline_replaced",     "program_ingress", "program_egress", "tail_drop",
-      "unknown_port", "empty_multicast_group", "pass_limit",      "assertion",      "cpu_queue_full",
-      "digest_queue_full"};
+      "no_pipeline", "pipeline_replaced", "program_ingress",       "program_egress",
+      "tail_drop",   "unknown_port",      "empty_multicast_group", "pass_limit",
+      "assertion",   "cpu_queue_full",    "digest_queue_full"};
   return kNames.at(static_cast<size_t>(reason));
 }
 
@@ -29,10 +29,11 @@ Switch::Switch(Engine& engine, SwitchOptions options)
       options_(std::move(options)),
       ports_(kMaxPort + 1, nullptr),
       random_(engine.stream("switch/" + options_.name)) {
-  if (options_.cpu_port > kMaxPort || options_.drop_port > kMaxPort || options_.cpu_port == options_.drop_port)
-    throw std::invalid_argument("switch '" + options_.name + "': cpu_port " + std::to_string(options_.cpu_port) +
-                                " and drop_port " + std::to_string(options_.drop_port) +
-                                " must differ and be at most " + std::to_string(kMaxPort));
+  if (options_.cpu_port > kMaxPort || options_.drop_port > kMaxPort ||
+      options_.cpu_port == options_.drop_port)
+    throw std::invalid_argument(
+        "switch '" + options_.name + "': cpu_port " + std::to_string(options_.cpu_port) + " and drop_port " +
+        std::to_string(options_.drop_port) + " must differ and be at most " + std::to_string(kMaxPort));
 }
 
 Switch::~Switch() = default;
@@ -114,11 +115,13 @@ bool Switch::spend_pass(PacketState& state) {
 
 uint64_t Switch::timestamp(TimePs time_ps) const {
   return static_cast<uint64_t>(time_ps) /
-         static_cast<uint64_t>(options_.time_unit == SwitchOptions::TimeUnit::kNanoseconds ? kPsPerNs : kPsPerUs);
+         static_cast<uint64_t>(options_.time_unit == SwitchOptions::TimeUnit::kNanoseconds ? kPsPerNs
+                                                                                           : kPsPerUs);
 }
 
 uint32_t Switch::depth(uint64_t bytes, uint64_t packets) const {
-  const uint64_t units = options_.depth_unit == SwitchOptions::DepthUnit::kCells ? bytes / kCellBytes : packets;
+  const uint64_t units =
+      options_.depth_unit == SwitchOptions::DepthUnit::kCells ? bytes / kCellBytes : packets;
   return static_cast<uint32_t>(std::min<uint64_t>(units, kMaxDepth));
 }
 
@@ -208,7 +211,8 @@ PacketPtr Switch::resubmit(PacketPtr packet) {
 
 void Switch::clone_from_ingress(const Packet& packet) {
   PacketState& original = static_cast<StateBlock*>(packet.context)->state;
-  const CloneSession* session = replication_.clone_session(original.clone_session & ~PacketState::kCloneRequested);
+  const CloneSession* session =
+      replication_.clone_session(original.clone_session & ~PacketState::kCloneRequested);
   if (session == nullptr) return;
   // The clone is the packet as it entered ingress, parsed again.
   PacketPtr clone = packet.clone();
@@ -233,7 +237,8 @@ void Switch::clone_from_ingress(const Packet& packet) {
 
 void Switch::clone_from_egress(const Packet& packet) {
   PacketState& original = static_cast<StateBlock*>(packet.context)->state;
-  const CloneSession* session = replication_.clone_session(original.clone_session & ~PacketState::kCloneRequested);
+  const CloneSession* session =
+      replication_.clone_session(original.clone_session & ~PacketState::kCloneRequested);
   if (session == nullptr) return;
   if (!spend_pass(original)) return;
   original.pass_budget /= 2;
@@ -357,7 +362,8 @@ PacketPtr Switch::run_egress(uint32_t port, PacketPtr packet) {
 
 void Switch::deparse(Packet& packet) {
   PacketState& state = state_of(packet)->state;
-  const uint32_t headers_bytes = objects_->program().deparse(&state, &objects_->context(), header_buffer_.data());
+  const uint32_t headers_bytes =
+      objects_->program().deparse(&state, &objects_->context(), header_buffer_.data());
   packet.trim_front(state.payload_offset_bytes);
   std::memcpy(packet.prepend(headers_bytes), header_buffer_.data(), headers_bytes);
   if (packet.size() > state.truncated_length_bytes) packet.resize(state.truncated_length_bytes);

@@ -1,5 +1,6 @@
 // A v1model switch: the architecture around a compiled program, as behavioral-model's docs/simple_switch.md
-// describes it. Ports are transmit ports of the engine; the egress pipeline runs as a packet leaves its queue.
+// describes it. Ports are transmit ports of the engine; the egress pipeline runs as a packet leaves its
+// queue.
 #pragma once
 
 #include <array>
@@ -22,7 +23,7 @@
 namespace weft {
 
 struct SwitchOptions {
-  enum class DepthUnit : uint8_t { kCells, kPackets };       // of enq_qdepth and deq_qdepth; cells of 80 bytes
+  enum class DepthUnit : uint8_t { kCells, kPackets };  // of enq_qdepth and deq_qdepth; cells of 80 bytes
   enum class TimeUnit : uint8_t { kNanoseconds, kMicroseconds };  // of all timestamps
 
   std::string name;
@@ -70,8 +71,8 @@ class Switch : public Node, public EgressStage {
   void receive(int port, PacketPtr packet) override;
   PacketPtr on_dequeue(int port, PacketPtr packet, const QueueStamp& stamp) override;
 
-  // Runs one packet through ingress and egress at once, through no queue, and returns what leaves. For tests and
-  // benchmarks.
+  // Runs one packet through ingress and egress at once, through no queue, and returns what leaves. For tests
+  // and benchmarks.
   std::vector<Output> process(uint32_t port, std::span<const uint8_t> bytes);
   // The same packet `count` times, outputs dropped. Returns the number of packets that left.
   uint64_t process_repeatedly(uint32_t port, std::span<const uint8_t> bytes, uint64_t count);
@@ -107,7 +108,9 @@ class Switch : public Node, public EgressStage {
 
   StateBlock* new_state();
   StateBlock* state_of(Packet& packet) { return static_cast<StateBlock*>(packet.context); }
-  uint8_t* program_state(PacketState& state) { return reinterpret_cast<uint8_t*>(&state) + kProgramStateOffset; }
+  uint8_t* program_state(PacketState& state) {
+    return reinterpret_cast<uint8_t*>(&state) + kProgramStateOffset;
+  }
   void clear_metadata(PacketState& state);
   void clear_requests(PacketState& state);
   void point_at(PacketState& state, const Packet& packet);

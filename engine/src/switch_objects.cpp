@@ -28,7 +28,8 @@ SwitchObjects::SwitchObjects(std::shared_ptr<const SwitchProgram> program, Switc
   for (uint32_t i = 0; i < program_->action_profile_count; ++i)
     action_profiles_.push_back(std::make_unique<ActionProfile>(program_->max_action_data_bytes));
   for (size_t i = 0; i < program_->tables.size(); ++i) {
-    tables_.push_back(std::make_unique<MatchTable>(program_->tables[i].key_bytes, program_->tables[i].ranges));
+    tables_.push_back(
+        std::make_unique<MatchTable>(program_->tables[i].key_bytes, program_->tables[i].ranges));
     default_entries_.push_back(std::make_unique<TableEntry>());
     default_entries_[i]->own_action = make_action_data(ActionData::kNoAction, {}, 0);
     default_entries_[i]->action = default_entries_[i]->own_action.get();
@@ -121,7 +122,8 @@ bool SwitchObjects::erase(uint32_t table, const EntryMatch& match) {
 
 void SwitchObjects::clear_table(uint32_t table) {
   MatchTable& matcher = *tables_.at(table);
-  matcher.for_each([&](const TableEntry& entry, const auto&) { unbind(const_cast<TableEntry&>(entry), table); });
+  matcher.for_each(
+      [&](const TableEntry& entry, const auto&) { unbind(const_cast<TableEntry&>(entry), table); });
   matcher.clear();
   views_[table].entry_count = 0;
 }

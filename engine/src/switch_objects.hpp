@@ -1,5 +1,5 @@
-// The stateful objects of one switch instance running one program: tables, action profiles, registers, counters,
-// meters, value sets. Generated code reaches them through the SwitchContext.
+// The stateful objects of one switch instance running one program: tables, action profiles, registers,
+// counters, meters, value sets. Generated code reaches them through the SwitchContext.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct ValueSetMember {
 struct ActionBinding {
   enum class Kind : uint8_t { kAction, kMember, kGroup };
   Kind kind = Kind::kAction;
-  uint32_t id = 0;                   // action index, member id or group id
+  uint32_t id = 0;                  // action index, member id or group id
   std::span<const uint8_t> data{};  // of a direct action
 };
 

@@ -1,4 +1,5 @@
-// A compiled P4 program, shared by all switches that run it: entry points of its code and the shape of its objects.
+// A compiled P4 program, shared by all switches that run it: entry points of its code and the shape of its
+// objects.
 #pragma once
 
 #include <cstdint>

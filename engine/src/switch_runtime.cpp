@@ -60,7 +60,8 @@ void append_bits(uint8_t* bits, uint64_t position, const uint8_t* source, uint64
 using HashFunction = uint64_t (*)(const uint8_t*, size_t);
 
 // The hash of `size_bytes` at `data` followed by what the parser left of the packet.
-uint64_t hash_with_payload(HashFunction hash, const uint8_t* data, uint64_t size_bytes, const PacketState* state) {
+uint64_t hash_with_payload(HashFunction hash, const uint8_t* data, uint64_t size_bytes,
+                           const PacketState* state) {
   static thread_local std::vector<uint8_t> buffer;
   buffer.assign(data, data + size_bytes);
   buffer.insert(buffer.end(), state->data + state->payload_offset_bytes, state->data + state->size_bytes);
@@ -102,7 +103,10 @@ std::map<std::string, uintptr_t> switch_runtime_symbols() {
 }
 
 std::map<std::string, uint64_t> switch_abi() {
-#define WEFT_MEMBER(type, member) {#type "." #member, offsetof(type, member)}
+#define WEFT_MEMBER(type, member)             \
+  {                                           \
+    #type "." #member, offsetof(type, member) \
+  }
   return {
       WEFT_MEMBER(ActionData, action),
       {"sizeof(ActionData)", sizeof(ActionData)},

@@ -10,7 +10,8 @@ namespace weft {
 // Function name -> address, for the linker of generated code.
 std::map<std::string, uintptr_t> switch_runtime_symbols();
 
-// "Struct.member" -> byte offset, and "sizeof(Struct)" -> bytes, of the structs in switch_abi.hpp and constants.
+// "Struct.member" -> byte offset, and "sizeof(Struct)" -> bytes, of the structs in switch_abi.hpp and
+// constants.
 std::map<std::string, uint64_t> switch_abi();
 
 }  // namespace weft

@@ -130,7 +130,8 @@ TableEntry* MatchTable::find(const EntryMatch& match) const {
   Tuple* tuple = tuple_for(match.mask);
   if (tuple == nullptr) return nullptr;
   TableEntry* entry = tuple->slot_of(match.value.data(), tuple->hash(match.value.data()))->head;
-  while (entry != nullptr && !(entry->priority == match.priority && same_ranges(*entry, match))) entry = entry->next;
+  while (entry != nullptr && !(entry->priority == match.priority && same_ranges(*entry, match)))
+    entry = entry->next;
   return entry;
 }
 

@@ -1,10 +1,10 @@
 // Match tables: exact, LPM, ternary, optional and range keys by one algorithm, tuple space search.
 //
-// Entries with the same mask live in one hash table over the masked key. A lookup probes these tuples in order of
-// their highest priority and stops when no later one can win. An exact table is one tuple; an LPM table has one
-// tuple per prefix length in use, with the length as its priority. Range fields are masked out of the hash and
-// checked along the chain of entries with the same masked key. (Srinivasan, Suri, Varghese, "Packet
-// classification using tuple space search", SIGCOMM 1999.)
+// Entries with the same mask live in one hash table over the masked key. A lookup probes these tuples in
+// order of their highest priority and stops when no later one can win. An exact table is one tuple; an LPM
+// table has one tuple per prefix length in use, with the length as its priority. Range fields are masked out
+// of the hash and checked along the chain of entries with the same masked key. (Srinivasan, Suri, Varghese,
+// "Packet classification using tuple space search", SIGCOMM 1999.)
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,8 @@ struct TableEntry : EntryView {
   const uint64_t* key() const { return reinterpret_cast<const uint64_t*>(this + 1); }
 };
 
-// What to match, each span as wide as the table's key in words; `low` and `high` are empty without range fields.
+// What to match, each span as wide as the table's key in words; `low` and `high` are empty without range
+// fields.
 struct EntryMatch {
   std::span<const uint64_t> value;
   std::span<const uint64_t> mask;
@@ -104,7 +105,8 @@ struct MatchTable::Tuple {
   int32_t highest_priority() const { return priorities.rbegin()->first; }
   uint64_t hash(const uint64_t* key) const;
   bool same_key(const TableEntry& entry, const uint64_t* key) const;
-  Slot* slot_of(const uint64_t* key, uint64_t key_hash);  // the key's slot, or the empty slot where it belongs
+  Slot* slot_of(const uint64_t* key,
+                uint64_t key_hash);  // the key's slot, or the empty slot where it belongs
   void grow();
   void remove_slot(Slot* slot);
 
@@ -119,7 +121,8 @@ template <typename Visit>
 void MatchTable::for_each(Visit&& visit) const {
   for (const auto& tuple : tuples_)
     for (const auto& slot : tuple->slots)
-      for (const TableEntry* entry = slot.head; entry != nullptr; entry = entry->next) visit(*entry, tuple->mask);
+      for (const TableEntry* entry = slot.head; entry != nullptr; entry = entry->next)
+        visit(*entry, tuple->mask);
 }
 
 }  // namespace weft

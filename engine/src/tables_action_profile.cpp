@@ -70,7 +70,8 @@ void ActionProfile::fill_buckets(ActionGroup& group) {
   group.buckets_.clear();
   for (const GroupMember& entry : group.members) {
     if (std::find(down_ports_.begin(), down_ports_.end(), entry.watch_port) != down_ports_.end()) continue;
-    group.buckets_.insert(group.buckets_.end(), static_cast<size_t>(entry.weight), &members_.at(entry.member_id));
+    group.buckets_.insert(group.buckets_.end(), static_cast<size_t>(entry.weight),
+                          &members_.at(entry.member_id));
   }
 }
 

@@ -1,5 +1,5 @@
-// Action profiles and selectors: actions shared by table entries as members, and groups of members among which a
-// hash of the packet chooses.
+// Action profiles and selectors: actions shared by table entries as members, and groups of members among
+// which a hash of the packet chooses.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 """Lowering of a BMv2 JSON program to native code through LLVM.
 
-`lower_program` writes LLVM IR (module `program`), `compile_program` turns it into machine code (module `jit`). The
-generated functions work on a packet's state, laid out by `layout`, and reach tables, registers and the like through
-the C++ runtime (`engine/src/switch_abi.hpp`).
+`lower_program` writes LLVM IR (module `program`), `compile_program` turns it into machine code (module
+`jit`). The generated functions work on a packet's state, laid out by `layout`, and reach tables, registers
+and the like through the C++ runtime (`engine/src/switch_abi.hpp`).
 """
 
 from switch.lowering.errors import UnsupportedError

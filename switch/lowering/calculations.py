@@ -1,8 +1,9 @@
 """Calculations: the input is laid into a byte buffer, a hash of the C++ runtime runs over it.
 
-Fields of invalid headers are left out, so offsets in the buffer depend on validity. The input is split into runs, each
-of one header or of values that are always there. As long as runs that may be missing are whole bytes, everything is
-copied in whole bytes; otherwise bits are appended one run after the other by the runtime.
+Fields of invalid headers are left out, so offsets in the buffer depend on validity. The input is split into
+runs, each of one header or of values that are always there. As long as runs that may be missing are whole
+bytes, everything is copied in whole bytes; otherwise bits are appended one run after the other by the
+runtime.
 """
 
 from __future__ import annotations
@@ -10,10 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from llvmlite import ir
-
 from switch.bmv2json import Calculation, Constant, FieldRef, HeaderRef, Payload
-from switch.lowering.emitter import I8, I64, POINTER, Emitter, Value, constant
+from switch.lowering.emitter import I64, POINTER, VOID, Emitter, Value, constant
 from switch.lowering.errors import UnsupportedError
 from switch.lowering.fields import (
     HeaderPlace,
@@ -77,13 +76,19 @@ def hash_of(
 ) -> Value:
     """The hash of `items` (i64). UnsupportedError for an unknown algorithm."""
     if algorithm not in ALGORITHMS:
-        raise UnsupportedError(f"{where}: hash algorithm '{algorithm}' (valid: {', '.join(sorted(ALGORITHMS))})")
+        raise UnsupportedError(
+            f"{where}: hash algorithm '{algorithm}' (valid: {', '.join(sorted(ALGORITHMS))})"
+        )
     items = list(items)
     with_payload = any(isinstance(item, Payload) for item in items)
     runs = _runs(emit, items)
     capacity = sum(_max_bytes(emit, run) for run in runs) + 8
-    buffer = emit.local(I8, I64(capacity))
-    size = _append_bytes(emit, runs, buffer) if _whole_bytes(runs) else _append_bits(emit, runs, buffer, capacity)
+    buffer = emit.local(capacity)
+    size = (
+        _append_bytes(emit, runs, buffer)
+        if _whole_bytes(runs)
+        else _append_bits(emit, runs, buffer, capacity)
+    )
     name = ALGORITHMS[algorithm]
     if with_payload:
         function = emit.shared.runtime_function(name, I64, [POINTER, I64])
@@ -129,10 +134,13 @@ def _pieces(
 
 def _add_piece(run: _Run, piece: _Bits | _Variable | FieldRef | Constant) -> None:
     last = run.pieces[-1] if run.pieces else None
-    if isinstance(piece, _Bits) and isinstance(last, _Bits):
-        if last.bit_offset + last.width_bits == piece.bit_offset:
-            run.pieces[-1] = _Bits(last.bit_offset, last.width_bits + piece.width_bits)
-            return
+    if (
+        isinstance(piece, _Bits)
+        and isinstance(last, _Bits)
+        and last.bit_offset + last.width_bits == piece.bit_offset
+    ):
+        run.pieces[-1] = _Bits(last.bit_offset, last.width_bits + piece.width_bits)
+        return
     run.pieces.append(piece)
 
 
@@ -159,7 +167,7 @@ def _whole_bytes(runs: list[_Run]) -> bool:
 
 def _append_bytes(emit: Emitter, runs: list[_Run], buffer: Value) -> Value:
     """Write the runs to `buffer`; the number of bytes written (i64)."""
-    position = emit.local(I64)
+    position = emit.local(8)
     emit.store(I64(0), position, 8)
     merged = _merge_always(runs)
     for run in merged:
@@ -261,7 +269,7 @@ class _ByteWriter:
 def _append_bits(emit: Emitter, runs: list[_Run], buffer: Value, capacity: int) -> Value:
     """As _append_bytes, for input in which a run of a fraction of a byte may be missing."""
     emit.clear(buffer, capacity)
-    position = emit.local(I64)
+    position = emit.local(8)
     emit.store(I64(0), position, 8)
     for run in runs:
         if run.header is None:
@@ -286,7 +294,7 @@ def _append_bits(emit: Emitter, runs: list[_Run], buffer: Value, capacity: int) 
 def _append_value(emit: Emitter, value: Value, buffer: Value, position: Value) -> None:
     width = value.type.width
     padded = bytes_for(width) * 8
-    slot = emit.local(ir.ArrayType(I8, padded // 8))
+    slot = emit.local(padded // 8)
     word = emit.resize(value, padded)
     if padded != width:
         word = emit.builder.shl(word, constant(padded, padded - width))
@@ -296,7 +304,7 @@ def _append_value(emit: Emitter, value: Value, buffer: Value, position: Value) -
 
 def _append(emit: Emitter, source: Value, count: Value, buffer: Value, position: Value) -> None:
     at = emit.load(position, I64, 8)
-    emit.call_runtime("weft_append_bits", ir.VoidType(), buffer, at, source, count)
+    emit.call_runtime("weft_append_bits", VOID, buffer, at, source, count)
     emit.store(emit.builder.add(at, count), position, 8)
 
 
@@ -304,5 +312,3 @@ def scaled(emit: Emitter, hash_value: Value, base: Value, size: Value) -> Value:
     """`base + hash % size` (all i64); a size of 0 counts as 1."""
     at_least_one = emit.builder.select(emit.builder.icmp_unsigned("==", size, I64(0)), I64(1), size)
     return emit.builder.add(base, emit.builder.urem(hash_value, at_least_one))
-
-

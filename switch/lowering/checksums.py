@@ -30,10 +30,10 @@ def update(emit: Emitter) -> None:
             continue
         with emit.when(_condition(emit, checksum), likely=True):
             value = hash_calculation(emit, emit.program.calculations[checksum.calculation])
-            store_field(emit, field_place(emit, checksum.target), emit.resize(value, checksum.target.width_bits))
+            store_field(
+                emit, field_place(emit, checksum.target), emit.resize(value, checksum.target.width_bits)
+            )
 
 
 def _condition(emit: Emitter, checksum: Checksum) -> Value:
     return constant(1, 1) if checksum.condition is None else lower_condition(emit, checksum.condition)
-
-

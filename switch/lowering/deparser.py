@@ -16,7 +16,7 @@ def emit_deparser(emit: Emitter, deparser: Deparser | None, buffer: Value) -> No
         emit_primitives(emit, deparser.primitives, done)
         emit.continue_in(done)
     checksums.update(emit)
-    position = emit.local(I64)
+    position = emit.local(8)
     emit.store(I64(0), position, 8)
     for name in deparser.order if deparser is not None else ():
         place = header_place(emit, name)

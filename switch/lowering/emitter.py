@@ -54,7 +54,9 @@ class ModuleContext:
     def runtime_function(self, name: str, result: Any, arguments: list[Any]) -> Value:
         """A declaration of a function of the C++ runtime (switch_runtime.cpp) or of the C library."""
         known = self.module.globals.get(name)
-        return known if known is not None else ir.Function(self.module, ir.FunctionType(result, arguments), name)
+        return (
+            known if known is not None else ir.Function(self.module, ir.FunctionType(result, arguments), name)
+        )
 
     def constant_bytes(self, data: bytes) -> Value:
         """The address of a private constant."""
@@ -63,6 +65,8 @@ class ModuleContext:
         variable.linkage = "private"
         variable.global_constant = True
         variable.initializer = ir.Constant(kind, bytearray(data))
+        variable.align = 8
+        variable.type = POINTER
         return variable
 
 
@@ -104,11 +108,12 @@ class Emitter:
         with self.builder.if_then(condition, likely=likely):
             yield
 
-    def local(self, kind: Any, size: int | None = None, alignment: int = 8) -> Value:
+    def local(self, size_bytes: int, alignment: int = 8) -> Value:
         """Stack memory of the function."""
         with self.builder.goto_entry_block():
-            slot = self.builder.alloca(kind, size=size)
+            slot = self.builder.alloca(ir.ArrayType(I8, size_bytes))
         slot.align = alignment
+        slot.type = POINTER  # llvmlite types it by what it points to
         return slot
 
     # ---- integers

@@ -1,7 +1,8 @@
 """Expressions to IR.
 
-`lower(expression, width)` yields the exact value modulo 2**width: operators whose low result bits depend on the low
-operand bits only are computed at that width, the others at the width that their operands' ranges need (`ranges`).
+`lower(expression, width)` yields the exact value modulo 2**width: operators whose low result bits depend on
+the low operand bits only are computed at that width, the others at the width that their operands' ranges
+need (`ranges`).
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ def lower(emit: Emitter, expression: Expression, width_bits: int) -> Value:
             return emit.resize(_runtime_data(emit, index), width_bits)
         case StackField() | UnionStackField() | FieldAccess():
             place = lvalue(emit, expression)
-            return emit.resize(load_field(emit, place), width_bits, place.slot is not None and place.slot.signed)
+            return emit.resize(
+                load_field(emit, place), width_bits, place.slot is not None and place.slot.signed
+            )
         case Lookahead(offset, width):
             return emit.resize(_lookahead(emit, offset, width), width_bits)
         case RegisterRef(array, index):
@@ -257,7 +260,9 @@ def _divide(emit: Emitter, operator: str, left: Expression, right: Expression, w
 
 def _saturate(emit: Emitter, operator: str, operand: Expression, to_bits: int, width: int) -> Value:
     value_range = emit.shared.ranges.of(operand)
-    low, high = (0, (1 << to_bits) - 1) if operator == "usat_cast" else (-(1 << to_bits - 1), (1 << to_bits - 1) - 1)
+    low, high = (
+        (0, (1 << to_bits) - 1) if operator == "usat_cast" else (-(1 << to_bits - 1), (1 << to_bits - 1) - 1)
+    )
     bits = value_range.union(Range(low, high)).bits
     compare = emit.builder.icmp_signed if value_range.signed or low < 0 else emit.builder.icmp_unsigned
     value = lower(emit, operand, bits)
@@ -286,7 +291,9 @@ def _comparison(emit: Emitter, operator: str, left: Expression, right: Expressio
 
 
 def _equal_headers(emit: Emitter, left: HeaderPlace, right: HeaderPlace) -> Value:
-    """Both invalid (their blocks are zero then), or valid with equal fields: the blocks are equal byte for byte."""
+    """Both invalid (their blocks are zero then), or valid with equal fields: the blocks are equal byte for
+    byte.
+    """
     if left.block != right.block or not left.block.wire or left.block.variable_bytes:
         raise UnsupportedError("a comparison of metadata or of headers with a variable-length field")
     difference = I64(0)

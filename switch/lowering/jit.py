@@ -1,7 +1,8 @@
-"""IR to machine code: once per program and process, and from an on-disk cache of object code where there is one.
+"""IR to machine code: once per program and process, and from an on-disk cache of object code where there is
+one.
 
-The cache lies in $WEFT_CACHE_DIR, or ~/.cache/weft, keyed by the IR, the CPU and LLVM's version; WEFT_CACHE_DIR set
-to nothing turns it off. Damaged or unwritable cache files are ignored.
+The cache lies in $WEFT_CACHE_DIR, or ~/.cache/weft, keyed by the IR, the CPU and LLVM's version;
+WEFT_CACHE_DIR set to nothing turns it off. Damaged or unwritable cache files are ignored.
 """
 
 from __future__ import annotations

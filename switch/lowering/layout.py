@@ -1,9 +1,9 @@
 """Where a program's headers, metadata, registers, counters and action parameters lie in memory.
 
-A header is a block: its fixed fields as on the wire, then the bytes of its variable-length field, then that field's
-length in bytes (u32), then one byte of validity. An invalid header's block is all zeros, so reading its fields needs
-no check. Metadata fields lie in native byte order, aligned. Register arrays of one size and width are interleaved, so
-that lanes that a program keeps in an array each lie side by side.
+A header is a block: its fixed fields as on the wire, then the bytes of its variable-length field, then that
+field's length in bytes (u32), then one byte of validity. An invalid header's block is all zeros, so reading
+its fields needs no check. Metadata fields lie in native byte order, aligned. Register arrays of one size
+and width are interleaved, so that lanes that a program keeps in an array each lie side by side.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def native_bytes(width_bits: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FieldSlot:
-    """A field within its block; `bit_offset` counts from the most significant bit of the block's first byte."""
+    """A field within its block; `bit_offset` counts from the most significant bit of the block's first
+    byte.
+    """
 
     width_bits: int
     signed: bool
@@ -76,7 +78,9 @@ class BlockLayout:
 
 
 def header_block(header_type: HeaderType) -> BlockLayout:
-    """Layout of a header instance. ValueError if its variable-length field does not start and end at a byte."""
+    """Layout of a header instance. ValueError if its variable-length field does not start and end at a
+    byte.
+    """
     slots: dict[str, FieldSlot] = {}
     offset = variable_bits = variable_at = 0
     for item in header_type.fields:
@@ -111,7 +115,9 @@ def metadata_block(header_type: HeaderType) -> BlockLayout:
 
 @dataclass(frozen=True, slots=True)
 class StackLayout:
-    """A header stack: equal blocks `stride_bytes` apart, one spare block behind them for indices out of range."""
+    """A header stack: equal blocks `stride_bytes` apart, one spare block behind them for indices out of
+    range.
+    """
 
     offset_bytes: int
     stride_bytes: int
@@ -122,7 +128,9 @@ class StackLayout:
 
 @dataclass(frozen=True, slots=True)
 class UnionStackLayout:
-    """A stack of unions: `member_offsets` of the members' blocks within an element; one spare element at the end."""
+    """A stack of unions: `member_offsets` of the members' blocks within an element; one spare element at
+    the end.
+    """
 
     offset_bytes: int
     stride_bytes: int
@@ -174,7 +182,9 @@ def _place_stacks(program: Program, layout: StateLayout, offset: int) -> int:
     for stack in program.header_stacks.values():
         block = header_block(stack.type)
         next_index, offset = offset, offset + BLOCK_ALIGNMENT
-        layout.stacks[stack.name] = StackLayout(offset, block.size_bytes, len(stack.headers), next_index, block)
+        layout.stacks[stack.name] = StackLayout(
+            offset, block.size_bytes, len(stack.headers), next_index, block
+        )
         for index, name in enumerate(stack.headers):
             layout.blocks[name] = block
             layout.offsets[name] = offset + index * block.size_bytes

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from llvmlite import ir
-
 from switch.bmv2json import (
     PARSER_STEP_LIMIT,
     Advance,
@@ -24,7 +22,7 @@ from switch.bmv2json import (
     Verify,
 )
 from switch.lowering import stacks
-from switch.lowering.emitter import I1, I8, I32, I64, POINTER, Emitter, Value, constant
+from switch.lowering.emitter import I1, I32, I64, POINTER, Emitter, Value, constant
 from switch.lowering.errors import UnsupportedError
 from switch.lowering.expressions import lookahead_bytes, lower, lower_condition
 from switch.lowering.fields import HeaderPlace, header_place, set_valid
@@ -44,14 +42,14 @@ class ParserLowering:
         self._data = emit.load_state("data", 64)
         self._data = emit.builder.inttoptr(self._data, POINTER)
         self._size = emit.load_state("size_bytes")
-        self._position = emit.local(I32, alignment=4)
+        self._position = emit.local(4)
         emit.store(I32(0), self._position, 4)
-        self._steps = emit.local(I32, alignment=4)
+        self._steps = emit.local(4)
         emit.store(I32(PARSER_STEP_LIMIT), self._steps, 4)
         self._blocks = {name: emit.block(f"state_{index}") for index, name in enumerate(parser.states)}
         self._accept = emit.block("accept")
         self._fail = emit.block("fail")
-        self._error = emit.local(I32, alignment=4)
+        self._error = emit.local(4)
         self._looping = _states_in_cycles(parser)
 
     def run(self) -> None:
@@ -220,7 +218,10 @@ class ParserLowering:
             return
         self._check_lookahead(max(lookahead_bytes(field) for field in state.transition_key))
         key = self._key(state)
-        if all(self._is_plain(item, state) for item in state.transitions) and key.type.width <= SWITCHABLE_KEY_BITS:
+        if (
+            all(self._is_plain(item, state) for item in state.transitions)
+            and key.type.width <= SWITCHABLE_KEY_BITS
+        ):
             self._switch(state, key)
         else:
             self._compare_in_order(state, key)
@@ -246,15 +247,6 @@ class ParserLowering:
             return item.mask is None or item.mask == (1 << state.key_width_bits) - 1
         return item.kind is TransitionKind.DEFAULT
 
-    def _no_match(self) -> Value:
-        block = self._emit.block("no_match")
-        here = self._emit.builder.block
-        self._emit.continue_in(block)
-        self._emit.store(I32(self._error_code("NoMatch")), self._error, 4)
-        self._emit.builder.branch(self._fail)
-        self._emit.continue_in(here)
-        return block
-
     def _switch(self, state: ParseState, key: Value) -> None:
         default: Value | None = None
         cases: dict[int, Value] = {}
@@ -263,7 +255,7 @@ class ParserLowering:
                 default = self._target(item.next_state)
                 break
             cases.setdefault(item.value, self._target(item.next_state))
-        choice = self._emit.builder.switch(key, default if default is not None else self._no_match())
+        choice = self._emit.builder.switch(key, default if default is not None else self._accept)
         for value, target in cases.items():
             choice.add_case(constant(key.type.width, value), target)
 
@@ -282,13 +274,13 @@ class ParserLowering:
             otherwise = emit.block("otherwise")
             emit.builder.cbranch(matches, self._target(item.next_state), otherwise)
             emit.continue_in(otherwise)
-        emit.builder.branch(self._no_match())
+        emit.builder.branch(self._accept)  # no transition fits
 
     def _in_value_set(self, key: Value, item: Transition, mask: int) -> Value:
         emit = self._emit
         assert item.value_set is not None
         size = key.type.width // 8
-        buffer = emit.local(ir.ArrayType(I8, size))
+        buffer = emit.local(size)
         emit.store(emit.swap_bytes(key), buffer)
         return emit.call_runtime(
             "weft_value_set_contains",
@@ -321,5 +313,3 @@ def _states_in_cycles(parser: Parser) -> set[str]:
         return False
 
     return {name for name in parser.states if reaches_itself(name)}
-
-

@@ -15,7 +15,9 @@ from switch.lowering.tables import action_arguments, action_number, apply_table,
 
 
 class Actions:
-    """The module's action functions: void action(PacketState*, SwitchContext*, const data*), made when first used."""
+    """The module's action functions: void action(PacketState*, SwitchContext*, const data*), made when
+    first used.
+    """
 
     def __init__(self, shared: ModuleContext) -> None:
         self._shared = shared

@@ -320,7 +320,7 @@ def _log_message(emit: Emitter, call: PrimitiveCall) -> None:
     formats.append(text)
     enabled = emit.builder.icmp_unsigned("!=", emit.load_context("log_enabled", I32), I32(0))
     with emit.when(enabled, likely=False):
-        array = emit.local(I64, I64(max(len(values), 1)))
+        array = emit.local(8 * max(len(values), 1))
         for position, value in enumerate(values):
             emit.store(_log_value(emit, value), emit.address(array, position * 8), 8)
         arguments = (emit.context, I32(len(formats) - 1), array, I32(len(values)))

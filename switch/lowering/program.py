@@ -54,7 +54,9 @@ def lower_program(program: Program) -> LoweredProgram:
     except ValueError as error:
         raise UnsupportedError(str(error)) from None
     registers, registers_bytes = register_layouts(program.register_arrays.values())
-    counters = _offsets({name: item.size for name, item in program.counter_arrays.items() if item.table is None})
+    counters = _offsets(
+        {name: item.size for name, item in program.counter_arrays.items() if item.table is None}
+    )
     meters = _offsets({name: item.size for name, item in program.meter_arrays.items() if item.table is None})
     shared = ModuleContext(
         program=program,
@@ -233,7 +235,9 @@ def digest_element_bits(learn_list: FieldList, element: Any) -> int:
 
 
 def _pack_digest(shared: ModuleContext) -> None:
-    """uint32_t pack_digest(const PacketState*, uint32_t learn_list, uint8_t* out): elements padded to whole bytes."""
+    """uint32_t pack_digest(const PacketState*, uint32_t learn_list, uint8_t* out): elements padded to whole
+    bytes.
+    """
     function = _function(shared, "pack_digest", I32, [POINTER, I32, POINTER])
     emit = Emitter(shared, function, function.args[0], None)
     blocks = _by_list(shared, function, function.args[1], dict(shared.program.learn_lists), emit)

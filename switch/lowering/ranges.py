@@ -169,7 +169,9 @@ def _binary(operator: str, left: Range, right: Range) -> Range:
             return _shift_left(left, right)
         case ">>":
             least = max(right.low, 0)
-            return Range(min(left.low, left.low >> least), max(left.high >> least, 0 if left.high >= 0 else -1))
+            return Range(
+                min(left.low, left.low >> least), max(left.high >> least, 0 if left.high >= 0 else -1)
+            )
     raise UnsupportedError(f"operator '{operator}'")
 
 
@@ -184,8 +186,8 @@ def _bitwise(operator: str, left: Range, right: Range) -> Range:
 
 
 def _shift_left(left: Range, right: Range) -> Range:
-    # Compilers mask a shifted value at once, which needs its low bits only. Where the exact value is used, bits beyond
-    # MAX_EXACT_BITS are lost.
+    # Compilers mask a shifted value at once, which needs its low bits only. Where the exact value is used,
+    # bits beyond MAX_EXACT_BITS are lost.
     amount = min(max(right.high, 0), MAX_EXACT_BITS - max(left.bits, 1) - 1)
     if amount < 0:
         raise UnsupportedError(f"a shifted value of {left.bits} bits (at most {MAX_EXACT_BITS})")

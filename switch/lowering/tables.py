@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from llvmlite import ir
-
 from switch.bmv2json import MatchKind, Table, TableType
 from switch.lowering.calculations import hash_of
 from switch.lowering.emitter import I32, I64, POINTER, Emitter, Value, constant
@@ -23,7 +21,9 @@ class TableResult:
 
 
 def has_fixed_action(table: Table) -> bool:
-    """True for a table that always executes the same action with no data: the compiler's wrapper of a direct call."""
+    """True for a table that always executes the same action with no data: the compiler's wrapper of a
+    direct call.
+    """
     default = table.default_entry
     return (
         not table.key
@@ -40,7 +40,9 @@ def has_fixed_action(table: Table) -> bool:
 def apply_table(emit: Emitter, table: Table) -> TableResult:
     """Look the packet up; counts and meters it."""
     abi = emit.shared.abi
-    view = emit.address(emit.load_context("tables"), emit.shared.table_indices[table.name] * abi["sizeof(TableView)"])
+    view = emit.address(
+        emit.load_context("tables"), emit.shared.table_indices[table.name] * abi["sizeof(TableView)"]
+    )
     default = emit.load(emit.address(view, abi["TableView.default_entry"]), POINTER, 8)
     if not table.key:
         _after_lookup(emit, table, default, constant(1, 0))
@@ -71,7 +73,7 @@ def _look_up(emit: Emitter, table: Table, view: Value) -> Value:
 def _key(emit: Emitter, table: Table) -> Value:
     """The key in memory, in whole words; fields of invalid headers are 0."""
     words = (key_bytes(table) + 7) // 8
-    key = emit.local(ir.ArrayType(I64, words))
+    key = emit.local(words * 8)
     emit.store(I64(0), emit.address(key, (words - 1) * 8), 8)
     for field, offset in zip(table.key, key_offsets(table), strict=True):
         place = field_place(emit, field.field)
@@ -97,7 +99,9 @@ def _after_lookup(emit: Emitter, table: Table, entry: Value, hit: Value) -> None
             meter = emit.load(emit.address(entry, abi["EntryView.meter"]), POINTER, 8)
             with emit.when(hit):
                 colour = meter_colour(emit, meter, array.counts_bytes)
-                store_field(emit, field_place(emit, array.result), emit.resize(colour, array.result.width_bits))
+                store_field(
+                    emit, field_place(emit, array.result), emit.resize(colour, array.result.width_bits)
+                )
 
 
 def _action_of(emit: Emitter, table: Table, entry: Value, default: Value) -> Value:
@@ -109,7 +113,7 @@ def _action_of(emit: Emitter, table: Table, entry: Value, default: Value) -> Val
     assert table.action_profile is not None
     profile = emit.program.action_profiles[table.action_profile]
     assert profile.selector_algorithm is not None
-    result = emit.local(POINTER)
+    result = emit.local(8)
     emit.store(action, result, 8)
     group = emit.load(emit.address(entry, abi["EntryView.group"]), POINTER, 8)
     with emit.when(emit.builder.icmp_unsigned("!=", group, POINTER(None))):
@@ -139,5 +143,3 @@ def action_number(emit: Emitter, action: Value) -> Value:
 def action_arguments(emit: Emitter, action: Value) -> Value:
     """The address of the data of an ActionData*."""
     return emit.address(action, emit.shared.abi["sizeof(ActionData)"])
-
-
