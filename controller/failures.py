@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from topologies import FabricSpec, PortSpec, SwitchSpec
+from topologies import PortSpec, SwitchSpec
 
 
 @dataclass(frozen=True)
@@ -45,20 +45,3 @@ class Failures:
 
 
 NO_FAILURES = Failures()
-
-
-def distances(fabric: FabricSpec, target: SwitchSpec, failures: Failures) -> dict[str, int]:
-    """Hops from every switch that still reaches `target`, by name (breadth first)."""
-    if target.name in failures.switches:
-        return {}
-    distance = {target.name: 0}
-    frontier = [target]
-    while frontier:
-        following = []
-        for switch in frontier:
-            for port in failures.live_ports(switch):
-                if port.peer.node not in distance:
-                    distance[port.peer.node] = distance[switch.name] + 1
-                    following.append(fabric.switch(port.peer.node))
-        frontier = following
-    return distance

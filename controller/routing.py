@@ -7,14 +7,14 @@ neighbours, so that the groups do not grow with the destinations; a failure chan
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
 
 import finsy
 
 from controller.entities import Entity, entry, group_entry
-from controller.failures import NO_FAILURES, Failures, distances
+from controller.failures import NO_FAILURES, Failures
 from topologies import FabricSpec, SwitchSpec
 
 SELECTOR = "ecmp_selector"
@@ -30,6 +30,9 @@ class NextHop:
     destination_mac: str
 
 
+_Neighbours = list[tuple[str, NextHop]]
+
+
 @dataclass(frozen=True)
 class Route:
     """A prefix and its next hops, in order of their ports; several mean ECMP."""
@@ -43,17 +46,47 @@ def plane_routes(
 ) -> dict[str, tuple[Route, ...]]:
     """All routes of a plane's switches, by switch name; unreachable prefixes have none."""
     switches = fabric.switches_of_plane(plane)
+    neighbours = {switch.name: _neighbours(fabric, switch, failures) for switch in switches}
     routes: dict[str, list[Route]] = {
         switch.name: _host_routes(fabric, switch, failures) for switch in switches
     }
     for destination in switches:
-        distance = distances(fabric, destination, failures)
+        distance = _distances(neighbours, destination.name)
         prefixes = _prefixes(fabric, destination)
-        for switch in switches:
-            hops = _hops_towards(fabric, switch, distance, failures)
-            if hops:
-                routes[switch.name].extend(Route(prefix, hops) for prefix in prefixes)
+        for name, hops in _hops_towards(neighbours, distance):
+            routes[name].extend(Route(prefix, hops) for prefix in prefixes)
     return {name: tuple(found) for name, found in routes.items()}
+
+
+def _neighbours(fabric: FabricSpec, switch: SwitchSpec, failures: Failures) -> _Neighbours:
+    return [
+        (port.peer.node, NextHop(port.number, switch.mac, fabric.switch(port.peer.node).mac))
+        for port in failures.live_ports(switch)
+    ]
+
+
+def _distances(neighbours: Mapping[str, _Neighbours], target: str) -> dict[str, int]:
+    """Hops from every switch that still reaches `target`, itself included (breadth first)."""
+    distance = {target: 0}
+    frontier = [target]
+    while frontier:
+        following = []
+        for name in frontier:
+            for peer, _ in neighbours[name]:
+                if peer not in distance:
+                    distance[peer] = distance[name] + 1
+                    following.append(peer)
+        frontier = following
+    return distance
+
+
+def _hops_towards(
+    neighbours: Mapping[str, _Neighbours], distance: Mapping[str, int]
+) -> Iterator[tuple[str, tuple[NextHop, ...]]]:
+    """Every switch that reaches the target from afar, and its next hops: the neighbours one hop nearer."""
+    for name, here in distance.items():
+        if here:
+            yield name, tuple(hop for peer, hop in neighbours[name] if distance[peer] == here - 1)
 
 
 def _host_routes(fabric: FabricSpec, switch: SwitchSpec, failures: Failures) -> list[Route]:
@@ -77,19 +110,6 @@ def _prefixes(fabric: FabricSpec, switch: SwitchSpec) -> tuple[Prefix, ...]:
         subnets[nic.ipv4.network] = None
         subnets[nic.ipv6.network] = None
     return tuple(subnets)
-
-
-def _hops_towards(
-    fabric: FabricSpec, switch: SwitchSpec, distance: dict[str, int], failures: Failures
-) -> tuple[NextHop, ...]:
-    here = distance.get(switch.name)
-    if not here:  # not reachable, or the destination itself
-        return ()
-    return tuple(
-        NextHop(port.number, switch.mac, fabric.switch(port.peer.node).mac)
-        for port in failures.live_ports(switch)
-        if distance.get(port.peer.node) == here - 1
-    )
 
 
 def route_entities(switch: SwitchSpec, routes: Sequence[Route]) -> list[Entity]:

@@ -7,8 +7,11 @@ from pathlib import Path
 
 from controller.counters import OUTCOME_NAMES
 from controller.jobs import group_address, group_mac
+from controller.telemetry_int import RATE_GBPS_OF_CODE
 from controller.trees import MAX_CHILDREN
 from topologies import addressing
+from traffic import aggregation_format
+from traffic.int_stack import RATE_CODE_BPS
 
 P4_FOLDER = Path(__file__).parents[2] / "p4"
 
@@ -41,3 +44,10 @@ def test_bitmap_and_cpu_port_are_the_program_s() -> None:
     assert port is not None
     assert int(width.group(1)) == MAX_CHILDREN
     assert int(port.group(1)) == addressing.CPU_PORT
+
+
+def test_hosts_read_the_same_rate_codes_and_groups() -> None:
+    known = {code: rate_bps // 10**9 for code, rate_bps in RATE_CODE_BPS.items() if rate_bps}
+    assert known == RATE_GBPS_OF_CODE
+    assert aggregation_format.group_ipv4(0xABCD) == str(group_address(0xABCD))
+    assert aggregation_format.group_mac(0xABCD) == group_mac(0xABCD)
