@@ -49,6 +49,13 @@ void bind_link(py::module_& m) {
           },
           py::kw_only(), "loss"_a = 0.0, "duplicate"_a = 0.0, "delay_probability"_a = 0.0,
           "extra_delay_ps"_a = 0)
+      .def(
+          "set_capture",
+          [](Link& link, std::shared_ptr<PcapWriter> capture) {
+            PythonGuard guard(link.engine());
+            link.set_capture(std::move(capture));
+          },
+          "capture"_a.none(true))
       .def_property_readonly("delay_ps", &Link::delay_ps)
       .def("stats",
            [](Link& link) {

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "pcap_writer.hpp"
+
 namespace weft {
 
 DelayLine::DelayLine(Engine& engine)
@@ -28,6 +30,7 @@ void DelayLine::on_due() {
 void DelayLine::deliver(PacketPtr packet) {
   --in_flight_;
   packet->received_ps = engine_.now();
+  if (capture_ != nullptr) capture_->write(engine_.now(), *packet);
   node_->receive(port_, std::move(packet));
 }
 

@@ -2,12 +2,17 @@
 // many packets on it costs the event queue one entry.
 #pragma once
 
+#include <memory>
+#include <utility>
+
 #include "engine.hpp"
 #include "node.hpp"
 #include "packet.hpp"
 #include "ring_buffer.hpp"
 
 namespace weft {
+
+class PcapWriter;
 
 class DelayLine {
  public:
@@ -21,6 +26,8 @@ class DelayLine {
 
   // Delivers at due_ps, in the order of pushing at equal times. The node must be connected.
   void push(PacketPtr packet, TimePs due_ps);
+  // Records every packet as it is delivered; null stops.
+  void set_capture(std::shared_ptr<PcapWriter> capture) { capture_ = std::move(capture); }
   uint64_t packets_in_flight() const { return in_flight_; }
 
  private:
@@ -36,6 +43,7 @@ class DelayLine {
   Engine& engine_;
   Node* node_ = nullptr;
   int port_ = 0;
+  std::shared_ptr<PcapWriter> capture_;
   RingBuffer<InFlight> fifo_;
   uint64_t in_flight_ = 0;
   Timer timer_;

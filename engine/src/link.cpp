@@ -36,6 +36,11 @@ void Link::connect(Node& node, int port) {
   late_line_.connect(&node, port);
 }
 
+void Link::set_capture(std::shared_ptr<PcapWriter> capture) {
+  line_.set_capture(capture);
+  late_line_.set_capture(std::move(capture));
+}
+
 void Link::set_faults(FaultConfig faults) {
   check(faults);
   faults_ = faults;

@@ -42,6 +42,9 @@ class Link {
   void transmit(PacketPtr packet, TimePs end_of_serialisation_ps);
 
   Engine& engine() { return engine_; }
+  // Records every packet as it arrives at the far end; null stops.
+  void set_capture(std::shared_ptr<PcapWriter> capture);
+
   TimePs delay_ps() const { return delay_ps_; }
   void set_faults(FaultConfig faults);
   const FaultConfig& faults() const { return faults_; }

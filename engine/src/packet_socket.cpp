@@ -158,9 +158,13 @@ TimePs PacketSocket::take_frame(const tpacket2_hdr& header) {
   if ((header.tp_status & TP_STATUS_CSUMNOTREADY) != 0) ++counters_.unfinished_checksum_packets;
   ++counters_.received_packets;
   counters_.received_bytes += packet->size();
-  if (capture_ != nullptr) capture_->write(arrival_ps, *packet);
   line_.push(std::move(packet), arrival_ps);
   return arrival_ps;
+}
+
+void PacketSocket::set_capture(std::shared_ptr<PcapWriter> capture) {
+  line_.set_capture(capture);
+  capture_ = std::move(capture);
 }
 
 // --- transmitting ---

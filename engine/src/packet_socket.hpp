@@ -69,7 +69,7 @@ class PacketSocket : public Node, public Pollable {
   const PacketSocketCounters& counters();
   void reset_counters();
   // Records frames received from and sent to the interface; null stops.
-  void set_capture(std::shared_ptr<PcapWriter> capture) { capture_ = std::move(capture); }
+  void set_capture(std::shared_ptr<PcapWriter> capture);
 
   int file_descriptor() const override { return fd_; }
   TimePs poll() override;

@@ -1,10 +1,13 @@
 """Delay and seeded faults of a link."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scapy.utils import RawPcapReader
 
-from engine import Collector, Engine, Link, TransmitPort
+from engine import Collector, Engine, Link, PcapWriter, TransmitPort
 
 SENT = 20_000
 
@@ -90,6 +93,22 @@ def test_several_senders_share_a_receiver_in_time_order(delays: list[int]) -> No
         TransmitPort(engine, link).enqueue(bytes(1))
     engine.run()
     assert [(t, port) for t, port, _ in collector.packets] == sorted((d, i) for i, d in enumerate(delays))
+
+
+def test_a_capture_dates_packets_by_their_arrival(engine: Engine, tmp_path: Path) -> None:
+    link = Link(engine, delay_ps=5_000_000, delay_probability=1.0, extra_delay_ps=2_000_000)
+    link.connect(Collector(engine))
+    capture = PcapWriter(str(tmp_path / "link.pcap"))
+    link.set_capture(capture)
+    TransmitPort(engine, link, rate_bps=8 * 10**9).enqueue(bytes(1000))
+    link.set_faults()
+    engine.run()
+    TransmitPort(engine, link).enqueue(b"undelayed")
+    engine.run()
+    capture.close()
+    with RawPcapReader(str(tmp_path / "link.pcap")) as reader:
+        records = [(data, meta.usec) for data, meta in reader]
+    assert records == [(bytes(1000), 8_000), (b"undelayed", 13_000)]
 
 
 @pytest.mark.parametrize(
