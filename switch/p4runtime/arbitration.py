@@ -78,7 +78,7 @@ class Arbitration(Generic[ClientT]):
         for other, other_id in role.elections.items():
             if other != client and election_id is not None and other_id == election_id:
                 raise RequestError(
-                    INVALID_ARGUMENT, f"election_id {election_id} is used by another controller of this role"
+                    INVALID_ARGUMENT, f"election id {election_id} is used by another controller of this role"
                 )
         if client not in role.elections and len(role.elections) >= MAX_CLIENTS_PER_ROLE:
             raise RequestError(
