@@ -25,12 +25,20 @@ from controller.errors import (
     SettingError,
     SwitchUnavailableError,
 )
-from controller.fabric import FabricController, PacketIn, bmv2_targets, embedded_targets, open_channel
+from controller.fabric import (
+    FabricController,
+    GrpcTarget,
+    PacketIn,
+    bmv2_targets,
+    embedded_targets,
+    open_channel,
+)
 from controller.installed import read_installed
 from controller.pipeline import Pipeline
 from controller.plan import FabricState, Settings, desired_entities
 from controller.reconcile import entity_set
 from controller.session import SwitchSession
+from controller.target import BMV2
 from topologies import FabricSpec, TopologyError, leaf_spine
 
 PIPELINE = Pipeline(fabric_p4info(), b'{"program": "for the double"}')
@@ -347,3 +355,27 @@ def test_blocking_controller_does_the_same_from_a_thread() -> None:
         assert any(key[0] == "packet_replication_engine_entry" for key in double.device(1).entities)
 
     run(body)
+
+
+def test_one_server_per_switch_as_with_bmv2() -> None:
+    fabric = leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=1)
+
+    async def body() -> None:
+        doubles = {switch.name: P4RuntimeDouble() for switch in fabric.switches}
+        servers = {name: await serve(double) for name, double in doubles.items()}
+        targets = {
+            switch.name: GrpcTarget(servers[switch.name][1], switch.device_id) for switch in fabric.switches
+        }
+        settings = Settings(target=BMV2)
+        async with FabricController(fabric, PIPELINE, targets, settings, timeout_s=10) as control:
+            await control.add_job(1, ["h0", "h1"], slot_count=1)
+            schema = PIPELINE.schema()
+            plan = desired_entities(fabric, settings, FabricState(jobs=control.jobs))
+            for switch in fabric.switches:
+                assert list(doubles[switch.name].devices) == [switch.device_id]
+                held = entity_set(doubles[switch.name].device(switch.device_id).entities.values())
+                assert held == entity_set(encode_entities(plan[switch.name], schema))
+        for server, _ in servers.values():
+            await server.stop(None)
+
+    asyncio.run(asyncio.wait_for(body(), 60))
