@@ -11,6 +11,8 @@ from scapy.contrib.roce import AETH, BTH, CNP_OPCODE, CNPPadding, cnp
 from scapy.fields import BitField, IntField, XBitField, XIntField, XLongField
 from scapy.packet import Packet, Raw, bind_layers
 
+from traffic.roce_port import ROCE_UDP_PORT
+
 __all__ = [
     "AETH",
     "BTH",
@@ -28,7 +30,6 @@ __all__ = [
     "cnp",
 ]
 
-ROCE_UDP_PORT = 4791
 
 _RC_OPERATIONS = (
     "SEND_FIRST",

@@ -1,0 +1,292 @@
+"""The runner's side of the endpoints: configure them, connect them, run collectives and traffic, collect figures."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any, Protocol
+
+from traffic.patterns import Flow, flow_schedule
+from traffic.schedule_nodes import Channel, RankSchedule
+from traffic.schedules import CollectiveSpec, generate, peers_of
+
+FIRST_QUEUE_PAIR = 0x100
+_PSN_BITS = 24
+
+
+class JsonLines(Protocol):
+    """A process that takes a command a line and gives an answer a line; `weft` starts it in a host's namespace.
+
+    read_answer raises if the process is gone or late, or if the answer has `error`.
+    """
+
+    def send(self, command: dict[str, Any]) -> None:
+        """Send a command."""
+
+    def read_answer(self, timeout_s: float) -> dict[str, Any]:
+        """Return the next answer."""
+
+
+class RunError(RuntimeError):
+    """A run failed or did not end in time; the message says on which hosts, and why."""
+
+
+@dataclass(frozen=True)
+class NicSettings:
+    """One NIC of a host: its interface in the host's namespace, and what the fabric says about its link."""
+
+    interface: str
+    mac: str
+    ipv4: str
+    gateway_mac: str
+    rate_bps: int
+    base_round_trip_ps: int
+    ipv6: str | None = None
+    paced: bool = True
+
+
+@dataclass(frozen=True)
+class HostSettings:
+    """What a host is told first. `wall_clock_floor_ns`: least retransmission timeout in real time."""
+
+    name: str
+    rank: int
+    epoch_ns: int
+    dilation: float
+    nics: tuple[NicSettings, ...]
+    seed: int = 0
+    mtu_bytes: int = 1024
+    wall_clock_floor_ns: int = 20_000_000
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """When each rank started and ended a run, in emulated time, in order of rank."""
+
+    run: int
+    started_ps: tuple[int, ...]
+    finished_ps: tuple[int, ...]
+
+    @property
+    def duration_ps(self) -> int:
+        """From the first rank's start to the last one's end."""
+        return max(self.finished_ps) - min(self.started_ps)
+
+
+def base_round_trip_ps(rate_bps: int, delay_ps: int, mtu_bytes: int, links: int = 4) -> int:
+    """Return the round trip of a full packet and its acknowledgement over `links` idle store-and-forward links."""
+    frame_bytes, acknowledgement_bytes = mtu_bytes + 128, 128
+    serialisation_ps = (frame_bytes + acknowledgement_bytes) * 8 * 10**12 // rate_bps
+    return links * (2 * delay_ps + serialisation_ps)
+
+
+@dataclass
+class _PreparedRun:
+    ranks: list[int]
+    memory: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+
+class EndpointGroup:
+    """All endpoints of a fabric, by rank. Commands go to all of them before any answer is read.
+
+    Errors of `JsonLines.read_answer` pass through; RunError is about runs.
+    """
+
+    def __init__(
+        self, endpoints: Sequence[JsonLines], hosts: Sequence[HostSettings], answer_timeout_s: float = 30.0
+    ) -> None:
+        if [host.rank for host in hosts] != list(range(len(endpoints))):
+            raise ValueError(f"hosts of ranks {[host.rank for host in hosts]} for {len(endpoints)} endpoints")
+        self._endpoints = list(endpoints)
+        self._hosts = list(hosts)
+        self._answer_timeout_s = answer_timeout_s
+        self._connected: dict[tuple[int, Channel], bool] = {}
+        self._next_queue_pair = [count(FIRST_QUEUE_PAIR) for _ in hosts]
+        self._psn = random.Random(hosts[0].seed if hosts else 0)
+        self._run_numbers = count(1)
+        self._runs: dict[int, _PreparedRun] = {}
+
+    def configure(self) -> None:
+        """Tell every endpoint who it is and wait until all are ready."""
+        self._call_all({host.rank: asdict(host) for host in self._hosts})
+
+    def now_ps(self) -> int:
+        """Return the emulated time that all endpoints agree on."""
+        host = self._hosts[0]
+        return int((time.monotonic_ns() - host.epoch_ns) * 1000 / host.dilation)
+
+    def join(self, memberships: Mapping[int, Sequence[Mapping[str, Any]]]) -> None:
+        """Have ranks join aggregation jobs: each membership has the fields of controller.jobs.JobMembership."""
+        self._call_all(
+            {
+                rank: {"command": "join", "jobs": [dict(job) for job in jobs]}
+                for rank, jobs in memberships.items()
+            }
+        )
+
+    def leave(self, planes: Sequence[int]) -> None:
+        """Have all ranks leave the jobs of these planes."""
+        self._call_each({"command": "leave", "planes": list(planes)})
+
+    def prepare_collective(
+        self,
+        spec: CollectiveSpec,
+        algorithm: str,
+        buffers: Sequence[Path],
+        results: Sequence[Path] | None = None,
+        *,
+        collective: str = "allreduce",
+        telemetry: bool = True,
+    ) -> int:
+        """Connect the ranks as the algorithm needs and have them map and register their buffers; returns the run.
+
+        The ranks are 0 to spec.rank_count-1; `spec.run_tag` is ignored. Without `results` the buffers are
+        reduced in place.
+        """
+        schedules = [generate(collective, algorithm, spec, rank) for rank in range(spec.rank_count)]
+        message = {
+            "command": "collective",
+            "collective": collective,
+            "algorithm": algorithm,
+            "rank_count": spec.rank_count,
+            "element_count": spec.element_count,
+            "dtype": spec.dtype.value,
+            "operation": spec.operation.name.lower(),
+            "plane_rates_bps": list(spec.plane_rates_bps),
+            "piece_bytes": spec.piece_bytes,
+        }
+        files = [
+            {"buffer": str(buffer)} | ({"result": str(results[rank])} if results else {})
+            for rank, buffer in enumerate(buffers)
+        ]
+        return self._prepare(schedules, [message | each for each in files], telemetry)
+
+    def prepare_traffic(self, flows: Sequence[Flow], *, telemetry: bool = True) -> int:
+        """Connect the ranks as the flows need, and have them make ready; returns the run."""
+        schedules = [flow_schedule(flows, host.rank) for host in self._hosts]
+        message = {"command": "traffic", "flows": [asdict(flow) for flow in flows]}
+        return self._prepare(schedules, [message] * len(schedules), telemetry)
+
+    def _prepare(
+        self, schedules: Sequence[RankSchedule], messages: Sequence[dict[str, Any]], telemetry: bool
+    ) -> int:
+        self._connect(schedules, telemetry)
+        number = next(self._run_numbers)
+        ranks = [schedule.rank for schedule in schedules]
+        answers = self._call_all(
+            {rank: message | {"run": number} for rank, message in zip(ranks, messages, strict=True)}
+        )
+        memory = {rank: answer["memory"] for rank, answer in answers.items()}
+        self._runs[number] = _PreparedRun(ranks, memory)
+        return number
+
+    def _connect(self, schedules: Sequence[RankSchedule], telemetry: bool) -> None:
+        """Make the connections that the schedules name and that are not there yet, both ends at once."""
+        commands: dict[int, list[dict[str, Any]]] = {}
+        for rank, channel in peers_of(schedules):
+            back = Channel(channel.plane, rank, channel.label)
+            if self._connected.get((rank, channel)) == telemetry:
+                continue
+            ends = [(rank, channel), (channel.peer, back)]
+            queue_pairs = [next(self._next_queue_pair[own]) for own, _ in ends]
+            psns = [self._psn.getrandbits(_PSN_BITS) for _ in ends]
+            for side, (own, towards) in enumerate(ends):
+                commands.setdefault(own, []).append(
+                    {
+                        "label": towards.label,
+                        "plane": towards.plane,
+                        "peer": towards.peer,
+                        "queue_pair": queue_pairs[side],
+                        "remote_queue_pair": queue_pairs[1 - side],
+                        "initial_psn": psns[side],
+                        "remote_initial_psn": psns[1 - side],
+                        "destination_ip": self._hosts[towards.peer].nics[towards.plane].ipv4,
+                        "telemetry": telemetry,
+                    }
+                )
+                self._connected[own, towards] = telemetry
+        self._call_all(
+            {rank: {"command": "connect", "connections": items} for rank, items in commands.items()}
+        )
+
+    def start(self, run: int, start_ps: int | None = None) -> int:
+        """Start a prepared run on all its ranks at the same emulated time; returns that time.
+
+        None: as soon as every endpoint can have been told.
+        """
+        prepared = self._runs[run]
+        if start_ps is None:
+            margin_ns = 10_000_000 + 1_000_000 * len(prepared.ranks)
+            start_ps = self.now_ps() + int(margin_ns * 1000 / self._hosts[0].dilation)
+        peers = {str(rank): memory for rank, memory in prepared.memory.items()}
+        message = {"command": "start", "run": run, "start_ps": start_ps, "peers": peers}
+        self._call_all(dict.fromkeys(prepared.ranks, message))
+        return start_ps
+
+    def wait(self, run: int, timeout_s: float = 120.0) -> RunOutcome:
+        """Wait for the end of a run on all its ranks. Raises RunError if it fails or takes longer."""
+        ranks = self._runs[run].ranks
+        message = {"command": "wait", "run": run, "timeout_s": timeout_s}
+        answers = self._call_all(dict.fromkeys(ranks, message), timeout_s + self._answer_timeout_s)
+        troubles = [
+            f"{self._hosts[rank].name}: {answer['state']} after {answer.get('nodes_done', 0)} of "
+            f"{answer.get('node_count', 0)} steps{': ' + answer['reason'] if answer.get('reason') else ''}"
+            for rank, answer in answers.items()
+            if answer["state"] != "finished"
+        ]
+        if troubles:
+            raise RunError(f"run {run} did not finish within {timeout_s:g} s: " + "; ".join(troubles))
+        return RunOutcome(
+            run,
+            tuple(answers[rank]["started_ps"] for rank in ranks),
+            tuple(answers[rank]["finished_ps"] for rank in ranks),
+        )
+
+    def release(self, run: int) -> None:
+        """Have the ranks forget a run and its buffers, cancelling it if it has not ended."""
+        ranks = self._runs.pop(run).ranks
+        self._call_all({rank: {"command": "release", "run": run} for rank in ranks})
+
+    def run(self, run: int, timeout_s: float = 120.0) -> RunOutcome:
+        """Start a prepared run, wait for its end and release it, whatever comes."""
+        try:
+            self.start(run)
+            return self.wait(run, timeout_s)
+        finally:
+            self.release(run)
+
+    def stats(self) -> list[dict[str, Any]]:
+        """Return every rank's counters (see traffic.host.Host.stats), in order of rank."""
+        return list(self._call_each({"command": "stats"}).values())
+
+    def reset_stats(self) -> None:
+        """Set all counters to zero."""
+        self._call_each({"command": "reset_stats"})
+
+    def capture(self, rank: int, plane: int, path: Path | None) -> None:
+        """Record a host's plane into a pcap file; None ends it."""
+        self._call_all({rank: {"command": "pcap", "plane": plane, "path": str(path) if path else None}})
+
+    def _call_each(self, message: dict[str, Any]) -> dict[int, dict[str, Any]]:
+        return self._call_all({host.rank: message for host in self._hosts})
+
+    def _call_all(
+        self, messages: Mapping[int, dict[str, Any]], timeout_s: float | None = None
+    ) -> dict[int, dict[str, Any]]:
+        """Send to all ranks named, then read all answers, so that one refusal leaves no answer unread."""
+        for rank, message in messages.items():
+            self._endpoints[rank].send(message)
+        answers: dict[int, dict[str, Any]] = {}
+        first_error: Exception | None = None
+        for rank in messages:
+            try:
+                answers[rank] = self._endpoints[rank].read_answer(timeout_s or self._answer_timeout_s)
+            except Exception as error:  # kept, and raised when all answers are read
+                first_error = first_error or error
+        if first_error is not None:
+            raise first_error
+        return answers

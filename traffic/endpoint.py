@@ -1,0 +1,202 @@
+"""The host process: `python -m traffic.endpoint`, inside a host's network namespace.
+
+The first line on stdin is the configuration (`HostConfig`), every other one a command; every line gets one
+answer, a line of JSON on stdout. An answer with `error` says why a command failed, which changes nothing else.
+A `wait` is answered when its run has ended, after answers to later commands. The end of stdin ends the process.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import selectors
+import signal
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from traffic.host import Host, HostConfig
+from traffic.host_runs import HostRuns
+from traffic.messages import Message, MessageError, take, take_list, take_optional
+from traffic.port_guard import PortGuard
+
+_ENDED = ("finished", "failed", "cancelled")
+
+
+class Endpoint:
+    """Carries out commands on a host. Times out `wait`s by the wall clock."""
+
+    def __init__(self, host: Host, answer: Callable[[dict[str, Any]], None]) -> None:
+        self._host = host
+        self._runs = HostRuns(host)
+        self._answer = answer
+        self._waits: list[tuple[float, Message]] = []
+        self._commands: dict[str, Callable[[Message], dict[str, Any]]] = {
+            "connect": self._connect,
+            "disconnect": self._disconnect,
+            "join": self._join,
+            "leave": self._leave,
+            "collective": self._runs.prepare_collective,
+            "traffic": self._runs.prepare_traffic,
+            "start": self._runs.start,
+            "status": self._runs.status,
+            "release": self._runs.release,
+            "stats": lambda _: host.stats(),
+            "reset_stats": self._reset_stats,
+            "pcap": self._pcap,
+        }
+
+    def execute(self, line: str) -> None:
+        """Carry out one line and answer it (a `wait` later)."""
+        message: Message = {}
+        try:
+            parsed = json.loads(line)
+            if not isinstance(parsed, dict):
+                raise MessageError(f"a command is an object, not {line.strip()!r}")
+            message = parsed
+            name = take(message, "command", str)
+            if name == "wait":
+                self._wait(message)
+                return
+            if name not in self._commands:
+                valid = ", ".join(sorted([*self._commands, "wait"]))
+                raise MessageError(f"unknown command {name!r} (valid: {valid})")
+            self._reply(message, self._commands[name](message))
+        except (ValueError, OSError, RuntimeError, TypeError, KeyError) as error:
+            # Whatever a message makes a command raise is the answer to it; the host goes on.
+            self._reply(message, {"error": f"{message.get('command', 'command')}: {error}"})
+
+    def _reply(self, message: Message, answer: dict[str, Any]) -> None:
+        self._answer(answer | ({"id": message["id"]} if "id" in message else {}))
+
+    def _connect(self, message: Message) -> dict[str, Any]:
+        connections = take_list(message, "connections", dict)
+        for connection in connections:
+            self._host.connect(connection)
+        return {"connected": len(connections)}
+
+    def _disconnect(self, message: Message) -> dict[str, Any]:
+        label = take_optional(message, "label", str)
+        gone = [channel for channel in self._host.channels() if label in (None, channel.label)]
+        for channel in gone:
+            self._host.disconnect(channel)
+        return {"disconnected": len(gone)}
+
+    def _join(self, message: Message) -> dict[str, Any]:
+        jobs = take_list(message, "jobs", dict)
+        for job in jobs:
+            self._host.join(job)
+        return {"joined": len(jobs)}
+
+    def _leave(self, message: Message) -> dict[str, Any]:
+        for plane in take_list(message, "planes", int):
+            self._host.leave(plane)
+        return {"left": message["planes"]}
+
+    def _reset_stats(self, _: Message) -> dict[str, Any]:
+        self._host.reset_stats()
+        return {"reset": True}
+
+    def _pcap(self, message: Message) -> dict[str, Any]:
+        path = take_optional(message, "path", str)
+        self._host.capture(take(message, "plane", int), path)
+        return {"pcap": path}
+
+    def _wait(self, message: Message) -> None:
+        deadline = time.monotonic() + take(message, "timeout_s", float, 60.0)
+        self._runs.status(message)  # refuses an unknown run
+        self._waits.append((deadline, message))
+        self.serve_waits()
+
+    def serve_waits(self) -> None:
+        """Answer the waits whose run has ended or whose time is up."""
+        self._host.executor.take_ended()
+        waits, self._waits = self._waits, []
+        failure = self._host.engine.failure
+        for deadline, message in waits:
+            try:
+                status = self._runs.status(message)
+            except ValueError as error:  # released meanwhile
+                status = {"error": f"wait: {error}"}
+            if failure is not None:
+                status = {"error": f"wait: the engine has stopped: {failure}"}
+            ended = "error" in status or status["state"] in _ENDED
+            if ended or time.monotonic() >= deadline:
+                self._reply(message, status)
+            else:
+                self._waits.append((deadline, message))
+
+    def seconds_to_next_deadline(self) -> float | None:
+        """Return how long serve_waits() may be put off; None without a wait."""
+        if not self._waits:
+            return None
+        return max(0.0, min(deadline for deadline, _ in self._waits) - time.monotonic())
+
+
+class LineReader:
+    """Splits what arrives on a descriptor into lines, without reading further than is there."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+        self._pending = b""
+        self.ended = False
+
+    def lines(self) -> list[str]:
+        """Read once (which blocks if nothing is there) and return the lines that are complete."""
+        data = self.file.read1(1 << 16)
+        self.ended = not data
+        *complete, self._pending = (self._pending + data).split(b"\n")
+        return [line.decode(errors="replace") for line in complete if line.strip()]
+
+
+def _print_answer(answer: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
+def _serve(endpoint: Endpoint, host: Host, reader: LineReader, first: list[str]) -> None:
+    for line in first:
+        endpoint.execute(line)
+    with selectors.DefaultSelector() as selector:
+        selector.register(reader.file, selectors.EVENT_READ)
+        selector.register(host.executor, selectors.EVENT_READ)
+        while True:
+            ready = selector.select(endpoint.seconds_to_next_deadline())
+            if any(key.fileobj is reader.file for key, _ in ready):
+                for line in reader.lines():
+                    endpoint.execute(line)
+                if reader.ended:
+                    return
+            endpoint.serve_waits()
+
+
+def main() -> int:
+    """Run the endpoint until stdin ends or SIGTERM. Exit codes: 0, or 3 for a bad configuration."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the runner's to handle
+    reader = LineReader(sys.stdin.buffer)
+    lines: list[str] = []
+    while not lines and not reader.ended:
+        lines = reader.lines()
+    if not lines:
+        return 0
+    try:
+        config = HostConfig.from_message(json.loads(lines[0]))
+        guard = PortGuard()
+        host = Host(config)
+    except (ValueError, OSError, AttributeError) as error:
+        _print_answer({"error": f"configuration: {error}"})
+        return 3
+    gc.freeze()
+    try:
+        _print_answer({"ready": True, "name": config.name, "rank": config.rank})
+        _serve(Endpoint(host, _print_answer), host, reader, lines[1:])
+    finally:
+        host.close()
+        guard.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

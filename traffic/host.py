@@ -1,0 +1,304 @@
+"""A host of the real clock: one NIC with a port per plane, its connections and its aggregation jobs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from engine import Engine, Link, PacketSocket, PcapWriter, TransmitPort, _core
+from traffic.int_stack import QUEUE_CELL_BYTES, RATE_CODE_BPS, TX_UNIT_BYTES
+from traffic.messages import Message, take, take_list, take_optional
+from traffic.schedule_nodes import Channel
+
+DEFAULT_MTU_BYTES = 1024
+DEFAULT_WALL_CLOCK_FLOOR_NS = 20_000_000
+MIN_WINDOW_PACKETS = 8
+_HEADER_BYTES = 128
+"""More than the headers of any packet, INT shim and IPv6 included."""
+_QUEUE_PAIR_TOTALS = (
+    "data_packets_sent",
+    "data_bytes_sent",
+    "data_packets_received",
+    "data_bytes_received",
+    "retransmitted_packets",
+    "timeouts",
+    "duplicate_packets",
+    "out_of_sequence_packets",
+    "ce_marked_packets",
+    "cnps_sent",
+    "cnps_received",
+)
+
+
+@dataclass(frozen=True)
+class NicConfig:
+    """One NIC port, on one plane. `base_round_trip_ps` is that of an idle path to the farthest peer."""
+
+    interface: str
+    mac: str
+    ipv4: str
+    ipv6: str | None
+    gateway_mac: str
+    rate_bps: int
+    base_round_trip_ps: int
+    paced: bool
+
+    @classmethod
+    def from_message(cls, message: Message) -> NicConfig:
+        """Read an item of the configuration's `nics`. Raises MessageError."""
+        return cls(
+            interface=take(message, "interface", str),
+            mac=take(message, "mac", str),
+            ipv4=_without_prefix(take(message, "ipv4", str)),
+            ipv6=_without_prefix(address) if (address := take_optional(message, "ipv6", str)) else None,
+            gateway_mac=take(message, "gateway_mac", str),
+            rate_bps=take(message, "rate_bps", int),
+            base_round_trip_ps=take(message, "base_round_trip_ps", int),
+            paced=take(message, "paced", bool, True),
+        )
+
+
+@dataclass(frozen=True)
+class HostConfig:
+    """What an endpoint is told first. Times of the wall clock are real nanoseconds, all others emulated."""
+
+    name: str
+    rank: int
+    epoch_ns: int
+    dilation: float
+    seed: int
+    mtu_bytes: int
+    wall_clock_floor_ns: int
+    nics: tuple[NicConfig, ...]
+
+    @classmethod
+    def from_message(cls, message: Message) -> HostConfig:
+        """Read the configuration. Raises MessageError."""
+        return cls(
+            name=take(message, "name", str),
+            rank=take(message, "rank", int),
+            epoch_ns=take(message, "epoch_ns", int),
+            dilation=take(message, "dilation", float, 1.0),
+            seed=take(message, "seed", int, 0),
+            mtu_bytes=take(message, "mtu_bytes", int, DEFAULT_MTU_BYTES),
+            wall_clock_floor_ns=take(message, "wall_clock_floor_ns", int, DEFAULT_WALL_CLOCK_FLOOR_NS),
+            nics=tuple(NicConfig.from_message(nic) for nic in take_list(message, "nics", dict)),
+        )
+
+
+@dataclass
+class _Plane:
+    config: NicConfig
+    port: int
+    socket: PacketSocket
+    line: TransmitPort
+    client: _core.AggregationClient | None = None
+    aggregator: int = -1
+
+
+@dataclass
+class _Connection:
+    queue_pair: _core.RcQueuePair
+    channel: int
+
+
+class Host:
+    """The NIC of an endpoint, in the network namespace of this process, and what is attached to it.
+
+    Raises OSError if an interface cannot be opened and ValueError for addresses that are none.
+    """
+
+    def __init__(self, config: HostConfig) -> None:
+        self.config = config
+        self.engine = Engine.real_clock(epoch_ns=config.epoch_ns, dilation=config.dilation, seed=config.seed)
+        self.nic = _core.Nic(self.engine, config.name)
+        self.executor = _core.ScheduleExecutor(self.engine)
+        self._planes = [self._open_plane(nic) for nic in config.nics]
+        self._connections: dict[Channel, _Connection] = {}
+        self._captures: dict[int, PcapWriter] = {}
+        self.engine.start()
+
+    def _open_plane(self, config: NicConfig) -> _Plane:
+        socket = PacketSocket(self.engine, config.interface)
+        # Delay and faults of the host's link belong to the fabric's end of it.
+        link = Link(self.engine, name=config.interface)
+        line = TransmitPort(self.engine, link, rate_bps=config.rate_bps if config.paced else 0)
+        addresses = [config.ipv4] + ([config.ipv6] if config.ipv6 else [])
+        port = self.nic.add_port(line, mac=config.mac, addresses=addresses)
+        link.connect(socket)
+        socket.connect(self.nic, port)
+        return _Plane(config, port, socket, line)
+
+    def close(self) -> None:
+        """Stop the engine and close the interfaces and captures."""
+        self.engine.stop()
+        for plane in self._planes:
+            plane.socket.close()
+        for capture in self._captures.values():
+            capture.close()
+
+    def plane(self, number: int) -> _Plane:
+        """Return a plane. Raises ValueError naming those there are."""
+        if not 0 <= number < len(self._planes):
+            raise ValueError(f"plane {number} (valid: 0 to {len(self._planes) - 1})")
+        return self._planes[number]
+
+    def timeout_ps(self, plane: _Plane) -> int:
+        """Return the retransmission timeout: above the path's round trip and the host's jitter."""
+        return _core.retransmission_timeout_ps(
+            plane.config.base_round_trip_ps,
+            wall_clock_floor_ns=self.config.wall_clock_floor_ns,
+            dilation=self.config.dilation,
+        )
+
+    def connect(self, message: Message) -> None:
+        """Make a queue pair, in place of one to the same peer with the same label."""
+        plane = self.plane(take(message, "plane", int))
+        peer, label = take(message, "peer", int), take(message, "label", str, "collective")
+        channel = Channel(take(message, "plane", int), peer, label)
+        default_window = max(
+            _core.bandwidth_delay_product_bytes(plane.config.rate_bps, plane.config.base_round_trip_ps),
+            MIN_WINDOW_PACKETS * (self.config.mtu_bytes + _HEADER_BYTES),
+        )
+        self.disconnect(channel)
+        queue_pair = _core.RcQueuePair(
+            self.nic,
+            plane.port,
+            self.executor,
+            queue_pair=take(message, "queue_pair", int),
+            remote_queue_pair=take(message, "remote_queue_pair", int),
+            destination_mac=take(message, "destination_mac", str, plane.config.gateway_mac),
+            destination_ip=_without_prefix(take(message, "destination_ip", str)),
+            window_bytes=take(message, "window_bytes", int, default_window),
+            retransmission_timeout_ps=self.timeout_ps(plane),
+            source_udp_port=take_optional(message, "source_udp_port", int),
+            initial_psn=take(message, "initial_psn", int, 0),
+            remote_initial_psn=take(message, "remote_initial_psn", int, 0),
+            path_mtu_bytes=self.config.mtu_bytes,
+            telemetry=take(message, "telemetry", bool, False),
+            retry_limit=take(message, "retry_limit", int, 7),
+        )
+        self._connections[channel] = _Connection(queue_pair, self.executor.add_channel(queue_pair))
+
+    def disconnect(self, channel: Channel) -> None:
+        """Forget a connection, if there is one; what still arrives for it is dropped and counted."""
+        connection = self._connections.pop(channel, None)
+        if connection is not None:
+            self.executor.remove_channel(connection.channel)
+            self.nic.detach(connection.queue_pair)
+
+    def join(self, message: Message) -> None:
+        """Take part in an aggregation job on a plane, in place of one before. Fields: JobMembership's."""
+        plane = self.plane(take(message, "plane", int))
+        self.leave(take(message, "plane", int))
+        plane.client = _core.AggregationClient(
+            self.nic,
+            plane.port,
+            self.executor,
+            job_id=take(message, "job_id", int),
+            epoch=take(message, "epoch", int),
+            q_key=take(message, "q_key", int),
+            rank=take(message, "rank", int),
+            rank_count=take(message, "worker_count", int),
+            slot_count=take(message, "slot_count", int),
+            destination_mac=take(message, "aggregation_mac", str),
+            destination_ip=take(message, "aggregation_address", str),
+            group_ip=take(message, "group_address", str),
+            retransmission_timeout_ps=take(message, "retransmission_timeout_ps", int, self.timeout_ps(plane)),
+        )
+        plane.aggregator = self.executor.add_aggregator(plane.client)
+
+    def leave(self, number: int) -> None:
+        """Leave the plane's job, if there is one."""
+        plane = self.plane(number)
+        if plane.client is not None:
+            self.executor.remove_aggregator(plane.aggregator)
+            self.nic.detach(plane.client)
+            plane.client = None
+
+    def channels(self) -> dict[Channel, int]:
+        """Return the executor's numbers of all connections."""
+        return {channel: connection.channel for channel, connection in self._connections.items()}
+
+    def aggregators(self) -> dict[int, int]:
+        """Return the executor's numbers of the jobs, by plane."""
+        return {i: plane.aggregator for i, plane in enumerate(self._planes) if plane.client is not None}
+
+    def capture(self, number: int, path: str | None) -> None:
+        """Record what a plane's port sends and receives into a pcap file; None ends it."""
+        plane = self.plane(number)
+        writer = PcapWriter(path) if path else None
+        self.nic.set_capture(plane.port, writer)
+        if (before := self._captures.pop(number, None)) is not None:
+            before.close()
+        if writer is not None:
+            self._captures[number] = writer
+
+    def stats(self) -> dict[str, Any]:
+        """Return all counters, as ARCHITECTURE.md's endpoint protocol lists them."""
+        connections = [self._connection_stats(*item) for item in self._connections.items()]
+        for capture in self._captures.values():
+            capture.flush()
+        return {
+            "name": self.config.name,
+            "rank": self.config.rank,
+            "now_ps": self.engine.now_ps,
+            "failure": self.engine.failure,
+            "lateness": self.engine.lateness(),
+            "planes": [
+                {
+                    "plane": number,
+                    "nic": self.nic.stats(plane.port),
+                    "line": plane.line.stats(),
+                    "socket": plane.socket.stats(),
+                    "aggregation": plane.client.stats() if plane.client else None,
+                }
+                for number, plane in enumerate(self._planes)
+            ],
+            "connections": connections,
+            "totals": {name: sum(each[name] for each in connections) for name in _QUEUE_PAIR_TOTALS},
+        }
+
+    def _connection_stats(self, channel: Channel, connection: _Connection) -> dict[str, Any]:
+        telemetry = connection.queue_pair.last_telemetry
+        return {
+            "label": channel.label,
+            "plane": channel.plane,
+            "peer": channel.peer,
+            **connection.queue_pair.stats(),
+            "telemetry": None if telemetry is None else _in_bytes(telemetry),
+        }
+
+    def reset_stats(self) -> None:
+        """Set all counters, and the lateness, to zero."""
+        self.engine.reset_lateness()
+        self.nic.reset_stats()
+        for plane in self._planes:
+            plane.line.reset_stats()
+            plane.socket.reset_stats()
+            if plane.client is not None:
+                plane.client.reset_stats()
+        for connection in self._connections.values():
+            connection.queue_pair.reset_stats()
+
+
+def _in_bytes(telemetry: _core.TelemetryFields) -> dict[str, Any]:
+    """Turn an INT stack of wire units into one of bytes and bits per second."""
+    hops = telemetry.get("hops", [])[: telemetry.get("hop_count", 0)]
+    return {
+        "path_id": telemetry.get("path_id", 0),
+        "overflow": telemetry.get("overflow", False),
+        "hops": [
+            {
+                "rate_bps": RATE_CODE_BPS.get(hop.get("rate_code", 0), 0),
+                "timestamp_ns": hop.get("timestamp_ns", 0),
+                "tx_bytes": hop.get("tx_units", 0) * TX_UNIT_BYTES,
+                "queue_bytes": hop.get("queue_cells", 0) * QUEUE_CELL_BYTES,
+            }
+            for hop in hops
+        ],
+    }
+
+
+def _without_prefix(address: str) -> str:
+    return address.partition("/")[0]

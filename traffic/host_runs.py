@@ -1,0 +1,178 @@
+"""Runs of an endpoint: from the message that describes one to its buffers, its schedule and its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from engine import _core
+from traffic.aggregation_format import Operation
+from traffic.host import Host
+from traffic.messages import Message, MessageError, take, take_list, take_optional
+from traffic.native_schedule import RemoteBuffer, build_native_schedule
+from traffic.patterns import Flow, flow_schedule
+from traffic.schedule_nodes import DATA, MAX_RUN_TAG, SINK, ZEROS, DataType, RankSchedule
+from traffic.schedules import DEFAULT_PIECE_BYTES, CollectiveSpec, generate
+
+
+@dataclass
+class _Run:
+    schedule: RankSchedule
+    buffers: dict[str, npt.NDArray[Any]]
+    memory: dict[str, _core.MemoryRegion] = field(default_factory=dict)
+    native_run: int | None = None
+
+
+class HostRuns:
+    """The runs of a host by their numbers, which the runner chooses alike on all hosts."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._runs: dict[int, _Run] = {}
+
+    def prepare_collective(self, message: Message) -> dict[str, Any]:
+        """Map the buffers of a collective and register them. Returns where peers may write to."""
+        spec = CollectiveSpec(
+            rank_count=take(message, "rank_count", int),
+            element_count=take(message, "element_count", int),
+            dtype=_parse_data_type(take(message, "dtype", str)),
+            operation=_parse_operation(take(message, "operation", str, "sum")),
+            plane_rates_bps=tuple(take_list(message, "plane_rates_bps", int)),
+            piece_bytes=take(message, "piece_bytes", int, DEFAULT_PIECE_BYTES),
+            run_tag=_run_tag(message),
+        )
+        collective = take(message, "collective", str, "allreduce")
+        schedule = generate(collective, take(message, "algorithm", str), spec, self._rank(message))
+        data = _map_data(spec, Path(take(message, "buffer", str)), take_optional(message, "result", str))
+        return self._prepare(message, schedule, {DATA: data})
+
+    def prepare_traffic(self, message: Message) -> dict[str, Any]:
+        """Prepare to send and receive flows. Each item of `flows` has the fields of patterns.Flow."""
+        flows = [
+            Flow(
+                source=take(flow, "source", int),
+                destination=take(flow, "destination", int),
+                size_bytes=take(flow, "size_bytes", int),
+                plane=take(flow, "plane", int, 0),
+                start_ps=take(flow, "start_ps", int, 0),
+            )
+            for flow in take_list(message, "flows", dict)
+        ]
+        schedule = flow_schedule(flows, self._rank(message), _run_tag(message))
+        return self._prepare(message, schedule, {})
+
+    def _rank(self, message: Message) -> int:
+        return take(message, "rank", int, self._host.config.rank)
+
+    def _prepare(
+        self, message: Message, schedule: RankSchedule, buffers: dict[str, npt.NDArray[Any]]
+    ) -> dict[str, Any]:
+        number = take(message, "run", int)
+        if number in self._runs:
+            raise ValueError(f"run {number} exists already (release it first)")
+        run = _Run(schedule, buffers)
+        for name, size_bytes in schedule.buffer_bytes.items():
+            if name == SINK:
+                if size_bytes:
+                    run.memory[SINK] = self._host.nic.register_sink(size_bytes)
+                continue
+            if name == ZEROS:
+                continue
+            if name not in buffers:
+                buffers[name] = np.empty(size_bytes, np.uint8)
+            run.memory[name] = self._host.nic.register_memory(buffers[name])
+        self._runs[number] = run
+        return {
+            "run": number,
+            "memory": {
+                name: {"virtual_address": region.virtual_address, "rkey": region.rkey}
+                for name, region in run.memory.items()
+            },
+        }
+
+    def start(self, message: Message) -> dict[str, Any]:
+        """Start a prepared run at `start_ps`, given all peers' `memory` by rank."""
+        run = self._run(message)
+        if run.native_run is not None:
+            raise ValueError(f"run {message['run']} has been started already")
+        peers = {
+            int(rank): {
+                name: RemoteBuffer(take(where, "virtual_address", int), take(where, "rkey", int))
+                for name, where in buffers.items()
+            }
+            for rank, buffers in take(message, "peers", dict, {}).items()
+        }
+        native = build_native_schedule(
+            run.schedule, run.buffers, self._host.channels(), self._host.aggregators(), peers
+        )
+        run.native_run = self._host.executor.start(native, take(message, "start_ps", int, 0))
+        return {"run": message["run"], "started": True}
+
+    def status(self, message: Message) -> dict[str, Any]:
+        """Return the state of a run; "prepared" before it is started."""
+        run = self._run(message)
+        if run.native_run is None:
+            return {"run": message["run"], "state": "prepared"}
+        return {"run": message["run"], **_without_error_key(self._host.executor.status(run.native_run))}
+
+    def release(self, message: Message) -> dict[str, Any]:
+        """Forget a run, cancelling it if it has not ended; peers may write to its buffers no more."""
+        run = self._run(message)
+        del self._runs[message["run"]]
+        for region in run.memory.values():
+            region.deregister()
+        if run.native_run is not None:
+            self._host.executor.cancel(run.native_run)
+            self._host.executor.forget(run.native_run)
+        return {"run": message["run"], "released": True}
+
+    def _run(self, message: Message) -> _Run:
+        number = take(message, "run", int)
+        if number not in self._runs:
+            known = ", ".join(map(str, sorted(self._runs))) or "none"
+            raise ValueError(f"no run {number} (valid: {known})")
+        return self._runs[number]
+
+
+def _without_error_key(status: _core.RunStatus) -> dict[str, Any]:
+    """An answer with `error` means that the command failed; why a run failed is its `reason`."""
+    fields: dict[str, Any] = dict(status)
+    fields["reason"] = fields.pop("error")
+    return fields
+
+
+def _run_tag(message: Message) -> int:
+    return take(message, "run", int) % (MAX_RUN_TAG + 1)
+
+
+def _parse_data_type(text: str) -> DataType:
+    try:
+        return DataType(text)
+    except ValueError:
+        raise MessageError(f"dtype {text!r} (valid: {', '.join(DataType)})") from None
+
+
+def _parse_operation(text: str) -> Operation:
+    names = {operation.name.lower(): operation for operation in Operation}
+    if text not in names:
+        raise MessageError(f"operation {text!r} (valid: {', '.join(names)})")
+    return names[text]
+
+
+def _map_data(spec: CollectiveSpec, source: Path, result: str | None) -> npt.NDArray[Any]:
+    """Map the rank's buffer for work in place: `source` itself, or the file `result` with a copy of it."""
+    shape = (spec.element_count,)
+    if spec.element_count == 0:
+        return np.empty(0, spec.dtype.value)
+    wanted_bytes = spec.element_count * 4
+    if source.stat().st_size < wanted_bytes:
+        raise ValueError(f"{source} has {source.stat().st_size} bytes (valid: at least {wanted_bytes})")
+    if result is None:
+        return np.memmap(source, spec.dtype.value, "r+", shape=shape)
+    data = np.memmap(result, spec.dtype.value, "w+", shape=shape)
+    data[:] = np.memmap(source, spec.dtype.value, "r", shape=shape)
+    return data
