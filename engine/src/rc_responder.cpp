@@ -95,11 +95,19 @@ void RcResponder::on_request(TimePs now, const roce::ParsedPacket& packet) {
     if (pending_answer_ == Answer::kNone) pending_answer_ = Answer::kAck;
   } else {
     ++counters_.out_of_sequence_packets;
-    if (nak_outstanding_) return;
-    nak_outstanding_ = true;
-    pending_answer_ = Answer::kNak;
-    pending_syndrome_ = roce::kSyndromeNakSequence;
+    note_gap(sequence);
   }
+}
+
+// One NAK per gap, as the specification has it, and another each time the sender has gone back and the
+// expected packet was lost again: its packets then start over below the newest one seen.
+void RcResponder::note_gap(int64_t sequence) {
+  const bool started_over = sequence < newest_out_of_sequence_;
+  newest_out_of_sequence_ = sequence;
+  if (nak_outstanding_ && !started_over) return;
+  nak_outstanding_ = true;
+  pending_answer_ = Answer::kNak;
+  pending_syndrome_ = roce::kSyndromeNakSequence;
 }
 
 void RcResponder::note_congestion(TimePs now, const roce::ParsedPacket& packet) {
@@ -131,6 +139,7 @@ void RcResponder::accept(TimePs now, const roce::ParsedPacket& packet) {
   ++counters_.data_packets_received;
   counters_.data_bytes_received += packet.payload_bytes;
   nak_outstanding_ = false;
+  newest_out_of_sequence_ = 0;
   // A NAK not yet sent was about this very packet.
   if (packet.bth.acknowledge_request || pending_answer_ == Answer::kNak) pending_answer_ = Answer::kAck;
   if (shape.last) finish_message(now, shape, packet);

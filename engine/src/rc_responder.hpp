@@ -46,6 +46,7 @@ class RcResponder {
   };
   static Shape shape_of(uint8_t opcode);
 
+  void note_gap(int64_t sequence);
   void note_congestion(TimePs now, const roce::ParsedPacket& packet);
   void accept(TimePs now, const roce::ParsedPacket& packet);
   // These three return kSyndromeAck to go on, otherwise the NAK that the packet earns.
@@ -80,7 +81,8 @@ class RcResponder {
 
   Answer pending_answer_ = Answer::kNone;
   uint8_t pending_syndrome_ = 0;
-  bool nak_outstanding_ = false;  // one NAK per gap: the expected packet has not come since
+  bool nak_outstanding_ = false;  // the expected packet has not come since a NAK
+  int64_t newest_out_of_sequence_ = 0;
   std::optional<roce::IntStack> echo_;
   bool cnp_pending_ = false;
   TimePs next_cnp_ps_ = 0;

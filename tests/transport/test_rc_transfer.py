@@ -255,6 +255,26 @@ def test_a_corrupted_packet_is_counted_and_sent_again() -> None:
     assert pair.a.queue_pair.stats()["timeouts"] == 0
 
 
+def test_a_retransmission_that_is_lost_again_is_asked_for_again() -> None:
+    pair = wired_pair()
+    source = random_bytes(10 * MTU)
+    target = np.zeros_like(source)
+    pair.a.queue_pair.post_write(pair.a.register(source), 0, len(source), 0, pair.b.register(target).rkey)
+    losses = [1, 1, 1]
+
+    def lose(sender: str, frame: bytes) -> list[bytes]:
+        psn = parse_packet(frame)[0]["bth"]["psn"]
+        if sender == "a" and losses and psn == losses[0]:
+            del losses[0]
+            return []
+        return [frame]
+
+    pair.run(lose, lambda: bool(pair.a.completions.poll()))
+    assert np.array_equal(source, target)
+    assert pair.b.queue_pair.stats()["sequence_naks_sent"] == 3
+    assert pair.a.queue_pair.stats()["timeouts"] == 0
+
+
 def test_timeouts_back_off_and_give_up() -> None:
     pair = wired_pair(retry_limit=3, timeout_backoff_limit=2)
     pair.a.queue_pair.post_write(None, 0, 10, 0, 1, work_id=1)
