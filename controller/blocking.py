@@ -59,8 +59,13 @@ class BlockingFabricController:
         return self._controller
 
     def call(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
-        """Run a coroutine on the controller's loop and return its result."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+        """Run a coroutine on the controller's loop and return its result; Ctrl-C cancels it."""
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
 
     def add_job(
         self, job_id: int, hosts: Sequence[str], slot_count: int, planes: Iterable[int] | None = None
@@ -89,6 +94,15 @@ class BlockingFabricController:
         return self.call(self._controller.read_counters())
 
     def _stop(self) -> None:
+        asyncio.run_coroutine_threadsafe(_cancel_other_tasks(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+
+async def _cancel_other_tasks() -> None:
+    """End what an interrupted call may have left behind."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)

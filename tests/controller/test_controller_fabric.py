@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from ipaddress import ip_network
 from typing import Any
@@ -379,3 +379,29 @@ def test_one_server_per_switch_as_with_bmv2() -> None:
             await server.stop(None)
 
     asyncio.run(asyncio.wait_for(body(), 60))
+
+
+def test_an_interrupted_call_is_cancelled_and_leaves_nothing_behind() -> None:
+    async def body(double: P4RuntimeDouble, address: str) -> None:
+        def use() -> list[str]:
+            ended: list[str] = []
+
+            async def endless() -> None:
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    ended.append("cancelled")
+
+            async def start(work: Coroutine[Any, Any, None]) -> None:
+                tasks.append(asyncio.create_task(work))
+                await asyncio.sleep(0)
+
+            tasks: list[asyncio.Task[None]] = []
+            targets = embedded_targets(FABRIC, address)
+            with BlockingFabricController(FABRIC, PIPELINE, targets, timeout_s=10) as control:
+                control.call(start(endless()))
+            return ended
+
+        assert await asyncio.to_thread(use) == ["cancelled"]
+
+    run(body)
