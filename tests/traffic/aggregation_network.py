@@ -1,0 +1,165 @@
+"""Workers (native aggregation clients) under a tree of slot machines, over a network that loses, doubles and delays."""
+
+import itertools
+import random
+from dataclasses import dataclass
+
+import numpy as np
+from slot_machine import Output, SlotMachine
+
+from engine import Collector, Engine, Link, TransmitPort, _core
+from traffic.aggregation_format import CONTRIBUTION_QP, RESULT_QP, group_ipv4, group_mac
+
+JOB_ID, EPOCH, Q_KEY = 0x1234, 7, 0xCAFEF00D
+HOP_PS = 1_000_000
+TICK_PS = 500_000
+TIMEOUT_PS = 40 * HOP_PS
+
+
+@dataclass(frozen=True)
+class Faults:
+    """Per packet and hop. A late packet takes up to `late_hops` hops longer: past several rounds."""
+
+    loss: float = 0.0
+    duplicate: float = 0.0
+    late: float = 0.0
+    late_hops: int = 200
+
+
+class AggregationNetwork:
+    """`leaf_sizes` workers below each leaf; one leaf is a root itself, several have a spine above them."""
+
+    def __init__(self, leaf_sizes, slot_count=8, faults=Faults(), seed=0, **client_options):
+        self.engine = Engine(seed=seed)
+        self.random = random.Random(seed)
+        self.faults = faults
+        self.leaves = [SlotMachine(n, slot_count, EPOCH, len(leaf_sizes) == 1) for n in leaf_sizes]
+        self.spine = SlotMachine(len(leaf_sizes), slot_count, EPOCH, True)
+        self.places = [(leaf, child) for leaf, size in enumerate(leaf_sizes) for child in range(size)]
+        self.workers = [self.add_worker(*place, slot_count, client_options) for place in self.places]
+
+    def add_worker(self, leaf, child, slot_count, options):
+        nic = _core.Nic(self.engine, f"w{leaf}.{child}")
+        uplink = Collector(self.engine)
+        link = Link(self.engine, name=nic.name, delay_ps=HOP_PS)
+        link.connect(uplink)
+        line = TransmitPort(self.engine, link, rate_bps=10_000_000_000)
+        nic.add_port(
+            line, mac=f"02:00:00:{leaf:02x}:00:{child + 1:02x}", addresses=[f"10.0.{leaf}.{child + 1}"]
+        )
+        executor = _core.ScheduleExecutor(self.engine)
+        client = _core.AggregationClient(
+            nic,
+            0,
+            executor,
+            job_id=JOB_ID,
+            epoch=EPOCH,
+            q_key=Q_KEY,
+            rank=child,
+            rank_count=len(self.places),
+            slot_count=slot_count,
+            destination_mac=f"02:01:00:{leaf:02x}:00:00",
+            destination_ip=f"10.0.{leaf}.254",
+            group_ip=group_ipv4(JOB_ID),
+            retransmission_timeout_ps=TIMEOUT_PS,
+            **options,
+        )
+        executor.add_aggregator(client)
+        return nic, uplink, executor, client
+
+    def later(self, action) -> None:
+        """Call action() after a hop, subject to the faults."""
+        if self.random.random() < self.faults.loss:
+            return
+        for _ in range(2 if self.random.random() < self.faults.duplicate else 1):
+            delay_ps = HOP_PS
+            if self.random.random() < self.faults.late:
+                delay_ps += self.random.randrange(self.faults.late_hops) * HOP_PS
+            self.engine.schedule_at(self.engine.now_ps + delay_ps, action)
+
+    def poll_uplinks(self) -> None:
+        for (leaf, child), (_, uplink, _, _) in zip(self.places, self.workers, strict=True):
+            for _, _, frame in uplink.packets:
+                headers, payload = _core.parse_packet(frame)
+                assert headers["bth"]["destination_qp"] == CONTRIBUTION_QP
+                assert headers["deth"] == {"q_key": Q_KEY, "source_qp": CONTRIBUTION_QP}
+                assert headers["bth"]["psn"] == headers["aggregation"]["round"] % 2**24
+                lanes = np.frombuffer(payload, ">i4").astype(np.int32)
+                self.later(lambda a=(leaf, child, headers["aggregation"], lanes): self.at_leaf(*a))
+            uplink.clear()
+
+    def at_leaf(self, leaf, child, header, lanes):
+        for output in self.leaves[leaf].contribution(child, header, lanes):
+            self.from_leaf(leaf, output)
+
+    def from_leaf(self, leaf: int, output: Output):
+        if output.to == "parent":
+            header = self.header(output) | {"rank": leaf}
+            self.later(lambda: self.at_spine(leaf, header, output.lanes))
+            return
+        for number, place in enumerate(self.places):
+            if place[0] == leaf and output.to in ("children", place[1]):
+                frame = self.result_frame(leaf, output)
+                self.later(lambda n=number, f=frame: self.engine.inject(self.workers[n][0], 0, f))
+
+    def at_spine(self, leaf, header, lanes):
+        for output in self.spine.contribution(leaf, header, lanes):
+            for below in range(len(self.leaves)):
+                if output.to in ("children", below):
+                    self.later(lambda b=below, o=output: self.result_at_leaf(b, o))
+
+    def result_at_leaf(self, leaf, output):
+        for passed_on in self.leaves[leaf].result(self.header(output), output.lanes):
+            self.from_leaf(leaf, passed_on)
+
+    @staticmethod
+    def header(output: Output) -> dict:
+        return {"slot": output.slot, "round": output.round, "epoch": EPOCH, "operation": output.operation}
+
+    def result_frame(self, leaf: int, output: Output, **changes) -> bytes:
+        aggregation = self.header(output) | {"kind": 1, "job_id": JOB_ID, "rank": 0, "lane_count": 64}
+        return _core.build_packet(
+            {
+                "destination_mac": group_mac(JOB_ID),
+                "source_mac": f"02:01:00:{leaf:02x}:00:00",
+                "source_ip": f"10.0.{leaf}.254",
+                "destination_ip": group_ipv4(JOB_ID),
+                "bth": {"opcode": 0x64, "destination_qp": RESULT_QP, "psn": output.round % 2**24},
+                "deth": {"q_key": changes.pop("q_key", Q_KEY), "source_qp": CONTRIBUTION_QP},
+                "aggregation": aggregation | changes,
+            },
+            output.lanes.astype(">i4").tobytes(),
+        )
+
+    def start(self, inputs, dtype, operation="sum", chunks=1):
+        """Start an all-reduce on all workers, as `chunks` requests each; returns (arrays, runs)."""
+        arrays, runs = [data.copy() for data in inputs], []
+        for array, (_, _, executor, _) in zip(arrays, self.workers, strict=True):
+            schedule = _core.Schedule()
+            buffer = schedule.add_buffer(array)
+            bounds = [array.size * part // chunks for part in range(chunks + 1)]
+            for begin, end in itertools.pairwise(bounds):
+                span = (buffer, 4 * begin, 4 * (end - begin))
+                schedule.add_aggregate(0, span, dtype=dtype, operation=operation)
+            runs.append(executor.start(schedule, self.random.randrange(20) * HOP_PS))
+        return arrays, runs
+
+    def finish(self, runs, limit_ps=10**12) -> list[dict]:
+        """Serve until all runs have ended; returns their statuses."""
+        deadline_ps = self.engine.now_ps + limit_ps
+        while self.engine.now_ps < deadline_ps:
+            self.engine.run_for(TICK_PS)
+            self.poll_uplinks()
+            statuses = [w[2].status(run) for w, run in zip(self.workers, runs, strict=True)]
+            if all(status["state"] in ("finished", "failed") for status in statuses):
+                return statuses
+        raise AssertionError(f"not finished after {limit_ps} ps: {statuses}")
+
+    def all_reduce(self, inputs, dtype, operation="sum", chunks=1) -> list[np.ndarray]:
+        arrays, runs = self.start(inputs, dtype, operation, chunks)
+        for status in self.finish(runs):
+            assert status["state"] == "finished", status
+        return arrays
+
+    def total(self, counter: str) -> int:
+        return sum(worker[3].stats()[counter] for worker in self.workers)
