@@ -29,6 +29,9 @@ from switch.lowering.fields import HeaderPlace, header_place, set_valid
 from switch.lowering.layout import bytes_for
 from switch.lowering.primitives import assign, emit_primitives
 
+UNDECLARED_ERROR = 2**31 - 1
+"""Code of a core library error that the program does not declare, so that it sees that something went wrong."""
+
 SWITCHABLE_KEY_BITS = 64
 """Widest select key that becomes a jump table or search tree of LLVM; wider ones are compared one by one."""
 
@@ -50,7 +53,7 @@ class ParserLowering:
         self._accept = emit.block("accept")
         self._fail = emit.block("fail")
         self._error = emit.local(4)
-        self._looping = _states_in_cycles(parser)
+        self._has_loops = _has_loops(parser)
 
     def run(self) -> None:
         """Emit all states; ends with a return."""
@@ -88,8 +91,7 @@ class ParserLowering:
 
     def _error_code(self, error: str) -> int:
         code = self._emit.program.errors.get(error)
-        # A program without the core errors still has to see that something went wrong.
-        return code if code is not None else max(self._emit.program.errors.values(), default=0) + 1
+        return code if code is not None else UNDECLARED_ERROR
 
     def _require_code(self, condition: Value, code: Value) -> None:
         emit = self._emit
@@ -111,10 +113,10 @@ class ParserLowering:
 
     def _state(self, state: ParseState) -> None:
         emit = self._emit
-        if state.name in self._looping:
-            steps = emit.builder.sub(emit.load(self._steps, I32, 4), I32(1))
-            emit.store(steps, self._steps, 4)
+        if self._has_loops:
+            steps = emit.load(self._steps, I32, 4)
             self._require(emit.builder.icmp_unsigned("!=", steps, I32(0)), "ParserTimeout")
+            emit.store(emit.builder.sub(steps, I32(1)), self._steps, 4)
         for operation in state.operations:
             match operation:
                 case Extract():
@@ -293,23 +295,16 @@ class ParserLowering:
         )
 
 
-def _states_in_cycles(parser: Parser) -> set[str]:
-    """States that can be entered again after they have been left: those that need a step limit."""
+def _has_loops(parser: Parser) -> bool:
+    """True if some state can be entered twice, so that a limit has to end the parser."""
     successors = {
         name: {item.next_state for item in state.transitions if item.next_state is not None}
         for name, state in parser.states.items()
     }
-
-    def reaches_itself(name: str) -> bool:
-        seen: set[str] = set()
-        waiting = list(successors[name])
-        while waiting:
-            state = waiting.pop()
-            if state == name:
-                return True
-            if state not in seen:
-                seen.add(state)
-                waiting.extend(successors[state])
-        return False
-
-    return {name for name in parser.states if reaches_itself(name)}
+    # Take away states that lead nowhere (any more) until none is left, or only loops are.
+    while ending := [name for name, targets in successors.items() if not targets]:
+        for name in ending:
+            del successors[name]
+        for targets in successors.values():
+            targets.difference_update(ending)
+    return bool(successors)
