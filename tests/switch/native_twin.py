@@ -1,0 +1,49 @@
+"""Runs one program on the native switch and on the oracle, so that tests can compare them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from json_builder import Json
+
+from switch.backend import Digest, PacketIn, StreamEvent, SwitchBackend
+from switch.bmv2json import load_program
+from switch.native import NativeSwitch
+from switch.oracle import OracleSwitch
+
+CPU_PORT = 510
+
+
+class Twin:
+    """Both switches with the same program; `both` does the same to each."""
+
+    def __init__(self, document: Json | bytes) -> None:
+        data = document if isinstance(document, bytes) else json.dumps(document).encode()
+        self.program = load_program(data)
+        self.native = NativeSwitch(name="native")
+        self.oracle = OracleSwitch(CPU_PORT)
+        self.both(lambda switch: switch.load(self.program))
+
+    def both(self, act: Callable[[SwitchBackend], Any]) -> None:
+        act(self.native)
+        act(self.oracle)
+
+    def process(self, port: int, data: bytes) -> list[tuple[int, bytes]]:
+        """What leaves; asserts that both switches say the same. Copies may leave in any order."""
+        native = sorted(self.native.process(port, data))
+        oracle = [(output.port, output.data) for output in self.oracle.process(port, data)]
+        events = _events(self.oracle)
+        oracle += [(CPU_PORT, event.data) for event in events if isinstance(event, PacketIn)]
+        assert native == sorted(oracle)
+        native_digests = [event for event in _events(self.native) if isinstance(event, Digest)]
+        assert native_digests == [event for event in events if isinstance(event, Digest)]
+        return native
+
+
+def _events(switch: SwitchBackend) -> list[StreamEvent]:
+    events = []
+    while (event := switch.wait_stream_event(0)) is not None:
+        events.append(event)
+    return events
