@@ -52,7 +52,7 @@ def aggregation_frame(
         Ether(src=source_mac, dst=destination_mac)
         / ip_header(source_ipv4, destination_ipv4, DATA_DSCP, ECT0)
         / UDP(sport=source_port, dport=ROCE_UDP_PORT, chksum=0)
-        / BTH(opcode=OPCODE["UD_SEND_ONLY"], dqpn=destination_qp, psn=round_number & 0xFFFFFF)
+        / BTH(opcode=OPCODE["UD_SEND_ONLY"], migreq=1, dqpn=destination_qp, psn=round_number & 0xFFFFFF)
         / DETH(qkey=qkey, source_qp=CONTRIBUTION_QP)
         / AggregationHeader(
             kind=kind,
@@ -87,7 +87,12 @@ def rdma_write_frame(
     pad_count = -len(payload) % 4
     operation = "RDMA_WRITE_ONLY" if immediate is None else "RDMA_WRITE_ONLY_WITH_IMMEDIATE"
     bth = BTH(
-        opcode=OPCODE[f"{transport}_{operation}"], dqpn=destination_qp, psn=psn, ackreq=1, padcount=pad_count
+        opcode=OPCODE[f"{transport}_{operation}"],
+        dqpn=destination_qp,
+        migreq=1,
+        psn=psn,
+        ackreq=1,
+        padcount=pad_count,
     )
     frame = Ether(src=source_mac, dst=destination_mac)
     if int_telemetry:
