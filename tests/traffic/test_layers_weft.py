@@ -104,7 +104,7 @@ def test_contribution_stands_bit_by_bit_as_written_down():
     data = raw(frame)
     assert len(data) == 338
     assert data[14 + 20 + 4 : 14 + 20 + 8].hex() == "01300000"  # UDP length 304, no checksum
-    assert data[42:54].hex() == "6400ffff00a660000008090a"
+    assert data[42:54].hex() == "6440ffff00a660000008090a"
     assert data[54:62].hex() == "deadbeef00a66000"
     assert data[62:78].hex() == "10010102030405060708090a0b0c4000"
     assert data[78:94].hex() == "00000001ffffffff800000007fffffff"
