@@ -1,0 +1,137 @@
+"""The configuration of the switch daemon: checked, frozen, errors name the place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+DEFAULT_QUEUE_CAPACITY_BYTES = 512 * 1024
+MAX_PORT = 509
+"""510 is the CPU port and 511 drops, unless a switch says otherwise."""
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot be used; the message names the place."""
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class PortConfig(_Frozen):
+    """A port; without an interface it ends an internal link. `rate_bps` 0 is unpaced.
+
+    Delay and faults belong to what the port sends; on a host uplink also to what the host sends.
+    """
+
+    port: int = Field(ge=0, le=MAX_PORT)
+    interface: str | None = Field(default=None, min_length=1, max_length=15)
+    rate_bps: int = Field(default=0, ge=0)
+    delay_ps: int = Field(default=0, ge=0)
+    queue_capacity_bytes: int = Field(default=DEFAULT_QUEUE_CAPACITY_BYTES, gt=0)
+    host_uplink: bool = False
+    loss: float = Field(default=0.0, ge=0, le=1)
+    duplicate: float = Field(default=0.0, ge=0, le=1)
+    delay_probability: float = Field(default=0.0, ge=0, le=1)
+    extra_delay_ps: int = Field(default=0, ge=0)
+
+    @model_validator(mode="after")
+    def _check(self) -> PortConfig:
+        if self.host_uplink and self.interface is None:
+            raise ValueError(f"port {self.port} is a host uplink, so it needs an interface")
+        return self
+
+
+class SwitchConfig(_Frozen):
+    """A switch and its ports."""
+
+    device_id: int = Field(ge=1, lt=2**64)
+    name: str = Field(min_length=1)
+    cpu_port: int = Field(default=510, ge=0, le=511)
+    drop_port: int = Field(default=511, ge=0, le=511)
+    depth_unit: Literal["cells", "packets"] = "cells"
+    time_unit: Literal["ns", "us"] = "ns"
+    ports: tuple[PortConfig, ...] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> SwitchConfig:
+        numbers = [port.port for port in self.ports]
+        for number in numbers:
+            if numbers.count(number) > 1:
+                raise ValueError(f"port {number} of switch {self.name!r} is listed twice")
+            if number in (self.cpu_port, self.drop_port):
+                raise ValueError(f"port {number} of switch {self.name!r} is its CPU or drop port")
+        return self
+
+    def port(self, number: int) -> PortConfig | None:
+        """The port with this number."""
+        return next((port for port in self.ports if port.port == number), None)
+
+
+class DaemonConfig(_Frozen):
+    """All switches of a lab. `epoch_ns` is of CLOCK_MONOTONIC, None starts time now.
+
+    An internal link is (device, port, device, port).
+    """
+
+    epoch_ns: int | None = Field(default=None, ge=0)
+    dilation: float = Field(default=1.0, gt=0)
+    seed: int = Field(default=0, ge=0, lt=2**64)
+    grpc_address: str = "127.0.0.1:9559"
+    realtime_priority: int = Field(default=0, ge=0, le=99)
+    switches: tuple[SwitchConfig, ...] = Field(min_length=1)
+    internal_links: tuple[tuple[int, int, int, int], ...] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> DaemonConfig:
+        by_id = {switch.device_id: switch for switch in self.switches}
+        if len(by_id) != len(self.switches):
+            raise ValueError("two switches have the same device_id")
+        if len({switch.name for switch in self.switches}) != len(self.switches):
+            raise ValueError("two switches have the same name")
+        ends = [end for a, b, c, d in self.internal_links for end in ((a, b), (c, d))]
+        for device, number in ends:
+            port = by_id[device].port(number) if device in by_id else None
+            if port is None:
+                raise ValueError(
+                    f"an internal link ends at port {number} of device {device}, which is not there"
+                )
+            if port.interface is not None:
+                raise ValueError(f"port {number} of device {device} has an interface and an internal link")
+            if ends.count((device, number)) > 1:
+                raise ValueError(f"port {number} of device {device} has two internal links")
+        for switch in self.switches:
+            for port in switch.ports:
+                if port.interface is None and (switch.device_id, port.port) not in ends:
+                    raise ValueError(
+                        f"port {port.port} of switch {switch.name!r} has neither interface nor internal link"
+                    )
+        return self
+
+
+def parse_config(text: str | bytes) -> DaemonConfig:
+    """The configuration in a JSON document. ConfigError if there is none."""
+    try:
+        return DaemonConfig.model_validate_json(text)
+    except ValidationError as error:
+        raise ConfigError("; ".join(_message(each) for each in error.errors())) from None
+
+
+def _message(error: object) -> str:
+    assert isinstance(error, dict)
+    place = ".".join(str(part) for part in error["loc"])
+    return f"{place}: {error['msg']}" if place else str(error["msg"])
+
+
+def read_config(path: Path) -> DaemonConfig:
+    """The configuration in a file. ConfigError if it cannot be read or used."""
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    try:
+        return parse_config(text)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None

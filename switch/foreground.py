@@ -1,0 +1,100 @@
+"""Runs one switch until a signal comes: what `weft switch` does once its options are understood."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from finsy.proto import p4i, p4r
+from google.protobuf import text_format
+
+from switch.backend import BackendError
+from switch.bmv2json import Bmv2JsonError, load_program
+from switch.daemon import Daemon
+from switch.daemon_config import DaemonConfig
+from switch.p4runtime.errors import RequestError
+from switch.p4runtime.pipeline import bind
+from switch.process import on_termination
+from switch.wiring import WiredSwitch
+
+LOG_INTERVAL_S = 0.2
+_LOGGER = logging.getLogger(__name__)
+
+
+class StartError(ValueError):
+    """The program, its P4Info or the capture directory cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to do besides running: load a program, serve its P4Info, capture, print log_msg."""
+
+    program: Path | None = None
+    p4info: Path | None = None
+    capture_directory: Path | None = None
+    print_log_messages: bool = False
+
+
+class Foreground:
+    """A daemon of one switch. StartError or OSError if it cannot start."""
+
+    def __init__(self, config: DaemonConfig, options: Options) -> None:
+        self._options = options
+        self._stopping = threading.Event()
+        self._daemon = Daemon(config)
+        try:
+            self._load()
+            self._start_captures()
+            self._switch.switch.native.set_logging(options.print_log_messages)
+        except BaseException:
+            self._daemon.close()
+            raise
+
+    @property
+    def _switch(self) -> WiredSwitch:
+        return next(iter(self._daemon.wiring.switches.values()))
+
+    def _load(self) -> None:
+        program, info = self._options.program, self._options.p4info
+        if program is None:
+            return
+        try:
+            document = program.read_bytes()
+            if info is None:
+                self._switch.switch.load(load_program(document))
+                return
+            p4info = text_format.Parse(info.read_bytes(), p4i.P4Info())
+            config = p4r.ForwardingPipelineConfig(p4info=p4info, p4_device_config=document)
+            next(iter(self._daemon.devices.values())).load(bind(config))
+        except OSError as error:
+            raise StartError(f"{error.filename}: {error.strerror}") from None
+        except (Bmv2JsonError, BackendError) as error:
+            raise StartError(f"{program}: {error}") from None
+        except text_format.ParseError as error:
+            raise StartError(f"{info}: {error}") from None
+        except RequestError as error:
+            raise StartError(error.message) from None
+
+    def _start_captures(self) -> None:
+        directory = self._options.capture_directory
+        if directory is None:
+            return
+        if not directory.is_dir():
+            raise StartError(f"--pcap: {directory} is not a directory")
+        for port in self._switch.ports.values():
+            port.set_capture(directory / f"{port.config.interface}.pcap")
+
+    def run(self) -> None:
+        """Serve until SIGINT or SIGTERM."""
+        on_termination(self._stopping.set)
+        _LOGGER.info("P4Runtime on %s", self._daemon.server.address)
+        while not self._stopping.wait(LOG_INTERVAL_S):
+            for message in self._switch.switch.native.take_log():
+                _LOGGER.info("%s: %s", self._switch.config.name, message)
+            failure = self._daemon.wiring.engine.failure
+            if failure is not None:
+                _LOGGER.error("the engine has stopped: %s", failure)
+                break
+        self._daemon.close()

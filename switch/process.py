@@ -1,0 +1,38 @@
+"""What the long-running programs of this room have in common.
+
+Leaving when the parent dies or a signal comes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import threading
+from collections.abc import Callable
+
+PR_SET_PDEATHSIG = 1
+EXIT_BAD_INPUT = 3
+EXIT_ENVIRONMENT = 4
+
+
+def die_with_parent() -> None:
+    """Have the kernel send SIGTERM when the parent dies, and leave at once if it is dead already."""
+    parent = os.getppid()
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
+    if os.getppid() != parent:
+        raise SystemExit(0)
+
+
+def on_termination(action: Callable[[], None]) -> None:
+    """Run `action` once when SIGINT or SIGTERM comes."""
+    once = threading.Lock()
+
+    def handle(_number: int, _frame: object) -> None:
+        if once.acquire(blocking=False):
+            action()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, handle)

@@ -1,0 +1,170 @@
+"""Wires native switches to interfaces and to each other: ports, true links and packet sockets of one engine.
+
+A host's frames enter through a paced uplink port and a link, because a host's interface has neither rate nor
+delay. Frames between switches were paced and delayed by their sender.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from engine import Engine, Link, PacketSocket, PcapWriter, TransmitPort
+from switch.daemon_config import DaemonConfig, PortConfig, SwitchConfig
+from switch.native import NativeSwitch
+
+
+@dataclass(slots=True)
+class WiredPort:
+    """The engine's parts of one port.
+
+    `uplink` and `uplink_link` only for hosts, `socket` only for interfaces.
+    """
+
+    config: PortConfig
+    transmit: TransmitPort
+    link: Link
+    socket: PacketSocket | None = None
+    uplink: TransmitPort | None = None
+    uplink_link: Link | None = None
+    capture: PcapWriter | None = None
+
+    def stats(self) -> dict[str, Any]:
+        """Counters of all parts; `link` and `uplink_link` have the injected faults."""
+        parts: dict[str, TransmitPort | Link | PacketSocket | None] = {
+            "transmit": self.transmit,
+            "link": self.link,
+            "uplink": self.uplink,
+            "uplink_link": self.uplink_link,
+            "socket": self.socket,
+        }
+        return {name: part.stats() for name, part in parts.items() if part is not None}
+
+    def reset_stats(self) -> None:
+        """Counters and largest depths back to zero."""
+        for part in (self.transmit, self.link, self.uplink, self.uplink_link, self.socket):
+            if part is not None:
+                part.reset_stats()
+
+    def set_capture(self, path: Path | None) -> None:
+        """Record the port's frames to a file, or stop (None). Without an interface, only what it sends."""
+        capture = None if path is None else PcapWriter(str(path))
+        if self.socket is not None:
+            self.socket.set_capture(capture)
+        else:
+            self.transmit.set_capture(capture)
+        if self.capture is not None:
+            self.capture.close()
+        self.capture = capture
+
+
+@dataclass(slots=True)
+class WiredSwitch:
+    """A switch and its ports by number."""
+
+    config: SwitchConfig
+    switch: NativeSwitch
+    ports: dict[int, WiredPort] = field(default_factory=dict)
+
+    def stats(self) -> dict[str, Any]:
+        """Drops by reason, and counters of every port."""
+        return {
+            "device_id": self.config.device_id,
+            "received_packets": self.switch.native.received_packets,
+            "drops": self.switch.drops(),
+            "ports": {str(number): port.stats() for number, port in self.ports.items()},
+        }
+
+    def reset_stats(self) -> None:
+        """All counters back to zero."""
+        self.switch.native.reset_drops()
+        for port in self.ports.values():
+            port.reset_stats()
+
+
+class Wiring:
+    """All switches of a configuration. OSError if an interface cannot be opened."""
+
+    def __init__(self, config: DaemonConfig) -> None:
+        self.engine = Engine.real_clock(epoch_ns=config.epoch_ns, dilation=config.dilation, seed=config.seed)
+        self.switches = {each.device_id: self._make_switch(each) for each in config.switches}
+        for first, first_port, second, second_port in config.internal_links:
+            self._connect(first, first_port, second, second_port)
+            self._connect(second, second_port, first, first_port)
+
+    def _make_switch(self, config: SwitchConfig) -> WiredSwitch:
+        switch = NativeSwitch(
+            self.engine,
+            config.name,
+            cpu_port=config.cpu_port,
+            drop_port=config.drop_port,
+            depth_unit=config.depth_unit,
+            time_unit=config.time_unit,
+        )
+        wired = WiredSwitch(config, switch)
+        for port in config.ports:
+            wired.ports[port.port] = self._make_port(config, port, switch)
+        return wired
+
+    def _make_port(self, switch: SwitchConfig, config: PortConfig, native: NativeSwitch) -> WiredPort:
+        name = f"{switch.name}:{config.port}"
+        link = self._make_link(f"{name} out", config)
+        port = WiredPort(config, self._make_transmit(config, link), link)
+        native.native.attach_port(config.port, port.transmit)
+        if config.interface is None:
+            return port
+        port.socket = PacketSocket(self.engine, config.interface)
+        link.connect(port.socket)
+        if config.host_uplink:
+            port.uplink_link = self._make_link(f"{name} in", config)
+            port.uplink_link.connect(native.native, config.port)
+            port.uplink = self._make_transmit(config, port.uplink_link)
+            port.socket.connect(port.uplink)
+        else:
+            port.socket.connect(native.native, config.port)
+        return port
+
+    def _make_link(self, name: str, config: PortConfig) -> Link:
+        return Link(
+            self.engine,
+            name=name,
+            delay_ps=config.delay_ps,
+            loss=config.loss,
+            duplicate=config.duplicate,
+            delay_probability=config.delay_probability,
+            extra_delay_ps=config.extra_delay_ps,
+        )
+
+    def _make_transmit(self, config: PortConfig, link: Link) -> TransmitPort:
+        return TransmitPort(
+            self.engine, link, rate_bps=config.rate_bps, queue_capacity_bytes=config.queue_capacity_bytes
+        )
+
+    def _connect(self, sender: int, sender_port: int, receiver: int, receiver_port: int) -> None:
+        link = self.switches[sender].ports[sender_port].link
+        link.connect(self.switches[receiver].switch.native, receiver_port)
+
+    def stats(self) -> dict[str, Any]:
+        """Counters of every switch by name, and how late the engine served its events."""
+        with self.engine.lock():
+            return {
+                "now_ps": self.engine.now_ps,
+                "lateness": self.engine.lateness(),
+                "switches": {wired.config.name: wired.stats() for wired in self.switches.values()},
+            }
+
+    def reset_stats(self) -> None:
+        """Counters, largest depths and lateness back to zero."""
+        with self.engine.lock():
+            for wired in self.switches.values():
+                wired.reset_stats()
+            self.engine.reset_lateness()
+
+    def close(self) -> None:
+        """Close captures and sockets."""
+        for wired in self.switches.values():
+            for port in wired.ports.values():
+                port.set_capture(None)
+                if port.socket is not None:
+                    port.socket.close()
