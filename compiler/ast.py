@@ -24,10 +24,11 @@ class Node:
 
 @dataclass(slots=True, eq=False)
 class Annotation(Node):
-    """`@name(…)` or `@name[…]`: `tokens` is the body unparsed."""
+    """`@name(…)` or, when structured, `@name[…]`: `tokens` is the body unparsed."""
 
     name: str
     tokens: list[Token]
+    structured: bool = False
 
     def strings(self) -> list[str]:
         """The string literals of the body, unquoted."""

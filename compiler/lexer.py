@@ -8,7 +8,49 @@ from compiler.source import SourceFile, Token
 
 # "apply", "key", "actions", "state", "entries", "type" and "priority" may name things, so they stay identifiers.
 KEYWORDS = frozenset(
-    ["abstract", "action", "bit", "bool", "break", "const", "continue", "control", "default", "else", "enum", "error", "exit", "extern", "false", "for", "header", "header_union", "if", "in", "inout", "int", "match_kind", "out", "package", "parser", "return", "select", "string", "struct", "switch", "table", "this", "transition", "true", "tuple", "typedef", "varbit", "valueset", "void", "_"]
+    [
+        "abstract",
+        "action",
+        "bit",
+        "bool",
+        "break",
+        "const",
+        "continue",
+        "control",
+        "default",
+        "else",
+        "enum",
+        "error",
+        "exit",
+        "extern",
+        "false",
+        "for",
+        "header",
+        "header_union",
+        "if",
+        "in",
+        "inout",
+        "int",
+        "match_kind",
+        "out",
+        "package",
+        "parser",
+        "return",
+        "select",
+        "string",
+        "struct",
+        "switch",
+        "table",
+        "this",
+        "transition",
+        "true",
+        "tuple",
+        "typedef",
+        "varbit",
+        "valueset",
+        "void",
+        "_",
+    ]
 )
 
 _TOKEN = re.compile(

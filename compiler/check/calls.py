@@ -364,10 +364,9 @@ class Calls(Expressions):
             if variable
         }
         expected, actual = wanted.declaration.parameters, found.declaration.parameters
-        if (
-            len(actual) > len(expected)
-            or (len(actual) < len(expected)
-            and not all(parameter.annotation("optional") for parameter in expected[len(actual) :]))
+        if len(actual) > len(expected) or (
+            len(actual) < len(expected)
+            and not all(parameter.annotation("optional") for parameter in expected[len(actual) :])
         ):
             return False
         for left, right in zip(expected, actual, strict=False):

@@ -35,11 +35,13 @@ class TypeParser(TokenStream):
             first = self.advance()
             name = self.advance()
             body: list[Token] = []
+            structured = False
             if name.text == "pragma" and self.kind not in ("(", "["):
                 name, body = self._pragma(name)
             elif self.kind in ("(", "["):
+                structured = self.kind == "["
                 body = self._balanced()
-            annotations.append(ast.Annotation(self.span(first), name.text, body))
+            annotations.append(ast.Annotation(self.span(first), name.text, body, structured))
         return annotations
 
     def _pragma(self, marker: Token) -> tuple[Token, list[Token]]:

@@ -1,0 +1,84 @@
+"""The whole compiler: a P4_16 file in, BMv2 JSON and P4Info out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from google.protobuf import text_format
+
+from compiler.diagnostics import CompileError, Diagnostic, Diagnostics, Refused
+from compiler.emit_json import emit_json
+from compiler.front import CheckedProgram, check_file
+from compiler.ir import LoweredProgram
+from compiler.lower.program import lower_program
+from compiler.p4info import build_p4info
+
+# Long chains of `else if` and deep expressions nest as deep in the tree as they are long.
+RECURSION_LIMIT = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class CompileResult:
+    """What a compilation yields: `json` is the BMv2 document, `p4info` a p4.config.v1.P4Info."""
+
+    json: dict[str, Any]
+    p4info: Any
+    warnings: list[Diagnostic]
+    checked: CheckedProgram
+    lowered: LoweredProgram
+
+    def json_text(self) -> str:
+        """The JSON document as text."""
+        return json.dumps(self.json, indent=2) + "\n"
+
+    def p4info_text(self) -> str:
+        """P4Info in protobuf's text format."""
+        header = "# proto-file: p4/config/v1/p4info.proto\n# proto-message: p4.config.v1.P4Info\n\n"
+        return header + str(text_format.MessageToString(self.p4info))
+
+    def p4info_bytes(self) -> bytes:
+        """P4Info in protobuf's binary format."""
+        return bytes(self.p4info.SerializeToString(deterministic=True))
+
+
+def compile_file(
+    path: str | Path,
+    *,
+    include_paths: Sequence[str | Path] = (),
+    defines: Mapping[str, str] | None = None,
+) -> CompileResult:
+    """Compile a v1model program.
+
+    `include_paths` are searched after the including file's folder; core.p4 and v1model.p4 are built in.
+    Raises CompileError, whose `diagnostics` hold every error and warning.
+    """
+    diagnostics = Diagnostics()
+    with _deep_recursion():
+        try:
+            checked = check_file(path, include_paths=include_paths, defines=defines, diagnostics=diagnostics)
+            lowered, lowering = lower_program(checked.tree, checked.checker, str(path), diagnostics)
+            document = emit_json(lowered, diagnostics)
+            p4info = build_p4info(lowering, diagnostics)
+        except Refused:
+            diagnostics.raise_if_errors()
+            raise
+        except RecursionError:
+            diagnostics.error("the program nests too deep to be compiled", None)
+            raise CompileError(diagnostics.messages) from None
+    return CompileResult(document, p4info, diagnostics.warnings, checked, lowered)
+
+
+@contextmanager
+def _deep_recursion() -> Iterator[None]:
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, RECURSION_LIMIT))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)

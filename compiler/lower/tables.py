@@ -1,0 +1,390 @@
+"""Tables, their actions and entries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compiler import ast
+from compiler.check.statements import action_name
+from compiler.ir import (
+    Action,
+    ActionParameter,
+    ActionProfile,
+    Const,
+    Entry,
+    Expr,
+    FieldRef,
+    KeyField,
+    ParamRef,
+    Pipeline,
+    Table,
+    Valid,
+    bit_width,
+)
+from compiler.lower import build
+from compiler.lower.externs import Externs
+from compiler.lower.frame import Frame
+from compiler.lower.key_names import key_name
+from compiler.lower.storage import scalar_type
+from compiler.lower.values import ActionValue, ExternValue, TableValue
+from compiler.types import BOOL, BitsType, bits
+
+DEFAULT_TABLE_SIZE = 1024
+
+
+class Tables(Externs):
+    """`table_of` lowers a table when it is applied."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.pipeline: Pipeline | None = None
+        self._tables: dict[tuple[int, int], Table] = {}
+        self._key_copies: dict[int, list[tuple[FieldRef, ast.Expression]]] = {}
+        self._actions: dict[tuple[int, int, int], Action] = {}
+        self._table_origin: dict[str, Table] = {}
+        self.table_sources: dict[str, tuple[ast.TableDeclaration, Frame]] = {}
+        self.action_sources: dict[int, tuple[ast.ActionDeclaration, Frame]] = {}
+        self.table_actions: dict[str, list[tuple[Action, ast.ActionReference | None]]] = {}
+
+    def instantiate(self, call: ast.Call, name: str, declaration: ast.InstanceDeclaration | None) -> Any:
+        """An instance of an extern, control or parser."""
+        raise NotImplementedError
+
+    def table_of(self, value: TableValue) -> Table:
+        """The lowered table; keys that are no fields are computed into variables now."""
+        identity = (id(value.declaration), id(value.frame))
+        table = self._tables.get(identity)
+        if table is None:
+            table = self._table(value)
+            self._tables[identity] = table
+        else:
+            for copy, expression in self._key_copies[id(table)]:
+                self.assign(copy, self._key_value(expression), expression.span)
+        return table
+
+    def _table(self, value: TableValue) -> Table:
+        declaration = value.declaration
+        frame: Frame = value.frame
+        name = frame.name_of(declaration)
+        if name in self.table_sources:
+            self.diagnostics.error(
+                f"table '{name}' would exist twice: its control is applied more than once", declaration.span
+            )
+        self.table_sources[name] = (declaration, frame)
+        copies: list[tuple[FieldRef, ast.Expression]] = []
+        with self.in_frame(frame):
+            keys = [self._key(key, copies) for key in declaration.keys]
+            table = Table(name, keys, [], None, [], False, DEFAULT_TABLE_SIZE, declaration.span)
+            self._key_copies[id(table)] = copies
+            self._table_actions(table, declaration, frame)
+            self._properties(table, declaration)
+            if declaration.entries is not None:
+                table.entries = self._entries(table, declaration)
+                table.entries_const = declaration.entries_const
+        assert self.pipeline is not None
+        self.pipeline.tables.append(table)
+        return table
+
+    # ------------------------------------------------------------------------------ keys
+
+    def _key_value(self, expression: ast.Expression) -> Expr:
+        return self.scalar(expression)
+
+    def _key(self, key: ast.KeyElement, copies: list[tuple[FieldRef, ast.Expression]]) -> KeyField:
+        expression = key.expression
+        name = next(
+            (text for entry in key.annotations if entry.name == "name" for text in entry.strings()), None
+        )
+        name = name or key_name(expression)
+        if name is None:
+            name = "key"
+            self.diagnostics.error("this key needs a @name for the control plane", expression.span)
+        value = self._key_value(expression)
+        mask: int | None = None
+        if isinstance(expression, ast.Slice) and not expression.plus:
+            base = self.value(expression.base)
+            if isinstance(base, FieldRef):
+                high, low = self.bound(expression.high), self.bound(expression.low)
+                width = high - low + 1
+                if low == 0 and width == bit_width(base.type):
+                    value = base
+        if isinstance(expression, ast.Binary) and expression.operator == "&":
+            mask, value = self._masked(expression, value)
+        width = bit_width(value.type)
+        if not isinstance(value, FieldRef | Valid) or (isinstance(value, FieldRef) and value.header == ""):
+            copy = self.temporary(value.type, "key")
+            self.assign(copy, value, expression.span)
+            copies.append((copy, expression))
+            value, mask = copy, None
+        return KeyField(key.match_kind.name, value, mask, name, width)
+
+    def _masked(self, expression: ast.Binary, value: Expr) -> tuple[int | None, Expr]:
+        """`field & constant` is BMv2's masked key."""
+        left, right = self.scalar(expression.left), self.scalar(expression.right)
+        if isinstance(right, Const) and isinstance(left, FieldRef):
+            return int(right.value), left
+        if isinstance(left, Const) and isinstance(right, FieldRef):
+            return int(left.value), right
+        return None, value
+
+    # ------------------------------------------------------------------------------ actions
+
+    def _table_actions(self, table: Table, declaration: ast.TableDeclaration, frame: Frame) -> None:
+        listed: list[tuple[Action, ast.ActionReference | None]] = []
+        for reference in declaration.actions:
+            action = self._action_of(reference, frame)
+            listed.append((action, reference))
+            table.actions.append(action)
+        default = declaration.properties.get("default_action")
+        if default is None:
+            no_action = next((action for action in table.actions if action.name == "NoAction"), None)
+            if no_action is None:
+                no_action = self._no_action(frame)
+                if no_action is not None:
+                    table.actions.append(no_action)
+                    listed.append((no_action, None))
+            table.default_action = no_action
+        else:
+            table.default_is_const = default.is_const
+            table.default_action, table.default_arguments = self._chosen_action(
+                declaration, listed, default.expression
+            )
+        self.table_actions[table.name] = listed
+
+    def _no_action(self, frame: Frame) -> Action | None:
+        declaration = self.no_action
+        if declaration is None:
+            return None
+        return self._lower_action(ActionValue(declaration, self.globals), None)
+
+    no_action: ast.ActionDeclaration | None = None
+
+    def _action_of(self, reference: ast.ActionReference, frame: Frame) -> Action:
+        declaration = reference.declaration
+        call = reference.call
+        value = frame.find(declaration)
+        if not isinstance(value, ActionValue):
+            value = ActionValue(declaration, self.globals)
+        return self._lower_action(value, call if isinstance(call, ast.Call) and call.arguments else None)
+
+    def _lower_action(self, value: ActionValue, bound: ast.Call | None) -> Action:
+        declaration = value.declaration
+        identity = (id(declaration), id(value.frame), id(bound) if bound is not None else 0)
+        known = self._actions.get(identity)
+        if known is not None:
+            return known
+        outer: Frame = value.frame
+        action = Action(outer.name_of(declaration), [], [], declaration.span)
+        self._actions[identity] = action
+        frame = Frame(outer, outer.path)
+        with self.collecting() as before:
+            copy_out = self._bind_parameters(action, declaration, bound, frame)
+        saved = self.in_action
+        self.in_action = True
+        try:
+            with self.collecting() as body:
+                self.out += before
+                self.inline_body(frame, declaration.body.statements, declaration.span)
+                self.copy_back(copy_out, declaration.span)
+        finally:
+            self.in_action = saved
+        action.body = body
+        self.program.actions.append(action)
+        self.action_sources[id(action)] = (declaration, outer)
+        return action
+
+    def _bind_parameters(
+        self, action: Action, declaration: ast.ActionDeclaration, bound: ast.Call | None, frame: Frame
+    ) -> list[tuple[Any, Any]]:
+        copy_out: list[tuple[Any, Any]] = []
+        directed = [parameter for parameter in declaration.parameters if parameter.direction]
+        arguments = [argument.expression for argument in bound.arguments] if bound is not None else []
+        if directed and bound is not None:
+            copy_out = self.bind_arguments(directed, arguments, frame, self._may_write_any, bound)
+        for parameter in declaration.parameters:
+            if parameter.direction:
+                continue
+            type_ = frame.type(parameter.type)
+            scalar = scalar_type(type_)
+            if scalar is None:
+                self.refuse(f"the data of an action cannot be of type '{type_}' on BMv2", parameter)
+            index = len(action.parameters)
+            action.parameters.append(ActionParameter(parameter.external_name(), type_, bit_width(scalar)))
+            if scalar is BOOL:
+                frame.bind(parameter, build.convert(ParamRef(index, bits(1)), BOOL))
+            else:
+                frame.bind(parameter, ParamRef(index, scalar))
+        return copy_out
+
+    @staticmethod
+    def _may_write_any(_: Any) -> bool:
+        return True
+
+    def _chosen_action(
+        self,
+        declaration: ast.TableDeclaration,
+        listed: list[tuple[Action, ast.ActionReference | None]],
+        expression: ast.Expression,
+    ) -> tuple[Action | None, list[Const]]:
+        """The action and action data of a default action or an entry."""
+        name = action_name(expression)
+        for action, reference in listed:
+            if reference is not None and action_name(reference.call) == name:
+                source = reference.declaration
+                given = list(expression.arguments) if isinstance(expression, ast.Call) else []
+                data = [parameter for parameter in source.parameters if not parameter.direction]
+                if len(given) > len(data):
+                    given = given[len(given) - len(data) :]
+                return action, [
+                    self._data(argument.expression, parameter)
+                    for argument, parameter in zip(given, data, strict=True)
+                ]
+        self.refuse(f"'{name}' is not an action of table '{declaration.name}'", expression)
+
+    def _data(self, expression: ast.Expression | None, parameter: ast.Parameter) -> Const:
+        assert expression is not None
+        value = self.value(expression)
+        if not isinstance(value, Const):
+            self.refuse("this argument must be known at compile time", expression)
+        scalar = scalar_type(self.frame.type(parameter.type))
+        if isinstance(scalar, BitsType):
+            return build.constant(int(value.value), scalar)
+        return value
+
+    def action_label(self, table: TableValue, name: str) -> str:
+        """The lowered action's name for a label of a switch."""
+        for reference in table.declaration.actions:
+            if action_name(reference.call) == name:
+                return self._action_of(reference, table.frame).name
+        return name
+
+    # ------------------------------------------------------------------------------ properties
+
+    def _properties(self, table: Table, declaration: ast.TableDeclaration) -> None:
+        properties = declaration.properties
+        if "size" in properties:
+            size = self.value(properties["size"].expression)
+            if not isinstance(size, Const):
+                self.refuse("a table's size must be known at compile time", properties["size"])
+            table.size = int(size.value) or DEFAULT_TABLE_SIZE
+        if "support_timeout" in properties:
+            flag = self.value(properties["support_timeout"].expression)
+            if not isinstance(flag, Const) or flag.type is not BOOL:
+                self.refuse("'support_timeout' is true or false", properties["support_timeout"])
+            table.support_timeout = bool(flag.value)
+        if "implementation" in properties:
+            self._implementation(table, declaration, properties["implementation"])
+        if "counters" in properties:
+            self._direct_resource(table, properties["counters"], "direct_counter")
+            table.with_counters = True
+        if "meters" in properties:
+            meter = self._direct_resource(table, properties["meters"], "direct_meter")
+            table.direct_meter = meter.name
+
+    def _property_instance(
+        self, entry: ast.TableProperty, kinds: tuple[str, ...], default_name: str
+    ) -> ExternValue:
+        expression = entry.expression
+        if isinstance(expression, ast.Call) and expression.kind == "constructor":
+            name = next(
+                (text for note in entry.annotations if note.name == "name" for text in note.strings()), None
+            )
+            value = self.instantiate(expression, name or default_name, None)
+        else:
+            value = self.value(expression)
+        if not isinstance(value, ExternValue) or value.kind not in kinds:
+            listed = " or ".join(f"'{kind}'" for kind in kinds)
+            found = value.kind if isinstance(value, ExternValue) else "something else"
+            self.refuse(f"'{entry.name}' needs an instance of {listed}, not of '{found}'", entry)
+        return value
+
+    def _direct_resource(self, table: Table, entry: ast.TableProperty, kind: str) -> ExternValue:
+        value = self._property_instance(entry, (kind,), self.storage.unique(f"{table.name}.{entry.name}"))
+        attached = value.data.get("table")
+        if attached is not None and attached is not table:
+            self.refuse(f"'{value.name}' is attached to table '{attached.name}' already", entry)
+        value.data["table"] = table
+        return value
+
+    def _implementation(
+        self, table: Table, declaration: ast.TableDeclaration, entry: ast.TableProperty
+    ) -> None:
+        kinds = ("action_profile", "action_selector")
+        value = self._property_instance(entry, kinds, f"action_profile_{len(self.table_sources)}")
+        profile: ActionProfile = value.data["profile"]
+        assert self.pipeline is not None
+        if not any(known is profile for known in self.pipeline.profiles):
+            self.pipeline.profiles.append(profile)
+        table.profile = profile
+        if value.kind == "action_selector":
+            inputs = [key.target for key in table.keys if key.match_kind == "selector"]
+            if profile.selector_input is not None and profile.selector_input != inputs:
+                self.refuse(
+                    f"tables that share selector '{profile.name}' have different selector keys", entry
+                )
+            profile.selector_input = inputs
+
+    # ------------------------------------------------------------------------------ entries
+
+    def _entries(self, table: Table, declaration: ast.TableDeclaration) -> list[Entry]:
+        assert declaration.entries is not None
+        entries: list[Entry] = []
+        matchable = [key for key in table.keys if key.match_kind != "selector"]
+        priorities = self._priorities(declaration)
+        for entry, priority in zip(declaration.entries, priorities, strict=True):
+            keyset = entry.keyset
+            elements = (
+                keyset.elements if isinstance(keyset, ast.KeysetTuple | ast.ListExpression) else [keyset]
+            )
+            if len(elements) == 1 and isinstance(elements[0], ast.DefaultExpression):
+                keys: list[object] = [None] * len(matchable)
+            else:
+                keys = [self.keyset_value(element) for element in elements]
+            action, arguments = self._chosen_action(declaration, self.table_actions[table.name], entry.action)
+            assert action is not None
+            is_const = entry.is_const or declaration.entries_const
+            entries.append(Entry(keys, action, arguments, priority, is_const, entry.span))
+        return entries
+
+    def keyset_value(self, element: ast.Expression) -> object:
+        """None for any value, an int, ("mask", value, mask) or ("range", low, high)."""
+        if isinstance(element, ast.DefaultExpression):
+            return None
+        if isinstance(element, ast.Binary) and element.operator in ("&&&", ".."):
+            left, right = self.value(element.left), self.value(element.right)
+            if not isinstance(left, Const) or not isinstance(right, Const):
+                self.refuse("a key set must be known at compile time", element)
+            return ("mask" if element.operator == "&&&" else "range", int(left.value), int(right.value))
+        value = self.value(element)
+        if not isinstance(value, Const):
+            self.refuse("a key set must be known at compile time", element)
+        return int(value.value)
+
+    def _priorities(self, declaration: ast.TableDeclaration) -> list[int]:
+        """BMv2's priorities (the smallest wins) of the entries (specification, section 14.2.1.4)."""
+        entries = declaration.entries or []
+        annotated = [entry for entry in entries if any(note.name == "priority" for note in entry.annotations)]
+        if annotated:
+            return [
+                next((note.integers()[0] for note in entry.annotations if note.name == "priority"), index + 1)
+                for index, entry in enumerate(entries)
+            ]
+        if not any(entry.priority is not None for entry in entries):
+            return [index + 1 for index in range(len(entries))]
+        properties = declaration.properties
+        largest = properties.get("largest_priority_wins")
+        largest_wins = largest is None or bool(largest.expression.value)
+        delta_property = properties.get("priority_delta")
+        delta = int(delta_property.expression.value) if delta_property is not None else 1
+        values: list[int] = []
+        for index, entry in enumerate(entries):
+            if entry.priority is not None:
+                values.append(int(entry.priority.value))
+            elif index == 0:
+                values.append((len(entries) - 1) * delta + 1 if largest_wins else 1)
+            else:
+                values.append(values[-1] - delta if largest_wins else values[-1] + delta)
+        if not largest_wins:
+            return values
+        highest = max(values)
+        return [highest - value + 1 for value in values]
