@@ -1,0 +1,93 @@
+"""The Lua dissector of docs/wireshark, run by tshark on frames that Scapy builds."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from scapy.packet import raw
+from scapy.utils import wrpcap
+
+from traffic.aggregation_format import Kind, Operation, group_ipv4, group_mac
+from traffic.layers import IntHop, IntShim, aggregation_frame, rdma_write_frame
+
+SCRIPT = Path(__file__).parents[2] / "docs" / "wireshark" / "weft.lua"
+MACS = {"source_mac": "02:00:00:00:00:01", "destination_mac": "02:01:00:00:00:00"}
+
+pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+
+
+def dissect(path: Path, frames: list) -> list[dict]:
+    wrpcap(str(path), frames)
+    command = ["tshark", "-r", str(path), "-X", f"lua_script:{SCRIPT}", "-T", "json", "--no-duplicate-keys"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "Lua" not in done.stderr
+    return [packet["_source"]["layers"] for packet in json.loads(done.stdout)]
+
+
+def write_frame(source="10.0.0.1", **shim):
+    frame = rdma_write_frame(
+        **MACS,
+        source_ip=source,
+        destination_ip=source,
+        destination_qp=9,
+        psn=4,
+        payload=b"weft",
+        int_telemetry=True,
+    )
+    for name, value in shim.items():
+        setattr(frame[IntShim], name, value)
+    return frame
+
+
+def test_aggregation_fields_and_lanes_are_shown(tmp_path):
+    frame = aggregation_frame(
+        **(MACS | {"destination_mac": group_mac(300)}),
+        source_ipv4="10.0.0.254",
+        destination_ipv4=group_ipv4(300),
+        qkey=5,
+        kind=Kind.RESULT,
+        operation=Operation.MAX,
+        job_id=300,
+        epoch=2,
+        slot=7,
+        round_number=99,
+        lanes=[1, -5],
+    )
+    (layers,) = dissect(tmp_path / "a.pcap", [frame])
+    shown = layers["weft_aggregation"]
+    expected = {"kind": "1", "operation": "1", "job_id": "300", "epoch": "2", "slot": "7", "round": "99"}
+    assert {name: shown[f"weft_aggregation.{name}"] for name in expected} == expected
+    assert layers["infiniband"]["infiniband.bth_tree"]["infiniband.bth.destqp"] == "0xffffff"
+    lanes = shown["weft_aggregation"]
+    assert lanes["weft_aggregation.lane"][:3] == ["1", "-5", "0"]
+
+
+@pytest.mark.parametrize(("source", "layer"), [("10.0.0.1", "ip"), ("fd00::1", "ipv6")])
+def test_the_shim_is_shown_hop_by_hop_and_rocev2_below_it(tmp_path, source, layer):
+    hops = [
+        IntHop(rate_code=6, timestamp_ns=0xABCDEF, tx_units=0xFFFFF, queue_cells=0xFFFF),
+        IntHop(rate_code=2, timestamp_ns=77, tx_units=3, queue_cells=10),
+        *[IntHop()] * 3,
+    ]
+    (layers,) = dissect(tmp_path / "i.pcap", [write_frame(source, hop_count=2, path_id=0x123, hops=hops)])
+    shown = layers["weft_int"]
+    assert (shown["weft_int.hop_count"], shown["weft_int.path_id"]) == ("2", "0x0123")
+    stamped = shown["weft_int"]
+    names = ("rate_code", "timestamp_ns", "tx_bytes", "queue_bytes")
+    assert [[hop[f"weft_int.hop.{name}"] for name in names] for hop in stamped] == [
+        ["6", str(0xABCDEF), str(0xFFFFF * 128), str(0xFFFF * 80)],
+        ["2", "77", "384", "800"],
+    ]
+    assert layer in layers
+    assert layers["infiniband"]["infiniband.bth_tree"]["infiniband.bth.psn"] == "4"
+
+
+def test_malformed_shims_are_marked_and_nothing_breaks(tmp_path):
+    frame = raw(write_frame(hop_count=5))
+    cut = [frame[:length] for length in (14, 17, 20, 40, 59)]
+    many = raw(write_frame(hop_count=15))
+    packets = dissect(tmp_path / "m.pcap", [*cut, many])
+    marked = ["weft_int.malformed" in json.dumps(layers) for layers in packets]
+    assert marked == [False, False, True, True, True, True]
