@@ -123,7 +123,7 @@ def _pieces(
             return item.name, [_Bits(0, block.fixed_bytes * 8)]
         before = block.variable_at_byte * 8
         after = block.fixed_bytes * 8 - before
-        parts = [_Bits(0, before), _Variable(), _Bits(before, after)]
+        parts: list[_Bits | _Variable] = [_Bits(0, before), _Variable(), _Bits(before, after)]
         return item.name, [part for part in parts if isinstance(part, _Variable) or part.width_bits]
     block = emit.layout.blocks[item.header]
     if not block.wire or item.is_validity:

@@ -152,19 +152,19 @@ class ParserLowering:
 
     def _extract(self, operation: Extract) -> None:
         emit = self._emit
-        stack = None
+        stack: stacks.AnyStack | None = None
         match operation.target:
             case HeaderRef(name):
                 place = header_place(emit, name)
             case StackRef(name):
-                stack = emit.layout.stacks[name]
+                stack = headers = emit.layout.stacks[name]
                 self._require_room(stack)
-                place = stacks.element(emit, stack, stacks.next_index(emit, stack))
+                place = stacks.element(emit, headers, stacks.next_index(emit, stack))
             case UnionStackMember(name, member):
-                stack = emit.layout.union_stacks[name]
+                stack = unions = emit.layout.union_stacks[name]
                 self._require_room(stack)
                 index = emit.program.header_union_stacks[name].type.member_index(member)
-                place = stacks.union_element(emit, stack, stacks.next_index(emit, stack))[index]
+                place = stacks.union_element(emit, unions, stacks.next_index(emit, stack))[index]
         if operation.length_bits is None:
             self._extract_fixed(place)
         else:

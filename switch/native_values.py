@@ -1,0 +1,112 @@
+"""What the control plane says, as the native switch takes it: actions, group members, replicas, meters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from switch.backend import (
+    ActionCall,
+    GroupMember,
+    GroupRef,
+    InvalidRequestError,
+    MemberRef,
+    MeterConfig,
+    Replica,
+    TableAction,
+)
+from switch.bmv2json import Action, DefaultEntry, Program, Table
+from switch.checks import check_call, check_table_action, profile_actions
+from switch.lowering.layout import action_data_layout, bytes_for
+
+Binding: TypeAlias = tuple[int, int, bytes]
+"""How C++ takes an action (ActionBinding): kind, number of the action, member or group, packed arguments."""
+
+_ACTION, _MEMBER, _GROUP = 0, 1, 2
+_MAX_ID = 0xFFFFFFFF
+_MAX_WEIGHT = 0xFFFF
+
+
+def checked_id(what: str, number: int) -> int:
+    """`number`, if it fits 32 bits."""
+    if not 0 <= number <= _MAX_ID:
+        raise InvalidRequestError(f"{what} {number} is out of range (valid: 0 to {_MAX_ID})")
+    return number
+
+
+def packed(action: Action, arguments: Sequence[int]) -> tuple[int, bytes]:
+    """Number and data of an action whose arguments have been checked."""
+    return action.id, action_data_layout(action).pack(arguments)
+
+
+def table_binding(table: Table, action: TableAction) -> Binding:
+    """The binding of an entry of `table`. InvalidRequestError if it does not fit the table."""
+    check_table_action(table, action)
+    match action:
+        case ActionCall(name, arguments):
+            return (_ACTION, *packed(table.action(name), arguments))
+        case MemberRef(member_id):
+            return _MEMBER, checked_id("member", member_id), b""
+        case GroupRef(group_id):
+            return _GROUP, checked_id("group", group_id), b""
+
+
+def default_binding(default: DefaultEntry | None, no_action: int) -> Binding:
+    """The binding of the default entry that the program gives; `no_action` stands for none."""
+    if default is None:
+        return _ACTION, no_action, b""
+    return (_ACTION, *packed(default.action, default.arguments))
+
+
+def member_action(program: Program, profile: str, call: ActionCall) -> tuple[int, bytes]:
+    """Number and data of a member's action. InvalidRequestError if the profile's tables do not have it."""
+    action = check_call(f"action profile {profile!r}", profile_actions(program, profile), call)
+    return packed(action, call.arguments)
+
+
+def native_members(members: Sequence[GroupMember]) -> list[tuple[int, int, int]]:
+    """Members of a group: id, weight, watched port (-1: none)."""
+    for member in members:
+        if not 1 <= member.weight <= _MAX_WEIGHT:
+            raise InvalidRequestError(
+                f"weight {member.weight} of member {member.member_id} (valid: 1 to {_MAX_WEIGHT})"
+            )
+    return [
+        (
+            checked_id("member", member.member_id),
+            member.weight,
+            -1 if member.watch_port is None else member.watch_port,
+        )
+        for member in members
+    ]
+
+
+def native_replicas(replicas: Sequence[Replica]) -> list[tuple[int, int]]:
+    """Port and instance of each replica."""
+    return [
+        (checked_id("port", replica.port), checked_id("instance", replica.instance)) for replica in replicas
+    ]
+
+
+def meter_config(values: tuple[float, int, float, int] | None) -> MeterConfig | None:
+    """A meter's configuration as C++ gives it."""
+    return None if values is None else MeterConfig(int(values[0]), values[1], int(values[2]), values[3])
+
+
+def meter_tuple(config: MeterConfig | None) -> tuple[float, int, float, int] | None:
+    """A meter's configuration as C++ takes it. InvalidRequestError for negative values."""
+    if config is None:
+        return None
+    values = (config.committed_rate, config.committed_burst, config.peak_rate, config.peak_burst)
+    if min(values) < 0:
+        raise InvalidRequestError(f"meter configuration {config} has a negative value")
+    return float(values[0]), values[1], float(values[2]), values[3]
+
+
+def value_set_bytes(program: Program, value_set: str) -> int:
+    """Size of the values of a set: the key of the parser state that uses it."""
+    for parser in program.parsers.values():
+        for state in parser.states.values():
+            if any(item.value_set == value_set for item in state.transitions):
+                return state.key_width_bits // 8
+    return bytes_for(program.value_sets[value_set].width_bits)
