@@ -33,15 +33,16 @@ control EcnMarking(inout headers_t hdr, inout metadata_t meta, inout standard_me
     }
 
     apply {
-        if (hdr.ipv4.isValid() && hdr.ipv4.ecn != ECN_NOT_ECT) {
+        bool capable_ipv4 = hdr.ipv4.isValid() && hdr.ipv4.ecn != ECN_NOT_ECT;
+        bool capable_ipv6 = hdr.ipv6.isValid() && hdr.ipv6.ecn != ECN_NOT_ECT;
+        if (capable_ipv4 || capable_ipv6) {
             ecn_thresholds.apply();
-            if (mark == 1 && hdr.ipv4.ecn != ECN_CE) {
+        }
+        if (mark == 1) {
+            if (capable_ipv4 && hdr.ipv4.ecn != ECN_CE) {
                 hdr.ipv4.ecn = ECN_CE;
                 ecn_marked.count((bit<32>)standard_metadata.egress_port);
-            }
-        } else if (hdr.ipv6.isValid() && hdr.ipv6.ecn != ECN_NOT_ECT) {
-            ecn_thresholds.apply();
-            if (mark == 1 && hdr.ipv6.ecn != ECN_CE) {
+            } else if (capable_ipv6 && hdr.ipv6.ecn != ECN_CE) {
                 hdr.ipv6.ecn = ECN_CE;
                 ecn_marked.count((bit<32>)standard_metadata.egress_port);
             }
