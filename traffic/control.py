@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
@@ -84,26 +84,35 @@ def base_round_trip_ps(rate_bps: int, delay_ps: int, mtu_bytes: int, links: int 
     return links * (2 * delay_ps + serialisation_ps)
 
 
-@dataclass
+@dataclass(frozen=True)
 class _PreparedRun:
     ranks: list[int]
-    memory: dict[int, dict[str, Any]] = field(default_factory=dict)
+    memory: dict[int, dict[str, Any]]
+    connections: list[tuple[int, Channel]]
 
 
 class EndpointGroup:
     """All endpoints of a fabric, by rank. Commands go to all of them before any answer is read.
 
-    Errors of `JsonLines.read_answer` pass through; RunError is about runs.
+    `ip_version` is that of the connections; aggregation is over IPv4 always. Errors of
+    `JsonLines.read_answer` pass through; RunError is about runs.
     """
 
     def __init__(
-        self, endpoints: Sequence[JsonLines], hosts: Sequence[HostSettings], answer_timeout_s: float = 30.0
+        self,
+        endpoints: Sequence[JsonLines],
+        hosts: Sequence[HostSettings],
+        answer_timeout_s: float = 30.0,
+        ip_version: int = 4,
     ) -> None:
+        if ip_version not in (4, 6):
+            raise ValueError(f"IP version {ip_version} (valid: 4, 6)")
         if [host.rank for host in hosts] != list(range(len(endpoints))):
             raise ValueError(f"hosts of ranks {[host.rank for host in hosts]} for {len(endpoints)} endpoints")
         self._endpoints = list(endpoints)
         self._hosts = list(hosts)
         self._answer_timeout_s = answer_timeout_s
+        self._ip_version = ip_version
         self._connected: dict[tuple[int, Channel], bool] = {}
         self._next_queue_pair = [count(FIRST_QUEUE_PAIR) for _ in hosts]
         self._psn = random.Random(hosts[0].seed if hosts else 0)
@@ -181,7 +190,7 @@ class EndpointGroup:
             {rank: message | {"run": number} for rank, message in zip(ranks, messages, strict=True)}
         )
         memory = {rank: answer["memory"] for rank, answer in answers.items()}
-        self._runs[number] = _PreparedRun(ranks, memory)
+        self._runs[number] = _PreparedRun(ranks, memory, peers_of(schedules))
         return number
 
     def _connect(self, schedules: Sequence[RankSchedule], telemetry: bool) -> None:
@@ -204,7 +213,7 @@ class EndpointGroup:
                         "remote_queue_pair": queue_pairs[1 - side],
                         "initial_psn": psns[side],
                         "remote_initial_psn": psns[1 - side],
-                        "destination_ip": self._hosts[towards.peer].nics[towards.plane].ipv4,
+                        "destination_ip": self._address(towards),
                         "telemetry": telemetry,
                     }
                 )
@@ -212,6 +221,14 @@ class EndpointGroup:
         self._call_all(
             {rank: {"command": "connect", "connections": items} for rank, items in commands.items()}
         )
+
+    def _address(self, channel: Channel) -> str:
+        host = self._hosts[channel.peer]
+        nic = host.nics[channel.plane]
+        address = nic.ipv6 if self._ip_version == 6 else nic.ipv4
+        if address is None:
+            raise ValueError(f"{host.name} has no IPv6 address on plane {channel.plane}")
+        return address
 
     def start(self, run: int, start_ps: int | None = None) -> int:
         """Start a prepared run on all its ranks at the same emulated time; returns that time.
@@ -228,7 +245,11 @@ class EndpointGroup:
         return start_ps
 
     def wait(self, run: int, timeout_s: float = 120.0) -> RunOutcome:
-        """Wait for the end of a run on all its ranks. Raises RunError if it fails or takes longer."""
+        """Wait for the end of a run on all its ranks. Raises RunError if it fails or takes longer.
+
+        The connections of a failed run are made anew for the next one that needs them. Aggregation jobs must
+        be joined anew, in another epoch: the ranks' streams of messages may have parted.
+        """
         ranks = self._runs[run].ranks
         message = {"command": "wait", "run": run, "timeout_s": timeout_s}
         answers = self._call_all(dict.fromkeys(ranks, message), timeout_s + self._answer_timeout_s)
@@ -239,6 +260,8 @@ class EndpointGroup:
             if answer["state"] != "finished"
         ]
         if troubles:
+            for connection in self._runs[run].connections:
+                self._connected.pop(connection, None)
             raise RunError(f"run {run} did not finish within {timeout_s:g} s: " + "; ".join(troubles))
         return RunOutcome(
             run,

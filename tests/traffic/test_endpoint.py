@@ -191,6 +191,19 @@ def test_a_rank_that_never_starts_is_reported_and_the_others_go_on(pair, tmp_pat
     np.testing.assert_array_equal(np.fromfile(paths[0], "int32"), inputs[0] + inputs[1])
 
 
+def test_after_a_run_is_cut_off_the_next_one_is_exact(pair, tmp_path):
+    paths, _ = write_inputs(tmp_path, "int32", 1_000_000)
+    spec = CollectiveSpec(2, 1_000_000, DataType.INT32, Operation.SUM, (RATE_BPS, RATE_BPS))
+    cut_off = pair.prepare_collective(spec, "ring", paths)
+    with pytest.raises(RunError, match="h1: running"):
+        pair.run(cut_off, timeout_s=0.1)
+    for seed in range(2):
+        paths, inputs = write_inputs(tmp_path, "int32", 3000 + seed)
+        spec = CollectiveSpec(2, 3000 + seed, DataType.INT32, Operation.SUM, (RATE_BPS, RATE_BPS))
+        pair.run(pair.prepare_collective(spec, "ring", paths))
+        np.testing.assert_array_equal(np.fromfile(paths[1], "int32"), inputs[0] + inputs[1])
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [
