@@ -76,7 +76,8 @@ def claim(path: Path | None = None) -> LabState:
     if previous is not None:
         if previous.owner.alive:
             raise EnvironmentLacksError(
-                f"a lab already runs on this machine (process {previous.owner.pid}); end it first, or `weft clean --force`"
+                f"a lab runs on this machine already (process {previous.owner.pid}); "
+                "end it first, or `weft clean --force`"
             )
         clean(path)
     owner = ProcessId.of(os.getpid())

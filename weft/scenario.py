@@ -179,7 +179,8 @@ def _parse_traffic(item: Any, tree: dict[str, Any], index: int, place: str) -> _
     kinds = [kind for kind in _TRAFFIC_KINDS if kind in item]
     if len(kinds) != 1:
         raise BadInputError(
-            f"{place}: traffic[{index}]: needs exactly one of {', '.join(_TRAFFIC_KINDS)}; has keys {', '.join(map(str, item))}"
+            f"{place}: traffic[{index}]: needs exactly one of {', '.join(_TRAFFIC_KINDS)}; "
+            f"has keys {', '.join(map(str, item))}"
         )
     model = _TRAFFIC_KINDS[kinds[0]]
     try:
@@ -246,7 +247,8 @@ def _check_across(scenario: Scenario, place: str) -> None:
         if isinstance(traffic, IncastTraffic):
             if traffic.incast not in hosts:
                 raise BadInputError(
-                    f"{place}: traffic[{index}].incast: no host '{traffic.incast}'; {did_you_mean(traffic.incast, hosts)}"
+                    f"{place}: traffic[{index}].incast: no host '{traffic.incast}'; "
+                    f"{did_you_mean(traffic.incast, hosts)}"
                 )
             if traffic.plane >= fabric.planes:
                 raise BadInputError(
