@@ -86,11 +86,10 @@ class IntHop:
 
     hop: int
     switch: str
-    port: int | None
     rate_bps: int
     queue_bytes: int
     timestamp_ns: int
-    tx_units: int
+    tx_bytes: int
 
 
 @dataclass(frozen=True)
@@ -244,7 +243,7 @@ def _print_planes(console: Console, planes: list[PlaneResult]) -> None:
 
 def _print_int_path(console: Console, path: IntPath) -> None:
     table = Table(title=None, box=None, pad_edge=False)
-    for column in ("hop", "switch", "rate", "queue (B)", "timestamp (ns mod 2^24)", "tx (128 B units)"):
+    for column in ("hop", "switch", "rate", "queue (B)", "timestamp (ns mod 2^24)", "sent (B mod 2^27)"):
         table.add_column(column, justify="right")
     for hop in path.hops:
         table.add_row(
@@ -253,7 +252,7 @@ def _print_int_path(console: Console, path: IntPath) -> None:
             format_rate(hop.rate_bps),
             str(hop.queue_bytes),
             str(hop.timestamp_ns),
-            str(hop.tx_units),
+            str(hop.tx_bytes),
         )
     console.print(f"\n[bold]INT[/bold] {path.source} → {path.destination}, plane {path.plane}")
     console.print(table)

@@ -1,0 +1,104 @@
+"""Start an endpoint process in every host's namespace."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+
+from topologies import FabricSpec, HostSpec, bandwidth_delay_product_bytes, base_rtt_ps, longest_path
+from traffic.control import EndpointGroup, HostSettings, NicSettings
+from weft.child import JsonLinesChild
+from weft.lab import Lab
+from weft.paths import ROOT
+
+AGGREGATION_FRAME_BYTES = 338
+MAX_SLOTS = 4096
+
+
+class Endpoints:
+    """The endpoint processes of a lab and the group that drives them. Use as a context manager."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.children: list[JsonLinesChild] = []
+        self.group: EndpointGroup
+        self._exit = contextlib.ExitStack()
+
+    def __enter__(self) -> Endpoints:
+        with contextlib.ExitStack() as stack:
+            for host in self.lab.fabric.hosts:
+                child = self._start(host)
+                stack.callback(child.close)
+                self.children.append(child)
+            self.lab.own(*(child.process.pid for child in self.children))
+            self.group = EndpointGroup(
+                self.children, [self._settings(host) for host in self.lab.fabric.hosts]
+            )
+            self.group.configure()
+            self._exit = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._exit.close()
+
+    def _start(self, host: HostSpec) -> JsonLinesChild:
+        log = self.lab.directory / f"{host.name}.log"
+        # One thread per host: NumPy's pools would only cost memory.
+        environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+        with log.open("w", encoding="utf-8") as errors:
+            process = self.lab.network.popen(
+                host.name,
+                [sys.executable, "-m", "traffic.endpoint"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=environment,
+            )
+        return JsonLinesChild(f"the endpoint of {host.name}", process, log)
+
+    def _settings(self, host: HostSpec) -> HostSettings:
+        lab = self.lab
+        round_trip_ps = path_round_trip_ps(lab.fabric, lab.frame_bytes)
+        return HostSettings(
+            name=host.name,
+            rank=host.index,
+            epoch_ns=lab.epoch_ns,
+            dilation=lab.options.dilation,
+            seed=lab.options.seed,
+            mtu_bytes=lab.options.mtu_bytes,
+            nics=tuple(
+                NicSettings(
+                    interface=nic.interface,
+                    mac=nic.mac,
+                    ipv4=str(nic.ipv4.ip),
+                    ipv6=str(nic.ipv6.ip),
+                    gateway_mac=nic.gateway_mac,
+                    rate_bps=nic.link.rate_bps,
+                    base_round_trip_ps=round_trip_ps,
+                )
+                for nic in host.nics
+            ),
+        )
+
+
+def path_round_trip_ps(fabric: FabricSpec, frame_bytes: int) -> int:
+    """Return the largest base round-trip time between two hosts; of a host to its leaf where there is one host."""
+    if len(fabric.hosts) > 1:
+        return base_rtt_ps(longest_path(fabric, frame_bytes), frame_bytes)
+    link = fabric.hosts[0].nics[0].link
+    return 2 * (link.delay_ps + frame_bytes * 8 * 10**12 // link.rate_bps)
+
+
+def default_slot_count(fabric: FabricSpec) -> int:
+    """Return the slots of a job: two bandwidth-delay products of aggregation packets, a power of two.
+
+    One product keeps the links busy; the second lets ranks run apart by a round trip before they wait.
+    """
+    product_bytes = 0
+    if len(fabric.hosts) > 1:
+        path = longest_path(fabric, AGGREGATION_FRAME_BYTES)
+        product_bytes = bandwidth_delay_product_bytes(path, AGGREGATION_FRAME_BYTES, AGGREGATION_FRAME_BYTES)
+    packets = max(16, -(-2 * product_bytes // AGGREGATION_FRAME_BYTES))
+    return int(min(MAX_SLOTS, 1 << (packets - 1).bit_length()))

@@ -1,0 +1,290 @@
+"""A fabric to run collectives and traffic on, from Python: what scripts, tests and the commands use."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topologies import FabricSpec
+from traffic.aggregation_format import Operation
+from traffic.control import RunError, RunOutcome
+from traffic.patterns import Flow, incast, permutation
+from traffic.schedule_nodes import DataType
+from traffic.schedules import CollectiveSpec
+from weft.endpoints import Endpoints, default_slot_count, path_round_trip_ps
+from weft.errors import BadInputError, CheckFailedError, did_you_mean
+from weft.lab import Lab, Progress
+from weft.observation import drop_totals, lateness_of, longest_int_path, plane_results
+from weft.options import FabricOptions
+from weft.results import CollectiveResult, FlowsResult, RunResult
+from weft.scenario import ALGORITHMS
+from weft.verification import verify_all_reduce_sum
+
+JOB_ID = 1
+
+
+@dataclass(frozen=True)
+class CollectiveRun:
+    """A collective that has run: every rank's result (arrays of the inputs' shape and dtype) and the figures."""
+
+    buffers: list[NDArray[Any]]
+    result: CollectiveResult
+
+
+class Fabric:
+    """A running fabric. Use as a context manager; leaving it leaves nothing behind.
+
+    ```
+    with Fabric(topologies.leaf_spine(planes=2, leaves=4, spines=2), seed=1) as fabric:
+        run = fabric.collective("allreduce", buffers, algorithm="in-network")
+    ```
+
+    Args:
+        topology: what to build.
+        progress: told, in words, what is being done.
+        options: as keyword arguments, the fields of `FabricOptions`.
+
+    Raises, on entering:
+        EnvironmentLacksError: the machine cannot run it. BadInputError: the P4 program is wrong.
+    """
+
+    def __init__(self, topology: FabricSpec, *, progress: Progress = lambda _: None, **options: Any) -> None:
+        self.topology = topology
+        try:
+            self.options = FabricOptions(**options)
+        except TypeError as error:
+            raise BadInputError(
+                f"{error}; valid options: {', '.join(FabricOptions.__dataclass_fields__)}"
+            ) from None
+        self.lab = Lab(topology, self.options, progress)
+        self.endpoints: Endpoints
+        self.flows: list[FlowsResult] = []
+        self.collectives: list[CollectiveResult] = []
+        self._progress = progress
+        self._runs = 0
+        self._joined = False
+        self._exit = contextlib.ExitStack()
+
+    def __enter__(self) -> Fabric:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self.lab)
+            self._progress("starting the hosts' endpoints")
+            self.endpoints = stack.enter_context(Endpoints(self.lab))
+            self._exit = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._exit.close()
+
+    @property
+    def slot_count(self) -> int:
+        """Slots of the aggregation job: the option, or two bandwidth-delay products."""
+        return self.options.slots or default_slot_count(self.topology)
+
+    def collective(
+        self,
+        collective: str,
+        buffers: Sequence[NDArray[Any]],
+        algorithm: str = "ring",
+        *,
+        data: str = "given",
+        timeout_s: float = 300.0,
+    ) -> CollectiveRun:
+        """Run a collective over all hosts and verify its result against NumPy.
+
+        Args:
+            collective: "allreduce", a sum.
+            buffers: one array per host, all of one shape, int32 or float32; they are not changed.
+            algorithm: "ring" or "in-network".
+            data: what the buffers are, for the result's table.
+            timeout_s: real seconds after which the run has failed.
+
+        Raises:
+            BadInputError: unknown names, or buffers that do not fit together.
+            CheckFailedError: the run failed or did not end in time.
+        """
+        if collective != "allreduce":
+            raise BadInputError(
+                f"unknown collective '{collective}'; {did_you_mean(collective, ['allreduce'])}"
+            )
+        if algorithm not in ALGORITHMS:
+            raise BadInputError(f"unknown algorithm '{algorithm}'; {did_you_mean(algorithm, ALGORITHMS)}")
+        inputs = self._check_buffers(buffers)
+        if algorithm == "in-network":
+            self._join_job()
+        files = [self._write_buffer(rank, array) for rank, array in enumerate(inputs)]
+        results = [file.with_suffix(".result") for file in files]
+        spec = CollectiveSpec(
+            rank_count=len(inputs),
+            element_count=inputs[0].size,
+            dtype=DataType(inputs[0].dtype.name),
+            operation=Operation.SUM,
+            plane_rates_bps=tuple(nic.link.rate_bps for nic in self.topology.hosts[0].nics),
+        )
+        before = self._retransmissions()
+        aggregated_before = self._aggregated_packets() if algorithm == "in-network" else 0
+        group = self.endpoints.group
+        with _told_as_failed_check():
+            run = group.prepare_collective(
+                spec, algorithm, files, results, telemetry=self.options.int_telemetry
+            )
+            outcome = group.run(run, timeout_s)
+        outputs = [np.fromfile(result, inputs[0].dtype) for result in results]
+        for path in (*files, *results):
+            path.unlink()
+        verdict = verify_all_reduce_sum([each.ravel() for each in inputs], outputs, algorithm)
+        figures = CollectiveResult(
+            collective=collective,
+            algorithm=algorithm,
+            size_bytes=inputs[0].nbytes,
+            count=inputs[0].size,
+            dtype=inputs[0].dtype.name,
+            operation="sum",
+            ranks=len(inputs),
+            time_ps=outcome.duration_ps,
+            wrong=verdict.wrong,
+            identical=verdict.identical,
+            largest_error=verdict.largest_error,
+            error_bound=verdict.bound,
+            packets_aggregated=(
+                self._aggregated_packets() - aggregated_before if algorithm == "in-network" else 0
+            ),
+            retransmissions=self._retransmissions() - before,
+            data=data,
+        )
+        self.collectives.append(figures)
+        return CollectiveRun([output.reshape(inputs[0].shape) for output in outputs], figures)
+
+    def incast(
+        self, receiver: str, bytes_per_sender: int, plane: int = 0, timeout_s: float = 300.0
+    ) -> FlowsResult:
+        """Have every other host write to one at the same time, in one plane."""
+        target = self.topology.host(receiver).index
+        senders = [host.index for host in self.topology.hosts]
+        flows = incast(target, senders, bytes_per_sender, plane)
+        return self._run_flows(f"incast on {receiver}, plane {plane}", flows, timeout_s)
+
+    def permutation(self, bytes_per_host: int, timeout_s: float = 300.0) -> FlowsResult:
+        """Have every host write to one other, drawn from the seed, in every plane."""
+        flows = [
+            flow
+            for plane in range(self.topology.planes)
+            for flow in permutation(len(self.topology.hosts), bytes_per_host, plane, self.options.seed)
+        ]
+        return self._run_flows("permutation", flows, timeout_s)
+
+    def summary(self) -> RunResult:
+        """Return everything found so far, with the counters of all switches and hosts."""
+        counters = self.lab.controller.read_counters()
+        daemon = self.lab.daemon.stats() if self.lab.daemon is not None else None
+        endpoints = self.endpoints.group.stats()
+        path = longest_int_path(self.topology, endpoints)
+        rtt_ps = path_round_trip_ps(self.topology, self.lab.frame_bytes)
+        return RunResult(
+            made_by={
+                **self.options.as_dict(),
+                "p4_hash": self.lab.program.p4_hash,
+                "fabric": dict(self.topology.parameters),
+                "slots": self.slot_count,
+            },
+            collectives=list(self.collectives),
+            flows=list(self.flows),
+            planes=plane_results(self.topology, counters, daemon),
+            int_paths=[path] if path is not None else [],
+            drops=drop_totals(counters, daemon, endpoints),
+            retransmissions=_retransmissions(endpoints),
+            cnps=sum(endpoint["totals"]["cnps_received"] for endpoint in endpoints),
+            lateness=lateness_of(daemon, endpoints, rtt_ps, self.options.dilation),
+        )
+
+    def _run_flows(self, pattern: str, flows: list[Flow], timeout_s: float) -> FlowsResult:
+        before = self._retransmissions()
+        group = self.endpoints.group
+        with _told_as_failed_check():
+            outcome: RunOutcome = group.run(
+                group.prepare_traffic(flows, telemetry=self.options.int_telemetry), timeout_s
+            )
+        result = FlowsResult(
+            pattern=pattern,
+            flows=len(flows),
+            bytes_delivered=sum(flow.size_bytes for flow in flows),
+            time_ps=outcome.duration_ps,
+            retransmissions=self._retransmissions() - before,
+        )
+        self.flows.append(result)
+        return result
+
+    def _check_buffers(self, buffers: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        hosts = len(self.topology.hosts)
+        if len(buffers) != hosts:
+            raise BadInputError(f"{len(buffers)} buffers for {hosts} hosts; there must be one for each")
+        arrays = [np.ascontiguousarray(each) for each in buffers]
+        first = arrays[0]
+        if first.dtype not in (np.int32, np.float32):
+            raise BadInputError(f"buffers of {first.dtype} cannot be reduced (valid: int32, float32)")
+        for rank, array in enumerate(arrays):
+            if array.dtype != first.dtype or array.shape != first.shape:
+                raise BadInputError(
+                    f"buffer {rank} is {array.dtype}{array.shape}, buffer 0 {first.dtype}{first.shape}; "
+                    "they must be alike"
+                )
+            if not np.all(np.isfinite(array)):
+                raise BadInputError(
+                    f"buffer {rank} holds NaN or infinity, which block floating point cannot carry"
+                )
+        if first.size == 0:
+            raise BadInputError("buffers are empty; there must be at least one element")
+        return arrays
+
+    def _write_buffer(self, rank: int, array: NDArray[Any]) -> Path:
+        if rank == 0:
+            self._runs += 1
+        path = self.lab.directory / f"run{self._runs}-rank{rank}.bin"
+        array.tofile(path)
+        return path
+
+    def _join_job(self) -> None:
+        if self._joined:
+            return
+        hosts = [host.name for host in self.topology.hosts]
+        memberships = self.lab.controller.add_job(JOB_ID, hosts, self.slot_count)
+        self.endpoints.group.join(
+            {
+                rank: [membership.to_dict() for membership in memberships[name]]
+                for rank, name in enumerate(hosts)
+            }
+        )
+        self._joined = True
+
+    def _retransmissions(self) -> int:
+        return _retransmissions(self.endpoints.group.stats())
+
+    def _aggregated_packets(self) -> int:
+        counters = self.lab.controller.read_counters()
+        return sum(each.aggregated_packets for each in counters.values())
+
+
+def _retransmissions(endpoint_stats: Sequence[dict[str, Any]]) -> int:
+    return sum(
+        endpoint["totals"]["retransmitted_packets"]
+        + sum(
+            plane["aggregation"]["retransmitted_packets"]
+            for plane in endpoint["planes"]
+            if plane["aggregation"]
+        )
+        for endpoint in endpoint_stats
+    )
+
+
+@contextlib.contextmanager
+def _told_as_failed_check() -> Any:
+    try:
+        yield
+    except RunError as error:
+        raise CheckFailedError(str(error)) from None

@@ -1,0 +1,126 @@
+"""From the counters of switches and endpoints to what a run reports."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+from controller.counters import SwitchCounters
+from controller.identity import switch_id
+from topologies import FabricSpec, paths
+from weft.results import IntHop, IntPath, Lateness, PlaneResult
+
+
+def plane_results(
+    fabric: FabricSpec, counters: Mapping[str, SwitchCounters], daemon_stats: Mapping[str, Any] | None
+) -> list[PlaneResult]:
+    """Sum every plane's counters. Queues and link faults are the embedded switch's: BMv2 leaves them 0."""
+    results = []
+    for plane in range(fabric.planes):
+        switches = fabric.switches_of_plane(plane)
+        queues = [(0, "")]
+        tail_drops = losses = 0
+        for switch in switches if daemon_stats else ():
+            for number, port in daemon_stats["switches"][switch.name]["ports"].items():
+                queues.append((port["transmit"]["max_queue_depth_bytes"], f"{switch.name}:{number}"))
+                for part in ("transmit", "uplink"):
+                    tail_drops += port[part]["tail_dropped"]["packets"] if part in port else 0
+                for part in ("link", "uplink_link"):
+                    losses += port[part]["lost_packets"] if part in port else 0
+        largest, where = max(queues)
+        results.append(
+            PlaneResult(
+                plane=plane,
+                ecn_marked_packets=sum(counters[switch.name].ecn_marked_packets for switch in switches),
+                largest_queue_bytes=largest,
+                largest_queue_port=where,
+                packets_aggregated=sum(counters[switch.name].aggregated_packets for switch in switches),
+                tail_drops=tail_drops,
+                injected_losses=losses,
+            )
+        )
+    return results
+
+
+def drop_totals(
+    counters: Mapping[str, SwitchCounters],
+    daemon_stats: Mapping[str, Any] | None,
+    endpoint_stats: Sequence[Mapping[str, Any]],
+) -> dict[str, int]:
+    """Sum drops by reason over the P4 program, the switches themselves and the hosts' NICs; zeros are left out."""
+    totals: Counter[str] = Counter()
+    for each in counters.values():
+        totals.update({reason: count.packets for reason, count in each.drops.items()})
+    for switch in daemon_stats["switches"].values() if daemon_stats else ():
+        # What the program drops is told by its own reasons above; absorbed contributions are no loss.
+        totals.update({f"switch {reason}": n for reason, n in switch["drops"].items() if reason != "program"})
+    for endpoint in endpoint_stats:
+        for plane in endpoint["planes"]:
+            totals.update({f"nic {reason}": n for reason, n in plane["nic"]["drops"].items()})
+    return {reason: count for reason, count in sorted(totals.items()) if count}
+
+
+def lateness_of(
+    daemon_stats: Mapping[str, Any] | None,
+    endpoint_stats: Sequence[Mapping[str, Any]],
+    path_rtt_ps: int,
+    dilation: float,
+) -> Lateness:
+    """Take the worst of all processes: the largest lateness, and the largest 99th percentile."""
+    each = [stats["lateness"] for stats in endpoint_stats]
+    if daemon_stats is not None:
+        each.append(daemon_stats["lateness"])
+    return Lateness(
+        largest_ps=max(lateness["max_ps"] for lateness in each),
+        percentile_99_ps=max(lateness["p99_ps"] for lateness in each),
+        path_rtt_ps=path_rtt_ps,
+        dilation=dilation,
+    )
+
+
+def longest_int_path(fabric: FabricSpec, endpoint_stats: Sequence[Mapping[str, Any]]) -> IntPath | None:
+    """Return INT's view of a path with the most hops, preferring the deepest queue seen; None without any."""
+    stacks = [
+        (endpoint["rank"], connection)
+        for endpoint in endpoint_stats
+        for connection in endpoint["connections"]
+        if connection["telemetry"] and connection["telemetry"]["hops"]
+    ]
+    if not stacks:
+        return None
+    rank, connection = max(
+        stacks,
+        key=lambda stack: (
+            len(stack[1]["telemetry"]["hops"]),
+            max(hop["queue_bytes"] for hop in stack[1]["telemetry"]["hops"]),
+        ),
+    )
+    source, destination = fabric.hosts[rank].name, fabric.hosts[connection["peer"]].name
+    telemetry = connection["telemetry"]
+    switches = _switches_of_path(fabric, source, destination, connection["plane"], telemetry["path_id"])
+    hops = tuple(
+        IntHop(
+            hop=number,
+            switch=switches[number] if number < len(switches) else "?",
+            rate_bps=hop["rate_bps"],
+            queue_bytes=hop["queue_bytes"],
+            timestamp_ns=hop["timestamp_ns"],
+            tx_bytes=hop["tx_bytes"],
+        )
+        for number, hop in enumerate(telemetry["hops"])
+    )
+    return IntPath(source, destination, connection["plane"], hops)
+
+
+def _switches_of_path(
+    fabric: FabricSpec, source: str, destination: str, plane: int, path_id: int
+) -> tuple[str, ...]:
+    """Find the path whose switches' ids XOR to the path id; none where two paths do."""
+    candidates = []
+    for path in paths(fabric, source, destination, plane):
+        names = path.nodes[1:-1]
+        if reduce(lambda value, name: value ^ switch_id(fabric.switch(name)), names, 0) == path_id:
+            candidates.append(names)
+    return candidates[0] if len(candidates) == 1 else ()
