@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from weft.errors import WeftError
+from weft.units import parse_size_range_bytes
 
 # Where each command is found; rooms offer their own, and none is imported before it is asked for.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -86,3 +87,18 @@ def run_guarded(command: Callable[[], Any]) -> int:
 
 
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+class _Sizes(click.ParamType):
+    name = "sizes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[int]:
+        if isinstance(value, list):
+            return value
+        try:
+            return parse_size_range_bytes(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+SIZES = _Sizes()

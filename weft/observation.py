@@ -22,8 +22,9 @@ def plane_results(
         switches = fabric.switches_of_plane(plane)
         queues = [(0, "")]
         tail_drops = losses = 0
-        for switch in switches if daemon_stats else ():
-            for number, port in daemon_stats["switches"][switch.name]["ports"].items():
+        for switch in switches:
+            ports = daemon_stats["switches"][switch.name]["ports"] if daemon_stats else {}
+            for number, port in ports.items():
                 queues.append((port["transmit"]["max_queue_depth_bytes"], f"{switch.name}:{number}"))
                 for part in ("transmit", "uplink"):
                     tail_drops += port[part]["tail_dropped"]["packets"] if part in port else 0

@@ -1,0 +1,80 @@
+"""`weft collective`: nccl-tests' table for a fabric, without a scenario file."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from weft.cli import SIZES
+from weft.commands.scenario_options import scenario_options
+from weft.scenario import ALGORITHMS
+
+
+@click.command()
+@click.argument("name", type=click.Choice(["allreduce"]))
+@click.option("--algorithm", "algorithms", type=click.Choice(ALGORITHMS), multiple=True, help="Default: all.")
+@click.option(
+    "--sizes", type=SIZES, default="4K:64K:4", show_default=True, help="BEGIN:END:FACTOR, or a list."
+)
+@click.option("--dtype", type=click.Choice(["float32", "int32"]), default="float32", show_default=True)
+@click.option("--repetitions", type=click.IntRange(1, 1000), default=1, show_default=True)
+@click.option("--planes", type=int, default=2, show_default=True)
+@click.option("--leaves", type=int, default=4, show_default=True)
+@click.option("--spines", type=int, default=2, show_default=True)
+@click.option("--hosts-per-leaf", type=int, default=2, show_default=True)
+@click.option("--rate", default="10Gbps", show_default=True, help="Of every link.")
+@click.option("--delay", default="1us", show_default=True, help="Of every link.")
+@scenario_options
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON instead of a table.")
+def collective(
+    name: str,
+    algorithms: tuple[str, ...],
+    sizes: list[int],
+    dtype: str,
+    repetitions: int,
+    planes: int,
+    leaves: int,
+    spines: int,
+    hosts_per_leaf: int,
+    rate: str,
+    delay: str,
+    as_json: bool,
+    **overrides: object,
+) -> int:
+    """Run a collective of several sizes on a leaf/spine fabric and print nccl-tests' columns."""
+    from rich.console import Console
+
+    from weft.results import print_run
+    from weft.run import run_scenario
+    from weft.scenario import parse_scenario
+
+    tree = {
+        "name": f"collective-{name}",
+        "fabric": {
+            "planes": planes,
+            "leaves": leaves,
+            "spines": spines,
+            "hosts_per_leaf": hosts_per_leaf,
+            "host_rate": rate,
+            "delay": delay,
+        },
+        "traffic": [
+            {
+                "collective": name,
+                "algorithms": list(algorithms or ALGORITHMS),
+                "dtype": dtype,
+                "sizes": sizes,
+                "repetitions": repetitions,
+            }
+        ],
+    }
+    tree |= {key: value for key, value in overrides.items() if value is not None}
+    result = run_scenario(
+        parse_scenario(tree, "command line"), progress=lambda text: click.echo(f"· {text}", err=True)
+    )
+    if as_json:
+        click.echo(json.dumps(result.as_dict(), indent=1))
+    else:
+        print_run(Console(highlight=False), result)
+    return 0 if result.ok else 1

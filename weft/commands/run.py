@@ -1,0 +1,46 @@
+"""`weft run`: a scenario from beginning to end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from weft.cli import EXISTING_FILE
+from weft.commands.scenario_options import override, scenario_options
+
+
+@click.command()
+@click.argument("scenario", type=EXISTING_FILE)
+@scenario_options
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Directory of results.json; default runs/…",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON instead of tables.")
+def run(scenario: Path, out: Path | None, as_json: bool, **overrides: object) -> int:
+    """Build SCENARIO's fabric, run its traffic, check the results, take everything down.
+
+    Exits with 1 if a result is not what NumPy computes.
+    """
+    from rich.console import Console
+
+    from weft.results import print_run
+    from weft.run import result_directory, run_scenario
+    from weft.scenario import load_scenario
+
+    chosen = override(load_scenario(scenario), overrides)
+    result = run_scenario(chosen, progress=lambda text: click.echo(f"· {text}", err=True))
+    path = result.save(result_directory(chosen, out))
+    if as_json:
+        click.echo(json.dumps(result.as_dict(), indent=1))
+    else:
+        print_run(Console(highlight=False), result)
+        times = result.wall_times_s
+        click.echo(
+            f"\nfabric up in {times['fabric_up']:.1f} s, first collective done after "
+            f"{times['first_collective_done']:.1f} s, all in {times['all']:.1f} s; results in {path}"
+        )
+    return 0 if result.ok else 1

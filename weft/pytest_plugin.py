@@ -1,0 +1,51 @@
+"""A pytest plugin: the fixture `fabric`, a running fabric for a test of a user's own P4, controller or traffic.
+
+```
+@pytest.mark.fabric(planes=1, leaves=2, spines=1, hosts_per_leaf=1, p4=Path("mine.p4"))
+def test_all_reduce(fabric):
+    run = fabric.collective("allreduce", buffers, algorithm="ring")
+    assert run.result.ok
+```
+
+The mark's arguments are those of `topologies.leaf_spine` and the fields of `weft.options.FabricOptions`. Tests are
+skipped, with the reason, where the machine cannot run a fabric.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from weft.fabric import Fabric
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the mark."""
+    config.addinivalue_line("markers", "fabric(**arguments): topology and options of the fixture `fabric`")
+
+
+@pytest.fixture
+def fabric(request: pytest.FixtureRequest) -> Iterator[Fabric]:
+    """Return a running fabric, as the test's mark `fabric` describes it; it is taken down after the test."""
+    import topologies
+    from weft.environment import require_for
+    from weft.errors import EnvironmentLacksError
+    from weft.fabric import Fabric
+
+    mark = request.node.get_closest_marker("fabric")
+    arguments = dict(mark.kwargs) if mark is not None else {}
+    of_topology = inspect.signature(topologies.leaf_spine).parameters
+    topology = topologies.leaf_spine(
+        **{name: arguments.pop(name) for name in list(arguments) if name in of_topology}
+    )
+    running = Fabric(topology, **arguments)
+    try:
+        require_for(topology, running.options)
+    except EnvironmentLacksError as error:
+        pytest.skip(str(error))
+    with running:
+        yield running

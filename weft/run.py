@@ -1,0 +1,99 @@
+"""Run a scenario: build its fabric, drive its traffic, collect what was found."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.fabric import Fabric
+from weft.gradients import mlp_gradients
+from weft.lab import Progress
+from weft.options import FabricOptions
+from weft.results import RunResult
+from weft.scenario import CollectiveTraffic, IncastTraffic, Scenario
+from weft.topology import build_topology
+
+DEFAULT_SIZE_BYTES = 65536
+
+
+def run_scenario(scenario: Scenario, progress: Progress = lambda _: None) -> RunResult:
+    """Run everything in a scenario and return what was found.
+
+    Raises:
+        BadInputError, EnvironmentLacksError: nothing was run. CheckFailedError: a run did not end.
+    """
+    began = time.monotonic()
+    options = FabricOptions.of(scenario)
+    topology = build_topology(scenario.fabric)
+    # Before the fabric is up, so that the data's making does not disturb its clock.
+    prepared = [
+        _inputs(traffic, len(topology.hosts), scenario.seed) if isinstance(traffic, CollectiveTraffic) else []
+        for traffic in scenario.traffic
+    ]
+    fabric = Fabric(
+        topology,
+        progress=progress,
+        **{name: getattr(options, name) for name in FabricOptions.__dataclass_fields__},
+    )
+    building = time.monotonic()
+    with fabric:
+        up = time.monotonic()
+        first_done = None
+        for traffic, inputs in zip(scenario.traffic, prepared, strict=True):
+            if isinstance(traffic, CollectiveTraffic):
+                for buffers in inputs:
+                    for algorithm in traffic.algorithms:
+                        for _ in range(traffic.repetitions):
+                            progress(f"all-reduce of {buffers[0].nbytes} B, {algorithm}")
+                            fabric.collective(traffic.collective, buffers, algorithm, data=traffic.data)
+                            first_done = first_done or time.monotonic()
+            elif isinstance(traffic, IncastTraffic):
+                progress(f"incast on {traffic.incast}")
+                fabric.incast(traffic.incast, traffic.bytes_per_sender, traffic.plane)
+            else:
+                progress("permutation")
+                fabric.permutation(traffic.permutation)
+        result = fabric.summary()
+        result.made_by["scenario"] = scenario.name
+        done = time.monotonic()
+    result.wall_times_s = {
+        "prepare": building - began,
+        "fabric_up": up - building,
+        "first_collective_done": (first_done or done) - building,
+        "traffic": done - up,
+        "tear_down": time.monotonic() - done,
+        "all": time.monotonic() - began,
+    }
+    return result
+
+
+def result_directory(scenario: Scenario, out: Path | None) -> Path:
+    """Return where a run's results go: `out`, or runs/NAME-TIME below the working directory."""
+    stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+    return out or Path("runs") / f"{scenario.name}-{stamp}"
+
+
+def _inputs(traffic: CollectiveTraffic, ranks: int, seed: int) -> list[list[NDArray[Any]]]:
+    """Return, for each size, one buffer per rank."""
+    if traffic.data == "mlp-gradients":
+        gradients = mlp_gradients(ranks, seed)
+        if traffic.dtype == "int32":
+            # Fixed point with 16 fractional bits, as integer reductions of gradients use.
+            return [[np.rint(each * 65536).astype(np.int32) for each in gradients]]
+        return [list(gradients)]
+    generator = np.random.default_rng(seed)
+    return [
+        [_random(generator, traffic.dtype, size // 4) for _ in range(ranks)]
+        for size in traffic.sizes or [DEFAULT_SIZE_BYTES]
+    ]
+
+
+def _random(generator: np.random.Generator, dtype: str, count: int) -> NDArray[Any]:
+    if dtype == "int32":
+        return generator.integers(-(2**31), 2**31, count, dtype=np.int64).astype(np.int32)
+    return generator.standard_normal(count).astype(np.float32)
