@@ -1,7 +1,13 @@
 """Weft: scenarios, back ends, runs and reports; the `weft` command and its Python API."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, WeftError
-from weft.fabric import CollectiveRun, Fabric
+
+if TYPE_CHECKING:
+    from weft.fabric import CollectiveRun, Fabric
 
 __all__ = [
     "BadInputError",
@@ -11,3 +17,12 @@ __all__ = [
     "Fabric",
     "WeftError",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Importing these takes most of a second, which commands like `weft clean` need not wait for.
+    if name in ("CollectiveRun", "Fabric"):
+        from weft import fabric
+
+        return getattr(fabric, name)
+    raise AttributeError(f"module 'weft' has no attribute '{name}'")

@@ -89,7 +89,7 @@ def run_guarded(command: Callable[[], Any]) -> int:
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-class _Sizes(click.ParamType):
+class _Sizes(click.ParamType[list[int]]):
     name = "sizes"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[int]:
@@ -102,3 +102,5 @@ class _Sizes(click.ParamType):
 
 
 SIZES = _Sizes()
+
+

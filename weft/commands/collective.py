@@ -49,7 +49,7 @@ def collective(
     from weft.run import run_scenario
     from weft.scenario import parse_scenario
 
-    tree = {
+    tree: dict[str, object] = {
         "name": f"collective-{name}",
         "fabric": {
             "planes": planes,

@@ -1,0 +1,5 @@
+"""`python -m weft`: the same as the `weft` command."""
+
+from weft.cli import main
+
+main()
