@@ -1,0 +1,45 @@
+"""ECN marks and INT depths are really seen where a queue is really filled."""
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def after_incast(small_fabric):
+    flows = small_fabric.incast("h0", 262144)
+    return flows, small_fabric.summary()
+
+
+def test_the_incast_delivers_everything(after_incast):
+    flows, _ = after_incast
+    assert flows.flows == 3
+    assert flows.bytes_delivered == 3 * 262144
+
+
+def test_the_queue_towards_the_receiver_is_the_largest(after_incast, small_fabric):
+    _, summary = after_incast
+    plane = summary.planes[0]
+    leaf = small_fabric.topology.hosts[0].nics[0]
+    assert plane.largest_queue_port == f"{leaf.leaf}:{leaf.leaf_port}"
+    assert 10_000 < plane.largest_queue_bytes <= leaf.link.queue_capacity_bytes
+
+
+def test_marks_come_back_as_cnps(after_incast):
+    _, summary = after_incast
+    assert summary.planes[0].ecn_marked_packets > 0
+    assert summary.cnps > 0
+
+
+def test_int_names_each_hop_of_a_path(after_incast, small_fabric):
+    _, summary = after_incast
+    path = summary.int_paths[0]
+    source = small_fabric.topology.host(path.source).nics[0].leaf
+    destination = small_fabric.topology.host(path.destination).nics[0].leaf
+    assert [hop.switch for hop in path.hops] == [source, "p0s0", destination]
+    assert all(hop.rate_bps == 10**10 for hop in path.hops)
+    assert any(hop.tx_bytes > 0 for hop in path.hops)
+
+
+def test_no_packet_was_dropped_by_the_way(after_incast):
+    _, summary = after_incast
+    assert summary.planes[0].tail_drops == 0
+    assert summary.planes[0].injected_losses == 0
