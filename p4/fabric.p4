@@ -106,21 +106,22 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             } else if (hdr.ipv6.isValid()) {
                 class_map_ipv6.apply();
             }
+            bool has_ip = hdr.ipv4.isValid() || hdr.ipv6.isValid();
+            bool is_resolution = hdr.arp.isValid() || hdr.neighbour.isValid();
+            bool is_to_this_mac = hdr.ethernet.destination == meta.identity.mac;
+            bool is_to_this_address = (hdr.ipv4.isValid() && hdr.ipv4.destination == meta.identity.ipv4) ||
+                                      (hdr.ipv6.isValid() && hdr.ipv6.destination == meta.identity.ipv6);
+            bool is_result = hdr.ipv4.isValid() && hdr.ipv4.destination[31:16] == RESULT_GROUP_IPV4;
             if (drop_reason != DropReason.NONE || punted) {
                 // The access list has decided.
-            } else if (hdr.arp.isValid() || hdr.neighbour.isValid()) {
-                neighbours.apply(hdr, meta, standard_metadata, drop_reason);
-            } else if (!hdr.ipv4.isValid() && !hdr.ipv6.isValid()) {
+            } else if (!has_ip && !is_resolution) {
                 drop_reason = DropReason.UNKNOWN_ETHERTYPE;
-            } else if (hdr.aggregation.isValid() &&
-                       (hdr.ipv4.destination == meta.identity.ipv4 ||
-                        hdr.ipv4.destination[31:16] == RESULT_GROUP_IPV4)) {
+            } else if (hdr.aggregation.isValid() && (is_to_this_address || is_result)) {
                 aggregation.apply(hdr, meta, standard_metadata, drop_reason);
-            } else if (hdr.ethernet.destination != meta.identity.mac) {
-                drop_reason = DropReason.NOT_FOR_THIS_SWITCH;
-            } else if ((hdr.ipv4.isValid() && hdr.ipv4.destination == meta.identity.ipv4) ||
-                       (hdr.ipv6.isValid() && hdr.ipv6.destination == meta.identity.ipv6)) {
+            } else if (is_resolution || (is_to_this_mac && is_to_this_address)) {
                 neighbours.apply(hdr, meta, standard_metadata, drop_reason);
+            } else if (!is_to_this_mac) {
+                drop_reason = DropReason.NOT_FOR_THIS_SWITCH;
             } else {
                 forwarding.apply(hdr, meta, standard_metadata, drop_reason);
             }

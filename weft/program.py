@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -37,9 +36,9 @@ def compile_program(source: Path, directory: Path) -> Program:
         raise BadInputError(str(error)) from None
     json_path = directory / f"{source.stem}.json"
     p4info_path = directory / f"{source.stem}.p4info.txtpb"
-    text = json.dumps(result.json)
+    text = result.json_text()
     json_path.write_text(text, encoding="utf-8")
-    p4info_path.write_text(result.p4info_text, encoding="utf-8")
+    p4info_path.write_text(result.p4info_text(), encoding="utf-8")
     return Program(json_path, p4info_path, hashlib.sha256(text.encode()).hexdigest())
 
 

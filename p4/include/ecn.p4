@@ -33,18 +33,21 @@ control EcnMarking(inout headers_t hdr, inout metadata_t meta, inout standard_me
     }
 
     apply {
-        bool capable_ipv4 = hdr.ipv4.isValid() && hdr.ipv4.ecn != ECN_NOT_ECT;
-        bool capable_ipv6 = hdr.ipv6.isValid() && hdr.ipv6.ecn != ECN_NOT_ECT;
-        if (capable_ipv4 || capable_ipv6) {
-            ecn_thresholds.apply();
+        bit<2> codepoint = ECN_NOT_ECT;
+        if (hdr.ipv4.isValid()) {
+            codepoint = hdr.ipv4.ecn;
+        } else if (hdr.ipv6.isValid()) {
+            codepoint = hdr.ipv6.ecn;
         }
-        if (mark == 1) {
-            if (capable_ipv4 && hdr.ipv4.ecn != ECN_CE) {
-                hdr.ipv4.ecn = ECN_CE;
+        if (codepoint != ECN_NOT_ECT && codepoint != ECN_CE) {
+            ecn_thresholds.apply();
+            if (mark == 1) {
                 ecn_marked.count((bit<32>)standard_metadata.egress_port);
-            } else if (capable_ipv6 && hdr.ipv6.ecn != ECN_CE) {
-                hdr.ipv6.ecn = ECN_CE;
-                ecn_marked.count((bit<32>)standard_metadata.egress_port);
+                if (hdr.ipv4.isValid()) {
+                    hdr.ipv4.ecn = ECN_CE;
+                } else {
+                    hdr.ipv6.ecn = ECN_CE;
+                }
             }
         }
     }
