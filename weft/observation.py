@@ -59,7 +59,7 @@ def drop_totals(
         totals.update({f"switch {reason}": n for reason, n in switch["drops"].items() if reason != "program"})
     for endpoint in endpoint_stats:
         for plane in endpoint["planes"]:
-            totals.update({f"nic {reason}": n for reason, n in plane["nic"]["drops"].items()})
+            totals.update({f"nic {reason}": n for reason, n in plane["nic"]["dropped"].items()})
     return {reason: count for reason, count in sorted(totals.items()) if count}
 
 
