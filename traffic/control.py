@@ -51,7 +51,11 @@ class NicSettings:
 
 @dataclass(frozen=True)
 class HostSettings:
-    """What a host is told first. `wall_clock_floor_ns`: least retransmission timeout in real time."""
+    """What a host is told first.
+
+    `wall_clock_floor_ns`: least retransmission timeout in real time. `realtime_priority`: of the engine's thread
+    under SCHED_FIFO, 0 for none.
+    """
 
     name: str
     rank: int
@@ -61,6 +65,7 @@ class HostSettings:
     seed: int = 0
     mtu_bytes: int = 1024
     wall_clock_floor_ns: int = 20_000_000
+    realtime_priority: int = 0
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,7 @@ class HostConfig:
     seed: int
     mtu_bytes: int
     wall_clock_floor_ns: int
+    realtime_priority: int
     nics: tuple[NicConfig, ...]
 
     @classmethod
@@ -82,6 +83,7 @@ class HostConfig:
             seed=take(message, "seed", int, 0),
             mtu_bytes=take(message, "mtu_bytes", int, DEFAULT_MTU_BYTES),
             wall_clock_floor_ns=take(message, "wall_clock_floor_ns", int, DEFAULT_WALL_CLOCK_FLOOR_NS),
+            realtime_priority=take(message, "realtime_priority", int, 0),
             nics=tuple(NicConfig.from_message(nic) for nic in take_list(message, "nics", dict)),
         )
 
@@ -102,6 +104,14 @@ class _Connection:
     channel: int
 
 
+def start_engine(engine: Engine, realtime_priority: int) -> None:
+    """Start an engine's thread under SCHED_FIFO, or as any other thread where that is not permitted."""
+    try:
+        engine.start(realtime_priority=realtime_priority)
+    except PermissionError:
+        engine.start()
+
+
 class Host:
     """The NIC of an endpoint, in the network namespace of this process, and what is attached to it.
 
@@ -116,7 +126,7 @@ class Host:
         self._planes = [self._open_plane(nic) for nic in config.nics]
         self._connections: dict[Channel, _Connection] = {}
         self._captures: dict[int, PcapWriter] = {}
-        self.engine.start()
+        start_engine(self.engine, config.realtime_priority)
 
     def _open_plane(self, config: NicConfig) -> _Plane:
         socket = PacketSocket(self.engine, config.interface)

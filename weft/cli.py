@@ -102,5 +102,3 @@ class _Sizes(click.ParamType[list[int]]):
 
 
 SIZES = _Sizes()
-
-

@@ -14,6 +14,10 @@ from weft.child import JsonLinesChild
 from weft.options import FabricOptions
 from weft.scenario import FaultsSection
 
+# The engines' threads run under SCHED_FIFO: they sleep most of the time, and serve an event late by microseconds
+# instead of milliseconds when something else keeps the cores busy.
+REALTIME_PRIORITY = 10
+
 
 def daemon_config(
     fabric: FabricSpec, options: FabricOptions, epoch_ns: int, grpc_address: str
@@ -36,6 +40,7 @@ def daemon_config(
         "dilation": options.dilation,
         "seed": options.seed,
         "grpc_address": grpc_address,
+        "realtime_priority": REALTIME_PRIORITY,
         "switches": switches,
     }
     if internal:

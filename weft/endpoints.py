@@ -10,6 +10,7 @@ import sys
 from topologies import FabricSpec, HostSpec, bandwidth_delay_product_bytes, base_rtt_ps, longest_path
 from traffic.control import EndpointGroup, HostSettings, NicSettings
 from weft.child import JsonLinesChild
+from weft.daemon import REALTIME_PRIORITY
 from weft.lab import Lab
 from weft.paths import ROOT
 
@@ -68,6 +69,7 @@ class Endpoints:
             dilation=lab.options.dilation,
             seed=lab.options.seed,
             mtu_bytes=lab.options.mtu_bytes,
+            realtime_priority=REALTIME_PRIORITY,
             nics=tuple(
                 NicSettings(
                     interface=nic.interface,

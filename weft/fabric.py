@@ -76,6 +76,10 @@ class Fabric:
             stack.enter_context(self.lab)
             self._progress("starting the hosts' endpoints")
             self.endpoints = stack.enter_context(Endpoints(self.lab))
+            # What was dropped or late while the switches had no program yet says nothing about the fabric.
+            if self.lab.daemon is not None:
+                self.lab.daemon.reset_stats()
+            self.endpoints.group.reset_stats()
             self._exit = stack.pop_all()
         return self
 

@@ -55,8 +55,14 @@ def drop_totals(
     for each in counters.values():
         totals.update({reason: count.packets for reason, count in each.drops.items()})
     for switch in daemon_stats["switches"].values() if daemon_stats else ():
-        # What the program drops is told by its own reasons above; absorbed contributions are no loss.
-        totals.update({f"switch {reason}": n for reason, n in switch["drops"].items() if reason != "program"})
+        # What the program drops it tells by its own reasons, above; absorbed contributions are no loss.
+        totals.update(
+            {
+                f"switch {reason}": n
+                for reason, n in switch["drops"].items()
+                if not reason.startswith("program")
+            }
+        )
     for endpoint in endpoint_stats:
         for plane in endpoint["planes"]:
             totals.update({f"nic {reason}": n for reason, n in plane["nic"]["dropped"].items()})

@@ -166,12 +166,26 @@ class RunResult:
         return path
 
 
+def make_console() -> Console:
+    """Return a console for tables; where there is no terminal to fit them to, lines may be long."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=120)
+
+
+def _table(*columns: str) -> Table:
+    """Return a table without lines, its columns (in which numbers stand) aligned to the right."""
+    table = Table(box=None, pad_edge=False, collapse_padding=True)
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap="\n" not in column, vertical="bottom")
+    return table
+
+
 def print_collectives(console: Console, results: list[CollectiveResult]) -> None:
     """Print nccl-tests' columns, one row per algorithm and size (time µs, bandwidths GB/s)."""
-    table = Table(title=None, box=None, pad_edge=False)
-    for column in ("algorithm", "size (B)", "count", "type", "redop", "time (µs)", "algbw (GB/s)", "busbw (GB/s)",
-                   "#wrong", "largest error", "bound"):  # fmt: skip
-        table.add_column(column, justify="left" if column in ("algorithm", "type", "redop") else "right")
+    table = _table(
+        "algorithm", "size\n(B)", "count", "type", "redop", "time\n(µs)", "algbw\n(GB/s)", "busbw\n(GB/s)",
+        "#wrong", "error", "bound",
+    )  # fmt: skip
     for result in results:
         exact = result.dtype == "int32"
         table.add_row(
@@ -219,12 +233,12 @@ def _print_planes(console: Console, planes: list[PlaneResult]) -> None:
     table = Table(title=None, box=None, pad_edge=False)
     for column in (
         "plane",
-        "ECN marks",
+        "ECN\nmarks",
         "largest queue (B)",
         "at",
-        "packets aggregated",
-        "tail drops",
-        "lost by fault",
+        "packets\naggregated",
+        "tail\ndrops",
+        "lost by\nfault",
     ):
         table.add_column(column, justify="right")
     for plane in planes:
@@ -243,7 +257,7 @@ def _print_planes(console: Console, planes: list[PlaneResult]) -> None:
 
 def _print_int_path(console: Console, path: IntPath) -> None:
     table = Table(title=None, box=None, pad_edge=False)
-    for column in ("hop", "switch", "rate", "queue (B)", "timestamp (ns mod 2^24)", "sent (B mod 2^27)"):
+    for column in ("hop", "switch", "rate", "queue (B)", "timestamp\n(ns mod 2^24)", "sent\n(B mod 2^27)"):
         table.add_column(column, justify="right")
     for hop in path.hops:
         table.add_row(

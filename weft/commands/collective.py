@@ -43,9 +43,7 @@ def collective(
     **overrides: object,
 ) -> int:
     """Run a collective of several sizes on a leaf/spine fabric and print nccl-tests' columns."""
-    from rich.console import Console
-
-    from weft.results import print_run
+    from weft.results import make_console, print_run
     from weft.run import run_scenario
     from weft.scenario import parse_scenario
 
@@ -76,5 +74,5 @@ def collective(
     if as_json:
         click.echo(json.dumps(result.as_dict(), indent=1))
     else:
-        print_run(Console(highlight=False), result)
+        print_run(make_console(), result)
     return 0 if result.ok else 1

@@ -25,9 +25,7 @@ def run(scenario: Path, out: Path | None, as_json: bool, **overrides: object) ->
 
     Exits with 1 if a result is not what NumPy computes.
     """
-    from rich.console import Console
-
-    from weft.results import print_run
+    from weft.results import make_console, print_run
     from weft.run import result_directory, run_scenario
     from weft.scenario import load_scenario
 
@@ -37,7 +35,7 @@ def run(scenario: Path, out: Path | None, as_json: bool, **overrides: object) ->
     if as_json:
         click.echo(json.dumps(result.as_dict(), indent=1))
     else:
-        print_run(Console(highlight=False), result)
+        print_run(make_console(), result)
         times = result.wall_times_s
         click.echo(
             f"\nfabric up in {times['fabric_up']:.1f} s, first collective done after "
