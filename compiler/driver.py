@@ -71,6 +71,10 @@ def compile_file(
         except RecursionError:
             diagnostics.error("the program nests too deep to be compiled", None)
             raise CompileError(diagnostics.messages) from None
+        except (AssertionError, AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+            # A program must not bring the compiler down, whatever is in it; the cause stays chained.
+            diagnostics.error(f"internal compiler error ({type(error).__name__}: {error})", None)
+            raise CompileError(diagnostics.messages) from error
     return CompileResult(document, p4info, diagnostics.warnings, checked, lowered)
 
 

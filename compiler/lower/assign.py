@@ -70,6 +70,14 @@ class Assignments(LowererBase):
             return SliceTarget(base, high, low_bound)
         return self.value(expression)
 
+    def frozen_target(self, expression: ast.Expression) -> Any:
+        """A target that later statements cannot move."""
+        saved, self.freeze_indices = self.freeze_indices, True
+        try:
+            return self.target(expression)
+        finally:
+            self.freeze_indices = saved
+
     def assign(self, target: Any, value: Any, span: Span | None) -> None:
         """target = value, for values of one type."""
         if isinstance(target, FieldRef | LastField | ElementField):

@@ -31,6 +31,8 @@ class LowererBase:
         self.out: list[Stmt] = []
         self.place = ""
         self.in_action = False
+        # Whether the index of a target is copied because what follows may change it.
+        self.freeze_indices = False
         self._labels = 0
         self._call_depth = 0
 

@@ -179,7 +179,7 @@ class Blocks(Tables):
         elif any(isinstance(local, ast.TableDeclaration) for local in declaration.locals):
             copy_out = self._same_arguments(declaration, block.applied, frame, copy_out, call)
             frame = block.applied
-        with self._deeper(call):
+        with self._deeper(call), self.copying(copy_out):
             self.control_body(declaration, frame)
         self.copy_back(copy_out, call.span)
 

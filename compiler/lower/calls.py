@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from compiler import ast
@@ -58,6 +59,8 @@ class Calls(Expressions):
         super().__init__(*arguments)
         # Actions called as statements: the control plane knows them, too.
         self.called_actions: list[ActionValue] = []
+        # Copies that the calls around must still make.
+        self.pending_copies: list[list[tuple[Any, Any]]] = []
 
     def apply_block(self, block: BlockValue, arguments: Sequence[Any], call: ast.Call) -> None:
         """instance.apply(…) of a control or parser."""
@@ -160,7 +163,7 @@ class Calls(Expressions):
                 return self.as_type(value, result_type)
         if result_type is not VOID:
             frame.return_value = self.temporary(result_type, function.name)
-        with self._deeper(expression):
+        with self._deeper(expression), self.copying(copy_out):
             self.inline_body(frame, body.statements, expression.span)
         self._copy_back(copy_out, expression.span)
         return frame.return_value
@@ -184,13 +187,23 @@ class Calls(Expressions):
         value = self.value(callee)
         assert isinstance(value, ActionValue)
         declaration = value.declaration
-        self.called_actions.append(value)
+        if not self.in_action:
+            self.called_actions.append(value)
         frame = Frame(value.frame, value.frame.path)
         written = self._everything
         copy_out = self.bind_arguments(declaration.parameters, expression.ordered, frame, written, expression)
-        with self._deeper(expression):
+        with self._deeper(expression), self.copying(copy_out):
             self.inline_body(frame, declaration.body.statements, expression.span)
         self._copy_back(copy_out, expression.span)
+
+    @contextmanager
+    def copying(self, pairs: list[tuple[Any, Any]]) -> Iterator[None]:
+        """Inside, an exit makes these copies first."""
+        self.pending_copies.append(pairs)
+        try:
+            yield
+        finally:
+            self.pending_copies.pop()
 
     @staticmethod
     def _everything(_: Any) -> bool:
@@ -239,7 +252,7 @@ class Calls(Expressions):
             return argument
         with self.collecting() as before:
             if parameter.direction in ("out", "inout"):
-                value = self.target(argument)
+                value = self.frozen_target(argument)
             else:
                 value = self.value(argument)
         if before:

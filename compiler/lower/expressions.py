@@ -193,7 +193,7 @@ class Expressions(Assignments):
         element = base.type.element
         if isinstance(element, StructType) and element.kind == "header_union":
             self.refuse("a stack of header unions needs an index known at compile time", expression.index)
-        return HeaderElement(base, self.simple(index))
+        return HeaderElement(base, self.snapshot(index) if self.freeze_indices else self.simple(index))
 
     # ------------------------------------------------------------------------------ operators
 
@@ -208,6 +208,10 @@ class Expressions(Assignments):
         if operator in ("==", "!="):
             same = self.equal(left, right, expression)
             return same if operator == "==" else _inverse(same)
+        return self.combine(operator, left, right, expression)
+
+    def combine(self, operator: str, left: Any, right: Any, expression: ast.Expression) -> Expr:
+        """left operator right, for evaluated scalars; `expression` gives the result's type."""
         if not isinstance(left, Expr) or not isinstance(right, Expr):
             self.refuse(f"'{operator}' needs bit or int values", expression)
         if operator == "++":

@@ -46,6 +46,7 @@ class Externs(Statements):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.digest_types: dict[str, Type] = {}
+        self.extern_functions: set[str] = set()
 
     def extern_call(self, call: ast.Call, arguments: Arguments) -> Any:
         """Emit the primitive of a call; returns its result where it has one."""
@@ -61,6 +62,8 @@ class Externs(Statements):
                 self.refuse(f"v1model on BMv2 has no '{receiver.kind}.{name}'", call)
             self._only_in_pipelines(call, f"{receiver.kind}.{name}")
             return handler(self, call, receiver, arguments)
+        if self.place != "parser":
+            self.extern_functions.add(name)
         handler = self._FUNCTIONS.get(name)
         if handler is None:
             self.refuse(f"v1model on BMv2 has no extern function '{name}'", call)
@@ -255,7 +258,7 @@ class Externs(Statements):
         data = self._present(arguments[1], call)
         value = self.value(data)
         type_ = self.type_of(data)
-        name = type_.declaration.external_name() if isinstance(type_, StructType) else "digest"
+        name = type_.declaration.external_name() if isinstance(type_, StructType) else "digest_0"
         self.digest_types.setdefault(name, type_)
         # BMv2 reads the fields at the end of ingress: the values of now go into variables.
         elements: list[Expr] = []

@@ -20,6 +20,7 @@ from compiler.lower.values import (
     StructValue,
     UnionValue,
 )
+from compiler.source import Span, Token
 from compiler.types import EnumType, PackageType, StructType, Type
 
 PACKAGE = "V1Switch"
@@ -116,8 +117,8 @@ class ProgramLowering(Parsers):
         for role, expression in zip(roles, main.call.ordered, strict=True):
             assert isinstance(expression, ast.Expression)
             if isinstance(expression, ast.Call) and expression.kind == "constructor":
-                name = expression.type.declaration.external_name()  # type: ignore[union-attr]
-                block = self.instantiate(expression, name.lstrip("."), None)
+                name = expression.type.declaration.name  # type: ignore[union-attr]
+                block = self.instantiate(expression, name, None)
             else:
                 block = self.value(expression)
             assert isinstance(block, BlockValue)
@@ -164,18 +165,34 @@ class ProgramLowering(Parsers):
                 self._collect_field_lists(part.type, part, lists)
 
     def _list_indices(self, annotation: ast.Annotation) -> list[int]:
-        """Indices are integers or the program's constants."""
+        """Indices are integers, constants, or members of serializable enums."""
         indices: list[int] = []
-        for token in annotation.tokens:
-            if token.kind == "integer":
-                indices.append(ast.parse_integer(token.text)[0])
-            elif token.kind == "id":
-                known = self.checker.root.lookup(token.text)
-                if isinstance(known, ast.ConstantDeclaration) and isinstance(known.value, int):
-                    indices.append(known.value)
+        item: list[Token] = []
+        for token in [*annotation.tokens, None]:
+            if token is not None and token.kind != ",":
+                item.append(token)
+                continue
+            if item:
+                index = self._list_index(item)
+                if index is None:
+                    text = "".join(each.text for each in item)
+                    self.diagnostics.error(f"'{text}' is not a constant", Span(item[0], item[-1]))
                 else:
-                    self.diagnostics.error(f"'{token.text}' is not a constant", token)
+                    indices.append(index)
+            item = []
         return indices
+
+    def _list_index(self, item: list[Token]) -> int | None:
+        if len(item) == 1 and item[0].kind == "integer":
+            return ast.parse_integer(item[0].text)[0]
+        known = self.checker.root.lookup(item[0].text)
+        if len(item) == 1 and isinstance(known, ast.ConstantDeclaration):
+            return known.value if isinstance(known.value, int) else None
+        if len(item) == 3 and item[1].kind == "." and isinstance(known, ast.EnumDeclaration):
+            type_ = self.checker.types.get(id(known))
+            if isinstance(type_, EnumType):
+                return type_.values.get(item[2].text)
+        return None
 
     # ------------------------------------------------------------------------------ blocks
 
@@ -235,6 +252,7 @@ class ProgramLowering(Parsers):
         name = call.target.name if isinstance(call.target, ast.FunctionDeclaration) else ""
         if call.kind != "function" or name not in _CHECKSUMS[role]:
             self.refuse(f"only calls of {' and '.join(_CHECKSUMS[role])} are possible here on BMv2", call)
+        self.extern_functions.add(name)
         when = build.both(condition, self.scalar(call.ordered[0]))
         inputs = self.calculation_inputs(self.value(call.ordered[1]), call.ordered[1], simple_only=True)
         target = self.value(call.ordered[2])

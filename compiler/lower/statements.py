@@ -37,7 +37,10 @@ class Statements(LoopBounds, Calls):
         handler(self, statement)
 
     def _assignment(self, statement: ast.Assignment) -> None:
-        expression = statement.combined or statement.expression
+        expression = statement.expression
+        if statement.combined is not None:
+            self._combined(statement, statement.combined)
+            return
         if self.is_lookahead(expression):
             assert isinstance(expression, ast.Call)
             target = self.target(statement.target)
@@ -50,8 +53,19 @@ class Statements(LoopBounds, Calls):
 
     def _both(self, left: ast.Expression, right: ast.Expression) -> tuple[Any, Any]:
         """Target, then value; a target's index is computed first (specification, section 8)."""
-        target = self.target(left)
+        target = self.frozen_target(left) if _has_call(right) else self.target(left)
         return target, self.value(right)
+
+    def _combined(self, statement: ast.Assignment, combined: ast.Expression) -> None:
+        """target op= value: the target is evaluated once."""
+        target = self.frozen_target(statement.target)
+        left = self.read_target(target)
+        with self.collecting() as before:
+            right = self.value(statement.expression)
+        if before and isinstance(left, Expr):
+            left = self.snapshot(left)
+        self.out += before
+        self.assign(target, self.combine(statement.operator, left, right, combined), statement.span)
 
     def _call(self, statement: ast.CallStatement) -> None:
         call = statement.call
@@ -183,6 +197,9 @@ class Statements(LoopBounds, Calls):
         self.emit(Jump(frame.return_label, statement.span))
 
     def _exit(self, statement: ast.Exit) -> None:
+        # Leaving a call copies its `out` and `inout` arguments back (specification, section 12.5).
+        for pairs in reversed(self.pending_copies):
+            self.copy_back(pairs, statement.span)
         self.emit(Exit(statement.span))
 
     # ------------------------------------------------------------------------------ declarations
@@ -246,6 +263,26 @@ class Statements(LoopBounds, Calls):
         ast.Break: _break,
         ast.Continue: _continue,
     }
+
+
+def _has_call(expression: ast.Expression) -> bool:
+    """Whether evaluating it may change something."""
+    if isinstance(expression, ast.Call):
+        return expression.kind not in ("builtin", "constructor")
+    if isinstance(expression, ast.Binary):
+        return _has_call(expression.left) or _has_call(expression.right)
+    if isinstance(expression, ast.Ternary):
+        return any(map(_has_call, (expression.condition, expression.first, expression.second)))
+    if isinstance(expression, ast.Unary | ast.Cast):
+        return _has_call(expression.operand)
+    if isinstance(expression, ast.Member | ast.Index | ast.Slice):
+        index = expression.index if isinstance(expression, ast.Index) else expression.base
+        return _has_call(expression.base) or _has_call(index)
+    if isinstance(expression, ast.ListExpression):
+        return any(map(_has_call, expression.elements))
+    if isinstance(expression, ast.StructExpression):
+        return any(_has_call(element.expression) for element in expression.elements)
+    return False
 
 
 def _is_table_result(expression: ast.Expression) -> bool:

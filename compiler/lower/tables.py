@@ -184,7 +184,8 @@ class Tables(Externs):
         try:
             with self.collecting() as body:
                 self.out += before
-                self.inline_body(frame, declaration.body.statements, declaration.span)
+                with self.copying(copy_out):
+                    self.inline_body(frame, declaration.body.statements, declaration.span)
                 self.copy_back(copy_out, declaration.span)
         finally:
             self.in_action = saved

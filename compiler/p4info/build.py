@@ -74,7 +74,9 @@ class P4InfoBuilder:
         self._digests()
         for header in self.controller_headers:
             self._controller_header(header)
-        self.info.type_info.SetInParent()
+        if self.lowering.extern_functions:
+            # As p4c does: empty type information where something could have had a type.
+            self.info.type_info.SetInParent()
         return self.info
 
     # ------------------------------------------------------------------------------ names
@@ -158,6 +160,7 @@ class P4InfoBuilder:
         declaration, frame = self.lowering.table_sources[table.name]
         if is_hidden(declaration.annotations):
             return
+        self.info.type_info.SetInParent()
         message = self.info.tables.add()
         self._preamble(message, Prefix.TABLE, table.name, declaration.annotations)
         message.size = table.size
@@ -195,6 +198,7 @@ class P4InfoBuilder:
             self._name_type(match, type_)
 
     def _name_type(self, message: Any, type_: Type) -> None:
+        self.info.type_info.SetInParent()
         self.types.note(type_)
         name = type_name(type_)
         if name is not None:
@@ -267,6 +271,8 @@ class P4InfoBuilder:
     # ------------------------------------------------------------------------------ externs
 
     def _extern(self, value: ExternValue) -> None:
+        if value.declaration is not None:
+            self.info.type_info.SetInParent()
         if value.kind == "counter":
             message = self.info.counters.add()
             self._extern_preamble(message, value)
