@@ -242,18 +242,18 @@ class FabricController:
     async def link_down(self, a: str, b: str) -> Repair:
         """Route around the link between two nodes, recompute groups and rebuild the trees that used it."""
         self.fabric.link_between(a, b)
-        return await self._fail(self._failures.with_link(a, b))
+        return await self._replan(self._failures.with_link(a, b))
 
     async def link_up(self, a: str, b: str) -> Repair:
         """Use a link again; trees stay where they are."""
         self.fabric.link_between(a, b)
-        return await self._fail(self._failures.without_link(a, b))
+        return await self._replan(self._failures.without_link(a, b))
 
     async def switch_down(self, name: str) -> Repair:
         """Route around a switch; nothing more is written to it."""
         self.fabric.switch(name)
         self._installed.pop(name, None)
-        return await self._fail(self._failures.with_switch(name))
+        return await self._replan(self._failures.with_switch(name))
 
     async def switch_up(self, name: str) -> Repair:
         """Connect to a switch again, load its program and use it."""
@@ -261,7 +261,7 @@ class FabricController:
         await self._sessions[name].close()
         self._sessions[name] = self._session(switch)
         await self._connect_one(name)
-        return await self._fail(self._failures.without_switch(name))
+        return await self._replan(self._failures.without_switch(name))
 
     async def read_counters(self) -> dict[str, SwitchCounters]:
         """Read all counters of all switches that are up, by switch name."""
@@ -323,7 +323,7 @@ class FabricController:
         self._installed[name] = desired
         return len(updates)
 
-    async def _fail(self, failures: Failures) -> Repair:
+    async def _replan(self, failures: Failures) -> Repair:
         self._failures = failures
         rebuilt, lost = self._jobs.rebuild(failures)
         await self.apply()
