@@ -370,7 +370,12 @@ def test_punted_packets_reach_the_controller_and_packet_outs_the_host(
 
     packet = control.call(receive())
     assert (packet.switch, packet.ingress_port, packet.payload) == ("p0l0", 2, frame)  # type: ignore[attr-defined]
-    control.call(control.controller.packet_out("p0l0", 1, frame))
     oracle = fabric.switches["p0l0"]
-    control.read_counters()  # a call after it on the same switch: the packet-out has been taken
+    oracle.outputs.clear()
+    control.call(control.controller.packet_out("p0l0", 1, frame))
+    for _ in range(1000):  # the stream is served by another thread than the counters
+        if oracle.outputs:
+            break
+        control.read_counters()
     assert [(output.port, output.data) for output in oracle.outputs] == [(1, frame)]
+    assert control.read_counters()["p0l0"].ports[1].sent.packets == 1
