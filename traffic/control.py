@@ -89,11 +89,12 @@ def base_round_trip_ps(rate_bps: int, delay_ps: int, mtu_bytes: int, links: int 
     return links * (2 * delay_ps + serialisation_ps)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _PreparedRun:
     ranks: list[int]
     memory: dict[int, dict[str, Any]]
     connections: list[tuple[int, Channel]]
+    state: str = "prepared"
 
 
 class EndpointGroup:
@@ -246,15 +247,12 @@ class EndpointGroup:
             start_ps = self.now_ps() + int(margin_ns * 1000 / self._hosts[0].dilation)
         peers = {str(rank): memory for rank, memory in prepared.memory.items()}
         message = {"command": "start", "run": run, "start_ps": start_ps, "peers": peers}
+        prepared.state = "started"
         self._call_all(dict.fromkeys(prepared.ranks, message))
         return start_ps
 
     def wait(self, run: int, timeout_s: float = 120.0) -> RunOutcome:
-        """Wait for the end of a run on all its ranks. Raises RunError if it fails or takes longer.
-
-        The connections of a failed run are made anew for the next one that needs them. Aggregation jobs must
-        be joined anew, in another epoch: the ranks' streams of messages may have parted.
-        """
+        """Wait for the end of a run on all its ranks. Raises RunError if it fails or takes longer."""
         ranks = self._runs[run].ranks
         message = {"command": "wait", "run": run, "timeout_s": timeout_s}
         answers = self._call_all(dict.fromkeys(ranks, message), timeout_s + self._answer_timeout_s)
@@ -265,9 +263,8 @@ class EndpointGroup:
             if answer["state"] != "finished"
         ]
         if troubles:
-            for connection in self._runs[run].connections:
-                self._connected.pop(connection, None)
             raise RunError(f"run {run} did not finish within {timeout_s:g} s: " + "; ".join(troubles))
+        self._runs[run].state = "finished"
         return RunOutcome(
             run,
             tuple(answers[rank]["started_ps"] for rank in ranks),
@@ -275,9 +272,17 @@ class EndpointGroup:
         )
 
     def release(self, run: int) -> None:
-        """Have the ranks forget a run and its buffers, cancelling it if it has not ended."""
-        ranks = self._runs.pop(run).ranks
-        self._call_all({rank: {"command": "release", "run": run} for rank in ranks})
+        """Have the ranks forget a run and its buffers, cancelling it if it has not ended.
+
+        Unless the run has finished, its connections go, and are made anew for the next run that needs them.
+        Aggregation jobs must then be joined anew, in another epoch: the ranks' streams of messages may have
+        parted.
+        """
+        released = self._runs.pop(run)
+        if released.state == "started":
+            for connection in released.connections:
+                self._connected.pop(connection, None)
+        self._call_all({rank: {"command": "release", "run": run} for rank in released.ranks})
 
     def run(self, run: int, timeout_s: float = 120.0) -> RunOutcome:
         """Start a prepared run, wait for its end and release it, whatever comes."""

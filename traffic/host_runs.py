@@ -120,15 +120,27 @@ class HostRuns:
         return {"run": message["run"], **_without_error_key(self._host.executor.status(run.native_run))}
 
     def release(self, message: Message) -> dict[str, Any]:
-        """Forget a run, cancelling it if it has not ended; peers may write to its buffers no more."""
+        """Forget a run, cancelling it if it has not ended. Nothing reads or writes its buffers any more.
+
+        Unless it has finished, its connections and aggregation jobs go, too: their queue pairs may still have
+        requests on buffers whose files the runner is free to truncate.
+        """
         run = self._run(message)
         del self._runs[message["run"]]
         for region in run.memory.values():
             region.deregister()
         if run.native_run is not None:
             self._host.executor.cancel(run.native_run)
+            if self._host.executor.status(run.native_run)["state"] != "finished":
+                self._disconnect(run.schedule)
             self._host.executor.forget(run.native_run)
         return {"run": message["run"], "released": True}
+
+    def _disconnect(self, schedule: RankSchedule) -> None:
+        for channel in schedule.channels():
+            self._host.disconnect(channel)
+        for plane in schedule.planes_aggregated():
+            self._host.leave(plane)
 
     def _run(self, message: Message) -> _Run:
         number = take(message, "run", int)

@@ -19,6 +19,8 @@ from traffic.schedule_nodes import (
 )
 
 LABEL = "traffic"
+MAX_FLOW_BYTES = 1 << 31
+"""A flow is one WRITE, whose length the specification bounds so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +57,17 @@ def permutation(rank_count: int, size_bytes: int, plane: int = 0, seed: int = 0)
 def flow_schedule(flows: Sequence[Flow], rank: int, run_tag: int = 0) -> RankSchedule:
     """Return what `rank` does for the flows it takes part in; done when all it sends and receives is through.
 
-    Raises ValueError for a flow from a rank to itself or of 0 bytes or less.
+    Raises ValueError for a flow from a rank to itself, of a size outside 1 byte to 2 GiB, or before the start.
     """
     largest = max((flow.size_bytes for flow in flows), default=0)
     schedule = RankSchedule(rank, {ZEROS: largest, SINK: largest})
     for index, flow in enumerate(flows):
-        if flow.source == flow.destination or flow.size_bytes <= 0 or flow.start_ps < 0:
-            raise ValueError(
-                f"flow {index} {flow} (valid: between two ranks, above 0 bytes, not in the past)"
-            )
+        if flow.source == flow.destination:
+            raise ValueError(f"flow {index} goes from rank {flow.source} to itself")
+        if not 0 < flow.size_bytes <= MAX_FLOW_BYTES:
+            raise ValueError(f"flow {index} of {flow.size_bytes} bytes (valid: 1 to {MAX_FLOW_BYTES})")
+        if flow.start_ps < 0:
+            raise ValueError(f"flow {index} starts at {flow.start_ps} ps (valid: 0 or later)")
         immediate = run_immediate(run_tag, index)
         span_bytes = flow.size_bytes
         if flow.source == rank:

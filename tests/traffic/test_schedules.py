@@ -168,5 +168,17 @@ def test_flows_run_and_every_byte_is_written():
     interpreter = Interpreter(schedules, [np.zeros(0, np.int32)] * 5)
     interpreter.results("int32")
     assert sum(interpreter.written_bytes.values()) == 5 * 300 + 4 * 77
-    with pytest.raises(ValueError, match="flow 0"):
-        flow_schedule([Flow(1, 1, 10)], 0)
+
+
+@pytest.mark.parametrize(
+    ("flow", "message"),
+    [
+        (Flow(1, 1, 10), "flow 0 goes from rank 1 to itself"),
+        (Flow(0, 1, 0), "flow 0 of 0 bytes"),
+        (Flow(0, 1, 2**31 + 1), "flow 0 of 2147483649 bytes"),
+        (Flow(0, 1, 1, start_ps=-1), "flow 0 starts at -1 ps"),
+    ],
+)
+def test_senseless_flows_are_refused(flow, message):
+    with pytest.raises(ValueError, match=message):
+        flow_schedule([flow], 0)
