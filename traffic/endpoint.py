@@ -63,7 +63,7 @@ class Endpoint:
                 valid = ", ".join(sorted([*self._commands, "wait"]))
                 raise MessageError(f"unknown command {name!r} (valid: {valid})")
             self._reply(message, self._commands[name](message))
-        except (ValueError, OSError, RuntimeError, TypeError, KeyError) as error:
+        except Exception as error:
             # Whatever a message makes a command raise is the answer to it; the host goes on.
             self._reply(message, {"error": f"{message.get('command', 'command')}: {error}"})
 

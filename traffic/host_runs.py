@@ -99,13 +99,8 @@ class HostRuns:
         run = self._run(message)
         if run.native_run is not None:
             raise ValueError(f"run {message['run']} has been started already")
-        peers = {
-            int(rank): {
-                name: RemoteBuffer(take(where, "virtual_address", int), take(where, "rkey", int))
-                for name, where in buffers.items()
-            }
-            for rank, buffers in take(message, "peers", dict, {}).items()
-        }
+        memory = take(message, "peers", dict, {})
+        peers = {int(rank): _remote_buffers(take(memory, rank, dict)) for rank in memory}
         native = build_native_schedule(
             run.schedule, run.buffers, self._host.channels(), self._host.aggregators(), peers
         )
@@ -148,6 +143,15 @@ class HostRuns:
             known = ", ".join(map(str, sorted(self._runs))) or "none"
             raise ValueError(f"no run {number} (valid: {known})")
         return self._runs[number]
+
+
+def _remote_buffers(memory: Message) -> dict[str, RemoteBuffer]:
+    """Read what a peer's answer to `collective` or `traffic` has as `memory`."""
+    regions = {name: take(memory, name, dict) for name in memory}
+    return {
+        name: RemoteBuffer(take(region, "virtual_address", int), take(region, "rkey", int))
+        for name, region in regions.items()
+    }
 
 
 def _without_error_key(status: _core.RunStatus) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from traffic.striping import split_evenly, stripe
 
 DEFAULT_PIECE_BYTES = 16 * 1024
 MAX_PIECES_PER_CHUNK = 64
+MAX_RANKS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ class CollectiveSpec:
 
     def __post_init__(self) -> None:
         """Raise ValueError for counts and sizes that make no collective."""
-        if self.rank_count < 1:
-            raise ValueError(f"{self.rank_count} ranks (valid: 1 or more)")
+        if not 1 <= self.rank_count <= MAX_RANKS:
+            raise ValueError(f"{self.rank_count} ranks (valid: 1 to {MAX_RANKS})")
         if self.element_count < 0:
             raise ValueError(f"{self.element_count} elements (valid: 0 or more)")
         if self.piece_bytes < ELEMENT_BYTES:

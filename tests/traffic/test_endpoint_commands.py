@@ -1,0 +1,118 @@
+"""Commands to an endpoint without NICs, in this process: whatever comes in gets one answer, and it lives on."""
+
+import json
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from traffic.endpoint import Endpoint, LineReader
+from traffic.host import Host, HostConfig
+from traffic.messages import MessageError, take, take_list
+
+COMMANDS = ["connect", "disconnect", "join", "leave", "collective", "traffic", "start", "status", "wait"]
+COMMANDS += ["release", "stats", "reset_stats", "pcap", "fly"]
+FIELDS = ["run", "plane", "peer", "label", "connections", "jobs", "planes", "rank_count", "element_count"]
+FIELDS += ["dtype", "operation", "algorithm", "plane_rates_bps", "piece_bytes", "buffer", "result", "rank"]
+FIELDS += ["flows", "source", "destination", "size_bytes", "start_ps", "peers", "path", "timeout_s", "id"]
+
+scalars = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**70), 2**70),
+    st.integers(0, 4),
+    st.floats(allow_nan=False),
+    st.sampled_from(["ring", "in-network", "int32", "float32", "sum", "data", "/", "/dev/null", ""]),
+)
+values = st.recursive(
+    scalars,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.sampled_from([*FIELDS, "0"]), inner, max_size=4)
+    ),
+    max_leaves=8,
+)
+
+
+@pytest.fixture(scope="module")
+def endpoint():
+    """An endpoint, and the list its answers go to."""
+    config = HostConfig.from_message({"name": "h0", "rank": 0, "epoch_ns": time.monotonic_ns(), "nics": []})
+    host = Host(config)
+    answers = []
+    yield Endpoint(host, answers.append), answers
+    host.close()
+
+
+def ask(endpoint, line) -> dict:
+    carried_out, answers = endpoint
+    answers.clear()
+    carried_out.execute(line if isinstance(line, str) else json.dumps(line))
+    assert len(answers) == 1
+    return json.loads(json.dumps(answers[0]))
+
+
+@given(
+    command=st.sampled_from(COMMANDS),
+    fields=st.dictionaries(st.sampled_from(FIELDS), values, max_size=9).map(
+        lambda fields: fields | ({"timeout_s": 0} if "timeout_s" in fields else {})
+    ),
+)
+@settings(max_examples=300, deadline=None)
+def test_any_fields_get_one_answer(endpoint, command, fields):
+    message = {"timeout_s": 0} | fields | {"command": command}
+    answer = ask(endpoint, message)
+    assert ("id" in fields) == ("id" in answer)
+    if command == "fly":
+        assert "unknown command 'fly'" in answer["error"]
+    assert ask(endpoint, {"command": "stats"})["failure"] is None
+
+
+@given(st.text(max_size=40))
+@settings(max_examples=100, deadline=None)
+def test_any_text_gets_one_answer(endpoint, text):
+    assert "error" in ask(endpoint, text)
+
+
+def test_a_run_goes_from_prepared_to_released(endpoint):
+    prepared = ask(endpoint, {"command": "traffic", "run": 2**40, "flows": []})
+    assert prepared == {"run": 2**40, "memory": {}}
+    assert ask(endpoint, {"command": "status", "run": 2**40})["state"] == "prepared"
+    assert "exists already" in ask(endpoint, {"command": "traffic", "run": 2**40, "flows": []})["error"]
+    assert ask(endpoint, {"command": "start", "run": 2**40})["started"]
+    assert "started already" in ask(endpoint, {"command": "start", "run": 2**40})["error"]
+    assert ask(endpoint, {"command": "release", "run": 2**40})["released"]
+    assert "no run" in ask(endpoint, {"command": "status", "run": 2**40})["error"]
+
+
+def test_fields_are_taken_by_type():
+    assert take({"a": 1}, "a", float) == 1.0
+    assert take({}, "a", int, 5) == 5
+    assert take_list({"a": [1, 2]}, "a", int) == [1, 2]
+    for message, text in [
+        ({}, r"field 'a' is missing \(given: none\)"),
+        ({"b": 1}, r"field 'a' is missing \(given: b\)"),
+        ({"a": "1"}, r"field 'a' is '1' \(valid: int\)"),
+        ({"a": True}, r"field 'a' is True \(valid: int\)"),
+    ]:
+        with pytest.raises(MessageError, match=text):
+            take(message, "a", int)
+    with pytest.raises(MessageError, match=r"field 'a\[1\]' is 'x'"):
+        take_list({"a": [1, "x"]}, "a", int)
+
+
+def test_lines_are_split_wherever_the_pipe_breaks_them():
+    class Pieces:
+        """Gives bytes as a pipe would."""
+
+        def __init__(self, *pieces):
+            self.pieces = list(pieces)
+
+        def read1(self, _):
+            return self.pieces.pop(0) if self.pieces else b""
+
+    reader = LineReader(Pieces(b"on", b"e\ntwo\n\nth", b"ree\n"))
+    assert [reader.lines() for _ in range(3)] == [[], ["one", "two"], ["three"]]
+    assert not reader.ended
+    assert reader.lines() == []
+    assert reader.ended
