@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from finsy.proto import p4r
 
-from switch.backend import GroupMember, SwitchBackend
+from switch.backend import ActionCall, BackendError, GroupMember, SwitchBackend
 from switch.p4runtime.actions import decode_action, encode_action
 from switch.p4runtime.errors import (
     NOT_FOUND,
@@ -22,8 +22,8 @@ from switch.p4runtime.pipeline import BoundProfile, Pipeline, lookup
 from switch.p4runtime.updates import check_existence
 from switch.p4runtime.values import decode
 
-FIRST_ONE_SHOT_ID = 1 << 32
-"""Ids of members and groups made for one-shot sets lie above those that controllers can write (uint32)."""
+FIRST_ONE_SHOT_ID = 1
+"""Of members and groups made for one-shot sets; a profile that has those has no others, so ids cannot clash."""
 PORT_WIDTH_BITS = 32
 """Of an SDN port; the data plane's ports have 9 bits and are not translated."""
 
@@ -165,13 +165,27 @@ class Profiles:
         ids = list(range(state.next_one_shot_id, state.next_one_shot_id + len(calls)))
         group_id = state.next_one_shot_id
         state.next_one_shot_id += max(1, len(calls))
-        for number, call in zip(ids, calls, strict=True):
-            self._backend.member_insert(profile.name, number, call)
-        members = [GroupMember(*each) for each in zip(ids, weights, watches, strict=True)]
-        self._backend.group_insert(profile.name, group_id, members)
         state.one_shots[group_id] = ids
+        members = [GroupMember(*each) for each in zip(ids, weights, watches, strict=True)]
+        self._install(profile, group_id, dict(zip(ids, calls, strict=True)), members)
         canonical.action_profile_action_set.CopyFrom(canonical_set)
         return group_id
+
+    def _install(
+        self, profile: BoundProfile, group_id: int, calls: dict[int, ActionCall], members: list[GroupMember]
+    ) -> None:
+        """Give members and group to the backend; if it refuses one, take back what it has."""
+        installed: list[int] = []
+        try:
+            for number, call in calls.items():
+                self._backend.member_insert(profile.name, number, call)
+                installed.append(number)
+            self._backend.group_insert(profile.name, group_id, members)
+        except BackendError:
+            del self._states[profile.id].one_shots[group_id]
+            for number in installed:
+                self._backend.member_delete(profile.name, number)
+            raise
 
     def delete_one_shot(self, profile_id: int, group_id: int | None) -> None:
         """Remove a hidden group and its members; None does nothing."""

@@ -12,20 +12,30 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from p4runtime_client import P4RuntimeClient, connected
 
-from switch.oracle import OracleSwitch
+from switch.native import NativeSwitch
+from switch.oracle import OracleSwitch, Output
 from switch.p4runtime.device import Device
 from switch.p4runtime.service import Server
 
 CPU_PORT = 510
 
 
-@pytest.fixture
-def switches() -> dict[int, OracleSwitch]:
-    return {1: OracleSwitch(CPU_PORT), 2: OracleSwitch(CPU_PORT)}
+class CompiledSwitch(NativeSwitch):
+    """The native switch, its `process` as the oracle's."""
+
+    def process(self, port: int, data: bytes) -> list[Output]:  # type: ignore[override]
+        return [Output(*output) for output in super().process(port, data)]
+
+
+@pytest.fixture(params=["oracle", "native"])
+def switches(request: pytest.FixtureRequest) -> dict[int, OracleSwitch | CompiledSwitch]:
+    """Two switches; a test of what only the oracle has asks for it by `oracle_only`."""
+    make = OracleSwitch if request.param == "oracle" else CompiledSwitch
+    return {1: make(cpu_port=CPU_PORT), 2: make(cpu_port=CPU_PORT)}
 
 
 @pytest.fixture
-def server(switches: dict[int, OracleSwitch]) -> Iterator[Server]:
+def server(switches: dict[int, OracleSwitch | CompiledSwitch]) -> Iterator[Server]:
     devices = {number: Device(number, switch, CPU_PORT) for number, switch in switches.items()}
     running = Server(devices, "127.0.0.1:0")
     running.start()

@@ -125,6 +125,7 @@ def test_role_configs_and_too_many_clients_are_refused() -> None:
     assert caught.value.code == rpc_code.RESOURCE_EXHAUSTED
 
 
+@pytest.mark.parametrize("switches", ["oracle"], indirect=True)
 def test_over_grpc(server: Server) -> None:
     first, second = (P4RuntimeClient(server.address, election_id=n) for n in (1, 2))
     assert first.arbitrate().status.code == rpc_code.OK

@@ -31,6 +31,8 @@ from switch.oracle import OracleSwitch
 IPV4 = bytes(Ether(src="02:00:00:00:00:07") / IP(src="10.0.0.1", dst="10.0.0.9") / UDP())
 MATCH = 'match { field_id: 1 exact { value: "\\x0a\\x00\\x00\\x09" } }'
 
+oracle_only = pytest.mark.parametrize("switches", ["oracle"], indirect=True)
+
 
 def set_port(port: int) -> str:
     return f'action_id: {SET_PORT} params {{ param_id: 1 value: "\\x{port:02x}" }}'
@@ -131,6 +133,7 @@ def one_shot(*members: tuple[int, int]) -> str:
     return ecmp(f"action_profile_action_set {{ {listed} }}")
 
 
+@oracle_only
 def test_one_shot_sets(client: P4RuntimeClient, switches: dict[int, OracleSwitch]) -> None:
     client.write("INSERT", one_shot((5, 2)))
     assert ports(switches[1]) == [5]
@@ -254,6 +257,7 @@ def test_multicast_groups(client: P4RuntimeClient, switches: dict[int, OracleSwi
     assert ports(switches[1]) == []
 
 
+@oracle_only
 def test_clone_sessions(client: P4RuntimeClient, switches: dict[int, OracleSwitch]) -> None:
     client.write("INSERT", police(CLONE, 'params { param_id: 1 value: "\\x64" }'))
     body = 'replicas { port: "\\x08" } class_of_service: 2 packet_length_bytes: 20'
@@ -339,6 +343,7 @@ def test_a_digest_list_waits_for_its_timeout(
     assert len(client.receive("digest").digest.data) == 2
 
 
+@oracle_only
 def test_idle_timeouts_name_the_entry(client: P4RuntimeClient, switches: dict[int, OracleSwitch]) -> None:
     text = (
         'table_entry { table_id: 0x02000001 match { field_id: 1 lpm { value: "\\x0a\\x00\\x00\\x00" prefix_len: 8 } }'
