@@ -19,7 +19,9 @@ def test_every_host_pings_every_other(small_fabric, version):
     for source, destination in itertools.permutations(hosts, 2):
         nic = destination.nics[0]
         address = str(nic.ipv4.ip if version == "4" else nic.ipv6.ip)
-        status, output = run_in(small_fabric, source.name, "ping", f"-{version}", "-c", "1", "-W", "5", address)
+        status, output = run_in(
+            small_fabric, source.name, "ping", f"-{version}", "-c", "1", "-W", "5", address
+        )
         assert status == 0, output
         hops = 1 if source.nics[0].leaf == nic.leaf else 3
         assert f"ttl={64 - hops} " in output
@@ -51,10 +53,10 @@ def test_the_kernel_answers_no_rocev2_with_port_unreachable(small_fabric):
 @pytest.mark.slow
 def test_iperf3_is_held_to_the_link_rate(small_fabric):
     server = small_fabric.lab.network.popen(
-        "h3", ["iperf3", "-s", "-1"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        "h3", ["iperf3", "-s", "-1", "--forceflush"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
     try:
-        assert "iperf3" not in (server.stdout.readline() or "iperf3")  # the line of dashes: it listens
+        assert any("listening" in line for line in server.stdout)
         address = str(small_fabric.topology.hosts[3].nics[0].ipv4.ip)
         status, output = run_in(small_fabric, "h0", "iperf3", "-c", address, "-t", "4", "-J")
         assert status == 0, output
