@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine import Engine, Link, PacketSocket, PcapWriter, TransmitPort, _core
-from traffic.int_stack import QUEUE_CELL_BYTES, RATE_CODE_BPS, TX_UNIT_BYTES
+from traffic.int_stack import stack_in_bytes
 from traffic.messages import Message, take, take_list, take_optional
 from traffic.schedule_nodes import Channel
 
@@ -276,7 +276,7 @@ class Host:
             "plane": channel.plane,
             "peer": channel.peer,
             **connection.queue_pair.stats(),
-            "telemetry": None if telemetry is None else _in_bytes(telemetry),
+            "telemetry": None if telemetry is None else stack_in_bytes(telemetry),
         }
 
     def reset_stats(self) -> None:
@@ -290,24 +290,6 @@ class Host:
                 plane.client.reset_stats()
         for connection in self._connections.values():
             connection.queue_pair.reset_stats()
-
-
-def _in_bytes(telemetry: _core.TelemetryFields) -> dict[str, Any]:
-    """Turn an INT stack of wire units into one of bytes and bits per second."""
-    hops = telemetry.get("hops", [])[: telemetry.get("hop_count", 0)]
-    return {
-        "path_id": telemetry.get("path_id", 0),
-        "overflow": telemetry.get("overflow", False),
-        "hops": [
-            {
-                "rate_bps": RATE_CODE_BPS.get(hop.get("rate_code", 0), 0),
-                "timestamp_ns": hop.get("timestamp_ns", 0),
-                "tx_bytes": hop.get("tx_units", 0) * TX_UNIT_BYTES,
-                "queue_bytes": hop.get("queue_cells", 0) * QUEUE_CELL_BYTES,
-            }
-            for hop in hops
-        ],
-    }
 
 
 def _without_prefix(address: str) -> str:
