@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from compiler.types import BitsType, Type
 
 
@@ -87,7 +89,7 @@ def _divide(operator: str, type_: Type, left: int, right: int) -> int:
     return wrap(left // right if operator == "/" else left % right, type_)
 
 
-_COMPARISONS = {
+_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
     "==": lambda a, b: a == b,
     "!=": lambda a, b: a != b,
     "<": lambda a, b: a < b,
@@ -95,7 +97,7 @@ _COMPARISONS = {
     ">": lambda a, b: a > b,
     ">=": lambda a, b: a >= b,
 }
-_ARITHMETIC = {
+_ARITHMETIC: dict[str, Callable[[int, int], int]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,

@@ -72,6 +72,7 @@ class ElementField(Expr):
     type: Type
 
     def children(self) -> tuple[Expr, ...]:
+        """Direct subexpressions."""
         return (self.index,)
 
 
@@ -124,6 +125,7 @@ class Unary(Expr):
     type: Type
 
     def children(self) -> tuple[Expr, ...]:
+        """Direct subexpressions."""
         return (self.operand,)
 
 
@@ -137,6 +139,7 @@ class Binary(Expr):
     type: Type
 
     def children(self) -> tuple[Expr, ...]:
+        """Direct subexpressions."""
         return (self.left, self.right)
 
 
@@ -150,6 +153,7 @@ class Choice(Expr):
     type: Type
 
     def children(self) -> tuple[Expr, ...]:
+        """Direct subexpressions."""
         return (self.condition, self.first, self.second)
 
 
@@ -161,6 +165,7 @@ class Convert(Expr):
     type: Type
 
     def children(self) -> tuple[Expr, ...]:
+        """Direct subexpressions."""
         return (self.operand,)
 
 

@@ -100,9 +100,9 @@ def evaluate_condition(
             if at >= len(body):
                 diagnostics.error("'defined' needs a macro's name", token)
                 return False
-            value = "1" if body[at].text in expander.macros else "0"
+            known = "1" if body[at].text in expander.macros else "0"
             resolved.append(
-                Token("integer", value, token.source, token.offset, hidden=frozenset(["defined"]))
+                Token("integer", known, token.source, token.offset, hidden=frozenset(["defined"]))
             )
             index = at + (2 if parenthesised else 1)
             continue

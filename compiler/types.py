@@ -181,7 +181,11 @@ class StructType(NominalType):
         """Field types by name, with the type arguments put in."""
         if self._fields is None:
             variables = [parameter.type for parameter in self.declaration.type_parameters]
-            mapping = dict(zip(variables, self.arguments, strict=False))
+            mapping: dict[Type, Type] = {
+                variable: argument
+                for variable, argument in zip(variables, self.arguments, strict=False)
+                if variable is not None
+            }
             fields = {}
             for entry in self.declaration.fields:
                 type_ = entry.type if entry.type is not None else UNKNOWN

@@ -181,12 +181,12 @@ class Calls(Expressions):
             for parameter in declaration.type_parameters
             if isinstance(parameter.type, TypeVariable)
         )
-        mapping = dict(zip(variables, type_.arguments, strict=False))
+        mapping: dict[Type, Type] = dict(zip(variables, type_.arguments, strict=False))
         free = () if type_.arguments else variables
         signature = FunctionType(
             "apply", free, self.parameter_types(declaration.parameters), VOID, declaration
         )
-        return self._apply_signature(expression, signature, dict(mapping), None)
+        return self._apply_signature(expression, signature, mapping, None)
 
     # --------------------------------------------------------------------------------- constructors
 
@@ -438,7 +438,7 @@ class Calls(Expressions):
                 self.error(f"{what}: expected '{wanted}', found '{actual}'", argument)
                 return False
             return self.check_writable(argument, what)
-        if isinstance(wanted, TypeVariable) or isinstance(wanted, ControlType | ParserType):
+        if isinstance(wanted, TypeVariable | ControlType | ParserType):
             return True
         return self.coerce(argument, wanted, what)
 

@@ -19,8 +19,16 @@ from compiler.types import (
     strip_new,
 )
 
-PROPERTIES = ("default_action", "size", "implementation", "counters", "meters", "support_timeout", "largest_priority_wins",
-              "priority_delta")  # fmt: skip
+PROPERTIES = (
+    "default_action",
+    "size",
+    "implementation",
+    "counters",
+    "meters",
+    "support_timeout",
+    "largest_priority_wins",
+    "priority_delta",
+)
 
 
 class Tables(Statements):

@@ -39,12 +39,14 @@ def unify(parameter: Type, argument: Type, variables: set[Type], bindings: dict[
     if isinstance(parameter, TupleType):
         if isinstance(argument, TupleType) and len(argument.elements) == len(parameter.elements):
             pairs = zip(parameter.elements, argument.elements, strict=True)
-            return all([unify(left, right, variables, bindings) for left, right in pairs])
+            return _every([unify(left, right, variables, bindings) for left, right in pairs])
         return False
     if isinstance(parameter, ListType) and isinstance(argument, ListType):
         return unify(parameter.element, argument.element, variables, bindings)
     if isinstance(parameter, ListType) and isinstance(argument, TupleType):
-        return all([unify(parameter.element, element, variables, bindings) for element in argument.elements])
+        return _every(
+            [unify(parameter.element, element, variables, bindings) for element in argument.elements]
+        )
     if isinstance(parameter, SetType) and isinstance(argument, SetType):
         return unify(parameter.element, argument.element, variables, bindings)
     if isinstance(parameter, StackType) and isinstance(argument, StackType):
@@ -56,9 +58,14 @@ def unify(parameter: Type, argument: Type, variables: set[Type], bindings: dict[
     if isinstance(parameter, NominalType) and isinstance(argument, NominalType):
         if parameter.declaration is argument.declaration:
             pairs = zip(parameter.arguments, argument.arguments, strict=False)
-            return all([unify(left, right, variables, bindings) for left, right in pairs])
+            return _every([unify(left, right, variables, bindings) for left, right in pairs])
         return compatible(parameter, argument)
     return compatible(parameter, argument)
+
+
+def _every(results: list[bool]) -> bool:
+    """All of them; a list, because each unification must happen even after one failed."""
+    return all(results)
 
 
 def _unify_struct(
@@ -66,13 +73,13 @@ def _unify_struct(
 ) -> bool:
     if isinstance(argument, StructType) and argument.declaration is parameter.declaration:
         pairs = zip(parameter.arguments, argument.arguments, strict=False)
-        return all([unify(left, right, variables, bindings) for left, right in pairs])
+        return _every([unify(left, right, variables, bindings) for left, right in pairs])
     fields = parameter.fields
     if isinstance(argument, TupleType) and len(argument.elements) == len(fields):
         pairs = zip(fields.values(), argument.elements, strict=True)
-        return all([unify(left, right, variables, bindings) for left, right in pairs])
+        return _every([unify(left, right, variables, bindings) for left, right in pairs])
     if isinstance(argument, AnonymousStructType):
-        return all(
+        return _every(
             [
                 name in fields and unify(fields[name], type_, variables, bindings)
                 for name, type_ in argument.fields

@@ -251,10 +251,8 @@ class Calls(Expressions):
         if not isinstance(argument, ast.Expression):
             return argument
         with self.collecting() as before:
-            if parameter.direction in ("out", "inout"):
-                value = self.frozen_target(argument)
-            else:
-                value = self.value(argument)
+            written = parameter.direction in ("out", "inout")
+            value = self.frozen_target(argument) if written else self.value(argument)
         if before:
             for index, other in enumerate(earlier):
                 if isinstance(other, Expr):

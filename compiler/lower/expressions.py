@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from compiler import ast
 from compiler.ir import (
@@ -460,7 +460,7 @@ class Expressions(Assignments):
     def _call(self, expression: ast.Call) -> Any:
         return self.call_value(expression)
 
-    _HANDLERS: dict[type, Any] = {
+    _HANDLERS: ClassVar[dict[type, Any]] = {
         ast.Name: _name,
         ast.Member: _member,
         ast.Index: _index,

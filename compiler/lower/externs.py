@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from compiler import ast
 from compiler.ir import (
@@ -229,8 +229,8 @@ class Externs(Statements):
         if isinstance(value, Expr):
             return [value]
         parts: list[Any]
-        if isinstance(value, StructValue) or isinstance(value, HeaderValue) or (isinstance(value, HeaderLiteral) and value.fields is not None):
-            parts = list(value.fields.values())
+        if isinstance(value, StructValue | HeaderValue | HeaderLiteral):
+            parts = list((value.fields or {}).values())
         elif isinstance(value, StackValue):
             parts = list(value.elements)
         elif isinstance(value, UnionValue):
@@ -373,7 +373,7 @@ class Externs(Statements):
         where = "VerifyChecksum" if call.target.name.startswith("verify") else "ComputeChecksum"
         self.refuse(f"'{call.target.name}' is possible in {where} controls only", call)
 
-    _METHODS: dict[tuple[str, str], Any] = {
+    _METHODS: ClassVar[dict[tuple[str, str], Any]] = {
         ("register", "read"): _register_read,
         ("register", "write"): _register_write,
         ("counter", "count"): _count,
@@ -381,7 +381,7 @@ class Externs(Statements):
         ("meter", "execute_meter"): _execute_meter,
         ("direct_meter", "read"): _direct_meter_read,
     }
-    _FUNCTIONS: dict[str, Any] = {
+    _FUNCTIONS: ClassVar[dict[str, Any]] = {
         "random": _random,
         "hash": _hash,
         "mark_to_drop": _mark_to_drop,

@@ -60,11 +60,11 @@ class LoopBounds(Calls):
         collection = statement.collection
         if isinstance(collection, ast.Binary) and collection.operator == "..":
             low, high = self.ordered([collection.left, collection.right])
-            if isinstance(low, Const) and isinstance(high, Const):
-                if high.value - low.value < UNROLL_LIMIT:
-                    values: list[Any] = [Const(value, low.type) for value in range(low.value, high.value + 1)]
-                    self._unroll(statement, values)
-                    return
+            known = isinstance(low, Const) and isinstance(high, Const)
+            if known and high.value - low.value < UNROLL_LIMIT:
+                values: list[Any] = [Const(value, low.type) for value in range(low.value, high.value + 1)]
+                self._unroll(statement, values)
+                return
             self._range_loop(statement, low, high)
             return
         value = self.value(collection)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from compiler import ast
@@ -246,6 +246,10 @@ class Parsers(Blocks):
         matches = [KeysetMatch(None, None, None, target)]
         self.program.states.append(ParseState(name, operations, [], matches, span))
 
+    def _ending_at(self, target: str, span: Span | None) -> Callable[[tuple[str, list[Stmt]]], None]:
+        """How to finish a state that goes on at `target`."""
+        return lambda last: self._goto(last[0], last[1], target, span)
+
     def _split(
         self, name: str, code: list[Stmt], finish: Any, labels: dict[int, str], span: Span | None
     ) -> None:
@@ -265,7 +269,7 @@ class Parsers(Blocks):
             elif isinstance(statement, Labeled):
                 inner = {**labels, statement.label: rest}
                 body = before + statement.body
-                self._split(name, body, lambda last: self._goto(last[0], last[1], rest, span), inner, span)
+                self._split(name, body, self._ending_at(rest, span), inner, span)
             else:
                 declaration = statement.block.declaration
                 assert isinstance(declaration, ast.ParserDeclaration)
@@ -294,9 +298,7 @@ class Parsers(Blocks):
         self.program.states.append(ParseState(name, before + code, [key], matches, statement.span))
         for branch, target in zip((statement.then, statement.otherwise), targets, strict=True):
             if branch:
-                self._split(
-                    target, branch, lambda last: self._goto(last[0], last[1], rest, span), labels, span
-                )
+                self._split(target, branch, self._ending_at(rest, span), labels, span)
 
     def _select_condition(self, condition: Expr) -> Expr:
         copy = self.temporary(bits(1), "condition")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from compiler import ast
 from compiler.ir import Const, Exit, Expr, If, Jump, Stmt
@@ -67,7 +67,7 @@ class Statements(LoopBounds, Calls):
         self.out += before
         self.assign(target, self.combine(statement.operator, left, right, combined), statement.span)
 
-    def _call(self, statement: ast.CallStatement) -> None:
+    def _call_statement(self, statement: ast.CallStatement) -> None:
         call = statement.call
         assert isinstance(call, ast.Expression)
         if isinstance(call, ast.Member):
@@ -246,9 +246,9 @@ class Statements(LoopBounds, Calls):
     def _continue(self, statement: ast.Continue) -> None:
         self.emit(Jump(self.continue_labels[-1], statement.span))
 
-    _STATEMENTS: dict[type, Any] = {
+    _STATEMENTS: ClassVar[dict[type, Any]] = {
         ast.Assignment: _assignment,
-        ast.CallStatement: _call,
+        ast.CallStatement: _call_statement,
         ast.Block: _block,
         ast.If: _if,
         ast.Switch: _switch,

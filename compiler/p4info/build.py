@@ -19,9 +19,9 @@ from compiler.source import Span
 from compiler.types import BitsType, EnumType, ExternType, SetType, StructType, Type
 
 ARCHITECTURE = "v1model"
-_MATCH_TYPES = {"exact": 2, "lpm": 3, "ternary": 4, "range": 5, "optional": 6}
-_COUNTER_UNITS = {"bytes": 1, "packets": 2, "packets_and_bytes": 3}
-_METER_UNITS = {"bytes": 1, "packets": 2}
+_MATCH_TYPES: dict[str, Any] = {"exact": 2, "lpm": 3, "ternary": 4, "range": 5, "optional": 6}
+_COUNTER_UNITS: dict[str, Any] = {"bytes": 1, "packets": 2, "packets_and_bytes": 3}
+_METER_UNITS: dict[str, Any] = {"bytes": 1, "packets": 2}
 _EXTERN_PREFIXES = {
     "counter": Prefix.COUNTER,
     "direct_counter": Prefix.DIRECT_COUNTER,
@@ -271,6 +271,7 @@ class P4InfoBuilder:
     # ------------------------------------------------------------------------------ externs
 
     def _extern(self, value: ExternValue) -> None:
+        message: Any
         if value.declaration is not None:
             self.info.type_info.SetInParent()
         if value.kind == "counter":
@@ -312,7 +313,7 @@ class P4InfoBuilder:
         if table is None:
             return
         counter = value.kind == "direct_counter"
-        message = self.info.direct_counters.add() if counter else self.info.direct_meters.add()
+        message: Any = self.info.direct_counters.add() if counter else self.info.direct_meters.add()
         self._extern_preamble(message, value)
         message.spec.unit = (_COUNTER_UNITS if counter else _METER_UNITS)[self.lowering.unit(value)]
         message.direct_table_id = self.ids.id(Prefix.TABLE, table.name)
