@@ -110,7 +110,8 @@ class Calls(Expressions):
             return self._overloaded(expression, type_, expected)
         if isinstance(type_, ActionType):
             expression.kind, expression.target = "action", type_.declaration
-            signature = FunctionType(type_.name, (), self.parameter_types(type_.declaration.parameters), VOID)
+            parameters = self.parameter_types(type_.declaration.parameters)
+            signature = FunctionType(type_.name, (), parameters, VOID, type_.declaration)
             return self._apply_signature(expression, signature, {}, expected)
         if isinstance(callee, ast.Member) and callee.name == "apply":
             if isinstance(type_, TableType):

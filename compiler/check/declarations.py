@@ -156,6 +156,7 @@ class Checker(Tables):
         value = self.constant(expression, "an enum member's value")
         if value is not None and wrap(value, underlying) != value:
             self.error(f"the value {value} does not fit '{underlying}'", expression)
+            return None
         self.coerce(expression, underlying)
         return value
 

@@ -214,9 +214,13 @@ def _depends(expression: ast.Expression) -> bool:
     """Whether the value may come from a constructor parameter, known only when instantiated."""
     if isinstance(expression, ast.Name):
         declaration = expression.declaration
-        return isinstance(declaration, ast.Parameter | ast.ConstantDeclaration)
+        if isinstance(declaration, ast.Parameter):
+            return not declaration.direction
+        return isinstance(declaration, ast.ConstantDeclaration)
+    if isinstance(expression, ast.Member):
+        return _depends(expression.base)
     if isinstance(expression, ast.Binary):
         return _depends(expression.left) or _depends(expression.right)
     if isinstance(expression, ast.Cast | ast.Unary):
         return _depends(expression.operand)
-    return isinstance(expression, ast.ListExpression | ast.StructExpression | ast.Member)
+    return isinstance(expression, ast.ListExpression | ast.StructExpression)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from compiler import ast
+from compiler.diagnostics import Refused
 from compiler.ir import Const, Exit, Expr, If, Jump, Stmt
 from compiler.lower import build
 from compiler.lower.calls import Calls
@@ -25,7 +26,11 @@ class Statements(LoopBounds, Calls):
     def statements(self, body: Sequence[ast.Node]) -> None:
         """Lower statements in the current frame; those after a jump are dropped."""
         for statement in body:
-            self.statement(statement)
+            try:
+                self.statement(statement)
+            except Refused:
+                # Reported; what follows may be wrong, too.
+                continue
             if self.out and isinstance(self.out[-1], Jump | Exit):
                 return
 

@@ -1,0 +1,4 @@
+#ifndef VERSION
+#error define VERSION
+#endif
+#elsif

@@ -1,0 +1,2 @@
+#define ADD(a, b) ((a) + (b))
+const bit<8> A = ADD(1);

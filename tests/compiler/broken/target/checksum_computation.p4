@@ -1,0 +1,17 @@
+#include <core.p4>
+#include <v1model.p4>
+header h_t { bit<8> a; bit<8> b; }
+struct headers { h_t h; h_t[2] s; }
+struct meta { bit<8> x; }
+parser P(packet_in p, out headers h, inout meta m, inout standard_metadata_t s) {
+    state start { p.extract(h.h); transition accept; }
+}
+control V(inout headers h, inout meta m) { apply { update_checksum(true, { h.h.a }, h.h.b, HashAlgorithm.csum16); } }
+control I(inout headers h, inout meta m, inout standard_metadata_t s) {
+    
+    apply {  }
+}
+control E(inout headers h, inout meta m, inout standard_metadata_t s) { apply { } }
+control U(inout headers h, inout meta m) { apply { h.h.a = 1; update_checksum(true, { h.h.a + 1 }, h.h.b, HashAlgorithm.csum16); } }
+control D(packet_out p, in headers h) { apply {  } }
+V1Switch(P(), V(), I(), E(), U(), D()) main;

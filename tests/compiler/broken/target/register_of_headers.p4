@@ -1,0 +1,18 @@
+#include <core.p4>
+#include <v1model.p4>
+header h_t { bit<8> a; bit<8> b; }
+struct headers { h_t h; h_t[2] s; }
+struct meta { bit<8> x; }
+parser P(packet_in p, out headers h, inout meta m, inout standard_metadata_t s) {
+    state start { p.extract(h.h); transition accept; }
+}
+control V(inout headers h, inout meta m) { apply {  } }
+control I(inout headers h, inout meta m, inout standard_metadata_t s) {
+    register<h_t>(4) r;
+    action twins() { clone(CloneType.I2E, 1); resubmit_preserving_field_list(7); }
+    apply { twins(); clone(CloneType.E2E, 1); recirculate_preserving_field_list(1); verify(true, error.NoError); }
+}
+control E(inout headers h, inout meta m, inout standard_metadata_t s) { apply { } }
+control U(inout headers h, inout meta m) { apply {  } }
+control D(packet_out p, in headers h) { apply {  } }
+V1Switch(P(), V(), I(), E(), U(), D()) main;
