@@ -1,7 +1,6 @@
 #include "switch_hash.hpp"
 
 #include <array>
-#include <bit>
 #include <cstring>
 
 #include "crc32.hpp"
@@ -56,25 +55,24 @@ uint64_t hash_crc_ccitt(const uint8_t* data, size_t size_bytes) {
 uint64_t hash_csum16(const uint8_t* data, size_t size_bytes) {
   // One's complement sums do not depend on byte order (RFC 1071, section 2), so add native words and swap
   // once.
-  unsigned __int128 total = 0;
+  // 32-bit words leave room for 2^32 carries in 64 bits.
+  uint64_t total = 0;
   size_t at = 0;
-  for (; at + 8 <= size_bytes; at += 8) {
-    uint64_t word;
-    std::memcpy(&word, data + at, 8);
+  for (; at + 4 <= size_bytes; at += 4) {
+    uint32_t word;
+    std::memcpy(&word, data + at, 4);
     total += word;
   }
   if (at < size_bytes) {
-    uint64_t word = 0;
+    uint32_t word = 0;
     std::memcpy(&word, data + at, size_bytes - at);
     total += word;
   }
-  while ((total >> 16) != 0) {
-    unsigned __int128 folded = 0;
-    for (; total != 0; total >>= 16) folded += static_cast<uint16_t>(total);
-    total = folded;
-  }
-  const auto sum = static_cast<uint16_t>(total);
-  return static_cast<uint16_t>(~__builtin_bswap16(sum));
+  total = (total >> 32) + (total & 0xffffffff);
+  total = (total >> 32) + (total & 0xffffffff);
+  total = (total >> 16) + (total & 0xffff);
+  total = (total >> 16) + (total & 0xffff);
+  return static_cast<uint16_t>(~__builtin_bswap16(static_cast<uint16_t>(total)));
 }
 
 uint64_t hash_xor16(const uint8_t* data, size_t size_bytes) {

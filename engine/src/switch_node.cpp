@@ -266,6 +266,7 @@ void Switch::send_clone(PacketPtr clone, const CloneSession& session) {
 
 void Switch::send_digest(const PacketState& state) {
   const uint32_t size = objects_->program().pack_digest(&state, state.digest_list, header_buffer_.data());
+  if (size == 0) return;  // a list that the program does not have, or an empty one
   StreamEvent event;
   event.kind = StreamEvent::Kind::kDigest;
   event.learn_list = state.digest_list;
