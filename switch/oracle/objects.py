@@ -93,7 +93,7 @@ class OracleObjects:
         """The packet's colour by one meter of an array."""
         if meter is None:
             return 0
-        amount = packet.length_bytes if self.program.meter_arrays[array].counts_bytes else 1
+        amount = packet.ingress_bytes if self.program.meter_arrays[array].counts_bytes else 1
         return meter.colour(amount, self.now_ns)
 
     def random_between(self, low: int, high: int) -> int:
@@ -158,7 +158,7 @@ class OracleObjects:
 
 def counted(value: CounterValue, packet: PacketState) -> CounterValue:
     """The counter after this packet."""
-    return CounterValue(value.packets + 1, value.bytes + packet.length_bytes)
+    return CounterValue(value.packets + 1, value.bytes + packet.ingress_bytes)
 
 
 def check_replicas(replicas: Sequence[Replica]) -> None:

@@ -161,12 +161,11 @@ def _move(stack: StackState, into: int, out_of: int) -> None:
             _copy_union(target, stack.elements[out_of])
         else:
             for member in target.members:
-                member.valid = False
+                member.make_invalid()
     elif inside:
         target.copy_from(stack.elements[out_of])
     else:
-        target.valid = False
-        target.reset()
+        target.make_invalid()
 
 
 def _add_header(env: Environment, machine: Machine, target: Any) -> None:
@@ -181,7 +180,7 @@ def _remove_header(env: Environment, machine: Machine, target: Any) -> None:
     found = header(target, env)
     if found.valid:
         env.packet.length_bytes -= found.width_bits() // 8
-        found.valid = False
+        found.make_invalid()
 
 
 def _drop(env: Environment, machine: Machine, *_: Any) -> None:

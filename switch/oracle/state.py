@@ -14,7 +14,7 @@ from switch.bmv2json import Field, FieldRef, HeaderType, Program
 class HeaderState:
     """A header or metadata instance. Values of signed fields are signed.
 
-    An invalid header keeps its old values.
+    An invalid header's fields are 0.
     """
 
     name: str
@@ -42,7 +42,12 @@ class HeaderState:
         """Become valid; the other members of the union become invalid."""
         self.valid = True
         for sibling in self.siblings:
-            sibling.valid = False
+            sibling.make_invalid()
+
+    def make_invalid(self) -> None:
+        """Become invalid; what the fields held is forgotten."""
+        self.valid = False
+        self.reset()
 
     def reset(self) -> None:
         """All fields to zero."""
@@ -51,12 +56,12 @@ class HeaderState:
 
     def copy_from(self, other: HeaderState) -> None:
         """Take over validity and fields."""
-        self.values = dict(other.values)
-        self.variable_bits = other.variable_bits
         if other.valid:
             self.make_valid()
+            self.values = dict(other.values)
+            self.variable_bits = other.variable_bits
         else:
-            self.valid = False
+            self.make_invalid()
 
     def field_width_bits(self, found: Field) -> int:
         """The width on the wire."""
@@ -126,13 +131,15 @@ class Requests:
 class PacketState:
     """A packet between parser and deparser. `payload` is what the parser left.
 
-    `length_bytes` is BMv2's packet length.
+    `length_bytes` is BMv2's packet length; `ingress_bytes`, which counters and meters count, the size as
+    received.
     """
 
     def __init__(self, program: Program, length_bytes: int) -> None:
         self.program = program
         self.payload = b""
         self.length_bytes = length_bytes
+        self.ingress_bytes = length_bytes
         self.truncated_bytes: int | None = None
         self.requests = Requests()
         self.headers = {
@@ -179,6 +186,7 @@ class PacketState:
     def copy(self, *, with_metadata: bool) -> PacketState:
         """A copy with its own headers (and metadata, if asked for), without requests."""
         other = PacketState(self.program, self.length_bytes)
+        other.ingress_bytes = self.ingress_bytes
         other.payload = self.payload
         other.truncated_bytes = self.truncated_bytes
         for name, header in self.headers.items():
