@@ -252,7 +252,10 @@ def _meter(env: Environment, machine: Machine, array: MeterArrayRef, index: Any,
 def _register_read(
     env: Environment, machine: Machine, target: Any, array: RegisterArrayRef, index: Any
 ) -> None:
-    assign(target, machine.register_cell(array.name, integer(index, env)), env, machine)
+    number = integer(index, env)
+    # as in BMv2, an index out of range leaves the target alone
+    if 0 <= number < env.packet.program.register_arrays[array.name].size:
+        assign(target, machine.register_cell(array.name, number), env, machine)
 
 
 def _register_write(
