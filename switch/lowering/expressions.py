@@ -61,7 +61,7 @@ def lower(emit: Emitter, expression: Expression, width_bits: int) -> Value:
         case Lookahead(offset, width):
             return emit.resize(_lookahead(emit, offset, width), width_bits)
         case RegisterRef(array, index):
-            return emit.resize(registers.read(emit, array, lower_exact(emit, index)), width_bits)
+            return emit.resize(_register_cell(emit, array, lower_exact(emit, index)), width_bits)
         case Operation(operator, operands):
             return _operation(emit, operator, operands, width_bits)
     raise UnsupportedError(f"an expression of the form {type(expression).__name__}")
@@ -315,6 +315,13 @@ def _runtime_data(emit: Emitter, index: int) -> Value:
     size = native_bytes(width)
     address = emit.address(emit.action_data, emit.action_layout.offsets[index])
     return emit.resize(emit.load(address, integer(size * 8), min(size, 8)), width)
+
+
+def _register_cell(emit: Emitter, array: str, index: Value) -> Value:
+    """The cell; 0 for an index out of range."""
+    value = registers.read(emit, array, index)
+    inside = registers.in_range(emit, emit.program.register_arrays[array].size, index)
+    return emit.builder.select(inside, value, constant(value.type.width, 0))
 
 
 def _lookahead(emit: Emitter, offset_bits: int, width_bits: int) -> Value:

@@ -8,6 +8,7 @@ WEFT_CACHE_DIR set to nothing turns it off. Damaged or unwritable cache files ar
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
 import tempfile
@@ -25,9 +26,11 @@ from switch.lowering.program import FUNCTIONS, LoweredProgram, lower_program
 OPTIMISATION_LEVEL = 1
 """LLVM's O1: what O2 adds costs half as much time again to compile and made no packet faster."""
 
+CACHED_PROGRAMS = 32
+"""How many programs' code the on-disk cache keeps."""
+
 _compiled: dict[str, CompiledProgram] = {}
 _lock = threading.RLock()
-_target_machine: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +78,24 @@ def _link(ir_text: str) -> Any:
 
 
 def _machine() -> Any:
-    global _target_machine
-    if _target_machine is None:
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        for name, address in _core.switch_runtime_symbols().items():
-            llvm.add_symbol(name, address)
-        _target_machine = llvm.Target.from_default_triple().create_target_machine(
-            cpu=llvm.get_host_cpu_name(),
-            features=llvm.get_host_cpu_features().flatten(),
-            opt=OPTIMISATION_LEVEL,
-            reloc="pic",
-            codemodel="jitdefault",
-            jit=True,
-        )
-    return _target_machine
+    """A target machine of its own for each execution engine, which destroys it with itself."""
+    _initialise()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=OPTIMISATION_LEVEL,
+        reloc="pic",
+        codemodel="jitdefault",
+        jit=True,
+    )
+
+
+@functools.cache
+def _initialise() -> None:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    for name, address in _core.switch_runtime_symbols().items():
+        llvm.add_symbol(name, address)
 
 
 def _optimise(ir_text: str, machine: Any) -> Any:
@@ -138,3 +144,11 @@ def _write(path: Path | None, code: bytes) -> None:
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
             file.write(hashlib.sha256(code).digest() + code)
         os.replace(file.name, path)
+        _prune(path.parent)
+
+
+def _prune(folder: Path) -> None:
+    """Keep the newest files only."""
+    files = sorted(folder.glob("*.o"), key=lambda file: file.stat().st_mtime, reverse=True)
+    for file in files[CACHED_PROGRAMS:]:
+        file.unlink(missing_ok=True)

@@ -51,9 +51,11 @@ def emit_primitives(emit: Emitter, calls: Sequence[PrimitiveCall], end: Value) -
     blocks[len(calls)] = end
     for index, call in enumerate(calls):
         if index in blocks:
-            if not emit.builder.block.is_terminated:
-                emit.builder.branch(blocks[index])
-            emit.continue_in(blocks[index])
+            # A jump to the call behind it has continued in that call's block already.
+            if emit.builder.block is not blocks[index]:
+                if not emit.builder.block.is_terminated:
+                    emit.builder.branch(blocks[index])
+                emit.continue_in(blocks[index])
         elif emit.builder.block.is_terminated:
             continue  # behind an unconditional jump or an exit, and no jump leads here
         _emit_call(emit, call, index, len(calls), blocks, end)

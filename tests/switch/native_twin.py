@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from switch.native import NativeSwitch
 from switch.oracle import OracleSwitch
 
 CPU_PORT = 510
+os.environ.setdefault("WEFT_CACHE_DIR", "")  # generated programs do not belong in the user's cache
 
 
 class Twin:
