@@ -62,7 +62,9 @@ class Node:
         return value
 
     def boolean(self) -> bool:
-        """The value, which must be true or false."""
+        """The value, which must be true or false; p4c also writes 0 and 1."""
+        if type(self.value) is int and self.value in (0, 1):
+            return bool(self.value)
         return bool(self._expect(bool, "true or false"))
 
     def hexstr(self) -> int:

@@ -265,6 +265,8 @@ def _argument(scope: Scope, node: Node, parameter: Parameter, reader: Expression
         return make(value.name_in(getattr(scope, attribute), type_name))
     if parameter is Parameter.VECTOR:
         node["type"].one_of(("parameters_vector",))
+        if node["value"].value == {}:  # as p4c writes an empty one
+            return ParametersVector(())
         return ParametersVector(
             tuple(reader.read_kind(element, Kind.DATA) for element in node["value"].items())
         )

@@ -215,8 +215,8 @@ def _bind_field(info: p4i.MatchField, key: KeyField) -> BoundField:
 
 
 def _check_width(what: str, controller_bits: int, data_plane_bits: int) -> None:
-    # a translated type may be wider for the controller; strings (width 0) have no value in the data plane
-    if controller_bits < data_plane_bits:
+    # a translated type may be wider for the controller; p4c gives no width for types such as error
+    if 0 < controller_bits < data_plane_bits:
         raise invalid(f"{what} has {controller_bits} bits, in p4_device_config {data_plane_bits}")
 
 

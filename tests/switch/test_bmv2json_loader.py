@@ -269,3 +269,14 @@ def test_damaged_documents_load_or_are_refused(position: int, patch: bytes) -> N
     data = router_document()
     found = outcome(data[:position] + patch + data[position + len(patch) :])
     assert isinstance(found, Program) or str(found).startswith("$")
+
+
+def test_spellings_of_p4c_are_understood() -> None:
+    """p4c writes 0 for a flag of a bool field and {} for an empty list of values to log."""
+    document = edited(["header_types", 2, "fields", 0, 2], 0)
+    document["actions"][6]["primitives"] = [
+        call("log_msg", {"type": "string", "value": "hi"}, {"type": "parameters_vector", "value": {}})
+    ]
+    program = load_program(json.dumps(document))
+    assert not program.header_types["packet_in_t"].fields[0].signed
+    assert program.actions[7].primitives[0].name == "log_msg"
