@@ -1,0 +1,86 @@
+"""`weft switch`: options as simple_switch_grpc's, bad ones refused, and a switch that serves until interrupted."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from google.protobuf import text_format
+from p4runtime_client import P4RuntimeClient
+from router_program import router_document, router_p4info
+
+from switch.cli import switch
+
+ROOT = Path(__file__).resolve().parents[2]
+START = "import switch.cli; switch.cli.switch()"
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "router.json"
+    path.write_bytes(router_document())
+    return path
+
+
+@pytest.fixture
+def p4info(tmp_path: Path) -> Path:
+    path = tmp_path / "router.txtpb"
+    path.write_text(text_format.MessageToString(router_p4info()))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ([], 2, "a program is missing (or --no-p4)"),
+        (["--no-p4", "x.json"], 2, "give either a program or --no-p4"),
+        (["-i", "eth0", "--no-p4"], 2, "'eth0' is not PORT@INTERFACE, such as 1@veth0"),
+        (["--no-p4", "--", "--cpu-port", "600"], 2, "600 is not in the range 0<=x<=511"),
+        (["--no-p4", "--", "--colour", "red"], 2, "No such option '--colour'"),
+        (["--no-p4", "--p4info", "x"], 2, "--p4info describes a program, which is missing"),
+        (["/nowhere.json", "--", "--grpc-server-addr", "127.0.0.1:0"], 3, "/nowhere.json: No such file"),
+        (["--no-p4", "-i", "1@no-such-if0", "--", "--grpc-server-addr", "127.0.0.1:0"], 4, "no-such-if0"),
+        (["--no-p4", "-i", "1@a", "-i", "1@b"], 3, "port 1 of switch 'switch-1' is listed twice"),
+        (
+            ["--no-p4", "--pcap", "/nowhere", "--grpc-server-addr", "127.0.0.1:0"],
+            3,
+            "/nowhere is not a directory",
+        ),
+    ],
+)
+def test_bad_usage_is_explained(arguments: list[str], code: int, message: str) -> None:
+    result = CliRunner().invoke(switch, arguments)
+    assert result.exit_code == code, result.output
+    assert message in result.output
+
+
+def test_a_bad_program_is_refused_with_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text("{}")
+    result = CliRunner().invoke(switch, [str(path), "--grpc-server-addr", "127.0.0.1:0"])
+    assert result.exit_code == 3
+    assert "bad.json: $: attribute 'header_types' is missing" in result.output
+
+
+@pytest.mark.timeout(120)
+def test_a_switch_serves_its_program_until_interrupted(program: Path, p4info: Path) -> None:
+    command = [sys.executable, "-c", START, "--device-id", "5", "--log-console", "--p4info", str(p4info)]
+    command += [str(program), "--", "--grpc-server-addr", "127.0.0.1:0", "--cpu-port", "510"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        match = re.search(r"P4Runtime on (127\.0\.0\.1:\d+)", line)
+        assert match, line
+        client = P4RuntimeClient(match[1], device_id=5)
+        client.arbitrate()
+        client.send(packet={"payload": b"hello", "metadata": [{"metadata_id": 1, "value": b"\x01\xfe"}]})
+        # "hello" is too short for the program's Ethernet header, and passes as payload
+        assert client.receive("packet").packet.payload == b"hello"
+        client.close()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
