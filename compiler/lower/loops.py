@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from compiler import ast
 from compiler.ir import Const, Expr, Jump, Loop, Stmt
 from compiler.lower import build
 from compiler.lower.calls import Calls, labeled
+from compiler.lower.frame import Frame
 from compiler.lower.storage import scalar_type
 from compiler.lower.values import StackValue, StructValue
 from compiler.types import BitsType, Type
@@ -29,7 +31,11 @@ class LoopBounds(Calls):
         raise NotImplementedError
 
     def for_loop(self, statement: ast.For) -> None:
-        """for (initialisers; condition; updates) body: a loop of jumps."""
+        """for (initialisers; condition; updates) body: unrolled when it only counts, else a loop of jumps."""
+        rounds = self._count_rounds(statement)
+        if rounds is not None:
+            self._unroll_rounds(statement, rounds)
+            return
         for initialiser in statement.initialisers:
             self.statement(initialiser)
         after, next_round = self.new_label(), self.new_label()
@@ -45,6 +51,90 @@ class LoopBounds(Calls):
                 self.statement(update)
         loop = Loop(head, condition, labeled(next_round, body, statement.span) + updates, statement.span)
         self.out += labeled(after, [loop], statement.span)
+
+    def _counters(self, statement: ast.For) -> list[ast.VariableDeclaration]:
+        """Variables declared by the loop that its body leaves alone."""
+        changed = written_names(statement.body)
+        return [
+            entry
+            for entry in statement.initialisers
+            if isinstance(entry, ast.VariableDeclaration)
+            and entry.initial is not None
+            and entry.name not in changed
+        ]
+
+    def _count_rounds(self, statement: ast.For) -> list[dict[int, Const]] | None:
+        """The counters' values in every round (and after the last), or None when they are not known."""
+        counters = {entry.name: entry for entry in self._counters(statement)}
+        values: dict[int, Const] = {}
+        for entry in counters.values():
+            scalar = scalar_type(self.frame.type(entry.type))
+            known = self._known_value(entry.initial)
+            if known is None or not isinstance(scalar, BitsType):
+                return None
+            values[id(entry)] = build.constant(int(known.value), scalar)
+        if not counters or any(entry not in counters.values() for entry in statement.initialisers):
+            return None
+        rounds = [values]
+        while len(rounds) <= UNROLL_LIMIT:
+            with self.in_frame(Frame(self.frame, self.frame.path)) as inner:
+                inner.values.update(rounds[-1])
+                condition = self._known_value(statement.condition)
+                if condition is None:
+                    return None
+                if not condition.value:
+                    return rounds
+                following = self._next_values(statement, counters, rounds[-1])
+            if following is None:
+                return None
+            rounds.append(following)
+        return None
+
+    def _next_values(
+        self, statement: ast.For, counters: dict[str, ast.VariableDeclaration], values: dict[int, Const]
+    ) -> dict[int, Const] | None:
+        following = dict(values)
+        for update in statement.updates:
+            target = update.target if isinstance(update, ast.Assignment) else None
+            if not isinstance(target, ast.Name) or target.name not in counters:
+                continue
+            assert isinstance(update, ast.Assignment)
+            known = self._known_value(update.combined or update.expression)
+            if known is None:
+                return None
+            key = id(counters[target.name])
+            following[key] = build.constant(int(known.value), following[key].type)
+            self.frame.values[key] = following[key]
+        return following
+
+    def _known_value(self, expression: ast.Expression | None) -> Const | None:
+        if expression is None or written_names(expression):
+            return None
+        with self.collecting() as code:
+            value = self.value(expression)
+        return value if isinstance(value, Const) and not code else None
+
+    def _unroll_rounds(self, statement: ast.For, rounds: list[dict[int, Const]]) -> None:
+        after = self.new_label()
+        with self.collecting() as whole:
+            for index, values in enumerate(rounds[:-1]):
+                next_round = self.new_label()
+                self.frame.values.update(values)
+                with self.collecting() as body:
+                    self._round(statement.body, after, next_round)
+                self.out += labeled(next_round, body, statement.span)
+                if self.out and isinstance(self.out[-1], Jump):
+                    break
+                self._other_updates(statement, rounds[index])
+        self.out += labeled(after, whole, statement.span)
+
+    def _other_updates(self, statement: ast.For, values: dict[int, Const]) -> None:
+        """Updates of variables other than the counters."""
+        names = {entry.name for entry in self._counters(statement) if id(entry) in values}
+        for update in statement.updates:
+            target = update.target if isinstance(update, ast.Assignment) else None
+            if not isinstance(target, ast.Name) or target.name not in names:
+                self.statement(update)
 
     def _round(self, body: ast.Statement, after: int, next_round: int) -> None:
         self.break_labels.append(after)
@@ -127,3 +217,38 @@ class LoopBounds(Calls):
         from compiler.ir import If
 
         self.emit(If(build.binary("==", left, right), [Jump(label)], [], statement.span))
+
+
+def written_names(node: object) -> set[str]:
+    """Names that a tree assigns to, or passes where a callee may write."""
+    found: set[str] = set()
+    _collect_written(node, found)
+    return found
+
+
+def _collect_written(node: object, found: set[str]) -> None:
+    if isinstance(node, list | tuple):
+        for item in node:
+            _collect_written(item, found)
+        return
+    if not isinstance(node, ast.Node):
+        return
+    if isinstance(node, ast.Assignment):
+        _add_root(node.target, found)
+    elif isinstance(node, ast.Call):
+        for argument in node.ordered:
+            _add_root(argument, found)
+    elif isinstance(node, ast.ForIn):
+        _add_root(node.variable, found)
+    for entry in fields(node):
+        if entry.name not in ("span", "declaration", "target", "ordered", "bindings", "type", "combined"):
+            _collect_written(getattr(node, entry.name), found)
+    if isinstance(node, ast.Assignment):
+        _collect_written(node.target, found)
+
+
+def _add_root(expression: object, found: set[str]) -> None:
+    while isinstance(expression, ast.Member | ast.Index | ast.Slice):
+        expression = expression.base
+    if isinstance(expression, ast.Name):
+        found.add(expression.name)

@@ -199,6 +199,23 @@ def test_for_in_unrolls(tmp_path: Path) -> None:
     assert run(tmp_path, PACKET, apply=apply) == [(2, "0802030405060708ff")]
 
 
+@pytest.mark.parametrize(
+    ("apply", "expected"),
+    [
+        ("for (bit<8> i = 0; i < 4; i = i + 1) { hdr.data.a = hdr.data.a + i; }", "0702"),
+        ("for (bit<8> i = 1, bit<8> j = 7; i < 4; i += 1, j = j - 2) { hdr.data.a = j; }", "0302"),
+        (
+            "for (bit<8> i = 0; i < 9; i = i + 1) { if (i == 3) { break; } hdr.data.a = hdr.data.a + 1; }",
+            "0402",
+        ),
+        ("for (bit<8> i = 0; i < 0; i = i + 1) { hdr.data.a = 0; }", "0102"),
+        ("bit<8> m = 1; for (bit<8> i = 0; i < 3; i = i + 1, m = m << 1) { hdr.data.b = m; }", "0104"),
+    ],
+)
+def test_counting_loops_unroll(tmp_path: Path, apply: str, expected: str) -> None:
+    assert run(tmp_path, PACKET, apply=apply) == [(2, f"{expected}030405060708ff")]
+
+
 def test_header_comparison_and_literals(tmp_path: Path) -> None:
     apply = """
         hdr.extra = { 0x21 };
