@@ -79,7 +79,7 @@ class Lab:
         self._state.save()
 
         self._progress(f"compiling {self.options.p4.name}")
-        self.program = compile_program(self.options.p4, self.directory)
+        self.program = compile_program(self.options.p4, self.directory, self.options.compiler)
 
         self._progress(
             f"building {len(self.fabric.hosts)} hosts and {len(self.fabric.links)} links in Mininet"

@@ -20,6 +20,7 @@ class FabricOptions:
     dilation: float = 1000.0
     seed: int = 1
     p4: Path = FABRIC_P4
+    compiler: Literal["embedded", "p4c"] = "embedded"
     mtu_bytes: int = 1024
     int_telemetry: bool = True
     slots: int | None = None
@@ -36,6 +37,7 @@ class FabricOptions:
             dilation=scenario.dilation,
             seed=scenario.seed,
             p4=scenario.p4,
+            compiler=scenario.compiler,
             mtu_bytes=scenario.mtu,
             int_telemetry=scenario.int_telemetry,
             slots=scenario.slots,
@@ -52,6 +54,7 @@ class FabricOptions:
             "dilation": self.dilation,
             "seed": self.seed,
             "p4": self.p4.name,
+            "compiler": self.compiler,
             "mtu_bytes": self.mtu_bytes,
             "int": self.int_telemetry,
             "slots": self.slots,

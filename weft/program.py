@@ -7,8 +7,9 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from weft.errors import BadInputError
+from weft.errors import BadInputError, EnvironmentLacksError
 
 
 @dataclass(frozen=True)
@@ -20,16 +21,23 @@ class Program:
     p4_hash: str
 
 
-def compile_program(source: Path, directory: Path) -> Program:
-    """Compile a v1model program to `directory`.
+def compile_program(
+    source: Path, directory: Path, compiler: Literal["embedded", "p4c"] = "embedded"
+) -> Program:
+    """Compile a v1model program to `directory`, with Weft's compiler or p4lang's p4c-bm2-ss.
 
     Raises:
         BadInputError: the program is missing or wrong; the message is the compiler's diagnostics.
+        EnvironmentLacksError: p4c-bm2-ss is not on PATH.
     """
-    from compiler import CompileError, compile_file
-
     if not source.is_file():
         raise BadInputError(f"{source}: no such P4 program")
+    return _compile(source, directory) if compiler == "embedded" else _compile_with_p4c(source, directory)
+
+
+def _compile(source: Path, directory: Path) -> Program:
+    from compiler import CompileError, compile_file
+
     try:
         result = compile_file(source)
     except CompileError as error:
@@ -42,15 +50,12 @@ def compile_program(source: Path, directory: Path) -> Program:
     return Program(json_path, p4info_path, hashlib.sha256(text.encode()).hexdigest())
 
 
-def compile_with_p4c(source: Path, directory: Path) -> Program:
-    """Compile with p4lang's p4c-bm2-ss, which must be on PATH.
-
-    Raises:
-        BadInputError: p4c is missing or refuses the program.
-    """
+def _compile_with_p4c(source: Path, directory: Path) -> Program:
     program = shutil.which("p4c-bm2-ss")
     if program is None:
-        raise BadInputError("p4c-bm2-ss is not on PATH")
+        raise EnvironmentLacksError(
+            "p4c-bm2-ss is not on PATH: install p4lang's package p4lang-p4c, or leave out --compiler p4c"
+        )
     json_path = directory / f"{source.stem}.json"
     p4info_path = directory / f"{source.stem}.p4info.txtpb"
     result = subprocess.run(

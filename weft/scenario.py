@@ -108,6 +108,7 @@ class Scenario(_Section):
     dilation: float = Field(1000.0, ge=1.0, le=1e6)
     seed: int = Field(1, ge=0, lt=2**63)
     p4: Path = FABRIC_P4
+    compiler: Literal["embedded", "p4c"] = "embedded"
     mtu: int = Field(1024, ge=256, le=4096)
     int_telemetry: bool = Field(True, alias="int")
     slots: int | None = Field(None, ge=1, le=4096)

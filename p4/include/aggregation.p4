@@ -64,7 +64,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
 
     AggregationIcrc() icrc;
 
-    job_t   job;
+    job_t   job = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
     bit<32> worker_bit = 0;
     bit<16> rank = 0;
     bit<1>  from_parent = 0;

@@ -84,7 +84,6 @@ control Drops(inout standard_metadata_t standard_metadata, in DropReason drop_re
             DropReason.AGGREGATION_UNEXPECTED_RESULT: aggregation_unexpected_result();
         }
         counters = drop_counter;
-        size = 32;
     }
 
     apply {

@@ -52,7 +52,6 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta, inout standard_me
             meta.identity.hash_seed: selector;
         }
         actions = { set_next_hop; no_route; }
-        default_action = no_route();
         implementation = ecmp_selector;
         size = 1024;
     }

@@ -18,6 +18,7 @@ _OPTIONS = (
     click.option(
         "--target", type=click.Choice(["embedded", "bmv2"]), help="Which switch runs the P4 program."
     ),
+    click.option("--compiler", type=click.Choice(["embedded", "p4c"]), help="Which compiler compiles it."),
     click.option("--links", type=click.Choice(["veth", "internal"]), help="Links between switches."),
     click.option("--dilation", type=float, help="Real seconds that an emulated second takes."),
     click.option("--seed", type=int, help="Of faults, weights and random data."),
