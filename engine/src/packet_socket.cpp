@@ -81,8 +81,9 @@ void PacketSocket::open() {
   ring_ = std::make_unique<PacketRing>(
       fd_, static_cast<size_t>(mtu_bytes_) + kEthernetHeaderBytes + kVlanTagBytes, config_.ring_bytes);
   set_option(fd_, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1, "PACKET_IGNORE_OUTGOING");
-  set_option(fd_, SOL_PACKET, PACKET_QDISC_BYPASS, 1, "PACKET_QDISC_BYPASS");
-  // A larger send buffer needs privileges that a socket does not; without, the system's limit stays.
+  // Not PACKET_QDISC_BYPASS: what is sent past the queueing layer is seen by no sniffer on this interface,
+  // and a veth pair has no queue to save anyway. A larger send buffer needs privileges that a socket does
+  // not; without, the system's limit stays.
   setsockopt(fd_, SOL_SOCKET, SO_SNDBUFFORCE, &kSendBufferBytes, sizeof kSendBufferBytes);
   if (config_.promiscuous) {
     packet_mreq membership{};

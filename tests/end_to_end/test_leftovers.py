@@ -1,0 +1,150 @@
+"""Whatever ends a run, nothing of it stays."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from weft import lab_state
+from weft.processes import ProcessId
+
+SCENARIO = """
+name: leftovers
+fabric: {planes: 1, leaves: 2, spines: 1, hosts_per_leaf: 1}
+traffic:
+  - {collective: allreduce, algorithms: [ring], dtype: int32, sizes: [4M], repetitions: 100}
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path):
+    path = tmp_path / "scenario.yaml"
+    path.write_text(SCENARIO, encoding="utf-8")
+    return path
+
+
+def start(scenario: Path, tmp_path: Path) -> subprocess.Popen:
+    """Start `weft run` and return when its collective has begun."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "weft", "run", str(scenario), "--out", str(tmp_path / "out")],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    assert any("all-reduce" in line for line in process.stderr)
+    return process
+
+
+def interfaces() -> set[str]:
+    return set(os.listdir("/sys/class/net"))
+
+
+def wait_until_gone(processes: list[ProcessId], patience_s: float = 20.0) -> None:
+    deadline = time.monotonic() + patience_s
+    while any(process.alive for process in processes) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [process for process in processes if process.alive]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_cleans_up_by_itself(scenario, tmp_path, number):
+    before = interfaces()
+    process = start(scenario, tmp_path)
+    state = lab_state.load()
+    assert interfaces() > before
+    process.send_signal(number)
+    process.stderr.read()
+    assert process.wait(timeout=60) != 0
+    wait_until_gone(state.processes)
+    assert interfaces() == before
+    assert lab_state.load() is None
+    assert not any(Path(directory).exists() for directory in state.directories)
+
+
+@pytest.mark.slow
+def test_weft_clean_removes_what_a_killed_run_leaves_and_nothing_else(scenario, tmp_path):
+    before = interfaces()
+    bystander = "weftbystand0"
+    subprocess.run(
+        ["ip", "link", "add", bystander, "type", "veth", "peer", "name", "weftbystand1"], check=True
+    )
+    try:
+        process = start(scenario, tmp_path)
+        state = lab_state.load()
+        process.kill()
+        process.stderr.close()
+        process.wait(timeout=60)
+        done = subprocess.run(
+            [sys.executable, "-m", "weft", "clean"], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        wait_until_gone(state.processes)
+        assert interfaces() == before | {bystander, "weftbystand1"}
+        assert lab_state.load() is None
+        assert not any(Path(directory).exists() for directory in state.directories)
+        again = subprocess.run(
+            [sys.executable, "-m", "weft", "clean"], capture_output=True, text=True, check=False
+        )
+        assert again.stdout == "nothing to clean\n"
+    finally:
+        subprocess.run(["ip", "link", "delete", bystander], check=True)
+
+
+@pytest.mark.slow
+def test_a_run_whose_switches_die_says_so_and_cleans_up(scenario, tmp_path):
+    before = interfaces()
+    process = start(scenario, tmp_path)
+    state = lab_state.load()
+    daemon = next(
+        each for each in state.processes if b"switch.daemon" in Path(f"/proc/{each.pid}/cmdline").read_bytes()
+    )
+    os.kill(daemon.pid, signal.SIGKILL)
+    message = process.stderr.read()
+    assert process.wait(timeout=120) != 0
+    assert "the switch daemon" in message or "did not finish" in message
+    assert "Traceback" not in message
+    assert interfaces() == before
+
+
+@pytest.mark.slow
+def test_a_second_run_is_refused_while_one_runs(scenario, tmp_path):
+    process = start(scenario, tmp_path)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "weft", "run", str(scenario)], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 4
+        assert f"process {process.pid}" in done.stderr
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.stderr.read()
+        process.wait(timeout=60)
+
+
+def test_results_are_written_as_json(tmp_path):
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(
+        "fabric: {planes: 1, leaves: 1, spines: 0, hosts_per_leaf: 2}\n"
+        "traffic:\n  - {collective: allreduce, dtype: int32, sizes: [4K]}\n  - {permutation: 8K}\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "weft", "run", str(scenario), "--json", "--out", str(tmp_path / "out")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    printed = json.loads(done.stdout)
+    assert printed == json.loads((tmp_path / "out" / "results.json").read_text())
+    assert [each["algorithm"] for each in printed["collectives"]] == ["ring", "in-network"]
+    assert all(each["wrong"] == 0 and each["identical"] for each in printed["collectives"])
+    assert printed["flows"][0]["bytes_delivered"] == 2 * 8192
+    assert printed["made_by"]["seed"] == 1
