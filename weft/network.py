@@ -43,7 +43,7 @@ class FabricNetwork:
 
     def __init__(self, fabric: FabricSpec, internal_links: bool = False) -> None:
         """Make everything; raises EnvironmentLacksError where the kernel refuses."""
-        setLogLevel("warning")
+        setLogLevel("output")
         self.fabric = fabric
         self.internal_links = internal_links
         _require_free_names(fabric)

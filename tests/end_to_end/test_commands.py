@@ -1,0 +1,140 @@
+"""The commands as a user types them: a lab with the controller beside it, exit codes, messages."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from weft.paths import FABRIC_P4
+
+SMALL = "fabric: {planes: 1, leaves: 2, spines: 1, hosts_per_leaf: 1}\n"
+
+
+def weft(*arguments, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "weft", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        **options,
+    )
+
+
+def test_a_lab_offers_mininets_prompt_and_the_controller_beside_it(tmp_path):
+    scenario = tmp_path / "lab.yaml"
+    scenario.write_text(SMALL, encoding="utf-8")
+    command = f"{sys.executable} -m weft controller"
+    script = "\n".join(
+        [
+            "pingall",
+            f"sh {command} routes p0l0 --json > {tmp_path}/routes.json",
+            f"sh {command} health > {tmp_path}/health.txt; echo $? >> {tmp_path}/health.txt",
+            f"sh {command} counters p0l0 --json > {tmp_path}/counters.json",
+            f"sh {command} routes p0l9 2> {tmp_path}/unknown.txt; echo $? >> {tmp_path}/unknown.txt",
+            "exit\n",
+        ]
+    )
+    done = weft("lab", scenario, input=script, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "0% dropped (2/2 received)" in done.stdout + done.stderr
+    assert json.loads((tmp_path / "routes.json").read_text())
+    assert (tmp_path / "health.txt").read_text().endswith("\n0\n")
+    assert json.loads((tmp_path / "counters.json").read_text())
+    unknown = (tmp_path / "unknown.txt").read_text()
+    assert "p0l9" in unknown
+    assert "p0l0" in unknown
+    assert not unknown.endswith("\n0\n")
+
+
+def test_collective_prints_nccl_tests_columns():
+    done = weft(
+        *[
+            "collective",
+            "allreduce",
+            "--planes",
+            "1",
+            "--leaves",
+            "1",
+            "--spines",
+            "1",
+            "--hosts-per-leaf",
+            "2",
+            "--sizes",
+            "1K:4K:4",
+        ],
+        *["--algorithm", "ring", "--algorithm", "in-network", "--dtype", "int32"],
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    for word in ("size", "count", "type", "redop", "time", "algbw", "busbw", "#wrong"):
+        assert word in done.stdout
+    rows = [
+        line.split() for line in done.stdout.splitlines() if line.split()[:1] in (["ring"], ["in-network"])
+    ]
+    assert [(row[0], row[1]) for row in rows] == [
+        ("ring", "1024"), ("in-network", "1024"), ("ring", "4096"), ("in-network", "4096"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("fabrik: {}\n", ["scenario.yaml:1", "did you mean 'fabric'"]),
+        ("p4: none.p4\n", ["none.p4", "no such P4 program"]),
+        ("fabric: [1\n", ["is not YAML"]),
+    ],
+)
+def test_bad_scenarios_exit_3(tmp_path, text, words):
+    path = tmp_path / "scenario.yaml"
+    path.write_text(text, encoding="utf-8")
+    done = weft("run", path)
+    assert done.returncode == 3
+    for word in words:
+        assert word in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_broken_program_is_told_by_place(tmp_path):
+    program = tmp_path / "broken.p4"
+    program.write_text(
+        FABRIC_P4.read_text().replace("drops.apply(standard_metadata", "drops.apply(standard_metadatum")
+    )
+    (tmp_path / "include").symlink_to(FABRIC_P4.parent / "include")
+    (tmp_path / "scenario.yaml").write_text(SMALL + "p4: broken.p4\n", encoding="utf-8")
+    done = weft("run", tmp_path / "scenario.yaml")
+    line = next(
+        number
+        for number, text in enumerate(program.read_text().splitlines(), 1)
+        if "standard_metadatum" in text
+    )
+    assert done.returncode == 3
+    assert f"broken.p4:{line}:" in done.stderr
+    assert "standard_metadatum" in done.stderr
+
+
+def test_usage_errors_exit_2(tmp_path):
+    assert weft("run").returncode == 2
+    assert weft("rnu").returncode == 2
+    assert weft("run", tmp_path / "none.yaml").returncode == 2
+    assert weft("collective", "allreduce", "--sizes", "4K:1K:2").returncode == 2
+
+
+def test_bmv2_that_is_not_installed_exits_4_and_names_what_to_install(tmp_path):
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(SMALL + "dilation: 1\n", encoding="utf-8")
+    done = weft(
+        "run", scenario, "--target", "bmv2", env=os.environ | {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+    )
+    assert done.returncode == 4
+    assert "simple_switch_grpc" in done.stderr
+    assert "p4lang-bmv2" in done.stderr
+
+
+def test_the_virtual_clock_is_refused_for_now(tmp_path):
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(SMALL, encoding="utf-8")
+    done = weft("run", scenario, "--clock", "virtual")
+    assert done.returncode == 4
+    assert "virtual clock" in done.stderr
