@@ -57,9 +57,10 @@ class HeaderState:
     def copy_from(self, other: HeaderState) -> None:
         """Take over validity and fields."""
         if other.valid:
+            # taken first: `other` may be a member of the same union, which becomes invalid
+            values, variable_bits = dict(other.values), other.variable_bits
             self.make_valid()
-            self.values = dict(other.values)
-            self.variable_bits = other.variable_bits
+            self.values, self.variable_bits = values, variable_bits
         else:
             self.make_invalid()
 
