@@ -75,10 +75,13 @@ def copy_header(emit: Emitter, target: HeaderPlace, source: HeaderPlace) -> None
     """Assign header to header, validity included."""
     if target.block is not source.block and target.block != source.block:
         raise UnsupportedError("an assignment between a header and metadata")
-    if target.siblings:
-        with emit.when(is_valid(emit, source)):
-            set_valid(emit, target)
+    became_valid = is_valid(emit, source)
     emit.copy(target.address, source.address, target.block.size_bytes)
+    # Only now: the source may be one of the target's siblings.
+    if target.siblings:
+        with emit.when(became_valid):
+            for sibling in target.siblings:
+                set_invalid(emit, sibling)
 
 
 def variable_bytes(emit: Emitter, header: HeaderPlace) -> Value:

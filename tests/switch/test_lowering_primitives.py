@@ -129,7 +129,7 @@ PACKETS = st.builds(
 )
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 @given(BODIES, st.integers(0, 12), st.lists(PACKETS, min_size=4, max_size=8))
 def test_random_actions(body: list[Json], skipped: int, packets: list[bytes]) -> None:
     twin = Twin(document(body, skipped))
@@ -137,6 +137,11 @@ def test_random_actions(body: list[Json], skipped: int, packets: list[bytes]) ->
         twin.process(1, packet)
     assert twin.native.register_read_all("r") == twin.oracle.register_read_all("r")
     assert twin.native.counter_read_all("c") == twin.oracle.counter_read_all("c")
+
+
+def test_member_of_a_union_assigned_to_its_sibling() -> None:
+    body = [call("assign_header", named("header", "u0"), named("header", "u1"))]
+    Twin(document(body, 0)).process(1, b"\x20\x00\x00\x00\x01\x02\x03\x04")
 
 
 def test_removed_header_reads_as_zero() -> None:
