@@ -138,7 +138,12 @@ class Fabric:
             run = group.prepare_collective(
                 spec, algorithm, files, results, telemetry=self.options.int_telemetry
             )
-            outcome = group.run(run, timeout_s)
+            try:
+                outcome = group.run(run, timeout_s)
+            except BaseException:
+                # The job's slots hold half a reduction: the next one starts in a new epoch.
+                self._leave_job()
+                raise
         outputs = [np.fromfile(result, inputs[0].dtype) for result in results]
         for path in (*files, *results):
             path.unlink()
@@ -265,6 +270,11 @@ class Fabric:
             }
         )
         self._joined = True
+
+    def _leave_job(self) -> None:
+        if self._joined:
+            self.lab.controller.remove_job(JOB_ID)
+            self._joined = False
 
     def _retransmissions(self) -> int:
         return _retransmissions(self.endpoints.group.stats())

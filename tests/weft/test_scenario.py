@@ -100,8 +100,6 @@ def test_a_program_is_found_relative_to_its_scenario(tmp_path):
     assert load_text(tmp_path, "p4: mine.p4\n").p4 == tmp_path / "mine.p4"
 
 
-@pytest.mark.parametrize(
-    "path", sorted(LABS_DIRECTORY.glob("*/*.yaml")), ids=lambda path: path.stem
-)
+@pytest.mark.parametrize("path", sorted(LABS_DIRECTORY.glob("*/*.yaml")), ids=lambda path: path.stem)
 def test_every_lab_is_valid(path):
     assert load_scenario(path).traffic

@@ -1,0 +1,58 @@
+"""The house is in order: linters, types, formats, scripts."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def tool(name: str) -> str:
+    """Return a tool's path, from this interpreter's environment before PATH."""
+    beside = Path(sys.executable).parent / name
+    found = str(beside) if beside.exists() else shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is not installed")
+    return found
+
+
+def passes(*command: str, **options) -> None:
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_ruff_finds_nothing():
+    passes(tool("ruff"), "check", ".")
+
+
+def test_python_is_formatted():
+    passes(tool("ruff"), "format", "--check", ".")
+
+
+@pytest.mark.slow
+def test_types_are_right():
+    passes(tool("mypy"))
+
+
+def test_cpp_is_formatted():
+    sources = sorted(str(path) for path in (ROOT / "engine" / "src").glob("*.[ch]pp"))
+    assert sources
+    passes(tool("clang-format"), "--dry-run", "--Werror", *sources)
+
+
+def test_scripts_pass_shellcheck():
+    passes(tool("shellcheck"), "vagrant/provision.sh", ".ci/run")
+
+
+def test_the_vagrantfile_is_valid():
+    passes(tool("vagrant"), "validate", env=os.environ | {"VAGRANT_CWD": str(ROOT / "vagrant")})
+
+
+def test_make_demo_and_make_test_run_the_provisioning_script():
+    for target in ("demo", "test"):
+        done = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True)
+        assert "vagrant/provision.sh" in done.stdout
