@@ -21,6 +21,7 @@ from compiler.check.unify import unify
 from compiler.types import (
     BOOL,
     INTEGER,
+    STATE,
     UNKNOWN,
     VOID,
     ActionType,
@@ -312,6 +313,9 @@ class Calls(Expressions):
                 continue
             wanted = substitute(parameter.type, bindings)
             found = self.infer(argument, wanted)
+            if found is STATE or isinstance(found, OverloadType):
+                self.error("a method or function must be called here: its name is no value", argument)
+                return UNKNOWN
             if not self._unify_argument(wanted, found, variables, bindings):
                 good = False
                 self.error(
