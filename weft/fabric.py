@@ -188,6 +188,15 @@ class Fabric:
         ]
         return self._run_flows("permutation", flows, timeout_s)
 
+    def capture(self, host: str, plane: int, path: Path | None) -> None:
+        """Record what a host's RoCEv2 endpoint sends and receives in a plane into a pcap file; None ends it.
+
+        The file has nanosecond stamps of emulated time.
+        """
+        spec = self.topology.host(host)
+        spec.nic(plane)
+        self.endpoints.group.capture(spec.index, plane, path)
+
     def summary(self) -> RunResult:
         """Return everything found so far, with the counters of all switches and hosts."""
         counters = self.lab.controller.read_counters()

@@ -21,8 +21,15 @@ from weft.topology import build_topology
 DEFAULT_SIZE_BYTES = 65536
 
 
-def run_scenario(scenario: Scenario, progress: Progress = lambda _: None) -> RunResult:
+def run_scenario(
+    scenario: Scenario, progress: Progress = lambda _: None, pcap_directory: Path | None = None
+) -> RunResult:
     """Run everything in a scenario and return what was found.
+
+    Args:
+        scenario: what to run.
+        progress: told, in words, what is being done.
+        pcap_directory: where every host's traffic is captured, one file HOST-planeN.pcap for each NIC.
 
     Raises:
         BadInputError, EnvironmentLacksError: nothing was run. CheckFailedError: a run did not end.
@@ -43,6 +50,8 @@ def run_scenario(scenario: Scenario, progress: Progress = lambda _: None) -> Run
     building = time.monotonic()
     with fabric:
         up = time.monotonic()
+        if pcap_directory is not None:
+            _capture_all(fabric, pcap_directory)
         first_done = None
         for traffic, inputs in zip(scenario.traffic, prepared, strict=True):
             if isinstance(traffic, CollectiveTraffic):
@@ -70,6 +79,13 @@ def run_scenario(scenario: Scenario, progress: Progress = lambda _: None) -> Run
         "all": time.monotonic() - began,
     }
     return result
+
+
+def _capture_all(fabric: Fabric, directory: Path) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    for host in fabric.topology.hosts:
+        for nic in host.nics:
+            fabric.capture(host.name, nic.plane, directory.resolve() / f"{host.name}-plane{nic.plane}.pcap")
 
 
 def result_directory(scenario: Scenario, out: Path | None) -> Path:

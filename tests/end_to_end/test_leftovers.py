@@ -9,7 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
+from scapy.utils import rdpcap
 
+from traffic.layers import BTH, icrc_is_valid
 from weft import lab_state
 from weft.processes import ProcessId
 
@@ -136,7 +138,10 @@ def test_results_are_written_as_json(tmp_path):
         encoding="utf-8",
     )
     done = subprocess.run(
-        [sys.executable, "-m", "weft", "run", str(scenario), "--json", "--out", str(tmp_path / "out")],
+        [
+            *(sys.executable, "-m", "weft", "run", str(scenario), "--json"),
+            *("--out", str(tmp_path / "out"), "--pcap", str(tmp_path / "pcap")),
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -148,3 +153,7 @@ def test_results_are_written_as_json(tmp_path):
     assert all(each["wrong"] == 0 and each["identical"] for each in printed["collectives"])
     assert printed["flows"][0]["bytes_delivered"] == 2 * 8192
     assert printed["made_by"]["seed"] == 1
+    assert {path.name for path in (tmp_path / "pcap").iterdir()} == {"h0-plane0.pcap", "h1-plane0.pcap"}
+    packets = rdpcap(str(tmp_path / "pcap" / "h0-plane0.pcap"))
+    assert any(BTH in packet for packet in packets)
+    assert all(icrc_is_valid(bytes(packet)) for packet in packets if BTH in packet)

@@ -19,8 +19,16 @@ from weft.commands.scenario_options import override, scenario_options
     type=click.Path(file_okay=False, path_type=Path),
     help="Directory of results.json; default runs/…",
 )
+@click.option(
+    "--pcap",
+    "pcap_directory",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Directory for a capture of every host's NICs.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON instead of tables.")
-def run(scenario: Path, out: Path | None, as_json: bool, **overrides: object) -> int:
+def run(
+    scenario: Path, out: Path | None, pcap_directory: Path | None, as_json: bool, **overrides: object
+) -> int:
     """Build SCENARIO's fabric, run its traffic, check the results, take everything down.
 
     Exits with 1 if a result is not what NumPy computes.
@@ -30,7 +38,7 @@ def run(scenario: Path, out: Path | None, as_json: bool, **overrides: object) ->
     from weft.scenario import load_scenario
 
     chosen = override(load_scenario(scenario), overrides)
-    result = run_scenario(chosen, progress=lambda text: click.echo(f"· {text}", err=True))
+    result = run_scenario(chosen, lambda text: click.echo(f"· {text}", err=True), pcap_directory)
     path = result.save(result_directory(chosen, out))
     if as_json:
         click.echo(json.dumps(result.as_dict(), indent=1))
