@@ -38,6 +38,7 @@ from compiler.types import (
     TableType,
     Type,
     TypeVariable,
+    VarbitType,
     is_header,
     is_union,
     substitute,
@@ -111,6 +112,8 @@ class Calls(Expressions):
             return self._overloaded(expression, type_, expected)
         if isinstance(type_, ActionType):
             expression.kind, expression.target = "action", type_.declaration
+            if self.context.kind not in ("control", "action"):
+                return self.fail(expression, f"an action cannot be called in a {self.context.kind}")
             parameters = self.parameter_types(type_.declaration.parameters)
             signature = FunctionType(type_.name, (), parameters, VOID, type_.declaration)
             return self._apply_signature(expression, signature, {}, expected)
@@ -253,9 +256,26 @@ class Calls(Expressions):
             return UNKNOWN
         expression.target = chosen.declaration
         result = self._apply_signature(expression, chosen, dict(type_.mapping), expected)
+        if chosen.name == "extract" and type_.kind == "method":
+            self._check_extract(expression)
         if chosen.name == "static_assert" and type_.kind == "function" and result is BOOL:
             self._static_assert(expression)
         return result
+
+    def _check_extract(self, expression: ast.Call) -> None:
+        """packet_in.extract takes headers, with a length those that have a varbit field."""
+        argument = expression.ordered[0] if expression.ordered else None
+        type_ = argument.type if argument is not None else None
+        if argument is None or type_ is None or type_ is UNKNOWN or isinstance(type_, TypeVariable):
+            return
+        if not is_header(type_):
+            self.error(f"'extract' needs a header, not '{type_}'", argument)
+            return
+        assert isinstance(type_, StructType)
+        variable = any(isinstance(field, VarbitType) for field in type_.fields.values())
+        if variable != (len(expression.ordered) > 1):
+            problem = "has a varbit field, so its length must be given" if variable else "has no varbit field"
+            self.error(f"'{type_}' {problem}", argument).note("declared here", type_.declaration.span)
 
     def _static_assert(self, expression: ast.Call) -> None:
         condition = expression.ordered[0]

@@ -9,6 +9,8 @@ from compiler.check.tables import Tables
 from compiler.diagnostics import Diagnostics
 from compiler.fold import wrap
 from compiler.types import (
+    BOOL,
+    ERROR,
     INTEGER,
     STRING,
     UNKNOWN,
@@ -23,6 +25,8 @@ from compiler.types import (
     ParserType,
     SetType,
     StructType,
+    TupleType,
+    Type,
     TypeVariable,
     VarbitType,
     is_header,
@@ -171,6 +175,10 @@ class Checker(Tables):
                 self.errors[member.name] = len(self.errors)
                 self.error_declarations[member.name] = member
             else:
+                if member.name in self.match_kinds:
+                    self.error(f"match kind '{member.name}' is declared twice", member).note(
+                        "first declared here", self.match_kinds[member.name].span
+                    )
                 self.match_kinds[member.name] = member
 
     def _typedef(self, declaration: ast.TypedefDeclaration) -> None:
@@ -194,7 +202,9 @@ class Checker(Tables):
     def _parameters(self, parameters: list[ast.Parameter], declare: bool = True) -> None:
         for parameter in parameters:
             parameter.type = self.resolve(parameter.node)
-            if parameter.default is not None:
+            if parameter.default is not None and parameter.direction in ("out", "inout"):
+                self.error(f"an '{parameter.direction}' parameter has no default", parameter.default)
+            elif parameter.default is not None:
                 self.check(parameter.default, parameter.type, f"the default of '{parameter.name}'")
             if declare:
                 self.declare(parameter)
@@ -314,8 +324,8 @@ class Checker(Tables):
             types = []
             for expression in transition.expressions:
                 type_ = self.infer(expression)
-                if type_ is INTEGER:
-                    self.error("a select key has a known width; 'int' has none", expression)
+                if not self._selectable(type_):
+                    self.error(f"a select key cannot be of type '{type_}'", expression)
                     type_ = UNKNOWN
                 types.append(type_)
             if len(transition.expressions) == 1 and isinstance(transition.expressions[0], ast.ListExpression):
@@ -325,6 +335,12 @@ class Checker(Tables):
                 self._state_name(case.state, names)
                 self.check_keyset(case.keyset, types, "a select case")
             self._after_default(transition)
+
+    def _selectable(self, type_: Type) -> bool:
+        plain = strip_new(type_)
+        if isinstance(plain, TupleType):
+            return all(self._selectable(element) for element in plain.elements)
+        return isinstance(plain, BitsType | EnumType | TypeVariable) or plain in (BOOL, ERROR, UNKNOWN)
 
     def _after_default(self, select: ast.Select) -> None:
         for index, case in enumerate(select.cases[:-1]):

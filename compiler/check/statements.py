@@ -152,6 +152,11 @@ class Statements(Calls):
         for case in statement.cases:
             if case.body is not None:
                 self.check_block(case.body)
+        for before, after in zip(statement.cases, statement.cases[1:], strict=False):
+            if before.label is None or isinstance(before.label, ast.DefaultExpression):
+                self.error("'default' is the last label of a switch", after).note(
+                    "'default' stands here", before.span
+                )
         if statement.cases and statement.cases[-1].body is None:
             self.error("the last label of a switch needs a block", statement.cases[-1])
 

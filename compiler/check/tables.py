@@ -52,7 +52,9 @@ class Tables(Statements):
                 self.constant(entry.expression, "a table's size")
             else:
                 self.infer(entry.expression)
-        if table.entries is not None:
+        if table.entries and not table.keys:
+            self.error(f"table '{table.name}' has entries but no key", table)
+        elif table.entries is not None:
             for entry_ in table.entries:
                 self._entry(table, entry_, key_types)
         self.declare(table)

@@ -10,7 +10,6 @@ from compiler import ast
 from compiler.diagnostics import Diagnostics
 from compiler.ir import Action, Table
 from compiler.lower.program import ProgramLowering
-from compiler.lower.storage import flat_fields
 from compiler.lower.values import ActionValue, ExternValue
 from compiler.p4info.annotations import add_annotations, add_documentation, wanted_id
 from compiler.p4info.ids import IdAllocator, IdConflict, Prefix, field_ids
@@ -86,7 +85,11 @@ class P4InfoBuilder:
         for table in self.tables:
             for action in table.actions:
                 declaration, frame = self.lowering.action_sources[id(action)]
-                actions.setdefault(action.name, (declaration, frame))
+                known, _ = actions.setdefault(action.name, (declaration, frame))
+                if known is not declaration:
+                    self.diagnostics.error(
+                        f"two actions have the control-plane name '{action.name}'", declaration.span
+                    ).note("the other one", known.span)
         called: list[ActionValue] = self.lowering.called_actions
         for value in called:
             actions.setdefault(value.frame.name_of(value.declaration), (value.declaration, value.frame))
@@ -385,22 +388,32 @@ class P4InfoBuilder:
         message.preamble.alias = name
         add_annotations(message.preamble, declaration.annotations)
         add_documentation(message.preamble, declaration.annotations)
-        fields = [field for field in declaration.fields if not is_hidden(field.annotations)]
-        ids = field_ids([wanted_id(field.annotations) for field in fields])
-        for field, number in zip(fields, ids, strict=True):
-            assert field.type is not None
-            if isinstance(field.type, StructType):
-                for path, _ in flat_fields(field.type, f"{field.name}."):
-                    self.diagnostics.error(
-                        f"nested field '{path}' is not possible in a controller header", field.span
-                    )
-                continue
+        fields = controller_fields(declaration.fields, [], [])
+        ids = field_ids([wanted_id(notes) for _, notes, _ in fields])
+        for (path, notes, type_), number in zip(fields, ids, strict=True):
             entry = message.metadata.add()
             entry.id = number
-            entry.name = field.external_name()
-            add_annotations(entry, field.annotations)
-            entry.bitwidth = control_plane_width(field.type)
-            self._name_type(entry, field.type)
+            entry.name = path
+            add_annotations(entry, notes)
+            entry.bitwidth = control_plane_width(type_)
+            self._name_type(entry, type_)
+
+
+def controller_fields(
+    fields: list[ast.Field], path: list[str], outer: ast.Annotations
+) -> list[tuple[str, ast.Annotations, Type]]:
+    """Name, annotations and type of a controller header's fields, nested structs flattened with dots."""
+    flat: list[tuple[str, ast.Annotations, Type]] = []
+    for field in fields:
+        if is_hidden(field.annotations) or field.type is None:
+            continue
+        if isinstance(field.type, StructType):
+            inner = field.type.declaration.fields
+            flat += controller_fields(inner, [*path, field.name], [*outer, *field.annotations])
+        else:
+            name = field.external_name() if not path else ".".join([*path, field.name])
+            flat.append((name, [*outer, *field.annotations], field.type))
+    return flat
 
 
 def build_p4info(lowering: ProgramLowering, diagnostics: Diagnostics) -> Any:
