@@ -54,6 +54,7 @@ make_environment() {
     .venv/bin/python -m pip install --quiet --no-build-isolation --editable '.[demo,test,dev]' \
       --config-settings editable_mode=compat
     echo "$wanted" >.venv/weft-installed
+    touch .venv/weft-built # the engine was built with the rest
   fi
 }
 
