@@ -291,6 +291,7 @@ class Tables(Externs):
                 (text for note in entry.annotations if note.name == "name" for text in note.strings()), None
             )
             value = self.instantiate(expression, name or default_name, None)
+            value.data["annotations"] = entry.annotations
         else:
             value = self.value(expression)
         if not isinstance(value, ExternValue) or value.kind not in kinds:

@@ -32,6 +32,9 @@ _EXTERN_PREFIXES = {
 }
 
 
+_PROFILE_ANNOTATIONS = ("max_group_size", "selector_size_semantics", "max_member_weight")
+
+
 def is_hidden(annotations: ast.Annotations) -> bool:
     """@hidden objects are not the control plane's business."""
     return any(annotation.name == "hidden" for annotation in annotations)
@@ -255,7 +258,11 @@ class P4InfoBuilder:
         _, frame = self.actions[name]
         message = self.info.actions.add()
         self._preamble(message, Prefix.ACTION, name, declaration.annotations)
-        parameters = [parameter for parameter in declaration.parameters if not parameter.direction]
+        # An action that is only called has no data: each call binds its parameters.
+        in_table = any(action.name == name for table in self.tables for action in table.actions)
+        parameters = [
+            parameter for parameter in declaration.parameters if in_table and not parameter.direction
+        ]
         ids = field_ids([wanted_id(parameter.annotations) for parameter in parameters])
         for parameter, number in zip(parameters, ids, strict=True):
             entry = message.params.add()
@@ -322,16 +329,30 @@ class P4InfoBuilder:
         message.direct_table_id = self.ids.id(Prefix.TABLE, table.name)
 
     def _profile(self, value: ExternValue) -> None:
-        annotations = annotations_of(value.declaration)
+        annotations = value.data.get("annotations", annotations_of(value.declaration))
         message = self.info.action_profiles.add()
-        self._extern_preamble(message, value)
+        plain = [annotation for annotation in annotations if annotation.name not in _PROFILE_ANNOTATIONS]
+        self._preamble(message, Prefix.ACTION_PROFILE, value.name, plain)
         message.size = value.data["profile"].size
         message.with_selector = value.kind == "action_selector"
-        for annotation in annotations:
-            if annotation.name == "max_group_size" and annotation.integers():
-                message.max_group_size = annotation.integers()[0]
+        if message.with_selector:
+            self._selector_sizes(message, annotations)
         tables = sorted(table.name for table in self.tables if table.profile is value.data["profile"])
         message.table_ids.extend(self.ids.id(Prefix.TABLE, name) for name in tables)
+
+    def _selector_sizes(self, message: Any, annotations: ast.Annotations) -> None:
+        """@max_group_size, @selector_size_semantics and @max_member_weight (P4Runtime, section 6.4.4)."""
+        given = {annotation.name: annotation for annotation in annotations}
+        if "max_group_size" in given:
+            message.max_group_size = given["max_group_size"].integers()[0]
+        semantics = given.get("selector_size_semantics")
+        members = semantics is not None and semantics.strings() == ["sum_of_members"]
+        if members:
+            message.sum_of_members.SetInParent()
+            if "max_member_weight" in given:
+                message.sum_of_members.max_member_weight = given["max_member_weight"].integers()[0]
+        elif semantics is not None:
+            message.sum_of_weights.SetInParent()
 
     # ------------------------------------------------------------------------------ the rest
 
