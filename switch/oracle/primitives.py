@@ -207,7 +207,9 @@ def _log(env: Environment, machine: Machine, text: Any, vector: Any) -> None:
 
 
 def _truncate(env: Environment, machine: Machine, length: Any) -> None:
-    env.packet.truncated_bytes = integer(length, env)
+    # the smallest of several counts, as in BMv2
+    have, wanted = env.packet.truncated_bytes, integer(length, env)
+    env.packet.truncated_bytes = wanted if have is None else min(have, wanted)
 
 
 def _in_place(operator: str) -> Callable[..., None]:
