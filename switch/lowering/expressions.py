@@ -291,18 +291,20 @@ def _comparison(emit: Emitter, operator: str, left: Expression, right: Expressio
 
 
 def _equal_headers(emit: Emitter, left: HeaderPlace, right: HeaderPlace) -> Value:
-    """Both invalid (their blocks are zero then), or valid with equal fields: the blocks are equal byte for
-    byte.
-    """
+    """Both invalid, or both valid with equal fields."""
     if left.block != right.block or not left.block.wire or left.block.variable_bytes:
         raise UnsupportedError("a comparison of metadata or of headers with a variable-length field")
     difference = I64(0)
-    size = left.block.valid_offset + 1
+    size = left.block.fixed_bytes
     for offset in range(0, size, 8):
         part = integer(min(8, size - offset) * 8)
         words = [emit.load(emit.address(place.address, offset), part) for place in (left, right)]
         difference = emit.builder.or_(difference, emit.resize(emit.builder.xor(*words), 64))
-    return emit.builder.icmp_unsigned("==", difference, I64(0))
+    same_fields = emit.builder.icmp_unsigned("==", difference, I64(0))
+    left_valid, right_valid = is_valid(emit, left), is_valid(emit, right)
+    neither = emit.builder.not_(emit.builder.or_(left_valid, right_valid))
+    both = emit.builder.and_(left_valid, right_valid)
+    return emit.builder.or_(neither, emit.builder.and_(both, same_fields))
 
 
 # ---- leaves

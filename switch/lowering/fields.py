@@ -77,6 +77,11 @@ def copy_header(emit: Emitter, target: HeaderPlace, source: HeaderPlace) -> None
         raise UnsupportedError("an assignment between a header and metadata")
     became_valid = is_valid(emit, source)
     emit.copy(target.address, source.address, target.block.size_bytes)
+    if not target.block.wire:
+        return
+    # An invalid source may hold what the program wrote to it; that is not handed on.
+    with emit.when(emit.builder.not_(became_valid)):
+        set_invalid(emit, target)
     # Only now: the source may be one of the target's siblings.
     if target.siblings:
         with emit.when(became_valid):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from json_builder import (
     Json,
@@ -129,7 +129,13 @@ PACKETS = st.builds(
 )
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+# Every example is compiled, so shrinking one would take minutes.
+@settings(
+    max_examples=120,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+)
 @given(BODIES, st.integers(0, 12), st.lists(PACKETS, min_size=4, max_size=8))
 def test_random_actions(body: list[Json], skipped: int, packets: list[bytes]) -> None:
     twin = Twin(document(body, skipped))
