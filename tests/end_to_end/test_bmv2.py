@@ -1,0 +1,42 @@
+"""The same program, controller and hosts on the reference switch, with either compiler's files."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+import topologies
+from end_to_end_data import ALGORITHMS, buffers
+from weft.fabric import Fabric
+
+pytestmark = [
+    pytest.mark.reference,
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        shutil.which("simple_switch_grpc") is None, reason="simple_switch_grpc is not on PATH"
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "compiler",
+    [
+        "embedded",
+        pytest.param(
+            "p4c",
+            marks=pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="p4c-bm2-ss is not on PATH"),
+        ),
+    ],
+)
+def test_both_algorithms_are_exact_on_bmv2(compiler):
+    topology = topologies.leaf_spine(
+        planes=1, leaves=2, spines=1, hosts_per_leaf=2, host_rate_bps=20_000_000, delay_ps=0
+    )
+    with Fabric(topology, target="bmv2", compiler=compiler, dilation=1) as fabric:
+        for algorithm in ALGORITHMS:
+            for dtype in (np.int32, np.float32):
+                assert fabric.collective("allreduce", buffers(dtype, 2000, 4), algorithm).result.ok
+        summary = fabric.summary()
+        assert summary.planes[0].packets_aggregated > 0
+        hops = [hop.switch for hop in summary.int_paths[0].hops]
+        assert hops in (["p0l0", "p0s0", "p0l1"], ["p0l1", "p0s0", "p0l0"])
