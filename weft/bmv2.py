@@ -18,6 +18,7 @@ from weft.environment import require_bmv2
 from weft.errors import EnvironmentLacksError
 
 CPU_PORT = 510
+PRIORITY_CLASSES = 8
 FIRST_GRPC_PORT = 50051
 FIRST_THRIFT_PORT = 39090
 
@@ -63,6 +64,8 @@ class Bmv2Switches:
             str(directory / switch.name),
         ]
         command += ["--log-level", "warn", "--", "--grpc-server-addr", address, "--cpu-port", str(CPU_PORT)]
+        # One queue by default, and a packet of any class but 0 is dropped then.
+        command += ["--priority-queues", str(PRIORITY_CLASSES)]
         with (directory / f"{switch.name}.log").open("wb") as log:
             process = subprocess.Popen(
                 command,

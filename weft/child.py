@@ -7,11 +7,23 @@ import json
 import os
 import select
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 from weft.errors import WeftError
+from weft.paths import ROOT
+
+
+def python_module(name: str) -> list[str]:
+    """Return the command that runs a module of ours, whatever lies in the working directory."""
+    return [sys.executable, "-P", "-m", name]
+
+
+def python_environment() -> dict[str, str]:
+    """Return an environment in which our modules are found."""
+    return os.environ | {"PYTHONPATH": str(ROOT)}
 
 
 class ChildError(WeftError):

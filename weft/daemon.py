@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 from topologies import FabricSpec, PortSpec
-from weft.child import JsonLinesChild
+from weft.child import JsonLinesChild, python_environment, python_module
 from weft.options import FabricOptions
 from weft.scenario import FaultsSection
 
@@ -80,12 +79,13 @@ class SwitchDaemon:
         log = directory / "switches.log"
         with log.open("w", encoding="utf-8") as errors:
             process = subprocess.Popen(
-                [sys.executable, "-m", "switch.daemon", "--config", str(config_path)],
+                [*python_module("switch.daemon"), "--config", str(config_path)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
                 start_new_session=True,
+                env=python_environment(),
             )
         self.child = JsonLinesChild("the switch daemon", process, log)
         try:

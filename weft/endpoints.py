@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
-import sys
 
 from topologies import FabricSpec, HostSpec, bandwidth_delay_product_bytes, base_rtt_ps, longest_path
 from traffic.control import EndpointGroup, HostSettings, NicSettings
-from weft.child import JsonLinesChild
+from weft.child import JsonLinesChild, python_environment, python_module
 from weft.daemon import REALTIME_PRIORITY
 from weft.lab import Lab
-from weft.paths import ROOT
 
 AGGREGATION_FRAME_BYTES = 338
 MAX_SLOTS = 4096
@@ -47,11 +44,11 @@ class Endpoints:
     def _start(self, host: HostSpec) -> JsonLinesChild:
         log = self.lab.directory / f"{host.name}.log"
         # One thread per host: NumPy's pools would only cost memory.
-        environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+        environment = python_environment() | {"OPENBLAS_NUM_THREADS": "1"}
         with log.open("w", encoding="utf-8") as errors:
             process = self.lab.network.popen(
                 host.name,
-                [sys.executable, "-m", "traffic.endpoint"],
+                python_module("traffic.endpoint"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
