@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from weft.errors import WeftError
+from weft.errors import EnvironmentLacksError, WeftError, did_you_mean
 from weft.units import parse_size_range_bytes
 
 # Where each command is found; rooms offer their own, and none is imported before it is asked for.
@@ -49,8 +49,6 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click's, but an unknown command names the nearest one."""
         if args and args[0] not in COMMANDS:
-            from weft.errors import did_you_mean
-
             ctx.fail(f"unknown command '{args[0]}'; {did_you_mean(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
 
@@ -84,6 +82,10 @@ def run_guarded(command: Callable[[], Any]) -> int:
     except WeftError as error:
         click.echo(f"weft: {error}", err=True)
         return error.exit_code
+    except (OSError, MemoryError) as error:
+        # A full disk, a directory that may not be written to: the machine's refusal, not a fault of the program.
+        click.echo(f"weft: {error}", err=True)
+        return EnvironmentLacksError.exit_code
 
 
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)

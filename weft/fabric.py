@@ -11,19 +11,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from controller.errors import ControllerError
 from topologies import FabricSpec
 from traffic.aggregation_format import Operation
-from traffic.control import RunError, RunOutcome
-from traffic.patterns import Flow, incast, permutation
+from traffic.control import RunOutcome
+from traffic.patterns import MAX_FLOW_BYTES, Flow, incast, permutation
 from traffic.schedule_nodes import DataType
 from traffic.schedules import CollectiveSpec
 from weft.endpoints import Endpoints, default_slot_count, path_round_trip_ps
-from weft.errors import BadInputError, CheckFailedError, did_you_mean
+from weft.errors import BadInputError, did_you_mean
 from weft.lab import Lab, Progress
 from weft.observation import drop_totals, lateness_of, longest_int_path, plane_results
 from weft.options import FabricOptions
 from weft.results import CollectiveResult, FlowsResult, RunResult
 from weft.scenario import ALGORITHMS
+from weft.told_errors import told_as_weft_errors
 from weft.verification import verify_all_reduce_sum
 
 JOB_ID = 1
@@ -91,6 +93,7 @@ class Fabric:
         """Slots of the aggregation job: the option, or two bandwidth-delay products."""
         return self.options.slots or default_slot_count(self.topology)
 
+    @told_as_weft_errors()
     def collective(
         self,
         collective: str,
@@ -134,16 +137,15 @@ class Fabric:
         before = self._retransmissions()
         aggregated_before = self._aggregated_packets() if algorithm == "in-network" else 0
         group = self.endpoints.group
-        with _told_as_failed_check():
-            run = group.prepare_collective(
-                spec, algorithm, files, results, telemetry=self.options.int_telemetry
-            )
-            try:
-                outcome = group.run(run, timeout_s)
-            except BaseException:
-                # The job's slots hold half a reduction: the next one starts in a new epoch.
+        run = group.prepare_collective(spec, algorithm, files, results, telemetry=self.options.int_telemetry)
+        try:
+            outcome = group.run(run, timeout_s)
+        except BaseException:
+            # The job's slots hold half a reduction: the next one starts in a new epoch. Should the switches be
+            # gone, too, the error to tell is the first.
+            with contextlib.suppress(ControllerError):
                 self._leave_job()
-                raise
+            raise
         outputs = [np.fromfile(result, inputs[0].dtype) for result in results]
         for path in (*files, *results):
             path.unlink()
@@ -170,17 +172,27 @@ class Fabric:
         self.collectives.append(figures)
         return CollectiveRun([output.reshape(inputs[0].shape) for output in outputs], figures)
 
+    @told_as_weft_errors()
     def incast(
         self, receiver: str, bytes_per_sender: int, plane: int = 0, timeout_s: float = 300.0
     ) -> FlowsResult:
-        """Have every other host write to one at the same time, in one plane."""
+        """Have every other host write to one at the same time, in one plane.
+
+        Raises:
+            BadInputError: unknown host or plane, no other host, or a size that no flow can have.
+            CheckFailedError: the run failed or did not end in time.
+        """
+        self._require_other_hosts("an incast")
         target = self.topology.host(receiver).index
+        self.topology.host(receiver).nic(plane)
         senders = [host.index for host in self.topology.hosts]
         flows = incast(target, senders, bytes_per_sender, plane)
         return self._run_flows(f"incast on {receiver}, plane {plane}", flows, timeout_s)
 
+    @told_as_weft_errors()
     def permutation(self, bytes_per_host: int, timeout_s: float = 300.0) -> FlowsResult:
-        """Have every host write to one other, drawn from the seed, in every plane."""
+        """Have every host write to one other, drawn from the seed, in every plane; raises as `incast`."""
+        self._require_other_hosts("a permutation")
         flows = [
             flow
             for plane in range(self.topology.planes)
@@ -197,6 +209,7 @@ class Fabric:
         spec.nic(plane)
         self.endpoints.group.capture(spec.index, plane, path)
 
+    @told_as_weft_errors()
     def summary(self) -> RunResult:
         """Return everything found so far, with the counters of all switches and hosts."""
         counters = self.lab.controller.read_counters()
@@ -222,12 +235,13 @@ class Fabric:
         )
 
     def _run_flows(self, pattern: str, flows: list[Flow], timeout_s: float) -> FlowsResult:
+        for flow in flows:
+            if not 0 < flow.size_bytes <= MAX_FLOW_BYTES:
+                raise BadInputError(f"a flow of {flow.size_bytes} B (valid: 1 to {MAX_FLOW_BYTES})")
         before = self._retransmissions()
         group = self.endpoints.group
-        with _told_as_failed_check():
-            outcome: RunOutcome = group.run(
-                group.prepare_traffic(flows, telemetry=self.options.int_telemetry), timeout_s
-            )
+        run = group.prepare_traffic(flows, telemetry=self.options.int_telemetry)
+        outcome: RunOutcome = group.run(run, timeout_s)
         result = FlowsResult(
             pattern=pattern,
             flows=len(flows),
@@ -237,6 +251,10 @@ class Fabric:
         )
         self.flows.append(result)
         return result
+
+    def _require_other_hosts(self, what: str) -> None:
+        if len(self.topology.hosts) < 2:
+            raise BadInputError(f"{what} needs 2 hosts or more; the fabric has 1")
 
     def _check_buffers(self, buffers: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         hosts = len(self.topology.hosts)
@@ -303,11 +321,3 @@ def _retransmissions(endpoint_stats: Sequence[dict[str, Any]]) -> int:
         )
         for endpoint in endpoint_stats
     )
-
-
-@contextlib.contextmanager
-def _told_as_failed_check() -> Any:
-    try:
-        yield
-    except RunError as error:
-        raise CheckFailedError(str(error)) from None

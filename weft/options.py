@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from weft.paths import FABRIC_P4
-from weft.scenario import EcnSection, FaultsSection, Scenario
+from weft.scenario import EcnSection, FaultsSection, Scenario, parse_scenario
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,16 @@ class FabricOptions:
     seed: int = 1
     p4: Path = FABRIC_P4
     compiler: Literal["embedded", "p4c"] = "embedded"
-    mtu_bytes: int = 1024
+    mtu_bytes: Literal[256, 512, 1024, 2048, 4096] = 1024
     int_telemetry: bool = True
     slots: int | None = None
     faults: FaultsSection = field(default_factory=FaultsSection)
     ecn: EcnSection = field(default_factory=EcnSection)
+
+    def __post_init__(self) -> None:
+        """Hold every value to the scenario file's rules; raises BadInputError."""
+        names = {"mtu_bytes": "mtu", "int_telemetry": "int"}
+        parse_scenario({names.get(name, name): value for name, value in vars(self).items()}, "options")
 
     @classmethod
     def of(cls, scenario: Scenario) -> FabricOptions:

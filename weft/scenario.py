@@ -13,6 +13,7 @@ import ruamel.yaml
 import ruamel.yaml.error
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from traffic.patterns import MAX_FLOW_BYTES
 from weft.errors import BadInputError, did_you_mean
 from weft.paths import FABRIC_P4
 from weft.units import parse_rate_bps, parse_size_bytes, parse_time_ps
@@ -20,6 +21,7 @@ from weft.units import parse_rate_bps, parse_size_bytes, parse_time_ps
 RateBps = Annotated[int, BeforeValidator(parse_rate_bps), Field(gt=0)]
 TimePs = Annotated[int, BeforeValidator(parse_time_ps), Field(ge=0)]
 SizeBytes = Annotated[int, BeforeValidator(parse_size_bytes), Field(gt=0)]
+FlowBytes = Annotated[SizeBytes, Field(le=MAX_FLOW_BYTES)]
 Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
 
 ALGORITHMS = ("ring", "in-network")
@@ -80,14 +82,14 @@ class IncastTraffic(_Section):
     """Every other host writes to one host at the same time, on one plane."""
 
     incast: str
-    bytes_per_sender: SizeBytes = 65536
+    bytes_per_sender: FlowBytes = 65536
     plane: int = Field(0, ge=0)
 
 
 class PermutationTraffic(_Section):
     """Every host writes to one other, drawn from the seed, on all planes."""
 
-    permutation: SizeBytes
+    permutation: FlowBytes
 
 
 Traffic = CollectiveTraffic | IncastTraffic | PermutationTraffic
@@ -109,7 +111,7 @@ class Scenario(_Section):
     seed: int = Field(1, ge=0, lt=2**63)
     p4: Path = FABRIC_P4
     compiler: Literal["embedded", "p4c"] = "embedded"
-    mtu: int = Field(1024, ge=256, le=4096)
+    mtu: Literal[256, 512, 1024, 2048, 4096] = 1024
     int_telemetry: bool = Field(True, alias="int")
     slots: int | None = Field(None, ge=1, le=4096)
     fabric: FabricSection = FabricSection()
@@ -243,21 +245,33 @@ def _check_across(scenario: Scenario, place: str) -> None:
         raise BadInputError(f"{place}: ecn: kmin, kmax and pmax go together")
     if ecn.kmin is not None and ecn.kmax is not None and ecn.kmax <= ecn.kmin:
         raise BadInputError(f"{place}: ecn.kmax: {ecn.kmax} B must be above kmin, {ecn.kmin} B")
-    hosts = [f"h{index}" for index in range(fabric.leaves * fabric.hosts_per_leaf)]
+    faults = scenario.faults
+    if bool(faults.delay_probability) != bool(faults.extra_delay):
+        raise BadInputError(
+            f"{place}: faults: delay_probability ({faults.delay_probability:g}) and extra_delay "
+            f"({faults.extra_delay} ps) go together"
+        )
     for index, traffic in enumerate(scenario.traffic):
-        if isinstance(traffic, IncastTraffic):
-            if traffic.incast not in hosts:
+        _check_traffic(traffic, fabric, f"{place}: traffic[{index}]")
+
+
+def _check_traffic(traffic: Traffic, fabric: FabricSection, place: str) -> None:
+    if isinstance(traffic, CollectiveTraffic):
+        if traffic.data == "mlp-gradients" and traffic.sizes:
+            raise BadInputError(f"{place}.sizes: mlp-gradients have the size of their model, leave sizes out")
+        for size in traffic.sizes:
+            if size % 4:
                 raise BadInputError(
-                    f"{place}: traffic[{index}].incast: no host '{traffic.incast}'; "
-                    f"{did_you_mean(traffic.incast, hosts)}"
+                    f"{place}.sizes: {size} B is not a multiple of 4, the size of {traffic.dtype}"
                 )
-            if traffic.plane >= fabric.planes:
-                raise BadInputError(
-                    f"{place}: traffic[{index}].plane: {traffic.plane} is not one of 0 to {fabric.planes - 1}"
-                )
-        if isinstance(traffic, CollectiveTraffic):
-            for size in traffic.sizes:
-                if size % 4:
-                    raise BadInputError(
-                        f"{place}: traffic[{index}].sizes: {size} B is not a multiple of 4, the size of {traffic.dtype}"
-                    )
+        return
+    hosts = [f"h{index}" for index in range(fabric.leaves * fabric.hosts_per_leaf)]
+    if len(hosts) < 2:
+        raise BadInputError(f"{place}: flows need 2 hosts or more, the fabric has {len(hosts)}")
+    if isinstance(traffic, IncastTraffic):
+        if traffic.incast not in hosts:
+            raise BadInputError(
+                f"{place}.incast: no host '{traffic.incast}'; {did_you_mean(traffic.incast, hosts)}"
+            )
+        if traffic.plane >= fabric.planes:
+            raise BadInputError(f"{place}.plane: {traffic.plane} is not one of 0 to {fabric.planes - 1}")

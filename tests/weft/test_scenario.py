@@ -71,6 +71,18 @@ def test_errors_name_place_value_and_choices(tmp_path, text, line, words):
         ({"ecn": {"kmin": "100KB"}}, ["kmin, kmax and pmax"]),
         ({"ecn": {"kmin": "100KB", "kmax": "100KB", "pmax": 0.2}}, ["ecn.kmax"]),
         ({"traffic": [{"collective": "allreduce", "sizes": [6]}]}, ["6 B", "multiple of 4"]),
+        (
+            {"traffic": [{"collective": "allreduce", "data": "mlp-gradients", "sizes": [4]}]},
+            ["sizes", "model"],
+        ),
+        (
+            {"fabric": {"leaves": 1, "hosts_per_leaf": 1}, "traffic": [{"incast": "h0"}]},
+            ["traffic[0]", "2 hosts"],
+        ),
+        ({"fabric": {"leaves": 1, "hosts_per_leaf": 1}, "traffic": [{"permutation": 4}]}, ["2 hosts"]),
+        ({"traffic": [{"permutation": "3G"}]}, ["traffic[0].permutation", "2147483648"]),
+        ({"mtu": 1500}, ["mtu", "1500", "256, 512, 1024, 2048 or 4096"]),
+        ({"faults": {"extra_delay": "1us"}}, ["delay_probability", "extra_delay"]),
         ({"traffic": [{"incest": "h0"}]}, ["exactly one of", "incast"]),
         ({"traffic": {"incast": "h0"}}, ["must be a list"]),
     ],

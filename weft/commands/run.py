@@ -38,8 +38,11 @@ def run(
     from weft.scenario import load_scenario
 
     chosen = override(load_scenario(scenario), overrides)
+    directory = result_directory(chosen, out)
+    # Now, so that a directory that cannot be written is not found out at the end of the run.
+    directory.mkdir(parents=True, exist_ok=True)
     result = run_scenario(chosen, lambda text: click.echo(f"· {text}", err=True), pcap_directory)
-    path = result.save(result_directory(chosen, out))
+    path = result.save(directory)
     if as_json:
         click.echo(json.dumps(result.as_dict(), indent=1))
     else:

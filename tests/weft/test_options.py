@@ -1,0 +1,44 @@
+import dataclasses
+
+import pytest
+
+import topologies
+from weft.errors import BadInputError
+from weft.fabric import Fabric
+from weft.options import FabricOptions
+from weft.scenario import Scenario
+
+
+def test_the_options_defaults_are_the_scenario_files():
+    assert FabricOptions() == FabricOptions.of(Scenario())
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("mtu_bytes", 1000, ["mtu", "1000", "256, 512, 1024, 2048 or 4096"]),
+        ("dilation", 0.5, ["dilation", "0.5", "greater than or equal to 1"]),
+        ("target", "tofino", ["target", "tofino", "'embedded' or 'bmv2'"]),
+        ("slots", 0, ["slots", "0"]),
+        ("seed", -1, ["seed", "-1"]),
+    ],
+)
+def test_a_bad_option_is_told_with_value_and_choices(option, value, words):
+    with pytest.raises(BadInputError) as caught:
+        Fabric(topologies.leaf_spine(), **{option: value})
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_an_unknown_option_names_the_valid_ones():
+    with pytest.raises(BadInputError) as caught:
+        Fabric(topologies.leaf_spine(), dilution=10)
+    assert "dilution" in str(caught.value)
+    for field in dataclasses.fields(FabricOptions):
+        assert field.name in str(caught.value)
+
+
+def test_a_results_header_says_every_option():
+    assert set(FabricOptions().as_dict()) >= {
+        "int" if field.name == "int_telemetry" else field.name for field in dataclasses.fields(FabricOptions)
+    }

@@ -1,0 +1,72 @@
+"""Whatever goes wrong below is told without a traceback, with an exit code that says whose fault it was."""
+
+import click
+import pytest
+
+from controller.errors import (
+    JobError,
+    PipelineError,
+    RequestRefusedError,
+    SettingError,
+    SwitchUnavailableError,
+)
+from topologies import TopologyError
+from traffic.control import RunError
+from weft.cli import run_guarded, weft
+from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, WeftError
+from weft.told_errors import told_as_weft_errors
+
+
+def fail_with(error: BaseException) -> None:
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (TopologyError("unknown host 'h9'"), BadInputError),
+        (SettingError("kmax_bytes=1"), BadInputError),
+        (JobError("job 1 wants 9999 slots"), BadInputError),
+        (PipelineError("no table 'ecmp'"), BadInputError),
+        (RequestRefusedError("p0l0: unknown action"), BadInputError),
+        (SwitchUnavailableError("p0l0 does not answer"), CheckFailedError),
+        (RunError("run 1 did not finish"), CheckFailedError),
+    ],
+)
+def test_errors_of_the_rooms_below_keep_their_message(error, told):
+    with pytest.raises(told, match=str(error)), told_as_weft_errors():
+        fail_with(error)
+
+
+def test_a_fault_of_the_program_itself_is_not_hidden():
+    with pytest.raises(ZeroDivisionError), told_as_weft_errors():
+        fail_with(ZeroDivisionError())
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (WeftError("x"), 1, "weft: x"),
+        (CheckFailedError("x"), 1, "weft: x"),
+        (click.UsageError("x"), 2, "x"),
+        (BadInputError("x"), 3, "weft: x"),
+        (EnvironmentLacksError("x"), 4, "weft: x"),
+        (PermissionError(13, "Permission denied", "/out"), 4, "weft: [Errno 13] Permission denied: '/out'"),
+        (OSError(28, "No space left on device"), 4, "No space left on device"),
+        (MemoryError("Unable to allocate 1 TiB"), 4, "Unable to allocate 1 TiB"),
+        (click.Abort(), 130, "interrupted"),
+    ],
+)
+def test_exit_codes(capsys, error, code, message):
+    assert run_guarded(lambda: fail_with(error)) == code
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("result", "code"), [(None, 0), (0, 0), (1, 1)])
+def test_a_commands_result_is_its_exit_code(result, code):
+    assert run_guarded(lambda: result) == code
+
+
+def test_an_unknown_command_names_the_nearest(capsys):
+    assert run_guarded(lambda: weft.main(args=["colective"], standalone_mode=False)) == 2
+    assert "did you mean 'collective'?" in capsys.readouterr().err

@@ -1,0 +1,25 @@
+"""Errors of the rooms below, told as the command's own: bad input (exit code 3) or a failed run (exit code 1)."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from controller.errors import ControllerError, JobError, PipelineError, RequestRefusedError, SettingError
+from topologies import TopologyError
+from traffic.control import RunError
+from weft.errors import BadInputError, CheckFailedError
+
+
+@contextlib.contextmanager
+def told_as_weft_errors() -> Iterator[None]:
+    """Raise BadInputError for what the caller asked for wrongly, CheckFailedError for what went wrong on the way.
+
+    A program that lacks a table, or that refuses an entry, is the caller's P4.
+    """
+    try:
+        yield
+    except (TopologyError, SettingError, JobError, PipelineError, RequestRefusedError) as error:
+        raise BadInputError(str(error)) from error
+    except (ControllerError, RunError) as error:
+        raise CheckFailedError(str(error)) from error
