@@ -6,10 +6,13 @@ and touches nothing that Weft did not make.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,7 +64,7 @@ def load(path: Path | None = None) -> LabState | None:
         return LabState(**data)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise EnvironmentLacksError(f"{path}: is not a state file of a lab: {error}") from None
 
 
@@ -72,31 +75,50 @@ def claim(path: Path | None = None) -> LabState:
         EnvironmentLacksError: another living process owns a lab here.
     """
     path = path or STATE_FILE
-    previous = load(path)
-    if previous is not None:
-        if previous.owner.alive:
-            raise EnvironmentLacksError(
-                f"a lab runs on this machine already (process {previous.owner.pid}); "
-                "end it first, or `weft clean --force`"
-            )
-        clean(path)
-    owner = ProcessId.of(os.getpid())
-    assert owner is not None
-    state = LabState(owner)
-    state.save(path)
-    return state
+    with _alone(path):
+        previous = load(path)
+        if previous is not None:
+            if previous.owner.alive:
+                raise EnvironmentLacksError(
+                    f"a lab runs on this machine already (process {previous.owner.pid}); "
+                    "end it first, or `weft clean --force`"
+                )
+            clean(path)
+        owner = ProcessId.of(os.getpid())
+        assert owner is not None
+        state = LabState(owner)
+        state.save(path)
+        return state
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Let one process at a time find that there is no lab and write down its own."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def clean(path: Path | None = None, force: bool = False) -> list[str]:
     """Remove everything that the written-down lab made; return what was removed, in words.
 
     Raises:
-        EnvironmentLacksError: the lab's owner still runs, and `force` is not set.
+        EnvironmentLacksError: the lab's owner still runs, and `force` is not set; or the lab is another user's.
     """
     path = path or STATE_FILE
     state = load(path)
     if state is None:
         return []
+    try:
+        return _remove(state, path, force)
+    except PermissionError as error:
+        raise EnvironmentLacksError(
+            f"the lab was made by another user, clean up with sudo: {error}"
+        ) from None
+
+
+def _remove(state: LabState, path: Path, force: bool) -> list[str]:
     removed = []
     if state.owner.alive and state.owner.pid != os.getpid():
         if not force:
@@ -110,8 +132,9 @@ def clean(path: Path | None = None, force: bool = False) -> list[str]:
             removed.append(f"process {process.pid}")
     for interface in state.interfaces:
         if Path("/sys/class/net", interface).exists():
-            subprocess.run(["ip", "link", "delete", interface], check=False, capture_output=True)
-            removed.append(f"interface {interface}")
+            done = subprocess.run(["ip", "link", "delete", interface], check=False, capture_output=True)
+            if done.returncode == 0:
+                removed.append(f"interface {interface}")
     for directory in state.directories:
         if Path(directory).is_dir():
             shutil.rmtree(directory, ignore_errors=True)

@@ -75,7 +75,16 @@ def test_nothing_to_clean(state_file):
     assert lab_state.clean(state_file) == []
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"owner": {"pid": "x"}}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"owner": {"pid": "x"}}',
+        '{"owner": {"pid": 1, "start_ticks": 1}, "processes": [], "grpc": []}',
+    ],
+)
 def test_a_broken_state_file_is_told_by_name(state_file, text):
     state_file.write_text(text, encoding="utf-8")
     with pytest.raises(EnvironmentLacksError, match=r"lab\.json"):
@@ -94,3 +103,24 @@ def test_a_process_that_ignores_sigterm_is_killed():
 def test_the_saved_file_is_plain_json(state_file):
     lab_state.claim(state_file)
     assert json.loads(state_file.read_text())["owner"]["pid"] == os.getpid()
+
+
+def test_of_labs_that_start_at_once_one_gets_the_machine(state_file):
+    script = (
+        "import sys; from pathlib import Path; from weft import lab_state; from weft.errors import WeftError\n"
+        "try: lab_state.claim(Path(sys.argv[1])); print('mine', flush=True); sys.stdin.read()\n"
+        "except WeftError: print('taken', flush=True)"
+    )
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", script, str(state_file)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(4)
+    ]
+    said = sorted(process.stdout.readline().strip() for process in processes)
+    for process in processes:
+        process.communicate()
+    assert said == ["mine", "taken", "taken", "taken"]
