@@ -9,7 +9,7 @@ cd "$root"
 
 packages=(
   ca-certificates ethtool g++ iperf3 iproute2 iputils-ping make mininet
-  python3-dev python3-venv shellcheck tcpdump tshark
+  procps python3-dev python3-venv shellcheck tcpdump tshark
 )
 
 as_root() {

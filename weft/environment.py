@@ -14,10 +14,11 @@ _PROGRAMS = {
     "mnexec": "mininet",
     "ip": "iproute2",
     "ethtool": "ethtool",
+    "sysctl": "procps",
 }
 _BMV2_HINT = (
-    "install BMv2 with P4Runtime (p4lang's package p4lang-bmv2, or build p4lang/behavioral-model --with-pi), "
-    "or leave out --target bmv2"
+    "install BMv2 with P4Runtime and Thrift (p4lang's package p4lang-bmv2, or build p4lang/behavioral-model "
+    "--with-pi), or leave out --target bmv2"
 )
 
 
@@ -39,16 +40,19 @@ def require_mininet() -> None:
         )
 
 
-def require_bmv2() -> str:
-    """Return the path of simple_switch_grpc.
+def require_bmv2() -> tuple[str, str]:
+    """Return the paths of simple_switch_grpc and of simple_switch_CLI, which sets its queues over Thrift.
 
     Raises:
-        EnvironmentLacksError: it is not on PATH.
+        EnvironmentLacksError: one is not on PATH.
     """
-    path = shutil.which("simple_switch_grpc")
-    if path is None:
-        raise EnvironmentLacksError(f"simple_switch_grpc is not on PATH: {_BMV2_HINT}")
-    return path
+    paths = []
+    for program in ("simple_switch_grpc", "simple_switch_CLI"):
+        path = shutil.which(program)
+        if path is None:
+            raise EnvironmentLacksError(f"{program} is not on PATH: {_BMV2_HINT}")
+        paths.append(path)
+    return paths[0], paths[1]
 
 
 def require_for(fabric: FabricSpec, options: FabricOptions) -> None:

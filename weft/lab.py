@@ -26,6 +26,7 @@ from weft.network import FabricNetwork
 from weft.options import FabricOptions
 from weft.processes import ProcessId
 from weft.program import Program, compile_program
+from weft.told_errors import told_as_weft_errors
 
 # Ethernet, INT shim, IPv4, UDP, BTH, RETH, immediate and iCRC around the payload of a path MTU.
 FRAME_OVERHEAD_BYTES = 14 + 46 + 20 + 8 + 12 + 16 + 4 + 4
@@ -48,18 +49,23 @@ class Lab:
         self.controller: BlockingFabricController
         self._progress = progress
         self._state: lab_state.LabState
+        self._signals = contextlib.ExitStack()
         self._exit = contextlib.ExitStack()
 
     def __enter__(self) -> Lab:
         require_for(self.fabric, self.options)
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(_terminate_as_interrupt())
-            self._build(stack)
-            self._exit = stack.pop_all()
+        self._signals.enter_context(_termination_unwinds())
+        try:
+            with told_as_weft_errors():
+                self._build(self._exit)
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        with _uninterrupted():
+        # The handlers outlast the taking down, and are put back in the reverse order.
+        with self._signals, _uninterrupted():
             self._exit.close()
 
     def own(self, *processes: int) -> None:
@@ -84,9 +90,10 @@ class Lab:
         self._progress(
             f"building {len(self.fabric.hosts)} hosts and {len(self.fabric.links)} links in Mininet"
         )
-        self.network = FabricNetwork(self.fabric, internal_links=self.options.links == "internal")
+        self.network = FabricNetwork(
+            self.fabric, internal_links=self.options.links == "internal", own=self.own
+        )
         stack.callback(self.network.stop)
-        self.own(*self.network.shell_pids())
 
         self._progress(f"starting {len(self.fabric.switches)} switches")
         targets = self._start_switches(stack)
@@ -101,9 +108,8 @@ class Lab:
 
     def _start_switches(self, stack: contextlib.ExitStack) -> dict[str, GrpcTarget]:
         if self.options.target == "bmv2":
-            bmv2 = Bmv2Switches(self.fabric, self.directory, self.frame_bytes)
+            bmv2 = Bmv2Switches(self.fabric, self.directory, self.frame_bytes, own=self.own)
             stack.callback(bmv2.close)
-            self.own(*(process.pid for process in bmv2.processes))
             return {name: GrpcTarget(address, device) for name, (address, device) in bmv2.addresses.items()}
         config = daemon_config(self.fabric, self.options, self.epoch_ns, "127.0.0.1:0")
         self.daemon = SwitchDaemon(config, self.directory)
@@ -131,16 +137,15 @@ class Lab:
         return self.options.mtu_bytes + FRAME_OVERHEAD_BYTES
 
     def _release(self) -> None:
-        # Everything else has been taken down; the state file and the directory go last.
-        self._state.processes.clear()
-        self._state.save()
+        # Everything else has been taken down; the directory and the state file go last, and with them what an
+        # interrupted or failed taking down left.
         lab_state.clean()
 
 
 @contextlib.contextmanager
-def _terminate_as_interrupt() -> Iterator[None]:
-    """While a lab exists, let SIGTERM and SIGHUP unwind as Ctrl-C does."""
-    with _handlers(_raise_interrupt, signal.SIGTERM, signal.SIGHUP):
+def _termination_unwinds() -> Iterator[None]:
+    """While a lab exists, let SIGTERM and SIGHUP unwind the stack, so that everything is taken down."""
+    with _handlers(_raise_exit, signal.SIGTERM, signal.SIGHUP):
         yield
 
 
@@ -165,5 +170,6 @@ def _handlers(handler: Any, *numbers: signal.Signals) -> Iterator[None]:
             signal.signal(number, before)
 
 
-def _raise_interrupt(number: int, frame: Any) -> None:
-    raise KeyboardInterrupt(f"signal {number}")
+def _raise_exit(number: int, frame: Any) -> None:
+    # Not KeyboardInterrupt, which Mininet's prompt survives. 128 + number is what a shell says of such an end.
+    raise SystemExit(128 + number)

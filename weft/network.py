@@ -6,8 +6,10 @@ each namespace instead of several for each interface.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +43,17 @@ class FabricSwitch(Switch):  # type: ignore[misc]
 class FabricNetwork:
     """A fabric's hosts, switches' interfaces and links, up in Mininet."""
 
-    def __init__(self, fabric: FabricSpec, internal_links: bool = False) -> None:
-        """Make everything; raises EnvironmentLacksError where the kernel refuses."""
+    def __init__(
+        self,
+        fabric: FabricSpec,
+        internal_links: bool = False,
+        own: Callable[..., None] = lambda *process_ids: None,
+    ) -> None:
+        """Make everything; `own` is told the process ids of the shells that hold the namespaces, early.
+
+        Raises:
+            EnvironmentLacksError: the kernel refuses something, or an interface of a name is there already.
+        """
         setLogLevel("output")
         self.fabric = fabric
         self.internal_links = internal_links
@@ -53,12 +64,14 @@ class FabricNetwork:
                 _quiet_namespace(self.net.addHost(host.name, cls=Host, ip=None).pid)
             for switch in fabric.switches:
                 self.net.addSwitch(switch.name, dpid=f"{switch.device_id:016x}", inNamespace=False)
+            own(*(node.pid for node in (*self.net.hosts, *self.net.switches)))
             for host in fabric.hosts:
                 for nic in host.nics:
                     self._add_link(host.name, nic.interface, nic.leaf, nic.leaf_port)
             if not internal_links:
+                switch_names = {switch.name for switch in fabric.switches}
                 for link in fabric.links:
-                    if not fabric_link_has_host(fabric, link.a.node):
+                    if link.a.node in switch_names and link.b.node in switch_names:
                         self._add_link(
                             link.a.node,
                             fabric.switch(link.a.node).port(link.a.port).interface,
@@ -71,7 +84,9 @@ class FabricNetwork:
                 self._configure_host(host)
             self.net.start()
         except BaseException:
-            self.stop()
+            # Half a network may refuse to be stopped; the error to tell is the one that left it so.
+            with contextlib.suppress(Exception):
+                self.stop()
             raise
 
     @property
@@ -133,18 +148,14 @@ class FabricNetwork:
         process: subprocess.Popen[str] = self.net.get(host).popen(command, text=True, **options)
         return process
 
-    def shell_pids(self) -> list[int]:
-        """Process ids of the shells that hold the namespaces."""
-        return [node.pid for node in (*self.net.hosts, *self.net.switches) if node.pid]
-
     def stop(self) -> None:
         """Take everything down."""
-        self.net.stop()
-
-
-def fabric_link_has_host(fabric: FabricSpec, node: str) -> bool:
-    """Return whether a node is a host."""
-    return any(host.name == node for host in fabric.hosts)
+        try:
+            self.net.stop()
+        except AssertionError:
+            # A node whose command was interrupted takes no other, so its interfaces go with its namespace.
+            for node in (*self.net.hosts, *self.net.switches):
+                node.terminate()
 
 
 def _plane_prefix_ipv4(plane: int) -> str:
@@ -177,8 +188,12 @@ def _offloads_off() -> list[str]:
 
 def _write_sysctl(name: str, value: str) -> None:
     path = Path("/proc/sys", name)
-    if path.exists():
+    try:
         path.write_text(value, encoding="ascii")
+    except FileNotFoundError:
+        return  # A kernel without IPv6 sends nothing of it, either.
+    except OSError as error:
+        raise EnvironmentLacksError(f"{path} cannot be set to {value}: {error.strerror}") from None
 
 
 def _ip_batch(command: list[str], lines: list[str]) -> None:
