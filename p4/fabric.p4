@@ -116,7 +116,7 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
                 // The access list has decided.
             } else if (!has_ip && !is_resolution) {
                 drop_reason = DropReason.UNKNOWN_ETHERTYPE;
-            } else if (hdr.aggregation.isValid() && (is_to_this_address || is_result)) {
+            } else if (hdr.aggregation.isValid() && ((is_to_this_mac && is_to_this_address) || is_result)) {
                 aggregation.apply(hdr, meta, standard_metadata, drop_reason);
             } else if (is_resolution || (is_to_this_mac && is_to_this_address)) {
                 neighbours.apply(hdr, meta, standard_metadata, drop_reason);

@@ -9,7 +9,8 @@
 #include "icrc.p4"
 
 // Slot versions of all jobs together: 4,096 slots of two versions.
-#define SLOT_VERSIONS 8192
+#define SLOTS         4096
+#define SLOT_VERSIONS (2 * SLOTS)
 
 const bit<4> AGGREGATION_VERSION = 1;
 const bit<4> KIND_CONTRIBUTION   = 0;
@@ -59,6 +60,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
     register<bit<48>>(SLOT_VERSIONS) slot_tag;      // epoch, round
     register<bit<32>>(SLOT_VERSIONS) slot_bitmap;   // contributors seen
     register<bit<8>>(SLOT_VERSIONS)  slot_state;
+    register<bit<8>>(SLOT_VERSIONS)  slot_operation;
 #define LANE_REGISTER(n) register<bit<32>>(SLOT_VERSIONS) slot_lane##n;
     FOR_EACH_LANE(LANE_REGISTER)
 
@@ -68,6 +70,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
     bit<32> worker_bit = 0;
     bit<16> rank = 0;
     bit<1>  from_parent = 0;
+    bit<32> slot = 0;
     bit<32> index = 0;
     // Lanes become (packet's & keep) + (slot's & combine).
     bit<32> keep = 0;
@@ -168,6 +171,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
         hdr.ipv4.ecn = ECN_ECT0;
         hdr.ipv4.ttl = 64;
         hdr.ipv4.source = meta.identity.ipv4;
+        hdr.udp.checksum = 0;
         hdr.bth.psn = hdr.aggregation.round[23:0];
         hdr.deth.source_qp = QP_AGGREGATION;
         meta.rewrite_icrc = 1;
@@ -193,8 +197,15 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
     apply {
         bit<32> expected_icrc;
         icrc.apply(hdr, expected_icrc);
+        // What goes up is addressed to this switch, what comes down to the job's group, each with its queue pair.
+        bool is_contribution = hdr.aggregation.kind == KIND_CONTRIBUTION &&
+                               hdr.bth.destination_qp == QP_AGGREGATION &&
+                               hdr.ipv4.destination == meta.identity.ipv4;
+        bool is_result = hdr.aggregation.kind == KIND_RESULT && hdr.bth.destination_qp == QP_MULTICAST &&
+                         hdr.ipv4.destination == RESULT_GROUP_IPV4 ++ hdr.aggregation.job_id;
         if (hdr.aggregation.version != AGGREGATION_VERSION || hdr.aggregation.lane_count != 64 ||
-            hdr.aggregation.kind > KIND_RESULT || hdr.aggregation.operation > OPERATION_MIN) {
+            hdr.aggregation.flags != 0 || hdr.aggregation.operation > OPERATION_MIN ||
+            hdr.ipv4.total_length != IPV4_LENGTH_AGGREGATION || !(is_contribution || is_result)) {
             drop_reason = DropReason.AGGREGATION_BAD_HEADER;
         } else if (hdr.icrc.value != expected_icrc) {
             drop_reason = DropReason.AGGREGATION_BAD_ICRC;
@@ -205,41 +216,47 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
             }
         }
         if (drop_reason == DropReason.NONE) {
+            slot = (bit<32>)job.slot_base + (bit<32>)hdr.aggregation.slot;
             if (hdr.deth.queue_key != job.queue_key) {
                 drop_reason = DropReason.AGGREGATION_WRONG_QKEY;
             } else if (hdr.aggregation.epoch != job.epoch) {
                 drop_reason = DropReason.AGGREGATION_WRONG_EPOCH;
-            } else if (hdr.aggregation.slot >= job.slot_count) {
+            } else if (hdr.aggregation.slot >= job.slot_count || slot >= SLOTS) {
                 drop_reason = DropReason.AGGREGATION_SLOT_OUT_OF_RANGE;
             } else if (hdr.aggregation.rank != rank) {
                 drop_reason = DropReason.AGGREGATION_WRONG_RANK;
             }
         }
         if (drop_reason == DropReason.NONE) {
-            index = (((bit<32>)job.slot_base + (bit<32>)hdr.aggregation.slot) << 1) |
-                    (hdr.aggregation.round & 1);
+            index = (slot << 1) | (hdr.aggregation.round & 1);
             bit<48> tag;
             bit<32> bitmap;
             bit<8> state;
+            bit<8> operation;
             slot_tag.read(tag, index);
             slot_bitmap.read(bitmap, index);
             slot_state.read(state, index);
+            slot_operation.read(operation, index);
             bit<32> age = hdr.aggregation.round - tag[31:0];
             bool same_epoch = tag[47:32] == job.epoch;
             bool same_round = same_epoch && age == 0;
-            bool newer = !same_epoch || (age != 0 && age[31:31] == 0);
+            // Nothing ever came for an empty bitmap: the registers' first content is no slot of epoch 0.
+            bool newer = !same_epoch || bitmap == 0 || (age != 0 && age[31:31] == 0);
             Outcome outcome = Outcome.DROP;
 
             if (from_parent == 1) {
-                if (hdr.aggregation.kind == KIND_RESULT && same_round && state == SLOT_SENT_UP) {
+                if (is_result && same_round && state == SLOT_SENT_UP &&
+                    hdr.aggregation.operation == operation) {
                     keep = 0xFFFFFFFF;
                     state = SLOT_DONE;
                     outcome = Outcome.MULTICAST;
                 } else {
                     drop_reason = DropReason.AGGREGATION_UNEXPECTED_RESULT;
                 }
-            } else if (hdr.aggregation.kind == KIND_RESULT) {
+            } else if (is_result) {
                 drop_reason = DropReason.AGGREGATION_UNEXPECTED_RESULT;
+            } else if (!newer && same_round && hdr.aggregation.operation != operation) {
+                drop_reason = DropReason.AGGREGATION_WRONG_OPERATION;
             } else if (newer || (same_round && state == SLOT_COLLECTING && (bitmap & worker_bit) == 0)) {
                 keep = 0xFFFFFFFF;
                 if (newer) {
@@ -272,6 +289,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
                 slot_tag.write(index, job.epoch ++ hdr.aggregation.round);
                 slot_bitmap.write(index, bitmap);
                 slot_state.write(index, state);
+                slot_operation.write(index, hdr.aggregation.operation);
                 if (keep == 0 || combine == 0 || hdr.aggregation.operation == OPERATION_SUM) {
                     apply_sum();
                 } else if (hdr.aggregation.operation == OPERATION_MAX) {

@@ -14,6 +14,7 @@ enum bit<8> DropReason {
     DENIED_BY_ACL                 = 7,
     UNKNOWN_NEIGHBOUR             = 8,
     UNHANDLED_LOCAL               = 9,
+    IPV4_OPTIONS                  = 10,
     AGGREGATION_BAD_HEADER        = 16,
     AGGREGATION_BAD_ICRC          = 17,
     AGGREGATION_FOREIGN_JOB       = 18,
@@ -24,7 +25,8 @@ enum bit<8> DropReason {
     AGGREGATION_SLOT_OUT_OF_RANGE = 23,
     AGGREGATION_OLD_ROUND         = 24,
     AGGREGATION_DUPLICATE         = 25,
-    AGGREGATION_UNEXPECTED_RESULT = 26
+    AGGREGATION_UNEXPECTED_RESULT = 26,
+    AGGREGATION_WRONG_OPERATION   = 27
 }
 
 control Drops(inout standard_metadata_t standard_metadata, in DropReason drop_reason) {
@@ -39,6 +41,7 @@ control Drops(inout standard_metadata_t standard_metadata, in DropReason drop_re
     action denied_by_acl() { drop_counter.count(); }
     action unknown_neighbour() { drop_counter.count(); }
     action unhandled_local() { drop_counter.count(); }
+    action ipv4_options() { drop_counter.count(); }
     action aggregation_bad_header() { drop_counter.count(); }
     action aggregation_bad_icrc() { drop_counter.count(); }
     action aggregation_foreign_job() { drop_counter.count(); }
@@ -50,15 +53,17 @@ control Drops(inout standard_metadata_t standard_metadata, in DropReason drop_re
     action aggregation_old_round() { drop_counter.count(); }
     action aggregation_duplicate() { drop_counter.count(); }
     action aggregation_unexpected_result() { drop_counter.count(); }
+    action aggregation_wrong_operation() { drop_counter.count(); }
 
     table drops {
         key = { drop_reason: exact @name("reason"); }
         actions = {
             parser_error; ipv4_checksum; not_for_this_switch; unknown_ethertype; no_route; ttl_expired;
-            denied_by_acl; unknown_neighbour; unhandled_local; aggregation_bad_header; aggregation_bad_icrc;
-            aggregation_foreign_job; aggregation_foreign_port; aggregation_wrong_qkey; aggregation_wrong_epoch;
-            aggregation_wrong_rank; aggregation_slot_out_of_range; aggregation_old_round;
-            aggregation_duplicate; aggregation_unexpected_result; @defaultonly NoAction;
+            denied_by_acl; unknown_neighbour; unhandled_local; ipv4_options; aggregation_bad_header;
+            aggregation_bad_icrc; aggregation_foreign_job; aggregation_foreign_port; aggregation_wrong_qkey;
+            aggregation_wrong_epoch; aggregation_wrong_rank; aggregation_slot_out_of_range;
+            aggregation_old_round; aggregation_duplicate; aggregation_unexpected_result;
+            aggregation_wrong_operation; @defaultonly NoAction;
         }
         const default_action = NoAction();
         const entries = {
@@ -71,6 +76,7 @@ control Drops(inout standard_metadata_t standard_metadata, in DropReason drop_re
             DropReason.DENIED_BY_ACL: denied_by_acl();
             DropReason.UNKNOWN_NEIGHBOUR: unknown_neighbour();
             DropReason.UNHANDLED_LOCAL: unhandled_local();
+            DropReason.IPV4_OPTIONS: ipv4_options();
             DropReason.AGGREGATION_BAD_HEADER: aggregation_bad_header();
             DropReason.AGGREGATION_BAD_ICRC: aggregation_bad_icrc();
             DropReason.AGGREGATION_FOREIGN_JOB: aggregation_foreign_job();
@@ -82,6 +88,7 @@ control Drops(inout standard_metadata_t standard_metadata, in DropReason drop_re
             DropReason.AGGREGATION_OLD_ROUND: aggregation_old_round();
             DropReason.AGGREGATION_DUPLICATE: aggregation_duplicate();
             DropReason.AGGREGATION_UNEXPECTED_RESULT: aggregation_unexpected_result();
+            DropReason.AGGREGATION_WRONG_OPERATION: aggregation_wrong_operation();
         }
         counters = drop_counter;
     }

@@ -58,7 +58,10 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
     apply {
         if (hdr.ipv4.isValid()) {
-            if (hdr.ipv4.ttl <= 1) {
+            if (hdr.ipv4.ihl != 5) {
+                // Their checksum covers options that are not parsed, so it could not follow the TTL.
+                drop_reason = DropReason.IPV4_OPTIONS;
+            } else if (hdr.ipv4.ttl <= 1) {
                 drop_reason = DropReason.TTL_EXPIRED;
             } else {
                 hdr.ipv4.ttl = hdr.ipv4.ttl - 1;

@@ -31,7 +31,8 @@ const bit<8> OPCODE_CNP          = 0x81;
 const bit<24> QP_AGGREGATION = 0xA66000;
 const bit<24> QP_MULTICAST   = 0xFFFFFF;
 // UDP 8 + BTH 12 + DETH 8 + aggregation header 16 + 64 lanes of 4 + iCRC 4.
-const bit<16> UDP_LENGTH_AGGREGATION = 304;
+const bit<16> UDP_LENGTH_AGGREGATION  = 304;
+const bit<16> IPV4_LENGTH_AGGREGATION = 324;
 
 const bit<2> ECN_NOT_ECT = 0;
 const bit<2> ECN_ECT0    = 2;

@@ -57,11 +57,12 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
+        verify(hdr.ipv4.version == 4 && hdr.ipv4.ihl >= 5, error.ParserInvalidArgument);
         meta.ip_version = 4;
         meta.flow.source = (bit<128>)hdr.ipv4.source;
         meta.flow.destination = (bit<128>)hdr.ipv4.destination;
         meta.flow.protocol = hdr.ipv4.protocol;
-        // Options and later fragments carry no ports here: such packets are forwarded by address alone.
+        // Fragments carry no ports here, so they are forwarded by address alone; packets with options are not.
         transition select(hdr.ipv4.ihl, hdr.ipv4.fragment_offset, hdr.ipv4.flags, hdr.ipv4.protocol) {
             (5, 0, 0 &&& 1, PROTOCOL_UDP): parse_udp;
             (5, 0, 0 &&& 1, PROTOCOL_TCP): parse_tcp_ports;
@@ -72,6 +73,7 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
     state parse_ipv6 {
         packet.extract(hdr.ipv6);
+        verify(hdr.ipv6.version == 6, error.ParserInvalidArgument);
         meta.ip_version = 6;
         meta.flow.source = hdr.ipv6.source;
         meta.flow.destination = hdr.ipv6.destination;

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from native_twin import CPU_PORT, Twin
-from scapy.layers.inet import IP, TCP, UDP
+from scapy.layers.inet import IP, TCP, UDP, IPOption_RR
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Raw, raw
@@ -112,6 +112,21 @@ def test_roce_packet_is_routed_and_keeps_its_icrc(twin: Twin) -> None:
     sent = Ether(data)
     assert (port, sent[IP].ttl, sent.dst) == (2, 63, "02:00:00:00:00:02")
     assert icrc_is_valid(data)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [({"options": [IPOption_RR()]}, 10), ({"version": 5}, 1), ({"ihl": 4}, 1)],
+    ids=["options", "version", "header length"],
+)
+def test_ipv4_headers_that_cannot_be_routed_are_dropped_and_counted(
+    twin: Twin, changes: dict[str, object], reason: int
+) -> None:
+    before = twin.native.direct_counter_read("FabricIngress.drops.drops", (ExactMatch(reason),), 0).packets
+    frame = raw(Ether(dst=MAC) / IP(src="10.0.0.1", dst="10.0.0.2", **changes) / UDP(sport=1, dport=2))
+    assert twin.process(1, frame) == []
+    after = twin.native.direct_counter_read("FabricIngress.drops.drops", (ExactMatch(reason),), 0).packets
+    assert after == before + 1
 
 
 def test_int_shim_is_stamped(twin: Twin) -> None:

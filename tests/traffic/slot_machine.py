@@ -51,11 +51,14 @@ class SlotMachine:
         version = self.versions[2 * slot + (round_number & 1)]
         bit = 1 << child
         age = np.int64(np.uint32(round_number)) - np.int64(np.uint32(version.round))
-        if version.epoch != self.epoch or 0 < age % 2**32 < 2**31:
+        if version.epoch != self.epoch or not version.bitmap or 0 < age % 2**32 < 2**31:
             version.epoch, version.round, version.bitmap = self.epoch, round_number, bit
             version.state, version.lanes, version.operation = COLLECTING, lanes.copy(), header["operation"]
         elif age != 0:
             self.counters["old_round"] += 1
+            return []
+        elif version.operation != header["operation"]:
+            self.counters["wrong_operation"] += 1
             return []
         elif version.state == DONE:
             return [self.output(child, slot, version)]
@@ -77,8 +80,9 @@ class SlotMachine:
     def result(self, header: dict, lanes: np.ndarray) -> list[Output]:
         """Take a result that arrived from the parent."""
         version = self.versions[2 * header["slot"] + (header["round"] & 1)]
-        expected = (self.epoch, header["round"], SENT_UP)
-        if header["epoch"] != self.epoch or (version.epoch, version.round, version.state) != expected:
+        expected = (self.epoch, header["round"], SENT_UP, header["operation"])
+        found = (version.epoch, version.round, version.state, version.operation)
+        if header["epoch"] != self.epoch or found != expected:
             self.counters["unexpected_result"] += 1
             return []
         version.lanes, version.state = lanes.copy(), DONE

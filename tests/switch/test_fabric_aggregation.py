@@ -1,0 +1,257 @@
+"""The slots of p4/fabric.p4, on the native switch and on the oracle, against the model of ARCHITECTURE.md's table."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from native_twin import Twin
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, raw
+
+from compiler import compile_file
+from switch.backend import ActionCall, ExactMatch, Replica, SwitchBackend, TableEntry
+from tests.traffic.slot_machine import Output, SlotMachine
+from traffic.aggregation_format import Kind, Operation, group_ipv4, group_mac
+from traffic.layers import BTH, AggregationHeader, aggregation_frame, icrc_is_valid
+
+FABRIC = Path(__file__).resolve().parents[2] / "p4" / "fabric.p4"
+AGGREGATION = "FabricIngress.aggregation."
+MAC, IPV4 = "02:01:00:00:00:00", "10.0.0.254"
+PARENT_MAC, PARENT_IPV4, PARENT_PORT = "02:02:00:00:00:00", "10.0.255.1", 5
+ROOT_JOB, INNER_JOB, OUTLYING_JOB = 1, 2, 3
+QKEY, CHILDREN, SLOTS, RANK_AT_PARENT = 0xDEADBEEF, 3, 2, 9
+SLOT_CAPACITY = 4096
+EPOCHS = itertools.count(1)
+REASONS = {
+    "bad_header": 16,
+    "bad_icrc": 17,
+    "slot_out_of_range": 23,
+    "unexpected_result": 26,
+    "wrong_operation": 27,
+}
+
+
+def number(address: str) -> int:
+    return int(address.replace(":", ""), 16)
+
+
+def set_job(switch: SwitchBackend, job: int, epoch: int, modify: bool = True) -> None:
+    parent = (PARENT_PORT, number(PARENT_MAC), 0x0A00FF01, RANK_AT_PARENT)
+    is_root = int(job != INNER_JOB)
+    base = SLOT_CAPACITY - 1 if job == OUTLYING_JOB else job * 16
+    values = (QKEY, epoch, base, SLOTS, (1 << CHILDREN) - 1, is_root, *parent, 7)
+    entry = TableEntry((ExactMatch(job),), ActionCall(f"{AGGREGATION}set_job", values))
+    (switch.table_modify if modify else switch.table_insert)(f"{AGGREGATION}aggregation_job", entry)
+
+
+def configure(switch: SwitchBackend) -> None:
+    identity = (1, 1, number(MAC), 0x0A0000FE, 0xFD << 120)
+    switch.table_set_default("FabricIngress.identity", ActionCall("FabricIngress.set_identity", identity))
+    for job in (ROOT_JOB, INNER_JOB, OUTLYING_JOB):
+        set_job(switch, job, 1, modify=False)
+        members = [
+            (rank + 1, ActionCall(f"{AGGREGATION}child", (rank, 1 << rank))) for rank in range(CHILDREN)
+        ]
+        for port, call in [*members, (PARENT_PORT, ActionCall(f"{AGGREGATION}parent", ()))]:
+            entry = TableEntry((ExactMatch(job), ExactMatch(port)), call)
+            switch.table_insert(f"{AGGREGATION}aggregation_member", entry)
+    switch.multicast_group_set(7, [Replica(rank + 1, 1) for rank in range(CHILDREN)])
+
+
+@pytest.fixture(scope="module")
+def twin() -> Twin:
+    made = Twin(json.dumps(compile_file(FABRIC).json).encode())
+    made.both(configure)
+    return made
+
+
+def packet(
+    job: int, lanes: np.ndarray | list[int], *, kind: Kind = Kind.CONTRIBUTION, **fields: int
+) -> Packet:
+    down = kind is Kind.RESULT
+    return aggregation_frame(
+        source_mac=PARENT_MAC,
+        destination_mac=group_mac(job) if down else MAC,
+        source_ipv4=PARENT_IPV4 if down else "10.0.0.1",
+        destination_ipv4=group_ipv4(job) if down else IPV4,
+        qkey=QKEY,
+        kind=kind,
+        job_id=job,
+        lanes=[int(lane) for lane in lanes],
+        **fields,
+    )
+
+
+def lanes_of(seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(-(2**31), 2**31, 64, dtype=np.int64).astype(np.int32)
+
+
+def expected_ports(output: Output) -> list[int]:
+    if output.to == "children":
+        return list(range(1, CHILDREN + 1))
+    return [PARENT_PORT] if output.to == "parent" else [int(output.to) + 1]
+
+
+steps = st.tuples(
+    st.sampled_from([0, 1, 2, "result"]),  # who: a child, or the parent with a result
+    st.integers(0, SLOTS - 1),
+    st.integers(0, 3),  # round, above the first
+    st.sampled_from([Operation.SUM, Operation.SUM, Operation.MAX, Operation.MIN]),
+    st.integers(0, 2**16),
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.sampled_from([ROOT_JOB, INNER_JOB]),
+    st.sampled_from([0, 2**31 - 2, 2**32 - 2]),
+    st.lists(steps, min_size=1, max_size=40),
+)
+def test_slots_do_what_the_table_of_the_architecture_says(
+    twin: Twin, job: int, first_round: int, taken: list[tuple[object, int, int, Operation, int]]
+) -> None:
+    epoch = next(EPOCHS)
+    twin.both(lambda switch: set_job(switch, job, epoch))
+    model = SlotMachine(CHILDREN, SLOTS, epoch, is_root=job == ROOT_JOB)
+    for who, slot, later, operation, seed in taken:
+        fields = {
+            "epoch": epoch, "slot": slot, "round": (first_round + later) % 2**32, "operation": operation, "rank": 0
+        }  # fmt: skip
+        lanes = lanes_of(seed)
+        if isinstance(who, int):
+            fields["rank"] = who
+            wanted = model.contribution(who, fields, lanes)
+            kind, port = Kind.CONTRIBUTION, who + 1
+        else:
+            wanted = model.result(fields, lanes)
+            kind, port = Kind.RESULT, PARENT_PORT
+        fields["round_number"] = fields.pop("round")
+        sent = twin.process(port, raw(packet(job, lanes, kind=kind, **fields)))
+        assert [port for port, _ in sent] == [port for output in wanted for port in expected_ports(output)]
+        for _, data in sent:
+            check_sent(data, job, epoch, wanted[0])
+
+
+def check_sent(data: bytes, job: int, epoch: int, wanted: Output) -> None:
+    sent = Ether(data)
+    header = sent[AggregationHeader]
+    up = wanted.to == "parent"
+    assert icrc_is_valid(data)
+    assert header.lanes == wanted.lanes.tolist()
+    assert (header.epoch, header.slot, header.round) == (epoch, wanted.slot, wanted.round)
+    assert (header.operation, header.kind) == (
+        wanted.operation,
+        Kind.CONTRIBUTION if up else Kind.RESULT,
+    )
+    assert (sent.src, sent.dst) == (MAC, PARENT_MAC if up else group_mac(job))
+    assert (sent[IP].src, sent[IP].dst) == (IPV4, PARENT_IPV4 if up else group_ipv4(job))
+    assert (header.rank, sent[BTH].dqpn) == (RANK_AT_PARENT if up else 0, 0xA66000 if up else 0xFFFFFF)
+    assert sent[UDP].chksum == 0
+
+
+@pytest.mark.parametrize("operation", Operation)
+def test_epoch_0_does_not_take_the_registers_first_content_for_a_slot(
+    twin: Twin, operation: Operation
+) -> None:
+    """The controller never uses epoch 0; a foreign one that does gets right sums, maxima and minima."""
+    slot, lanes = 1, [lanes_of(seed) for seed in range(CHILDREN)]
+    twin.both(lambda switch: switch.register_fill(f"{AGGREGATION}slot_tag", 0))
+    twin.both(lambda switch: switch.register_fill(f"{AGGREGATION}slot_bitmap", 0))
+    twin.both(lambda switch: set_job(switch, ROOT_JOB, 0))
+    for rank in range(CHILDREN):
+        sent = twin.process(
+            rank + 1, raw(packet(ROOT_JOB, lanes[rank], slot=slot, rank=rank, operation=operation))
+        )
+    combine = {Operation.SUM: np.add, Operation.MAX: np.maximum, Operation.MIN: np.minimum}[operation]
+    assert Ether(sent[0][1])[AggregationHeader].lanes == combine.reduce(lanes, dtype=np.int32).tolist()
+
+
+def drops(twin: Twin, reason: str) -> int:
+    key = (ExactMatch(REASONS[reason]),)
+    return twin.native.direct_counter_read("FabricIngress.drops.drops", key, 0).packets
+
+
+def with_field(layer: type[Packet], field: str, value: object, **options: object) -> Packet:
+    frame = packet(ROOT_JOB, [1], **options)
+    frame[layer].setfieldval(field, value)
+    return frame
+
+
+FORGERIES = {
+    "a contribution to the results' queue pair": (1, "bad_header", with_field(BTH, "dqpn", 0xFFFFFF)),
+    "a contribution to the group": (1, "bad_header", with_field(IP, "dst", group_ipv4(ROOT_JOB))),
+    "a result to the contributions' queue pair": (
+        PARENT_PORT, "bad_header", with_field(BTH, "dqpn", 0xA66000, kind=Kind.RESULT)
+    ),
+    "a result to another job's group": (
+        PARENT_PORT, "bad_header", with_field(IP, "dst", group_ipv4(INNER_JOB), kind=Kind.RESULT)
+    ),
+    "an IP length beyond the packet": (1, "bad_header", with_field(IP, "len", 400)),
+    "flags that no version has": (1, "bad_header", with_field(AggregationHeader, "flags", 1)),
+    "an unknown operation": (1, "bad_header", with_field(AggregationHeader, "operation", 3)),
+    "an unknown kind": (1, "bad_header", with_field(AggregationHeader, "kind", 2)),
+    "fewer lanes": (1, "bad_header", with_field(AggregationHeader, "lane_count", 63)),
+    "a result from a child": (1, "unexpected_result", packet(ROOT_JOB, [1], kind=Kind.RESULT, epoch=1)),
+    "a result that nobody waits for": (
+        PARENT_PORT, "unexpected_result", packet(ROOT_JOB, [1], kind=Kind.RESULT, epoch=1)
+    ),
+    "a contribution from the parent": (PARENT_PORT, "unexpected_result", packet(ROOT_JOB, [1], epoch=1)),
+    "a slot beyond the registers": (1, "slot_out_of_range", packet(OUTLYING_JOB, [1], slot=1, epoch=1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_forgeries_are_counted_by_reason_and_answered_to_nobody(twin: Twin, name: str) -> None:
+    port, reason, frame = FORGERIES[name]
+    twin.both(lambda switch: set_job(switch, ROOT_JOB, 1))
+    before = drops(twin, reason)
+    assert twin.process(port, raw(frame)) == []
+    assert drops(twin, reason) == before + 1
+
+
+def test_the_last_slot_of_the_registers_is_in_range(twin: Twin) -> None:
+    frames = [packet(OUTLYING_JOB, [1], rank=rank, epoch=1) for rank in range(CHILDREN)]
+    sent = [twin.process(rank + 1, raw(frame)) for rank, frame in enumerate(frames)]
+    assert [len(each) for each in sent] == [0, 0, CHILDREN]
+    assert Ether(sent[-1][0][1])[AggregationHeader].lanes[0] == CHILDREN
+
+
+def test_a_contribution_with_another_operation_is_counted_and_the_sum_goes_on(twin: Twin) -> None:
+    epoch = next(EPOCHS)
+    twin.both(lambda switch: set_job(switch, ROOT_JOB, epoch))
+    before = drops(twin, "wrong_operation")
+    assert twin.process(1, raw(packet(ROOT_JOB, [1], rank=0, epoch=epoch))) == []
+    assert twin.process(2, raw(packet(ROOT_JOB, [9], rank=1, epoch=epoch, operation=Operation.MAX))) == []
+    assert twin.process(2, raw(packet(ROOT_JOB, [2], rank=1, epoch=epoch))) == []
+    sent = twin.process(3, raw(packet(ROOT_JOB, [3], rank=2, epoch=epoch)))
+    assert [Ether(data)[AggregationHeader].lanes[0] for _, data in sent] == [6] * CHILDREN
+    assert drops(twin, "wrong_operation") == before + 1
+
+
+def test_what_a_contributor_wrote_into_the_udp_checksum_does_not_spoil_the_result(twin: Twin) -> None:
+    epoch = next(EPOCHS)
+    twin.both(lambda switch: set_job(switch, ROOT_JOB, epoch))
+    for rank in range(CHILDREN):
+        frame = packet(ROOT_JOB, [1], rank=rank, epoch=epoch)
+        frame[UDP].chksum = 0x1234
+        sent = twin.process(rank + 1, raw(frame))
+    assert {Ether(data)[UDP].chksum for _, data in sent} == {0}
+
+
+def test_a_contribution_for_another_mac_is_not_taken(twin: Twin) -> None:
+    epoch = next(EPOCHS)
+    twin.both(lambda switch: set_job(switch, ROOT_JOB, epoch))
+    for rank in range(CHILDREN):
+        frame = packet(ROOT_JOB, [1], rank=rank, epoch=epoch)
+        frame.dst = PARENT_MAC
+        assert twin.process(rank + 1, raw(frame)) == []
+    bitmaps = twin.native.register_read_all(f"{AGGREGATION}slot_bitmap")
+    tags = twin.native.register_read_all(f"{AGGREGATION}slot_tag")
+    assert not [index for index, tag in enumerate(tags) if tag >> 32 == epoch and bitmaps[index]]
