@@ -215,7 +215,7 @@ class Fabric:
         counters = self.lab.controller.read_counters()
         daemon = self.lab.daemon.stats() if self.lab.daemon is not None else None
         endpoints = self.endpoints.group.stats()
-        path = longest_int_path(self.topology, endpoints)
+        path = longest_int_path(self.topology, endpoints, coarse=self.options.target == "bmv2")
         rtt_ps = path_round_trip_ps(self.topology, self.lab.frame_bytes)
         return RunResult(
             made_by={

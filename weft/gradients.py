@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.errors import EnvironmentLacksError
+from weft.errors import BadInputError, EnvironmentLacksError
 
 HIDDEN_UNITS = 256
 
@@ -19,6 +19,7 @@ def mlp_gradients(ranks: int, seed: int, hidden_units: int = HIDDEN_UNITS) -> li
 
     Raises:
         EnvironmentLacksError: scikit-learn, which carries the data, is not installed.
+        BadInputError: there are more ranks than images.
     """
     try:
         from sklearn.datasets import load_digits
@@ -27,6 +28,8 @@ def mlp_gradients(ranks: int, seed: int, hidden_units: int = HIDDEN_UNITS) -> li
             "scikit-learn is missing, and mlp-gradients come from its digits: pip install scikit-learn"
         ) from None
     images, labels = load_digits(return_X_y=True)
+    if ranks > len(labels):
+        raise BadInputError(f"{len(labels)} images make no shards for {ranks} ranks")
     generator = np.random.default_rng(seed)
     order = generator.permutation(len(labels))
     images = (images[order] / 16.0).astype(np.float32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -16,33 +17,46 @@ from weft.results import IntHop, IntPath, Lateness, PlaneResult
 def plane_results(
     fabric: FabricSpec, counters: Mapping[str, SwitchCounters], daemon_stats: Mapping[str, Any] | None
 ) -> list[PlaneResult]:
-    """Sum every plane's counters. Queues and link faults are the embedded switch's: BMv2 leaves them 0."""
-    results = []
-    for plane in range(fabric.planes):
-        switches = fabric.switches_of_plane(plane)
-        queues = [(0, "")]
-        tail_drops = losses = 0
-        for switch in switches:
-            ports = daemon_stats["switches"][switch.name]["ports"] if daemon_stats else {}
-            for number, port in ports.items():
-                queues.append((port["transmit"]["max_queue_depth_bytes"], f"{switch.name}:{number}"))
-                for part in ("transmit", "uplink"):
-                    tail_drops += port[part]["tail_dropped"]["packets"] if part in port else 0
-                for part in ("link", "uplink_link"):
-                    losses += port[part]["lost_packets"] if part in port else 0
-        largest, where = max(queues)
-        results.append(
-            PlaneResult(
-                plane=plane,
-                ecn_marked_packets=sum(counters[switch.name].ecn_marked_packets for switch in switches),
-                largest_queue_bytes=largest,
-                largest_queue_port=where,
-                packets_aggregated=sum(counters[switch.name].aggregated_packets for switch in switches),
-                tail_drops=tail_drops,
-                injected_losses=losses,
-            )
-        )
-    return results
+    """Sum every plane's counters. Queues and link faults are the embedded switch's: BMv2 does not tell them."""
+    return [_plane_result(fabric, plane, counters, daemon_stats) for plane in range(fabric.planes)]
+
+
+def _plane_result(
+    fabric: FabricSpec,
+    plane: int,
+    counters: Mapping[str, SwitchCounters],
+    daemon_stats: Mapping[str, Any] | None,
+) -> PlaneResult:
+    switches = fabric.switches_of_plane(plane)
+    result = PlaneResult(
+        plane=plane,
+        ecn_marked_packets=sum(counters[switch.name].ecn_marked_packets for switch in switches),
+        packets_aggregated=sum(counters[switch.name].aggregated_packets for switch in switches),
+        largest_queue_bytes=None,
+        largest_queue_port="",
+        tail_drops=None,
+        injected_losses=None,
+    )
+    if daemon_stats is None:
+        return result
+    largest, where = 0, ""
+    tail_drops = losses = 0
+    for switch in switches:
+        for number, port in daemon_stats["switches"][switch.name]["ports"].items():
+            depth_bytes = port["transmit"]["max_queue_depth_bytes"]
+            if depth_bytes > largest:
+                largest, where = depth_bytes, f"{switch.name}:{number}"
+            for part in ("transmit", "uplink"):
+                tail_drops += port[part]["tail_dropped"]["packets"] if part in port else 0
+            for part in ("link", "uplink_link"):
+                losses += port[part]["lost_packets"] if part in port else 0
+    return replace(
+        result,
+        largest_queue_bytes=largest,
+        largest_queue_port=where,
+        tail_drops=tail_drops,
+        injected_losses=losses,
+    )
 
 
 def drop_totals(
@@ -87,7 +101,9 @@ def lateness_of(
     )
 
 
-def longest_int_path(fabric: FabricSpec, endpoint_stats: Sequence[Mapping[str, Any]]) -> IntPath | None:
+def longest_int_path(
+    fabric: FabricSpec, endpoint_stats: Sequence[Mapping[str, Any]], coarse: bool = False
+) -> IntPath | None:
     """Return INT's view of a path with the most hops, preferring the deepest queue seen; None without any."""
     stacks = [
         (endpoint["rank"], connection)
@@ -118,7 +134,7 @@ def longest_int_path(fabric: FabricSpec, endpoint_stats: Sequence[Mapping[str, A
         )
         for number, hop in enumerate(telemetry["hops"])
     )
-    return IntPath(source, destination, connection["plane"], hops)
+    return IntPath(source, destination, connection["plane"], hops, coarse)
 
 
 def _switches_of_path(

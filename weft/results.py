@@ -22,6 +22,7 @@ class CollectiveResult:
     """One collective: nccl-tests' figures and how the result compared with NumPy's.
 
     Bandwidths are in bytes per second of emulated time; `time_ps` is from the common start to the last rank's end.
+    They are 0 where no time passed, as with one rank, which has nothing to send.
     """
 
     collective: str
@@ -43,7 +44,7 @@ class CollectiveResult:
     @property
     def algorithm_bandwidth(self) -> float:
         """Return S / t in bytes per second."""
-        return self.size_bytes / (self.time_ps * 1e-12)
+        return self.size_bytes / (self.time_ps * 1e-12) if self.time_ps else 0.0
 
     @property
     def bus_bandwidth(self) -> float:
@@ -69,15 +70,15 @@ class FlowsResult:
 
 @dataclass(frozen=True)
 class PlaneResult:
-    """What happened in one plane, over the whole run."""
+    """What happened in one plane, over the whole run; None for what the target does not say (BMv2)."""
 
     plane: int
     ecn_marked_packets: int
-    largest_queue_bytes: int
+    largest_queue_bytes: int | None
     largest_queue_port: str
     packets_aggregated: int
-    tail_drops: int
-    injected_losses: int
+    tail_drops: int | None
+    injected_losses: int | None
 
 
 @dataclass(frozen=True)
@@ -94,12 +95,16 @@ class IntHop:
 
 @dataclass(frozen=True)
 class IntPath:
-    """INT's view of a path, from the stack that a receiver echoed."""
+    """INT's view of a path, from the stack that a receiver echoed.
+
+    `coarse`: the switches' clocks are their own and tell microseconds (BMv2), so times of two hops do not compare.
+    """
 
     source: str
     destination: str
     plane: int
     hops: tuple[IntHop, ...]
+    coarse: bool = False
 
 
 @dataclass(frozen=True)
@@ -152,6 +157,10 @@ class RunResult:
         for plain, collective in zip(data["collectives"], self.collectives, strict=True):
             plain["algbw_bytes_per_s"] = collective.algorithm_bandwidth
             plain["busbw_bytes_per_s"] = collective.bus_bandwidth
+            if not math.isfinite(collective.largest_error):
+                plain["largest_error"] = (
+                    None  # JSON knows no NaN and no infinity; `wrong` says what happened.
+                )
         if self.lateness is not None:
             data["lateness"]["valid"] = self.lateness.valid
             data["lateness"]["sufficient_dilation"] = self.lateness.sufficient_dilation
@@ -245,14 +254,19 @@ def _print_planes(console: Console, planes: list[PlaneResult]) -> None:
         table.add_row(
             str(plane.plane),
             str(plane.ecn_marked_packets),
-            str(plane.largest_queue_bytes),
+            _figure(plane.largest_queue_bytes),
             plane.largest_queue_port,
             str(plane.packets_aggregated),
-            str(plane.tail_drops),
-            str(plane.injected_losses),
+            _figure(plane.tail_drops),
+            _figure(plane.injected_losses),
         )
     console.print("\n[bold]planes[/bold]")
     console.print(table)
+
+
+def _figure(value: int | None) -> str:
+    """Return a number as text, a dash where the target does not say."""
+    return "-" if value is None else str(value)
 
 
 def _print_int_path(console: Console, path: IntPath) -> None:
@@ -268,7 +282,8 @@ def _print_int_path(console: Console, path: IntPath) -> None:
             str(hop.timestamp_ns),
             str(hop.tx_bytes),
         )
-    console.print(f"\n[bold]INT[/bold] {path.source} → {path.destination}, plane {path.plane}")
+    label = " (coarse: each switch has its own clock, in microseconds)" if path.coarse else ""
+    console.print(f"\n[bold]INT[/bold] {path.source} → {path.destination}, plane {path.plane}{label}")
     console.print(table)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,8 +42,8 @@ def verify_all_reduce_sum(
     identical = all(result.tobytes() == results[0].tobytes() for result in results)
     if stacked.dtype == np.int32:
         expected = stacked.sum(axis=0, dtype=np.int64).astype(np.int32)
-        wrong = sum(int(np.count_nonzero(result != expected)) for result in results)
-        return Verdict(wrong, identical, 0.0 if wrong == 0 else float("inf"), 0.0)
+        differences = np.abs(np.stack(results).astype(np.int64) - expected)
+        return Verdict(int(np.count_nonzero(differences)), identical, float(differences.max()), 0.0)
     exact = stacked.astype(np.float64).sum(axis=0)
     bound = _ring_bound(stacked) if algorithm == "ring" else _block_bound(stacked)
     errors = np.stack([np.abs(result.astype(np.float64) - exact) for result in results])
@@ -59,13 +60,21 @@ def _ring_bound(stacked: NDArray[np.generic]) -> NDArray[np.float64]:
 
 
 def _block_bound(stacked: NDArray[np.generic]) -> NDArray[np.float64]:
-    """Return n·½·2^(e − 31 + ⌈log2 n⌉) per element plus one rounding to float32, e being the block's exponent."""
+    """Return n·½·2^(e − 31 + b) per element plus one rounding to float32, e being the block's exponent.
+
+    b and e as in ARCHITECTURE.md, "Float32".
+    """
     ranks, elements = stacked.shape
     padded = np.zeros(-(-elements // BLOCK_ELEMENTS) * BLOCK_ELEMENTS)
     padded[:elements] = np.abs(stacked.astype(np.float64)).max(axis=0)
     largest = padded.reshape(-1, BLOCK_ELEMENTS).max(axis=1)
     exponents = np.frexp(largest)[1]
-    quantum = np.where(largest > 0, np.ldexp(1.0, exponents - 31 + int(np.ceil(np.log2(ranks)))), 0.0)
+    headroom_bits = math.ceil(math.log2(ranks if ranks <= 128 else ranks + 1))
+    quantum = np.where(largest > 0, np.ldexp(1.0, exponents - 31 + headroom_bits), 0.0)
     per_element = np.repeat(ranks * 0.5 * quantum, BLOCK_ELEMENTS)[:elements]
-    rounding = np.abs(stacked.astype(np.float64).sum(axis=0)) * float(np.finfo(np.float32).eps)
+    float32 = np.finfo(np.float32)
+    # Below the normal numbers, rounding is by an absolute amount.
+    rounding = np.maximum(
+        np.abs(stacked.astype(np.float64).sum(axis=0)) * float(float32.eps), float(float32.smallest_subnormal)
+    )
     return np.asarray(per_element + rounding, dtype=np.float64)

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine._core import block_exponent, dequantise_block, quantise_block
 from weft.verification import verify_all_reduce_sum
 
 
@@ -63,3 +64,21 @@ def test_zeros_reduce_to_zeros(algorithm):
     inputs = [np.zeros(100, np.float32)] * 3
     assert verify_all_reduce_sum(inputs, [np.zeros(100, np.float32)] * 3, algorithm).ok
     assert not verify_all_reduce_sum(inputs, [np.full(100, 1e-30, np.float32)] * 3, algorithm).ok
+
+
+def test_a_wrong_int32_sum_says_how_wrong():
+    inputs = inputs_of(np.int32, ranks=2, elements=3)
+    result = (inputs[0].astype(np.int64) + inputs[1]).astype(np.int32)
+    result[1] ^= 0x100
+    verdict = verify_all_reduce_sum(inputs, [result, result], "ring")
+    assert (verdict.wrong, verdict.identical, verdict.largest_error) == (2, True, 256.0)
+
+
+@pytest.mark.parametrize(("ranks", "magnitude"), [(2, 1.0), (129, 1.0), (256, 1.0), (2, 2.0**-145), (2, 0.0)])
+def test_what_the_hosts_compute_is_within_the_networks_bound(ranks, magnitude):
+    """Quantised, added and dequantised by the hosts' own code, for group sizes and magnitudes at its edges."""
+    inputs = [(each * np.float32(magnitude)).astype(np.float32) for each in inputs_of(np.float32, ranks, 64)]
+    exponent = max(block_exponent(each) for each in inputs)
+    sums = sum(quantise_block(each, exponent, ranks).astype(np.int64) for each in inputs)
+    result = dequantise_block(sums.astype(np.int32), exponent, ranks)
+    assert verify_all_reduce_sum(inputs, [result] * ranks, "in-network").ok

@@ -1,0 +1,79 @@
+"""What a machine or a target lacks is told before anything is made, with what would help."""
+
+import importlib.util
+import os
+import shutil
+
+import pytest
+
+import topologies
+from weft import environment
+from weft.environment import require_for
+from weft.errors import EnvironmentLacksError
+from weft.options import FabricOptions
+from weft.scenario import FaultsSection
+
+FABRIC = topologies.leaf_spine(leaves=1, spines=0, delay_ps=0)
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """A machine that has everything; tests take something away."""
+    missing = set()
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(shutil, "which", lambda name: None if name in missing else f"/usr/bin/{name}")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in missing else object())
+    return missing
+
+
+def test_nothing_is_lacking(machine):
+    require_for(FABRIC, FabricOptions())
+    require_for(FABRIC, FabricOptions(target="bmv2", dilation=1))
+
+
+@pytest.mark.parametrize(
+    ("program", "package"),
+    [*environment._PROGRAMS.items(), ("mininet", "mininet")],
+)
+def test_a_missing_program_names_its_package(machine, program, package):
+    machine.add(program)
+    with pytest.raises(EnvironmentLacksError, match=package):
+        require_for(FABRIC, FabricOptions())
+
+
+def test_without_root_sudo_is_named(machine, monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(EnvironmentLacksError, match="sudo"):
+        require_for(FABRIC, FabricOptions())
+
+
+@pytest.mark.parametrize("program", ["simple_switch_grpc", "simple_switch_CLI"])
+def test_bmv2_that_is_missing_names_what_to_install(machine, program):
+    machine.add(program)
+    with pytest.raises(EnvironmentLacksError, match=f"{program}.*p4lang-bmv2"):
+        require_for(FABRIC, FabricOptions(target="bmv2", dilation=1))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"faults": FaultsSection(loss=0.01)}, "faults"),
+        ({"links": "internal"}, "links: internal"),
+        ({"dilation": 10.0}, "a dilation of 10"),
+    ],
+)
+def test_what_bmv2_does_not_have_is_refused(machine, options, words):
+    with pytest.raises(EnvironmentLacksError, match=words):
+        require_for(FABRIC, FabricOptions(target="bmv2", **({"dilation": 1.0} | options)))
+    require_for(FABRIC, FabricOptions(**options))
+
+
+def test_link_delays_are_refused_on_bmv2(machine):
+    delayed = topologies.leaf_spine(leaves=1, spines=0, delay_ps=1)
+    with pytest.raises(EnvironmentLacksError, match="link delays"):
+        require_for(delayed, FabricOptions(target="bmv2", dilation=1))
+
+
+def test_the_virtual_clock_is_refused(machine):
+    with pytest.raises(EnvironmentLacksError, match="virtual clock"):
+        require_for(FABRIC, FabricOptions(clock="virtual"))

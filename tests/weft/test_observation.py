@@ -1,0 +1,107 @@
+"""From counters to what a run reports, on small made-up counters of a real topology."""
+
+import pytest
+
+import topologies
+from controller.counters import SwitchCounters
+from controller.identity import switch_id
+from weft.observation import drop_totals, lateness_of, longest_int_path, plane_results
+
+FABRIC = topologies.leaf_spine(planes=2, leaves=2, spines=2, hosts_per_leaf=1)
+
+
+@pytest.fixture
+def counters():
+    return {switch.name: SwitchCounters(switch.name) for switch in FABRIC.switches}
+
+
+def port(depth_bytes=0, tail_dropped=0, lost=0, uplink=True):
+    stats = {
+        "transmit": {"max_queue_depth_bytes": depth_bytes, "tail_dropped": {"packets": tail_dropped}},
+        "link": {"lost_packets": lost},
+    }
+    if uplink:
+        stats |= {"uplink": {"tail_dropped": {"packets": 1}}, "uplink_link": {"lost_packets": 2}}
+    return stats
+
+
+def daemon_stats(ports, drops=None):
+    return {
+        "switches": {
+            switch.name: {"ports": ports.get(switch.name, {}), "drops": drops or {}}
+            for switch in FABRIC.switches
+        },
+        "lateness": {"max_ps": 7, "p99_ps": 5},
+    }
+
+
+def test_planes_are_kept_apart_and_the_largest_queue_has_a_place(counters):
+    stats = daemon_stats(
+        {
+            "p0l0": {"1": port(500, tail_dropped=3), "2": port(900, uplink=False)},
+            "p0s1": {"1": port(700, lost=4, uplink=False)},
+            "p1l1": {"1": port()},
+        }
+    )
+    first, second = plane_results(FABRIC, counters, stats)
+    assert (first.largest_queue_bytes, first.largest_queue_port) == (900, "p0l0:2")
+    assert (first.tail_drops, first.injected_losses) == (4, 6)
+    assert (second.largest_queue_bytes, second.largest_queue_port) == (0, "")
+    assert (second.tail_drops, second.injected_losses) == (1, 2)
+
+
+def test_a_target_without_such_counters_reports_none(counters):
+    for plane in plane_results(FABRIC, counters, None):
+        assert (plane.largest_queue_bytes, plane.tail_drops, plane.injected_losses) == (None, None, None)
+
+
+def test_drops_add_up_by_reason_and_those_of_the_program_count_once(counters):
+    stats = daemon_stats({}, drops={"program_ingress": 9, "no_such_port": 1, "oversize": 0})
+    endpoint = {"planes": [{"nic": {"dropped": {"bad_icrc": 2}}}, {"nic": {"dropped": {"bad_icrc": 3}}}]}
+    totals = drop_totals(counters, stats, [endpoint])
+    assert totals == {"nic bad_icrc": 5, "switch no_such_port": len(FABRIC.switches)}
+
+
+def test_lateness_is_the_worst_of_all_processes():
+    endpoints = [{"lateness": {"max_ps": 100, "p99_ps": 1}}, {"lateness": {"max_ps": 2, "p99_ps": 50}}]
+    late = lateness_of(daemon_stats({}), endpoints, 1000, 10.0)
+    assert (late.largest_ps, late.percentile_99_ps, late.path_rtt_ps, late.dilation) == (100, 50, 1000, 10.0)
+    assert lateness_of(None, endpoints[1:], 1000, 10.0).largest_ps == 2
+
+
+def stack(path_id, queues, plane=0, peer=1):
+    hops = [
+        {"rate_bps": 10**10, "queue_bytes": queue, "timestamp_ns": 1, "tx_bytes": 128} for queue in queues
+    ]
+    return {"plane": plane, "peer": peer, "telemetry": {"path_id": path_id, "hops": hops}}
+
+
+def path_id(*names):
+    value = 0
+    for name in names:
+        value ^= switch_id(FABRIC.switch(name))
+    return value
+
+
+def test_int_names_the_switches_of_the_longest_path_with_the_deepest_queue():
+    shallow = stack(path_id("p0l0", "p0s0", "p0l1"), [0, 80, 0])
+    deep = stack(path_id("p0l0", "p0s1", "p0l1"), [0, 8000, 0])
+    endpoints = [{"rank": 0, "connections": [shallow, deep, stack(path_id("p0l0"), [10**6])]}]
+    found = longest_int_path(FABRIC, endpoints)
+    assert (found.source, found.destination, found.plane, found.coarse) == ("h0", "h1", 0, False)
+    assert [(hop.switch, hop.queue_bytes) for hop in found.hops] == [
+        ("p0l0", 0),
+        ("p0s1", 8000),
+        ("p0l1", 0),
+    ]
+
+
+def test_int_of_an_unknown_path_names_no_switch():
+    endpoints = [{"rank": 0, "connections": [stack(0xFFF, [0, 0, 0])]}]
+    assert [hop.switch for hop in longest_int_path(FABRIC, endpoints).hops] == ["?", "?", "?"]
+
+
+@pytest.mark.parametrize("telemetry", [None, {"path_id": 0, "hops": []}])
+def test_without_int_there_is_no_path(telemetry):
+    endpoints = [{"rank": 0, "connections": [{"plane": 0, "peer": 1, "telemetry": telemetry}]}]
+    assert longest_int_path(FABRIC, endpoints) is None

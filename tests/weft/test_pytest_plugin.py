@@ -1,0 +1,56 @@
+"""The plugin as a user's test suite meets it, in a pytest of its own."""
+
+import subprocess
+import sys
+
+import pytest
+
+TEST = """
+import pytest
+import weft.pytest_plugin
+
+@pytest.mark.fabric(planes=1, leaves=1, spines=0, hosts_per_leaf=2, {arguments})
+def test_it(fabric):
+    raise AssertionError("a fabric was built")
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run pytest on a test whose mark has these arguments."""
+
+    def started(arguments: str) -> str:
+        (tmp_path / "test_mine.py").write_text(TEST.format(arguments=arguments), encoding="utf-8")
+        plugin = ["-p", "weft.pytest_plugin"]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-rs",
+            "--strict-markers",
+            "-p",
+            "no:cacheprovider",
+            *plugin,
+        ]
+        done = subprocess.run(
+            [*command, "--rootdir", tmp_path, tmp_path], capture_output=True, text=True, check=False
+        )
+        return done.stdout + done.stderr
+
+    return started
+
+
+def test_a_test_is_skipped_where_no_fabric_can_run_and_says_why(run):
+    output = run("clock='virtual'")
+    assert "1 skipped" in output
+    assert "the virtual clock is not there yet" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [("dilution=3", "valid options: clock, target"), ("mtu_bytes=1000", "256, 512, 1024, 2048 or 4096")],
+)
+def test_bad_arguments_are_told(run, arguments, words):
+    output = run(arguments)
+    assert "1 error" in output
+    assert words in output

@@ -1,0 +1,129 @@
+"""Figures and tables of a run."""
+
+import dataclasses
+import io
+import json
+import math
+
+import pytest
+from rich.console import Console
+
+from weft.results import (
+    CollectiveResult,
+    FlowsResult,
+    IntHop,
+    IntPath,
+    Lateness,
+    PlaneResult,
+    RunResult,
+    print_run,
+)
+
+RIGHT = CollectiveResult(
+    collective="allreduce",
+    algorithm="ring",
+    size_bytes=8000,
+    count=2000,
+    dtype="float32",
+    operation="sum",
+    ranks=8,
+    time_ps=4_000_000,
+    wrong=0,
+    identical=True,
+    largest_error=1e-7,
+    error_bound=1e-6,
+    packets_aggregated=0,
+    retransmissions=3,
+)
+PLANE = PlaneResult(
+    plane=0,
+    ecn_marked_packets=5,
+    largest_queue_bytes=4096,
+    largest_queue_port="p0l0:1",
+    packets_aggregated=7,
+    tail_drops=0,
+    injected_losses=0,
+)
+PATH = IntPath("h0", "h1", 1, (IntHop(0, "p1l0", 10**10, 80, 5, 128),))
+
+
+def printed(run: RunResult) -> str:
+    stream = io.StringIO()
+    print_run(Console(file=stream, highlight=False, width=200), run)
+    return stream.getvalue()
+
+
+def test_bandwidths_are_those_of_nccl_tests():
+    assert RIGHT.algorithm_bandwidth == pytest.approx(8000 / 4e-6)
+    assert RIGHT.bus_bandwidth == pytest.approx(8000 / 4e-6 * 2 * 7 / 8)
+
+
+def test_one_rank_has_no_bandwidth():
+    alone = dataclasses.replace(RIGHT, ranks=1, time_ps=0)
+    assert (alone.algorithm_bandwidth, alone.bus_bandwidth) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "ok"), [({}, True), ({"wrong": 1}, False), ({"identical": False}, False)]
+)
+def test_a_run_is_ok_if_all_its_collectives_are(changes, ok):
+    assert RunResult({}, collectives=[RIGHT, dataclasses.replace(RIGHT, **changes)]).ok is ok
+
+
+@pytest.mark.parametrize(
+    ("percentile_99_ps", "valid", "dilation"),
+    [(0, True, 1), (500, True, 100), (501, False, 150), (2000, False, 400)],
+)
+def test_lateness_beyond_half_a_round_trip_is_invalid_and_names_a_dilation(percentile_99_ps, valid, dilation):
+    lateness = Lateness(largest_ps=10**6, percentile_99_ps=percentile_99_ps, path_rtt_ps=1000, dilation=100.0)
+    assert lateness.valid is valid
+    assert lateness.sufficient_dilation == dilation
+    text = printed(RunResult({}, lateness=lateness))
+    assert ("INVALID" in text) is not valid
+    assert valid or f"a dilation of {dilation}" in text
+
+
+@pytest.mark.parametrize("error", [math.inf, math.nan])
+def test_results_json_is_json_whatever_the_ranks_hold(tmp_path, error):
+    run = RunResult({"seed": 1}, collectives=[dataclasses.replace(RIGHT, wrong=1, largest_error=error)])
+
+    def refuse(constant):
+        raise AssertionError(f"{constant} is not JSON")
+
+    saved = json.loads(run.save(tmp_path / "new" / "directory").read_text(), parse_constant=refuse)
+    assert saved["collectives"][0]["largest_error"] is None
+    assert saved["collectives"][0]["busbw_bytes_per_s"] == pytest.approx(RIGHT.bus_bandwidth)
+    assert saved["ok"] is False
+
+
+def test_tables_say_everything_that_was_found():
+    text = printed(
+        RunResult(
+            {},
+            collectives=[RIGHT, dataclasses.replace(RIGHT, dtype="int32", wrong=2, identical=False)],
+            flows=[FlowsResult("incast on h0, plane 0", 7, 7 * 65536, 10**9, 11)],
+            planes=[PLANE],
+            int_paths=[PATH],
+            drops={"no_route": 13},
+            retransmissions=17,
+            cnps=19,
+        )
+    )
+    for words in (
+        "all-reduce over 8 ranks", "busbw", "2, ranks differ", "incast on h0, plane 0", "7 flows", "458752 B",
+        "11 packets", "p0l0:1", "4096", "h0 → h1, plane 1", "p1l0", "no_route 13",
+        "retransmitted packets: 17; CNPs: 19",
+    ):  # fmt: skip
+        assert words in text
+    assert "coarse" not in text
+
+
+def test_what_bmv2_does_not_tell_is_no_zero():
+    plane = dataclasses.replace(
+        PLANE, largest_queue_bytes=None, largest_queue_port="", tail_drops=None, injected_losses=None
+    )
+    run = RunResult({}, planes=[plane], int_paths=[dataclasses.replace(PATH, coarse=True)])
+    row = next(line.split() for line in printed(run).splitlines() if line.split()[:1] == ["0"])
+    assert row == ["0", "5", "-", "7", "-", "-"]
+    assert "coarse" in printed(run)
+    assert run.as_dict()["planes"][0]["largest_queue_bytes"] is None
