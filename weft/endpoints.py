@@ -5,7 +5,14 @@ from __future__ import annotations
 import contextlib
 import subprocess
 
-from topologies import FabricSpec, HostSpec, bandwidth_delay_product_bytes, base_rtt_ps, longest_path
+from topologies import (
+    FabricSpec,
+    HostSpec,
+    bandwidth_delay_product_bytes,
+    base_rtt_ps,
+    longest_path,
+    serialisation_ps,
+)
 from traffic.control import EndpointGroup, HostSettings, NicSettings
 from weft.child import JsonLinesChild, python_environment, python_module
 from weft.daemon import REALTIME_PRIORITY
@@ -58,7 +65,7 @@ class Endpoints:
 
     def _settings(self, host: HostSpec) -> HostSettings:
         lab = self.lab
-        round_trip_ps = path_round_trip_ps(lab.fabric, lab.frame_bytes)
+        round_trip_ps = loaded_round_trip_ps(lab.fabric, lab.frame_bytes)
         return HostSettings(
             name=host.name,
             rank=host.index,
@@ -88,6 +95,21 @@ def path_round_trip_ps(fabric: FabricSpec, frame_bytes: int) -> int:
         return base_rtt_ps(longest_path(fabric, frame_bytes), frame_bytes)
     link = fabric.hosts[0].nics[0].link
     return 2 * (link.delay_ps + frame_bytes * 8 * 10**12 // link.rate_bps)
+
+
+def loaded_round_trip_ps(fabric: FabricSpec, frame_bytes: int) -> int:
+    """Return the round trip that windows and timeouts are made for: that of a path which carries other traffic, too.
+
+    On top of the base round trip an acknowledgement waits for a frame that is being sent at every hop, and a host's
+    uplink serialises once more in each direction. A window of the idle path's product would leave links idle.
+    """
+    if len(fabric.hosts) < 2:
+        return 2 * path_round_trip_ps(fabric, frame_bytes)
+    path = longest_path(fabric, frame_bytes)
+    first_link = path.hops[0].link
+    return base_rtt_ps(path, frame_bytes, frame_bytes) + 2 * serialisation_ps(
+        frame_bytes, first_link.rate_bps
+    )
 
 
 def default_slot_count(fabric: FabricSpec) -> int:
