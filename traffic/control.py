@@ -263,7 +263,9 @@ class EndpointGroup:
             if answer["state"] != "finished"
         ]
         if troubles:
-            raise RunError(f"run {run} did not finish within {timeout_s:g} s: " + "; ".join(troubles))
+            ended = {answer["state"] for answer in answers.values()} & {"failed", "cancelled"}
+            how = "failed" if ended else f"did not finish within {timeout_s:g} s"
+            raise RunError(f"run {run} {how}: " + "; ".join(troubles))
         self._runs[run].state = "finished"
         return RunOutcome(
             run,

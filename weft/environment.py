@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import subprocess
 
 from topologies import FabricSpec
 from weft.errors import EnvironmentLacksError
@@ -26,7 +27,8 @@ def require_mininet() -> None:
     """Check that fabrics can be built in Mininet here.
 
     Raises:
-        EnvironmentLacksError: not root, or a program or Mininet itself is missing; names what to install.
+        EnvironmentLacksError: not root, or a program, Mininet itself or a capability is missing; names what to
+            install or to allow.
     """
     if os.geteuid() != 0:
         raise EnvironmentLacksError("Mininet needs root: run this with sudo")
@@ -37,6 +39,15 @@ def require_mininet() -> None:
         raise EnvironmentLacksError(
             "Mininet cannot be imported: install the package mininet, and make .venv from /usr/bin/python3 "
             "with --system-site-packages (vagrant/provision.sh does both)"
+        )
+    # Mininet itself would wait for its first host forever.
+    tried = subprocess.run(
+        ["mnexec", "-n", "ip", "link", "set", "lo", "up"], capture_output=True, text=True, check=False
+    )
+    if tried.returncode:
+        raise EnvironmentLacksError(
+            f"network namespaces cannot be made here ({tried.stderr.strip()}): "
+            "a container needs the capabilities SYS_ADMIN and NET_ADMIN"
         )
 
 

@@ -22,6 +22,7 @@ from weft import lab_state
 from weft.bmv2 import Bmv2Switches
 from weft.daemon import SwitchDaemon, daemon_config, new_epoch_ns
 from weft.environment import require_for
+from weft.errors import BadInputError
 from weft.network import FabricNetwork
 from weft.options import FabricOptions
 from weft.processes import ProcessId
@@ -53,6 +54,7 @@ class Lab:
         self._exit = contextlib.ExitStack()
 
     def __enter__(self) -> Lab:
+        self._require_queues_for_a_frame()
         require_for(self.fabric, self.options)
         self._signals.enter_context(_termination_unwinds())
         try:
@@ -105,6 +107,16 @@ class Lab:
         self._state.grpc = {name: (target.address, target.device_id) for name, target in targets.items()}
         self._state.p4info, self._state.json = str(self.program.p4info), str(self.program.json)
         self._state.save()
+
+    def _require_queues_for_a_frame(self) -> None:
+        smallest = min(
+            port.link.queue_capacity_bytes for switch in self.fabric.switches for port in switch.ports
+        )
+        if smallest < self.frame_bytes:
+            raise BadInputError(
+                f"a queue of {smallest} B never holds a frame of {self.frame_bytes} B, "
+                f"the largest with an mtu of {self.options.mtu_bytes}"
+            )
 
     def _start_switches(self, stack: contextlib.ExitStack) -> dict[str, GrpcTarget]:
         if self.options.target == "bmv2":

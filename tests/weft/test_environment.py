@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import shutil
+import subprocess
 
 import pytest
 
@@ -22,6 +23,9 @@ def machine(monkeypatch):
     missing = set()
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(shutil, "which", lambda name: None if name in missing else f"/usr/bin/{name}")
+    monkeypatch.setattr(
+        subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 0, "", "")
+    )
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in missing else object())
     return missing
 
@@ -38,6 +42,13 @@ def test_nothing_is_lacking(machine):
 def test_a_missing_program_names_its_package(machine, program, package):
     machine.add(program)
     with pytest.raises(EnvironmentLacksError, match=package):
+        require_for(FABRIC, FabricOptions())
+
+
+def test_a_container_without_the_capabilities_is_told_which(machine, monkeypatch):
+    refusal = subprocess.CompletedProcess([], 1, "", "unshare: Operation not permitted")
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: refusal)
+    with pytest.raises(EnvironmentLacksError, match=r"Operation not permitted.*SYS_ADMIN and NET_ADMIN"):
         require_for(FABRIC, FabricOptions())
 
 

@@ -30,6 +30,12 @@ def test_a_bad_option_is_told_with_value_and_choices(option, value, words):
         assert word in str(caught.value)
 
 
+def test_a_queue_that_holds_no_frame_is_refused():
+    small = topologies.leaf_spine(queue_capacity_bytes=2000)
+    with pytest.raises(BadInputError, match=r"2000 B.*4220 B.*mtu of 4096"):
+        Fabric(small, mtu_bytes=4096).__enter__()
+
+
 def test_an_unknown_option_names_the_valid_ones():
     with pytest.raises(BadInputError) as caught:
         Fabric(topologies.leaf_spine(), dilution=10)
