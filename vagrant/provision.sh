@@ -8,7 +8,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 
 packages=(
-  ca-certificates ethtool g++ iperf3 iproute2 iputils-ping make mininet
+  ca-certificates ethtool g++ iperf3 iproute2 iputils-ping make mininet procps
   procps python3-dev python3-venv shellcheck tcpdump tshark
 )
 

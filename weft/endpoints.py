@@ -38,9 +38,8 @@ class Endpoints:
                 stack.callback(child.close)
                 self.children.append(child)
             self.lab.own(*(child.process.pid for child in self.children))
-            self.group = EndpointGroup(
-                self.children, [self._settings(host) for host in self.lab.fabric.hosts]
-            )
+            settings = [self._settings(host) for host in self.lab.fabric.hosts]
+            self.group = EndpointGroup(self.children, settings, ip_version=self.lab.options.ip_version)
             self.group.configure()
             self._exit = stack.pop_all()
         return self

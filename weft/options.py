@@ -17,6 +17,7 @@ class FabricOptions:
     clock: Literal["real", "virtual"] = "real"
     target: Literal["embedded", "bmv2"] = "embedded"
     links: Literal["veth", "internal"] = "veth"
+    ip_version: Literal[4, 6] = 4
     dilation: float = 1000.0
     seed: int = 1
     p4: Path = FABRIC_P4
@@ -39,6 +40,7 @@ class FabricOptions:
             clock=scenario.clock,
             target=scenario.target,
             links=scenario.links,
+            ip_version=scenario.ip_version,
             dilation=scenario.dilation,
             seed=scenario.seed,
             p4=scenario.p4,
@@ -56,6 +58,7 @@ class FabricOptions:
             "clock": self.clock,
             "target": self.target,
             "links": self.links,
+            "ip_version": self.ip_version,
             "dilation": self.dilation,
             "seed": self.seed,
             "p4": self.p4.name,

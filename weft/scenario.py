@@ -40,6 +40,7 @@ class FabricSection(_Section):
     hosts_per_leaf: int = Field(2, ge=1, le=64)
     host_rate: RateBps = 10 * 10**9
     fabric_rate: RateBps | None = None
+    oversubscription: float | None = Field(None, gt=0)
     delay: TimePs = 10**6
     queue_capacity: SizeBytes = 512 * 1024
 
@@ -107,6 +108,7 @@ class Scenario(_Section):
     clock: Literal["real", "virtual"] = "real"
     target: Literal["embedded", "bmv2"] = "embedded"
     links: Literal["veth", "internal"] = "veth"
+    ip_version: Literal[4, 6] = 4
     dilation: float = Field(1000.0, ge=1.0, le=1e6)
     seed: int = Field(1, ge=0, lt=2**63)
     p4: Path = FABRIC_P4

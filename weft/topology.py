@@ -21,6 +21,7 @@ def build_topology(section: FabricSection) -> FabricSpec:
             hosts_per_leaf=section.hosts_per_leaf,
             host_rate_bps=section.host_rate,
             fabric_rate_bps=section.fabric_rate,
+            oversubscription=section.oversubscription,
             delay_ps=section.delay,
             queue_capacity_bytes=section.queue_capacity,
         )

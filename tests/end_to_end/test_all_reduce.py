@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from end_to_end_data import ALGORITHMS, buffers
 
+from end_to_end_data import ALGORITHMS, buffers
 from weft.errors import BadInputError
 
 

@@ -6,9 +6,9 @@ import sys
 
 import numpy as np
 import pytest
-from end_to_end_data import buffers
 from scapy.packet import raw
 
+from end_to_end_data import buffers
 from traffic.aggregation_format import Kind, group_ipv4, group_mac
 from traffic.layers import aggregation_frame
 from weft.fabric import JOB_ID

@@ -4,9 +4,9 @@ import shutil
 
 import numpy as np
 import pytest
-from end_to_end_data import ALGORITHMS, buffers
 
 import topologies
+from end_to_end_data import ALGORITHMS, buffers
 from weft.fabric import Fabric
 
 pytestmark = [

@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
-from end_to_end_data import ALGORITHMS, buffers
+from scapy.layers.inet6 import IPv6
+from scapy.utils import rdpcap
 
 import topologies
+from end_to_end_data import ALGORITHMS, buffers
+from traffic.layers import BTH, icrc_is_valid
 from weft.fabric import Fabric
 from weft.scenario import FaultsSection
 
@@ -17,6 +20,20 @@ def test_two_planes_and_ecmp():
             assert fabric.collective("allreduce", buffers(np.int32, 4096, 2), algorithm).result.ok
         planes = fabric.summary().planes
         assert all(plane.packets_aggregated > 0 for plane in planes)
+
+
+@pytest.mark.slow
+def test_connections_over_ipv6(tmp_path):
+    topology = topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=1)
+    with Fabric(topology, ip_version=6) as fabric:
+        fabric.capture("h0", 0, tmp_path / "h0.pcap")
+        assert fabric.collective("allreduce", buffers(np.float32, 3000, 2), "ring").result.ok
+        summary = fabric.summary()
+        assert len(summary.int_paths[0].hops) == 3
+        assert summary.retransmissions == 0
+    packets = [packet for packet in rdpcap(str(tmp_path / "h0.pcap")) if BTH in packet]
+    assert packets
+    assert all(IPv6 in packet and icrc_is_valid(bytes(packet)) for packet in packets)
 
 
 @pytest.mark.slow

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from end_to_end_data import buffers
 from scapy.utils import rdpcap
 
+from end_to_end_data import buffers
 from traffic.layers import BTH, AggregationHeader, IntShim, icrc_is_valid
 
 DISSECTOR = Path(__file__).parents[2] / "docs" / "wireshark" / "weft.lua"
