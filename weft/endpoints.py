@@ -13,13 +13,12 @@ from topologies import (
     longest_path,
     serialisation_ps,
 )
+from traffic.aggregation_format import FRAME_BYTES
 from traffic.control import EndpointGroup, HostSettings, NicSettings
 from weft.child import JsonLinesChild, python_environment, python_module
 from weft.daemon import REALTIME_PRIORITY
 from weft.lab import Lab
-
-AGGREGATION_FRAME_BYTES = 338
-MAX_SLOTS = 4096
+from weft.scenario import MAX_SLOTS
 
 
 class Endpoints:
@@ -118,7 +117,7 @@ def default_slot_count(fabric: FabricSpec) -> int:
     """
     product_bytes = 0
     if len(fabric.hosts) > 1:
-        path = longest_path(fabric, AGGREGATION_FRAME_BYTES)
-        product_bytes = bandwidth_delay_product_bytes(path, AGGREGATION_FRAME_BYTES, AGGREGATION_FRAME_BYTES)
-    packets = max(16, -(-2 * product_bytes // AGGREGATION_FRAME_BYTES))
+        path = longest_path(fabric, FRAME_BYTES)
+        product_bytes = bandwidth_delay_product_bytes(path, FRAME_BYTES, FRAME_BYTES)
+    packets = max(16, -(-2 * product_bytes // FRAME_BYTES))
     return int(min(MAX_SLOTS, 1 << (packets - 1).bit_length()))

@@ -24,6 +24,8 @@ SizeBytes = Annotated[int, BeforeValidator(parse_size_bytes), Field(gt=0)]
 FlowBytes = Annotated[SizeBytes, Field(le=MAX_FLOW_BYTES)]
 Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
 
+# Slots of a switch (SLOTS in p4/include/aggregation.p4).
+MAX_SLOTS = 4096
 ALGORITHMS = ("ring", "in-network")
 
 
@@ -115,7 +117,7 @@ class Scenario(_Section):
     compiler: Literal["embedded", "p4c"] = "embedded"
     mtu: Literal[256, 512, 1024, 2048, 4096] = 1024
     int_telemetry: bool = Field(True, alias="int")
-    slots: int | None = Field(None, ge=1, le=4096)
+    slots: int | None = Field(None, ge=1, le=MAX_SLOTS)
     fabric: FabricSection = FabricSection()
     faults: FaultsSection = FaultsSection()
     ecn: EcnSection = EcnSection()

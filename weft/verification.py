@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-BLOCK_ELEMENTS = 64
+from traffic.aggregation_format import LANE_COUNT
 
 
 @dataclass(frozen=True)
@@ -65,13 +65,13 @@ def _block_bound(stacked: NDArray[np.generic]) -> NDArray[np.float64]:
     b and e as in ARCHITECTURE.md, "Float32".
     """
     ranks, elements = stacked.shape
-    padded = np.zeros(-(-elements // BLOCK_ELEMENTS) * BLOCK_ELEMENTS)
+    padded = np.zeros(-(-elements // LANE_COUNT) * LANE_COUNT)
     padded[:elements] = np.abs(stacked.astype(np.float64)).max(axis=0)
-    largest = padded.reshape(-1, BLOCK_ELEMENTS).max(axis=1)
+    largest = padded.reshape(-1, LANE_COUNT).max(axis=1)
     exponents = np.frexp(largest)[1]
     headroom_bits = math.ceil(math.log2(ranks if ranks <= 128 else ranks + 1))
     quantum = np.where(largest > 0, np.ldexp(1.0, exponents - 31 + headroom_bits), 0.0)
-    per_element = np.repeat(ranks * 0.5 * quantum, BLOCK_ELEMENTS)[:elements]
+    per_element = np.repeat(ranks * 0.5 * quantum, LANE_COUNT)[:elements]
     float32 = np.finfo(np.float32)
     # Below the normal numbers, rounding is by an absolute amount.
     rounding = np.maximum(

@@ -1,0 +1,83 @@
+"""Talking JSON lines to a child process that behaves, misbehaves or dies."""
+
+import subprocess
+import sys
+
+import pytest
+
+from weft.child import ChildError, JsonLinesChild
+
+ECHO = "import sys\nfor line in sys.stdin: print(line, end='', flush=True)"
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Start a child that runs a Python text; its stderr is its log."""
+    children = []
+
+    def started(text: str) -> JsonLinesChild:
+        log = tmp_path / "child.log"
+        with log.open("w", encoding="utf-8") as errors:
+            process = subprocess.Popen(
+                [sys.executable, "-c", text],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
+        children.append(JsonLinesChild("the child", process, log))
+        return children[-1]
+
+    yield started
+    for child in children:
+        child.close(patience_s=0.5)
+        assert child.process.poll() is not None
+
+
+def test_every_command_has_its_answer(start):
+    child = start(ECHO)
+    child.send({"command": "a"})
+    child.send({"command": "b"})
+    assert child.read_answer(10.0) == {"command": "a"}
+    assert child.read_answer(10.0) == {"command": "b"}
+    assert child.call({"command": "ü"}) == {"command": "ü"}
+
+
+def test_a_refusal_is_told_in_the_childs_words(start):
+    with pytest.raises(ChildError, match="the child: no such port"):
+        start(ECHO).call({"error": "no such port"})
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("print('hello')", "answered 'hello', which is not JSON"),
+        ("print([1])", "which is not an object"),
+        ("import sys; sys.exit('disk full')", r"ended with status 1; its log ends:\s+disk full"),
+        ("raise SystemExit(7)", r"ended with status 7 \(its log, .*child\.log, is empty\)"),
+    ],
+)
+def test_a_child_that_misbehaves_is_told_with_its_log(start, text, words):
+    with pytest.raises(ChildError, match=words):
+        start(text).read_answer(10.0)
+
+
+def test_a_child_that_does_not_answer_is_given_up(start):
+    with pytest.raises(ChildError, match=r"did not answer within 0\.05 s"):
+        start("import signal; signal.pause()").read_answer(0.05)
+
+
+def test_a_command_to_a_dead_child_is_told(start):
+    child = start("raise SystemExit(7)")
+    child.process.wait()
+    with pytest.raises(ChildError, match="the child is gone"):
+        child.call({"command": "x" * 100_000})
+
+
+def test_a_child_that_ignores_everything_is_killed(start):
+    child = start(
+        "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('{}', flush=True); signal.pause()"
+    )
+    child.read_answer(10.0)
+    child.close(patience_s=0.1)
+    assert child.process.returncode == -9
