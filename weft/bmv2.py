@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from topologies import FabricSpec, SwitchSpec
+from topologies.addressing import CPU_PORT
 from weft.child import ChildError
 from weft.environment import require_bmv2
 
-CPU_PORT = 510
 PRIORITY_CLASSES = 8
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from topologies import FabricSpec, PortSpec
+from topologies.addressing import CPU_PORT
 from weft.child import JsonLinesChild, python_environment, python_module
 from weft.options import FabricOptions
 from weft.scenario import FaultsSection
@@ -27,7 +28,7 @@ def daemon_config(
         {
             "device_id": switch.device_id,
             "name": switch.name,
-            "cpu_port": 510,
+            "cpu_port": CPU_PORT,
             "depth_unit": "cells",
             "time_unit": "ns",
             "ports": [_port_config(port, options.faults, internal) for port in switch.ports],
