@@ -25,4 +25,4 @@ format: setup
 	.venv/bin/clang-format -i engine/src/*.cpp engine/src/*.hpp
 
 clean:
-	rm -rf build .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis engine/*.so
+	rm -rf build .venv .venv-shell .pytest_cache .mypy_cache .ruff_cache .hypothesis engine/*.so

@@ -24,6 +24,8 @@ from controller.pipeline import Pipeline
 from controller.refusals import explain
 
 BATCH_UPDATES = 1000
+# Not 1: what only wants to watch, such as p4runtime-shell, must bid too, and needs ids below the controller's.
+FIRST_ELECTION_ID = 1 << 16
 _MAX_PREEMPTIONS = 16
 _ELECTION_ID = re.compile("election.?id", re.IGNORECASE)
 
@@ -89,7 +91,7 @@ class SwitchSession:
             self.schema.set_p4runtime_version(P4RuntimeVersion.parse(reply.p4runtime_api_version))
         return self.schema.p4runtime_version
 
-    async def become_primary(self, election_id: int = 1, preempt: bool = False) -> None:
+    async def become_primary(self, election_id: int = FIRST_ELECTION_ID, preempt: bool = False) -> None:
         """Open the stream and win the election (P4Runtime, section 5).
 
         Args:

@@ -68,6 +68,19 @@ build_engine() {
   fi
 }
 
+# p4runtime-shell pins a protobuf older than the controller's, so it lives in an environment of its own. Nothing else
+# needs it, so nothing stops where it cannot be had.
+make_shell_environment() {
+  [[ ! -e .venv-shell/weft-installed ]] || return 0
+  echo "provision: making .venv-shell for p4runtime-shell"
+  if /usr/bin/python3 -m venv .venv-shell &&
+    .venv-shell/bin/python -m pip install --quiet "p4runtime-shell==0.0.6" "protobuf<3.21" setuptools; then
+    touch .venv-shell/weft-installed
+  else
+    echo "provision: p4runtime-shell could not be installed; going on without 'weft shell'"
+  fi
+}
+
 # In the lab VM the reference compiler and switch are offered too, where p4lang's public repository answers.
 install_references() {
   [[ "${WEFT_REFERENCES:-no}" == yes ]] || return 0
@@ -89,4 +102,5 @@ install_references() {
 install_packages
 make_environment
 build_engine
+make_shell_environment
 install_references
