@@ -90,6 +90,11 @@ class JsonLinesChild:
         self.send(command)
         return self.read_answer(timeout_s)
 
+    def require_alive(self) -> None:
+        """Raise ChildError, with the end of its log, if the process has ended."""
+        if self.process.poll() is not None:
+            raise ChildError(f"{self.name} ended with status {self.process.returncode}{self._log_tail()}")
+
     def close(self, patience_s: float = 5.0) -> None:
         """End the process: its stdin closes, which asks it to leave; then SIGTERM, then SIGKILL."""
         if self.process.stdin is not None:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from weft.paths import FABRIC_P4
+from weft.paths import FABRIC_P4, SHELL_PYTHON
 
 SMALL = "fabric: {planes: 1, leaves: 2, spines: 1, hosts_per_leaf: 1}\n"
 
@@ -46,6 +46,23 @@ def test_a_lab_offers_mininets_prompt_and_the_controller_beside_it(tmp_path):
     assert "p0l9" in unknown
     assert "p0l0" in unknown
     assert not unknown.endswith("\n0\n")
+
+
+@pytest.mark.skipif(not SHELL_PYTHON.exists(), reason="p4runtime-shell is not installed (.venv-shell)")
+def test_p4runtime_shell_reads_a_switch_of_the_lab(tmp_path):
+    scenario = tmp_path / "lab.yaml"
+    scenario.write_text(SMALL, encoding="utf-8")
+    (tmp_path / "commands").write_text("tables\nexit\n", encoding="utf-8")
+    shell = f"{sys.executable} -m weft shell"
+    script = (
+        f"sh {shell} p0l0 < {tmp_path}/commands > {tmp_path}/tables.txt 2>&1\n"
+        f"sh {shell} p9 2> {tmp_path}/unknown.txt; echo $? >> {tmp_path}/unknown.txt\nexit\n"
+    )
+    done = weft("lab", scenario, input=script, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "FabricIngress.forwarding.ipv4_lpm" in (tmp_path / "tables.txt").read_text()
+    assert "unknown switch 'p9'" in (tmp_path / "unknown.txt").read_text()
+    assert (tmp_path / "unknown.txt").read_text().endswith("\n3\n")
 
 
 def test_collective_prints_nccl_tests_columns():

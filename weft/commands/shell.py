@@ -18,7 +18,9 @@ PRIMARY_ELECTION_ID = "1,0"
 
 @click.command()
 @click.argument("switch")
-@click.option("--primary", is_flag=True, help="Take the switch over from the lab's controller, to write, too.")
+@click.option(
+    "--primary", is_flag=True, help="Take the switch over from the lab's controller, to write, too."
+)
 def shell(switch: str, primary: bool) -> None:
     """Open p4runtime-shell on SWITCH of the running lab, to read its tables and counters.
 
@@ -26,7 +28,9 @@ def shell(switch: str, primary: bool) -> None:
     """
     address, device_id = _find(switch)
     if not SHELL_PYTHON.exists():
-        raise EnvironmentLacksError(f"{SHELL_PYTHON} is missing: run vagrant/provision.sh, which makes .venv-shell")
+        raise EnvironmentLacksError(
+            f"{SHELL_PYTHON} is missing: run vagrant/provision.sh, which makes .venv-shell"
+        )
     election_id = PRIMARY_ELECTION_ID if primary else BACKUP_ELECTION_ID
     command = [str(SHELL_PYTHON), "-m", "p4runtime_sh", "--grpc-addr", address, "--device-id", str(device_id)]
     # Its protobuf code is older than the C++ parser that a newer one would come with.
