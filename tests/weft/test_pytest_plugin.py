@@ -1,5 +1,6 @@
 """The plugin as a user's test suite meets it, in a pytest of its own."""
 
+import os
 import subprocess
 import sys
 
@@ -21,19 +22,15 @@ def run(tmp_path):
 
     def started(arguments: str) -> str:
         (tmp_path / "test_mine.py").write_text(TEST.format(arguments=arguments), encoding="utf-8")
-        plugin = ["-p", "weft.pytest_plugin"]
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-rs",
-            "--strict-markers",
-            "-p",
-            "no:cacheprovider",
-            *plugin,
-        ]
+        command = [sys.executable, "-m", "pytest", "-rs", "--strict-markers", "-p", "no:cacheprovider"]
+        # Named once, whether the package is installed (its entry point names the plugin, too) or not.
+        environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         done = subprocess.run(
-            [*command, "--rootdir", tmp_path, tmp_path], capture_output=True, text=True, check=False
+            [*command, "-p", "weft.pytest_plugin", "--rootdir", tmp_path, tmp_path],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment,
         )
         return done.stdout + done.stderr
 
