@@ -8,7 +8,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from controller.blocking import BlockingFabricController
 from controller.ecn import EcnProfile
@@ -23,11 +23,13 @@ from weft.bmv2 import Bmv2Switches
 from weft.daemon import SwitchDaemon, daemon_config, new_epoch_ns
 from weft.environment import require_for
 from weft.errors import BadInputError
-from weft.network import FabricNetwork
 from weft.options import FabricOptions
 from weft.processes import ProcessId
 from weft.program import Program, compile_program
 from weft.told_errors import told_as_weft_errors
+
+if TYPE_CHECKING:
+    from weft.network import FabricNetwork
 
 # Ethernet, INT shim, IPv4, UDP, BTH, RETH, immediate and iCRC around the payload of a path MTU.
 FRAME_OVERHEAD_BYTES = 14 + 46 + 20 + 8 + 12 + 16 + 4 + 4
@@ -92,6 +94,9 @@ class Lab:
         self._progress(
             f"building {len(self.fabric.hosts)} hosts and {len(self.fabric.links)} links in Mininet"
         )
+        # Imported here, so that a machine without Mininet is told so by require_for.
+        from weft.network import FabricNetwork
+
         self.network = FabricNetwork(
             self.fabric, internal_links=self.options.links == "internal", own=self.own
         )
