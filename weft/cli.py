@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "collective": ("weft.commands.collective", "collective"),
     "shell": ("weft.commands.shell", "shell"),
     "topology": ("weft.commands.topology", "topology"),
+    "stf": ("weft.commands.stf", "stf"),
     "clean": ("weft.commands.clean", "clean"),
 }
 

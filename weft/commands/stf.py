@@ -1,0 +1,67 @@
+"""`weft stf`: run p4lang's STF scripts on Weft's compiler and switch."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from weft.cli import EXISTING_FILE
+from weft.stf.cases import Case, find_cases
+from weft.stf.report import as_json, exit_code, print_table
+from weft.stf.runner import DEFAULT_TIMEOUT_S, run_cases
+from weft.stf.target import SWITCH_NAMES, SwitchName
+
+
+@click.command()
+@click.argument("program", type=EXISTING_FILE, required=False)
+@click.argument("script", type=EXISTING_FILE, required=False)
+@click.option(
+    "--all",
+    "directory",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Every NAME.stf in DIR with a NAME.p4 beside it.",
+)
+@click.option(
+    "--switch", type=click.Choice(SWITCH_NAMES), default="native", show_default=True, help="What runs them."
+)
+@click.option("--json", "print_json", is_flag=True, help="Print JSON with every reason in full.")
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=0, min_open=True),
+    default=DEFAULT_TIMEOUT_S,
+    show_default=True,
+    help="Seconds that a case may take, compilation included.",
+)
+def stf(
+    program: Path | None,
+    script: Path | None,
+    directory: Path | None,
+    switch: SwitchName,
+    print_json: bool,
+    timeout_s: float,
+) -> int:
+    """Run SCRIPT (STF) on PROGRAM (v1model), or all the cases of a directory.
+
+    Each case passes, fails, or is refused: its program or script uses what is not supported.
+    """
+    outcomes = list(run_cases(_cases(program, script, directory), switch, timeout_s))
+    if print_json:
+        click.echo(json.dumps(as_json(outcomes, switch), indent=2))
+    else:
+        print_table(outcomes, Console())
+    return exit_code(outcomes)
+
+
+def _cases(program: Path | None, script: Path | None, directory: Path | None) -> list[Case]:
+    if directory is not None:
+        if program is not None:
+            raise click.UsageError("give a program and a script, or --all DIR, not both")
+        return find_cases(directory)
+    if program is None or script is None:
+        raise click.UsageError("give a program and its script, or --all DIR")
+    return [Case(program, script)]

@@ -1,0 +1,74 @@
+"""The outcomes of cases as a table for people, JSON for programs, and an exit code."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from weft.errors import BadInputError, CheckFailedError
+from weft.stf.cases import Outcome, Verdict
+
+_STYLES = {Verdict.PASS: "green", Verdict.FAIL: "bold red", Verdict.REFUSED: "yellow"}
+
+
+def counts(outcomes: Sequence[Outcome]) -> dict[str, dict[str, int]]:
+    """By architecture, how many cases there are of each verdict."""
+    found: dict[str, Counter[str]] = {}
+    for outcome in outcomes:
+        found.setdefault(outcome.architecture, Counter())[outcome.verdict.value] += 1
+    return {
+        name: {verdict.value: found[name][verdict.value] for verdict in Verdict} for name in sorted(found)
+    }
+
+
+def exit_code(outcomes: Sequence[Outcome]) -> int:
+    """1 if a case failed; 3 if none failed but none passed either: nothing was tried; else 0."""
+    verdicts = {outcome.verdict for outcome in outcomes}
+    if Verdict.FAIL in verdicts:
+        return CheckFailedError.exit_code
+    return 0 if Verdict.PASS in verdicts else BadInputError.exit_code
+
+
+def as_json(outcomes: Sequence[Outcome], switch: str) -> dict[str, Any]:
+    """Everything in the table, and every reason in full."""
+    return {
+        "switch": switch,
+        "counts": counts(outcomes),
+        "cases": [
+            {
+                "name": outcome.case.name,
+                "program": str(outcome.case.program),
+                "script": str(outcome.case.script),
+                "architecture": outcome.architecture,
+                "verdict": outcome.verdict.value,
+                "reasons": list(outcome.reasons),
+            }
+            for outcome in outcomes
+        ],
+    }
+
+
+def print_table(outcomes: Sequence[Outcome], console: Console) -> None:
+    """A row per case with its first reason, then a line of figures per architecture."""
+    table = Table("case", "architecture", "outcome", "reason")
+    for outcome in outcomes:
+        verdict = Text(outcome.verdict.value, style=_STYLES[outcome.verdict])
+        table.add_row(outcome.case.name, outcome.architecture, verdict, Text(_short_reason(outcome)))
+    console.print(table)
+    for name, figures in counts(outcomes).items():
+        total = sum(figures.values())
+        console.print(
+            f"{name}: {figures['pass']} of {total} pass, {figures['fail']} fail, {figures['refused']} refused"
+        )
+
+
+def _short_reason(outcome: Outcome) -> str:
+    if not outcome.reasons:
+        return ""
+    more = len(outcome.reasons) - 1
+    return outcome.reasons[0] + (f" (and {more} more)" if more else "")

@@ -1,0 +1,89 @@
+"""Compiles a case's program and runs its script, here or in a process of its own."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Iterator, Sequence
+from multiprocessing.connection import Connection
+
+from compiler import CompileError, compile_file
+from switch.backend import BackendError, UnsupportedProgramError
+from switch.bmv2json import Bmv2JsonError, load_program
+from weft.errors import BadInputError
+from weft.stf.cases import Case, Outcome, Verdict, architecture
+from weft.stf.parser import parse_file
+from weft.stf.script import run_script
+from weft.stf.target import SwitchName, make_target
+
+DEFAULT_TIMEOUT_S = 60.0
+_FORK = multiprocessing.get_context("fork")
+
+
+def run_case(case: Case, switch: SwitchName) -> Outcome:
+    """Run one case in this process."""
+    kind = architecture(case.program)
+
+    def outcome(verdict: Verdict, *reasons: str) -> Outcome:
+        return Outcome(case, kind, verdict, reasons)
+
+    try:
+        statements = parse_file(case.script)
+        program = load_program(compile_file(case.program).json_text())
+        target = make_target(switch, program)
+    except CompileError as error:
+        errors = [each.header() for each in error.diagnostics if each.severity == "error"]
+        return outcome(Verdict.REFUSED, *errors)
+    except (UnsupportedProgramError, BadInputError) as error:
+        return outcome(Verdict.REFUSED, str(error))
+    except (Bmv2JsonError, BackendError) as error:
+        # What our own compiler writes, our own switch must take.
+        return outcome(Verdict.FAIL, f"the compiled program cannot be loaded: {error}")
+    failures = run_script(statements, target, program)
+    return outcome(Verdict.FAIL if failures else Verdict.PASS, *failures)
+
+
+def run_cases(
+    cases: Sequence[Case], switch: SwitchName, timeout_s: float = DEFAULT_TIMEOUT_S
+) -> Iterator[Outcome]:
+    """Run cases one after the other, each in a process of its own.
+
+    So a crash or a hang of one of them is a failure of that case, and leaves the others alone.
+    """
+    for case in cases:
+        yield _run_isolated(case, switch, timeout_s)
+
+
+def _run_isolated(case: Case, switch: SwitchName, timeout_s: float) -> Outcome:
+    receiver, sender = _FORK.Pipe(duplex=False)
+    process = _FORK.Process(target=_run_and_send, args=(case, switch, sender), daemon=True)
+    process.start()
+    sender.close()
+    try:
+        if not receiver.poll(timeout_s):
+            process.kill()
+            return _failed(case, f"no outcome within {timeout_s:g} s")
+        outcome: Outcome = receiver.recv()
+        return outcome
+    except EOFError:
+        process.join()
+        return _failed(case, f"the process that ran it {_ending(process.exitcode)}")
+    finally:
+        receiver.close()
+        process.join()
+        process.close()
+
+
+def _run_and_send(case: Case, switch: SwitchName, sender: Connection) -> None:
+    sender.send(run_case(case, switch))
+    sender.close()
+
+
+def _failed(case: Case, reason: str) -> Outcome:
+    return Outcome(case, architecture(case.program), Verdict.FAIL, (reason,))
+
+
+def _ending(exit_code: int | None) -> str:
+    if exit_code is not None and exit_code < 0:
+        return f"was ended by signal {signal.Signals(-exit_code).name}"
+    return f"ended with exit code {exit_code}"

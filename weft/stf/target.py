@@ -1,0 +1,57 @@
+"""The switches that a script can run on, behind one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from switch.backend import PacketIn, SwitchBackend
+from switch.bmv2json import Program
+
+SwitchName = Literal["native", "oracle"]
+SWITCH_NAMES: tuple[SwitchName, ...] = ("native", "oracle")
+CPU_PORT = 510
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A loaded switch; `process` lets a packet in by a port and returns what leaves, as (port, bytes)."""
+
+    backend: SwitchBackend
+    process: Callable[[int, bytes], list[tuple[int, bytes]]]
+
+
+def make_target(name: SwitchName, program: Program) -> Target:
+    """A fresh switch that runs `program`. UnsupportedProgramError if this kind of switch cannot."""
+    return _native(program) if name == "native" else _oracle(program)
+
+
+def _native(program: Program) -> Target:
+    from switch.native import NativeSwitch
+
+    switch = NativeSwitch(name="stf", cpu_port=CPU_PORT)
+    switch.load(program)
+    return Target(switch, lambda port, data: switch.process(port, data) + _packet_ins(switch))
+
+
+def _oracle(program: Program) -> Target:
+    from switch.oracle import OracleSwitch
+
+    switch = OracleSwitch(cpu_port=CPU_PORT)
+    switch.load(program)
+
+    def process(port: int, data: bytes) -> list[tuple[int, bytes]]:
+        outputs = [(output.port, output.data) for output in switch.process(port, data)]
+        return outputs + _packet_ins(switch)
+
+    return Target(switch, process)
+
+
+def _packet_ins(backend: SwitchBackend) -> list[tuple[int, bytes]]:
+    """What came to the CPU port, which is a port like any other for a script."""
+    packets = []
+    while (event := backend.wait_stream_event(0)) is not None:
+        if isinstance(event, PacketIn):
+            packets.append((CPU_PORT, event.data))
+    return packets
