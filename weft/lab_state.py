@@ -81,7 +81,7 @@ def claim(path: Path | None = None) -> LabState:
             if previous.owner.alive:
                 raise EnvironmentLacksError(
                     f"a lab runs on this machine already (process {previous.owner.pid}); "
-                    "end it first, or `weft clean --force`"
+                    "wait for it or end it there; `weft clean --force` ends it from here"
                 )
             clean(path)
         owner = ProcessId.of(os.getpid())

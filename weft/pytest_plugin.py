@@ -33,12 +33,19 @@ def fabric(request: pytest.FixtureRequest) -> Iterator[Fabric]:
     """Return a running fabric, as the test's mark `fabric` describes it; it is taken down after the test."""
     import topologies
     from weft.environment import require_for
-    from weft.errors import EnvironmentLacksError
+    from weft.errors import EnvironmentLacksError, did_you_mean
     from weft.fabric import Fabric
+    from weft.options import FabricOptions
 
     mark = request.node.get_closest_marker("fabric")
     arguments = dict(mark.kwargs) if mark is not None else {}
     of_topology = inspect.signature(topologies.leaf_spine).parameters
+    of_options = FabricOptions.__dataclass_fields__
+    for name in arguments:
+        if name not in of_topology and name not in of_options:
+            raise pytest.UsageError(
+                f"mark fabric: unknown '{name}'; {did_you_mean(name, [*of_topology, *of_options])}"
+            )
     topology = topologies.leaf_spine(
         **{name: arguments.pop(name) for name in list(arguments) if name in of_topology}
     )

@@ -45,7 +45,11 @@ def test_a_test_is_skipped_where_no_fabric_can_run_and_says_why(run):
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [("dilution=3", "valid options: clock, target"), ("mtu_bytes=1000", "256, 512, 1024, 2048 or 4096")],
+    [
+        ("dilution=3", "did you mean 'dilation'"),
+        ("planez=1", "did you mean 'planes'"),
+        ("mtu_bytes=1000", "256, 512, 1024, 2048 or 4096"),
+    ],
 )
 def test_bad_arguments_are_told(run, arguments, words):
     output = run(arguments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -41,7 +42,13 @@ def run(
     directory = result_directory(chosen, out)
     # Now, so that a directory that cannot be written is not found out at the end of the run.
     directory.mkdir(parents=True, exist_ok=True)
-    result = run_scenario(chosen, lambda text: click.echo(f"· {text}", err=True), pcap_directory)
+    try:
+        result = run_scenario(chosen, lambda text: click.echo(f"· {text}", err=True), pcap_directory)
+    except BaseException:
+        # Nothing of ours where nothing was found; a directory that holds something stays.
+        with contextlib.suppress(OSError):
+            directory.rmdir()
+        raise
     path = result.save(directory)
     if as_json:
         click.echo(json.dumps(result.as_dict(), indent=1))
