@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from controller.blocking import BlockingFabricController
 from controller.ecn import EcnProfile
-from controller.fabric import GrpcTarget
+from controller.fabric import GrpcTarget, embedded_targets
 from controller.identity import DATA_CLASS
 from controller.pipeline import Pipeline
 from controller.plan import Settings
@@ -132,8 +132,7 @@ class Lab:
         self.daemon = SwitchDaemon(config, self.directory)
         stack.callback(self.daemon.close)
         self.own(self.daemon.child.process.pid)
-        address = self.daemon.grpc_address
-        return {switch.name: GrpcTarget(address, switch.device_id) for switch in self.fabric.switches}
+        return embedded_targets(self.fabric, self.daemon.grpc_address)
 
     def _make_controller(self, targets: dict[str, GrpcTarget]) -> BlockingFabricController:
         ecn = self.options.ecn

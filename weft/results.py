@@ -213,6 +213,14 @@ def print_collectives(console: Console, results: list[CollectiveResult]) -> None
     console.print(table)
 
 
+def show_run(run: RunResult, as_json: bool) -> None:
+    """Print a run on standard output: as JSON, or as tables."""
+    if as_json:
+        print(json.dumps(run.as_dict(), indent=1))
+    else:
+        print_run(make_console(), run)
+
+
 def print_run(console: Console, run: RunResult) -> None:
     """Print all tables of a run."""
     if run.collectives:

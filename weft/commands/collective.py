@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from weft.cli import SIZES
@@ -43,7 +41,7 @@ def collective(
     **overrides: object,
 ) -> int:
     """Run a collective of several sizes on a leaf/spine fabric and print nccl-tests' columns."""
-    from weft.results import make_console, print_run
+    from weft.results import show_run
     from weft.run import run_scenario
     from weft.scenario import parse_scenario
 
@@ -71,8 +69,5 @@ def collective(
     result = run_scenario(
         parse_scenario(tree, "command line"), progress=lambda text: click.echo(f"· {text}", err=True)
     )
-    if as_json:
-        click.echo(json.dumps(result.as_dict(), indent=1))
-    else:
-        print_run(make_console(), result)
+    show_run(result, as_json)
     return 0 if result.ok else 1

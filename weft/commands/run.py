@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from pathlib import Path
 
 import click
@@ -34,7 +33,7 @@ def run(
 
     Exits with 1 if a result is not what NumPy computes.
     """
-    from weft.results import make_console, print_run
+    from weft.results import show_run
     from weft.run import result_directory, run_scenario
     from weft.scenario import load_scenario
 
@@ -50,10 +49,8 @@ def run(
             directory.rmdir()
         raise
     path = result.save(directory)
-    if as_json:
-        click.echo(json.dumps(result.as_dict(), indent=1))
-    else:
-        print_run(make_console(), result)
+    show_run(result, as_json)
+    if not as_json:
         times = result.wall_times_s
         click.echo(
             f"\nfabric up in {times['fabric_up']:.1f} s, first collective done after "
