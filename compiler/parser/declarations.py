@@ -293,13 +293,7 @@ class DeclarationParser(TableParser):
         transition: ast.Name | ast.Select | None = None
         with self.scope():
             while self.kind not in ("}", "transition", "end"):
-                before = self.index
-                try:
-                    statements.append(self.parse_statement())
-                except Refused:
-                    self.recover()
-                    if self.index == before:
-                        self.advance()
+                self.parse_statement_or_skip(statements)
             if self.accept("transition"):
                 transition = self._transition()
         self.expect("}", f"of state '{name.text}'")

@@ -23,15 +23,19 @@ class StatementParser(ExpressionParser):
                 if self.kind == "end":
                     self.diagnostics.error("this block is not closed: expected '}'", opening)
                     break
-                before = self.index
-                try:
-                    statements.append(self.parse_statement())
-                except Refused:
-                    self.recover()
-                    if self.index == before:
-                        self.advance()
+                self.parse_statement_or_skip(statements)
         self.accept("}")
         return ast.Block(self.span(opening), statements, annotations or [])
+
+    def parse_statement_or_skip(self, statements: list[ast.Node]) -> None:
+        """Append the next statement; a broken one is reported and skipped, always by a token at least."""
+        before = self.index
+        try:
+            statements.append(self.parse_statement())
+        except Refused:
+            self.recover()
+            if self.index == before:
+                self.advance()
 
     def parse_statement(self) -> ast.Node:
         """A statement, or a constant, variable or instance declaration."""
