@@ -82,13 +82,6 @@ class RunOutcome:
         return max(self.finished_ps) - min(self.started_ps)
 
 
-def base_round_trip_ps(rate_bps: int, delay_ps: int, mtu_bytes: int, links: int = 4) -> int:
-    """Return the round trip of a full packet and its acknowledgement over `links` idle store-and-forward links."""
-    frame_bytes, acknowledgement_bytes = mtu_bytes + 128, 128
-    serialisation_ps = (frame_bytes + acknowledgement_bytes) * 8 * 10**12 // rate_bps
-    return links * (2 * delay_ps + serialisation_ps)
-
-
 @dataclass
 class _PreparedRun:
     ranks: list[int]

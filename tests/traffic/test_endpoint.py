@@ -14,7 +14,7 @@ import pytest
 from scapy.utils import PcapReader
 
 from traffic.aggregation_format import Operation
-from traffic.control import EndpointGroup, HostSettings, NicSettings, RunError, base_round_trip_ps
+from traffic.control import EndpointGroup, HostSettings, NicSettings, RunError
 from traffic.layers import BTH, icrc_is_valid
 from traffic.patterns import Flow, incast
 from traffic.schedule_nodes import DataType
@@ -25,6 +25,8 @@ pytestmark = pytest.mark.mininet
 REPOSITORY = Path(__file__).parents[2]
 RATE_BPS = 10_000_000_000
 DILATION = 200.0
+# Four links of 1 µs: a packet of 1,152 bytes out and an acknowledgement of 128 back, stored and forwarded.
+BASE_ROUND_TRIP_PS = 4 * (2 * 1_000_000 + (1152 + 128) * 8 * 10**12 // RATE_BPS)
 
 
 class Process:
@@ -105,7 +107,7 @@ def pair(request):
                         ipv6=f"fd00:{plane}::{rank + 1}/64",
                         gateway_mac=mac_of(1 - rank, plane),
                         rate_bps=RATE_BPS,
-                        base_round_trip_ps=base_round_trip_ps(RATE_BPS, 1_000_000, 1024),
+                        base_round_trip_ps=BASE_ROUND_TRIP_PS,
                     )
                     for plane in range(2)
                 ),
