@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +70,6 @@ class Fabric:
         self.flows: list[FlowsResult] = []
         self.collectives: list[CollectiveResult] = []
         self._progress = progress
-        self._runs = 0
         self._joined = False
         self._exit = contextlib.ExitStack()
 
@@ -125,8 +125,6 @@ class Fabric:
         inputs = self._check_buffers(buffers)
         if algorithm == "in-network":
             self._join_job()
-        files = [self._write_buffer(rank, array) for rank, array in enumerate(inputs)]
-        results = [file.with_suffix(".result") for file in files]
         spec = CollectiveSpec(
             rank_count=len(inputs),
             element_count=inputs[0].size,
@@ -136,19 +134,7 @@ class Fabric:
         )
         before = self._retransmissions()
         aggregated_before = self._aggregated_packets() if algorithm == "in-network" else 0
-        group = self.endpoints.group
-        run = group.prepare_collective(spec, algorithm, files, results, telemetry=self.options.int_telemetry)
-        try:
-            outcome = self._run_to_its_end(run, timeout_s)
-        except BaseException:
-            # The job's slots hold half a reduction: the next one starts in a new epoch. Should the switches be
-            # gone, too, the error to tell is the first.
-            with contextlib.suppress(ControllerError):
-                self._leave_job()
-            raise
-        outputs = [np.fromfile(result, inputs[0].dtype) for result in results]
-        for path in (*files, *results):
-            path.unlink()
+        outcome, outputs = self._exchange(spec, algorithm, inputs, timeout_s)
         verdict = verify_all_reduce_sum([each.ravel() for each in inputs], outputs, algorithm)
         figures = CollectiveResult(
             collective=collective,
@@ -287,12 +273,28 @@ class Fabric:
             raise BadInputError("buffers are empty; there must be at least one element")
         return arrays
 
-    def _write_buffer(self, rank: int, array: NDArray[Any]) -> Path:
-        if rank == 0:
-            self._runs += 1
-        path = self.lab.directory / f"run{self._runs}-rank{rank}.bin"
-        array.tofile(path)
-        return path
+    def _exchange(
+        self, spec: CollectiveSpec, algorithm: str, inputs: list[NDArray[Any]], timeout_s: float
+    ) -> tuple[RunOutcome, list[NDArray[Any]]]:
+        """Run a collective over files that the hosts map, and return every rank's flat result."""
+        group = self.endpoints.group
+        with tempfile.TemporaryDirectory(dir=self.lab.directory) as directory:
+            files = [Path(directory, f"rank{rank}.bin") for rank in range(len(inputs))]
+            results = [file.with_suffix(".result") for file in files]
+            for file, array in zip(files, inputs, strict=True):
+                array.tofile(file)
+            run = group.prepare_collective(
+                spec, algorithm, files, results, telemetry=self.options.int_telemetry
+            )
+            try:
+                outcome = self._run_to_its_end(run, timeout_s)
+            except BaseException:
+                # The job's slots hold half a reduction: the next one starts in a new epoch. Should the switches be
+                # gone, too, the error to tell is the first.
+                with contextlib.suppress(ControllerError):
+                    self._leave_job()
+                raise
+            return outcome, [np.fromfile(result, inputs[0].dtype) for result in results]
 
     def _join_job(self) -> None:
         if self._joined:
