@@ -17,6 +17,7 @@ import click
 from switch.daemon_config import ConfigError, DaemonConfig, read_config
 from switch.p4runtime.device import Device
 from switch.p4runtime.service import Server
+from switch.p4runtime.tls import TlsError
 from switch.process import EXIT_BAD_INPUT, EXIT_ENVIRONMENT, die_with_parent, on_termination
 from switch.wiring import Wiring
 
@@ -28,7 +29,7 @@ class CommandError(ValueError):
 class Daemon:
     """Engine, switches and P4Runtime server of one configuration.
 
-    OSError if the environment lacks something.
+    OSError if the environment lacks something, TlsError if the server's certificate cannot be used.
     """
 
     def __init__(self, config: DaemonConfig) -> None:
@@ -38,7 +39,7 @@ class Daemon:
             for number, wired in self.wiring.switches.items()
         }
         try:
-            self.server = Server(self.devices, config.grpc_address)
+            self.server = Server(self.devices, config.grpc_address, config.grpc_tls)
             self.wiring.engine.start(realtime_priority=config.realtime_priority)
         except BaseException:
             self.wiring.close()
@@ -120,7 +121,7 @@ def main(path: Path) -> None:
     on_termination(_leave)
     try:
         daemon = Daemon(read_config(path))
-    except ConfigError as error:
+    except (ConfigError, TlsError) as error:
         _say(sys.stdout, {"error": str(error)})
         sys.exit(EXIT_BAD_INPUT)
     except OSError as error:

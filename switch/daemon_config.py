@@ -7,6 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from switch.p4runtime.tls import ServerTls
+
 DEFAULT_QUEUE_CAPACITY_BYTES = 512 * 1024
 MAX_PORT = 509
 """510 is the CPU port and 511 drops, unless a switch says otherwise."""
@@ -80,6 +82,7 @@ class DaemonConfig(_Frozen):
     dilation: float = Field(default=1.0, gt=0)
     seed: int = Field(default=0, ge=0, lt=2**64)
     grpc_address: str = "127.0.0.1:9559"
+    grpc_tls: ServerTls | None = None
     realtime_priority: int = Field(default=0, ge=0, le=99)
     switches: tuple[SwitchConfig, ...] = Field(min_length=1)
     internal_links: tuple[tuple[int, int, int, int], ...] = ()

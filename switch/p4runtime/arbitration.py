@@ -90,9 +90,8 @@ class Arbitration(Generic[ClientT]):
     ) -> list[tuple[ClientT, p4r.MasterArbitrationUpdate]]:
         was_primary = role.primary == client
         if election_id is not None and (role.highest is None or election_id >= role.highest):
-            unchanged = was_primary and election_id == role.highest
             role.highest, role.primary = election_id, client
-            told = [client] if unchanged else list(role.elections)
+            told = list(role.elections)
         elif was_primary:
             role.primary = None
             told = list(role.elections)

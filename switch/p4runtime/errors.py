@@ -38,6 +38,9 @@ MAX_STATUS_BYTES = 6000
 
 GRPC clients accept 8 KiB of metadata unless told otherwise (P4Runtime 1.5, "gRPC Metadata Maximum Size").
 """
+MAX_STATUS_BYTES_PER_ELEMENT = 100
+"""Where even empty messages would not fit 8 KiB, the room that the same section tells clients to make."""
+MAX_STATUS_MESSAGE = 1000
 
 _BACKEND_CODES: dict[type[BackendError], int] = {
     InvalidRequestError: INVALID_ARGUMENT,
@@ -112,13 +115,22 @@ def raise_for_batch(what: str, errors: list[RequestError | None]) -> None:
     raise BatchError(message, [to_error(error) for error in errors])
 
 
+def status_message(error: RequestError) -> str:
+    """The message of an RPC's status, short enough for its metadata."""
+    return error.message[:MAX_STATUS_MESSAGE]
+
+
 def to_status(error: BatchError) -> rpc_status.Status:
     """The google.rpc.Status with all details; their messages are cut where all would not fit the metadata."""
-    status = _status(error.message, error.details)
-    longest = max(len(detail.message) for detail in error.details)
-    while status.ByteSize() > MAX_STATUS_BYTES and longest:
+    details, message = error.details, status_message(error)
+    limit = MAX_STATUS_BYTES
+    if _status(message, [_cut(detail, 0) for detail in details]).ByteSize() > limit:
+        limit += MAX_STATUS_BYTES_PER_ELEMENT * len(details)
+    status = _status(message, details)
+    longest = max(len(detail.message) for detail in details)
+    while status.ByteSize() > limit and longest:
         longest //= 2
-        status = _status(error.message[:1000], [_cut(detail, longest) for detail in error.details])
+        status = _status(message, [_cut(detail, longest) for detail in details])
     return status
 
 

@@ -16,12 +16,15 @@ from switch.p4runtime.errors import (
     INTERNAL,
     NOT_FOUND,
     PERMISSION_DENIED,
+    RESOURCE_EXHAUSTED,
     BatchError,
     RequestError,
     choices,
+    status_message,
     to_status,
 )
 from switch.p4runtime.outbox import Outbox
+from switch.p4runtime.tls import ServerTls
 
 API_VERSION = "1.5.0"
 DEFAULT_ADDRESS = "127.0.0.1:9559"
@@ -29,6 +32,8 @@ MAX_RECEIVE_BYTES = 128 * 1024 * 1024
 """Pipeline configs are large (P4Runtime §19.3.2)."""
 MAX_THREADS = 512
 """Each open stream holds one."""
+MAX_STREAMS = MAX_THREADS - 64
+"""Further streams are refused, so that threads are left for the other calls."""
 PUMP_INTERVAL_S = 0.1
 """How soon a pump notices that it should stop."""
 
@@ -41,6 +46,7 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
 
     def __init__(self, devices: Mapping[int, Device]) -> None:
         self._devices = devices
+        self._streams = threading.BoundedSemaphore(MAX_STREAMS)
 
     def _device(self, device_id: int) -> Device:
         device = self._devices.get(device_id)
@@ -97,6 +103,11 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
         self, request_iterator: Iterator[p4r.StreamMessageRequest], context: grpc.ServicerContext
     ) -> Iterator[p4r.StreamMessageResponse]:
         """Serve one controller until it leaves or breaks the rules of arbitration."""
+        if not self._streams.acquire(blocking=False):
+            _abort(context, RequestError(RESOURCE_EXHAUSTED, f"{MAX_STREAMS} streams are open already"))
+        if not context.add_callback(self._streams.release):
+            self._streams.release()  # the call is over already
+            return
         outbox = Outbox()
         reader = threading.Thread(
             target=self._read_stream, args=(request_iterator, outbox), name="p4runtime-stream", daemon=True
@@ -147,7 +158,7 @@ def _abort(context: grpc.ServicerContext, error: Exception) -> NoReturn:
     elif not isinstance(error, RequestError):
         _LOGGER.error("internal error", exc_info=error)
         error = RequestError(INTERNAL, f"internal error: {error!r}")
-    context.abort(_STATUS_CODES[error.code], error.message[:2000])
+    context.abort(_STATUS_CODES[error.code], status_message(error))
     raise AssertionError("abort raises")
 
 
@@ -177,7 +188,9 @@ class EventPump(threading.Thread):
 class Server:
     """A running gRPC server; `address` has the port that was really bound."""
 
-    def __init__(self, devices: Mapping[int, Device], address: str = DEFAULT_ADDRESS) -> None:
+    def __init__(
+        self, devices: Mapping[int, Device], address: str = DEFAULT_ADDRESS, tls: ServerTls | None = None
+    ) -> None:
         self._pumps = [EventPump(device) for device in devices.values()]
         self._server = grpc.server(
             ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="p4runtime"),
@@ -185,7 +198,10 @@ class Server:
         )
         p4r_grpc.add_P4RuntimeServicer_to_server(P4RuntimeService(devices), self._server)
         try:
-            port = self._server.add_insecure_port(address)
+            if tls is None:
+                port = self._server.add_insecure_port(address)
+            else:
+                port = self._server.add_secure_port(address, tls.credentials())
         except RuntimeError as error:
             raise OSError(f"cannot listen on {address}: {error}") from error
         host = address.rpartition(":")[0]
