@@ -769,8 +769,8 @@ class Switch(Node):
     def process(self, port: int, data: bytes) -> list[tuple[int, bytes]]:
         """Run a packet through both pipelines at once; what leaves."""
 
-    def process_repeatedly(self, port: int, data: bytes, count: int) -> int:
-        """The same `count` times; how many packets left."""
+    def process_repeatedly(self, port: int, packets: Sequence[bytes], count: int) -> int:
+        """`count` packets, the given ones over and over; how many left."""
 
     def packet_out(self, data: bytes) -> None: ...
     def wait_event(self, timeout_s: float) -> tuple[str, int, bytes, int] | None:

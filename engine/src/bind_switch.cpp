@@ -424,13 +424,15 @@ void bind_packets(py::class_<Switch, Node, std::shared_ptr<Switch>>& cls) {
           py::arg("port"), py::arg("data"))
       .def(
           "process_repeatedly",
-          [](Switch& self, uint32_t port, const py::bytes& data, uint64_t count) {
+          [](Switch& self, uint32_t port, const std::vector<py::bytes>& packets, uint64_t count) {
+            if (packets.empty()) throw std::invalid_argument("no packets");
             PythonGuard guard(self.engine());
-            const std::span<const uint8_t> bytes = as_bytes(data);
+            std::vector<std::span<const uint8_t>> views;
+            for (const py::bytes& packet : packets) views.push_back(as_bytes(packet));
             py::gil_scoped_release release;
-            return self.process_repeatedly(port, bytes, count);
+            return self.process_repeatedly(port, views, count);
           },
-          py::arg("port"), py::arg("data"), py::arg("count"))
+          py::arg("port"), py::arg("packets"), py::arg("count"))
       .def(
           "wait_event",
           [](Switch& self, double timeout_s) -> py::object {

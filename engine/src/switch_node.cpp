@@ -393,10 +393,14 @@ std::vector<Switch::Output> Switch::process(uint32_t port, std::span<const uint8
   return outputs;
 }
 
-uint64_t Switch::process_repeatedly(uint32_t port, std::span<const uint8_t> bytes, uint64_t count) {
+uint64_t Switch::process_repeatedly(uint32_t port, std::span<const std::span<const uint8_t>> packets,
+                                    uint64_t count) {
   uint64_t left = 0;
   captured_count_ = &left;
-  for (uint64_t i = 0; i < count; ++i) receive(static_cast<int>(port), engine_.packets().copy_of(bytes));
+  for (size_t next = 0; count > 0; --count) {
+    receive(static_cast<int>(port), engine_.packets().copy_of(packets[next]));
+    if (++next == packets.size()) next = 0;
+  }
   captured_count_ = nullptr;
   return left;
 }

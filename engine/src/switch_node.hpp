@@ -74,8 +74,9 @@ class Switch : public Node, public EgressStage {
   // Runs one packet through ingress and egress at once, through no queue, and returns what leaves. For tests
   // and benchmarks.
   std::vector<Output> process(uint32_t port, std::span<const uint8_t> bytes);
-  // The same packet `count` times, outputs dropped. Returns the number of packets that left.
-  uint64_t process_repeatedly(uint32_t port, std::span<const uint8_t> bytes, uint64_t count);
+  // `count` packets, those given over and over again, outputs dropped. Returns the number that left.
+  uint64_t process_repeatedly(uint32_t port, std::span<const std::span<const uint8_t>> packets,
+                              uint64_t count);
 
   ReplicationEngine& replication() { return replication_; }
   StreamEventQueue& events() { return events_; }

@@ -1,0 +1,66 @@
+"""fabric.p4 as the benchmarks run it: compiled once, switches programmed by the real controller, RoCEv2 frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from controller.blocking import BlockingFabricController
+from controller.fabric import GrpcTarget
+from controller.pipeline import Pipeline
+from controller.plan import Settings
+from controller.target import target_facts
+from topologies import FabricSpec
+from traffic.layers import rdma_write_frame
+from weft.paths import FABRIC_P4
+from weft.program import Program, compile_program
+
+FLOWS = 64
+"""Queue pairs that a benchmark's frames belong to: more than one ECMP decision, register cell or cache line."""
+_INT_HEADERS_BYTES = 120
+_PLAIN_HEADERS_BYTES = 74
+
+
+def compiled_fabric(folder: Path) -> Program:
+    """fabric.p4, compiled by our compiler into the folder."""
+    return compile_program(FABRIC_P4, folder)
+
+
+@contextmanager
+def programmed(
+    fabric: FabricSpec, program: Program, targets: Mapping[str, GrpcTarget], target: str = "embedded"
+) -> Iterator[None]:
+    """Every switch of the fabric with the program and all its entries, by P4Runtime."""
+    pipeline = Pipeline.load(program.p4info, program.json)
+    settings = Settings(target=target_facts(target))
+    with BlockingFabricController(fabric, pipeline, targets, settings):
+        yield
+
+
+def roce_frames(
+    fabric: FabricSpec, source: str, destination: str, size_bytes: int, *, telemetry: bool = True
+) -> list[bytes]:
+    """RDMA WRITE frames between two hosts in plane 0, one of each flow, of exactly this size.
+
+    Without telemetry frames of 4n + 2 bytes exist only, so they are two bytes longer if need be.
+    """
+    a, b = fabric.host(source).nic(0), fabric.host(destination).nic(0)
+    headers_bytes = _INT_HEADERS_BYTES if telemetry else _PLAIN_HEADERS_BYTES
+    payload = bytes(size_bytes - headers_bytes)
+    return [
+        bytes(
+            rdma_write_frame(
+                source_mac=a.mac,
+                destination_mac=a.gateway_mac,
+                source_ip=str(a.ipv4.ip),
+                destination_ip=str(b.ipv4.ip),
+                destination_qp=0x100 + flow,
+                psn=flow,
+                payload=payload,
+                source_port=0xC000 + flow,
+                int_telemetry=telemetry,
+            )
+        )
+        for flow in range(FLOWS)
+    ]

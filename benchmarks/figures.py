@@ -1,0 +1,81 @@
+"""What every benchmark prints: figures, each beside its comparison and its goal, as a table or as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from rich.console import Console
+from rich.table import Table
+
+TABLE_WIDTH = 120
+"""At least; a figure cut short says nothing."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured value.
+
+    `ratio` relates it to what `beside` names, measured in the same run; `goal` is what `ratio` (the value itself
+    without one) should reach, or stay below where `at_most`.
+    """
+
+    name: str
+    value: float
+    unit: str
+    beside: str = ""
+    ratio: float | None = None
+    goal: float | None = None
+    at_most: bool = False
+
+    @property
+    def reached(self) -> bool | None:
+        """Whether the goal is reached; None without one."""
+        if self.goal is None:
+            return None
+        measured = self.value if self.ratio is None else self.ratio
+        return measured <= self.goal if self.at_most else measured >= self.goal
+
+
+def argument_parser(description: str | None) -> argparse.ArgumentParser:
+    """A parser with the options that all benchmarks share."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument(
+        "--realtime",
+        action="store_true",
+        help="schedule what is measured before all ordinary processes (SCHED_RR), on a machine that is not quiet",
+    )
+    return parser
+
+
+def report(title: str, figures: Sequence[Figure], *, as_json: bool) -> None:
+    """Print them."""
+    if as_json:
+        rows = [{**asdict(figure), "reached": figure.reached} for figure in figures]
+        print(json.dumps({"benchmark": title, "figures": rows}, indent=1))
+        return
+    table = Table(title=title, title_justify="left")
+    for heading in ("figure", "value", "", "ratio", "to", "goal", ""):
+        numeric = heading in ("value", "ratio", "goal")
+        table.add_column(heading, justify="right" if numeric else "left", no_wrap=True)
+    for figure in figures:
+        table.add_row(
+            figure.name,
+            _number(figure.value),
+            figure.unit,
+            "" if figure.ratio is None else f"{_number(figure.ratio)} x",
+            figure.beside,
+            "" if figure.goal is None else f"{'<=' if figure.at_most else '>='} {_number(figure.goal)}",
+            {True: "reached", False: "MISSED", None: ""}[figure.reached],
+        )
+    console = Console()
+    console.print(table, width=max(console.width, TABLE_WIDTH), crop=False)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
