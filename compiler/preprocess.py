@@ -185,7 +185,7 @@ class Preprocessor:
             folders.insert(0, Path(source.name).parent)
         for folder in folders:
             path = folder / name
-            if path.is_file():
+            if _is_file(path):
                 break
         else:
             looked = ", ".join(str(folder) for folder in folders)
@@ -195,6 +195,13 @@ class Preprocessor:
             self.diagnostics.error(f"files include each other more than {INCLUDE_DEPTH_LIMIT} deep", token)
             raise Refused
         return self._file(read_source(path, self.diagnostics, token), depth + 1)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that no file can have: too long, or with a NUL in it
+        return False
 
 
 def read_source(path: Path, diagnostics: Diagnostics, token: Token | None = None) -> SourceFile:
