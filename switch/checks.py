@@ -10,7 +10,9 @@ from typing import TypeVar
 
 from switch.backend import (
     ActionCall,
+    CloneSession,
     ExactMatch,
+    GroupMember,
     GroupRef,
     InvalidRequestError,
     LpmMatch,
@@ -19,6 +21,7 @@ from switch.backend import (
     NotPermittedError,
     NotReadyError,
     RangeMatch,
+    Replica,
     TableAction,
     TableKey,
     TernaryMatch,
@@ -26,6 +29,12 @@ from switch.backend import (
 from switch.bmv2json import Action, KeyField, MatchKind, Program, Table, TableType
 
 ObjectT = TypeVar("ObjectT")
+MAX_ID = 0xFFFFFFFF
+MAX_WEIGHT = 0xFFFF
+MAX_PORT = 511
+MAX_MULTICAST_GROUP = 0xFFFF
+MAX_INSTANCE = 0xFFFF
+MAX_CLONE_SESSION = 0x7FFF
 MAX_CHOICES_SHOWN = 12
 _MATCH_TYPES: dict[MatchKind, type[Match]] = {
     MatchKind.VALID: ExactMatch,
@@ -63,6 +72,41 @@ def check_value(what: str, value: int, width_bits: int) -> None:
     """The value is unsigned and fits."""
     if not 0 <= value < 1 << width_bits:
         raise InvalidRequestError(f"{what}: value {value:#x} does not fit {width_bits} bits")
+
+
+def check_range(what: str, value: int, low: int, high: int) -> None:
+    """The value lies between `low` and `high`, both included."""
+    if not low <= value <= high:
+        raise InvalidRequestError(f"{what} {value} is out of range (valid: {low} to {high})")
+
+
+def check_multicast_group(group_id: int, replicas: Iterable[Replica]) -> None:
+    """Its id and its replicas' ports and instances fit their fields."""
+    check_range("multicast group", group_id, 1, MAX_MULTICAST_GROUP)
+    _check_replicas(replicas)
+
+
+def check_clone_session(session_id: int, session: CloneSession) -> None:
+    """Its id, length and replicas fit their fields."""
+    check_range("clone session", session_id, 0, MAX_CLONE_SESSION)
+    check_range("packet length in bytes", session.packet_length_bytes, 0, MAX_ID)
+    _check_replicas(session.replicas)
+
+
+def _check_replicas(replicas: Iterable[Replica]) -> None:
+    for replica in replicas:
+        check_range("replica port", replica.port, 0, MAX_PORT)
+        check_range("replica instance", replica.instance, 0, MAX_INSTANCE)
+
+
+def check_group(group_id: int, members: Iterable[GroupMember]) -> None:
+    """Ids, weights and watched ports fit their fields; whether the members exist is not looked at."""
+    check_range("group", group_id, 0, MAX_ID)
+    for member in members:
+        check_range("member", member.member_id, 0, MAX_ID)
+        check_range(f"weight of member {member.member_id}:", member.weight, 1, MAX_WEIGHT)
+        if member.watch_port is not None:
+            check_range(f"watch port of member {member.member_id}:", member.watch_port, 0, MAX_PORT)
 
 
 def check_mutable(table: Table) -> None:

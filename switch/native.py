@@ -32,7 +32,15 @@ from switch.backend import (
     constant_table_entries,
 )
 from switch.bmv2json import Program, Table
-from switch.checks import check_index, check_mutable, check_value, named
+from switch.checks import (
+    check_clone_session,
+    check_group,
+    check_index,
+    check_multicast_group,
+    check_mutable,
+    check_value,
+    named,
+)
 from switch.lowering import CompiledProgram, UnsupportedError, compile_program
 from switch.lowering.layout import RegisterLayout, bytes_for
 from switch.native_idle import IdleWatch
@@ -203,19 +211,20 @@ class NativeSwitch:
         named(self._loaded().lowered.program.action_profiles, name, "action profile")
         return self._profile_index[name]
 
-    def _require_room(self, profile: str) -> None:
-        program = self._loaded().lowered.program
+    def _require_room(self, profile: str, what: str) -> None:
+        """There is room for one more of `what`, members or groups."""
         members, groups = self.native.profile_sizes(self._profile_index[profile])
-        limit = program.action_profiles[profile].max_size
-        if max(members, groups) >= limit:
-            raise CapacityExceededError(f"action profile '{profile}' is full ({limit} members or groups)")
+        limit = self._loaded().lowered.program.action_profiles[profile].max_size
+        if (members if what == "members" else groups) >= limit:
+            raise CapacityExceededError(f"action profile '{profile}' is full ({limit} {what})")
 
     def member_insert(self, profile: str, member_id: int, action: ActionCall) -> None:
         """Add a member to an action profile."""
         index = self._profile(profile)
         number, data = member_action(self._loaded().lowered.program, profile, action)
-        self._require_room(profile)
-        if not self.native.member_insert(index, checked_id("member", member_id), number, data):
+        checked_id("member", member_id)
+        self._require_room(profile, "members")
+        if not self.native.member_insert(index, member_id, number, data):
             raise EntryExistsError(f"action profile '{profile}' has a member {member_id} already")
 
     def member_modify(self, profile: str, member_id: int, action: ActionCall) -> None:
@@ -235,18 +244,16 @@ class NativeSwitch:
     def group_insert(self, profile: str, group_id: int, members: Sequence[GroupMember]) -> None:
         """Add a group."""
         index = self._selector(profile)
-        self._require_room(profile)
-        listed = native_members(members)
-        if not self._in_profile(
-            profile, self.native.group_insert, index, checked_id("group", group_id), listed
-        ):
+        check_group(group_id, members)
+        self._require_room(profile, "groups")
+        if not self._in_profile(profile, self.native.group_insert, index, group_id, native_members(members)):
             raise EntryExistsError(f"action profile '{profile}' has a group {group_id} already")
 
     def group_modify(self, profile: str, group_id: int, members: Sequence[GroupMember]) -> None:
         """Replace a group's members."""
         index = self._selector(profile)
-        listed = native_members(members)
-        self._in_profile(profile, self.native.group_modify, index, checked_id("group", group_id), listed)
+        check_group(group_id, members)
+        self._in_profile(profile, self.native.group_modify, index, group_id, native_members(members))
 
     def group_delete(self, profile: str, group_id: int) -> None:
         """Remove a group."""
@@ -390,8 +397,7 @@ class NativeSwitch:
 
     def multicast_group_set(self, group_id: int, replicas: Sequence[Replica]) -> None:
         """Create or replace a multicast group."""
-        if not 1 <= group_id <= 0xFFFF:
-            raise InvalidRequestError(f"multicast group {group_id} (valid: 1 to 65535)")
+        check_multicast_group(group_id, replicas)
         self.native.multicast_group_set(group_id, native_replicas(replicas))
 
     def multicast_group_delete(self, group_id: int) -> None:
@@ -401,8 +407,7 @@ class NativeSwitch:
 
     def clone_session_set(self, session_id: int, session: CloneSession) -> None:
         """Create or replace a clone session."""
-        if not 0 <= session_id <= 0x7FFF:
-            raise InvalidRequestError(f"clone session {session_id} (valid: 0 to 32767)")
+        check_clone_session(session_id, session)
         self.native.clone_session_set(
             session_id,
             native_replicas(session.replicas),

@@ -16,21 +16,18 @@ from switch.backend import (
     TableAction,
 )
 from switch.bmv2json import Action, DefaultEntry, Program, Table
-from switch.checks import check_call, check_table_action, profile_actions
+from switch.checks import MAX_ID, check_call, check_range, check_table_action, profile_actions
 from switch.lowering.layout import action_data_layout, bytes_for
 
 Binding: TypeAlias = tuple[int, int, bytes]
 """How C++ takes an action (ActionBinding): kind, number of the action, member or group, packed arguments."""
 
 _ACTION, _MEMBER, _GROUP = 0, 1, 2
-_MAX_ID = 0xFFFFFFFF
-_MAX_WEIGHT = 0xFFFF
 
 
 def checked_id(what: str, number: int) -> int:
     """`number`, if it fits 32 bits."""
-    if not 0 <= number <= _MAX_ID:
-        raise InvalidRequestError(f"{what} {number} is out of range (valid: 0 to {_MAX_ID})")
+    check_range(what, number, 0, MAX_ID)
     return number
 
 
@@ -65,27 +62,16 @@ def member_action(program: Program, profile: str, call: ActionCall) -> tuple[int
 
 
 def native_members(members: Sequence[GroupMember]) -> list[tuple[int, int, int]]:
-    """Members of a group: id, weight, watched port (-1: none)."""
-    for member in members:
-        if not 1 <= member.weight <= _MAX_WEIGHT:
-            raise InvalidRequestError(
-                f"weight {member.weight} of member {member.member_id} (valid: 1 to {_MAX_WEIGHT})"
-            )
+    """Members of a group that has been checked: id, weight, watched port (-1: none)."""
     return [
-        (
-            checked_id("member", member.member_id),
-            member.weight,
-            -1 if member.watch_port is None else member.watch_port,
-        )
+        (member.member_id, member.weight, -1 if member.watch_port is None else member.watch_port)
         for member in members
     ]
 
 
 def native_replicas(replicas: Sequence[Replica]) -> list[tuple[int, int]]:
-    """Port and instance of each replica."""
-    return [
-        (checked_id("port", replica.port), checked_id("instance", replica.instance)) for replica in replicas
-    ]
+    """Port and instance of each replica; they have been checked."""
+    return [(replica.port, replica.instance) for replica in replicas]
 
 
 def meter_config(values: tuple[float, int, float, int] | None) -> MeterConfig | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NoReturn
 
 _HEX = re.compile(r"-?(0[xX])?[0-9a-fA-F]+\Z")
+_PLAIN_NAME = re.compile(r"\w+\Z")
 _MAX_CHOICES_SHOWN = 12
 
 
@@ -91,18 +93,18 @@ class Node:
     def entries(self) -> Iterator[tuple[str, Node]]:
         """Keys and values of the value, which must be an object."""
         for key, element in self._expect(dict, "an object").items():
-            yield key, Node(element, f"{self.path}.{key}")
+            yield key, Node(element, self.path + _member(key))
 
     def __getitem__(self, key: str) -> Node:
         value = self._expect(dict, "an object")
         if key not in value:
             self.fail(f"attribute {key!r} is missing")
-        return Node(value[key], f"{self.path}.{key}")
+        return Node(value[key], self.path + _member(key))
 
     def optional(self, key: str) -> Node | None:
         """The attribute `key`, or None where it is absent or null."""
         value = self._expect(dict, "an object").get(key)
-        return None if value is None else Node(value, f"{self.path}.{key}")
+        return None if value is None else Node(value, self.path + _member(key))
 
     def array(self, key: str) -> list[Node]:
         """The elements of the array attribute `key`; none where it is absent or null."""
@@ -120,6 +122,11 @@ class Node:
         if name not in table:
             self.fail(f"unknown {what} {name!r} ({choices(table)})")
         return name
+
+
+def _member(key: str) -> str:
+    """How a path goes on to a member; a key that is no plain name, such as a.b, stands quoted in brackets."""
+    return f".{key}" if _PLAIN_NAME.match(key) else f"[{json.dumps(key, ensure_ascii=False)}]"
 
 
 def _shown(value: Any) -> str:

@@ -9,18 +9,22 @@ from switch.backend import (
     CloneSession,
     CounterValue,
     EntryNotFoundError,
-    InvalidRequestError,
     MeterConfig,
     Replica,
 )
 from switch.bmv2json import Program
-from switch.checks import check_index, check_value, named, profile_actions
+from switch.checks import (
+    check_clone_session,
+    check_index,
+    check_multicast_group,
+    check_value,
+    named,
+    profile_actions,
+)
 from switch.oracle.hashes import algorithm
 from switch.oracle.meters import Meter
 from switch.oracle.state import PacketState
 from switch.oracle.tables import OracleProfile, OracleTable
-
-MAX_PORT = 511
 
 
 class OracleObjects:
@@ -135,9 +139,7 @@ class OracleObjects:
 
     def set_multicast_group(self, group_id: int, replicas: Sequence[Replica]) -> None:
         """Create or replace a group."""
-        if not 1 <= group_id <= 0xFFFF:
-            raise InvalidRequestError(f"multicast group id {group_id} is out of range (valid: 1 to 65535)")
-        check_replicas(replicas)
+        check_multicast_group(group_id, replicas)
         self.multicast_groups[group_id] = tuple(replicas)
 
     def delete_multicast_group(self, group_id: int) -> None:
@@ -147,7 +149,7 @@ class OracleObjects:
 
     def set_clone_session(self, session_id: int, session: CloneSession) -> None:
         """Create or replace a session."""
-        check_replicas(session.replicas)
+        check_clone_session(session_id, session)
         self.clone_sessions[session_id] = session
 
     def delete_clone_session(self, session_id: int) -> None:
@@ -159,14 +161,3 @@ class OracleObjects:
 def counted(value: CounterValue, packet: PacketState) -> CounterValue:
     """The counter after this packet."""
     return CounterValue(value.packets + 1, value.bytes + packet.ingress_bytes)
-
-
-def check_replicas(replicas: Sequence[Replica]) -> None:
-    """Ports and instances fit their fields."""
-    for replica in replicas:
-        if not 0 <= replica.port <= MAX_PORT:
-            raise InvalidRequestError(f"replica port {replica.port} is out of range (valid: 0 to {MAX_PORT})")
-        if not 0 <= replica.instance <= 0xFFFF:
-            raise InvalidRequestError(
-                f"replica instance {replica.instance} is out of range (valid: 0 to 65535)"
-            )

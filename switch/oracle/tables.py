@@ -28,7 +28,15 @@ from switch.backend import (
     constant_table_entries,
 )
 from switch.bmv2json import Action, ActionProfile, MatchKind, Table
-from switch.checks import check_call, check_key, check_mutable, check_table_action
+from switch.checks import (
+    MAX_ID,
+    check_call,
+    check_group,
+    check_key,
+    check_mutable,
+    check_range,
+    check_table_action,
+)
 from switch.oracle.calculations import input_bytes
 from switch.oracle.hashes import algorithm
 from switch.oracle.meters import Meter
@@ -225,6 +233,7 @@ class OracleProfile:
 
     def insert_member(self, member_id: int, action: ActionCall) -> None:
         """Add a member."""
+        check_range("member", member_id, 0, MAX_ID)
         check_call(f"action profile {self.profile.name!r}", self.actions, action)
         if member_id in self.members:
             raise EntryExistsError(f"action profile {self.profile.name!r} has a member {member_id} already")
@@ -254,12 +263,15 @@ class OracleProfile:
             raise InvalidRequestError(f"action profile {self.profile.name!r} has no selector")
         if new and group_id in self.groups:
             raise EntryExistsError(f"action profile {self.profile.name!r} has a group {group_id} already")
+        check_group(group_id, members)
         if not new:
             self.group(group_id)
+        elif len(self.groups) >= self.profile.max_size:
+            raise CapacityExceededError(
+                f"action profile {self.profile.name!r} is full ({self.profile.max_size} groups)"
+            )
         for each in members:
             self.member(each.member_id)
-            if each.weight < 1:
-                raise InvalidRequestError(f"member {each.member_id}: weight {each.weight} is not positive")
         self.groups[group_id] = tuple(members)
 
     def delete_group(self, group_id: int) -> None:

@@ -179,6 +179,11 @@ def test_what_is_no_json_object_is_refused(text: str | bytes) -> None:
         load_program(text)
 
 
+def test_a_name_with_dots_stands_in_brackets_in_a_path() -> None:
+    with pytest.raises(Bmv2JsonError, match=r'^\$\.next_tables\["Ingress\.drop"\]\.x: expected'):
+        Node({"next_tables": {"Ingress.drop": {"x": 1}}})["next_tables"]["Ingress.drop"]["x"].string()
+
+
 def test_operators_get_their_kinds() -> None:
     reader = ExpressionReader(Scope())
     ternary = op("?", const(1), const(2), cond=op("==", const(1), const(1)))
