@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = {"compiler", "engine", "switch", "controller", "topologies", "traffic", "weft"}
+ROOMS = {"compiler", "engine", "switch", "controller", "topologies", "traffic", "weft", "fuzz"}
 ALLOWED = {
     "compiler": set(),
     "engine": set(),
@@ -14,7 +14,8 @@ ALLOWED = {
     "switch": {"engine"},
     "controller": {"topologies"},
     "traffic": {"engine", "topologies"},
-    "weft": ROOMS - {"weft"},
+    "weft": ROOMS - {"weft", "fuzz"},
+    "fuzz": {"compiler", "engine", "switch", "traffic", "weft"},
 }
 
 

@@ -1,0 +1,77 @@
+"""Runs a worker in a process of its own, and turns its death or silence into a finding."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from fuzz.statistics import Statistics
+from fuzz.target import Target
+from fuzz.worker import PROGRESS, Folder, Worker, keep_finding
+
+_FORK = multiprocessing.get_context("fork")
+_POLL_S = 0.25
+_START_UP_S = 120.0
+_STDERR_TAIL_BYTES = 20_000
+
+
+def fuzz(make_target: Callable[[], Target], root: Path, seed: int, duration_s: float) -> Statistics:
+    """Fuzz for `duration_s`; what was found and the figures are in `root`, from which a next run goes on."""
+    folder = Folder(root)
+    folder.prepare()
+    target = make_target()
+    statistics = Statistics(target.name, seed)
+    statistics.save(folder.statistics)
+    while True:
+        ending = _run_worker(make_target, folder, statistics, duration_s, target.timeout_s)
+        statistics = Statistics.load(folder.statistics)
+        if ending is None:
+            return statistics
+        if not PROGRESS.unpack(folder.progress.read_bytes())[0]:
+            raise RuntimeError(f"the worker did not start; {ending}")
+        case = folder.current.read_bytes()
+        statistics.findings += keep_finding(folder, target, case, f"{ending[:60]} {case!r}", ending)
+        statistics.count(f"FINDING {ending.splitlines()[0]}")
+        statistics.restarts += 1
+        statistics.save(folder.statistics)
+
+
+def _run_worker(
+    make_target: Callable[[], Target],
+    folder: Folder,
+    statistics: Statistics,
+    duration_s: float,
+    timeout_s: float,
+) -> str | None:
+    """None when the worker has finished; otherwise how it ended, with the end of what it wrote."""
+    errors = folder.root / "stderr"
+    folder.progress.write_bytes(PROGRESS.pack(0, time.monotonic() + _START_UP_S))
+
+    def work() -> None:
+        descriptor = os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        os.dup2(descriptor, 2)
+        Worker(make_target(), folder, statistics, duration_s).run()
+
+    process = _FORK.Process(target=work, daemon=True)
+    process.start()
+    hung = False
+    while process.is_alive():
+        process.join(_POLL_S)
+        _, began_s = PROGRESS.unpack(folder.progress.read_bytes())
+        if time.monotonic() - began_s > timeout_s:
+            hung = True
+            process.kill()
+            process.join()
+    code = process.exitcode
+    process.close()
+    tail = errors.read_bytes()[-_STDERR_TAIL_BYTES:].decode(errors="replace") if errors.exists() else ""
+    if hung:
+        return f"hang: no outcome within {timeout_s:g} s\n{tail}"
+    if code == 0:
+        return None
+    how = f"signal {signal.Signals(-code).name}" if code is not None and code < 0 else f"exit code {code}"
+    return f"crash: the process ended with {how}\n{tail}"

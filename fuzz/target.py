@@ -1,0 +1,43 @@
+"""What a fuzzing target is."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Protocol
+
+
+class Finding(Exception):
+    """The tested code broke a promise: the message says which one, and how."""
+
+
+class Target(Protocol):
+    """Something to fuzz. A case is a byte string that can be kept as a file and looked at."""
+
+    @property
+    def name(self) -> str:
+        """The name on the command line."""
+
+    @property
+    def suffix(self) -> str:
+        """Of files that hold cases."""
+
+    @property
+    def covered_packages(self) -> tuple[str, ...]:
+        """Packages whose lines guide the choice of cases."""
+
+    @property
+    def timeout_s(self) -> float:
+        """A case that takes longer hangs."""
+
+    def seeds(self) -> list[bytes]:
+        """Cases to begin with."""
+
+    def mutate(self, rng: random.Random, parents: Sequence[bytes]) -> bytes:
+        """A new case made of one or more others, or from nothing; all choices come from `rng`."""
+
+    def execute(self, case: bytes) -> str:
+        """Run a case and say in a few words how it came out.
+
+        Any exception is a finding: the case broke what is promised of every input.
+        """

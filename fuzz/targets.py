@@ -1,0 +1,16 @@
+"""All targets by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fuzz.frontend import FrontendTarget
+from fuzz.json_documents import JsonTarget
+from fuzz.packets import PacketsTarget
+from fuzz.target import Target
+
+TARGETS: dict[str, Callable[[], Target]] = {
+    "frontend": FrontendTarget,
+    "json": JsonTarget,
+    "packets": PacketsTarget,
+}

@@ -1,0 +1,106 @@
+"""The native switch and the oracle with the same program: what one does with a packet, the other does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from fuzz.target import Finding
+from switch.backend import BackendError, Digest, PacketIn, StreamEvent, SwitchBackend
+from switch.bmv2json import Program
+from switch.native import NativeSwitch
+from switch.oracle import OracleSwitch
+
+CPU_PORT = 510
+_SHOWN_BYTES = 64
+_CHANCE = frozenset({"modify_field_rng_uniform"})
+
+
+class Twin:
+    """Both switches. Raises Finding where they differ or lose a packet without counting it.
+
+    Raises UnsupportedProgramError if either refuses the program, which is no finding.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.oracle = OracleSwitch(cpu_port=CPU_PORT)
+        self.oracle.load(program)
+        self.native = NativeSwitch(name="fuzz", cpu_port=CPU_PORT)
+        self.native.load(program)
+        self._comparable = not any(
+            primitive.name in _CHANCE
+            for action in program.actions.values()
+            for primitive in action.primitives
+        )
+
+    def both(self, act: Callable[[SwitchBackend], Any]) -> None:
+        """Do the same to each. Raises the native switch's BackendError if both refuse."""
+        native, oracle = (_refusal(act, switch) for switch in (self.native, self.oracle))
+        if (native is None) is not (oracle is None):
+            raise Finding(f"a request is answered {native!r} by the native switch, {oracle!r} by the oracle")
+        if native is not None:
+            raise native
+
+    def process(self, port: int, data: bytes) -> list[tuple[int, bytes]]:
+        """What leaves, copies in any order."""
+        before = Counter(self.native.drops()), Counter(self.oracle.drops)
+        native = sorted(self.native.process(port, data))
+        oracle = sorted((output.port, output.data) for output in self.oracle.process(port, data))
+        native_events, oracle_events = _events(self.native), _events(self.oracle)
+        oracle = sorted(
+            oracle + [(CPU_PORT, event.data) for event in oracle_events if isinstance(event, PacketIn)]
+        )
+        if self._comparable:
+            _require_same("packets", native, oracle)
+            _require_same("digests", _digests(native_events), _digests(oracle_events))
+        for name, left, drops, earlier in (
+            ("native switch", native, Counter(self.native.drops()), before[0]),
+            ("oracle", oracle, Counter(self.oracle.drops), before[1]),
+        ):
+            if not left and drops == earlier:
+                raise Finding(f"the {name} lost a packet of {len(data)} bytes without counting it")
+        return native
+
+    def compare_registers(self) -> None:
+        """All registers hold the same."""
+        if not self._comparable:
+            return
+        for name in self.program.register_arrays:
+            native, oracle = self.native.register_read_all(name), self.oracle.register_read_all(name)
+            _require_same(f"register {name}", list(native), list(oracle))
+
+
+def _refusal(act: Callable[[SwitchBackend], Any], switch: SwitchBackend) -> BackendError | None:
+    try:
+        act(switch)
+    except BackendError as error:
+        return error
+    return None
+
+
+def _events(switch: SwitchBackend) -> list[StreamEvent]:
+    events = []
+    while (event := switch.wait_stream_event(0)) is not None:
+        events.append(event)
+    return events
+
+
+def _digests(events: list[StreamEvent]) -> list[Digest]:
+    return [event for event in events if isinstance(event, Digest)]
+
+
+def _require_same(what: str, native: list[Any], oracle: list[Any]) -> None:
+    if native != oracle:
+        raise Finding(f"{what} differ: native {_shown(native)}, oracle {_shown(oracle)}")
+
+
+def _shown(values: list[Any]) -> str:
+    listed = [
+        f"{value[0]}:{value[1][:_SHOWN_BYTES].hex()}({len(value[1])})"
+        if isinstance(value, tuple)
+        else repr(value)
+        for value in values[:8]
+    ]
+    return f"{len(values)} [{', '.join(listed)}]"
