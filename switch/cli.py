@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import click
 
+from switch import bmv2_options
 from switch.daemon_config import (
     DEFAULT_QUEUE_CAPACITY_BYTES,
     ConfigError,
@@ -17,18 +19,12 @@ from switch.daemon_config import (
     SwitchConfig,
 )
 from switch.foreground import Foreground, Options, StartError
+from switch.logs import LEVELS, LogOptions, set_up
 from switch.p4runtime.service import DEFAULT_ADDRESS
 from switch.process import EXIT_BAD_INPUT, EXIT_ENVIRONMENT
 
-DEFAULT_DEVICE_ID = 1
-LEVELS = {
-    "trace": logging.DEBUG,
-    "debug": logging.DEBUG,
-    "info": logging.INFO,
-    "warn": logging.WARNING,
-    "error": logging.ERROR,
-    "off": logging.CRITICAL + 1,
-}
+DEFAULT_DEVICE_ID = 0
+_LOGGER = logging.getLogger(__name__)
 
 
 class InterfaceType(click.ParamType[tuple[int, str]]):
@@ -46,6 +42,18 @@ class InterfaceType(click.ParamType[tuple[int, str]]):
         return int(number), interface
 
 
+def _print_json_version(context: click.Context, _parameter: click.Parameter, asked: bool) -> None:
+    if asked:
+        click.echo(bmv2_options.JSON_VERSION)
+        context.exit()
+
+
+def _print_version(context: click.Context, _parameter: click.Parameter, asked: bool) -> None:
+    if asked:
+        click.echo(version("weft"))
+        context.exit()
+
+
 TARGET_OPTIONS: list[click.Parameter] = [
     click.Option(
         ["--grpc-server-addr"], default=DEFAULT_ADDRESS, show_default=True, help="HOST:PORT to serve on."
@@ -58,6 +66,7 @@ TARGET_OPTIONS: list[click.Parameter] = [
         default=8,
         help="Always 8; accepted for BMv2's sake.",
     ),
+    *(option.parameter() for option in bmv2_options.TARGET),
 ]
 """simple_switch_grpc takes these behind `--`; here they may also stand before it."""
 
@@ -86,7 +95,9 @@ def _split(arguments: tuple[str, ...]) -> tuple[Path | None, list[str]]:
 @click.option(
     "-i", "--interface", "interfaces", type=InterfaceType(), multiple=True, help="Attach an interface."
 )
-@click.option("--device-id", type=click.IntRange(1), default=DEFAULT_DEVICE_ID, show_default=True)
+@click.option(
+    "--device-id", type=click.IntRange(0, 2**64 - 1), default=DEFAULT_DEVICE_ID, show_default=True
+)
 @click.option("--no-p4", is_flag=True, help="Start without a program; P4Runtime brings it.")
 @click.option("--p4info", type=click.Path(path_type=Path), help="P4Info text of JSON, to serve it at once.")
 @click.option(
@@ -94,41 +105,73 @@ def _split(arguments: tuple[str, ...]) -> tuple[Path | None, list[str]]:
     type=click.Path(path_type=Path),
     is_flag=False,
     flag_value=".",
-    help="Capture each interface to DIR.",
+    help="Capture to DIR/INTERFACE_in.pcap and DIR/INTERFACE_out.pcap.",
 )
-@click.option("--log-console", is_flag=True, help="Log to stderr, the program's log_msg included.")
-@click.option("--log-file", type=click.Path(path_type=Path), help="Log to a file.")
-@click.option("-L", "--log-level", type=click.Choice(list(LEVELS)), default="info", show_default=True)
+@click.option("--log-console", is_flag=True, help="Log to stdout, packet by packet.")
+@click.option("--log-file", type=click.Path(path_type=Path), help="Log to a file, packet by packet.")
+@click.option(
+    "-L",
+    "--log-level",
+    type=click.Choice(list(LEVELS)),
+    default="trace",
+    show_default=True,
+    help="debug follows every packet, trace shows every write as well; from info on the switch runs at full speed.",
+)
+@click.option("--log-flush", is_flag=True, help="Accepted; the log is always flushed.")
+@click.option("--log-file-max-size", type=click.IntRange(1), default=5 * 1024 * 1024, show_default=True)
+@click.option("--log-file-max-files", type=click.IntRange(0), default=3, show_default=True)
+@click.option(
+    "--dump-packet-data", type=click.IntRange(0), default=0, help="Log so many bytes of every packet."
+)
+@click.option(
+    "--max-port-count", type=click.IntRange(0), default=512, show_default=True, help="Most interfaces."
+)
 @click.option("--rate-bps", type=click.IntRange(0), default=0, help="Rate of every port; 0 is unpaced.")
 @click.option(
     "--queue-capacity-bytes", type=click.IntRange(1), default=DEFAULT_QUEUE_CAPACITY_BYTES, show_default=True
 )
-@click.option("--depth-unit", type=click.Choice(["cells", "packets"]), default="cells", show_default=True)
-@click.option("--time-unit", type=click.Choice(["ns", "us"]), default="ns", show_default=True)
+@click.option("--depth-unit", type=click.Choice(["cells", "packets"]), default="packets", show_default=True)
+@click.option("--time-unit", type=click.Choice(["ns", "us"]), default="us", show_default=True)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option("--thrift-port", type=int, help="Refused with a warning: there is no Thrift server.")
+@click.option(
+    "-v", "--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version,
+    help="Print Weft's version.",
+)  # fmt: skip
+@click.option(
+    "--json-version", is_flag=True, expose_value=False, is_eager=True, callback=_print_json_version,
+    help="Print the newest version of BMv2 JSON that is understood.",
+)  # fmt: skip
 def switch(arguments: tuple[str, ...], interfaces: tuple[tuple[int, str], ...], **options: Any) -> None:
-    """Run one embedded switch until interrupted; accepts simple_switch_grpc's options.
+    """Run one embedded switch until interrupted; takes simple_switch_grpc's options.
 
     JSON is a BMv2 program. Without --p4info, P4Runtime has no pipeline until a controller sets one.
     """
     program, rest = _split(arguments)
     target = _target_options(rest, {name: options.pop(name) for name in _TARGET_NAMES})
-    if options["no_p4"] and program is not None:
-        raise click.UsageError("give either a program or --no-p4")
+    ignored = bmv2_options.take_out(options, bmv2_options.GENERAL)
+    ignored.update(bmv2_options.take_out(target, bmv2_options.TARGET))
     if program is None and not options["no_p4"]:
         raise click.UsageError("a program is missing (or --no-p4)")
+    given, program = program, None if options["no_p4"] else program
     if options["p4info"] is not None and program is None:
         raise click.UsageError("--p4info describes a program, which is missing")
-    _set_up_logging(options["log_console"], options["log_file"], LEVELS[options["log_level"]])
-    if options["thrift_port"] is not None:
-        logging.getLogger(__name__).warning(
-            "--thrift-port %d: there is no Thrift server", options["thrift_port"]
-        )
+    if len(interfaces) > options["max_port_count"]:
+        raise click.UsageError(f"{len(interfaces)} interfaces, but --max-port-count {options['max_port_count']}")
+    log = LogOptions(
+        console=options["log_console"],
+        file=options["log_file"],
+        level=LEVELS[options["log_level"]],
+        max_file_bytes=options["log_file_max_size"],
+        max_files=options["log_file_max_files"],
+    )
     try:
-        config = _config(interfaces, options, target)
+        set_up(log)
+        bmv2_options.warn(ignored)
+        if given is not None and program is None:
+            _LOGGER.warning("%s is not loaded, because of --no-p4", given)
         runner = Foreground(
-            config, Options(program, options["p4info"], options["pcap"], options["log_console"])
+            _config(interfaces, options, target),
+            Options(program, options["p4info"], options["pcap"], log.asked_for),
         )
     except (ConfigError, StartError, ValueError) as error:
         click.echo(f"weft switch: {error}", err=True)
@@ -140,7 +183,7 @@ def switch(arguments: tuple[str, ...], interfaces: tuple[tuple[int, str], ...], 
 
 
 _TARGET_NAMES = [str(parameter.name) for parameter in TARGET_OPTIONS]
-switch.params.extend(TARGET_OPTIONS)
+switch.params.extend([*(option.parameter() for option in bmv2_options.GENERAL), *TARGET_OPTIONS])
 
 
 def _config(
@@ -165,12 +208,3 @@ def _config(
         ports=ports,
     )
     return DaemonConfig(seed=options["seed"], grpc_address=target["grpc_server_addr"], switches=(only,))
-
-
-def _set_up_logging(console: bool, file: Path | None, level: int) -> None:
-    handlers: list[logging.Handler] = [logging.StreamHandler()] if console or file is None else []
-    if file is not None:
-        handlers.append(logging.FileHandler(file, encoding="utf-8"))
-    logging.basicConfig(
-        level=level, handlers=handlers, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )

@@ -40,7 +40,7 @@ class Daemon:
         }
         try:
             self.server = Server(self.devices, config.grpc_address, config.grpc_tls)
-            self.wiring.engine.start(realtime_priority=config.realtime_priority)
+            self.wiring.start(config.realtime_priority)
         except BaseException:
             self.wiring.close()
             raise
@@ -54,7 +54,6 @@ class Daemon:
     def close(self) -> None:
         """Stop serving, stop the engine, close the sockets."""
         self.server.stop()
-        self.wiring.engine.stop()
         self.wiring.close()
 
     def answer(self, line: str) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from switch.p4runtime.tls import ServerTls
 
 DEFAULT_QUEUE_CAPACITY_BYTES = 512 * 1024
-MAX_PORT = 509
-"""510 is the CPU port and 511 drops, unless a switch says otherwise."""
+MAX_PORT = 511
+"""The largest of 9 bits. 510 is the CPU port and 511 drops, unless a switch says otherwise."""
 
 
 class ConfigError(ValueError):
@@ -49,7 +49,7 @@ class PortConfig(_Frozen):
 class SwitchConfig(_Frozen):
     """A switch and its ports."""
 
-    device_id: int = Field(ge=1, lt=2**64)
+    device_id: int = Field(ge=0, lt=2**64)
     name: str = Field(min_length=1)
     cpu_port: int = Field(default=510, ge=0, le=511)
     drop_port: int = Field(default=511, ge=0, le=511)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,8 +84,10 @@ class Foreground:
             return
         if not directory.is_dir():
             raise StartError(f"--pcap: {directory} is not a directory")
+        engine = self._daemon.wiring.engine
+        origin_ns = time.time_ns() - engine.now_ps // 1000
         for port in self._switch.ports.values():
-            port.set_capture(directory / f"{port.config.interface}.pcap")
+            port.capture_by_direction(directory, origin_ns)
 
     def run(self) -> None:
         """Serve until SIGINT or SIGTERM."""

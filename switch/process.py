@@ -36,3 +36,24 @@ def on_termination(action: Callable[[], None]) -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, handle)
+
+
+class Repeater(threading.Thread):
+    """Does something again and again until stopped."""
+
+    def __init__(self, action: Callable[[], None], interval_s: float) -> None:
+        super().__init__(name="repeater", daemon=True)
+        self._action = action
+        self._interval_s = interval_s
+        self._stopping = threading.Event()
+
+    def run(self) -> None:
+        """See Thread."""
+        while not self._stopping.wait(self._interval_s):
+            self._action()
+
+    def stop(self) -> None:
+        """End the thread, if it runs."""
+        self._stopping.set()
+        if self.is_alive():
+            self.join()

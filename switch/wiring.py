@@ -13,6 +13,10 @@ from typing import Any
 from engine import Engine, Link, PacketSocket, PcapWriter, TransmitPort
 from switch.daemon_config import DaemonConfig, PortConfig, SwitchConfig
 from switch.native import NativeSwitch
+from switch.process import Repeater
+
+FLUSH_INTERVAL_S = 0.2
+"""A capture is behind the traffic by so much at most."""
 
 
 @dataclass(slots=True)
@@ -28,7 +32,7 @@ class WiredPort:
     socket: PacketSocket | None = None
     uplink: TransmitPort | None = None
     uplink_link: Link | None = None
-    capture: PcapWriter | None = None
+    captures: tuple[PcapWriter, ...] = ()
 
     def stats(self) -> dict[str, Any]:
         """Counters of all parts; `link` and `uplink_link` have the injected faults."""
@@ -49,14 +53,25 @@ class WiredPort:
 
     def set_capture(self, path: Path | None) -> None:
         """Record the port's frames to a file, or stop (None). Without an interface, only what it sends."""
-        capture = None if path is None else PcapWriter(str(path))
+        writer = None if path is None else PcapWriter(str(path))
+        self._capture(writer, writer)
+
+    def capture_by_direction(self, directory: Path, origin_ns: int) -> None:
+        """Record to INTERFACE_in.pcap and INTERFACE_out.pcap as BMv2 does, frames of time 0 dated `origin_ns`."""
+        received, sent = (
+            PcapWriter(str(directory / f"{self.config.interface}_{direction}.pcap"), origin_ns=origin_ns)
+            for direction in ("in", "out")
+        )
+        self._capture(received, sent)
+
+    def _capture(self, received: PcapWriter | None, sent: PcapWriter | None) -> None:
         if self.socket is not None:
-            self.socket.set_capture(capture)
+            self.socket.set_capture(received, sent)
         else:
-            self.transmit.set_capture(capture)
-        if self.capture is not None:
-            self.capture.close()
-        self.capture = capture
+            self.transmit.set_capture(sent)
+        before, self.captures = self.captures, tuple(each for each in (received, sent) if each is not None)
+        for writer in before:
+            writer.close()
 
 
 @dataclass(slots=True)
@@ -89,6 +104,7 @@ class Wiring:
     def __init__(self, config: DaemonConfig) -> None:
         self.engine = Engine.real_clock(epoch_ns=config.epoch_ns, dilation=config.dilation, seed=config.seed)
         self.switches = {each.device_id: self._make_switch(each) for each in config.switches}
+        self._flusher = Repeater(self.flush_captures, FLUSH_INTERVAL_S)
         for first, first_port, second, second_port in config.internal_links:
             self._connect(first, first_port, second, second_port)
             self._connect(second, second_port, first, first_port)
@@ -161,8 +177,22 @@ class Wiring:
                 wired.reset_stats()
             self.engine.reset_lateness()
 
+    def start(self, realtime_priority: int = 0) -> None:
+        """Start the engine. OSError if the priority is not permitted."""
+        self.engine.start(realtime_priority=realtime_priority)
+        self._flusher.start()
+
+    def flush_captures(self) -> None:
+        """Bring all captures up to date for whoever reads the files."""
+        for wired in self.switches.values():
+            for port in wired.ports.values():
+                for writer in port.captures:
+                    writer.flush()
+
     def close(self) -> None:
-        """Close captures and sockets."""
+        """Stop the engine, close captures and sockets."""
+        self._flusher.stop()
+        self.engine.stop()
         for wired in self.switches.values():
             for port in wired.ports.values():
                 port.set_capture(None)

@@ -277,7 +277,8 @@ void bind_nodes(py::module_& m) {
       });
 
   py::class_<PcapWriter, std::shared_ptr<PcapWriter>>(m, "PcapWriter")
-      .def(py::init<const std::string&, uint32_t>(), "path"_a, "snap_length"_a = 262'144)
+      .def(py::init<const std::string&, uint32_t, int64_t>(), "path"_a, "snap_length"_a = 262'144,
+           "origin_ns"_a = 0)
       .def_property_readonly("path", &PcapWriter::path)
       .def_property_readonly("packets_written", &PcapWriter::packets_written)
       .def_property_readonly("packets_failed", &PcapWriter::packets_failed)

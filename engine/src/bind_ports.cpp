@@ -169,11 +169,11 @@ void bind_packet_socket(py::module_& m) {
       .def_property_readonly("mtu_bytes", &PacketSocket::mtu_bytes)
       .def(
           "set_capture",
-          [](PacketSocket& socket, std::shared_ptr<PcapWriter> capture) {
+          [](PacketSocket& socket, std::shared_ptr<PcapWriter> received, std::shared_ptr<PcapWriter> sent) {
             PythonGuard guard(socket.engine());
-            socket.set_capture(std::move(capture));
+            socket.set_capture(std::move(received), std::move(sent));
           },
-          "capture"_a.none(true))
+          "received"_a.none(true), "sent"_a.none(true))
       .def("stats", &socket_stats)
       .def("reset_stats", [](PacketSocket& socket) {
         PythonGuard guard(socket.engine());

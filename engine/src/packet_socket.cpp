@@ -163,9 +163,9 @@ TimePs PacketSocket::take_frame(const tpacket2_hdr& header) {
   return arrival_ps;
 }
 
-void PacketSocket::set_capture(std::shared_ptr<PcapWriter> capture) {
-  line_.set_capture(capture);
-  capture_ = std::move(capture);
+void PacketSocket::set_capture(std::shared_ptr<PcapWriter> received, std::shared_ptr<PcapWriter> sent) {
+  line_.set_capture(std::move(received));
+  sent_capture_ = std::move(sent);
 }
 
 // --- transmitting ---
@@ -179,7 +179,7 @@ void PacketSocket::receive(int /*port*/, PacketPtr packet) {
     ++counters_.runt_packets;
     return;
   }
-  if (capture_ != nullptr) capture_->write(engine_.now(), *packet);
+  if (sent_capture_ != nullptr) sent_capture_->write(engine_.now(), *packet);
   if (transmit_batch_.empty()) engine_.flush_later(this);
   transmit_batch_.push_back(std::move(packet));
   if (transmit_batch_.size() >= kTransmitBatch) flush();

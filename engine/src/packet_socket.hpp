@@ -68,8 +68,8 @@ class PacketSocket : public Node, public Pollable {
   // Brought up to date with the kernel's statistics.
   const PacketSocketCounters& counters();
   void reset_counters();
-  // Records frames received from and sent to the interface; null stops.
-  void set_capture(std::shared_ptr<PcapWriter> capture);
+  // Records frames received from the interface and frames sent to it, in one file or two; null stops.
+  void set_capture(std::shared_ptr<PcapWriter> received, std::shared_ptr<PcapWriter> sent);
 
   int file_descriptor() const override { return fd_; }
   TimePs poll() override;
@@ -92,7 +92,7 @@ class PacketSocket : public Node, public Pollable {
   std::vector<PacketPtr> transmit_batch_;
   PacketSocketCounters counters_;
   int64_t realtime_minus_monotonic_ns_ = 0;
-  std::shared_ptr<PcapWriter> capture_;
+  std::shared_ptr<PcapWriter> sent_capture_;
 };
 
 }  // namespace weft

@@ -30,8 +30,8 @@ struct RecordHeader {
 
 }  // namespace
 
-PcapWriter::PcapWriter(const std::string& path, uint32_t snap_length)
-    : path_(path), snap_length_(snap_length) {
+PcapWriter::PcapWriter(const std::string& path, uint32_t snap_length, int64_t origin_ns)
+    : path_(path), snap_length_(snap_length), origin_ns_(origin_ns) {
   file_ = std::fopen(path.c_str(), "wb");
   FileHeader header;
   header.snap_length = snap_length;
@@ -45,7 +45,7 @@ PcapWriter::PcapWriter(const std::string& path, uint32_t snap_length)
 PcapWriter::~PcapWriter() { close(); }
 
 void PcapWriter::write(TimePs time_ps, std::span<const uint8_t> frame) {
-  const TimePs nanoseconds = std::max<TimePs>(time_ps, 0) / kPsPerNs;
+  const int64_t nanoseconds = origin_ns_ + std::max<TimePs>(time_ps, 0) / kPsPerNs;
   const RecordHeader header{.seconds = static_cast<uint32_t>(nanoseconds / 1'000'000'000),
                             .nanoseconds = static_cast<uint32_t>(nanoseconds % 1'000'000'000),
                             .captured_bytes = std::min(static_cast<uint32_t>(frame.size()), snap_length_),

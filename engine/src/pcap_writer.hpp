@@ -1,4 +1,5 @@
-// Captures in the nanosecond variant of the pcap format (magic 0xa1b23c4d), dated in emulated time.
+// Captures in the nanosecond variant of the pcap format (magic 0xa1b23c4d), dated in emulated time: frames of
+// time 0 bear `origin_ns`, which is 0 or the wall clock's time then.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ namespace weft {
 class PcapWriter {
  public:
   // Creates or truncates the file. Throws std::system_error if it can't be written.
-  explicit PcapWriter(const std::string& path, uint32_t snap_length = 262'144);
+  explicit PcapWriter(const std::string& path, uint32_t snap_length = 262'144, int64_t origin_ns = 0);
   ~PcapWriter();
   PcapWriter(const PcapWriter&) = delete;
   PcapWriter& operator=(const PcapWriter&) = delete;
@@ -37,6 +38,7 @@ class PcapWriter {
   std::string path_;
   std::FILE* file_ = nullptr;
   uint32_t snap_length_;
+  int64_t origin_ns_;
   uint64_t packets_written_ = 0;
   uint64_t packets_failed_ = 0;
 };

@@ -344,12 +344,12 @@ def test_a_capture_holds_both_directions(
     collector = Collector(real_engine)
     packet_socket = open_socket(collector)
     capture = PcapWriter(str(tmp_path / "e0.pcap"))
-    packet_socket.set_capture(capture)
+    packet_socket.set_capture(capture, capture)
     wire.send(frame(b"in"))
     run_until(real_engine, lambda: collector.received_packets == 1)
     real_engine.inject(packet_socket, 0, frame(b"out", FAR, NEAR))
     run_until(real_engine, lambda: bool(wire.receive()))
-    packet_socket.set_capture(None)
+    packet_socket.set_capture(None, None)
     capture.close()
     with RawPcapReader(str(tmp_path / "e0.pcap")) as reader:
         assert [data for data, _ in reader] == [frame(b"in"), frame(b"out", FAR, NEAR)]

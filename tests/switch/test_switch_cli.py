@@ -38,14 +38,13 @@ def p4info(tmp_path: Path) -> Path:
     ("arguments", "code", "message"),
     [
         ([], 2, "a program is missing (or --no-p4)"),
-        (["--no-p4", "x.json"], 2, "give either a program or --no-p4"),
         (["-i", "eth0", "--no-p4"], 2, "'eth0' is not PORT@INTERFACE, such as 1@veth0"),
         (["--no-p4", "--", "--cpu-port", "600"], 2, "600 is not in the range 0<=x<=511"),
         (["--no-p4", "--", "--colour", "red"], 2, "No such option '--colour'"),
         (["--no-p4", "--p4info", "x"], 2, "--p4info describes a program, which is missing"),
         (["/nowhere.json", "--", "--grpc-server-addr", "127.0.0.1:0"], 3, "/nowhere.json: No such file"),
         (["--no-p4", "-i", "1@no-such-if0", "--", "--grpc-server-addr", "127.0.0.1:0"], 4, "no-such-if0"),
-        (["--no-p4", "-i", "1@a", "-i", "1@b"], 3, "port 1 of switch 'switch-1' is listed twice"),
+        (["--no-p4", "-i", "1@a", "-i", "1@b"], 3, "port 1 of switch 'switch-0' is listed twice"),
         (
             ["--no-p4", "--pcap", "/nowhere", "--grpc-server-addr", "127.0.0.1:0"],
             3,
@@ -69,11 +68,11 @@ def test_a_bad_program_is_refused_with_its_path(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(120)
 def test_a_switch_serves_its_program_until_interrupted(program: Path, p4info: Path) -> None:
-    command = [sys.executable, "-c", START, "--device-id", "5", "--log-console", "--p4info", str(p4info)]
+    command = [sys.executable, "-c", START, "--device-id", "5", "--log-console", "-L", "info", "--p4info", str(p4info)]
     command += [str(program), "--", "--grpc-server-addr", "127.0.0.1:0", "--cpu-port", "510"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        assert process.stderr is not None
-        line = process.stderr.readline()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
         match = re.search(r"P4Runtime on (127\.0\.0\.1:\d+)", line)
         assert match, line
         client = P4RuntimeClient(match[1], device_id=5)

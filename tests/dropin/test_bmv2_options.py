@@ -1,0 +1,67 @@
+"""Every option of simple_switch_grpc is taken: it works, is ignored with a warning, or is refused with the reason."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from switch import bmv2_options
+from switch.cli import TARGET_OPTIONS, switch
+
+NOWHERE = ["-i", "1@no-such-if0", "--", "--grpc-server-addr", "127.0.0.1:0"]
+"""Gets as far as opening the interface, which fails with code 4: every option before was taken."""
+
+
+def _names(parameters: list[click.Parameter]) -> set[str]:
+    return {name.lstrip("-") for parameter in parameters for name in parameter.opts if name.startswith("--")}
+
+
+@pytest.mark.reference
+@pytest.mark.skipif(shutil.which("simple_switch_grpc") is None, reason="simple_switch_grpc is not on PATH")
+def test_no_option_of_the_reference_is_missing() -> None:
+    done = subprocess.run(["simple_switch_grpc", "--help"], capture_output=True, text=True, check=False)
+    general, target = (done.stdout + done.stderr).split("Target options:")
+    option = re.compile(r"^  (?:-\w \[ )?--([a-z0-9-]+)", re.MULTILINE)
+    assert set(option.findall(general)) - {"help"} <= _names(switch.params)
+    # TLS is the server's; everything else must be there.
+    wanted = set(option.findall(target))
+    assert wanted and wanted <= _names(TARGET_OPTIONS)
+
+
+@pytest.mark.parametrize("option", bmv2_options.GENERAL + bmv2_options.TARGET, ids=lambda each: each.name)
+def test_options_without_effect_are_told(option: bmv2_options.ForeignOption) -> None:
+    given = [f"--{option.name}", *(["7"] if option.argument else [])]
+    result = CliRunner().invoke(switch, ["--no-p4", *given, *NOWHERE])
+    assert f"--{option.name}" in result.output
+    assert option.reason in result.output
+    assert result.exit_code == (2 if option.refused else 4), result.output
+
+
+def test_target_options_are_taken_behind_the_dashes_too() -> None:
+    result = CliRunner().invoke(switch, ["--no-p4", "-i", "1@no-such-if0", "--", "--load-modules", "x.so"])
+    assert result.exit_code == 2
+    assert "extern types from shared objects are not supported" in result.output
+
+
+def test_a_program_beside_no_p4_is_left_alone_as_bmv2_does() -> None:
+    result = CliRunner().invoke(switch, ["--no-p4", "x.json", *NOWHERE])
+    assert result.exit_code == 4
+    assert "x.json is not loaded, because of --no-p4" in result.output
+
+
+def test_more_interfaces_than_max_port_count_are_refused() -> None:
+    result = CliRunner().invoke(switch, ["--no-p4", "--max-port-count", "1", "-i", "1@a", "-i", "2@b"])
+    assert result.exit_code == 2
+    assert "2 interfaces, but --max-port-count 1" in result.output
+
+
+@pytest.mark.parametrize(("option", "pattern"), [("--json-version", r"2\.\d+\n"), ("-v", r"\d+\.\d+.*\n")])
+def test_versions_are_printed(option: str, pattern: str) -> None:
+    result = CliRunner().invoke(switch, [option])
+    assert result.exit_code == 0
+    assert re.fullmatch(pattern, result.output)
