@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import click
 
-from switch import bmv2_options
+from switch import bmv2_options, tls_options
 from switch.daemon_config import (
     DEFAULT_QUEUE_CAPACITY_BYTES,
     ConfigError,
@@ -48,12 +47,6 @@ def _print_json_version(context: click.Context, _parameter: click.Parameter, ask
         context.exit()
 
 
-def _print_version(context: click.Context, _parameter: click.Parameter, asked: bool) -> None:
-    if asked:
-        click.echo(version("weft"))
-        context.exit()
-
-
 TARGET_OPTIONS: list[click.Parameter] = [
     click.Option(
         ["--grpc-server-addr"], default=DEFAULT_ADDRESS, show_default=True, help="HOST:PORT to serve on."
@@ -66,6 +59,7 @@ TARGET_OPTIONS: list[click.Parameter] = [
         default=8,
         help="Always 8; accepted for BMv2's sake.",
     ),
+    *tls_options.PARAMETERS,
     *(option.parameter() for option in bmv2_options.TARGET),
 ]
 """simple_switch_grpc takes these behind `--`; here they may also stand before it."""
@@ -95,9 +89,7 @@ def _split(arguments: tuple[str, ...]) -> tuple[Path | None, list[str]]:
 @click.option(
     "-i", "--interface", "interfaces", type=InterfaceType(), multiple=True, help="Attach an interface."
 )
-@click.option(
-    "--device-id", type=click.IntRange(0, 2**64 - 1), default=DEFAULT_DEVICE_ID, show_default=True
-)
+@click.option("--device-id", type=click.IntRange(0, 2**64 - 1), default=DEFAULT_DEVICE_ID, show_default=True)
 @click.option("--no-p4", is_flag=True, help="Start without a program; P4Runtime brings it.")
 @click.option("--p4info", type=click.Path(path_type=Path), help="P4Info text of JSON, to serve it at once.")
 @click.option(
@@ -133,10 +125,7 @@ def _split(arguments: tuple[str, ...]) -> tuple[Path | None, list[str]]:
 @click.option("--depth-unit", type=click.Choice(["cells", "packets"]), default="packets", show_default=True)
 @click.option("--time-unit", type=click.Choice(["ns", "us"]), default="us", show_default=True)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option(
-    "-v", "--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version,
-    help="Print Weft's version.",
-)  # fmt: skip
+@click.version_option(None, "-v", "--version", package_name="weft", prog_name="weft switch")
 @click.option(
     "--json-version", is_flag=True, expose_value=False, is_eager=True, callback=_print_json_version,
     help="Print the newest version of BMv2 JSON that is understood.",
@@ -156,7 +145,9 @@ def switch(arguments: tuple[str, ...], interfaces: tuple[tuple[int, str], ...], 
     if options["p4info"] is not None and program is None:
         raise click.UsageError("--p4info describes a program, which is missing")
     if len(interfaces) > options["max_port_count"]:
-        raise click.UsageError(f"{len(interfaces)} interfaces, but --max-port-count {options['max_port_count']}")
+        raise click.UsageError(
+            f"{len(interfaces)} interfaces, but --max-port-count {options['max_port_count']}"
+        )
     log = LogOptions(
         console=options["log_console"],
         file=options["log_file"],
@@ -207,4 +198,9 @@ def _config(
         time_unit=options["time_unit"],
         ports=ports,
     )
-    return DaemonConfig(seed=options["seed"], grpc_address=target["grpc_server_addr"], switches=(only,))
+    return DaemonConfig(
+        seed=options["seed"],
+        grpc_address=target["grpc_server_addr"],
+        grpc_tls=tls_options.server_tls(target),
+        switches=(only,),
+    )

@@ -203,10 +203,10 @@ def test_the_daemon_dies_with_its_parent(tmp_path: Path) -> None:
         ({"internal_links": [[1, 1, 2, 7]]}, "port 7 of device 2, which is not there"),
         ({"internal_links": []}, "port 1 of switch 's1' has neither interface nor internal link"),
         ({"internal_links": [[1, 1, 2, 1], [1, 1, 2, 1]]}, "port 1 of device 1 has two internal links"),
-        ({"switches": [{"device_id": 0, "name": "a"}]}, "switches.0.device_id"),
+        ({"switches": [{"device_id": -1, "name": "a"}]}, "switches.0.device_id"),
         (
-            {"switches": [{"device_id": 1, "name": "a", "ports": [{"port": 510, "interface": "x"}]}]},
-            "switches.0.ports.0.port: Input should be less than or equal to 509",
+            {"switches": [{"device_id": 1, "name": "a", "ports": [{"port": 512, "interface": "x"}]}]},
+            "switches.0.ports.0.port: Input should be less than or equal to 511",
         ),
         (
             {"switches": [{"device_id": 1, "name": "a", "ports": [{"port": 1, "interface": "x"}] * 2}]},

@@ -1,0 +1,61 @@
+"""Network namespaces and the switch as a process of its own, as a user starts it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+
+class Namespace:
+    """A network namespace with a veth pair: `inside` in it, `outside` in the namespace of the test."""
+
+    def __init__(self, name: str, outside: str) -> None:
+        self.name = name
+        self.outside = outside
+        self.inside = "eth0"
+        run("ip", "netns", "add", name)
+        run("ip", "link", "add", outside, "type", "veth", "peer", "name", self.inside, "netns", name)
+        for command in (["link", "set", outside, "up"], ["-n", name, "link", "set", self.inside, "up"]):
+            run("ip", *command)
+        # Neighbour discovery would mix its own packets with the test's.
+        self.run("sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1")
+        run("sysctl", "-qw", f"net.ipv6.conf.{outside}.disable_ipv6=1")
+
+    def run(self, *command: str) -> str:
+        """What a command says in the namespace."""
+        return run("ip", "netns", "exec", self.name, *command)
+
+    def close(self) -> None:
+        """Remove namespace and pair."""
+        subprocess.run(["ip", "link", "delete", self.outside], check=False, capture_output=True)
+        subprocess.run(["ip", "netns", "delete", self.name], check=False, capture_output=True)
+
+
+def run(*command: str) -> str:
+    """What a command prints. AssertionError with what it says if it fails."""
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, f"{' '.join(command)}: {done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture
+def hosts() -> Iterator[tuple[Namespace, Namespace]]:
+    """Two hosts, 10.0.1.1 and 10.0.1.2, each with one link."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    made: list[Namespace] = []
+    try:
+        for number in (1, 2):
+            host = Namespace(f"dropin-h{number}-{os.getpid()}", f"dropin{number}-{os.getpid() % 10_000}")
+            made.append(host)
+            host.run("ip", "address", "add", f"10.0.1.{number}/24", "dev", host.inside)
+            host.run("ip", "link", "set", host.inside, "address", f"02:00:00:00:00:0{number}")
+            host.run("ip", "neighbour", "add", f"10.0.1.{3 - number}", "lladdr", f"02:00:00:00:00:0{3 - number}",
+                     "dev", host.inside)  # fmt: skip
+        yield made[0], made[1]
+    finally:
+        for host in made:
+            host.close()
