@@ -23,12 +23,20 @@ class Node:
 
 
 @dataclass(slots=True, eq=False)
+class AnnotationElement(Node):
+    """One value, maybe with its key, of a structured annotation."""
+
+    name: str | None
+    expression: Expression
+
+
+@dataclass(slots=True, eq=False)
 class Annotation(Node):
-    """`@name(…)` or, when structured, `@name[…]`: `tokens` is the body unparsed."""
+    """`@name(…)`: `tokens` is the body unparsed; or `@name[…]`: `elements` are its values."""
 
     name: str
     tokens: list[Token]
-    structured: bool = False
+    elements: list[AnnotationElement] | None = None
 
     def strings(self) -> list[str]:
         """The string literals of the body, unquoted."""
@@ -645,9 +653,10 @@ class PackageDeclaration(Declaration):
 
 @dataclass(slots=True, eq=False)
 class Program(Node):
-    """All top-level declarations in order."""
+    """All top-level declarations in order, and the structured annotations anywhere."""
 
     declarations: list[Declaration]
+    structured_annotations: list[Annotation] = field(default_factory=list)
 
 
 def unquote(text: str) -> str:

@@ -18,6 +18,8 @@ from compiler.source import SourceFile, Token
 
 BUILTIN_INCLUDES = Path(__file__).parent / "include"
 INCLUDE_DEPTH_LIMIT = 64
+# __TARGET_BMV2__ is what p4c defines for this target.
+PREDEFINED = {"__WEFT__": "1", "__P4__": "16", "__TARGET_BMV2__": "1"}
 
 _DIRECTIVE = re.compile(r"#\s*([A-Za-z_]\w*)?")
 _INCLUDE = re.compile(r'\s*(?:"([^"\n]*)"|<([^>\n]*)>)')
@@ -36,7 +38,7 @@ class Preprocessor:
         self.include_paths = [Path(path) for path in include_paths]
         self.expander = MacroExpander(diagnostics)
         self.files: list[SourceFile] = []
-        for name, value in {"__WEFT__": "1", "__P4__": "16", **(defines or {})}.items():
+        for name, value in {**PREDEFINED, **(defines or {})}.items():
             source = SourceFile("<command line>", f"{name} {value}")
             tokens = tokenize(source)
             if not tokens or not re.fullmatch(r"[A-Za-z_]\w*", tokens[0].text):
@@ -57,10 +59,11 @@ class Preprocessor:
         # One entry per open #if: [this branch is active, a branch was taken, the enclosing text is active, token]
         conditions: list[list[object]] = []
         active = True
+        free_form = _FreeForm()
         for token in tokenize(source):
             if token.kind != "directive":
                 if active:
-                    if token.kind == "bad":
+                    if not free_form.holds(token) and token.kind == "bad":
                         self._report_bad(token)
                         continue
                     chunk.append(token)
@@ -216,3 +219,21 @@ def read_source(path: Path, diagnostics: Diagnostics, token: Token | None = None
 def _text_after(token: Token) -> str:
     match = _DIRECTIVE.match(token.text)
     return token.text[match.end() if match else 1 :].strip()
+
+
+class _FreeForm:
+    """Follows whether tokens stand in the parentheses of an annotation, where any character may."""
+
+    def __init__(self) -> None:
+        self._before = ("", "")
+        self._depth = 0
+
+    def holds(self, token: Token) -> bool:
+        """Whether a token, the next one, is text within such parentheses."""
+        if self._depth:
+            self._depth += {"(": 1, ")": -1}.get(token.kind, 0)
+            return token.text not in ("/*", '"')
+        if token.kind == "(" and self._before[0] == "@":
+            self._depth = 1
+        self._before = (self._before[1], token.kind)
+        return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compiler import ast
+from compiler.check.annotations import StructuredAnnotations
 from compiler.check.base import Context
 from compiler.check.scope import hint
 from compiler.check.tables import Tables
@@ -34,7 +35,7 @@ from compiler.types import (
 )
 
 
-class Checker(Tables):
+class Checker(Tables, StructuredAnnotations):
     """The type checker; `check_program` is the entry. It annotates the tree in place."""
 
     def __init__(self, diagnostics: Diagnostics) -> None:
@@ -45,6 +46,8 @@ class Checker(Tables):
         """All declarations in order."""
         for declaration in program.declarations:
             self.check_declaration(declaration)
+        for annotation in program.structured_annotations:
+            self.check_structured_annotation(annotation)
 
     def check_declaration(self, declaration: ast.Declaration) -> None:
         """One declaration of any kind, declared in the current scope."""

@@ -19,18 +19,20 @@ from compiler.ir import (
 from compiler.lower import build
 from compiler.lower.base import LowererBase
 from compiler.lower.overlap import overlap, places
+from compiler.lower.storage import scalar_type
 from compiler.lower.values import (
     HeaderElement,
     HeaderLiteral,
     HeaderValue,
     PlusSliceTarget,
     SliceTarget,
+    StackCursor,
     StackValue,
     StructValue,
     UnionValue,
 )
 from compiler.source import Span
-from compiler.types import BitsType, StructType, VarbitType, bits
+from compiler.types import BitsType, StructType, VarbitType, bits, is_header
 
 
 class Assignments(LowererBase):
@@ -174,6 +176,8 @@ class Assignments(LowererBase):
     def _assign_header(self, target: HeaderValue, value: Any, span: Span | None) -> None:
         if isinstance(value, StructValue):
             value = self.retyped(value, target.type)
+        elif isinstance(value, StackCursor):
+            value = self.read_cursor(value, span)
         if isinstance(value, HeaderValue):
             if value.name != target.name:
                 self._copy_instance("assign_header", target.name, value.name, "header", span)
@@ -186,6 +190,27 @@ class Assignments(LowererBase):
                 self._when_index(value, index, code, span)
         else:
             self.refuse("this value cannot be assigned to a header", span)
+
+    def read_cursor(self, cursor: StackCursor, where: ast.Node | Span | None) -> HeaderLiteral:
+        """stack.last as a whole: its fields one by one, for BMv2 has no such operand."""
+        element = cursor.stack.type.element
+        if cursor.which == "next":
+            self.refuse("the next element of a stack can be extracted into, not read", where)
+        if not is_header(element):
+            self.refuse("the last element of a stack of header unions cannot be read as a whole", where)
+        assert isinstance(element, StructType)
+        return HeaderLiteral(element, self._last_fields(cursor.stack.name, element, ""))
+
+    def _last_fields(self, stack: str, type_: StructType, prefix: str) -> dict[str, Any]:
+        parts: dict[str, Any] = {}
+        for name, inner in type_.fields.items():
+            scalar = scalar_type(inner)
+            if scalar is not None:
+                parts[name] = LastField(stack, prefix + name, scalar)
+            else:
+                assert isinstance(inner, StructType)
+                parts[name] = StructValue(inner, self._last_fields(stack, inner, f"{prefix}{name}."))
+        return parts
 
     def _assign_literal(self, target: HeaderValue, value: HeaderLiteral, span: Span | None) -> None:
         header = Reference("header", target.name)

@@ -35,6 +35,7 @@ class LowererBase:
         self.freeze_indices = False
         self._labels = 0
         self._call_depth = 0
+        self._action_depth = 0
 
     # ------------------------------------------------------------------------------ messages
 

@@ -29,7 +29,7 @@ from compiler.lower import build
 from compiler.lower.expressions import Expressions
 from compiler.lower.frame import Frame
 from compiler.lower.overlap import overlap, places
-from compiler.lower.storage import scalar_type
+from compiler.lower.storage import member_types, scalar_type
 from compiler.lower.values import (
     ActionValue,
     BlockValue,
@@ -46,7 +46,17 @@ from compiler.lower.values import (
     UnionValue,
 )
 from compiler.source import Span
-from compiler.types import BOOL, VOID, StructType, Type, bits, width_of
+from compiler.types import (
+    BOOL,
+    VOID,
+    StackType,
+    StructType,
+    TupleType,
+    Type,
+    bits,
+    is_union,
+    width_of,
+)
 
 # Functions and actions cannot recurse in P4; this only bounds a program that tries.
 CALL_DEPTH_LIMIT = 200
@@ -57,7 +67,7 @@ class Calls(Expressions):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        # Actions called as statements: the control plane knows them, too.
+        # Actions called in apply blocks: the control plane knows them, too.
         self.called_actions: list[ActionValue] = []
         # Copies that the calls around must still make.
         self.pending_copies: list[list[tuple[Any, Any]]] = []
@@ -187,13 +197,15 @@ class Calls(Expressions):
         value = self.value(callee)
         assert isinstance(value, ActionValue)
         declaration = value.declaration
-        if not self.in_action:
+        if not self.in_action and not self._action_depth:
             self.called_actions.append(value)
         frame = Frame(value.frame, value.frame.path)
         written = self._everything
         copy_out = self.bind_arguments(declaration.parameters, expression.ordered, frame, written, expression)
+        self._action_depth += 1
         with self._deeper(expression), self.copying(copy_out):
             self.inline_body(frame, declaration.body.statements, expression.span)
+        self._action_depth -= 1
         self._copy_back(copy_out, expression.span)
 
     @contextmanager
@@ -241,7 +253,7 @@ class Calls(Expressions):
             if written:
                 bound = self._bind_written(parameter, value, type_, shared or bool(may_write), call, copy_out)
             else:
-                bound = self._bind_read(value, type_, shared or (may_write is not None and may_write(value)))
+                bound = self._bind_read(value, type_, shared or (may_write is not None and may_write(value)), call)
             frame.bind(parameter, bound)
         return copy_out
 
@@ -260,7 +272,7 @@ class Calls(Expressions):
             self.out += before
         return value
 
-    def _bind_read(self, value: Any, type_: Type, copy: bool) -> Any:
+    def _bind_read(self, value: Any, type_: Type, copy: bool, call: ast.Call) -> Any:
         if isinstance(value, Expr):
             scalar = scalar_type(type_)
             if scalar is not None:
@@ -270,12 +282,12 @@ class Calls(Expressions):
             return self.snapshot(value)
         if isinstance(value, StructValue):
             value = self.retyped(value, type_)
+        if isinstance(value, StackCursor):
+            value = self.read_cursor(value, call)
         if isinstance(value, StructValue) and value.type is not None:
-            from compiler.lower.storage import member_types
-
             inner = dict(member_types(type_)) if value.type == type_ else {}
             parts = {
-                name: self._bind_read(part, inner.get(name, getattr(part, "type", type_)), copy)
+                name: self._bind_read(part, inner.get(name, getattr(part, "type", type_)), copy, call)
                 for name, part in value.fields.items()
             }
             return StructValue(value.type, parts)
@@ -453,10 +465,8 @@ class Calls(Expressions):
                 self.refuse(f"cannot look ahead at a value of type '{type_}'", where)
             raw = self.snapshot(Lookahead(offset, bits(width)), where.span)
             return build.convert(raw, scalar), offset + width
-        if not isinstance(type_, StructType) and not hasattr(type_, "elements"):
+        if not isinstance(type_, StructType | TupleType | StackType) or is_union(type_):
             self.refuse(f"cannot look ahead at a value of type '{type_}'", where)
-        from compiler.lower.storage import member_types
-
         parts: dict[str, Any] = {}
         for name, inner in member_types(type_):
             parts[name], offset = self._look(inner, offset, where)

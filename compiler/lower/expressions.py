@@ -20,7 +20,7 @@ from compiler.ir import (
 )
 from compiler.lower import build
 from compiler.lower.assign import Assignments
-from compiler.lower.storage import flat_fields, scalar_type
+from compiler.lower.storage import flat_fields, member_types, scalar_type
 from compiler.lower.values import (
     HeaderElement,
     HeaderLiteral,
@@ -278,8 +278,6 @@ class Expressions(Assignments):
             names = list(target.fields)
             return HeaderLiteral(target, dict(zip(names, value.fields.values(), strict=False)))
         if isinstance(target, StructType | TupleType) and isinstance(value, StructValue):
-            from compiler.lower.storage import member_types
-
             names = [name for name, _ in member_types(target)]
             parts = value.fields
             if set(names) == set(parts):
@@ -423,6 +421,8 @@ class Expressions(Assignments):
             left = self.retyped(left, right.type)
         if isinstance(right, StructValue) and isinstance(left, HeaderValue):
             right = self.retyped(right, left.type)
+        left = self.read_cursor(left, where) if isinstance(left, StackCursor) else left
+        right = self.read_cursor(right, where) if isinstance(right, StackCursor) else right
         left_valid, right_valid = self.validity(left, where), self.validity(right, where)
         if isinstance(left, HeaderLiteral) and left.fields is None:
             return build.negate(right_valid)

@@ -62,7 +62,7 @@ class Externs(Statements):
                 self.refuse(f"v1model on BMv2 has no '{receiver.kind}.{name}'", call)
             self._only_in_pipelines(call, f"{receiver.kind}.{name}")
             return handler(self, call, receiver, arguments)
-        if self.place != "parser":
+        if self.place != "parser" and name != "static_assert":
             self.extern_functions.add(name)
         handler = self._FUNCTIONS.get(name)
         if handler is None:

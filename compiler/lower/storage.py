@@ -45,9 +45,11 @@ def scalar_type(type_: Type) -> Type | None:
 
 
 def member_types(type_: Type) -> list[tuple[str, Type]]:
-    """Names and types of the parts of a struct or tuple."""
+    """Names and types of the parts of a struct, tuple or stack."""
     if isinstance(type_, StructType):
         return list(type_.fields.items())
+    if isinstance(type_, StackType):
+        return [(str(index), type_.element) for index in range(type_.size)]
     assert isinstance(type_, TupleType)
     return [(str(index), element) for index, element in enumerate(type_.elements)]
 

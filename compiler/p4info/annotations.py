@@ -18,7 +18,7 @@ def add_annotations(message: Any, annotations: Iterable[ast.Annotation], skip: I
     for annotation in annotations:
         if annotation.name in skipped:
             continue
-        if annotation.structured:
+        if annotation.elements is not None:
             _structured(message.structured_annotations.add(), annotation)
         elif annotation.name not in _ELSEWHERE:
             message.annotations.append(_text(annotation))
@@ -59,32 +59,19 @@ def join_tokens(tokens: list[Token]) -> str:
 
 def _structured(message: Any, annotation: ast.Annotation) -> None:
     message.name = annotation.name
-    items: list[list[Token]] = [[]]
-    depth = 0
-    for token in annotation.tokens:
-        depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(token.kind, 0)
-        if token.kind == "," and depth == 0:
-            items.append([])
-        else:
-            items[-1].append(token)
-    for item in items:
-        if len(item) >= 3 and item[0].kind == "id" and item[1].kind == "=":
+    for element in annotation.elements or []:
+        if element.name is not None:
             pair = message.kv_pair_list.kv_pairs.add()
-            pair.key = item[0].text
-            _value(pair.value, item[2:])
-        elif item:
-            _value(message.expression_list.expressions.add(), item)
+            pair.key = element.name
+            _value(pair.value, element.expression.value)
+        else:
+            _value(message.expression_list.expressions.add(), element.expression.value)
 
 
-def _value(message: Any, tokens: list[Token]) -> None:
-    first = tokens[0]
-    if first.kind == "text":
-        message.string_value = "".join(ast.unquote(token.text) for token in tokens if token.kind == "text")
-    elif first.kind in ("true", "false"):
-        message.bool_value = first.kind == "true"
-    elif first.kind == "integer":
-        message.int64_value = ast.parse_integer(first.text)[0]
-    elif first.kind == "-" and len(tokens) > 1:
-        message.int64_value = -ast.parse_integer(tokens[1].text)[0]
+def _value(message: Any, value: object) -> None:
+    if isinstance(value, bool):
+        message.bool_value = value
+    elif isinstance(value, int):
+        message.int64_value = value
     else:
-        message.string_value = join_tokens(tokens)
+        message.string_value = str(value)

@@ -27,7 +27,7 @@ class DeclarationParser(TableParser):
                 self.recover()
                 if self.index == before or self.kind == "}":
                     self.advance()
-        return ast.Program(Span(first, self.token), declarations)
+        return ast.Program(Span(first, self.token), declarations, self.structured_annotations)
 
     def parse_declaration(self) -> ast.Declaration:
         """One top-level declaration."""

@@ -1,12 +1,12 @@
-"""Parsing of types, parameters, annotations and type arguments."""
+"""Parsing of types, parameters and type arguments."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from compiler import ast
-from compiler.parser.base import TYPE, VALUE, TokenStream
-from compiler.source import Token
+from compiler.parser.annotations import AnnotationParser
+from compiler.parser.base import TYPE, VALUE
 
 if TYPE_CHECKING:
     from compiler.ast import Expression
@@ -15,60 +15,12 @@ _BASE_TYPES = frozenset(["bool", "error", "match_kind", "string", "void"])
 _TYPE_STARTERS = _BASE_TYPES | {"bit", "int", "varbit", "tuple"}
 
 
-class TypeParser(TokenStream):
+class TypeParser(AnnotationParser):
     """Types; the expression parser completes it."""
 
     def parse_width(self) -> Expression:
         """The width inside `bit<…>`: an integer, a name or a parenthesised expression."""
         raise NotImplementedError
-
-    def parse_expression(self) -> Expression:
-        """An expression."""
-        raise NotImplementedError
-
-    # -------------------------------------------------------------------------------- annotations
-
-    def parse_annotations(self) -> ast.Annotations:
-        """Any number of annotations."""
-        annotations: ast.Annotations = []
-        while self.kind == "@":
-            first = self.advance()
-            name = self.advance()
-            body: list[Token] = []
-            structured = False
-            if name.text == "pragma" and self.kind not in ("(", "["):
-                name, body = self._pragma(name)
-            elif self.kind in ("(", "["):
-                structured = self.kind == "["
-                body = self._balanced()
-            annotations.append(ast.Annotation(self.span(first), name.text, body, structured))
-        return annotations
-
-    def _pragma(self, marker: Token) -> tuple[Token, list[Token]]:
-        """`@pragma name tokens`, to the end of the line."""
-        line = marker.line_column()[0]
-        name = self.advance()
-        body: list[Token] = []
-        while self.kind != "end" and self.token.line_column()[0] == line:
-            body.append(self.advance())
-        return name, body
-
-    def _balanced(self) -> list[Token]:
-        opening = self.advance()
-        depth = 1
-        body: list[Token] = []
-        while True:
-            if self.kind == "end":
-                self.diagnostics.error("this annotation is not closed", opening)
-                return body
-            if self.kind in ("(", "[", "{"):
-                depth += 1
-            elif self.kind in (")", "]", "}"):
-                depth -= 1
-                if depth == 0:
-                    self.advance()
-                    return body
-            body.append(self.advance())
 
     # -------------------------------------------------------------------------------- types
 
