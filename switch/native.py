@@ -98,7 +98,7 @@ class NativeSwitch:
     @property
     def program(self) -> Program | None:
         """The program that runs."""
-        return self._compiled.lowered.program if self._compiled is not None else None
+        return self._compiled.program if self._compiled is not None else None
 
     def load(self, program: Program) -> None:
         """Replace the program and all state. UnsupportedProgramError leaves the switch as it was."""
@@ -124,7 +124,7 @@ class NativeSwitch:
         return self._compiled
 
     def _table(self, name: str) -> Table:
-        return named(self._loaded().lowered.program.tables, name, "table")
+        return named(self._loaded().program.tables, name, "table")
 
     # ---- tables
 
@@ -208,20 +208,20 @@ class NativeSwitch:
     # ---- action profiles
 
     def _profile(self, name: str) -> int:
-        named(self._loaded().lowered.program.action_profiles, name, "action profile")
+        named(self._loaded().program.action_profiles, name, "action profile")
         return self._profile_index[name]
 
     def _require_room(self, profile: str, what: str) -> None:
         """There is room for one more of `what`, members or groups."""
         members, groups = self.native.profile_sizes(self._profile_index[profile])
-        limit = self._loaded().lowered.program.action_profiles[profile].max_size
+        limit = self._loaded().program.action_profiles[profile].max_size
         if (members if what == "members" else groups) >= limit:
             raise CapacityExceededError(f"action profile '{profile}' is full ({limit} {what})")
 
     def member_insert(self, profile: str, member_id: int, action: ActionCall) -> None:
         """Add a member to an action profile."""
         index = self._profile(profile)
-        number, data = member_action(self._loaded().lowered.program, profile, action)
+        number, data = member_action(self._loaded().program, profile, action)
         checked_id("member", member_id)
         self._require_room(profile, "members")
         if not self.native.member_insert(index, member_id, number, data):
@@ -230,7 +230,7 @@ class NativeSwitch:
     def member_modify(self, profile: str, member_id: int, action: ActionCall) -> None:
         """Replace a member's action."""
         index = self._profile(profile)
-        number, data = member_action(self._loaded().lowered.program, profile, action)
+        number, data = member_action(self._loaded().program, profile, action)
         self._in_profile(
             profile, self.native.member_modify, index, checked_id("member", member_id), number, data
         )
@@ -263,7 +263,7 @@ class NativeSwitch:
 
     def _selector(self, profile: str) -> int:
         index = self._profile(profile)
-        if self._loaded().lowered.program.action_profiles[profile].selector_algorithm is None:
+        if self._loaded().program.action_profiles[profile].selector_algorithm is None:
             raise InvalidRequestError(f"action profile '{profile}' has no selector, so no groups")
         return index
 
@@ -283,12 +283,12 @@ class NativeSwitch:
     def _counter(self, name: str, index: int | None = None) -> tuple[int, int]:
         """First cell and size of an indirect counter array."""
         compiled = self._loaded()
-        array = named(compiled.lowered.program.counter_arrays, name, "counter")
+        array = named(compiled.program.counter_arrays, name, "counter")
         if array.table is not None:
             raise InvalidRequestError(f"counter '{name}' is direct (of table '{array.table}')")
         if index is not None:
             check_index("counter", name, index, array.size)
-        return compiled.lowered.counter_offsets[name], array.size
+        return compiled.shape.counter_offsets[name], array.size
 
     def counter_read(self, counter: str, index: int) -> CounterValue:
         """One cell of an indirect counter array."""
@@ -322,11 +322,11 @@ class NativeSwitch:
 
     def _meter(self, name: str, index: int) -> int:
         compiled = self._loaded()
-        array = named(compiled.lowered.program.meter_arrays, name, "meter")
+        array = named(compiled.program.meter_arrays, name, "meter")
         if array.table is not None:
             raise InvalidRequestError(f"meter '{name}' is direct (of table '{array.table}')")
         check_index("meter", name, index, array.size)
-        return compiled.lowered.meter_offsets[name] + index
+        return compiled.shape.meter_offsets[name] + index
 
     def meter_read(self, meter: str, index: int) -> MeterConfig | None:
         """One cell of an indirect meter array; None lets everything pass green."""
@@ -356,8 +356,8 @@ class NativeSwitch:
 
     def _register(self, name: str) -> RegisterLayout:
         compiled = self._loaded()
-        named(compiled.lowered.program.register_arrays, name, "register")
-        return compiled.lowered.registers[name]
+        named(compiled.program.register_arrays, name, "register")
+        return compiled.shape.registers[name]
 
     def register_read(self, register: str, index: int) -> int:
         """One cell of a register array."""
@@ -424,7 +424,7 @@ class NativeSwitch:
         """Replace the members of a parser value set, (value, mask) pairs laid out as a `Transition`'s
         value.
         """
-        program = self._loaded().lowered.program
+        program = self._loaded().program
         named(program.value_sets, value_set, "value set")
         size = value_set_bytes(program, value_set)
         native = []
@@ -459,7 +459,7 @@ class NativeSwitch:
         if kind == "packet_in":
             return PacketIn(data)
         values = []
-        for element in self._loaded().lowered.program.learn_lists[learn_list_id].elements:
+        for element in self._loaded().program.learn_lists[learn_list_id].elements:
             size = bytes_for(getattr(element, "width_bits", None) or 0)
             values.append(int.from_bytes(data[:size], "big"))
             data = data[size:]

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = {"compiler", "engine", "switch", "controller", "topologies", "traffic", "weft", "fuzz"}
+ROOMS = {"cache", "compiler", "engine", "switch", "controller", "topologies", "traffic", "weft", "fuzz"}
 ALLOWED = {
-    "compiler": set(),
+    "cache": set(),
+    "compiler": {"cache"},
     "engine": set(),
     "topologies": set(),
-    "switch": {"engine"},
+    "switch": {"cache", "engine"},
     "controller": {"topologies"},
     "traffic": {"engine", "topologies"},
     "weft": ROOMS - {"weft", "fuzz"},

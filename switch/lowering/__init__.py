@@ -7,6 +7,5 @@ and the like through the C++ runtime (`engine/src/switch_abi.hpp`).
 
 from switch.lowering.errors import UnsupportedError
 from switch.lowering.jit import CompiledProgram, compile_program
-from switch.lowering.program import LoweredProgram, lower_program
 
-__all__ = ["CompiledProgram", "LoweredProgram", "UnsupportedError", "compile_program", "lower_program"]
+__all__ = ["CompiledProgram", "UnsupportedError", "compile_program"]

@@ -1,33 +1,32 @@
-"""IR to machine code: once per program and process, and from an on-disk cache of object code where there is
-one.
+"""IR to machine code: once per program and process, and from the on-disk cache where it has been compiled
+before.
 
-The cache lies in $WEFT_CACHE_DIR, or ~/.cache/weft, keyed by the IR, the CPU and LLVM's version;
-WEFT_CACHE_DIR set to nothing turns it off. Damaged or unwritable cache files are ignored.
+An entry of the cache is the object code with the shape that the runtime needs, so that a program found there
+is neither lowered nor compiled. Its key is all that they depend on: the document, the code that
+lowers, the runtime's layout, the CPU and LLVM.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import hashlib
-import os
-import tempfile
+import json
 import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import llvmlite
 import llvmlite.binding as llvm
 
+from cache import Store, version_of
 from engine import _core
 from switch.bmv2json import Program
-from switch.lowering.program import FUNCTIONS, LoweredProgram, lower_program
+from switch.lowering.shape import FUNCTIONS, ProgramShape
 
 OPTIMISATION_LEVEL = 1
 """LLVM's O1: what O2 adds costs half as much time again to compile and made no packet faster."""
 
-CACHED_PROGRAMS = 32
-"""How many programs' code the on-disk cache keeps."""
+_STORE = Store("code")
 
 _compiled: dict[str, CompiledProgram] = {}
 _lock = threading.RLock()
@@ -37,7 +36,8 @@ _lock = threading.RLock()
 class CompiledProgram:
     """A program in machine code; `native` is what `_core.Switch.load` takes. Shared by all switches."""
 
-    lowered: LoweredProgram
+    program: Program
+    shape: ProgramShape
     native: Any
 
 
@@ -54,21 +54,39 @@ def compile_program(program: Program) -> CompiledProgram:
 
 
 def _compile(program: Program) -> CompiledProgram:
-    lowered = lower_program(program)
-    engine = _link(lowered.ir_text)
-    addresses = {name: engine.get_function_address(name) for name in FUNCTIONS}
-    native = _core.SwitchProgram(functions=addresses, code=engine, **lowered.shape)
-    return CompiledProgram(lowered, native)
-
-
-def _link(ir_text: str) -> Any:
-    """An execution engine with the module's code finalised."""
     machine = _machine()
-    cache_file = _cache_file(ir_text)
-    code = _read(cache_file)
-    if code is None:
-        code = machine.emit_object(_optimise(ir_text, machine))
-        _write(cache_file, code)
+    key = _STORE.key(program.content_hash, *_environment())
+    entry = _STORE.read(key)
+    if entry is not None:
+        shape, code = ProgramShape.from_json(json.loads(entry["shape"])), entry["code"]
+    else:
+        # Not at the top: a program from the cache needs none of the modules that lower.
+        from switch.lowering.program import lower_program
+
+        lowered = lower_program(program)
+        shape, code = lowered.shape, machine.emit_object(_optimise(lowered.ir_text, machine))
+        _STORE.write(key, {"shape": json.dumps(shape.to_json()).encode(), "code": code})
+    engine = _link(code, machine)
+    addresses = {name: engine.get_function_address(name) for name in FUNCTIONS}
+    native = _core.SwitchProgram(functions=addresses, code=engine, **shape.runtime)
+    return CompiledProgram(program, shape, native)
+
+
+@functools.cache
+def _environment() -> tuple[str, ...]:
+    """What the code depends on besides the program."""
+    folder = Path(__file__).parent
+    return (
+        version_of([folder, folder.parent / "bmv2json"]),
+        json.dumps(_core.switch_abi(), sort_keys=True),
+        llvm.get_host_cpu_name(),
+        llvm.get_host_cpu_features().flatten(),
+        f"{llvmlite.__version__} {llvm.llvm_version_info} O{OPTIMISATION_LEVEL}",
+    )
+
+
+def _link(code: bytes, machine: Any) -> Any:
+    """An execution engine with the object code finalised."""
     holder = llvm.parse_assembly("")
     holder.triple = machine.triple
     engine = llvm.create_mcjit_compiler(holder, machine)
@@ -109,46 +127,3 @@ def _optimise(ir_text: str, machine: Any) -> Any:
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
     return module
-
-
-# ---- object cache
-
-
-def _cache_file(ir_text: str) -> Path | None:
-    setting = os.environ.get("WEFT_CACHE_DIR")
-    if setting == "":
-        return None
-    folder = Path(setting) if setting else Path.home() / ".cache" / "weft"
-    parts = (llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(), str(llvm.llvm_version_info))
-    key = hashlib.sha256("\0".join((*parts, str(OPTIMISATION_LEVEL), ir_text)).encode()).hexdigest()
-    return folder / f"{key}.o"
-
-
-def _read(path: Path | None) -> bytes | None:
-    if path is None:
-        return None
-    try:
-        data = path.read_bytes()
-    except OSError:
-        return None
-    digest, code = data[:32], data[32:]
-    return code if hashlib.sha256(code).digest() == digest else None
-
-
-def _write(path: Path | None, code: bytes) -> None:
-    """Write whole or not at all: another process may be reading."""
-    if path is None:
-        return
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(hashlib.sha256(code).digest() + code)
-        os.replace(file.name, path)
-        _prune(path.parent)
-
-
-def _prune(folder: Path) -> None:
-    """Keep the newest files only."""
-    files = sorted(folder.glob("*.o"), key=lambda file: file.stat().st_mtime, reverse=True)
-    for file in files[CACHED_PROGRAMS:]:
-        file.unlink(missing_ok=True)

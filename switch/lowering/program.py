@@ -17,7 +17,6 @@ from switch.lowering.errors import UnsupportedError
 from switch.lowering.expressions import lower
 from switch.lowering.fields import field_place, load_field, store_big_endian, store_field
 from switch.lowering.layout import (
-    RegisterLayout,
     action_data_layout,
     bytes_for,
     key_bytes,
@@ -28,22 +27,15 @@ from switch.lowering.layout import (
 from switch.lowering.parser import ParserLowering
 from switch.lowering.pipeline import Actions, PipelineLowering, mark_arguments
 from switch.lowering.ranges import RangeAnalysis
-
-PIPELINE_FUNCTIONS = ("parse", "ingress", "egress", "set_ingress_metadata")
-FUNCTIONS = (*PIPELINE_FUNCTIONS, "deparse", "copy_fields", "pack_digest")
-"""Entry points of a compiled program (SwitchProgram in switch_program.hpp)."""
+from switch.lowering.shape import ProgramShape
 
 
 @dataclass(frozen=True, slots=True)
 class LoweredProgram:
-    """IR text, and the shape of the program: keyword arguments of `_core.SwitchProgram` but for the code."""
+    """IR text, and what the C++ runtime and the backend must know of it."""
 
-    program: Program
     ir_text: str
-    shape: dict[str, Any]
-    registers: dict[str, RegisterLayout]
-    counter_offsets: dict[str, int]
-    meter_offsets: dict[str, int]
+    shape: ProgramShape
 
 
 def lower_program(program: Program) -> LoweredProgram:
@@ -73,7 +65,7 @@ def lower_program(program: Program) -> LoweredProgram:
         log_formats=[],
     )
     _emit_functions(shared)
-    shape = {
+    runtime = {
         "state_bytes": layout.size_bytes,
         "metadata_offset_bytes": layout.metadata_offset_bytes,
         "metadata_bytes": layout.metadata_bytes,
@@ -88,7 +80,7 @@ def lower_program(program: Program) -> LoweredProgram:
         "value_set_count": len(program.value_sets),
         "log_formats": shared.log_formats,
     }
-    return LoweredProgram(program, str(shared.module), shape, registers, counters[0], meters[0])
+    return LoweredProgram(str(shared.module), ProgramShape(runtime, registers, counters[0], meters[0]))
 
 
 def _offsets(sizes: dict[str, int]) -> tuple[dict[str, int], int]:

@@ -1,14 +1,16 @@
-"""The on-disk cache of object code."""
+"""Compiled programs in the on-disk cache."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from router_program import router_document
 
 from switch.bmv2json import load_program
-from switch.lowering import jit
+from switch.lowering import jit, program
+from switch.lowering.shape import ProgramShape
 from switch.native import NativeSwitch
 
 FRAME = b"\x03\x80" + b"frame of some length"
@@ -28,18 +30,16 @@ def compile_afresh(monkeypatch: pytest.MonkeyPatch) -> NativeSwitch:
     return switch
 
 
-def test_second_compilation_takes_the_code_from_the_cache(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_second_compilation_neither_lowers_nor_compiles(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compile_afresh(monkeypatch)
-    assert len(list(cache.glob("*.o"))) == 1
-    monkeypatch.setattr(jit, "_optimise", lambda *_: pytest.fail("compiled although it was cached"))
+    assert len(list(cache.iterdir())) == 1
+    monkeypatch.setattr(program, "lower_program", lambda *_: pytest.fail("lowered although it was cached"))
     compile_afresh(monkeypatch)
 
 
 def test_damaged_cache_file_is_replaced(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compile_afresh(monkeypatch)
-    (file,) = cache.glob("*.o")
+    (file,) = cache.iterdir()
     good = file.read_bytes()
     for damaged in (b"", good[:100], good[:-1] + bytes([good[-1] ^ 1])):
         file.write_bytes(damaged)
@@ -47,17 +47,26 @@ def test_damaged_cache_file_is_replaced(cache: Path, monkeypatch: pytest.MonkeyP
         assert file.read_bytes() == good
 
 
-def test_cache_does_not_grow_without_end(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jit, "CACHED_PROGRAMS", 2)
-    for name in ("a.o", "b.o", "c.o"):
-        (cache / name).write_bytes(b"old")
+def test_other_versions_of_the_lowering_are_compiled_anew(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     compile_afresh(monkeypatch)
-    assert len(list(cache.glob("*.o"))) == 2
+    monkeypatch.setattr(jit, "_environment", lambda: ("another version",))
+    compile_afresh(monkeypatch)
+    assert len(list(cache.iterdir())) == 2
+
+
+def test_shape_survives_the_cache() -> None:
+    shape = program.lower_program(load_program(router_document())).shape
+    restored = ProgramShape.from_json(json.loads(json.dumps(shape.to_json())))
+    assert restored.registers == shape.registers
+    assert (restored.counter_offsets, restored.meter_offsets) == (shape.counter_offsets, shape.meter_offsets)
+    assert restored.runtime.keys() == shape.runtime.keys()
 
 
 def test_same_program_is_compiled_once_per_process() -> None:
-    program = load_program(router_document())
+    document = load_program(router_document())
     first, second = NativeSwitch(), NativeSwitch()
-    first.load(program)
-    second.load(program)
+    first.load(document)
+    second.load(document)
     assert first._loaded() is second._loaded()

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import click
 
+from cache import remove_cache
 from weft import lab_state
 
 
 @click.command()
 @click.option("--force", is_flag=True, help="End a lab that still runs, too.")
-def clean(force: bool) -> None:
+@click.option("--cache", is_flag=True, help="Empty the cache of compiled programs instead.")
+def clean(force: bool, cache: bool) -> None:
     """Remove the interfaces, processes and files of an interrupted lab.
 
     Only what the lab's state file lists is touched: other Mininet networks and interfaces stay as they are.
     """
-    removed = lab_state.clean(force=force)
+    if cache and force:
+        raise click.UsageError("--force ends a lab, which --cache does not touch")
+    removed = [str(file) for file in remove_cache()] if cache else lab_state.clean(force=force)
     for item in removed:
         click.echo(f"removed {item}")
     if not removed:
