@@ -11,7 +11,6 @@ from controller.trees import TreeNode
 from topologies import FabricSpec
 
 _NO_MAC = "00:00:00:00:00:00"
-_NO_ADDRESS = "0.0.0.0"
 
 
 def aggregation_entities(fabric: FabricSpec, jobs: Iterable[Job]) -> dict[str, list[Entity]]:
@@ -50,13 +49,15 @@ def _job_entry(fabric: FabricSpec, job: Job, node: TreeNode, slot_base: int) -> 
         "set_job",
         queue_key=job.q_key,
         epoch=job.epoch,
+        ip_version=job.ip_version,
         slot_base=slot_base,
         slot_count=job.slot_count,
         full_bitmap=node.full_bitmap,
         is_root=0 if node.parent else 1,
         parent_port=node.parent.port if node.parent else 0,
         parent_mac=parent.mac if parent else _NO_MAC,
-        parent_ipv4=parent.address if parent else _NO_ADDRESS,
+        # The program has one parameter for both versions and widens IPv4 with zeros in front.
+        parent_address=int(parent.address_of(job.ip_version)) if parent else 0,
         rank_at_parent=node.parent.rank if node.parent else 0,
         multicast_group=job.job_id,
     )

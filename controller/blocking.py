@@ -15,6 +15,7 @@ from controller.jobs import JobMembership
 from controller.pipeline import Pipeline
 from controller.plan import Settings
 from topologies import FabricSpec
+from topologies.addressing import IpVersion
 
 _Result = TypeVar("_Result")
 
@@ -68,10 +69,15 @@ class BlockingFabricController:
             raise
 
     def add_job(
-        self, job_id: int, hosts: Sequence[str], slot_count: int, planes: Iterable[int] | None = None
+        self,
+        job_id: int,
+        hosts: Sequence[str],
+        slot_count: int,
+        planes: Iterable[int] | None = None,
+        ip_version: IpVersion = 4,
     ) -> dict[str, tuple[JobMembership, ...]]:
         """See `FabricController.add_job`."""
-        return self.call(self._controller.add_job(job_id, hosts, slot_count, planes))
+        return self.call(self._controller.add_job(job_id, hosts, slot_count, planes, ip_version))
 
     def remove_job(self, job_id: int) -> None:
         """See `FabricController.remove_job`."""

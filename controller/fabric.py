@@ -28,6 +28,7 @@ from controller.plan import FabricState, Settings, desired_entities
 from controller.reconcile import EntitySet, entity_set, plan_updates
 from controller.session import SwitchSession
 from topologies import FabricSpec, SwitchSpec
+from topologies.addressing import IpVersion
 
 MAX_MESSAGE_BYTES = 256 * 1024 * 1024
 PACKET_QUEUE_LENGTH = 1024
@@ -201,9 +202,14 @@ class FabricController:
             return sum(counts)
 
     async def add_job(
-        self, job_id: int, hosts: Sequence[str], slot_count: int, planes: Iterable[int] | None = None
+        self,
+        job_id: int,
+        hosts: Sequence[str],
+        slot_count: int,
+        planes: Iterable[int] | None = None,
+        ip_version: IpVersion = 4,
     ) -> dict[str, tuple[JobMembership, ...]]:
-        """Admit an aggregation job and program its trees.
+        """Admit an aggregation job, whose packets are of one IP version, and program its trees.
 
         Returns:
             Per host name what it must know, one membership per plane.
@@ -212,7 +218,7 @@ class FabricController:
             JobError: it cannot be had; nothing has changed.
 
         """
-        self._jobs.add(job_id, hosts, slot_count, planes, self._failures)
+        self._jobs.add(job_id, hosts, slot_count, planes, self._failures, ip_version)
         try:
             await self.apply()
         except ControllerError:

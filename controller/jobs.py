@@ -10,28 +10,17 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 
 from controller.errors import JobError
 from controller.failures import NO_FAILURES, Failures
 from controller.slots import SlotPool
 from controller.trees import AggregationTree, plan_tree
 from topologies import FabricSpec
+from topologies.addressing import IpVersion, result_group_address, result_group_mac
 
 MAX_JOB_ID = 0xFFFF
 MAX_EPOCH = 0xFFFF
-_GROUP_IPV4 = int(IPv4Address("239.87.0.0"))
-_GROUP_MAC_PREFIX = "01:00:5e:57"
-
-
-def group_address(job_id: int) -> IPv4Address:
-    """Group that a job's results are sent to: 239.87.(job_id >> 8).(job_id & 255)."""
-    return IPv4Address(_GROUP_IPV4 | job_id)
-
-
-def group_mac(job_id: int) -> str:
-    """MAC of the job's group (RFC 1112, section 6.4)."""
-    return f"{_GROUP_MAC_PREFIX}:{job_id >> 8:02x}:{job_id & 0xFF:02x}"
 
 
 @dataclass(frozen=True)
@@ -64,15 +53,15 @@ class JobMembership:
     worker_index: int
     worker_count: int
     slot_count: int
-    aggregation_address: IPv4Address
+    aggregation_address: IPv4Address | IPv6Address
     aggregation_mac: str
-    group_address: IPv4Address
+    group_address: IPv4Address | IPv6Address
     group_mac: str
 
     def to_dict(self) -> dict[str, int | str]:
         """Return plain JSON values, addresses as text."""
         return {
-            name: str(value) if isinstance(value, IPv4Address) else value
+            name: str(value) if isinstance(value, IPv4Address | IPv6Address) else value
             for name, value in vars(self).items()
         }
 
@@ -87,7 +76,7 @@ class PlannedTree:
 
 @dataclass(frozen=True)
 class Job:
-    """An admitted job: `hosts` in order of their ranks, one planned tree per plane."""
+    """An admitted job: `hosts` in order of their ranks, one planned tree per plane, packets of one IP version."""
 
     job_id: int
     hosts: tuple[str, ...]
@@ -96,6 +85,7 @@ class Job:
     epoch: int
     q_key: int
     trees: tuple[PlannedTree, ...]
+    ip_version: IpVersion = 4
 
 
 class JobTable:
@@ -140,18 +130,21 @@ class JobTable:
         slot_count: int,
         planes: Iterable[int] | None = None,
         failures: Failures = NO_FAILURES,
+        ip_version: IpVersion = 4,
     ) -> Job:
         """Admit a job with one tree per plane; all or nothing.
 
         Raises:
-            JobError: id taken or out of range, no or repeated hosts, unknown plane, no slots, no root.
+            JobError: id taken or out of range, no or repeated hosts, unknown plane or IP version, no slots, no root.
             TopologyError: unknown host.
 
         """
         wanted = tuple(range(self._fabric.planes)) if planes is None else tuple(planes)
         self._check(job_id, hosts, slot_count, wanted)
+        if ip_version not in (4, 6):
+            raise JobError(f"job {job_id} wants ip_version={ip_version!r} (valid: 4, 6)")
         epoch = self._take_epoch()
-        job = self._plan(job_id, tuple(hosts), wanted, slot_count, epoch, failures)
+        job = self._plan(job_id, tuple(hosts), wanted, slot_count, epoch, failures, ip_version)
         self._jobs[job_id] = job
         return job
 
@@ -177,7 +170,9 @@ class JobTable:
                 continue
             self.remove(job.job_id)
             try:
-                rebuilt.append(self.add(job.job_id, job.hosts, job.slot_count, job.planes, failures))
+                rebuilt.append(
+                    self.add(job.job_id, job.hosts, job.slot_count, job.planes, failures, job.ip_version)
+                )
             except JobError as error:
                 lost[job.job_id] = str(error)
         return rebuilt, lost
@@ -221,6 +216,7 @@ class JobTable:
         slot_count: int,
         epoch: int,
         failures: Failures,
+        ip_version: IpVersion,
     ) -> Job:
         roots = Counter(planned.tree.root.switch for job in self._jobs.values() for planned in job.trees)
         trees = [plan_tree(self._fabric, plane, hosts, failures, roots) for plane in planes]
@@ -237,7 +233,8 @@ class JobTable:
             for switch in reserved:
                 self._pools[switch].release(job_id)
             raise
-        return Job(job_id, hosts, planes, slot_count, epoch, self._queue_key(job_id, epoch), tuple(planned))
+        q_key = self._queue_key(job_id, epoch)
+        return Job(job_id, hosts, planes, slot_count, epoch, q_key, tuple(planned), ip_version)
 
     def _release(self, job: Job) -> None:
         for planned in job.trees:
@@ -269,8 +266,8 @@ class JobTable:
             worker_index=job.hosts.index(host),
             worker_count=len(job.hosts),
             slot_count=job.slot_count,
-            aggregation_address=leaf.address,
+            aggregation_address=leaf.address_of(job.ip_version),
             aggregation_mac=leaf.mac,
-            group_address=group_address(job.job_id),
-            group_mac=group_mac(job.job_id),
+            group_address=result_group_address(job.job_id, job.ip_version),
+            group_mac=result_group_mac(job.job_id, job.ip_version),
         )

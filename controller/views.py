@@ -17,6 +17,7 @@ from controller.lab import Lab
 from controller.routing import SELECTOR
 from controller.session import SwitchSession
 from topologies import SwitchSpec
+from topologies.int_rates import RATE_BPS_OF_CODE, UNKNOWN_RATE_CODE
 
 Row = dict[str, Any]
 _IPV4_BITS, _MAC_BITS, _IPV6_BITS = 32, 48, 128
@@ -224,13 +225,17 @@ async def int_rows(session: SwitchSession, spec: SwitchSpec | None) -> list[Row]
                 "switch": session.name,
                 "port": port_name(spec, int(entry["port"])),
                 "rate_code": arguments.get("port_rate_code"),
-                "rate_gbps": telemetry_int.RATE_GBPS_OF_CODE.get(arguments.get("port_rate_code", 0)),
+                "rate_gbps": _rate_gbps(arguments.get("port_rate_code", UNKNOWN_RATE_CODE)),
                 "ns_per_time_unit": arguments.get("ns_per_time_unit"),
                 "cells_per_depth_unit": arguments.get("cells_per_depth_unit"),
                 "stamped": entry.counter_data.packet_count if entry.counter_data else 0,
             }
         )
     return rows
+
+
+def _rate_gbps(code: int) -> int | None:
+    return RATE_BPS_OF_CODE.get(code, 0) // 10**9 or None
 
 
 async def tree_rows(session: SwitchSession, spec: SwitchSpec | None) -> list[Row]:

@@ -92,6 +92,7 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     apply {
         port_received.count((bit<32>)standard_metadata.ingress_port);
         identity.apply();
+        meta.own_address = meta.ip_version == 4 ? (ipv6_address_t)meta.identity.ipv4 : meta.identity.ipv6;
         if (hdr.packet_out.isValid()) {
             standard_metadata.egress_spec = hdr.packet_out.egress_port;
             hdr.packet_out.setInvalid();
@@ -109,14 +110,13 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             bool has_ip = hdr.ipv4.isValid() || hdr.ipv6.isValid();
             bool is_resolution = hdr.arp.isValid() || hdr.neighbour.isValid();
             bool is_to_this_mac = hdr.ethernet.destination == meta.identity.mac;
-            bool is_to_this_address = (hdr.ipv4.isValid() && hdr.ipv4.destination == meta.identity.ipv4) ||
-                                      (hdr.ipv6.isValid() && hdr.ipv6.destination == meta.identity.ipv6);
-            bool is_result = hdr.ipv4.isValid() && hdr.ipv4.destination[31:16] == RESULT_GROUP_IPV4;
+            bool is_to_this_address = has_ip && meta.flow.destination == meta.own_address;
             if (drop_reason != DropReason.NONE || punted) {
                 // The access list has decided.
             } else if (!has_ip && !is_resolution) {
                 drop_reason = DropReason.UNKNOWN_ETHERTYPE;
-            } else if (hdr.aggregation.isValid() && ((is_to_this_mac && is_to_this_address) || is_result)) {
+            } else if (hdr.aggregation.isValid() && ((is_to_this_mac && is_to_this_address) ||
+                                                     meta.flow.destination[127:16] == RESULT_GROUP(meta))) {
                 aggregation.apply(hdr, meta, standard_metadata, drop_reason);
             } else if (is_resolution || (is_to_this_mac && is_to_this_address)) {
                 neighbours.apply(hdr, meta, standard_metadata, drop_reason);

@@ -7,8 +7,12 @@ Indices count from 0. The plan's limits follow from its octets: planes and leave
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv6Address
+from typing import Literal
 
 from topologies.errors import TopologyError
+
+IpVersion = Literal[4, 6]
+IpAddress = IPv4Address | IPv6Address
 
 MAX_PLANES = 256
 MAX_LEAVES = 255
@@ -24,6 +28,11 @@ HOST_IPV6_PREFIX_LENGTH = 64
 _SPINE_OCTET = 255
 _GATEWAY_OCTET = 254
 _IPV6_BASE = 0xFD00 << 112
+
+_MAX_JOB_ID = 0xFFFF
+_GROUP_IPV4 = int(IPv4Address("239.87.0.0"))
+_GROUP_IPV6 = int(IPv6Address("ff15::ef57:0"))
+_GROUP_MAC_PREFIX: dict[IpVersion, str] = {4: "01:00:5e:57", 6: "33:33:ef:57"}
 
 
 def host_name(index: int) -> str:
@@ -94,6 +103,27 @@ def leaf_mac(plane: int, leaf: int) -> str:
 def spine_mac(plane: int, spine: int) -> str:
     """02:02:pp:ss:00:00."""
     return _mac(2, plane, spine, 0)
+
+
+def result_group_address(job_id: int, ip_version: IpVersion = 4) -> IpAddress:
+    """Group that an aggregation job's results go to: 239.87.(job_id >> 8).(job_id & 255), or ff15::ef57:job_id.
+
+    The IPv6 group is transient and site-local; its low 32 bits are of RFC 3307's dynamic range.
+    Raises ValueError for a job id outside 0 to 65535.
+    """
+    _check_job(job_id)
+    return IPv6Address(_GROUP_IPV6 | job_id) if ip_version == 6 else IPv4Address(_GROUP_IPV4 | job_id)
+
+
+def result_group_mac(job_id: int, ip_version: IpVersion = 4) -> str:
+    """MAC of that group (RFC 1112, section 6.4; RFC 2464, section 7). Raises as `result_group_address`."""
+    _check_job(job_id)
+    return f"{_GROUP_MAC_PREFIX[ip_version]}:{job_id >> 8:02x}:{job_id & 0xFF:02x}"
+
+
+def _check_job(job_id: int) -> None:
+    if not 0 <= job_id <= _MAX_JOB_ID:
+        raise ValueError(f"job id {job_id} (valid: 0 to {_MAX_JOB_ID})")
 
 
 def _ipv4(plane: int, third_octet: int, fourth_octet: int) -> IPv4Address:

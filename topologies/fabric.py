@@ -12,6 +12,7 @@ from functools import cached_property
 from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface
 from typing import Literal, TypeVar
 
+from topologies.addressing import IpVersion
 from topologies.errors import TopologyError
 
 Role = Literal["leaf", "spine"]
@@ -65,7 +66,7 @@ class PortSpec:
 
 @dataclass(frozen=True)
 class SwitchSpec:
-    """A switch; `index` counts within its plane and role, `address` is also its aggregation address."""
+    """A switch; `index` counts within its plane and role, `address` and `ipv6` are also its aggregation addresses."""
 
     name: str
     device_id: int
@@ -76,6 +77,10 @@ class SwitchSpec:
     ipv6: IPv6Address
     mac: str
     ports: tuple[PortSpec, ...]
+
+    def address_of(self, ip_version: IpVersion) -> IPv4Address | IPv6Address:
+        """Return the switch's own address of this IP version: where contributions to it go."""
+        return self.ipv6 if ip_version == 6 else self.address
 
     def port(self, number: int) -> PortSpec:
         """Return the port with this number; TopologyError names the valid ones."""

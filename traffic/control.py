@@ -93,8 +93,8 @@ class _PreparedRun:
 class EndpointGroup:
     """All endpoints of a fabric, by rank. Commands go to all of them before any answer is read.
 
-    `ip_version` is that of the connections; aggregation is over IPv4 always. Errors of
-    `JsonLines.read_answer` pass through; RunError is about runs.
+    `ip_version` is that of the connections; jobs bring theirs. Errors of `JsonLines.read_answer` pass through;
+    RunError is about runs.
     """
 
     def __init__(

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from topologies.int_rates import RATE_BPS_OF_CODE
+
 INT_ETHERTYPE = 0x88B5
 INT_VERSION = 1
 INT_HOP_SLOTS = 5
@@ -16,20 +18,6 @@ INT_SHIM_BYTES = 6 + 8 * INT_HOP_SLOTS
 
 TX_UNIT_BYTES = 128
 QUEUE_CELL_BYTES = 80
-
-RATE_CODE_BPS: dict[int, int] = {
-    0: 0,  # unknown
-    1: 1_000_000_000,
-    2: 10_000_000_000,
-    3: 25_000_000_000,
-    4: 40_000_000_000,
-    5: 50_000_000_000,
-    6: 100_000_000_000,
-    7: 200_000_000_000,
-    8: 400_000_000_000,
-    9: 800_000_000_000,
-    10: 1_600_000_000_000,
-}
 
 
 def stack_in_bytes(telemetry: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,7 +31,7 @@ def stack_in_bytes(telemetry: Mapping[str, Any]) -> dict[str, Any]:
         "overflow": telemetry["overflow"],
         "hops": [
             {
-                "rate_bps": RATE_CODE_BPS.get(hop["rate_code"], 0),
+                "rate_bps": RATE_BPS_OF_CODE.get(hop["rate_code"], 0),
                 "timestamp_ns": hop["timestamp_ns"],
                 "tx_bytes": hop["tx_units"] * TX_UNIT_BYTES,
                 "queue_bytes": hop["queue_cells"] * QUEUE_CELL_BYTES,

@@ -13,6 +13,7 @@ from topologies import (
     longest_path,
     serialisation_ps,
 )
+from topologies.addressing import IpVersion
 from traffic.aggregation_format import FRAME_BYTES
 from traffic.control import EndpointGroup, HostSettings, NicSettings
 from weft.child import JsonLinesChild, python_environment, python_module
@@ -110,14 +111,15 @@ def loaded_round_trip_ps(fabric: FabricSpec, frame_bytes: int) -> int:
     )
 
 
-def default_slot_count(fabric: FabricSpec) -> int:
+def default_slot_count(fabric: FabricSpec, ip_version: IpVersion) -> int:
     """Return the slots of a job: two bandwidth-delay products of aggregation packets, a power of two.
 
     One product keeps the links busy; the second lets ranks run apart by a round trip before they wait.
     """
     product_bytes = 0
+    frame_bytes = FRAME_BYTES[ip_version]
     if len(fabric.hosts) > 1:
-        path = longest_path(fabric, FRAME_BYTES)
-        product_bytes = bandwidth_delay_product_bytes(path, FRAME_BYTES, FRAME_BYTES)
-    packets = max(16, -(-2 * product_bytes // FRAME_BYTES))
+        path = longest_path(fabric, frame_bytes)
+        product_bytes = bandwidth_delay_product_bytes(path, frame_bytes, frame_bytes)
+    packets = max(16, -(-2 * product_bytes // frame_bytes))
     return int(min(MAX_SLOTS, 1 << (packets - 1).bit_length()))

@@ -91,7 +91,7 @@ class Fabric:
     @property
     def slot_count(self) -> int:
         """Slots of the aggregation job: the option, or two bandwidth-delay products."""
-        return self.options.slots or default_slot_count(self.topology)
+        return self.options.slots or default_slot_count(self.topology, self.options.ip_version)
 
     @told_as_weft_errors()
     def collective(
@@ -300,7 +300,9 @@ class Fabric:
         if self._joined:
             return
         hosts = [host.name for host in self.topology.hosts]
-        memberships = self.lab.controller.add_job(JOB_ID, hosts, self.slot_count)
+        memberships = self.lab.controller.add_job(
+            JOB_ID, hosts, self.slot_count, ip_version=self.options.ip_version
+        )
         self.endpoints.group.join(
             {
                 rank: [membership.to_dict() for membership in memberships[name]]

@@ -31,8 +31,9 @@ from weft.told_errors import told_as_weft_errors
 if TYPE_CHECKING:
     from weft.network import FabricNetwork
 
-# Ethernet, INT shim, IPv4, UDP, BTH, RETH, immediate and iCRC around the payload of a path MTU.
-FRAME_OVERHEAD_BYTES = 14 + 46 + 20 + 8 + 12 + 16 + 4 + 4
+# Ethernet, INT shim, UDP, BTH, RETH, immediate and iCRC around the payload of a path MTU, and the IP header.
+FRAME_OVERHEAD_BYTES = 14 + 46 + 8 + 12 + 16 + 4 + 4
+IP_HEADER_BYTES = {4: 20, 6: 40}
 Progress = Callable[[str], None]
 
 
@@ -150,7 +151,7 @@ class Lab:
     @property
     def frame_bytes(self) -> int:
         """Largest frame of an RDMA WRITE."""
-        return self.options.mtu_bytes + FRAME_OVERHEAD_BYTES
+        return self.options.mtu_bytes + FRAME_OVERHEAD_BYTES + IP_HEADER_BYTES[self.options.ip_version]
 
     def _release(self) -> None:
         # Everything else has been taken down; the directory and the state file go last, and with them what an

@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "rc_config.hpp"
+
 namespace weft {
 namespace {
 
@@ -38,8 +40,8 @@ void check(const AggregationConfig& config) {
   if (config.timeout_backoff_limit > 20) {
     refuse("timeout_backoff_limit", config.timeout_backoff_limit, "0 to 20");
   }
-  if (config.source_ip.is_ipv6 || config.destination_ip.is_ipv6) {
-    throw std::invalid_argument("aggregation client: IPv6 address (valid: IPv4, as the switches aggregate)");
+  if (config.source_ip.is_ipv6 != config.destination_ip.is_ipv6) {
+    throw std::invalid_argument("aggregation client: source and destination are of different IP versions");
   }
 }
 
@@ -112,6 +114,7 @@ PacketPtr AggregationClient::send(TimePs now, uint64_t message) {
   headers.source_ip = config_.source_ip;
   headers.destination_ip = config_.destination_ip;
   headers.source_udp_port = config_.source_udp_port;
+  if (config_.source_ip.is_ipv6) headers.flow_label = entropy_flow_label(config_.source_udp_port);
   headers.bth.opcode = roce::kUdSendOnly;
   headers.bth.destination_qp = roce::kAggregationQueuePair;
   headers.bth.psn = round & 0xFFFFFF;

@@ -214,15 +214,17 @@ std::shared_ptr<PythonAggregationClient> make_aggregation_client(
     const std::string& destination_ip, const std::string& group_ip, AggregationConfig config) {
   Engine& engine = nic.engine();
   PythonGuard guard(engine);
-  const NicPortConfig& own = nic.port_config(port);
-  config.source_mac = own.mac;
+  config.source_mac = nic.port_config(port).mac;
   config.destination_mac = parse_mac(destination_mac);
   config.destination_ip = parse_ip(destination_ip);
-  for (const roce::IpAddress& address : own.addresses) {
-    if (!address.is_ipv6) config.source_ip = address;
+  config.source_ip = nic.own_address(port, config.destination_ip);
+  const roce::IpAddress group = parse_ip(group_ip);
+  if (group.is_ipv6 != config.destination_ip.is_ipv6) {
+    throw std::invalid_argument("aggregation client: group_ip " + group_ip + " and destination_ip " +
+                                destination_ip + " are of different IP versions");
   }
   auto client = std::make_shared<PythonAggregationClient>(nic, config, std::move(completions));
-  nic.attach_group(*client, port, parse_ip(group_ip));
+  nic.attach_group(*client, port, group);
   engine.adopt(client);
   return client;
 }

@@ -201,14 +201,6 @@ void bind_nic(py::module_& m) {
       });
 }
 
-// The address of the port that is of the same IP version as the peer's.
-roce::IpAddress own_address(const NicPortConfig& port, const roce::IpAddress& peer) {
-  for (const roce::IpAddress& address : port.addresses) {
-    if (address.is_ipv6 == peer.is_ipv6) return address;
-  }
-  throw std::invalid_argument("the NIC's port has no address of the IP version of " + format_ip(peer));
-}
-
 // What Python makes: it knows the engine, whose lock and time every call needs, and keeps its handler alive.
 class PythonRcQueuePair final : public RcQueuePair {
  public:
@@ -237,13 +229,12 @@ std::shared_ptr<RcQueuePair> make_rc_queue_pair(
     std::optional<uint16_t> source_udp_port, uint64_t pacing_rate_bps, RcConfig config) {
   Engine& engine = nic.engine();
   PythonGuard guard(engine);
-  const NicPortConfig& own = nic.port_config(port);
   config.queue_pair = queue_pair ? *queue_pair : nic.allocate_queue_pair_number();
   config.remote_queue_pair = remote_queue_pair;
-  config.source_mac = own.mac;
+  config.source_mac = nic.port_config(port).mac;
   config.destination_mac = parse_mac(destination_mac);
   config.destination_ip = parse_ip(destination_ip);
-  config.source_ip = own_address(own, config.destination_ip);
+  config.source_ip = nic.own_address(port, config.destination_ip);
   config.source_udp_port = source_udp_port.value_or(
       entropy_udp_port(config.source_ip, config.destination_ip, config.queue_pair, config.remote_queue_pair));
   config.retransmission_timeout_ps = retransmission_timeout;

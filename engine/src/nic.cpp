@@ -165,6 +165,17 @@ const Nic::Port& Nic::port_at(int port) const {
 
 const NicPortConfig& Nic::port_config(int port) const { return port_at(port).config; }
 
+const roce::IpAddress& Nic::own_address(int port, const roce::IpAddress& peer) const {
+  const std::vector<roce::IpAddress>& addresses = port_at(port).config.addresses;
+  const auto found = std::find_if(addresses.begin(), addresses.end(),
+                                  [&](const auto& address) { return address.is_ipv6 == peer.is_ipv6; });
+  if (found == addresses.end()) {
+    throw std::invalid_argument("NIC '" + name_ + "': port " + std::to_string(port) + " has no " +
+                                (peer.is_ipv6 ? "IPv6" : "IPv4") + " address, which its peer has");
+  }
+  return *found;
+}
+
 uint32_t Nic::allocate_queue_pair_number() {
   while (by_number_.contains(next_number_)) ++next_number_;
   if (next_number_ >= roce::kAggregationQueuePair) {

@@ -57,6 +57,8 @@ class Nic final : public Node {
   int add_port(NicPortConfig config, TransmitPort& line);
   size_t port_count() const { return ports_.size(); }
   const NicPortConfig& port_config(int port) const;
+  // The port's address of the peer's IP version. Throws std::invalid_argument if it has none.
+  const roce::IpAddress& own_address(int port, const roce::IpAddress& peer) const;
 
   // A queue pair number not in use, from 0x11 up (0 and 1 are InfiniBand's management queue pairs).
   uint32_t allocate_queue_pair_number();

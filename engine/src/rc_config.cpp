@@ -72,6 +72,24 @@ uint16_t entropy_udp_port(const roce::IpAddress& source, const roce::IpAddress& 
   return static_cast<uint16_t>(0xC000 | (crc32_update(state, numbers, sizeof numbers) & 0x3FFF));
 }
 
+uint32_t entropy_flow_label(uint16_t source_udp_port) {
+  constexpr uint32_t kUpperBits = 1;
+  return kUpperBits << 14 | ((source_udp_port & 0x3FFF) ^ kUpperBits);
+}
+
+roce::RoceHeaders headers_to_peer(const RcConfig& config) {
+  roce::RoceHeaders headers;
+  headers.source_mac = config.source_mac;
+  headers.destination_mac = config.destination_mac;
+  headers.source_ip = config.source_ip;
+  headers.destination_ip = config.destination_ip;
+  headers.source_udp_port = config.source_udp_port;
+  if (config.source_ip.is_ipv6) headers.flow_label = entropy_flow_label(config.source_udp_port);
+  headers.hop_limit = config.hop_limit;
+  headers.bth.destination_qp = config.remote_queue_pair;
+  return headers;
+}
+
 TimePs rnr_timer_ps(uint8_t code) { return static_cast<TimePs>(kRnrTimers10us[code & 31]) * 10 * kPsPerUs; }
 
 }  // namespace weft

@@ -57,6 +57,14 @@ TimePs retransmission_timeout_ps(TimePs base_round_trip_ps, double round_trips, 
 uint16_t entropy_udp_port(const roce::IpAddress& source, const roce::IpAddress& destination,
                           uint32_t queue_pair, uint32_t remote_queue_pair);
 
+// IPv6 flow label that goes with a UDP source port: the same entropy, for switches that hash the label (RFC
+// 6438). Never 0, which means unlabelled; folded as Linux's RDMA core folds a label into a port, it gives the
+// port.
+uint32_t entropy_flow_label(uint16_t source_udp_port);
+
+// Headers of everything a queue pair sends to its peer: addresses, entropy, hop limit and queue pair number.
+roce::RoceHeaders headers_to_peer(const RcConfig& config);
+
 // What an RNR timer code stands for (InfiniBand specification, table 45).
 TimePs rnr_timer_ps(uint8_t code);
 

@@ -50,17 +50,11 @@ RcRequester::RcRequester(const RcConfig& config, RcCounters& counters, PacketPoo
       pool_(pool),
       congestion_control_(congestion_control),
       handler_(handler),
+      headers_(headers_to_peer(config)),
       psn_map_(config.initial_psn),
       sent_(kInitialRing) {
-  headers_.source_mac = config.source_mac;
-  headers_.destination_mac = config.destination_mac;
-  headers_.source_ip = config.source_ip;
-  headers_.destination_ip = config.destination_ip;
-  headers_.source_udp_port = config.source_udp_port;
-  headers_.hop_limit = config.hop_limit;
   headers_.dscp = roce::kDataDscp;
   headers_.ecn = roce::kEct0;
-  headers_.bth.destination_qp = config.remote_queue_pair;
   if (config.telemetry) headers_.telemetry.emplace();
   headers_.bth.opcode = roce::kRcWriteOnlyImmediate;
   largest_frame_bytes_ = roce::frame_bytes(headers_, config.path_mtu_bytes);

@@ -80,8 +80,8 @@ class RcRequester {
   CongestionControl& congestion_control_;
   CompletionHandler* handler_;
 
-  PsnMap psn_map_;
   roce::RoceHeaders headers_;  // of the next data packet; addresses never change
+  PsnMap psn_map_;
   std::deque<Outstanding> requests_;
   size_t send_index_ = 0;          // in requests_, of the request that next_sequence_ belongs to
   uint64_t end_sequence_ = 0;      // one past the last packet of the last request

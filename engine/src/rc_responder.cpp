@@ -22,16 +22,10 @@ RcResponder::RcResponder(const RcConfig& config, RcCounters& counters, PacketPoo
       pool_(pool),
       memory_(memory),
       handler_(handler),
+      headers_(headers_to_peer(config)),
       psn_map_(config.remote_initial_psn) {
-  headers_.source_mac = config.source_mac;
-  headers_.destination_mac = config.destination_mac;
-  headers_.source_ip = config.source_ip;
-  headers_.destination_ip = config.destination_ip;
-  headers_.source_udp_port = config.source_udp_port;
-  headers_.hop_limit = config.hop_limit;
   headers_.dscp = roce::kControlDscp;
   headers_.ecn = roce::kNotEct;
-  headers_.bth.destination_qp = config.remote_queue_pair;
 }
 
 RcResponder::Shape RcResponder::shape_of(uint8_t opcode) {

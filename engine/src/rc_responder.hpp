@@ -67,8 +67,8 @@ class RcResponder {
   const MemoryRegistry& memory_;
   CompletionHandler* handler_;
 
-  PsnMap psn_map_;
   roce::RoceHeaders headers_;  // addresses of what we answer
+  PsnMap psn_map_;
   uint64_t expected_sequence_ = 0;
   uint32_t msn_ = 0;  // messages completed, 24 bits
   std::deque<Receive> receives_;

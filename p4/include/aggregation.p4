@@ -32,20 +32,25 @@ enum bit<8> Outcome {
     DROP      = 4
 }
 
-// 239.87.0.0/16, and its group MAC 01:00:5e:57:00:00.
-const bit<16> RESULT_GROUP_IPV4 = 0xEF57;
-const bit<32> RESULT_GROUP_MAC  = 0x01005E57;
+// Where results go: 239.87.0.0/16 or ff15::ef57:0/112, and the group MACs of these (RFC 1112, section 6.4, and
+// RFC 2464, section 7). The last 16 bits of address and MAC are the job's.
+const bit<112> RESULT_GROUP_IPV4     = 0xEF57;
+const bit<112> RESULT_GROUP_IPV6     = 0xFF1500000000000000000000EF57;
+const bit<32>  RESULT_GROUP_MAC_IPV4 = 0x01005E57;
+const bit<32>  RESULT_GROUP_MAC_IPV6 = 0x3333EF57;
+#define RESULT_GROUP(meta) (meta.ip_version == 4 ? RESULT_GROUP_IPV4 : RESULT_GROUP_IPV6)
 
 struct job_t {
     bit<32>        queue_key;
     bit<16>        epoch;
+    bit<4>         ip_version;
     bit<16>        slot_base;
     bit<16>        slot_count;
     bit<32>        full_bitmap;
     bit<1>         is_root;
     port_t         parent_port;
     mac_t          parent_mac;
-    ipv4_address_t parent_ipv4;
+    ipv6_address_t parent_address;  // IPv4 widened
     bit<16>        rank_at_parent;
     bit<16>        multicast_group;
 }
@@ -66,7 +71,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
 
     AggregationIcrc() icrc;
 
-    job_t   job = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+    job_t   job = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
     bit<32> worker_bit = 0;
     bit<16> rank = 0;
     bit<1>  from_parent = 0;
@@ -76,20 +81,22 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
     bit<32> keep = 0;
     bit<32> combine = 0;
     bit<32> stored = 0;
+    ipv6_address_t destination = 0;
 
-    action set_job(bit<32> queue_key, bit<16> epoch, bit<16> slot_base, bit<16> slot_count, bit<32> full_bitmap,
-                   bit<1> is_root, port_t parent_port, mac_t parent_mac, ipv4_address_t parent_ipv4,
-                   bit<16> rank_at_parent, bit<16> multicast_group) {
+    action set_job(bit<32> queue_key, bit<16> epoch, bit<4> ip_version, bit<16> slot_base, bit<16> slot_count,
+                   bit<32> full_bitmap, bit<1> is_root, port_t parent_port, mac_t parent_mac,
+                   ipv6_address_t parent_address, bit<16> rank_at_parent, bit<16> multicast_group) {
         job_counter.count();
         job.queue_key = queue_key;
         job.epoch = epoch;
+        job.ip_version = ip_version;
         job.slot_base = slot_base;
         job.slot_count = slot_count;
         job.full_bitmap = full_bitmap;
         job.is_root = is_root;
         job.parent_port = parent_port;
         job.parent_mac = parent_mac;
-        job.parent_ipv4 = parent_ipv4;
+        job.parent_address = parent_address;
         job.rank_at_parent = rank_at_parent;
         job.multicast_group = multicast_group;
     }
@@ -161,16 +168,12 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
     // A packet that this switch made: its own addresses, and nothing of the road the last contribution came.
     action originate() {
         hdr.ethernet.source = meta.identity.mac;
-        hdr.ethernet.ether_type = ETHERTYPE_IPV4;
         hdr.int_shim.setInvalid();
         hdr.int_hops[0].setInvalid();
         hdr.int_hops[1].setInvalid();
         hdr.int_hops[2].setInvalid();
         hdr.int_hops[3].setInvalid();
         hdr.int_hops[4].setInvalid();
-        hdr.ipv4.ecn = ECN_ECT0;
-        hdr.ipv4.ttl = 64;
-        hdr.ipv4.source = meta.identity.ipv4;
         hdr.udp.checksum = 0;
         hdr.bth.psn = hdr.aggregation.round[23:0];
         hdr.deth.source_qp = QP_AGGREGATION;
@@ -179,7 +182,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
 
     action to_parent() {
         hdr.ethernet.destination = job.parent_mac;
-        hdr.ipv4.destination = job.parent_ipv4;
+        destination = job.parent_address;
         hdr.bth.destination_qp = QP_AGGREGATION;
         hdr.aggregation.kind = KIND_CONTRIBUTION;
         hdr.aggregation.rank = job.rank_at_parent;
@@ -187,11 +190,30 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
     }
 
     action to_result() {
-        hdr.ethernet.destination = RESULT_GROUP_MAC ++ hdr.aggregation.job_id;
-        hdr.ipv4.destination = RESULT_GROUP_IPV4 ++ hdr.aggregation.job_id;
+        bit<32> group_mac = meta.ip_version == 4 ? RESULT_GROUP_MAC_IPV4 : RESULT_GROUP_MAC_IPV6;
+        hdr.ethernet.destination = group_mac ++ hdr.aggregation.job_id;
+        destination = RESULT_GROUP(meta) ++ hdr.aggregation.job_id;
         hdr.bth.destination_qp = QP_MULTICAST;
         hdr.aggregation.kind = KIND_RESULT;
         hdr.aggregation.rank = 0;
+    }
+
+    action address_ipv4() {
+        hdr.ethernet.ether_type = ETHERTYPE_IPV4;
+        hdr.ipv4.ecn = ECN_ECT0;
+        hdr.ipv4.ttl = 64;
+        hdr.ipv4.source = meta.identity.ipv4;
+        hdr.ipv4.destination = destination[31:0];
+    }
+
+    // A job's packets are one flow wherever they go, so the job labels them (RFC 6437, section 3).
+    action address_ipv6() {
+        hdr.ethernet.ether_type = ETHERTYPE_IPV6;
+        hdr.ipv6.ecn = ECN_ECT0;
+        hdr.ipv6.hop_limit = 64;
+        hdr.ipv6.flow_label = (bit<20>)hdr.aggregation.job_id;
+        hdr.ipv6.source = meta.identity.ipv6;
+        hdr.ipv6.destination = destination;
     }
 
     apply {
@@ -200,12 +222,14 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
         // What goes up is addressed to this switch, what comes down to the job's group, each with its queue pair.
         bool is_contribution = hdr.aggregation.kind == KIND_CONTRIBUTION &&
                                hdr.bth.destination_qp == QP_AGGREGATION &&
-                               hdr.ipv4.destination == meta.identity.ipv4;
+                               meta.flow.destination == meta.own_address;
         bool is_result = hdr.aggregation.kind == KIND_RESULT && hdr.bth.destination_qp == QP_MULTICAST &&
-                         hdr.ipv4.destination == RESULT_GROUP_IPV4 ++ hdr.aggregation.job_id;
+                         meta.flow.destination == RESULT_GROUP(meta) ++ hdr.aggregation.job_id;
+        bool is_whole = hdr.ipv4.isValid() ? hdr.ipv4.total_length == IPV4_LENGTH_AGGREGATION
+                                           : hdr.ipv6.payload_length == UDP_LENGTH_AGGREGATION;
         if (hdr.aggregation.version != AGGREGATION_VERSION || hdr.aggregation.lane_count != 64 ||
             hdr.aggregation.flags != 0 || hdr.aggregation.operation > OPERATION_MIN ||
-            hdr.ipv4.total_length != IPV4_LENGTH_AGGREGATION || !(is_contribution || is_result)) {
+            !is_whole || !(is_contribution || is_result)) {
             drop_reason = DropReason.AGGREGATION_BAD_HEADER;
         } else if (hdr.icrc.value != expected_icrc) {
             drop_reason = DropReason.AGGREGATION_BAD_ICRC;
@@ -219,6 +243,8 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
             slot = (bit<32>)job.slot_base + (bit<32>)hdr.aggregation.slot;
             if (hdr.deth.queue_key != job.queue_key) {
                 drop_reason = DropReason.AGGREGATION_WRONG_QKEY;
+            } else if (meta.ip_version != job.ip_version) {
+                drop_reason = DropReason.AGGREGATION_WRONG_IP_VERSION;
             } else if (hdr.aggregation.epoch != job.epoch) {
                 drop_reason = DropReason.AGGREGATION_WRONG_EPOCH;
             } else if (hdr.aggregation.slot >= job.slot_count || slot >= SLOTS) {
@@ -309,6 +335,11 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
                     } else {
                         standard_metadata.egress_spec = standard_metadata.ingress_port;
                     }
+                }
+                if (hdr.ipv4.isValid()) {
+                    address_ipv4();
+                } else {
+                    address_ipv6();
                 }
             }
             aggregation_outcomes.count((bit<32>)(bit<8>)outcome);

@@ -26,7 +26,8 @@ enum bit<8> DropReason {
     AGGREGATION_OLD_ROUND         = 24,
     AGGREGATION_DUPLICATE         = 25,
     AGGREGATION_UNEXPECTED_RESULT = 26,
-    AGGREGATION_WRONG_OPERATION   = 27
+    AGGREGATION_WRONG_OPERATION   = 27,
+    AGGREGATION_WRONG_IP_VERSION  = 28
 }
 
 control Drops(inout standard_metadata_t standard_metadata, in DropReason drop_reason) {
@@ -54,6 +55,7 @@ control Drops(inout standard_metadata_t standard_metadata, in DropReason drop_re
     action aggregation_duplicate() { drop_counter.count(); }
     action aggregation_unexpected_result() { drop_counter.count(); }
     action aggregation_wrong_operation() { drop_counter.count(); }
+    action aggregation_wrong_ip_version() { drop_counter.count(); }
 
     table drops {
         key = { drop_reason: exact @name("reason"); }
@@ -63,7 +65,7 @@ control Drops(inout standard_metadata_t standard_metadata, in DropReason drop_re
             aggregation_bad_icrc; aggregation_foreign_job; aggregation_foreign_port; aggregation_wrong_qkey;
             aggregation_wrong_epoch; aggregation_wrong_rank; aggregation_slot_out_of_range;
             aggregation_old_round; aggregation_duplicate; aggregation_unexpected_result;
-            aggregation_wrong_operation; @defaultonly NoAction;
+            aggregation_wrong_operation; aggregation_wrong_ip_version; @defaultonly NoAction;
         }
         const default_action = NoAction();
         const entries = {
@@ -89,6 +91,7 @@ control Drops(inout standard_metadata_t standard_metadata, in DropReason drop_re
             DropReason.AGGREGATION_DUPLICATE: aggregation_duplicate();
             DropReason.AGGREGATION_UNEXPECTED_RESULT: aggregation_unexpected_result();
             DropReason.AGGREGATION_WRONG_OPERATION: aggregation_wrong_operation();
+            DropReason.AGGREGATION_WRONG_IP_VERSION: aggregation_wrong_ip_version();
         }
         counters = drop_counter;
     }

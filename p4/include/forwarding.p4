@@ -1,4 +1,8 @@
 // IPv4 and IPv6 forwarding by longest prefix, with ECMP over an action selector.
+//
+// The selector takes its member by the CRC32 of a hash that is already well mixed. A CRC alone would not do: it is
+// linear, so two switches' seeds would change all its values by the same difference, and a switch would find the
+// flows that one below sent it by their hash sending them all on by one port of its own.
 #ifndef WEFT_FORWARDING_P4
 #define WEFT_FORWARDING_P4
 
@@ -25,6 +29,18 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta, inout standard_me
         meta.ecmp_group = group;
     }
 
+    // The final mix of MurmurHash3 (A. Appleby): its multiplications are not linear in the seed.
+    action hash_flow() {
+        hash(meta.ecmp_hash, HashAlgorithm.crc32, 32w0,
+            { meta.flow.source, meta.flow.destination, meta.flow.label, meta.flow.protocol,
+              meta.flow.source_port, meta.flow.destination_port },
+            64w0x100000000);
+        meta.ecmp_hash = meta.ecmp_hash ^ meta.identity.hash_seed;
+        meta.ecmp_hash = (meta.ecmp_hash ^ (meta.ecmp_hash >> 16)) * 0x85EBCA6B;
+        meta.ecmp_hash = (meta.ecmp_hash ^ (meta.ecmp_hash >> 13)) * 0xC2B2AE35;
+        meta.ecmp_hash = meta.ecmp_hash ^ (meta.ecmp_hash >> 16);
+    }
+
     table ipv4_lpm {
         key = { hdr.ipv4.destination: lpm @name("destination"); }
         actions = { set_next_hop; set_ecmp_group; no_route; }
@@ -44,12 +60,7 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta, inout standard_me
     table ecmp {
         key = {
             meta.ecmp_group: exact @name("group");
-            meta.flow.source: selector;
-            meta.flow.destination: selector;
-            meta.flow.protocol: selector;
-            meta.flow.source_port: selector;
-            meta.flow.destination_port: selector;
-            meta.identity.hash_seed: selector;
+            meta.ecmp_hash: selector;
         }
         actions = { set_next_hop; no_route; }
         implementation = ecmp_selector;
@@ -76,6 +87,7 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta, inout standard_me
             }
         }
         if (drop_reason == DropReason.NONE && meta.ecmp_group != 0) {
+            hash_flow();
             ecmp.apply();
         }
     }

@@ -30,7 +30,7 @@ const bit<8> OPCODE_CNP          = 0x81;
 // Queue pairs of in-network aggregation.
 const bit<24> QP_AGGREGATION = 0xA66000;
 const bit<24> QP_MULTICAST   = 0xFFFFFF;
-// UDP 8 + BTH 12 + DETH 8 + aggregation header 16 + 64 lanes of 4 + iCRC 4.
+// UDP 8 + BTH 12 + DETH 8 + aggregation header 16 + 64 lanes of 4 + iCRC 4; IPv4's total length counts its header.
 const bit<16> UDP_LENGTH_AGGREGATION  = 304;
 const bit<16> IPV4_LENGTH_AGGREGATION = 324;
 
@@ -240,22 +240,25 @@ struct identity_t {
     ipv6_address_t ipv6;
 }
 
-// The five-tuple, IPv4 addresses widened, with the switch's seed.
+// What tells flows apart: the five-tuple, IPv4 addresses widened, and IPv6's flow label (0 with IPv4).
 struct flow_t {
     ipv6_address_t source;
     ipv6_address_t destination;
+    bit<32>        label;
     bit<8>         protocol;
     bit<16>        source_port;
     bit<16>        destination_port;
 }
 
 struct metadata_t {
-    identity_t identity;
-    flow_t     flow;
-    bit<4>     ip_version;        // 4, 6, or 0: no IP header was parsed
-    bit<16>    ecmp_group;
-    bit<1>     rewrite_icrc;      // egress computes the iCRC anew
-    bit<1>     rewrite_neighbour; // the ICMPv6 checksum of a neighbour advertisement is to be computed
+    identity_t     identity;
+    flow_t         flow;
+    bit<4>         ip_version;        // 4, 6, or 0: no IP header was parsed
+    ipv6_address_t own_address;       // this switch's address of the packet's IP version, IPv4 widened
+    bit<16>        ecmp_group;
+    bit<32>        ecmp_hash;
+    bit<1>         rewrite_icrc;      // egress computes the iCRC anew
+    bit<1>         rewrite_neighbour; // the ICMPv6 checksum of a neighbour advertisement is to be computed
 }
 
 #endif

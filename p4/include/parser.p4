@@ -77,6 +77,7 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         meta.ip_version = 6;
         meta.flow.source = hdr.ipv6.source;
         meta.flow.destination = hdr.ipv6.destination;
+        meta.flow.label = (bit<32>)hdr.ipv6.flow_label;
         meta.flow.protocol = hdr.ipv6.next_header;
         transition select(hdr.ipv6.next_header) {
             PROTOCOL_UDP: parse_udp;
@@ -126,22 +127,22 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         packet.extract(hdr.bth);
         // An aggregation packet is parsed whole, because its iCRC is checked and made here; of any other RoCEv2
         // packet only the transport headers are.
-        transition select(hdr.bth.opcode, hdr.bth.destination_qp, hdr.udp.length, meta.ip_version) {
-            (OPCODE_UD_SEND_ONLY, QP_AGGREGATION, UDP_LENGTH_AGGREGATION, 4): parse_aggregation;
-            (OPCODE_UD_SEND_ONLY, QP_MULTICAST, UDP_LENGTH_AGGREGATION, 4): parse_aggregation;
-            (OPCODE_CNP, _, _, _): accept;
-            (0x64 &&& 0xFE, _, _, _): parse_deth;      // UD SEND only, with immediate
-            (0x06 &&& 0xDF, _, _, _): parse_reth;      // WRITE first; the mask takes RC and UC alike
-            (0x0A &&& 0xDF, _, _, _): parse_reth;      // WRITE only
-            (0x0B &&& 0xDF, _, _, _): parse_reth_immediate;
-            (0x09 &&& 0xDF, _, _, _): parse_immediate; // WRITE last with immediate
-            (0x03 &&& 0xDF, _, _, _): parse_immediate; // SEND last with immediate
-            (0x05 &&& 0xDF, _, _, _): parse_immediate; // SEND only with immediate
-            (0x0C, _, _, _): parse_reth;               // READ request
-            (0x0D, _, _, _): parse_aeth;               // READ response first
-            (0x0F, _, _, _): parse_aeth;               // READ response last
-            (0x10, _, _, _): parse_aeth;               // READ response only
-            (0x11, _, _, _): parse_aeth;               // ACK, NAK
+        transition select(hdr.bth.opcode, hdr.bth.destination_qp, hdr.udp.length) {
+            (OPCODE_UD_SEND_ONLY, QP_AGGREGATION, UDP_LENGTH_AGGREGATION): parse_aggregation;
+            (OPCODE_UD_SEND_ONLY, QP_MULTICAST, UDP_LENGTH_AGGREGATION): parse_aggregation;
+            (OPCODE_CNP, _, _): accept;
+            (0x64 &&& 0xFE, _, _): parse_deth;      // UD SEND only, with immediate
+            (0x06 &&& 0xDF, _, _): parse_reth;      // WRITE first; the mask takes RC and UC alike
+            (0x0A &&& 0xDF, _, _): parse_reth;      // WRITE only
+            (0x0B &&& 0xDF, _, _): parse_reth_immediate;
+            (0x09 &&& 0xDF, _, _): parse_immediate; // WRITE last with immediate
+            (0x03 &&& 0xDF, _, _): parse_immediate; // SEND last with immediate
+            (0x05 &&& 0xDF, _, _): parse_immediate; // SEND only with immediate
+            (0x0C, _, _): parse_reth;               // READ request
+            (0x0D, _, _): parse_aeth;               // READ response first
+            (0x0F, _, _): parse_aeth;               // READ response last
+            (0x10, _, _): parse_aeth;               // READ response only
+            (0x11, _, _): parse_aeth;               // ACK, NAK
             default: accept;
         }
     }

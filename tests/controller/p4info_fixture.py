@@ -32,8 +32,9 @@ ACTIONS: dict[str, dict[str, int]] = {
     "FabricIngress.forwarding.set_ecmp_group": {"group": 16},
     "FabricIngress.forwarding.no_route": {},
     "FabricIngress.aggregation.set_job": {
-        "queue_key": 32, "epoch": 16, "slot_base": 16, "slot_count": 16, "full_bitmap": 32, "is_root": 1,
-        "parent_port": 9, "parent_mac": 48, "parent_ipv4": 32, "rank_at_parent": 16, "multicast_group": 16,
+        "queue_key": 32, "epoch": 16, "ip_version": 4, "slot_base": 16, "slot_count": 16, "full_bitmap": 32,
+        "is_root": 1, "parent_port": 9, "parent_mac": 48, "parent_address": 128, "rank_at_parent": 16,
+        "multicast_group": 16,
     },
     "FabricIngress.aggregation.foreign_job": {},
     "FabricIngress.aggregation.child": {"child_rank": 16, "child_bit": 32},

@@ -30,6 +30,7 @@ from controller.plan import FabricState, Settings, desired_entities
 from controller.reconcile import entity_set
 from switch.oracle import Timing
 from topologies import leaf_spine
+from topologies.addressing import IpVersion
 from traffic.aggregation_format import Kind, Operation
 from traffic.layers import AggregationHeader, IntShim, aggregation_frame, icrc_is_valid, rdma_write_frame
 
@@ -266,8 +267,8 @@ def contribute(
         aggregation_frame(
             source_mac=nic.mac,
             destination_mac=membership.aggregation_mac,
-            source_ipv4=str(nic.ipv4.ip),
-            destination_ipv4=str(membership.aggregation_address),
+            source_ip=str(nic.ipv4.ip if membership.group_address.version == 4 else nic.ipv6.ip),
+            destination_ip=str(membership.aggregation_address),
             job_id=membership.job_id,
             qkey=membership.q_key if qkey is None else qkey,
             epoch=membership.epoch if epoch is None else epoch,
@@ -292,11 +293,12 @@ def all_reduce(
     return delivered
 
 
+@pytest.mark.parametrize("ip_version", [4, 6])
 @pytest.mark.parametrize("hosts", [["h0", "h1", "h2", "h3"], ["h3", "h0", "h1"], ["h0", "h1"], ["h2"]])
 def test_gradients_add_up_and_every_worker_gets_the_same_result(
-    fabric: EmulatedFabric, control: BlockingFabricController, hosts: list[str]
+    fabric: EmulatedFabric, control: BlockingFabricController, hosts: list[str], ip_version: IpVersion
 ) -> None:
-    memberships = control.add_job(300, hosts, slot_count=8)
+    memberships = control.add_job(300, hosts, slot_count=8, ip_version=ip_version)
     for plane in range(FABRIC.planes):
         for round_number in range(3):
             results = all_reduce(fabric, memberships, plane, round_number)
@@ -304,8 +306,9 @@ def test_gradients_add_up_and_every_worker_gets_the_same_result(
             for each in results:
                 packet = Ether(each.frame)
                 membership = memberships[each.host][plane]
-                assert (packet[IP].dst, packet.dst) == (str(membership.group_address), membership.group_mac)
-                assert packet[IP].src == str(membership.aggregation_address)
+                ip = packet[IP if ip_version == 4 else IPv6]
+                assert (ip.dst, packet.dst) == (str(membership.group_address), membership.group_mac)
+                assert ip.src == str(membership.aggregation_address)
                 header = packet[AggregationHeader]
                 assert (header.kind, header.epoch, header.round) == (
                     Kind.RESULT,

@@ -14,10 +14,11 @@ from controller.aggregation import aggregation_entities
 from controller.entities import Entity
 from controller.errors import JobError, SettingError
 from controller.failures import NO_FAILURES
-from controller.jobs import MAX_EPOCH, Job, JobMembership, JobTable, group_address, group_mac
+from controller.jobs import MAX_EPOCH, Job, JobMembership, JobTable
 from controller.multicast import multicast_group
 from controller.slots import SlotPool
 from topologies import FabricSpec, SwitchSpec, TopologyError, leaf_spine
+from topologies.addressing import IpVersion
 
 FABRIC = leaf_spine(planes=2, leaves=4, spines=2, hosts_per_leaf=3)
 ALL = [host.name for host in FABRIC.hosts]
@@ -27,14 +28,14 @@ def table(capacity: int = 4096, fabric: FabricSpec = FABRIC) -> JobTable:
     return JobTable(fabric, capacity, seed=1)
 
 
-@given(st.lists(st.sampled_from(ALL), min_size=1, unique=True), st.integers(1, 512))
+@given(st.lists(st.sampled_from(ALL), min_size=1, unique=True), st.integers(1, 512), st.sampled_from([4, 6]))
 @settings(deadline=None, max_examples=50)
 def test_every_contribution_reaches_the_root_once_and_results_every_worker(
-    hosts: list[str], slots: int
+    hosts: list[str], slots: int, ip_version: IpVersion
 ) -> None:
     jobs = table()
     jobs.add(9, [ALL[0]], slots)
-    jobs.add(10, hosts, slots)
+    jobs.add(10, hosts, slots, ip_version=ip_version)
     entities = aggregation_entities(FABRIC, [jobs.job(10)])
     for plane in range(FABRIC.planes):
         memberships = {host: jobs.memberships(10)[host][plane] for host in hosts}
@@ -63,7 +64,7 @@ def walk_up(entities: dict[str, list[Entity]], memberships: dict[str, JobMembers
         seen[switch.name] = seen.get(switch.name, 0) | child["child_bit"]
         if membership is not None:
             assert (membership.aggregation_address, membership.aggregation_mac) == (
-                switch.address,
+                switch.address_of(job["ip_version"]),
                 switch.mac,
             )
         if seen[switch.name] == job["full_bitmap"]:
@@ -72,7 +73,10 @@ def walk_up(entities: dict[str, list[Entity]], memberships: dict[str, JobMembers
                 continue
             port_up = switch.port(job["parent_port"])
             parent = FABRIC.switch(port_up.peer.node)
-            assert (parent.mac, parent.address) == (job["parent_mac"], job["parent_ipv4"])
+            assert (parent.mac, int(parent.address_of(job["ip_version"]))) == (
+                job["parent_mac"],
+                job["parent_address"],
+            )
             assert (
                 find(entities[switch.name], "aggregation_member", "parent", job_id=10, port=port_up.number)
                 == {}
@@ -183,8 +187,26 @@ def test_queue_keys_are_secret_per_job_and_the_same_in_every_run() -> None:
     assert all(0 < key < 2**31 for key in keys)
 
 
-def test_groups_have_the_job_s_number() -> None:
-    assert (str(group_address(0x1234)), group_mac(0x1234)) == ("239.87.18.52", "01:00:5e:57:12:34")
+@pytest.mark.parametrize(
+    ("ip_version", "group", "mac", "leaf"),
+    [
+        (4, "239.87.18.52", "01:00:5e:57:12:34", "10.0.0.254"),
+        (6, "ff15::ef57:1234", "33:33:ef:57:12:34", "fd00::fe"),
+    ],
+)
+def test_members_learn_addresses_of_the_job_s_ip_version(
+    ip_version: IpVersion, group: str, mac: str, leaf: str
+) -> None:
+    jobs = table()
+    jobs.add(0x1234, ["h0", "h1"], 1, ip_version=ip_version)
+    membership = jobs.memberships(0x1234)["h0"][0].to_dict()
+    assert (membership["group_address"], membership["group_mac"]) == (group, mac)
+    assert membership["aggregation_address"] == leaf
+
+
+def test_an_unknown_ip_version_is_refused() -> None:
+    with pytest.raises(JobError, match=r"ip_version=5 \(valid: 4, 6\)"):
+        table().add(1, ["h0"], 1, ip_version=5)  # type: ignore[arg-type]
 
 
 def test_rebuild_moves_the_root_and_reports_what_cannot_be_saved() -> None:

@@ -9,7 +9,8 @@ import pytest
 from scapy.packet import raw
 
 from end_to_end_data import buffers
-from traffic.aggregation_format import Kind, group_ipv4, group_mac
+from topologies.addressing import result_group_address, result_group_mac
+from traffic.aggregation_format import Kind
 from traffic.layers import aggregation_frame
 from weft.fabric import JOB_ID
 
@@ -32,8 +33,8 @@ def forged_frames(fabric):
     good = {
         "source_mac": nic.mac,
         "destination_mac": membership.aggregation_mac,
-        "source_ipv4": str(nic.ipv4.ip),
-        "destination_ipv4": str(membership.aggregation_address),
+        "source_ip": str(nic.ipv4.ip),
+        "destination_ip": str(membership.aggregation_address),
         "qkey": membership.q_key,
         "job_id": JOB_ID,
         "epoch": membership.epoch,
@@ -61,8 +62,8 @@ def forged_frames(fabric):
         "aggregation_unexpected_result": frame(
             kind=Kind.RESULT,
             rank=membership.rank,
-            destination_ipv4=group_ipv4(JOB_ID),
-            destination_mac=group_mac(JOB_ID),
+            destination_ip=str(result_group_address(JOB_ID)),
+            destination_mac=result_group_mac(JOB_ID),
         ),
         "parser_error": whole[:200],
     }
@@ -128,8 +129,8 @@ def test_a_contribution_of_an_old_round_is_dropped(joined):
         aggregation_frame(
             source_mac=nic.mac,
             destination_mac=membership.aggregation_mac,
-            source_ipv4=str(nic.ipv4.ip),
-            destination_ipv4=str(membership.aggregation_address),
+            source_ip=str(nic.ipv4.ip),
+            destination_ip=str(membership.aggregation_address),
             qkey=membership.q_key,
             job_id=JOB_ID,
             epoch=membership.epoch,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from ipaddress import ip_address
 from pathlib import Path
 
 import numpy as np
@@ -12,19 +13,24 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from native_twin import Twin
 from scapy.layers.inet import IP, UDP
+from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, raw
 
 from compiler import compile_file
 from switch.backend import ActionCall, ExactMatch, Replica, SwitchBackend, TableEntry
 from tests.traffic.slot_machine import Output, SlotMachine
-from traffic.aggregation_format import Kind, Operation, group_ipv4, group_mac
+from topologies.addressing import IpVersion, result_group_address, result_group_mac
+from traffic.aggregation_format import Kind, Operation
 from traffic.layers import BTH, AggregationHeader, aggregation_frame, icrc_is_valid
 
 FABRIC = Path(__file__).resolve().parents[2] / "p4" / "fabric.p4"
 AGGREGATION = "FabricIngress.aggregation."
-MAC, IPV4 = "02:01:00:00:00:00", "10.0.0.254"
-PARENT_MAC, PARENT_IPV4, PARENT_PORT = "02:02:00:00:00:00", "10.0.255.1", 5
+MAC, PARENT_MAC, PARENT_PORT = "02:01:00:00:00:00", "02:02:00:00:00:00", 5
+OWN: dict[IpVersion, str] = {4: "10.0.0.254", 6: "fd00::fe"}
+PARENT: dict[IpVersion, str] = {4: "10.0.255.1", 6: "fd00:0:ff::1"}
+WORKER: dict[IpVersion, str] = {4: "10.0.0.1", 6: "fd00::1"}
+IP_LAYER: dict[IpVersion, type[Packet]] = {4: IP, 6: IPv6}
 ROOT_JOB, INNER_JOB, OUTLYING_JOB = 1, 2, 3
 QKEY, CHILDREN, SLOTS, RANK_AT_PARENT = 0xDEADBEEF, 3, 2, 9
 SLOT_CAPACITY = 4096
@@ -35,6 +41,7 @@ REASONS = {
     "slot_out_of_range": 23,
     "unexpected_result": 26,
     "wrong_operation": 27,
+    "wrong_ip_version": 28,
 }
 
 
@@ -42,17 +49,19 @@ def number(address: str) -> int:
     return int(address.replace(":", ""), 16)
 
 
-def set_job(switch: SwitchBackend, job: int, epoch: int, modify: bool = True) -> None:
-    parent = (PARENT_PORT, number(PARENT_MAC), 0x0A00FF01, RANK_AT_PARENT)
+def set_job(
+    switch: SwitchBackend, job: int, epoch: int, modify: bool = True, ip_version: IpVersion = 4
+) -> None:
+    parent = (PARENT_PORT, number(PARENT_MAC), int(ip_address(PARENT[ip_version])), RANK_AT_PARENT)
     is_root = int(job != INNER_JOB)
     base = SLOT_CAPACITY - 1 if job == OUTLYING_JOB else job * 16
-    values = (QKEY, epoch, base, SLOTS, (1 << CHILDREN) - 1, is_root, *parent, 7)
+    values = (QKEY, epoch, ip_version, base, SLOTS, (1 << CHILDREN) - 1, is_root, *parent, 7)
     entry = TableEntry((ExactMatch(job),), ActionCall(f"{AGGREGATION}set_job", values))
     (switch.table_modify if modify else switch.table_insert)(f"{AGGREGATION}aggregation_job", entry)
 
 
 def configure(switch: SwitchBackend) -> None:
-    identity = (1, 1, number(MAC), 0x0A0000FE, 0xFD << 120)
+    identity = (1, 1, number(MAC), *(int(ip_address(OWN[version])) for version in (4, 6)))
     switch.table_set_default("FabricIngress.identity", ActionCall("FabricIngress.set_identity", identity))
     for job in (ROOT_JOB, INNER_JOB, OUTLYING_JOB):
         set_job(switch, job, 1, modify=False)
@@ -73,14 +82,19 @@ def twin() -> Twin:
 
 
 def packet(
-    job: int, lanes: np.ndarray | list[int], *, kind: Kind = Kind.CONTRIBUTION, **fields: int
+    job: int,
+    lanes: np.ndarray | list[int],
+    *,
+    kind: Kind = Kind.CONTRIBUTION,
+    ip_version: IpVersion = 4,
+    **fields: int,
 ) -> Packet:
     down = kind is Kind.RESULT
     return aggregation_frame(
         source_mac=PARENT_MAC,
-        destination_mac=group_mac(job) if down else MAC,
-        source_ipv4=PARENT_IPV4 if down else "10.0.0.1",
-        destination_ipv4=group_ipv4(job) if down else IPV4,
+        destination_mac=result_group_mac(job, ip_version) if down else MAC,
+        source_ip=(PARENT if down else WORKER)[ip_version],
+        destination_ip=str(result_group_address(job, ip_version)) if down else OWN[ip_version],
         qkey=QKEY,
         kind=kind,
         job_id=job,
@@ -111,14 +125,19 @@ steps = st.tuples(
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.sampled_from([ROOT_JOB, INNER_JOB]),
+    st.sampled_from([4, 6]),
     st.sampled_from([0, 2**31 - 2, 2**32 - 2]),
     st.lists(steps, min_size=1, max_size=40),
 )
 def test_slots_do_what_the_table_of_the_architecture_says(
-    twin: Twin, job: int, first_round: int, taken: list[tuple[object, int, int, Operation, int]]
+    twin: Twin,
+    job: int,
+    ip_version: IpVersion,
+    first_round: int,
+    taken: list[tuple[object, int, int, Operation, int]],
 ) -> None:
     epoch = next(EPOCHS)
-    twin.both(lambda switch: set_job(switch, job, epoch))
+    twin.both(lambda switch: set_job(switch, job, epoch, ip_version=ip_version))
     model = SlotMachine(CHILDREN, SLOTS, epoch, is_root=job == ROOT_JOB)
     for who, slot, later, operation, seed in taken:
         fields = {
@@ -133,14 +152,15 @@ def test_slots_do_what_the_table_of_the_architecture_says(
             wanted = model.result(fields, lanes)
             kind, port = Kind.RESULT, PARENT_PORT
         fields["round_number"] = fields.pop("round")
-        sent = twin.process(port, raw(packet(job, lanes, kind=kind, **fields)))
+        sent = twin.process(port, raw(packet(job, lanes, kind=kind, ip_version=ip_version, **fields)))
         assert [port for port, _ in sent] == [port for output in wanted for port in expected_ports(output)]
         for _, data in sent:
-            check_sent(data, job, epoch, wanted[0])
+            check_sent(data, job, epoch, wanted[0], ip_version)
 
 
-def check_sent(data: bytes, job: int, epoch: int, wanted: Output) -> None:
+def check_sent(data: bytes, job: int, epoch: int, wanted: Output, ip_version: IpVersion) -> None:
     sent = Ether(data)
+    ip = sent[IP_LAYER[ip_version]]
     header = sent[AggregationHeader]
     up = wanted.to == "parent"
     assert icrc_is_valid(data)
@@ -150,8 +170,11 @@ def check_sent(data: bytes, job: int, epoch: int, wanted: Output) -> None:
         wanted.operation,
         Kind.CONTRIBUTION if up else Kind.RESULT,
     )
-    assert (sent.src, sent.dst) == (MAC, PARENT_MAC if up else group_mac(job))
-    assert (sent[IP].src, sent[IP].dst) == (IPV4, PARENT_IPV4 if up else group_ipv4(job))
+    assert (sent.src, sent.dst) == (MAC, PARENT_MAC if up else result_group_mac(job, ip_version))
+    group = str(result_group_address(job, ip_version))
+    assert (ip.src, ip.dst) == (OWN[ip_version], PARENT[ip_version] if up else group)
+    if ip_version == 6:
+        assert (ip.fl, ip.hlim) == (job, 64)
     assert (header.rank, sent[BTH].dqpn) == (RANK_AT_PARENT if up else 0, 0xA66000 if up else 0xFFFFFF)
     assert sent[UDP].chksum == 0
 
@@ -186,14 +209,25 @@ def with_field(layer: type[Packet], field: str, value: object, **options: object
 
 FORGERIES = {
     "a contribution to the results' queue pair": (1, "bad_header", with_field(BTH, "dqpn", 0xFFFFFF)),
-    "a contribution to the group": (1, "bad_header", with_field(IP, "dst", group_ipv4(ROOT_JOB))),
+    "a contribution to the group": (
+        1, "bad_header", with_field(IP, "dst", str(result_group_address(ROOT_JOB)))
+    ),
     "a result to the contributions' queue pair": (
         PARENT_PORT, "bad_header", with_field(BTH, "dqpn", 0xA66000, kind=Kind.RESULT)
     ),
     "a result to another job's group": (
-        PARENT_PORT, "bad_header", with_field(IP, "dst", group_ipv4(INNER_JOB), kind=Kind.RESULT)
+        PARENT_PORT, "bad_header", with_field(IP, "dst", str(result_group_address(INNER_JOB)), kind=Kind.RESULT)
     ),
     "an IP length beyond the packet": (1, "bad_header", with_field(IP, "len", 400)),
+    "an IPv6 length beyond the packet": (1, "bad_header", with_field(IPv6, "plen", 400, ip_version=6)),
+    "another IP version than the job's": (
+        1, "wrong_ip_version", packet(ROOT_JOB, [1], epoch=1, ip_version=6)
+    ),
+    "an IPv6 result to another job's group": (
+        PARENT_PORT,
+        "bad_header",
+        with_field(IPv6, "dst", str(result_group_address(INNER_JOB, 6)), kind=Kind.RESULT, ip_version=6),
+    ),
     "flags that no version has": (1, "bad_header", with_field(AggregationHeader, "flags", 1)),
     "an unknown operation": (1, "bad_header", with_field(AggregationHeader, "operation", 3)),
     "an unknown kind": (1, "bad_header", with_field(AggregationHeader, "kind", 2)),
@@ -235,11 +269,14 @@ def test_a_contribution_with_another_operation_is_counted_and_the_sum_goes_on(tw
     assert drops(twin, "wrong_operation") == before + 1
 
 
-def test_what_a_contributor_wrote_into_the_udp_checksum_does_not_spoil_the_result(twin: Twin) -> None:
+@pytest.mark.parametrize("ip_version", [4, 6])
+def test_what_a_contributor_wrote_into_the_udp_checksum_does_not_spoil_the_result(
+    twin: Twin, ip_version: IpVersion
+) -> None:
     epoch = next(EPOCHS)
-    twin.both(lambda switch: set_job(switch, ROOT_JOB, epoch))
+    twin.both(lambda switch: set_job(switch, ROOT_JOB, epoch, ip_version=ip_version))
     for rank in range(CHILDREN):
-        frame = packet(ROOT_JOB, [1], rank=rank, epoch=epoch)
+        frame = packet(ROOT_JOB, [1], rank=rank, epoch=epoch, ip_version=ip_version)
         frame[UDP].chksum = 0x1234
         sent = twin.process(rank + 1, raw(frame))
     assert {Ether(data)[UDP].chksum for _, data in sent} == {0}

@@ -67,7 +67,7 @@ def configure(switch: SwitchBackend) -> None:
 
 
 def _configure_job(switch: SwitchBackend) -> None:
-    job = (QKEY, EPOCH, 16, 8, 0b11, 1, 0, 0, 0, 0, GROUP)
+    job = (QKEY, EPOCH, 4, 16, 8, 0b11, 1, 0, 0, 0, 0, GROUP)
     call = ActionCall(f"{AGGREGATION}set_job", job)
     switch.table_insert(f"{AGGREGATION}aggregation_job", TableEntry((ExactMatch(JOB),), call))
     for rank in range(2):
@@ -99,8 +99,8 @@ def contribution(rank: int, lanes: np.ndarray, round_number: int = 0, **changes:
     frame = aggregation_frame(
         source_mac="02:00:00:00:00:01",
         destination_mac=MAC,
-        source_ipv4=f"10.0.0.{rank + 1}",
-        destination_ipv4=IPV4,
+        source_ip=f"10.0.0.{rank + 1}",
+        destination_ip=IPV4,
         lanes=[int(lane) for lane in lanes],
         **arguments,
     )

@@ -8,7 +8,15 @@ import numpy as np
 from slot_machine import Output, SlotMachine
 
 from engine import Collector, Engine, Link, TransmitPort, _core
-from traffic.aggregation_format import CONTRIBUTION_QP, RESULT_QP, group_ipv4, group_mac
+from topologies.addressing import (
+    host_ipv4,
+    host_ipv6,
+    leaf_ipv4,
+    leaf_ipv6,
+    result_group_address,
+    result_group_mac,
+)
+from traffic.aggregation_format import CONTRIBUTION_QP, RESULT_QP
 
 JOB_ID, EPOCH, Q_KEY = 0x1234, 7, 0xCAFEF00D
 HOP_PS = 1_000_000
@@ -29,7 +37,8 @@ class Faults:
 class AggregationNetwork:
     """`leaf_sizes` workers below each leaf; one leaf is a root itself, several have a spine above them."""
 
-    def __init__(self, leaf_sizes, slot_count=8, faults=Faults(), seed=0, **client_options):
+    def __init__(self, leaf_sizes, slot_count=8, faults=Faults(), seed=0, ip_version=4, **client_options):
+        self.ip_version = ip_version
         self.engine = Engine(seed=seed)
         self.random = random.Random(seed)
         self.faults = faults
@@ -45,7 +54,9 @@ class AggregationNetwork:
         link.connect(uplink)
         line = TransmitPort(self.engine, link, rate_bps=10_000_000_000)
         nic.add_port(
-            line, mac=f"02:00:00:{leaf:02x}:00:{child + 1:02x}", addresses=[f"10.0.{leaf}.{child + 1}"]
+            line,
+            mac=f"02:00:00:{leaf:02x}:00:{child + 1:02x}",
+            addresses=[str(host_ipv4(0, leaf, child)), str(host_ipv6(0, leaf, child))],
         )
         executor = _core.ScheduleExecutor(self.engine)
         client = _core.AggregationClient(
@@ -59,13 +70,16 @@ class AggregationNetwork:
             rank_count=len(self.places),
             slot_count=slot_count,
             destination_mac=f"02:01:00:{leaf:02x}:00:00",
-            destination_ip=f"10.0.{leaf}.254",
-            group_ip=group_ipv4(JOB_ID),
+            destination_ip=self.leaf_address(leaf),
+            group_ip=str(result_group_address(JOB_ID, self.ip_version)),
             retransmission_timeout_ps=TIMEOUT_PS,
             **options,
         )
         executor.add_aggregator(client)
         return nic, uplink, executor, client
+
+    def leaf_address(self, leaf) -> str:
+        return str(leaf_ipv6(0, leaf) if self.ip_version == 6 else leaf_ipv4(0, leaf))
 
     def later(self, action) -> None:
         """Call action() after a hop, subject to the faults."""
@@ -82,6 +96,9 @@ class AggregationNetwork:
             for _, _, frame in uplink.packets:
                 headers, payload = _core.parse_packet(frame)
                 assert headers["bth"]["destination_qp"] == CONTRIBUTION_QP
+                assert headers["destination_ip"] == self.leaf_address(leaf)
+                # 0 would mean that the sender labels no flow.
+                assert (headers.get("flow_label", 0) != 0) == (self.ip_version == 6)
                 assert headers["deth"] == {"q_key": Q_KEY, "source_qp": CONTRIBUTION_QP}
                 assert headers["bth"]["psn"] == headers["aggregation"]["round"] % 2**24
                 lanes = np.frombuffer(payload, ">i4").astype(np.int32)
@@ -120,10 +137,10 @@ class AggregationNetwork:
         aggregation = self.header(output) | {"kind": 1, "job_id": JOB_ID, "rank": 0, "lane_count": 64}
         return _core.build_packet(
             {
-                "destination_mac": group_mac(JOB_ID),
+                "destination_mac": result_group_mac(JOB_ID, self.ip_version),
                 "source_mac": f"02:01:00:{leaf:02x}:00:00",
-                "source_ip": f"10.0.{leaf}.254",
-                "destination_ip": group_ipv4(JOB_ID),
+                "source_ip": self.leaf_address(leaf),
+                "destination_ip": str(result_group_address(JOB_ID, self.ip_version)),
                 "bth": {"opcode": 0x64, "destination_qp": RESULT_QP, "psn": output.round % 2**24},
                 "deth": {"q_key": changes.pop("q_key", Q_KEY), "source_qp": CONTRIBUTION_QP},
                 "aggregation": aggregation | changes,

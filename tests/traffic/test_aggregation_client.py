@@ -40,14 +40,17 @@ def float_bound(inputs: list[np.ndarray]) -> np.ndarray:
     operation=st.sampled_from(["sum", "max", "min"]),
     faults=st.builds(Faults, loss=st.floats(0, 0.15), duplicate=st.floats(0, 0.3), late=st.floats(0, 0.3)),
     chunks=st.integers(1, 3),
+    ip_version=st.sampled_from([4, 6]),
     early=st.sampled_from([0, 1, 4]),
     seed=st.integers(0, 10_000),
 )
 @settings(max_examples=30, deadline=None)
 def test_integers_are_exact_whatever_the_network_does(
-    leaf_sizes, slot_count, elements, operation, faults, chunks, early, seed
+    leaf_sizes, slot_count, elements, operation, faults, chunks, ip_version, early, seed
 ):
-    network = AggregationNetwork(leaf_sizes, slot_count, faults, seed, early_retransmit_distance=early)
+    network = AggregationNetwork(
+        leaf_sizes, slot_count, faults, seed, ip_version, early_retransmit_distance=early
+    )
     inputs = integers(sum(leaf_sizes), elements, seed)
     combine = {"sum": np.add, "max": np.maximum, "min": np.minimum}[operation]
     expected = combine.reduce(inputs, dtype=np.int32)
@@ -207,7 +210,7 @@ def test_a_silent_network_fails_the_run_after_the_retries():
         ({"retransmission_timeout_ps": 0}, "retransmission_timeout_ps 0"),
         ({"rank_count": 0}, "rank_count 0"),
         ({"timeout_backoff_limit": 21}, "timeout_backoff_limit 21"),
-        ({"destination_ip": "fd00::1"}, "IPv6"),
+        ({"destination_ip": "fd00::1"}, "different IP versions"),
     ],
 )
 def test_senseless_parameters_are_refused_by_name(options, message):

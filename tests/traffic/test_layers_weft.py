@@ -11,7 +11,8 @@ from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Raw, raw
 
 from engine import _core
-from traffic.aggregation_format import Kind, Operation, group_ipv4, group_mac
+from topologies.addressing import result_group_address, result_group_mac
+from traffic.aggregation_format import Kind, Operation
 from traffic.int_stack import stack_in_bytes
 from traffic.layers import (
     BTH,
@@ -28,7 +29,7 @@ MACS = {"source_mac": "02:00:00:00:00:01", "destination_mac": "02:01:00:00:00:00
 HOP_FIELDS = st.tuples(
     st.integers(0, 10), st.integers(0, 2**24 - 1), st.integers(0, 2**20 - 1), st.integers(0, 2**16 - 1)
 )
-WORKER = {**MACS, "source_ipv4": "10.0.0.1", "destination_ipv4": "10.0.0.254", "qkey": 0xDEADBEEF}
+WORKER = {**MACS, "source_ip": "10.0.0.1", "destination_ip": "10.0.0.254", "qkey": 0xDEADBEEF}
 
 
 def test_int_shim_stands_bit_by_bit_as_written_down():
@@ -110,7 +111,11 @@ def test_contribution_stands_bit_by_bit_as_written_down():
 
 def test_result_goes_to_the_group_and_says_so():
     result = aggregation_frame(
-        **{**WORKER, "destination_ipv4": group_ipv4(0x1234), "destination_mac": group_mac(0x1234)},
+        **{
+            **WORKER,
+            "destination_ip": str(result_group_address(0x1234)),
+            "destination_mac": result_group_mac(0x1234),
+        },
         kind=Kind.RESULT,
         job_id=0x1234,
         lanes=range(64),
@@ -120,7 +125,7 @@ def test_result_goes_to_the_group_and_says_so():
     assert parsed[BTH].dqpn == 0xFFFFFF
     assert (parsed[AggregationHeader].kind, parsed[AggregationHeader].lanes) == (1, list(range(64)))
     with pytest.raises(ValueError, match="65536"):
-        group_mac(65536)
+        result_group_mac(65536)
 
 
 @given(

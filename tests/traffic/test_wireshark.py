@@ -9,7 +9,8 @@ import pytest
 from scapy.packet import raw
 from scapy.utils import wrpcap
 
-from traffic.aggregation_format import Kind, Operation, group_ipv4, group_mac
+from topologies.addressing import result_group_address, result_group_mac
+from traffic.aggregation_format import Kind, Operation
 from traffic.layers import IntHop, IntShim, aggregation_frame, rdma_write_frame
 
 SCRIPT = Path(__file__).parents[2] / "docs" / "wireshark" / "weft.lua"
@@ -43,9 +44,9 @@ def write_frame(source="10.0.0.1", **shim):
 
 def test_aggregation_fields_and_lanes_are_shown(tmp_path):
     frame = aggregation_frame(
-        **(MACS | {"destination_mac": group_mac(300)}),
-        source_ipv4="10.0.0.254",
-        destination_ipv4=group_ipv4(300),
+        **(MACS | {"destination_mac": result_group_mac(300)}),
+        source_ip="10.0.0.254",
+        destination_ip=str(result_group_address(300)),
         qkey=5,
         kind=Kind.RESULT,
         operation=Operation.MAX,

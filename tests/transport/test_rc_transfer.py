@@ -537,3 +537,26 @@ def test_the_same_seed_gives_the_same_run() -> None:
 
     assert outcome() == outcome()
     assert WINDOW_BYTES < 100_000
+
+
+@pytest.mark.parametrize("port", [None, 0xC000, 0xFFFF])
+def test_ipv6_packets_carry_the_entropy_of_their_udp_port_as_flow_label(port: int | None) -> None:
+    """As Linux's RDMA core folds a flow label into a UDP port; 0 would mean that nothing is labelled."""
+    pair = wired_pair(version=6, source_udp_port=port)
+    seen: list[tuple[int, int]] = []
+
+    def wire(sender: str, frame: bytes) -> list[bytes]:
+        headers, _ = parse_packet(frame)
+        seen.append((headers["flow_label"], headers["source_udp_port"]))
+        return [frame]
+
+    data = pair.a.register(random_bytes(3000))
+    rkey = pair.b.register(np.zeros(3000, np.uint8)).rkey
+    pair.a.queue_pair.post_write(data, 0, 3000, 0, rkey)
+    pair.run(wire, lambda: pair.a.queue_pair.stats()["outstanding_requests"] == 0)
+    assert len(seen) >= 4
+    for label, udp_port in seen:
+        assert label != 0
+        assert 0xC000 | (label & 0x3FFF) ^ (label >> 14) == udp_port
+    if port is not None:
+        assert {udp_port for _, udp_port in seen} == {port}

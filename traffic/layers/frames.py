@@ -33,8 +33,8 @@ def aggregation_frame(
     *,
     source_mac: str,
     destination_mac: str,
-    source_ipv4: str,
-    destination_ipv4: str,
+    source_ip: str,
+    destination_ip: str,
     qkey: int,
     kind: Kind = Kind.CONTRIBUTION,
     operation: Operation = Operation.SUM,
@@ -46,11 +46,11 @@ def aggregation_frame(
     lanes: Sequence[int] = (),
     source_port: int = 0xC000,
 ) -> Packet:
-    """Return an aggregation frame of 338 bytes; its fields may be changed before it is built."""
+    """Return an aggregation frame of `aggregation_format.FRAME_BYTES`; its fields may be changed before it is built."""
     destination_qp = CONTRIBUTION_QP if kind is Kind.CONTRIBUTION else RESULT_QP
     return (
         Ether(src=source_mac, dst=destination_mac)
-        / ip_header(source_ipv4, destination_ipv4, DATA_DSCP, ECT0)
+        / ip_header(source_ip, destination_ip, DATA_DSCP, ECT0)
         / UDP(sport=source_port, dport=ROCE_UDP_PORT, chksum=0)
         / BTH(opcode=OPCODE["UD_SEND_ONLY"], migreq=1, dqpn=destination_qp, psn=round_number & 0xFFFFFF)
         / DETH(qkey=qkey, source_qp=CONTRIBUTION_QP)

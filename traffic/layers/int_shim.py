@@ -9,7 +9,8 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, bind_layers
 
-from traffic.int_stack import INT_ETHERTYPE, INT_HOP_SLOTS, INT_VERSION, RATE_CODE_BPS
+from topologies.int_rates import RATE_BPS_OF_CODE
+from traffic.int_stack import INT_ETHERTYPE, INT_HOP_SLOTS, INT_VERSION
 
 
 class IntHop(Packet):
@@ -17,7 +18,7 @@ class IntHop(Packet):
 
     name = "IntHop"
     fields_desc = [
-        BitEnumField("rate_code", 0, 4, {code: f"{bps // 10**9}G" for code, bps in RATE_CODE_BPS.items()}),
+        BitEnumField("rate_code", 0, 4, {code: f"{bps // 10**9}G" for code, bps in RATE_BPS_OF_CODE.items()}),
         BitField("timestamp_ns", 0, 24),
         BitField("tx_units", 0, 20),
         BitField("queue_cells", 0, 16),
