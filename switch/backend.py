@@ -7,9 +7,10 @@ what it is given against its program and raises the errors below. The server kee
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from switch.bmv2json import ConstantEntry, MatchKind, MatchValue, Program, Table
 
@@ -215,11 +216,18 @@ class SwitchBackend(Protocol):
     def program(self) -> Program | None:
         """The program that runs."""
 
-    def load(self, program: Program) -> None:
+    def verify(self, program: Program) -> None:
+        """Make sure that `load` would take the program. UnsupportedProgramError."""
+
+    def load(self, program: Program, preinitialized: Collection[str] = ()) -> None:
         """Replace the program; everything starts afresh, with the program's own entries and default actions.
 
-        UnsupportedProgramError leaves the switch as it was.
+        The program's entries are constant, except in the tables named `preinitialized` (declared with
+        `entries`, not `const entries`; only P4Info tells). UnsupportedProgramError leaves the switch as it was.
         """
+
+    def atomically(self) -> AbstractContextManager[Any]:
+        """While inside, no packet is processed: it finds either all that is written inside, or nothing."""
 
     def table_insert(self, table: str, entry: TableEntry) -> None:
         """Add an entry.
@@ -235,6 +243,12 @@ class SwitchBackend(Protocol):
 
     def table_delete(self, table: str, key: TableKey, priority: int) -> None:
         """Remove an entry. EntryNotFoundError, NotPermittedError."""
+
+    def table_entry(self, table: str, key: TableKey, priority: int) -> TableEntry:
+        """The entry with this key and priority. EntryNotFoundError."""
+
+    def table_entries(self, table: str) -> Iterator[TableEntry]:
+        """All entries as they are now, the program's included, in no particular order."""
 
     def table_set_default(self, table: str, action: TableAction | None) -> None:
         """Set the action of a miss; None restores the program's. NotPermittedError if it is constant."""

@@ -18,7 +18,6 @@ from switch.backend import (
     LpmMatch,
     Match,
     MemberRef,
-    NotPermittedError,
     NotReadyError,
     RangeMatch,
     Replica,
@@ -107,12 +106,6 @@ def check_group(group_id: int, members: Iterable[GroupMember]) -> None:
         check_range(f"weight of member {member.member_id}:", member.weight, 1, MAX_WEIGHT)
         if member.watch_port is not None:
             check_range(f"watch port of member {member.member_id}:", member.watch_port, 0, MAX_PORT)
-
-
-def check_mutable(table: Table) -> None:
-    """The program does not list the table's entries."""
-    if table.immutable:
-        raise NotPermittedError(f"table {table.name!r}: the program's entries are constant")
 
 
 def check_key(table: Table, key: TableKey, priority: int) -> None:

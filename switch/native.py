@@ -5,7 +5,8 @@ engine.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from engine import _core
@@ -31,20 +32,19 @@ from switch.backend import (
     UnsupportedProgramError,
     constant_table_entries,
 )
-from switch.bmv2json import Program, Table
+from switch.bmv2json import Program
 from switch.checks import (
     check_clone_session,
     check_group,
     check_index,
     check_multicast_group,
-    check_mutable,
     check_value,
     named,
 )
 from switch.lowering import CompiledProgram, UnsupportedError, compile_program
 from switch.lowering.layout import RegisterLayout, bytes_for
 from switch.native_idle import IdleWatch
-from switch.native_keys import KeyEncoder
+from switch.native_tables import NativeTable
 from switch.native_values import (
     checked_id,
     default_binding,
@@ -53,11 +53,12 @@ from switch.native_values import (
     meter_tuple,
     native_members,
     native_replicas,
-    table_binding,
     value_set_bytes,
 )
 
 _EVENT_POLL_S = 0.5
+MAX_TABLE_SIZE = 2**63
+"""Of what the program itself puts into its tables."""
 
 
 class NativeSwitch:
@@ -88,8 +89,7 @@ class NativeSwitch:
             time_unit=time_unit,
         )
         self._compiled: CompiledProgram | None = None
-        self._keys: dict[str, KeyEncoder] = {}
-        self._table_index: dict[str, int] = {}
+        self._tables: dict[str, NativeTable] = {}
         self._profile_index: dict[str, int] = {}
         self._idle = IdleWatch()
 
@@ -100,89 +100,117 @@ class NativeSwitch:
         """The program that runs."""
         return self._compiled.program if self._compiled is not None else None
 
-    def load(self, program: Program) -> None:
-        """Replace the program and all state. UnsupportedProgramError leaves the switch as it was."""
+    def verify(self, program: Program) -> None:
+        """Compile a program without running it."""
+        self._compile(program)
+
+    def _compile(self, program: Program) -> CompiledProgram:
         try:
-            compiled = compile_program(program)
+            return compile_program(program)
         except UnsupportedError as error:
             raise UnsupportedProgramError(f"the native switch does not implement {error}") from None
+
+    def load(self, program: Program, preinitialized: Collection[str] = ()) -> None:
+        """Replace the program and all state. UnsupportedProgramError leaves the switch as it was."""
+        compiled = self._compile(program)
         with self.engine.lock():
             self.native.load(compiled.native)
             self._compiled = compiled
-            self._keys = {name: KeyEncoder(table) for name, table in program.tables.items()}
-            self._table_index = {name: index for index, name in enumerate(program.tables)}
+            self._tables = {
+                name: NativeTable(
+                    table, index, modifiable=not table.immutable or table.name in preinitialized
+                )
+                for index, (name, table) in enumerate(program.tables.items())
+            }
             self._profile_index = {name: index for index, name in enumerate(program.action_profiles)}
             self._idle = IdleWatch()
-            for table in program.tables.values():
+            for table in self._tables.values():
                 self._apply_default(table, None)
-                for entry in constant_table_entries(table):
+                for entry in constant_table_entries(table.table):
                     self._insert(table, entry)
+
+    def atomically(self) -> AbstractContextManager[Any]:
+        """While inside, no packet is processed."""
+        lock: AbstractContextManager[Any] = self.engine.lock()
+        return lock
 
     def _loaded(self) -> CompiledProgram:
         if self._compiled is None:
             raise NotReadyError(f"switch '{self.name}' has no forwarding pipeline yet")
         return self._compiled
 
-    def _table(self, name: str) -> Table:
-        return named(self._loaded().program.tables, name, "table")
+    def _table(self, name: str) -> NativeTable:
+        found = self._tables.get(name)
+        if found is None:
+            self._loaded()
+            return named(self._tables, name, "table")
+        return found
 
     # ---- tables
 
     def table_insert(self, table: str, entry: TableEntry) -> None:
         """Add an entry."""
         target = self._table(table)
-        check_mutable(target)
-        size = self.native.table_size(self._table_index[table])
-        if size >= target.max_size:
-            raise CapacityExceededError(f"table '{table}' is full ({target.max_size} entries)")
-        self._insert(target, entry)
+        _check_modifiable(target)
+        self._insert(target, entry, target.table.max_size)
 
-    def _insert(self, table: Table, entry: TableEntry) -> None:
-        key = self._keys[table.name].encode(entry.key, entry.priority)
-        kind, number, data = table_binding(table, entry.action)
-        inserted = self._call(
-            self.native.table_insert,
-            self._table_index[table.name], *key, kind, number, data, entry.idle_timeout_ns,
-        )  # fmt: skip
+    def _insert(self, target: NativeTable, entry: TableEntry, max_size: int = MAX_TABLE_SIZE) -> None:
+        key = target.encode_key(entry.key, entry.priority)
+        binding = target.encode_action(entry.action)
+        name = target.table.name
+        try:
+            inserted = self.native.table_insert(target.index, *key, *binding, entry.idle_timeout_ns, max_size)
+        except ValueError as error:
+            raise EntryNotFoundError(str(error)) from None
+        except OverflowError:
+            raise CapacityExceededError(f"table '{name}' is full ({max_size} entries)") from None
         if not inserted:
-            raise EntryExistsError(f"table '{table.name}' has an entry with this key and priority already")
-        self._idle.watch(table.name, entry, key)
+            raise EntryExistsError(f"table '{name}' has an entry with this key and priority already")
+        self._idle.watch(name, entry, key)
 
     def table_modify(self, table: str, entry: TableEntry) -> None:
         """Replace action and timeout of an entry."""
         target = self._table(table)
-        check_mutable(target)
-        key = self._keys[table].encode(entry.key, entry.priority)
-        kind, number, data = table_binding(target, entry.action)
-        modified = self._call(
-            self.native.table_modify,
-            self._table_index[table], *key, kind, number, data, entry.idle_timeout_ns,
-        )  # fmt: skip
-        if not modified:
+        _check_modifiable(target)
+        key = target.encode_key(entry.key, entry.priority)
+        binding = target.encode_action(entry.action)
+        if not self._call(self.native.table_modify, target.index, *key, *binding, entry.idle_timeout_ns):
             raise _no_entry(table)
         self._idle.watch(table, entry, key)
 
     def table_delete(self, table: str, key: TableKey, priority: int) -> None:
         """Remove an entry."""
-        check_mutable(self._table(table))
-        encoded = self._keys[table].encode(key, priority)
-        if not self.native.table_delete(self._table_index[table], *encoded):
+        target = self._table(table)
+        _check_modifiable(target)
+        encoded = target.encode_key(key, priority)
+        if not self.native.table_delete(target.index, *encoded):
             raise _no_entry(table)
         self._idle.forget(table, encoded)
+
+    def table_entry(self, table: str, key: TableKey, priority: int) -> TableEntry:
+        """The entry with this key and priority."""
+        action = self._with_entry(self.native.entry_action, table, key, priority)
+        return self._table(table).entry(key, priority, *action)
+
+    def table_entries(self, table: str) -> Iterator[TableEntry]:
+        """All entries, in no particular order."""
+        target = self._table(table)
+        return (target.decode_entry(*each) for each in self.native.table_entries(target.index))
 
     def table_set_default(self, table: str, action: TableAction | None) -> None:
         """Set the action of a miss; None restores the program's."""
         target = self._table(table)
-        if target.default_entry is not None and target.default_entry.constant and action is not None:
+        default = target.table.default_entry
+        if default is not None and default.constant and action is not None:
             raise NotPermittedError(f"the default action of table '{table}' is constant")
         self._apply_default(target, action)
 
-    def _apply_default(self, table: Table, action: TableAction | None) -> None:
+    def _apply_default(self, target: NativeTable, action: TableAction | None) -> None:
         if action is not None:
-            binding = table_binding(table, action)
+            binding = target.encode_action(action)
         else:
-            binding = default_binding(table.default_entry, _core.switch_abi()["kNoAction"])
-        self._call(self.native.table_set_default, self._table_index[table.name], *binding)
+            binding = default_binding(target.table.default_entry, _core.switch_abi()["kNoAction"])
+        self._call(self.native.table_set_default, target.index, *binding)
 
     def table_idle_ns(self, table: str, key: TableKey, priority: int) -> int:
         """Time since the entry was last hit or written."""
@@ -198,10 +226,10 @@ class NativeSwitch:
     def _with_entry(
         self, function: Callable[..., Any], table: str, key: TableKey | None, priority: int, *arguments: Any
     ) -> Any:
-        self._table(table)
-        encoded = None if key is None else self._keys[table].encode(key, priority)
+        target = self._table(table)
+        encoded = None if key is None else target.encode_key(key, priority)
         try:
-            return function(self._table_index[table], encoded, *arguments)
+            return function(target.index, encoded, *arguments)
         except KeyError:
             raise _no_entry(table) from None
 
@@ -317,7 +345,7 @@ class NativeSwitch:
         self._with_entry(self.native.set_entry_counter, table, key, priority, value.packets, value.bytes)
 
     def _require_counters(self, table: str) -> None:
-        if not self._table(table).with_counters:
+        if not self._table(table).table.with_counters:
             raise InvalidRequestError(f"table '{table}' has no direct counter")
 
     def _meter(self, name: str, index: int) -> int:
@@ -349,7 +377,7 @@ class NativeSwitch:
         self._with_entry(self.native.set_entry_meter, table, key, priority, meter_tuple(config))
 
     def _require_meter(self, table: str) -> None:
-        if self._table(table).direct_meter is None:
+        if self._table(table).table.direct_meter is None:
             raise InvalidRequestError(f"table '{table}' has no direct meter")
 
     # ---- registers
@@ -475,6 +503,11 @@ class NativeSwitch:
         """Packets dropped since the start, by reason."""
         drops: dict[str, int] = self.native.drops()
         return drops
+
+
+def _check_modifiable(target: NativeTable) -> None:
+    if not target.modifiable:
+        raise NotPermittedError(f"table {target.table.name!r}: the program's entries are constant")
 
 
 def _no_entry(table: str) -> EntryNotFoundError:

@@ -5,37 +5,40 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from switch.backend import BackendError, IdleTimeout, TableEntry, TableKey
-from switch.native_keys import NativeKey
+from switch.native_tables import NativeKey
 
 
 class IdleWatch:
-    """Entries with an idle timeout, and which of them have been reported since they were last hit."""
+    """Entries with an idle timeout, and how long each had been idle when it was reported last."""
 
     def __init__(self) -> None:
         self._entries: dict[tuple[str, NativeKey], TableEntry] = {}
-        self._reported: set[tuple[str, NativeKey]] = set()
+        self._reported_ns: dict[tuple[str, NativeKey], int] = {}
 
     def watch(self, table: str, entry: TableEntry, key: NativeKey) -> None:
         """Start, change or end the watch over an entry that was written."""
-        self.forget(table, key)
+        if self._entries:
+            self.forget(table, key)
         if entry.idle_timeout_ns:
             self._entries[table, key] = entry
 
     def forget(self, table: str, key: NativeKey) -> None:
         """End the watch over an entry."""
         self._entries.pop((table, key), None)
-        self._reported.discard((table, key))
+        self._reported_ns.pop((table, key), None)
 
     def next_event(self, idle_ns_of: Callable[[str, TableKey, int], int]) -> IdleTimeout | None:
-        """An entry that has become idle and was not reported yet."""
+        """An entry that has been idle for its timeout since it was hit or reported (P4Runtime 16.5)."""
         for (table, key), entry in list(self._entries.items()):
             try:
                 idle_ns = idle_ns_of(table, entry.key, entry.priority)
             except BackendError:
                 continue  # removed meanwhile
-            if idle_ns < entry.idle_timeout_ns:
-                self._reported.discard((table, key))
-            elif (table, key) not in self._reported:
-                self._reported.add((table, key))
+            reported_ns = self._reported_ns.get((table, key), 0)
+            if idle_ns < reported_ns:  # hit meanwhile
+                del self._reported_ns[table, key]
+                reported_ns = 0
+            if idle_ns - reported_ns >= entry.idle_timeout_ns:
+                self._reported_ns[table, key] = idle_ns
                 return IdleTimeout(table, entry.key, entry.priority)
         return None

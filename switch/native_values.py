@@ -8,21 +8,19 @@ from typing import TypeAlias
 from switch.backend import (
     ActionCall,
     GroupMember,
-    GroupRef,
     InvalidRequestError,
-    MemberRef,
     MeterConfig,
     Replica,
-    TableAction,
 )
-from switch.bmv2json import Action, DefaultEntry, Program, Table
-from switch.checks import MAX_ID, check_call, check_range, check_table_action, profile_actions
+from switch.bmv2json import Action, DefaultEntry, Program
+from switch.checks import MAX_ID, check_call, check_range, profile_actions
 from switch.lowering.layout import action_data_layout, bytes_for
 
 Binding: TypeAlias = tuple[int, int, bytes]
 """How C++ takes an action (ActionBinding): kind, number of the action, member or group, packed arguments."""
 
-_ACTION, _MEMBER, _GROUP = 0, 1, 2
+ACTION, MEMBER, GROUP = 0, 1, 2
+"""Kinds of a Binding."""
 
 
 def checked_id(what: str, number: int) -> int:
@@ -36,23 +34,11 @@ def packed(action: Action, arguments: Sequence[int]) -> tuple[int, bytes]:
     return action.id, action_data_layout(action).pack(arguments)
 
 
-def table_binding(table: Table, action: TableAction) -> Binding:
-    """The binding of an entry of `table`. InvalidRequestError if it does not fit the table."""
-    check_table_action(table, action)
-    match action:
-        case ActionCall(name, arguments):
-            return (_ACTION, *packed(table.action(name), arguments))
-        case MemberRef(member_id):
-            return _MEMBER, checked_id("member", member_id), b""
-        case GroupRef(group_id):
-            return _GROUP, checked_id("group", group_id), b""
-
-
 def default_binding(default: DefaultEntry | None, no_action: int) -> Binding:
     """The binding of the default entry that the program gives; `no_action` stands for none."""
     if default is None:
-        return _ACTION, no_action, b""
-    return (_ACTION, *packed(default.action, default.arguments))
+        return ACTION, no_action, b""
+    return (ACTION, *packed(default.action, default.arguments))
 
 
 def member_action(program: Program, profile: str, call: ActionCall) -> tuple[int, bytes]:

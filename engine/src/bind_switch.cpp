@@ -3,6 +3,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <limits>
+#include <stdexcept>
 #include <string_view>
 
 #include "bindings.hpp"
@@ -141,6 +143,59 @@ auto with_entry(Switch& self, uint32_t table, const py::object& key, Use&& use) 
   return use(entry_of(self, table, match));
 }
 
+// What an entry holds, copied so that Python objects can be made of it without the engine's lock.
+struct EntryRecord {
+  explicit EntryRecord(const TableEntry& entry) {
+    using Kind = ActionBinding::Kind;
+    kind = entry.member != nullptr ? Kind::kMember : entry.group != nullptr ? Kind::kGroup : Kind::kAction;
+    id = entry.action_handle;
+    if (kind != Kind::kAction) return;
+    id = entry.action->action;
+    data.assign(reinterpret_cast<const char*>(entry.action->bytes()), entry.action->size_bytes);
+  }
+
+  ActionBinding::Kind kind;
+  uint32_t id;
+  std::string data;
+};
+
+py::tuple to_python(const EntryRecord& record, int64_t idle_timeout_ns) {
+  return py::make_tuple(static_cast<int>(record.kind), record.id, py::bytes(record.data), idle_timeout_ns);
+}
+
+py::list table_entries(Switch& self, uint32_t table) {
+  struct Copy {
+    std::string value, mask, low, high;
+    int32_t priority;
+    EntryRecord record;
+    int64_t idle_timeout_ns;
+  };
+  std::vector<Copy> copies;
+  {
+    PythonGuard guard(self.engine());
+    const MatchTable& matcher = self.objects().table(table);
+    const auto text = [&](const uint64_t* words) {
+      return std::string(reinterpret_cast<const char*>(words), matcher.key_bytes());
+    };
+    copies.reserve(matcher.size());
+    matcher.for_each([&](const TableEntry& entry, const std::vector<uint64_t>& mask) {
+      Copy copy{text(entry.key()),  text(mask.data()),    {}, {}, entry.priority,
+                EntryRecord(entry), entry.idle_timeout_ns};
+      if (matcher.has_ranges()) {
+        copy.low = text(entry.ranges.get());
+        copy.high = text(entry.ranges.get() + matcher.key_words());
+      }
+      copies.push_back(std::move(copy));
+    });
+  }
+  py::list result;
+  for (const Copy& copy : copies)
+    result.append(py::make_tuple(py::bytes(copy.value), py::bytes(copy.mask), py::bytes(copy.low),
+                                 py::bytes(copy.high), copy.priority, static_cast<int>(copy.record.kind),
+                                 copy.record.id, py::bytes(copy.record.data), copy.idle_timeout_ns));
+  return result;
+}
+
 using MeterTuple = std::tuple<double, uint64_t, double, uint64_t>;
 
 std::optional<MeterTuple> read_meter(const Meter* meter) {
@@ -156,14 +211,24 @@ void write_meter(Meter& meter, const std::optional<MeterTuple>& config, TimePs n
 }
 
 void bind_tables(py::class_<Switch, Node, std::shared_ptr<Switch>>& cls) {
-  cls.def("table_insert",
-          [](Switch& self, uint32_t table, const py::bytes& value, const py::bytes& mask,
-             const py::bytes& low, const py::bytes& high, int32_t priority, int kind, uint32_t id,
-             const py::bytes& data, int64_t idle_timeout_ns) {
-            PythonGuard guard(self.engine());
-            const MatchArgument match(self.objects().table(table), value, mask, low, high, priority);
-            return self.objects().insert(table, *match, binding(kind, id, data), idle_timeout_ns);
-          })
+  cls.def(
+         "table_insert",
+         [](Switch& self, uint32_t table, const py::bytes& value, const py::bytes& mask, const py::bytes& low,
+            const py::bytes& high, int32_t priority, int kind, uint32_t id, const py::bytes& data,
+            int64_t idle_timeout_ns, uint64_t max_size) {
+           PythonGuard guard(self.engine());
+           MatchTable& matcher = self.objects().table(table);
+           const MatchArgument match(matcher, value, mask, low, high, priority);
+           if (matcher.size() >= max_size) {
+             if (matcher.find(*match) != nullptr) return false;
+             throw std::overflow_error("the table is full");
+           }
+           return self.objects().insert(table, *match, binding(kind, id, data), idle_timeout_ns);
+         },
+         py::arg("table"), py::arg("value"), py::arg("mask"), py::arg("low"), py::arg("high"),
+         py::arg("priority"), py::arg("kind"), py::arg("id"), py::arg("data"), py::arg("idle_timeout_ns"),
+         py::arg("max_size") = std::numeric_limits<uint64_t>::max(),
+         "False: such an entry exists. OverflowError: the table has max_size entries.")
       .def("table_modify",
            [](Switch& self, uint32_t table, const py::bytes& value, const py::bytes& mask,
               const py::bytes& low, const py::bytes& high, int32_t priority, int kind, uint32_t id,
@@ -189,6 +254,17 @@ void bind_tables(py::class_<Switch, Node, std::shared_ptr<Switch>>& cls) {
              PythonGuard guard(self.engine());
              return self.objects().table(table).size();
            })
+      .def(
+          "entry_action",
+          [](Switch& self, uint32_t table, const py::object& key) -> py::object {
+            PythonGuard guard(self.engine());
+            return with_entry(self, table, key, [](const TableEntry& entry) {
+              return to_python(EntryRecord(entry), entry.idle_timeout_ns);
+            });
+          },
+          "Kind, number and data of an entry's action, and its idle timeout.")
+      .def("table_entries", &table_entries,
+           "All entries: value, mask, low, high and priority, then as entry_action.")
       .def("entry_idle_ns",
            [](Switch& self, uint32_t table, const py::object& key) {
              PythonGuard guard(self.engine());

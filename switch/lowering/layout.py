@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from switch.bmv2json import Action, HeaderType, Program, RegisterArray, Table
 
@@ -26,6 +27,7 @@ def align(offset: int, alignment: int) -> int:
     return (offset + alignment - 1) // alignment * alignment
 
 
+@cache
 def native_bytes(width_bits: int) -> int:
     """Size of the native integer that stores `width_bits`: 1, 2, 4 or a multiple of 8 bytes."""
     size = bytes_for(width_bits)
@@ -251,6 +253,13 @@ class ActionDataLayout:
             size = native_bytes(width)
             data[offset : offset + size] = value.to_bytes(size, "little")
         return bytes(data)
+
+    def unpack(self, data: bytes) -> tuple[int, ...]:
+        """The argument values in `data`."""
+        return tuple(
+            int.from_bytes(data[offset : offset + native_bytes(width)], "little")
+            for offset, width in zip(self.offsets, self.widths_bits, strict=True)
+        )
 
 
 def action_data_layout(action: Action) -> ActionDataLayout:

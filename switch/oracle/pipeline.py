@@ -32,7 +32,7 @@ def _apply_table(table: Table, packet: PacketState, objects: OracleObjects) -> s
     found = state.look_up(packet)
     entry = found.entry
     if found.hit:
-        entry.last_hit_ns, entry.timeout_reported = objects.now_ns, False
+        entry.last_hit_ns = objects.now_ns
     if table.with_counters:
         entry.counter = counted(entry.counter, packet)
     if table.direct_meter is not None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import queue
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
 
 from switch.backend import (
     ActionCall,
@@ -99,9 +101,9 @@ class OracleSwitch:
             self.objects.now_ns = max(self.objects.now_ns, now_ns)
             for name, table in self.objects.tables.items():
                 for (key, priority), entry in table.entries.items():
-                    idle_ns = self.objects.now_ns - entry.last_hit_ns
-                    if 0 < entry.idle_timeout_ns <= idle_ns and not entry.timeout_reported:
-                        entry.timeout_reported = True
+                    idle_ns = self.objects.now_ns - max(entry.last_hit_ns, entry.last_report_ns)
+                    if 0 < entry.idle_timeout_ns <= idle_ns:
+                        entry.last_report_ns = self.objects.now_ns
                         self._events.put(IdleTimeout(name, key, priority))
 
     def wait_stream_event(self, timeout_s: float | None) -> StreamEvent | None:
@@ -118,12 +120,23 @@ class OracleSwitch:
         """See SwitchBackend."""
         return None if self._objects is None else self._objects.program
 
-    def load(self, program: Program) -> None:
+    def verify(self, program: Program) -> None:
+        """See SwitchBackend."""
+        _check_architecture(program)
+        OracleObjects(program, self._drop_port, self._seed)
+
+    def load(self, program: Program, preinitialized: Collection[str] = ()) -> None:
         """See SwitchBackend."""
         _check_architecture(program)
         objects = OracleObjects(program, self._drop_port, self._seed)
+        for name in preinitialized:
+            objects.tables[name].modifiable = True
         with self._lock:
             self._objects = objects
+
+    def atomically(self) -> AbstractContextManager[Any]:
+        """See SwitchBackend."""
+        return self._lock
 
     # tables
 
@@ -147,6 +160,17 @@ class OracleSwitch:
         """See SwitchBackend."""
         with self._lock:
             self._table(table).delete(key, priority)
+
+    def table_entry(self, table: str, key: TableKey, priority: int) -> TableEntry:
+        """See SwitchBackend."""
+        with self._lock:
+            return self._table(table).entry(key, priority)
+
+    def table_entries(self, table: str) -> Iterator[TableEntry]:
+        """See SwitchBackend."""
+        with self._lock:
+            target = self._table(table)
+            return iter([target.entry(*key) for key in target.entries])
 
     def table_set_default(self, table: str, action: TableAction | None) -> None:
         """See SwitchBackend."""

@@ -33,7 +33,6 @@ from switch.checks import (
     check_call,
     check_group,
     check_key,
-    check_mutable,
     check_range,
     check_table_action,
 )
@@ -52,7 +51,7 @@ class InstalledEntry:
     action: TableAction | None
     idle_timeout_ns: int = 0
     last_hit_ns: int = 0
-    timeout_reported: bool = False
+    last_report_ns: int = 0
     counter: CounterValue = field(default_factory=CounterValue)
     meter: Meter | None = None
 
@@ -71,6 +70,7 @@ class OracleTable:
     def __init__(self, table: Table, profile: OracleProfile | None) -> None:
         self.table = table
         self.profile = profile
+        self.modifiable = not table.immutable
         self.entries: dict[EntryKey, InstalledEntry] = {
             (entry.key, entry.priority): InstalledEntry(entry.action)
             for entry in constant_table_entries(table)
@@ -82,7 +82,7 @@ class OracleTable:
     def insert(self, entry: TableEntry, now_ns: int) -> None:
         """Add an entry."""
         self._check(entry)
-        check_mutable(self.table)
+        self._check_modifiable()
         key = (entry.key, entry.priority)
         if key in self.entries:
             raise EntryExistsError(f"table {self.table.name!r}: the entry exists already")
@@ -94,16 +94,16 @@ class OracleTable:
     def modify(self, entry: TableEntry, now_ns: int) -> None:
         """Replace an entry's action and timeout."""
         self._check(entry)
-        check_mutable(self.table)
+        self._check_modifiable()
         installed = self.find(entry.key, entry.priority)
         self._check_reference(entry.action)
         installed.action = entry.action
         installed.idle_timeout_ns = entry.idle_timeout_ns
-        installed.last_hit_ns, installed.timeout_reported = now_ns, False
+        installed.last_hit_ns = now_ns
 
     def delete(self, key: TableKey, priority: int) -> None:
         """Remove an entry."""
-        check_mutable(self.table)
+        self._check_modifiable()
         self.find(key, priority)
         del self.entries[(key, priority)]
 
@@ -129,6 +129,16 @@ class OracleTable:
         else:
             check_call(f"table {self.table.name!r}", self.table.actions, action)
         self.default.action = action
+
+    def entry(self, key: TableKey, priority: int) -> TableEntry:
+        """The entry as the control plane wrote it."""
+        installed = self.find(key, priority)
+        assert installed.action is not None
+        return TableEntry(key, installed.action, priority, installed.idle_timeout_ns)
+
+    def _check_modifiable(self) -> None:
+        if not self.modifiable:
+            raise NotPermittedError(f"table {self.table.name!r}: the program's entries are constant")
 
     def _check(self, entry: TableEntry) -> None:
         check_key(self.table, entry.key, entry.priority)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from finsy.proto import p4r
+from finsy.proto import p4i, p4r
 
 from switch.backend import ActionCall
-from switch.p4runtime.errors import choices, invalid, place
+from switch.p4runtime.errors import PERMISSION_DENIED, RequestError, choices, invalid, place
 from switch.p4runtime.pipeline import BoundAction
 from switch.p4runtime.values import decode, encode
 
@@ -21,31 +21,39 @@ def bound_action(actions: Mapping[int, BoundAction], number: int) -> BoundAction
     return action
 
 
-def decode_action(actions: Mapping[int, BoundAction], message: p4r.Action) -> ActionCall:
-    """The call that `message` asks for; every parameter must be given exactly once."""
+def decode_action(
+    actions: Mapping[int, BoundAction], message: p4r.Action, forbidden_scope: int | None = None
+) -> ActionCall:
+    """The call that `message` asks for; every parameter must be given exactly once.
+
+    PERMISSION_DENIED if the table has the action in `forbidden_scope`.
+    """
     action = bound_action(actions, message.action_id)
+    if action.scope == forbidden_scope:
+        where = "as default action" if action.scope == p4i.ActionRef.DEFAULT_ONLY else "in table entries"
+        raise RequestError(PERMISSION_DENIED, f"action {action.name!r} may only be used {where}")
+    known = action.parameters_by_id
+    values: dict[int, int] = {}
     with place(f"action {action.name!r}"):
-        known = {parameter.id: parameter for parameter in action.parameters}
-        values: dict[int, int] = {}
         for param in message.params:
-            parameter = known.get(param.param_id)
+            number = param.param_id
+            parameter = known.get(number)
             if parameter is None:
                 valid = choices(f"{each.id} ({each.name})" for each in action.parameters)
-                raise invalid(f"unknown parameter id {param.param_id} ({valid})")
-            if param.param_id in values:
+                raise invalid(f"unknown parameter id {number} ({valid})")
+            if number in values:
                 raise invalid(f"parameter {parameter.name!r} is given twice")
-            with place(f"parameter {parameter.name!r}"):
-                values[param.param_id] = decode(param.value, parameter.width_bits)
-        missing = [parameter.name for parameter in action.parameters if parameter.id not in values]
-        if missing:
-            raise invalid(f"parameter {missing[0]!r} is missing")
-        return ActionCall(action.name, tuple(values[parameter.id] for parameter in action.parameters))
+            with place(parameter.place):
+                values[number] = decode(param.value, parameter.width_bits)
+        if len(values) < len(known):
+            missing = next(parameter for parameter in action.parameters if parameter.id not in values)
+            raise invalid(f"parameter {missing.name!r} is missing")
+    return ActionCall(action.name, tuple([values[parameter.id] for parameter in action.parameters]))
 
 
-def encode_action(actions: Mapping[int, BoundAction], call: ActionCall) -> p4r.Action:
-    """The canonical message of a call."""
+def encode_action(actions: Mapping[int, BoundAction], call: ActionCall, message: p4r.Action) -> None:
+    """Put a call into `message` in canonical form."""
     action = next(each for each in actions.values() if each.name == call.action)
-    message = p4r.Action(action_id=action.id)
+    message.action_id = action.id
     for parameter, value in zip(action.parameters, call.arguments, strict=True):
         message.params.add(param_id=parameter.id, value=encode(value))
-    return message

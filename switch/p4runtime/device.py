@@ -108,7 +108,7 @@ class Device:
 
     def _load(self, backend: SwitchBackend, pipeline: Pipeline) -> Session:
         try:
-            backend.load(pipeline.program)
+            backend.load(pipeline.program, pipeline.preinitialized)
         except UnsupportedProgramError as error:
             raise invalid(f"p4_device_config: {error}") from error
         return Session(pipeline, backend, self._cpu_port)
@@ -261,7 +261,7 @@ class Device:
             self._send_to_primaries(p4r.StreamMessageResponse(digest=digest_list))
 
     def _send_idle_timeout(self, session: Session, table: str, key: EntryKey) -> None:
-        stored = session.tables.stored_message(table, key)
+        stored = session.tables.message_of(table, key)
         if stored is not None:
             notification = p4r.IdleTimeoutNotification(table_entry=[stored], timestamp=self._clock_ns())
             self._send_to_primaries(p4r.StreamMessageResponse(idle_timeout_notification=notification))

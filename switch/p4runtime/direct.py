@@ -78,7 +78,7 @@ class DirectResources:
         else:
             tables = [table for table in self._pipeline.tables.values() if _has(table, resource)]
         for table in tables:
-            for key, priority in self._tables.keys(table.id):
+            for key, priority in self._tables.keys(table):
                 if query.priority in (0, priority):
                     yield table, key, priority
 

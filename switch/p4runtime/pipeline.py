@@ -23,6 +23,9 @@ _JSON_KINDS: dict[int, tuple[MatchKind, ...]] = {
 }
 
 
+_WITH_PRIORITY = (p4i.MatchField.TERNARY, p4i.MatchField.RANGE, p4i.MatchField.OPTIONAL)
+
+
 @dataclass(frozen=True, slots=True)
 class BoundField:
     """A match field; `width_bits` is what the data plane holds."""
@@ -40,6 +43,8 @@ class BoundParameter:
     id: int
     name: str
     width_bits: int
+    place: str
+    """What errors call it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,7 @@ class BoundAction:
     name: str
     scope: int
     parameters: tuple[BoundParameter, ...]
+    parameters_by_id: Mapping[int, BoundParameter]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +71,13 @@ class BoundTable:
     profile_id: int
     has_direct_counter: bool
     has_direct_meter: bool
-
-    @property
-    def needs_priority(self) -> bool:
-        """True where P4Runtime wants a priority: some field is ternary, range or optional."""
-        wanting = (p4i.MatchField.TERNARY, p4i.MatchField.RANGE, p4i.MatchField.OPTIONAL)
-        return any(field.match_type in wanting for field in self.fields)
+    needs_priority: bool
+    """P4Runtime wants a priority: some field is ternary, range or optional."""
+    is_constant: bool
+    """The program lists its entries (`const entries`), which nobody may change."""
+    has_constant_default: bool
+    notifies_idle: bool
+    """Its entries may have idle timeouts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +105,11 @@ class Pipeline:
     value_sets: Mapping[int, p4i.ValueSet]
     packet_in: tuple[p4i.ControllerPacketMetadata.Metadata, ...]
     packet_out: tuple[p4i.ControllerPacketMetadata.Metadata, ...]
+
+    @property
+    def preinitialized(self) -> frozenset[str]:
+        """Tables that start with entries of the program which controllers may change (§9.1.5)."""
+        return frozenset(table.name for table in self.tables.values() if not table.is_constant)
 
     def table_named(self, name: str) -> BoundTable | None:
         """The table called `name`, if controllers can see it."""
@@ -187,16 +199,26 @@ def _bind_table(info: p4i.P4Info, program: Program, table_info: p4i.Table) -> Bo
             )
         pairs = zip(table_info.match_fields, table.key, strict=True)
         direct = set(table_info.direct_resource_ids)
+        fields = tuple(_bind_field(field, key) for field, key in pairs)
+        default = table.default_entry
         return BoundTable(
             id=table_info.preamble.id,
             name=name,
             info=table_info,
             table=table,
-            fields=tuple(_bind_field(field, key) for field, key in pairs),
+            fields=fields,
             actions={ref.id: _bind_action(info, table, ref) for ref in table_info.action_refs},
             profile_id=table_info.implementation_id,
             has_direct_counter=any(each.preamble.id in direct for each in info.direct_counters),
             has_direct_meter=any(each.preamble.id in direct for each in info.direct_meters),
+            needs_priority=any(field.match_type in _WITH_PRIORITY for field in fields),
+            is_constant=table_info.is_const_table or (table.immutable and not table_info.has_initial_entries),
+            has_constant_default=bool(
+                table_info.implementation_id
+                or table_info.const_default_action_id
+                or (default is not None and default.constant)
+            ),
+            notifies_idle=table_info.idle_timeout_behavior == p4i.Table.NOTIFY_CONTROL,
         )
 
 
@@ -225,7 +247,9 @@ def _bind_action(info: p4i.P4Info, table: Table, ref: p4i.ActionRef) -> BoundAct
     if action_info is None:
         raise invalid(f"action id {ref.id:#010x} is not among the actions")
     action = _named({each.name: each for each in table.actions}, action_info.preamble.name, "action")
-    return BoundAction(ref.id, action.name, ref.scope, _bind_parameters(action_info, action))
+    parameters = _bind_parameters(action_info, action)
+    by_id = {parameter.id: parameter for parameter in parameters}
+    return BoundAction(ref.id, action.name, ref.scope, parameters, by_id)
 
 
 def _bind_parameters(info: p4i.Action, action: Action) -> tuple[BoundParameter, ...]:
@@ -238,7 +262,8 @@ def _bind_parameters(info: p4i.Action, action: Action) -> tuple[BoundParameter, 
     for parameter, in_program in zip(info.params, action.parameters, strict=True):
         what = f"action {action.name!r}, parameter {parameter.name!r}"
         _check_width(what, parameter.bitwidth, in_program.width_bits)
-        bound.append(BoundParameter(parameter.id, parameter.name, in_program.width_bits))
+        place_name = f"parameter {parameter.name!r}"
+        bound.append(BoundParameter(parameter.id, parameter.name, in_program.width_bits, place_name))
     return tuple(bound)
 
 

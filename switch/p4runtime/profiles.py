@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from finsy.proto import p4r
@@ -73,11 +72,9 @@ class Profiles:
                 self._backend.member_insert(profile.name, message.member_id, call)
             else:
                 self._backend.member_modify(profile.name, message.member_id, call)
-            state.members[message.member_id] = p4r.ActionProfileMember(
-                action_profile_id=profile.id,
-                member_id=message.member_id,
-                action=encode_action(profile.actions, call),
-            )
+            stored = p4r.ActionProfileMember(action_profile_id=profile.id, member_id=message.member_id)
+            encode_action(profile.actions, call, stored.action)
+            state.members[message.member_id] = stored
 
     def read_members(self, query: p4r.ActionProfileMember) -> Iterator[p4r.ActionProfileMember]:
         """The members that `query` selects; ids of 0 select all."""
@@ -136,19 +133,18 @@ class Profiles:
             raise invalid("the action profile is used by action sets, so it takes no members and groups")
 
     def create_one_shot(
-        self, profile_id: int, message: p4r.ActionProfileActionSet, canonical: p4r.TableAction
-    ) -> int:
-        """Make a hidden group for an action set; its canonical form goes into `canonical`.
-
-        Returns the group's id.
-        """
+        self, profile_id: int, message: p4r.ActionProfileActionSet
+    ) -> tuple[int, p4r.ActionProfileActionSet]:
+        """Make a hidden group for an action set: its id, and the set in canonical form."""
         profile, state = self._find(profile_id)
         if not profile.info.with_selector:
             raise invalid("action sets need an action profile with a selector")
         self.check_style(profile_id, one_shot=True)
-        if message.action_selection_mode or message.size_semantics:
-            raise RequestError(UNIMPLEMENTED, "action_selection_mode and size_semantics are not supported")
-        canonical_set = p4r.ActionProfileActionSet()
+        if message.action_selection_mode == p4r.ActionProfileActionSet.RANDOM:
+            raise RequestError(UNIMPLEMENTED, "action_selection_mode RANDOM is not supported (valid: HASH)")
+        canonical_set = p4r.ActionProfileActionSet(
+            action_selection_mode=message.action_selection_mode, size_semantics=message.size_semantics
+        )
         calls, weights, watches = [], [], []
         for index, action in enumerate(message.action_profile_actions):
             with place(f"action {index} of the set"):
@@ -157,8 +153,9 @@ class Profiles:
                 watches.append(_watch_port(action.watch_port, action.watch))
             copy = canonical_set.action_profile_actions.add()
             copy.CopyFrom(action)
-            copy.action.CopyFrom(encode_action(profile.actions, calls[-1]))
-        _check_group_size(profile, weights, profile.info.max_group_size)
+            copy.action.Clear()
+            encode_action(profile.actions, calls[-1], copy.action)
+        _check_group_size(profile, weights, profile.info.max_group_size, message.size_semantics)
         used = sum(len(ids) for ids in state.one_shots.values())
         if 0 < profile.info.size < used + len(calls):
             raise RequestError(RESOURCE_EXHAUSTED, f"the profile is full ({profile.info.size} members)")
@@ -168,8 +165,7 @@ class Profiles:
         state.one_shots[group_id] = ids
         members = [GroupMember(*each) for each in zip(ids, weights, watches, strict=True)]
         self._install(profile, group_id, dict(zip(ids, calls, strict=True)), members)
-        canonical.action_profile_action_set.CopyFrom(canonical_set)
-        return group_id
+        return group_id, canonical_set
 
     def _install(
         self, profile: BoundProfile, group_id: int, calls: dict[int, ActionCall], members: list[GroupMember]
@@ -195,15 +191,6 @@ class Profiles:
         self._backend.group_delete(profile.name, group_id)
         for number in state.one_shots.pop(group_id):
             self._backend.member_delete(profile.name, number)
-
-    @contextmanager
-    def undo_one_shot(self, profile_id: int, group_id: int | None) -> Iterator[None]:
-        """Remove the hidden group again if what is done inside fails."""
-        try:
-            yield
-        except Exception:
-            self.delete_one_shot(profile_id, group_id)
-            raise
 
 
 def _decode_group(
@@ -236,8 +223,12 @@ def _check_weight(profile: BoundProfile, weight: int) -> int:
     return weight
 
 
-def _check_group_size(profile: BoundProfile, weights: list[int], limit: int) -> None:
-    if profile.info.HasField("sum_of_members"):
+def _check_group_size(profile: BoundProfile, weights: list[int], limit: int, semantics: int = 0) -> None:
+    """`semantics` is the SizeSemantics of a one-shot set, which overrides the profile's."""
+    by_members = profile.info.HasField("sum_of_members")
+    if semantics:
+        by_members = semantics == p4r.ActionProfileActionSet.SUM_OF_MEMBERS
+    if by_members:
         size, what = len(weights), "members"
         heaviest = profile.info.sum_of_members.max_member_weight
         if heaviest > 0 and max(weights, default=0) > heaviest:

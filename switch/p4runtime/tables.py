@@ -1,30 +1,29 @@
-"""Table entries (P4Runtime §9.1): what controllers wrote is kept here, what forwards is in the backend."""
+"""Table entries (P4Runtime §9.1)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from finsy.proto import p4i, p4r
 
 from switch.backend import (
     ActionCall,
+    BackendError,
+    EntryNotFoundError,
     GroupRef,
     MemberRef,
     SwitchBackend,
     TableAction,
     TableEntry,
     TableKey,
-    constant_table_entries,
 )
 from switch.bmv2json import DefaultEntry
 from switch.p4runtime.actions import bound_action, decode_action, encode_action
 from switch.p4runtime.counters import decode_counter, encode_counter
 from switch.p4runtime.errors import (
-    ALREADY_EXISTS,
-    NOT_FOUND,
     PERMISSION_DENIED,
-    RESOURCE_EXHAUSTED,
     RequestError,
     invalid,
     place,
@@ -38,24 +37,26 @@ EntryKey = tuple[TableKey, int]
 
 
 @dataclass(slots=True)
-class StoredEntry:
-    """An entry as it is read back; `message` is canonical and without what the data plane changes."""
+class EntryNotes:
+    """What a controller wrote with an entry that the switch has no use for; read back as it was written."""
 
-    message: p4r.TableEntry
-    action: TableAction
+    metadata: bytes = b""
+    controller_metadata: int = 0
+    action_set: p4r.ActionProfileActionSet | None = None
     one_shot_group: int | None = None
 
 
+_NO_NOTES = EntryNotes()
+
+
 class Tables:
-    """All tables of a device."""
+    """All tables of a device. The backend holds the entries; here is only what it has no place for."""
 
     def __init__(self, pipeline: Pipeline, backend: SwitchBackend, profiles: Profiles) -> None:
         self._pipeline = pipeline
         self._backend = backend
         self._profiles = profiles
-        self._entries: dict[int, dict[EntryKey, StoredEntry]] = {
-            table.id: _initial_entries(table) for table in pipeline.tables.values()
-        }
+        self._notes: dict[int, dict[EntryKey, EntryNotes]] = {number: {} for number in pipeline.tables}
         self._defaults: dict[int, p4r.TableEntry] = {}
 
     def write(self, update_type: int, message: p4r.TableEntry) -> None:
@@ -68,13 +69,12 @@ class Tables:
                 self._write_default(table, update_type, message)
                 return
             key = self._decode_entry_key(table, message)
-            match update_type:
-                case p4r.Update.INSERT:
-                    self._insert(table, key, message)
-                case p4r.Update.MODIFY:
-                    self._modify(table, key, message)
-                case _:
-                    self._delete(table, key)
+            if update_type == p4r.Update.INSERT:
+                self._insert(table, key, message)
+            elif update_type == p4r.Update.MODIFY:
+                self._modify(table, key, message)
+            else:
+                self._delete(table, key)
 
     def _decode_entry_key(self, table: BoundTable, message: p4r.TableEntry) -> EntryKey:
         if not table.fields:
@@ -89,94 +89,89 @@ class Tables:
         return key, message.priority
 
     def _check_mutable(self, table: BoundTable) -> None:
-        if table.info.is_const_table or table.table.immutable:
+        if table.is_constant:
             raise RequestError(PERMISSION_DENIED, "its entries are constant")
 
     def _insert(self, table: BoundTable, key: EntryKey, message: p4r.TableEntry) -> None:
         self._check_mutable(table)
-        entries = self._entries[table.id]
-        if key in entries:
-            raise RequestError(ALREADY_EXISTS, "an entry with this match and priority exists already")
-        if 0 < table.info.size <= len(entries):
-            raise RequestError(RESOURCE_EXHAUSTED, f"the table is full ({table.info.size} entries)")
         if not message.HasField("action"):
             raise invalid("action is not set")
         self._check_resources(table, message)
-        canonical = _canonical(table, key, message)
-        action, group = self._decode_table_action(table, message.action, canonical)
+        notes = EntryNotes(message.metadata, message.controller_metadata)
+        action = self._decode_table_action(table, message.action, notes)
         entry = TableEntry(key[0], action, key[1], message.idle_timeout_ns)
-        with self._profiles.undo_one_shot(table.profile_id, group):
+        try:
             self._backend.table_insert(table.name, entry)
-        entries[key] = StoredEntry(canonical, action, group)
+        except BackendError:
+            self._profiles.delete_one_shot(table.profile_id, notes.one_shot_group)
+            raise
+        self._note(table, key, notes)
         self._write_resources(table, key, message)
 
     def _modify(self, table: BoundTable, key: EntryKey, message: p4r.TableEntry) -> None:
-        stored = self._find(table, key)
+        old = self._backend.table_entry(table.name, *key)
         self._check_resources(table, message)
-        if table.info.is_const_table or table.table.immutable:
+        if table.is_constant:
             if message.HasField("action"):
                 raise RequestError(PERMISSION_DENIED, "the action of a constant entry cannot be modified")
             self._write_resources(table, key, message)
             return
-        canonical = _canonical(table, key, message)
-        action, group = stored.action, stored.one_shot_group
+        old_notes = self._notes[table.id].get(key, _NO_NOTES)
+        notes = EntryNotes(message.metadata, message.controller_metadata)
         if message.HasField("action"):
-            action, group = self._decode_table_action(table, message.action, canonical)
+            action = self._decode_table_action(table, message.action, notes)
         else:
-            canonical.action.CopyFrom(stored.message.action)
-        replaced = stored.one_shot_group if group != stored.one_shot_group else None
-        with self._profiles.undo_one_shot(
-            table.profile_id, group if group != stored.one_shot_group else None
-        ):
-            self._backend.table_modify(
-                table.name, TableEntry(key[0], action, key[1], message.idle_timeout_ns)
-            )
-        self._entries[table.id][key] = StoredEntry(canonical, action, group)
-        self._profiles.delete_one_shot(table.profile_id, replaced)
+            action = old.action
+            notes.action_set, notes.one_shot_group = old_notes.action_set, old_notes.one_shot_group
+        entry = TableEntry(key[0], action, key[1], message.idle_timeout_ns)
+        try:
+            self._backend.table_modify(table.name, entry)
+        except BackendError:
+            if notes.one_shot_group != old_notes.one_shot_group:
+                self._profiles.delete_one_shot(table.profile_id, notes.one_shot_group)
+            raise
+        self._note(table, key, notes)
+        if notes.one_shot_group != old_notes.one_shot_group:
+            self._profiles.delete_one_shot(table.profile_id, old_notes.one_shot_group)
         self._write_resources(table, key, message)
 
     def _delete(self, table: BoundTable, key: EntryKey) -> None:
         self._check_mutable(table)
-        stored = self._find(table, key)
         self._backend.table_delete(table.name, *key)
-        del self._entries[table.id][key]
-        self._profiles.delete_one_shot(table.profile_id, stored.one_shot_group)
+        if self._notes[table.id]:
+            notes = self._notes[table.id].pop(key, _NO_NOTES)
+            self._profiles.delete_one_shot(table.profile_id, notes.one_shot_group)
 
-    def _find(self, table: BoundTable, key: EntryKey) -> StoredEntry:
-        stored = self._entries[table.id].get(key)
-        if stored is None:
-            raise RequestError(NOT_FOUND, "there is no entry with this match and priority")
-        return stored
+    def _note(self, table: BoundTable, key: EntryKey, notes: EntryNotes) -> None:
+        of_table = self._notes[table.id]
+        if notes != _NO_NOTES:
+            of_table[key] = notes
+        elif of_table:
+            of_table.pop(key, None)
 
     def _decode_table_action(
-        self, table: BoundTable, message: p4r.TableAction, canonical: p4r.TableEntry
-    ) -> tuple[TableAction, int | None]:
-        """The backend's action (and the group made for a one-shot set), its canonical form put in
-        `canonical`.
-        """
+        self, table: BoundTable, message: p4r.TableAction, notes: EntryNotes
+    ) -> TableAction:
+        """The backend's action; a one-shot set becomes a hidden group, which goes into `notes`."""
         kind = message.WhichOneof("type")
         if table.profile_id == 0:
             if kind != "action":
                 raise invalid(
                     f"expected an action, got {kind or 'nothing'} (the table has no action profile)"
                 )
-            call = decode_action(table.actions, message.action)
-            _check_scope(table, message.action.action_id, p4i.ActionRef.DEFAULT_ONLY)
-            canonical.action.action.CopyFrom(encode_action(table.actions, call))
-            return call, None
-        canonical.action.CopyFrom(message)
+            return decode_action(table.actions, message.action, p4i.ActionRef.DEFAULT_ONLY)
         match kind:
             case "action_profile_member_id":
                 self._profiles.check_style(table.profile_id, one_shot=False)
-                return MemberRef(message.action_profile_member_id), None
+                return MemberRef(message.action_profile_member_id)
             case "action_profile_group_id":
                 self._profiles.check_style(table.profile_id, one_shot=False)
-                return GroupRef(message.action_profile_group_id), None
+                return GroupRef(message.action_profile_group_id)
             case "action_profile_action_set":
-                group = self._profiles.create_one_shot(
-                    table.profile_id, message.action_profile_action_set, canonical.action
+                notes.one_shot_group, notes.action_set = self._profiles.create_one_shot(
+                    table.profile_id, message.action_profile_action_set
                 )
-                return GroupRef(group), group
+                return GroupRef(notes.one_shot_group)
         raise invalid(f"expected a member, a group or an action set, got {kind or 'nothing'}")
 
     # direct resources and idle timeouts
@@ -196,8 +191,7 @@ class Tables:
             raise invalid("time_since_last_hit can only be read")
         if message.idle_timeout_ns < 0:
             raise invalid(f"idle_timeout_ns {message.idle_timeout_ns} is negative")
-        notifies = table.info.idle_timeout_behavior == p4i.Table.NOTIFY_CONTROL
-        if message.idle_timeout_ns and (message.is_default_action or not notifies):
+        if message.idle_timeout_ns and (message.is_default_action or not table.notifies_idle):
             raise invalid("idle_timeout_ns is set, but the table does not support idle timeouts")
 
     def _write_resources(self, table: BoundTable, key: EntryKey | None, message: p4r.TableEntry) -> None:
@@ -216,12 +210,12 @@ class Tables:
             if message.is_default_action:
                 return table, None, 0
             key = self._decode_entry_key(table, message)
-            self._find(table, key)
+            self._backend.table_entry(table.name, *key)
             return table, *key
 
-    def keys(self, table_id: int) -> list[EntryKey]:
+    def keys(self, table: BoundTable) -> Iterator[EntryKey]:
         """Match and priority of all entries of a table."""
-        return list(self._entries[table_id])
+        return ((entry.key, entry.priority) for entry in self._backend.table_entries(table.name))
 
     # default entries
 
@@ -230,8 +224,7 @@ class Tables:
             raise invalid("a default entry can only be modified")
         if message.match or message.priority:
             raise invalid("a default entry has neither match nor priority")
-        default = table.table.default_entry
-        if table.profile_id or table.info.const_default_action_id or (default and default.constant):
+        if table.has_constant_default:
             raise RequestError(PERMISSION_DENIED, "its default action is constant")
         self._check_resources(table, message)
         if not message.HasField("action"):
@@ -241,8 +234,7 @@ class Tables:
             return
         if message.action.WhichOneof("type") != "action":
             raise invalid("the action of a default entry must be given directly")
-        call = decode_action(table.actions, message.action.action)
-        _check_scope(table, message.action.action.action_id, p4i.ActionRef.TABLE_ONLY)
+        call = decode_action(table.actions, message.action.action, p4i.ActionRef.TABLE_ONLY)
         self._backend.table_set_default(table.name, call)
         canonical = p4r.TableEntry(
             table_id=table.id,
@@ -250,18 +242,20 @@ class Tables:
             metadata=message.metadata,
             controller_metadata=message.controller_metadata,
         )
-        canonical.action.action.CopyFrom(encode_action(table.actions, call))
+        encode_action(table.actions, call, canonical.action.action)
         self._defaults[table.id] = canonical
         self._write_resources(table, None, message)
 
     def _default_message(self, table: BoundTable) -> p4r.TableEntry:
         if table.id in self._defaults:
             return self._defaults[table.id]
-        message = p4r.TableEntry(table_id=table.id, is_default_action=True)
+        message = p4r.TableEntry(
+            table_id=table.id, is_default_action=True, is_const=table.has_constant_default
+        )
         default = table.table.default_entry
         if default is not None and _is_visible(table, default):
             call = ActionCall(default.action.name, default.arguments)
-            message.action.action.CopyFrom(encode_action(table.actions, call))
+            encode_action(table.actions, call, message.action.action)
         return message
 
     # reading
@@ -277,15 +271,15 @@ class Tables:
             yield from self._read_table(table, query, self._filter(table, query))
 
     def _filter(self, table: BoundTable, query: p4r.TableEntry) -> Callable[[p4r.TableEntry], bool]:
-        matches = encode_key(table.fields, decode_key(table.fields, query.match)) if query.match else None
         action_id = query.action.action.action_id if query.HasField("action") else 0
         if action_id:
             bound_action(table.actions, action_id)
+        if query.HasField("time_since_last_hit") and not table.notifies_idle:
+            raise invalid("time_since_last_hit is set, but the table does not support idle timeouts")
 
         def selects(entry: p4r.TableEntry) -> bool:
             return (
-                (matches is None or list(entry.match) == matches)
-                and query.priority in (0, entry.priority)
+                query.priority in (0, entry.priority)
                 and query.controller_metadata in (0, entry.controller_metadata)
                 and query.metadata in (b"", entry.metadata)
                 and action_id in (0, entry.action.action.action_id)
@@ -296,68 +290,99 @@ class Tables:
     def _read_table(
         self, table: BoundTable, query: p4r.TableEntry, selects: Callable[[p4r.TableEntry], bool]
     ) -> Iterator[p4r.TableEntry]:
-        candidates: Iterable[tuple[EntryKey | None, p4r.TableEntry]]
         if query.is_default_action:
-            candidates = [(None, self._default_message(table))]
-        else:
-            candidates = [(key, stored.message) for key, stored in self._entries[table.id].items()]
-        for key, message in candidates:
+            message = p4r.TableEntry()
+            message.CopyFrom(self._default_message(table))
             if selects(message):
-                yield self._with_volatile(table, key, message, query)
+                self._add_resources(table, None, message, query)
+                yield message
+            return
+        for entry in self._candidates(table, query):
+            message = self._message(table, entry)
+            if selects(message):
+                self._add_resources(table, (entry.key, entry.priority), message, query)
+                yield message
 
-    def _with_volatile(
+    def _candidates(self, table: BoundTable, query: p4r.TableEntry) -> Iterator[TableEntry]:
+        """The entries with the query's match; all if it has none."""
+        if not (query.table_id and query.match):
+            yield from self._backend.table_entries(table.name)
+            return
+        key = decode_key(table.fields, query.match)
+        if table.needs_priority and query.priority == 0:
+            yield from (each for each in self._backend.table_entries(table.name) if each.key == key)
+            return
+        with suppress(EntryNotFoundError):
+            yield self._backend.table_entry(table.name, key, query.priority)
+
+    def _message(self, table: BoundTable, entry: TableEntry) -> p4r.TableEntry:
+        """The entry in canonical form, without what the data plane changes."""
+        message = p4r.TableEntry(
+            table_id=table.id,
+            match=encode_key(table.fields, entry.key),
+            priority=entry.priority,
+            idle_timeout_ns=entry.idle_timeout_ns,
+            is_const=table.is_constant,
+        )
+        of_table = self._notes[table.id]
+        notes = of_table.get((entry.key, entry.priority), _NO_NOTES) if of_table else _NO_NOTES
+        message.metadata, message.controller_metadata = notes.metadata, notes.controller_metadata
+        if notes.action_set is not None:
+            message.action.action_profile_action_set.CopyFrom(notes.action_set)
+            return message
+        match entry.action:
+            case ActionCall():
+                encode_action(table.actions, entry.action, message.action.action)
+            case MemberRef(number):
+                message.action.action_profile_member_id = number
+            case GroupRef(number):
+                message.action.action_profile_group_id = number
+        return message
+
+    def _add_resources(
         self, table: BoundTable, key: EntryKey | None, message: p4r.TableEntry, query: p4r.TableEntry
-    ) -> p4r.TableEntry:
-        result = p4r.TableEntry()
-        result.CopyFrom(message)
+    ) -> None:
+        """Put what the data plane keeps for an entry into its message, as far as the query asks for it."""
         match, priority = (None, 0) if key is None else key
         if query.HasField("counter_data") and table.has_direct_counter:
             value = self._backend.direct_counter_read(table.name, match, priority)
-            result.counter_data.CopyFrom(encode_counter(value))
+            message.counter_data.CopyFrom(encode_counter(value))
         if query.HasField("meter_config") and table.has_direct_meter:
             config = self._backend.direct_meter_read(table.name, match, priority)
             if config is not None:
-                result.meter_config.CopyFrom(encode_meter_config(config))
-        if query.HasField("time_since_last_hit") and match is not None and not result.is_const:
-            result.time_since_last_hit.elapsed_ns = self._backend.table_idle_ns(table.name, match, priority)
-        return result
+                message.meter_config.CopyFrom(encode_meter_config(config))
+        if query.HasField("time_since_last_hit") and match is not None and table.notifies_idle:
+            message.time_since_last_hit.elapsed_ns = self._backend.table_idle_ns(table.name, match, priority)
 
-    def stored_message(self, table_name: str, key: EntryKey) -> p4r.TableEntry | None:
+    def existing(self, message: p4r.TableEntry) -> p4r.TableEntry | None:
+        """The entry with the key of `message`, direct resources included; None if there is none."""
+        table = lookup(self._pipeline.tables, message.table_id, "table")
+        if message.is_default_action:
+            found = p4r.TableEntry()
+            found.CopyFrom(self._default_message(table))
+            self._add_resources(table, None, found, _WITH_RESOURCES)
+            return found
+        try:
+            entry = self._backend.table_entry(table.name, *self._decode_entry_key(table, message))
+        except EntryNotFoundError:
+            return None
+        found = self._message(table, entry)
+        self._add_resources(table, (entry.key, entry.priority), found, _WITH_RESOURCES)
+        return found
+
+    def message_of(self, table_name: str, key: EntryKey) -> p4r.TableEntry | None:
         """The entry for an idle-timeout notification; None if it is gone by now."""
         table = self._pipeline.table_named(table_name)
-        stored = None if table is None else self._entries[table.id].get(key)
-        return None if stored is None else stored.message
+        if table is None:
+            return None
+        try:
+            return self._message(table, self._backend.table_entry(table_name, *key))
+        except BackendError:
+            return None
 
 
-def _canonical(table: BoundTable, key: EntryKey, message: p4r.TableEntry) -> p4r.TableEntry:
-    return p4r.TableEntry(
-        table_id=table.id,
-        match=encode_key(table.fields, key[0]),
-        priority=key[1],
-        metadata=message.metadata,
-        controller_metadata=message.controller_metadata,
-        idle_timeout_ns=message.idle_timeout_ns,
-    )
-
-
-def _initial_entries(table: BoundTable) -> dict[EntryKey, StoredEntry]:
-    entries = {}
-    for entry in constant_table_entries(table.table):
-        assert isinstance(entry.action, ActionCall)
-        key = (entry.key, entry.priority)
-        message = _canonical(table, key, p4r.TableEntry())
-        message.is_const = True
-        message.action.action.CopyFrom(encode_action(table.actions, entry.action))
-        entries[key] = StoredEntry(message, entry.action)
-    return entries
+_WITH_RESOURCES = p4r.TableEntry(counter_data=p4r.CounterData(), meter_config=p4r.MeterConfig())
 
 
 def _is_visible(table: BoundTable, default: DefaultEntry) -> bool:
     return any(action.name == default.action.name for action in table.actions.values())
-
-
-def _check_scope(table: BoundTable, action_id: int, forbidden: int) -> None:
-    action = bound_action(table.actions, action_id)
-    if action.scope == forbidden:
-        where = "as default action" if forbidden == p4i.ActionRef.DEFAULT_ONLY else "in table entries"
-        raise RequestError(PERMISSION_DENIED, f"action {action.name!r} may only be used {where}")

@@ -438,13 +438,15 @@ def test_a_group_picks_a_live_member_by_weight() -> None:
         switch.member_delete("p", 1)
 
 
-def test_idle_entries_are_reported_once_until_hit() -> None:
+def test_idle_entries_are_reported_after_each_timeout_without_a_hit() -> None:
     switch = table_switch(key("exact", "data", "a"), support_timeout=True)
     switch.table_insert("t", entry(2, ExactMatch(1), idle_timeout_ns=100))
     expected = IdleTimeout("t", (ExactMatch(1),), 0)
     switch.advance_time(99)
     assert switch.wait_stream_event(0) is None
     switch.advance_time(100)
+    switch.advance_time(199)
+    assert [switch.wait_stream_event(0), switch.wait_stream_event(0)] == [expected, None]
     switch.advance_time(300)
     assert [switch.wait_stream_event(0), switch.wait_stream_event(0)] == [expected, None]
     sent(switch, b"\x01xxx", timing=Timing(now_ns=310))

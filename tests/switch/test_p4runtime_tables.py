@@ -255,7 +255,8 @@ def test_filters_of_reads(client: P4RuntimeClient) -> None:
     client.write("INSERT", route())
 
     def priorities(text: str) -> list[int]:
-        return [found.table_entry.priority for found in client.read(entity(f"table_entry {{ {text} }}"))]
+        found = client.read(entity(f"table_entry {{ {text} }}"))
+        return sorted(each.table_entry.priority for each in found)
 
     assert priorities("") == [0, 1, 2]
     assert priorities(f"table_id: {ACL}") == [1, 2]
