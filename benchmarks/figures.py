@@ -73,8 +73,7 @@ def report(title: str, figures: Sequence[Figure], *, as_json: bool) -> None:
             "" if figure.goal is None else f"{'<=' if figure.at_most else '>='} {_number(figure.goal)}",
             {True: "reached", False: "MISSED", None: ""}[figure.reached],
         )
-    console = Console()
-    console.print(table, width=max(console.width, TABLE_WIDTH), crop=False)
+    Console(width=max(Console().width, TABLE_WIDTH)).print(table)
 
 
 def _number(value: float) -> str:

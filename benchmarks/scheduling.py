@@ -7,11 +7,14 @@ import os
 REALTIME_PRIORITY = 20
 
 
-def pinned(core: int, *, realtime: bool) -> list[str]:
-    """The beginning of a command that runs on one core."""
-    # Round robin: a switch with several threads on the core shares it among them.
-    priority = ["chrt", "--rr", str(REALTIME_PRIORITY)] if realtime else []
-    return ["taskset", "--cpu-list", str(core), *priority]
+def pinned(core: int, *, realtime: bool, many_threads: bool = False) -> list[str]:
+    """The beginning of a command that runs on one core.
+
+    `many_threads`: the process hands packets from thread to thread, so they must share the core in turns much
+    shorter than the tenth of a second that a real-time thread may keep it.
+    """
+    priority = ["nice", "-n", "-20"] if many_threads else ["chrt", "--rr", str(REALTIME_PRIORITY)]
+    return ["taskset", "--cpu-list", str(core), *(priority if realtime else [])]
 
 
 def pin_this_process(core: int, *, realtime: bool) -> None:

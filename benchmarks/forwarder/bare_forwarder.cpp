@@ -1,7 +1,9 @@
-// The yardstick of bench_forwarder.py: frames from a mapped receive ring straight into sendmmsg, and a paced
+// The yardstick of bench_switch.py: frames from a mapped receive ring straight into sendmmsg, and a paced
 // frame source.
-//   bare_forwarder forward IN OUT                           until its standard input ends
-//   bare_forwarder send INTERFACE FRAMES_PER_S BYTES SECONDS    prints how many frames it sent
+//   bare_forwarder forward IN OUT        until its standard input ends
+//   bare_forwarder send INTERFACE FRAMES_PER_S SECONDS
+//       sends the frames on its standard input (hexadecimal, one a line) in turn; prints how many the kernel
+//       took
 #include <arpa/inet.h>
 #include <net/ethernet.h>
 #include <net/if.h>
@@ -15,6 +17,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <iostream>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -26,6 +30,7 @@ namespace {
 constexpr size_t kBatch = 64;
 constexpr size_t kLongestFrame = 1518;
 constexpr size_t kRingBytes = 2 * 1024 * 1024;
+constexpr double kLongestBurstS = 100e-6;
 
 double now_s() {
   timespec now{};
@@ -51,12 +56,15 @@ void bind_to(int fd, const char* interface, int protocol) {
     throw std::system_error(errno, std::generic_category(), interface);
 }
 
-void send_all(int fd, std::array<mmsghdr, kBatch>& messages, size_t count) {
-  size_t done = 0;
-  while (done < count) {
+// How many were taken; a frame that can't be sent is lost.
+size_t send_all(int fd, std::array<mmsghdr, kBatch>& messages, size_t count) {
+  size_t taken = 0;
+  for (size_t done = 0; done < count;) {
     const int sent = sendmmsg(fd, &messages[done], static_cast<unsigned>(count - done), 0);
-    done += sent > 0 ? static_cast<size_t>(sent) : 1;  // a frame that can't be sent is lost
+    done += sent > 0 ? static_cast<size_t>(sent) : 1;
+    taken += sent > 0 ? static_cast<size_t>(sent) : 0;
   }
+  return taken;
 }
 
 struct Batch {
@@ -98,24 +106,45 @@ void forward(const char* in, const char* out) {
   }
 }
 
-void send(const char* interface, double frames_per_s, size_t bytes, double seconds) {
+std::vector<std::vector<uint8_t>> read_frames() {
+  std::vector<std::vector<uint8_t>> frames;
+  for (std::string line; std::getline(std::cin, line);) {
+    std::vector<uint8_t> frame;
+    for (size_t i = 0; i + 1 < line.size(); i += 2)
+      frame.push_back(static_cast<uint8_t>(std::stoul(line.substr(i, 2), nullptr, 16)));
+    frames.push_back(std::move(frame));
+  }
+  if (frames.empty()) throw std::runtime_error("no frames on standard input");
+  return frames;
+}
+
+void send(const char* interface, double frames_per_s, double seconds) {
+  std::vector<std::vector<uint8_t>> frames = read_frames();
   const int fd = packet_socket();
   bind_to(fd, interface, 0);
-  std::vector<uint8_t> frame(bytes, 0);
-  const uint8_t header[14] = {2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xB6};
-  std::memcpy(frame.data(), header, sizeof header);
   Batch batch;
-  batch.vectors.fill({.iov_base = frame.data(), .iov_len = bytes});
+  size_t next = 0;
+  size_t sent = 0;
+  double paid = 0;  // frames that were due and have been sent, or were forgiven
   const double start_s = now_s();
-  double sent = 0;
   for (double elapsed_s = 0; elapsed_s < seconds; elapsed_s = now_s() - start_s) {
-    const double owed = elapsed_s * frames_per_s - sent;
+    double owed = elapsed_s * frames_per_s - paid;
     if (owed < 1) continue;
+    // What fell due while this process was not running is not made up for: that would be a burst, not a rate.
+    const double burst = kLongestBurstS * frames_per_s + kBatch;
+    if (owed > burst) {
+      paid += owed - burst;
+      owed = burst;
+    }
     const auto count = static_cast<size_t>(owed < kBatch ? owed : kBatch);
-    send_all(fd, batch.messages, count);
-    sent += static_cast<double>(count);
+    for (size_t i = 0; i < count; ++i) {
+      batch.vectors[i] = {.iov_base = frames[next].data(), .iov_len = frames[next].size()};
+      if (++next == frames.size()) next = 0;
+    }
+    sent += send_all(fd, batch.messages, count);
+    paid += static_cast<double>(count);
   }
-  std::printf("%.0f\n", sent);
+  std::printf("%zu\n", sent);
 }
 
 }  // namespace
@@ -126,15 +155,14 @@ int main(int count, char** arguments) {
       forward(arguments[2], arguments[3]);
       return 0;
     }
-    if (count == 6 && std::string(arguments[1]) == "send") {
-      send(arguments[2], std::atof(arguments[3]), std::strtoul(arguments[4], nullptr, 10),
-           std::atof(arguments[5]));
+    if (count == 5 && std::string(arguments[1]) == "send") {
+      send(arguments[2], std::atof(arguments[3]), std::atof(arguments[4]));
       return 0;
     }
   } catch (const std::exception& error) {
     std::fprintf(stderr, "bare_forwarder: %s\n", error.what());
     return 1;
   }
-  std::fprintf(stderr, "usage: bare_forwarder forward IN OUT | send INTERFACE FRAMES_PER_S BYTES SECONDS\n");
+  std::fprintf(stderr, "usage: bare_forwarder forward IN OUT | send INTERFACE FRAMES_PER_S SECONDS\n");
   return 2;
 }
