@@ -28,11 +28,12 @@ pytestmark = [
         ),
     ],
 )
-def test_both_algorithms_are_exact_on_bmv2(compiler):
+@pytest.mark.parametrize("ip_version", [4, 6])
+def test_both_algorithms_are_exact_on_bmv2(compiler, ip_version):
     topology = topologies.leaf_spine(
         planes=1, leaves=2, spines=1, hosts_per_leaf=2, host_rate_bps=20_000_000, delay_ps=0
     )
-    with Fabric(topology, target="bmv2", compiler=compiler, dilation=1) as fabric:
+    with Fabric(topology, target="bmv2", compiler=compiler, ip_version=ip_version, dilation=1) as fabric:
         for algorithm in ALGORITHMS:
             for dtype in (np.int32, np.float32):
                 assert fabric.collective("allreduce", buffers(dtype, 2000, 4), algorithm).result.ok

@@ -7,7 +7,7 @@ from scapy.utils import rdpcap
 
 import topologies
 from end_to_end_data import ALGORITHMS, buffers
-from traffic.layers import BTH, icrc_is_valid
+from traffic.layers import BTH, AggregationHeader, icrc_is_valid
 from weft.fabric import Fabric
 from weft.scenario import FaultsSection
 
@@ -23,25 +23,20 @@ def test_two_planes_and_ecmp():
 
 
 @pytest.mark.slow
-def test_connections_over_ipv6(tmp_path):
+def test_ipv6_is_all_that_an_ipv6_fabric_carries(tmp_path):
     topology = topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=1)
     with Fabric(topology, ip_version=6) as fabric:
         fabric.capture("h0", 0, tmp_path / "h0.pcap")
-        assert fabric.collective("allreduce", buffers(np.float32, 3000, 2), "ring").result.ok
+        for algorithm in ALGORITHMS:
+            assert fabric.collective("allreduce", buffers(np.float32, 3000, 2), algorithm).result.ok
         summary = fabric.summary()
         assert len(summary.int_paths[0].hops) == 3
         assert summary.retransmissions == 0
     packets = [packet for packet in rdpcap(str(tmp_path / "h0.pcap")) if BTH in packet]
-    assert packets
-    assert all(IPv6 in packet and icrc_is_valid(bytes(packet)) for packet in packets)
-
-
-@pytest.mark.slow
-def test_links_inside_the_engine():
-    topology = topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=1)
-    with Fabric(topology, links="internal") as fabric:
-        for algorithm in ALGORITHMS:
-            assert fabric.collective("allreduce", buffers(np.int32, 1024, 2), algorithm).result.ok
+    assert {AggregationHeader in packet for packet in packets} == {True, False}
+    for packet in packets:
+        assert packet[IPv6].fl != 0
+        assert icrc_is_valid(bytes(packet))
 
 
 @pytest.mark.slow
@@ -54,14 +49,17 @@ def test_links_inside_the_engine():
     ],
     ids=["loss", "loss-duplicates-delays"],
 )
-def test_both_algorithms_are_exact_over_bad_links(faults):
+@pytest.mark.parametrize("links", ["veth", "internal"])
+@pytest.mark.parametrize("ip_version", [4, 6])
+def test_both_algorithms_are_exact_over_bad_links(ip_version, links, faults):
     topology = topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=2)
     # Few slots, so that every slot goes through many rounds.
-    with Fabric(topology, faults=faults, slots=8) as fabric:
+    with Fabric(topology, ip_version=ip_version, links=links, faults=faults, slots=8) as fabric:
         for algorithm in ALGORITHMS:
             for dtype in (np.int32, np.float32):
                 run = fabric.collective("allreduce", buffers(dtype, 8000, 4), algorithm)
                 assert run.result.ok
         summary = fabric.summary()
+        assert [hop.switch for hop in summary.int_paths[0].hops][1:2] == ["p0s0"]
         assert summary.planes[0].injected_losses > 0
         assert summary.retransmissions > 0
