@@ -21,6 +21,10 @@ from weft.daemon import REALTIME_PRIORITY
 from weft.lab import Lab
 from weft.scenario import MAX_SLOTS
 
+# Least retransmission timeout in real time. BMv2 takes about a millisecond for an aggregation packet; a timeout
+# below what a window of them takes would only add to its work.
+_WALL_CLOCK_FLOOR_NS = {"embedded": 20_000_000, "bmv2": 200_000_000}
+
 
 class Endpoints:
     """The endpoint processes of a lab and the group that drives them. Use as a context manager."""
@@ -73,6 +77,7 @@ class Endpoints:
             seed=lab.options.seed,
             mtu_bytes=lab.options.mtu_bytes,
             realtime_priority=REALTIME_PRIORITY,
+            wall_clock_floor_ns=_WALL_CLOCK_FLOOR_NS[lab.options.target],
             nics=tuple(
                 NicSettings(
                     interface=nic.interface,
