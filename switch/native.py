@@ -477,17 +477,21 @@ class NativeSwitch:
                 return timeout
             slice_s = min(left, _EVENT_POLL_S)
             event = self.native.wait_event(slice_s)
-            if event is not None:
-                return self._stream_event(*event)
+            if event is not None and (read := self._stream_event(*event)) is not None:
+                return read
             left -= slice_s
             if left <= 0:
                 return None
 
-    def _stream_event(self, kind: str, learn_list_id: int, data: bytes, _time_ps: int) -> StreamEvent:
+    def _stream_event(self, kind: str, learn_list_id: int, data: bytes, _time_ps: int) -> StreamEvent | None:
+        """The event; None for a digest of a program that has been replaced meanwhile."""
         if kind == "packet_in":
             return PacketIn(data)
+        learn_list = self._loaded().program.learn_lists.get(learn_list_id)
+        if learn_list is None:
+            return None
         values = []
-        for element in self._loaded().program.learn_lists[learn_list_id].elements:
+        for element in learn_list.elements:
             size = bytes_for(getattr(element, "width_bits", None) or 0)
             values.append(int.from_bytes(data[:size], "big"))
             data = data[size:]

@@ -42,6 +42,7 @@ void Switch::load(std::shared_ptr<const SwitchProgram> program) {
   header_buffer_.resize(std::max<uint32_t>(program->max_headers_bytes, program->max_digest_bytes) + 16);
   states_.reset(StatePool::create(program->state_bytes));
   objects_ = std::make_unique<SwitchObjects>(std::move(program), this);
+  replication_ = {};
   objects_->context().log_enabled = logging_ ? 1 : 0;
   objects_->context().drop_port = options_.drop_port;
   objects_->context().now_ps = engine_.now();

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from finsy.proto import p4r
 
@@ -22,6 +22,7 @@ from switch.backend import (
 )
 from switch.oracle import OracleSwitch
 from switch.p4runtime.arbitration import Arbitration
+from switch.p4runtime.batches import Outcome, apply_batch
 from switch.p4runtime.errors import (
     FAILED_PRECONDITION,
     NOT_FOUND,
@@ -34,6 +35,7 @@ from switch.p4runtime.errors import (
 )
 from switch.p4runtime.packet_io import decode_packet_in, encode_packet_out
 from switch.p4runtime.pipeline import Pipeline, bind
+from switch.p4runtime.preserve import check_same_names, restore, state_of
 from switch.p4runtime.session import Session
 from switch.p4runtime.tables import EntryKey
 
@@ -72,34 +74,49 @@ class Device:
 
     def set_pipeline(self, request: p4r.SetForwardingPipelineConfigRequest) -> None:
         """SetForwardingPipelineConfig (§14)."""
+        actions = p4r.SetForwardingPipelineConfigRequest
         with self._lock:
             self._require_primary(request)
-            action, given = request.action, request.HasField("config")
-            if action == p4r.SetForwardingPipelineConfigRequest.COMMIT:
-                if given:
+            if request.action == actions.COMMIT:
+                if request.HasField("config"):
                     raise invalid("COMMIT takes no config: it realizes the saved one")
                 self._commit_staged()
                 return
-            if action == p4r.SetForwardingPipelineConfigRequest.RECONCILE_AND_COMMIT:
-                raise RequestError(
-                    UNIMPLEMENTED, "RECONCILE_AND_COMMIT is not supported; VERIFY_AND_COMMIT clears the state"
-                )
-            if action == p4r.SetForwardingPipelineConfigRequest.UNSPECIFIED:
-                raise invalid("action is not set (valid: VERIFY, VERIFY_AND_SAVE, VERIFY_AND_COMMIT, COMMIT)")
-            if not given:
-                raise invalid("config is not set")
-            pipeline = bind(request.config)
-            match action:
-                case p4r.SetForwardingPipelineConfigRequest.VERIFY:
-                    self._load(OracleSwitch(), pipeline)
-                case p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_SAVE:
-                    self._staged = self._load(OracleSwitch(), pipeline)
-                    self._staged_updates = []
-                case p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT:
-                    self._session = self._load(self.backend, pipeline)
-                    self._staged = None
-                case _:
-                    raise invalid(f"action {action} is unknown")
+        if request.action not in actions.Action.values() or request.action == actions.UNSPECIFIED:
+            raise invalid(f"action {request.action} is none (valid: {', '.join(actions.Action.keys()[1:])})")
+        if not request.HasField("config"):
+            raise invalid("config is not set")
+        pipeline = self._verify(request.config)  # takes a while, so others are served meanwhile
+        with self._lock:
+            self._require_primary(request)
+            match request.action:
+                case actions.VERIFY_AND_SAVE:
+                    self._staged, self._staged_updates = self._load(OracleSwitch(), pipeline), []
+                case actions.VERIFY_AND_COMMIT:
+                    self._session, self._staged = self._load(self.backend, pipeline), None
+                case actions.RECONCILE_AND_COMMIT:
+                    self._reconcile(pipeline)
+
+    def _verify(self, config: p4r.ForwardingPipelineConfig) -> Pipeline:
+        pipeline = bind(config)
+        try:
+            self.backend.verify(pipeline.program)
+        except UnsupportedProgramError as error:
+            raise invalid(f"p4_device_config: {error}") from error
+        return pipeline
+
+    def _reconcile(self, pipeline: Pipeline) -> None:
+        """Run another pipeline with the present forwarding state; no packet is processed in between."""
+        old = self._session
+        if old is None:
+            self._session, self._staged = self._load(self.backend, pipeline), None
+            return
+        check_same_names(old.pipeline, pipeline)
+        updates = state_of(old)
+        restore(self._load(OracleSwitch(), pipeline), old.pipeline, updates)
+        with self.backend.atomically():
+            self._session, self._staged = self._load(self.backend, pipeline), None
+            restore(self._session, old.pipeline, updates)
 
     def load(self, pipeline: Pipeline) -> None:
         """Run a pipeline that was given on the command line instead of by a controller."""
@@ -154,24 +171,22 @@ class Device:
         return session
 
     def write(self, request: p4r.WriteRequest) -> None:
-        """Write (§12). BatchError if some updates failed; the others have been applied."""
+        """Write (§12). BatchError if some updates failed; `apply_batch` says what became of the others."""
         with self._lock:
             self._require_primary(request)
             session = self._require_session()
-            if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR:
-                raise RequestError(UNIMPLEMENTED, "only CONTINUE_ON_ERROR is supported as atomicity")
-            raise_for_batch("updates", [self._write_one(session, update) for update in request.updates])
+            outcome = apply_batch(session, request.updates, request.atomicity)
+            if session is self._staged:
+                self._keep(request.updates, outcome)
+        raise_for_batch("updates", outcome)
 
-    def _write_one(self, session: Session, update: p4r.Update) -> RequestError | None:
-        try:
-            session.write(update)
-        except RequestError as error:
-            return error
-        if session is self._staged:
-            kept = p4r.Update()
-            kept.CopyFrom(update)
-            self._staged_updates.append(kept)
-        return None
+    def _keep(self, updates: Iterable[p4r.Update], outcome: Outcome) -> None:
+        """Remember what succeeded, to write it again when the saved config is committed."""
+        for update, error in zip(updates, outcome, strict=True):
+            if error is None:
+                kept = p4r.Update()
+                kept.CopyFrom(update)
+                self._staged_updates.append(kept)
 
     def read(self, request: p4r.ReadRequest) -> Iterator[p4r.ReadResponse]:
         """Read (§13). BatchError, after all that could be read, if some queries failed."""

@@ -43,5 +43,14 @@ class Registers(ArrayCells):
                 data: p4d.P4Data = encode_data(value, info.type_spec, self._width_bits(info))
                 yield p4r.RegisterEntry(register_id=info.preamble.id, index=p4r.Index(index=index), data=data)
 
+    def read_nonzero(self) -> Iterator[p4r.RegisterEntry]:
+        """All cells that differ from the state after a start."""
+        for number, info in self.pipeline.registers.items():
+            width_bits = self._width_bits(info)
+            for index, value in enumerate(self.backend.register_read_all(info.preamble.name)):
+                if value and index < info.size:
+                    data = encode_data(value, info.type_spec, width_bits)
+                    yield p4r.RegisterEntry(register_id=number, index=p4r.Index(index=index), data=data)
+
     def _width_bits(self, info: p4i.Register) -> int:
         return self.pipeline.program.register_arrays[info.preamble.name].width_bits

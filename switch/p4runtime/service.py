@@ -175,10 +175,15 @@ class EventPump(threading.Thread):
         wait_s: float | None = None
         while not self._stopping.is_set():
             timeout_s = PUMP_INTERVAL_S if wait_s is None else min(wait_s, PUMP_INTERVAL_S)
-            event = self._device.backend.wait_stream_event(timeout_s)
-            if event is not None:
-                self._device.on_event(event)
-            wait_s = self._device.on_time()
+            try:
+                event = self._device.backend.wait_stream_event(timeout_s)
+                if event is not None:
+                    self._device.on_event(event)
+                wait_s = self._device.on_time()
+            except Exception:
+                # one bad event must not silence the device for good
+                _LOGGER.exception("device %d: an event of the switch was lost", self._device.device_id)
+                self._stopping.wait(PUMP_INTERVAL_S)
 
     def stop(self) -> None:
         """Let the thread end soon."""

@@ -15,6 +15,7 @@ from switch.p4runtime.errors import UNIMPLEMENTED, RequestError, backend_code, c
 from switch.p4runtime.meters import Meters
 from switch.p4runtime.pipeline import Pipeline
 from switch.p4runtime.profiles import Profiles
+from switch.p4runtime.reach import Reach
 from switch.p4runtime.registers import Registers
 from switch.p4runtime.replication import Replication
 from switch.p4runtime.tables import Tables
@@ -28,12 +29,14 @@ class Session:
 
     def __init__(self, pipeline: Pipeline, backend: SwitchBackend, cpu_port: int) -> None:
         self.pipeline = pipeline
+        self.backend = backend
+        self.reach = Reach(pipeline)
         self.digests = Digests(pipeline)
         profiles = Profiles(pipeline, backend)
         self.tables = Tables(pipeline, backend, profiles)
         direct = DirectResources(pipeline, backend, self.tables)
         counters, meters = Counters(pipeline, backend), Meters(pipeline, backend)
-        registers, value_sets = Registers(pipeline, backend), ValueSets(pipeline, backend)
+        self.registers, value_sets = Registers(pipeline, backend), ValueSets(pipeline, backend)
         replication = Replication(backend, cpu_port)
         self._writers: dict[str, Callable[[int, Any], None]] = {
             "table_entry": self.tables.write,
@@ -43,7 +46,7 @@ class Session:
             "direct_counter_entry": direct.write_counter,
             "meter_entry": meters.write,
             "direct_meter_entry": direct.write_meter,
-            "register_entry": registers.write,
+            "register_entry": self.registers.write,
             "packet_replication_engine_entry": replication.write,
             "value_set_entry": value_sets.write,
             "digest_entry": self.digests.write,
@@ -56,7 +59,7 @@ class Session:
             "direct_counter_entry": direct.read_counters,
             "meter_entry": meters.read,
             "direct_meter_entry": direct.read_meters,
-            "register_entry": registers.read,
+            "register_entry": self.registers.read,
             "packet_replication_engine_entry": replication.read,
             "value_set_entry": value_sets.read,
             "digest_entry": self.digests.read,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -257,6 +257,24 @@ class Tables:
             call = ActionCall(default.action.name, default.arguments)
             encode_action(table.actions, call, message.action.action)
         return message
+
+    def has_written_default(self, table_id: int) -> bool:
+        """True if a controller has set the table's default action."""
+        return table_id in self._defaults
+
+    def written_defaults(self) -> Iterator[p4r.TableEntry]:
+        """The default entries that controllers have set, direct resources included."""
+        for number in self._defaults:
+            found = self.existing(p4r.TableEntry(table_id=number, is_default_action=True))
+            assert found is not None
+            yield found
+
+    def delete_initial_entries(self, table_ids: Container[int]) -> None:
+        """Empty those of the preinitialized tables."""
+        for table in self._pipeline.tables.values():
+            if table.id in table_ids and not table.is_constant:
+                for entry in list(self._backend.table_entries(table.name)):
+                    self._backend.table_delete(table.name, entry.key, entry.priority)
 
     # reading
 

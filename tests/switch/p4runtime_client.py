@@ -29,6 +29,7 @@ class P4RuntimeClient:
     """One stream, for one device and role."""
 
     def __init__(self, address: str, device_id: int = 1, election_id: int | None = 1, role: str = "") -> None:
+        self.address = address
         self._channel = grpc.insecure_channel(address)
         self.stub = p4r_grpc.P4RuntimeStub(self._channel)
         self.device_id = device_id

@@ -78,7 +78,6 @@ def test_a_saved_config_takes_writes_until_it_is_committed(
 @pytest.mark.parametrize(
     ("action", "code"),
     [
-        ("RECONCILE_AND_COMMIT", "UNIMPLEMENTED"),
         ("COMMIT", "INVALID_ARGUMENT"),
         ("UNSPECIFIED", "INVALID_ARGUMENT"),
     ],
@@ -202,9 +201,7 @@ def test_unknown_devices_roles_and_atomicity(client: P4RuntimeClient) -> None:
         code_of(lambda: client.stub.Write(p4r.WriteRequest(device_id=1, role="x")))
         == grpc.StatusCode.NOT_FOUND
     )
-    assert (
-        code_of(lambda: client.write_updates(atomicity="DATAPLANE_ATOMIC")) == grpc.StatusCode.UNIMPLEMENTED
-    )
+    assert code_of(lambda: client.write_updates(atomicity=9)) == grpc.StatusCode.INVALID_ARGUMENT
     bad_type = p4r.Update(entity=update("INSERT", ENTRY).entity)
     with pytest.raises(grpc.RpcError, match="valid: INSERT, MODIFY, DELETE"):
         client.write_updates(bad_type)

@@ -68,7 +68,18 @@ def test_a_bad_program_is_refused_with_its_path(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(120)
 def test_a_switch_serves_its_program_until_interrupted(program: Path, p4info: Path) -> None:
-    command = [sys.executable, "-c", START, "--device-id", "5", "--log-console", "-L", "info", "--p4info", str(p4info)]
+    command = [
+        sys.executable,
+        "-c",
+        START,
+        "--device-id",
+        "5",
+        "--log-console",
+        "-L",
+        "info",
+        "--p4info",
+        str(p4info),
+    ]
     command += [str(program), "--", "--grpc-server-addr", "127.0.0.1:0", "--cpu-port", "510"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
         assert process.stdout is not None
