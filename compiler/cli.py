@@ -1,78 +1,193 @@
-"""The `weft compile` command."""
+"""The `weft compile` command; p4c-bm2-ss's options where they have a meaning here."""
 
 from __future__ import annotations
 
+import json
+import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import click
 
-from compiler.diagnostics import CompileError, Diagnostics
-from compiler.driver import CompileResult, compile_file
-from compiler.dump import STAGES, dump_ir, dump_tokens, dump_tree
-from compiler.front import check_file
+from compiler.artifacts import Artifacts, compile_artifacts
+from compiler.report import Report
+from compiler.warnings.kinds import DESCRIPTIONS
+from compiler.warnings.policy import ALL, WarningPolicy
 
 EXIT_BAD_INPUT = 3
+DUMP_STAGES = ("tokens", "ast", "ir", "json")
+P4INFO_SUFFIXES = (".txtpb", ".txt", ".json", ".bin")
+_WITH_OPTIONAL_VALUE = ("--Wdisable", "--Werror")
 
 
-def _defines(values: tuple[str, ...]) -> dict[str, str]:
-    pairs = (value.partition("=") for value in values)
-    return {name: text if found else "1" for name, found, text in pairs}
+class CompileCommand(click.Command):
+    """Takes `--Wdisable` and `--Werror` without a value, as p4c does: a value is joined to them with `=`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the command line."""
+        return super().parse_args(
+            ctx, [f"{each}={ALL}" if each in _WITH_OPTIONAL_VALUE else each for each in args]
+        )
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the warnings."""
+        with formatter.section("Warnings"):
+            formatter.write_dl([(str(kind), text) for kind, text in DESCRIPTIONS.items()])
 
 
-@click.command("compile")
-@click.argument("source", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Where the BMv2 JSON goes."
-)
-@click.option(
-    "--p4info", type=click.Path(dir_okay=False, path_type=Path), help="P4Info; *.bin is binary, else text."
-)
-@click.option(
-    "-I", "include_paths", multiple=True, type=click.Path(path_type=Path), help="Folder of included files."
-)
-@click.option("-D", "defines", multiple=True, metavar="NAME[=VALUE]", help="Define a macro.")
-@click.option("--dump", type=click.Choice(STAGES), help="Print what a stage made, to standard output.")
-def compile_command(
-    source: Path,
-    output: Path | None,
-    p4info: Path | None,
-    include_paths: tuple[Path, ...],
-    defines: tuple[str, ...],
-    dump: str | None,
-) -> None:
-    """Compile the P4_16 program SOURCE (v1model) to BMv2 JSON and P4Info."""
-    macros = _defines(defines)
+def _paths(value: str) -> list[Path]:
+    return [Path(name) for name in value.split(",") if name]
+
+
+def _p4info_files(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[Path]:
+    files = [path for value in values for path in _paths(value)]
+    for path in files:
+        if path.suffix not in P4INFO_SUFFIXES:
+            valid = ", ".join(P4INFO_SUFFIXES)
+            raise click.BadParameter(f"the format of '{path}' is not known by its suffix (valid: {valid})")
+    return files
+
+
+def _names(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> frozenset[str]:
+    names = frozenset(name for value in values for name in value.split(",") if name)
     try:
-        if dump in ("tokens", "ast"):
-            _dump_front(source, include_paths, macros, dump)
+        WarningPolicy(disabled=names)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    return names
+
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command("compile", cls=CompileCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("source", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("-o", "--output", type=_FILE, help="Where the BMv2 JSON goes.")
+@click.option(
+    "--p4info",
+    "--p4runtime-files",
+    "p4info_files",
+    multiple=True,
+    metavar="FILE[,FILE…]",
+    callback=_p4info_files,
+    help="Where P4Info goes; *.txtpb and *.txt are text, *.json JSON, *.bin binary.",
+)
+@click.option("-I", "include_paths", multiple=True, type=_FILE, help="Folder of included files.")
+@click.option("-D", "defines", multiple=True, metavar="NAME[=VALUE]", help="Define a macro.")
+@click.option("-U", "undefines", multiple=True, metavar="NAME", help="Undefine a predefined macro.")
+@click.option("-E", "preprocess_only", is_flag=True, help="Print the preprocessed program, do not compile.")
+@click.option("--dump", type=click.Choice(DUMP_STAGES), help="Print what a stage made, to standard output.")
+@click.option(
+    "--Wdisable",
+    "disabled",
+    multiple=True,
+    metavar="[=NAME,…]",
+    callback=_names,
+    help="Leave out warnings: those named, or all.",
+)
+@click.option(
+    "--Werror",
+    "errors",
+    multiple=True,
+    metavar="[=NAME,…]",
+    callback=_names,
+    help="Make warnings errors: those named, or all.",
+)
+@click.option("--json-diagnostics", is_flag=True, help="Tell errors and warnings as JSON, one a line.")
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
+@click.option("--no-cache", is_flag=True, help="Compile even what has been compiled before.")
+@click.option("--std", type=click.Choice(["p4-16"]), default="p4-16", help="For p4c's sake.")
+@click.option("--target", type=click.Choice(["bmv2"]), default="bmv2", help="For p4c's sake.")
+@click.option("--arch", type=click.Choice(["v1model"]), default="v1model", help="For p4c's sake.")
+def compile_command(source: Path, **options: Any) -> None:
+    """Compile the P4_16 program SOURCE (v1model) to BMv2 JSON and P4Info."""
+    del options["std"], options["target"], options["arch"]
+    teller = _Teller(options.pop("json_diagnostics"), options.pop("color"))
+    policy = WarningPolicy(options.pop("disabled"), options.pop("errors"))
+    macros: dict[str, str | None] = dict.fromkeys(options.pop("undefines"))
+    for name, found, text in (value.partition("=") for value in options.pop("defines")):
+        macros[name] = text if found else "1"
+    settings = {"include_paths": options.pop("include_paths"), "defines": macros}
+    output, p4info_files = options.pop("output"), options.pop("p4info_files")
+    if options["preprocess_only"] or options["dump"] in ("tokens", "ast", "ir"):
+        artifacts = _dump(source, "text" if options["preprocess_only"] else options["dump"], settings, teller)
+        if artifacts is None:
             return
-        result = compile_file(source, include_paths=include_paths, defines=macros)
-    except CompileError as error:
-        click.echo(str(error), err=True)
+    else:
+        artifacts = _compile(source, settings, teller, use_cache=not options["no_cache"])
+    warnings = policy.apply(artifacts.warnings)
+    teller.tell(warnings)
+    if any(warning.severity == "error" for warning in warnings):
         sys.exit(EXIT_BAD_INPUT)
-    for warning in result.warnings:
-        click.echo(warning.render(), err=True)
-    if dump == "ir":
+    if options["dump"] == "json":
+        click.echo(artifacts.json_text, nl=False)
+    _write(artifacts, output, p4info_files)
+
+
+class _Teller:
+    """Prints messages to standard error."""
+
+    def __init__(self, as_json: bool, colour: str) -> None:
+        self._as_json = as_json
+        terminal = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+        self._colour = colour == "always" or (colour == "auto" and terminal)
+
+    def tell(self, reports: Iterable[Report]) -> None:
+        """Print each message."""
+        for report in reports:
+            text = json.dumps(report.to_json()) if self._as_json else report.render(self._colour)
+            click.echo(text, err=True, color=self._colour)
+
+
+def _compile(source: Path, settings: dict[str, Any], teller: _Teller, *, use_cache: bool) -> Artifacts:
+    try:
+        return compile_artifacts(source, **settings, use_cache=use_cache)
+    except Exception as error:
+        _tell_refusal(error, teller)
+        raise
+
+
+def _dump(source: Path, stage: str, settings: dict[str, Any], teller: _Teller) -> Artifacts | None:
+    """Print a stage; what was compiled if the stage needed that."""
+    from compiler.driver import compile_file
+    from compiler.dump import dump_ir, dump_text, dump_tokens, dump_tree
+    from compiler.front import check_file, preprocess_file
+
+    try:
+        if stage in ("text", "tokens"):
+            tokens = preprocess_file(source, **settings)
+            click.echo(dump_text(tokens) if stage == "text" else dump_tokens(tokens))
+            return None
+        if stage == "ast":
+            click.echo(dump_tree(check_file(source, **settings).tree))
+            return None
+        result = compile_file(source, **settings)
         click.echo(dump_ir(result.lowered))
-    elif dump == "json":
-        click.echo(result.json_text(), nl=False)
-    _write(result, output, p4info)
+        return Artifacts.of(result)
+    except Exception as error:
+        _tell_refusal(error, teller)
+        raise
 
 
-def _dump_front(source: Path, include_paths: tuple[Path, ...], macros: dict[str, str], stage: str) -> None:
-    diagnostics = Diagnostics()
-    checked = check_file(source, include_paths=include_paths, defines=macros, diagnostics=diagnostics)
-    click.echo(dump_tokens(checked.tokens) if stage == "tokens" else dump_tree(checked.tree))
+def _tell_refusal(error: Exception, teller: _Teller) -> None:
+    from compiler.diagnostics import CompileError
+
+    if isinstance(error, CompileError):
+        teller.tell(diagnostic.report() for diagnostic in error.diagnostics)
+        sys.exit(EXIT_BAD_INPUT)
 
 
-def _write(result: CompileResult, output: Path | None, p4info: Path | None) -> None:
+def _write(artifacts: Artifacts, output: Path | None, p4info_files: list[Path]) -> None:
     if output is not None:
         output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(result.json_text(), encoding="utf-8")
-    if p4info is not None:
-        p4info.parent.mkdir(parents=True, exist_ok=True)
-        if p4info.suffix == ".bin":
-            p4info.write_bytes(result.p4info_bytes())
+        output.write_text(artifacts.json_text, encoding="utf-8")
+    for path in p4info_files:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".bin":
+            path.write_bytes(artifacts.p4info_bytes)
+        elif path.suffix == ".json":
+            path.write_text(artifacts.p4info_json(), encoding="utf-8")
         else:
-            p4info.write_text(result.p4info_text(), encoding="utf-8")
+            path.write_text(artifacts.p4info_text, encoding="utf-8")

@@ -1,44 +1,50 @@
-"""Errors, warnings and notes with file, line, column and a caret under the offending text."""
+"""Collects errors, warnings and notes with the places they are about."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from compiler.report import Place, Report
 from compiler.source import Span, Token
+from compiler.warnings.kinds import Kind
 
 ERROR_LIMIT = 50
 
 
 @dataclass(slots=True)
 class Diagnostic:
-    """One message about one place; `notes` point to related places."""
+    """One message about one place; `notes` point to related places, `kind` is a warning's name."""
 
     severity: str
     message: str
     span: Span | None
     notes: list[Diagnostic] = field(default_factory=list)
+    kind: str = ""
 
     def note(self, message: str, where: Span | Token | None) -> Diagnostic:
         """Add a note and return self."""
         self.notes.append(Diagnostic("note", message, as_span(where)))
         return self
 
+    def report(self) -> Report:
+        """The message as plain data."""
+        return self._report(with_includes=True)
+
+    def _report(self, with_includes: bool) -> Report:
+        notes = [note._report(with_includes=False) for note in self.notes]
+        place = None
+        if self.span is not None:
+            place = _place(self.span, with_includes)
+            notes = _expansion_notes(self.span.first) + notes
+        return Report(self.severity, self.message, self.kind, place, tuple(notes))
+
     def header(self) -> str:
         """The first line: `file:line:column: severity: message`."""
-        if self.span is None:
-            return f"{self.severity}: {self.message}"
-        line, column = self.span.first.line_column()
-        return f"{self.span.first.place().source.name}:{line}:{column}: {self.severity}: {self.message}"
+        return self.report().header()
 
-    def render(self) -> str:
+    def render(self, colour: bool = False) -> str:
         """The message, its source line with a caret, then the notes."""
-        lines = [self.header()]
-        if self.span is not None:
-            lines += _excerpt(self.span)
-            lines += _expansion_notes(self.span.first)
-        for note in self.notes:
-            lines.append(note.render())
-        return "\n".join(lines)
+        return self.report().render(colour)
 
 
 class CompileError(Exception):
@@ -65,9 +71,11 @@ class Diagnostics:
             raise CompileError(self.messages)
         return diagnostic
 
-    def warning(self, message: str, where: Span | Token | None) -> Diagnostic:
+    def warning(self, message: str, where: Span | Token | None, kind: Kind) -> Diagnostic:
         """Record a warning."""
-        return self._add("warning", message, where)
+        diagnostic = self._add("warning", message, where)
+        diagnostic.kind = kind.value
+        return diagnostic
 
     def _add(self, severity: str, message: str, where: Span | Token | None) -> Diagnostic:
         span = as_span(where)
@@ -105,21 +113,29 @@ def as_span(where: Span | Token | None) -> Span | None:
     return Span(where, where)
 
 
-def _excerpt(span: Span) -> list[str]:
+def _place(span: Span, with_includes: bool) -> Place:
     first, last = span.first.place(), span.last.place()
     source = first.source
     line, column = source.line_column(first.offset)
     text = source.line_text(line)
     end = last.end if last.source is source and last.end > first.offset else first.end
-    width = max(1, min(end, first.offset - column + 1 + len(text)) - first.offset)
-    indent = "".join("\t" if character == "\t" else " " for character in text[: column - 1])
-    return [f"{line:5} | {text}", f"      | {indent}^{'~' * (width - 1)}"]
+    width = max(1, min(end - first.offset, len(text) - column + 1))
+    return Place(source.name, line, column, column + width, text, _includes(first) if with_includes else ())
 
 
-def _expansion_notes(token: Token) -> list[str]:
+def _includes(token: Token) -> tuple[str, ...]:
+    places = []
+    directive = token.source.included_by
+    while directive is not None:
+        places.append(f"{directive.source.name}:{directive.line_column()[0]}")
+        directive = directive.source.included_by
+    return tuple(places)
+
+
+def _expansion_notes(token: Token) -> list[Report]:
     if token.expansion is None:
         return []
-    use = token.place()
     line, column = token.source.line_column(token.offset)
-    text = f"{token.source.name}:{line}:{column}: note: in the expansion of macro '{use.text}'"
-    return [text, f"{line:5} | {token.source.line_text(line)}", f"      | {' ' * (column - 1)}^"]
+    text = token.source.line_text(line)
+    place = Place(token.source.name, line, column, column + 1, text)
+    return [Report("note", f"in the expansion of macro '{token.place().text}'", "", place)]

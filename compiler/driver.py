@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from google.protobuf import text_format
-
 from compiler.diagnostics import CompileError, Diagnostic, Diagnostics, Refused
 from compiler.emit_json import emit_json
 from compiler.front import CheckedProgram, check_file
 from compiler.ir import LoweredProgram
 from compiler.lower.program import lower_program
 from compiler.p4info import build_p4info
+from compiler.p4info.formats import to_text
 
 # Long chains of `else if` and deep expressions nest as deep in the tree as they are long.
 RECURSION_LIMIT = 20_000
@@ -39,8 +38,7 @@ class CompileResult:
 
     def p4info_text(self) -> str:
         """P4Info in protobuf's text format."""
-        header = "# proto-file: p4/config/v1/p4info.proto\n# proto-message: p4.config.v1.P4Info\n\n"
-        return header + str(text_format.MessageToString(self.p4info))
+        return to_text(self.p4info)
 
     def p4info_bytes(self) -> bytes:
         """P4Info in protobuf's binary format."""
@@ -51,11 +49,12 @@ def compile_file(
     path: str | Path,
     *,
     include_paths: Sequence[str | Path] = (),
-    defines: Mapping[str, str] | None = None,
+    defines: Mapping[str, str | None] | None = None,
 ) -> CompileResult:
     """Compile a v1model program.
 
     `include_paths` are searched after the including file's folder; core.p4 and v1model.p4 are built in.
+    `defines` gives macros their values; None undefines one that is predefined.
     Raises CompileError, whose `diagnostics` hold every error and warning.
     """
     diagnostics = Diagnostics()

@@ -9,7 +9,7 @@ from compiler.ir import LoweredProgram
 from compiler.source import Span, Token
 from compiler.types import Type
 
-STAGES = ("tokens", "ast", "ir", "json")
+_BLANK_LINES_KEPT = 3
 _SKIPPED = frozenset(
     ["span", "declaration", "target", "bindings", "ordered", "signature", "name_token", "combined"]
 )
@@ -22,6 +22,23 @@ def dump_tokens(tokens: list[Token]) -> str:
         line, column = token.line_column()
         kind = token.kind if token.kind in ("id", "integer", "text", "end") else ""
         lines.append(f"{token.place().source.name}:{line}:{column}\t{kind}\t{token.text}")
+    return "\n".join(lines)
+
+
+def dump_text(tokens: list[Token]) -> str:
+    """The program after preprocessing: each token in the line that it comes from, with `#line` directives."""
+    lines: list[str] = []
+    name, number = "", 0
+    for token in tokens[:-1]:
+        place = token.place()
+        line = place.source.line_column(place.offset)[0]
+        if place.source.name != name or not 0 <= line - number <= _BLANK_LINES_KEPT:
+            lines.append(f'#line {line} "{place.source.name}"')
+            lines.append("")
+        else:
+            lines += [""] * (line - number)
+        name, number = place.source.name, line
+        lines[-1] += f" {token.text}" if lines[-1] else token.text
     return "\n".join(lines)
 
 

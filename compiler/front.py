@@ -16,18 +16,32 @@ from compiler.source import SourceFile, Token
 
 @dataclass(slots=True)
 class CheckedProgram:
-    """A program without errors: its annotated tree and the tables of the checker."""
+    """A program without errors: its annotated tree and the tables of the checker.
+
+    `files` are those that were read, `absent` the places where an included file was looked for in vain.
+    """
 
     tokens: list[Token]
     tree: ast.Program
     checker: Checker
+    files: list[SourceFile]
+    absent: list[Path]
 
 
-def preprocess(
-    source: SourceFile, diagnostics: Diagnostics, include_paths: Sequence[Path], defines: Mapping[str, str]
+def preprocess_file(
+    path: str | Path,
+    *,
+    include_paths: Sequence[str | Path] = (),
+    defines: Mapping[str, str | None] | None = None,
 ) -> list[Token]:
-    """All tokens of a program. Raises CompileError."""
-    tokens = Preprocessor(diagnostics, include_paths, defines).run(source)
+    """All tokens of a file and what it includes. Raises CompileError."""
+    diagnostics = Diagnostics()
+    try:
+        source = read_source(Path(path), diagnostics)
+        tokens = Preprocessor(diagnostics, [Path(folder) for folder in include_paths], defines).run(source)
+    except Refused:
+        diagnostics.raise_if_errors()
+        raise
     diagnostics.raise_if_errors()
     return tokens
 
@@ -36,23 +50,25 @@ def check_source(
     source: SourceFile,
     diagnostics: Diagnostics,
     include_paths: Sequence[Path] = (),
-    defines: Mapping[str, str] | None = None,
+    defines: Mapping[str, str | None] | None = None,
 ) -> CheckedProgram:
     """Preprocess, parse and type-check. Raises CompileError with everything found wrong."""
-    tokens = preprocess(source, diagnostics, include_paths, defines or {})
+    preprocessor = Preprocessor(diagnostics, include_paths, defines)
+    tokens = preprocessor.run(source)
+    diagnostics.raise_if_errors()
     tree = Parser(tokens, diagnostics).parse_program()
     diagnostics.raise_if_errors()
     checker = Checker(diagnostics)
     checker.check_program(tree)
     diagnostics.raise_if_errors()
-    return CheckedProgram(tokens, tree, checker)
+    return CheckedProgram(tokens, tree, checker, preprocessor.files, preprocessor.absent)
 
 
 def check_file(
     path: str | Path,
     *,
     include_paths: Sequence[str | Path] = (),
-    defines: Mapping[str, str] | None = None,
+    defines: Mapping[str, str | None] | None = None,
     diagnostics: Diagnostics | None = None,
 ) -> CheckedProgram:
     """Front end for a file. Raises CompileError."""

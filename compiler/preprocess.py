@@ -15,6 +15,7 @@ from compiler.lexer import KEYWORDS, tokenize
 from compiler.macros import Macro, MacroExpander
 from compiler.preprocess_condition import evaluate_condition
 from compiler.source import SourceFile, Token
+from compiler.warnings.kinds import Kind
 
 BUILTIN_INCLUDES = Path(__file__).parent / "include"
 INCLUDE_DEPTH_LIMIT = 64
@@ -26,19 +27,25 @@ _INCLUDE = re.compile(r'\s*(?:"([^"\n]*)"|<([^>\n]*)>)')
 
 
 class Preprocessor:
-    """Turns a file and what it includes into one list of tokens."""
+    """Turns a file and what it includes into one list of tokens.
+
+    `files` are those that were read, `absent` the places where an included file was looked for in vain.
+    """
 
     def __init__(
         self,
         diagnostics: Diagnostics,
         include_paths: Sequence[Path] = (),
-        defines: Mapping[str, str] | None = None,
+        defines: Mapping[str, str | None] | None = None,
     ) -> None:
         self.diagnostics = diagnostics
         self.include_paths = [Path(path) for path in include_paths]
         self.expander = MacroExpander(diagnostics)
         self.files: list[SourceFile] = []
+        self.absent: list[Path] = []
         for name, value in {**PREDEFINED, **(defines or {})}.items():
+            if value is None:
+                continue
             source = SourceFile("<command line>", f"{name} {value}")
             tokens = tokenize(source)
             if not tokens or not re.fullmatch(r"[A-Za-z_]\w*", tokens[0].text):
@@ -137,7 +144,7 @@ class Preprocessor:
         elif name == "error":
             self.diagnostics.error(f"#error {_text_after(token)}", token)
         elif name == "warning":
-            self.diagnostics.warning(f"#warning {_text_after(token)}", token)
+            self.diagnostics.warning(f"#warning {_text_after(token)}", token, Kind.DIRECTIVE)
         elif name is not None and name not in ("pragma", "line"):
             self.diagnostics.error(
                 f"unknown directive '#{name}' (valid: define, undef, include, if, ifdef, ifndef, elif, else, "
@@ -190,6 +197,7 @@ class Preprocessor:
             path = folder / name
             if _is_file(path):
                 break
+            self.absent.append(path)
         else:
             looked = ", ".join(str(folder) for folder in folders)
             self.diagnostics.error(f"cannot find the included file '{name}' (looked in {looked})", token)
@@ -210,7 +218,7 @@ def _is_file(path: Path) -> bool:
 def read_source(path: Path, diagnostics: Diagnostics, token: Token | None = None) -> SourceFile:
     """The file's text; an unreadable one is an error at `token`."""
     try:
-        return SourceFile(str(path), path.read_text(encoding="utf-8"))
+        return SourceFile(str(path), path.read_text(encoding="utf-8"), token)
     except (OSError, UnicodeDecodeError) as error:
         diagnostics.error(f"cannot read '{path}': {error}", token)
         raise Refused from error

@@ -8,10 +8,14 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True, eq=False)
 class SourceFile:
-    """One file's text; turns offsets into lines and columns on demand."""
+    """One file's text; turns offsets into lines and columns on demand.
+
+    `included_by` is the #include directive that led there.
+    """
 
     name: str
     text: str
+    included_by: Token | None = None
     _line_starts: list[int] = field(default_factory=list)
 
     def line_starts(self) -> list[int]:

@@ -36,18 +36,17 @@ def compile_program(
 
 
 def _compile(source: Path, directory: Path) -> Program:
-    from compiler import CompileError, compile_file
+    from compiler import CompileError, compile_artifacts
 
     try:
-        result = compile_file(source)
+        result = compile_artifacts(source)
     except CompileError as error:
         raise BadInputError(str(error)) from None
     json_path = directory / f"{source.stem}.json"
     p4info_path = directory / f"{source.stem}.p4info.txtpb"
-    text = result.json_text()
-    json_path.write_text(text, encoding="utf-8")
-    p4info_path.write_text(result.p4info_text(), encoding="utf-8")
-    return Program(json_path, p4info_path, hashlib.sha256(text.encode()).hexdigest())
+    json_path.write_text(result.json_text, encoding="utf-8")
+    p4info_path.write_text(result.p4info_text, encoding="utf-8")
+    return Program(json_path, p4info_path, hashlib.sha256(result.json_text.encode()).hexdigest())
 
 
 def _compile_with_p4c(source: Path, directory: Path) -> Program:

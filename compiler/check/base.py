@@ -11,6 +11,7 @@ from compiler.check.scope import Scope
 from compiler.diagnostics import Diagnostic, Diagnostics
 from compiler.source import Span, Token
 from compiler.types import UNKNOWN, Type
+from compiler.warnings.kinds import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +41,9 @@ class CheckerBase:
         """Report an error."""
         return self.diagnostics.error(message, where.span if isinstance(where, ast.Node) else where)
 
-    def warning(self, message: str, where: ast.Node | Span | Token) -> Diagnostic:
+    def warning(self, message: str, where: ast.Node | Span | Token, kind: Kind) -> Diagnostic:
         """Report a warning."""
-        return self.diagnostics.warning(message, where.span if isinstance(where, ast.Node) else where)
+        return self.diagnostics.warning(message, where.span if isinstance(where, ast.Node) else where, kind)
 
     def fail(self, expression: ast.Expression, message: str, where: ast.Node | None = None) -> Type:
         """Report an error about an expression and give it the unknown type."""

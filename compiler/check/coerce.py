@@ -24,6 +24,7 @@ from compiler.types import (
     is_header,
     is_union,
 )
+from compiler.warnings.kinds import Kind
 
 
 class Coercion(TypeNodes):
@@ -91,6 +92,7 @@ class Coercion(TypeNodes):
                     f"the value {expression.value} does not fit '{target}' and is truncated to "
                     f"{wrap(expression.value, target)}",
                     expression,
+                    Kind.MISMATCH,
                 )
             expression.value = wrap(expression.value, target)
         return True

@@ -33,6 +33,7 @@ from compiler.types import (
     is_header,
     strip_new,
 )
+from compiler.warnings.kinds import Kind
 
 
 class Checker(Tables, StructuredAnnotations):
@@ -348,7 +349,7 @@ class Checker(Tables, StructuredAnnotations):
     def _after_default(self, select: ast.Select) -> None:
         for index, case in enumerate(select.cases[:-1]):
             if isinstance(case.keyset, ast.DefaultExpression):
-                self.warning("this case is never reached", select.cases[index + 1]).note(
+                self.warning("this case is never reached", select.cases[index + 1], Kind.UNREACHABLE).note(
                     "after this one", case.span
                 )
 
@@ -380,7 +381,7 @@ class Checker(Tables, StructuredAnnotations):
                     pending.append(target.name)
         for name, state in states.items():
             if name not in reached:
-                self.warning(f"no transition leads to state '{name}'", state)
+                self.warning(f"no transition leads to state '{name}'", state, Kind.UNREACHABLE)
 
     def _value_set(self, declaration: ast.ValueSetDeclaration) -> None:
         element = self.resolve(declaration.node)

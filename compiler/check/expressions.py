@@ -35,6 +35,7 @@ from compiler.types import (
     is_header,
     strip_new,
 )
+from compiler.warnings.kinds import Kind
 
 _HEADER_METHODS = ("isValid", "setValid", "setInvalid")
 _STACK_MEMBERS = ("next", "last", "lastIndex", "size", "push_front", "pop_front")
@@ -120,6 +121,7 @@ class Expressions(Operators):
             self.warning(
                 f"the value {expression.number} does not fit '{type_}' and is truncated to {value}",
                 expression,
+                Kind.MISMATCH,
             )
         expression.value = value
         return type_

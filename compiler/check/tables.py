@@ -18,6 +18,7 @@ from compiler.types import (
     VarbitType,
     strip_new,
 )
+from compiler.warnings.kinds import Kind
 
 PROPERTIES = (
     "default_action",
@@ -46,7 +47,8 @@ class Tables(Statements):
             if name == "default_action":
                 self._default_action(table, entry)
             elif name not in PROPERTIES:
-                self.warning(f"unknown table property '{name}' is ignored {choices(PROPERTIES)}", entry)
+                message = f"unknown table property '{name}' is ignored {choices(PROPERTIES)}"
+                self.warning(message, entry, Kind.IGNORE_PROPERTY)
                 self.infer(entry.expression)
             elif name == "size":
                 self.constant(entry.expression, "a table's size")

@@ -13,6 +13,7 @@ from compiler.emit_json.places import source_info
 from compiler.ir import Action, Apply, Const, Exit, If, Jump, Labeled, LoweredProgram, Pipeline, Stmt, Table
 from compiler.lower.calls import branches_of
 from compiler.source import Span
+from compiler.warnings.kinds import Kind
 
 Json = dict[str, Any]
 Node = str | None
@@ -144,6 +145,7 @@ class ControlFlow:
                     f"table '{table.name}' is applied in several places; p4c refuses that where other "
                     "statements than one table follow it",
                     span,
+                    Kind.UNSUPPORTED,
                 )
             return
         self.next_nodes[table.name] = (nodes, base)

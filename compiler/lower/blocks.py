@@ -13,6 +13,7 @@ from compiler.lower.storage import SCALARS, scalar_type
 from compiler.lower.tables import Tables
 from compiler.lower.values import ActionValue, BlockValue, ExternValue, TableValue
 from compiler.types import ControlType, EnumType, ExternType, ParserType, Type
+from compiler.warnings.kinds import Kind
 
 _SIZED = ("register", "counter", "meter", "action_profile", "action_selector")
 
@@ -136,7 +137,7 @@ class Blocks(Tables):
                 )
             return
         if result is None:
-            self.diagnostics.warning(f"direct meter '{value.name}' is never read", span)
+            self.diagnostics.warning(f"direct meter '{value.name}' is never read", span, Kind.UNUSED)
             result = self.temporary_field(f"{value.name}.color")
         self.program.meters.append(Meter(value.name, self.unit(value), table.size, table.name, result, span))
 

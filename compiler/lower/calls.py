@@ -253,7 +253,9 @@ class Calls(Expressions):
             if written:
                 bound = self._bind_written(parameter, value, type_, shared or bool(may_write), call, copy_out)
             else:
-                bound = self._bind_read(value, type_, shared or (may_write is not None and may_write(value)), call)
+                bound = self._bind_read(
+                    value, type_, shared or (may_write is not None and may_write(value)), call
+                )
             frame.bind(parameter, bound)
         return copy_out
 

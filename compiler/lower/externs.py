@@ -34,6 +34,7 @@ from compiler.lower.values import (
     UnionValue,
 )
 from compiler.types import BOOL, BitsType, EnumType, StructType, Type, bits
+from compiler.warnings.kinds import Kind
 
 _CLONES = {"I2E": ("ingress", "clone_ingress_pkt_to_egress"), "E2E": ("egress", "clone_egress_pkt_to_egress")}
 _PIPELINES = ("ingress", "egress")
@@ -323,7 +324,7 @@ class Externs(Statements):
             if known.name == name:
                 return known.id
         self.diagnostics.warning(
-            f"no metadata field has @field_list({index}): nothing is preserved", call.span
+            f"no metadata field has @field_list({index}): nothing is preserved", call.span, Kind.MISSING
         )
         return self._new_list(name)
 

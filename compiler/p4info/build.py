@@ -16,6 +16,7 @@ from compiler.p4info.ids import IdAllocator, IdConflict, Prefix, field_ids
 from compiler.p4info.types import TypeSpecs, annotations_of, control_plane_width, type_name
 from compiler.source import Span
 from compiler.types import BitsType, EnumType, ExternType, SetType, StructType, Type
+from compiler.warnings.kinds import Kind
 
 ARCHITECTURE = "v1model"
 _MATCH_TYPES: dict[str, Any] = {"exact": 2, "lpm": 3, "ternary": 4, "range": 5, "optional": 6}
@@ -154,7 +155,7 @@ class P4InfoBuilder:
 
     def _package_field(self, target: Any, name: Any, value: Any) -> None:
         if name.text not in target.DESCRIPTOR.fields_by_name:
-            self.diagnostics.warning(f"unknown key '{name.text}' is ignored", name)
+            self.diagnostics.warning(f"unknown key '{name.text}' is ignored", name, Kind.IGNORE)
         elif value.kind == "text":
             setattr(target, name.text, ast.unquote(value.text))
         else:

@@ -1,0 +1,1 @@
+"""Warnings: what is legal but surely not meant."""
