@@ -36,6 +36,8 @@ class CheckerBase:
         self.errors: dict[str, int] = {}
         self.match_kinds: dict[str, ast.Declaration] = {}
         self.types: dict[int, Type] = {}
+        # Declarations whose bodies we are in: these cannot refer to themselves.
+        self.open_declarations: list[ast.Declaration] = []
 
     def error(self, message: str, where: ast.Node | Span | Token) -> Diagnostic:
         """Report an error."""
@@ -70,6 +72,25 @@ class CheckerBase:
             yield
         finally:
             self.context = outer
+
+    @contextmanager
+    def inside(self, declaration: ast.Declaration) -> Iterator[None]:
+        """In a declaration's body."""
+        self.open_declarations.append(declaration)
+        try:
+            yield
+        finally:
+            self.open_declarations.pop()
+
+    def refers_to_itself(self, declaration: object, where: ast.Node) -> bool:
+        """Whether a name stands for what it is within; reported, for P4 has no recursion."""
+        if not any(declaration is each for each in self.open_declarations):
+            return False
+        assert isinstance(declaration, ast.Declaration)
+        self.error(f"'{declaration.name}' cannot refer to itself", where).note(
+            "declared here", declaration.span
+        )
+        return True
 
     def declare(self, declaration: ast.Declaration) -> None:
         """Declare in the current scope."""

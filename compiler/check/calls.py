@@ -16,15 +16,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler import ast
+from compiler.check.allowed_types import BLOCKS, looked_ahead
 from compiler.check.expressions import Expressions
 from compiler.check.unify import unify
+from compiler.subexpressions import walk
 from compiler.types import (
     BOOL,
     INTEGER,
     STATE,
+    STRING,
     UNKNOWN,
     VOID,
     ActionType,
+    AnonymousStructType,
     ApplyResultType,
     ControlType,
     ExternType,
@@ -133,6 +137,10 @@ class Calls(Expressions):
             else:
                 base = self.infer(callee.base)
             width = width_of(base) if base is not UNKNOWN else None
+            if isinstance(base, ExternType):
+                return None
+            if expression.arguments or expression.type_arguments:
+                return self.fail(expression, f"'{name}' takes no arguments")
             expression.kind, expression.target = "builtin", name
             if width is not None:
                 size = minimum_width(base) if name.startswith("min") else width
@@ -242,6 +250,12 @@ class Calls(Expressions):
             chosen = FunctionType(chosen.name, (), chosen.parameters, VOID, chosen.declaration)
         if self._apply_signature(expression, chosen, mapping, None) is UNKNOWN:
             return UNKNOWN
+        for argument in expression.ordered:
+            if argument is not None and (changing := _changing_name(argument)) is not None:
+                self.error(
+                    f"a constructor's argument must be known at compile time; '{changing.name}' is not",
+                    argument,
+                )
         arguments = tuple(substitute(variable, expression.bindings) for variable in variables)
         expression.target = with_arguments(type_, arguments) if variables else type_
         assert isinstance(expression.target, Type)
@@ -258,6 +272,8 @@ class Calls(Expressions):
         result = self._apply_signature(expression, chosen, dict(type_.mapping), expected)
         if chosen.name == "extract" and type_.kind == "method":
             self._check_extract(expression)
+        if chosen.name == "lookahead" and type_.kind == "method" and not looked_ahead(result):
+            return self.fail(expression, f"'lookahead' needs a type of fixed width, not '{result}'")
         if chosen.name == "static_assert" and type_.kind == "function" and result is BOOL:
             self._static_assert(expression)
         return result
@@ -300,12 +316,19 @@ class Calls(Expressions):
                 diagnostic.note(f"candidate: {function}", where)
             return None
         types = [self.infer(argument.expression) for argument in expression.arguments if argument.expression]
+        matching: list[FunctionType] = []
         for function in fitting:
             variables: set[Type] = set(function.variables)
             pairs = zip(function.parameters, types, strict=False)
             if all(unify(parameter.type, type_, variables, {}) for parameter, type_ in pairs):
-                return function
-        return fitting[0]
+                matching.append(function)
+        if len(matching) > 1:
+            diagnostic = self.error(f"several '{functions[0].name}' take these arguments", expression)
+            for function in matching:
+                where = function.declaration.span if function.declaration else None
+                diagnostic.note(f"candidate: {function}", where)
+            return None
+        return matching[0] if matching else fitting[0]
 
     def _apply_signature(
         self, expression: ast.Call, function: FunctionType, mapping: dict[Type, Type], expected: Type | None
@@ -336,6 +359,10 @@ class Calls(Expressions):
             if found is STATE or isinstance(found, OverloadType):
                 self.error("a method or function must be called here: its name is no value", argument)
                 return UNKNOWN
+            if (isinstance(found, BLOCKS) and not isinstance(wanted, BLOCKS)) or isinstance(
+                found, TableType | ActionType
+            ):
+                return self.fail(expression, f"a '{found}' cannot be an argument here", argument)
             if not self._unify_argument(wanted, found, variables, bindings):
                 good = False
                 self.error(
@@ -351,13 +378,36 @@ class Calls(Expressions):
                 good = self._check_argument(function, parameter, argument, bindings) and good
         expression.bindings = bindings
         unbound = [variable for variable in function.variables if variable not in bindings]
-        if unbound and function.result in unbound and expected is None:
-            self.error(
-                f"the type argument '{unbound[0]}' of '{function.name}' cannot be inferred; give it in <…>",
+        if unbound and good and not _inferred_later(function):
+            return self.fail(
                 expression,
+                f"the type argument '{unbound[0]}' of '{function.name}' cannot be inferred; give it in <…>",
             )
+        if good and not self._definite_arguments(expression, function, bindings):
             return UNKNOWN
         return substitute(function.result, bindings) if good else UNKNOWN
+
+    def _definite_arguments(
+        self, expression: ast.Call, function: FunctionType, bindings: dict[Type, Type]
+    ) -> bool:
+        """Whether every inferred type argument is one that a value can have."""
+        for parameter, argument in zip(function.parameters, expression.ordered, strict=True):
+            if argument is None or parameter.type not in function.variables:
+                continue
+            bound = bindings.get(parameter.type)
+            what = f"argument '{parameter.name}' of '{function.name}'"
+            if bound is INTEGER and parameter.direction:
+                self.error(f"{what}: the width of this number is not known; write a sized literal", argument)
+                return False
+            if bound is STRING and parameter.direction:
+                self.error(f"{what}: a string cannot be passed here", argument)
+                return False
+            if isinstance(bound, AnonymousStructType):
+                self.error(
+                    f"{what}: the struct's type is not known; write (type) before the braces", argument
+                )
+                return False
+        return True
 
     def _unify_argument(
         self, wanted: Type, found: Type, variables: set[Type], bindings: dict[Type, Type]
@@ -432,6 +482,12 @@ class Calls(Expressions):
             if filled[index]:
                 self.error(f"argument '{names[index]}' is given twice", argument)
                 return False
+            if argument.expression is None and function.parameters[index].direction != "out":
+                self.error(
+                    f"'_' is for 'out' parameters; '{names[index]}' of '{function.name}' needs a value",
+                    argument,
+                )
+                return False
             filled[index] = True
             ordered[index] = argument.expression
         for parameter, present in zip(function.parameters, filled, strict=True):
@@ -504,6 +560,25 @@ class Calls(Expressions):
         if expression.type is not UNKNOWN:
             self.error(f"{what} needs something that can be written to", expression)
         return False
+
+
+def _inferred_later(function: FunctionType) -> bool:
+    """Blocks find their type arguments when they are applied, packages need not have all."""
+    blocks = (ast.PackageDeclaration, ast.ControlDeclaration, ast.ParserDeclaration)
+    return isinstance(function.declaration, blocks)
+
+
+def _changing_name(expression: ast.Node) -> ast.Name | None:
+    """A variable or run-time parameter that an expression depends on."""
+    for name in walk(expression):
+        if not isinstance(name, ast.Name):
+            continue
+        declaration = name.declaration
+        if isinstance(declaration, ast.VariableDeclaration) or (
+            isinstance(declaration, ast.Parameter) and declaration.direction
+        ):
+            return name
+    return None
 
 
 def _fits(expression: ast.Call, function: FunctionType) -> bool:

@@ -15,6 +15,7 @@ from compiler.types import (
     BitsType,
     EnumType,
     ListType,
+    NominalType,
     SetType,
     StackType,
     StructType,
@@ -54,15 +55,14 @@ class Coercion(TypeNodes):
             return True
         if isinstance(actual, EnumType) and actual.underlying is not None and actual.underlying == target:
             return True
-        if isinstance(actual, TupleType) and isinstance(target, TupleType | StructType | ListType):
+        if isinstance(actual, TupleType) and isinstance(target, TupleType | ListType):
             wanted = element_types(target, len(actual.elements))
             if wanted is not None and tuple(wanted) == actual.elements:
                 return True
         if isinstance(target, SetType) and not isinstance(actual, SetType):
             return self.coerce(expression, target.element, what)
-        if isinstance(target, TypeVariable):
-            # Inside a generic declaration, a use decides.
-            pass
+        if self._known_as_integer(expression, target) or matches(actual, target):
+            return True
         return self._mismatch(expression, target, what)
 
     def _mismatch(self, expression: ast.Expression, target: Type, what: str) -> bool:
@@ -72,6 +72,13 @@ class Coercion(TypeNodes):
         if isinstance(actual, BitsType) and isinstance(target, BitsType):
             diagnostic.note(f"an explicit cast is needed: ({target})…", None)
         expression.type = UNKNOWN
+        return False
+
+    def _known_as_integer(self, expression: ast.Expression, target: Type) -> bool:
+        """A sized constant where an `int` is wanted."""
+        if target is INTEGER and isinstance(expression.type, BitsType) and expression.value is not None:
+            expression.type = INTEGER
+            return True
         return False
 
     def _coerce_integer(self, expression: ast.Expression, target: Type, what: str) -> bool:
@@ -108,7 +115,7 @@ class Coercion(TypeNodes):
             done = self.coerce(element, type_, what) and done
         expression.type = target
         if expression.value is not None:
-            expression.value = [element.value for element in expression.elements]
+            expression.value = _named([element.value for element in expression.elements], target)
         return done
 
     def _coerce_struct(self, expression: ast.StructExpression, target: Type, what: str) -> bool:
@@ -129,6 +136,9 @@ class Coercion(TypeNodes):
             self.error(f"no value for field '{missing[0]}' of '{target}'", expression)
             done = False
         expression.type = target
+        if expression.value is not None:
+            values = {name: element.expression.value for name, element in given.items()}
+            expression.value = None if missing or None in values.values() else values
         return done
 
     def check(self, expression: ast.Expression, target: Type, what: str = "") -> bool:
@@ -141,6 +151,26 @@ class Coercion(TypeNodes):
         raise NotImplementedError
 
 
+def _named(values: list[object], target: Type) -> object:
+    """A list's known values as those of a struct's fields; None when some are left to `...`."""
+    if isinstance(target, StructType):
+        return dict(zip(target.fields, values, strict=True)) if len(values) == len(target.fields) else None
+    if isinstance(target, TupleType) and len(values) != len(target.elements):
+        return None
+    return values
+
+
+def matches(left: Type, right: Type) -> bool:
+    """Equality in which an unknown type argument stands for any."""
+    if left is UNKNOWN or right is UNKNOWN or left == right:
+        return True
+    if isinstance(left, NominalType) and isinstance(right, NominalType):
+        return left.declaration is right.declaration and all(map(matches, left.arguments, right.arguments))
+    if isinstance(left, TupleType) and isinstance(right, TupleType):
+        return len(left.elements) == len(right.elements) and all(map(matches, left.elements, right.elements))
+    return False
+
+
 def element_types(target: Type, count: int, rest: bool = False) -> list[Type] | None:
     """The types a list expression's elements need for `target`, or None when the shapes disagree."""
     wanted: list[Type]
@@ -151,7 +181,8 @@ def element_types(target: Type, count: int, rest: bool = False) -> list[Type] | 
     elif isinstance(target, ListType):
         return [target.element] * count
     elif isinstance(target, StackType):
-        return [target.element] * count if count <= target.size else None
+        fits = count == target.size or (rest and count < target.size)
+        return [target.element] * count if fits else None
     elif target is STRING:
         return None
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compiler import ast
+from compiler.check.allowed_types import allowed_in, parameter_problem
 from compiler.check.annotations import StructuredAnnotations
 from compiler.check.base import Context
 from compiler.check.scope import hint
@@ -25,15 +26,15 @@ from compiler.types import (
     PackageType,
     ParserType,
     SetType,
-    StructType,
     TupleType,
     Type,
     TypeVariable,
     VarbitType,
-    is_header,
     strip_new,
 )
 from compiler.warnings.kinds import Kind
+
+_KINDS = {"struct": "struct", "header": "header", "header_union": "header union"}
 
 
 class Checker(Tables, StructuredAnnotations):
@@ -52,6 +53,7 @@ class Checker(Tables, StructuredAnnotations):
 
     def check_declaration(self, declaration: ast.Declaration) -> None:
         """One declaration of any kind, declared in the current scope."""
+        self._texts(declaration)
         if isinstance(declaration, ast.ConstantDeclaration):
             self.check_constant(declaration)
         elif isinstance(declaration, ast.StructDeclaration):
@@ -82,6 +84,12 @@ class Checker(Tables, StructuredAnnotations):
             self.check_table(declaration)
         elif isinstance(declaration, ast.ValueSetDeclaration):
             self._value_set(declaration)
+
+    def _texts(self, declaration: ast.Declaration) -> None:
+        for annotation in declaration.annotations:
+            kinds = [token.kind for token in annotation.tokens]
+            if annotation.name in ("name", "deprecated") and set(kinds) - {"text", "++"}:
+                self.error(f"'@{annotation.name}' takes a string", annotation)
 
     # --------------------------------------------------------------------------------- types
 
@@ -116,28 +124,17 @@ class Checker(Tables, StructuredAnnotations):
         self.declare(declaration)
 
     def _field(self, declaration: ast.StructDeclaration, field: ast.Field) -> None:
-        type_ = field.type
-        if type_ in (INTEGER, STRING, VOID) or isinstance(
-            type_, ExternType | ControlType | ParserType | PackageType | SetType
-        ):
-            self.error(f"a field cannot be of type '{type_}'", field.node)
+        type_ = field.type or UNKNOWN
+        if isinstance(field.node, ast.BaseTypeNode) and field.node.name == "_":
+            self.error("a field needs a type, not '_'", field.node)
+        elif not allowed_in(declaration.kind, type_):
+            self.error(f"a {_KINDS[declaration.kind]} cannot hold a '{type_}'", field.node)
             field.type = UNKNOWN
-        elif (
-            declaration.kind == "header_union"
-            and not is_header(type_ or UNKNOWN)
-            and not isinstance(type_, TypeVariable)
-        ):
-            if type_ is not UNKNOWN:
-                self.error(f"a header union holds headers, not '{type_}'", field)
-        elif declaration.kind == "header" and (
-            is_header(type_ or UNKNOWN) or (isinstance(type_, StructType) and type_.kind == "header_union")
-        ):
-            self.error(f"a header cannot hold the {type_.kind} '{type_}'", field)  # type: ignore[union-attr]
 
     def _enum(self, declaration: ast.EnumDeclaration) -> None:
         underlying: BitsType | None = None
         if declaration.underlying is not None:
-            type_ = strip_new(self.resolve(declaration.underlying))
+            type_ = self.resolve(declaration.underlying)
             if isinstance(type_, BitsType):
                 underlying = type_
             elif type_ is not UNKNOWN:
@@ -203,15 +200,45 @@ class Checker(Tables, StructuredAnnotations):
 
     # --------------------------------------------------------------------------------- functions
 
-    def _parameters(self, parameters: list[ast.Parameter], declare: bool = True) -> None:
+    def _parameters(
+        self, parameters: list[ast.Parameter], declare: bool = True, *, constructor: bool = False
+    ) -> None:
         for parameter in parameters:
             parameter.type = self.resolve(parameter.node)
+            problem = parameter_problem(parameter.type, parameter.direction, constructor=constructor)
+            if problem is not None:
+                self.error(problem, parameter)
             if parameter.default is not None and parameter.direction in ("out", "inout"):
                 self.error(f"an '{parameter.direction}' parameter has no default", parameter.default)
             elif parameter.default is not None:
-                self.check(parameter.default, parameter.type, f"the default of '{parameter.name}'")
+                self._default(parameter, parameter.default)
             if declare:
                 self.declare(parameter)
+
+    def _default(self, parameter: ast.Parameter, default: ast.Expression) -> None:
+        good = self.check(default, parameter.type or UNKNOWN, f"the default of '{parameter.name}'")
+        if good and isinstance(default, ast.Call) and default.kind != "constructor" and default.value is None:
+            self.error(f"the default of '{parameter.name}' must be known at compile time", default)
+
+    def _optional_only_without_body(self, parameters: list[ast.Parameter], what: str) -> None:
+        """@optional is for externs, packages and types of blocks: a body could not tell what it was given."""
+        for parameter in parameters:
+            if parameter.annotation("optional") is not None:
+                self.error(f"{what} with a body has no @optional parameters", parameter)
+
+    def _differing_names(
+        self, declaration: ast.ControlDeclaration | ast.ParserDeclaration | ast.FunctionDeclaration
+    ) -> None:
+        """Type parameters and parameters share one name space."""
+        names = {parameter.name: parameter for parameter in declaration.type_parameters}
+        given = list(declaration.parameters)
+        if not isinstance(declaration, ast.FunctionDeclaration):
+            given += declaration.constructor_parameters
+        for parameter in given:
+            if parameter.name in names:
+                self.error(f"'{parameter.name}' is a type parameter already", parameter).note(
+                    "declared here", names[parameter.name].span
+                )
 
     def _signature(self, declaration: ast.FunctionDeclaration) -> None:
         with self.inner_scope():
@@ -225,10 +252,12 @@ class Checker(Tables, StructuredAnnotations):
 
     def _function(self, declaration: ast.FunctionDeclaration) -> None:
         self._signature(declaration)
+        self._differing_names(declaration)
         self.declare(declaration)
         if declaration.body is None:
             return
-        with self.inner_scope():
+        self._optional_only_without_body(declaration.parameters, "a function")
+        with self.inner_scope(), self.inside(declaration):
             for parameter in declaration.type_parameters:
                 self.declare(parameter)
             with self.inner_scope():
@@ -245,9 +274,11 @@ class Checker(Tables, StructuredAnnotations):
     def _extern(self, declaration: ast.ExternDeclaration) -> None:
         self.type_of_declaration(declaration)
         self.declare(declaration)
-        with self.inner_scope():
+        with self.inner_scope(), self.inside(declaration):
             self._type_parameters(declaration.type_parameters)
             for method in declaration.methods:
+                if method.name == declaration.name and method.result is not None:
+                    self.error(f"the constructor of '{declaration.name}' returns nothing", method)
                 self._signature(method)
 
     def _action(self, declaration: ast.ActionDeclaration) -> None:
@@ -261,8 +292,8 @@ class Checker(Tables, StructuredAnnotations):
     def _directions_first(self, declaration: ast.ActionDeclaration) -> None:
         data_seen: ast.Parameter | None = None
         for parameter in declaration.parameters:
-            if isinstance(parameter.type, ExternType):
-                self.error("an action's parameter cannot be an extern", parameter)
+            if isinstance(parameter.type, ExternType) or parameter.type is INTEGER:
+                self.error(f"an action's parameter cannot be of type '{parameter.type}'", parameter)
             if not parameter.direction:
                 data_seen = parameter
             elif data_seen is not None:
@@ -281,8 +312,13 @@ class Checker(Tables, StructuredAnnotations):
                 self._parameters(declaration.parameters)
                 if declaration.body is None:
                     return
-                self._parameters(declaration.constructor_parameters)
-                with self.in_context(Context("control", declaration.name)), self.inner_scope():
+                self._parameters(declaration.constructor_parameters, constructor=True)
+                self._differing_names(declaration)
+                self._optional_only_without_body(
+                    [*declaration.parameters, *declaration.constructor_parameters], "a control"
+                )
+                here = Context("control", declaration.name)
+                with self.inside(declaration), self.in_context(here), self.inner_scope():
                     for local in declaration.locals:
                         self.check_declaration(local)
                     self.check_block(declaration.body)
@@ -296,8 +332,13 @@ class Checker(Tables, StructuredAnnotations):
                 self._parameters(declaration.parameters)
                 if declaration.states is None:
                     return
-                self._parameters(declaration.constructor_parameters)
-                with self.in_context(Context("parser", declaration.name)), self.inner_scope():
+                self._parameters(declaration.constructor_parameters, constructor=True)
+                self._differing_names(declaration)
+                self._optional_only_without_body(
+                    [*declaration.parameters, *declaration.constructor_parameters], "a parser"
+                )
+                here = Context("parser", declaration.name)
+                with self.inside(declaration), self.in_context(here), self.inner_scope():
                     for local in declaration.locals:
                         self.check_declaration(local)
                     self._states(declaration)
@@ -379,12 +420,21 @@ class Checker(Tables, StructuredAnnotations):
                 if target.name not in reached:
                     reached.add(target.name)
                     pending.append(target.name)
+        if (
+            "start" in states
+            and not reached & {"accept", "reject"}
+            and not any(states[name].transition is None for name in reached if name in states)
+        ):
+            self.error(f"parser '{declaration.name}' never reaches 'accept' or 'reject'", declaration)
         for name, state in states.items():
             if name not in reached:
                 self.warning(f"no transition leads to state '{name}'", state, Kind.UNREACHABLE)
 
     def _value_set(self, declaration: ast.ValueSetDeclaration) -> None:
         element = self.resolve(declaration.node)
+        if element in (INTEGER, STRING):
+            self.error(f"a value set cannot hold values of type '{element}'", declaration.node)
+            element = UNKNOWN
         self.constant(declaration.size, "a value set's size")
         declaration.type = SetType(element)
         self.declare(declaration)
@@ -395,7 +445,7 @@ class Checker(Tables, StructuredAnnotations):
         with self.inner_scope():
             self._type_parameters(declaration.type_parameters)
             with self.inner_scope():
-                self._parameters(declaration.parameters)
+                self._parameters(declaration.parameters, constructor=True)
 
     # --------------------------------------------------------------------------------- instances
 
@@ -405,12 +455,32 @@ class Checker(Tables, StructuredAnnotations):
         call = ast.Call(declaration.span, callee, [], declaration.arguments)
         declaration.call = call
         declaration.type = self.infer(call)
+        self._instance_place(declaration)
         if declaration.block is not None:
             self.error(
                 f"instance '{declaration.name}' gives bodies to abstract methods, which is not supported",
                 declaration,
             )
         self.declare(declaration)
+
+    def _instance_place(self, declaration: ast.InstanceDeclaration) -> None:
+        type_ = declaration.type
+        if self.context.kind in ("function", "action"):
+            self.error(f"nothing can be instantiated in a {self.context.kind}", declaration)
+        elif self.context.kind == "top" and isinstance(type_, ControlType | ParserType):
+            self.error(f"'{type_}' is instantiated within a block or as an argument only", declaration)
+        elif self.context.kind == "top" and declaration.name == "main":
+            if not isinstance(type_, PackageType) and type_ is not UNKNOWN:
+                self.error(f"'main' is an instance of a package, not of '{type_}'", declaration)
+        elif isinstance(type_, ExternType) and declaration.block is None:
+            self._abstract(type_, declaration)
+
+    def _abstract(self, type_: ExternType, where: ast.Node) -> None:
+        for method in type_.declaration.methods:
+            if method.is_abstract:
+                self.error(f"'{type_}' has an abstract method: an instance gives it a body", where).note(
+                    "declared here", method.span
+                )
 
 
 def returns(statement: ast.Node) -> bool:

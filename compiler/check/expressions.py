@@ -138,6 +138,8 @@ class Expressions(Operators):
             )
         expression.declaration = declaration
         if isinstance(declaration, list):
+            if len(declaration) == 1 and self.refers_to_itself(declaration[0], expression):
+                return UNKNOWN
             return self.overload(expression.name, declaration)
         if isinstance(declaration, ast.ConstantDeclaration):
             expression.value = declaration.value
@@ -209,6 +211,8 @@ class Expressions(Operators):
         if isinstance(node, ast.NamedTypeNode):
             declaration = (self.root if node.absolute else self.scope).lookup(node.name)
             if isinstance(declaration, ast.ControlDeclaration | ast.ParserDeclaration):
+                if self.refers_to_itself(declaration, expression):
+                    return UNKNOWN
                 return self.type_of_declaration(declaration)
         return self.resolve(node)
 
@@ -241,12 +245,10 @@ class Expressions(Operators):
 
     def _stack_member(self, expression: ast.Member, base: StackType) -> Type:
         name = expression.name
-        if name in ("next", "last"):
+        if name in ("next", "last", "lastIndex"):
             if self.context.kind not in ("parser", "function"):
                 return self.fail(expression, f"'{name}' can be used in parsers only")
-            return base.element
-        if name == "lastIndex":
-            return bits(32)
+            return bits(32) if name == "lastIndex" else base.element
         if name == "size":
             expression.value = base.size
             return bits(32)
@@ -272,6 +274,8 @@ class Expressions(Operators):
                 return self.fail(
                     expression, f"index {position} is out of the range of '{base}'", expression.index
                 )
+            if isinstance(expression.base.value, list):
+                expression.value = expression.base.value[position]
             return base.elements[position]
         if not is_number(strip_enum(index)):
             return self.fail(expression, f"an index is a number, not '{index}'", expression.index)
@@ -394,8 +398,10 @@ def _castable(source: Type, target: Type) -> bool:
             return True
         if plain_source is INTEGER and isinstance(plain_target, BitsType):
             return True
+        if isinstance(plain_source, BitsType) and isinstance(plain_target, BitsType):
+            return False
     if isinstance(plain_source, BitsType) and isinstance(plain_target, BitsType):
-        return True
+        return plain_source.signed == plain_target.signed or plain_source.width == plain_target.width
     if plain_source is INTEGER:
         return isinstance(plain_target, BitsType) or plain_target in (INTEGER, BOOL)
     if plain_source is BOOL:

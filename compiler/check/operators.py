@@ -20,11 +20,12 @@ from compiler.types import (
     StructType,
     TupleType,
     Type,
-    TypeVariable,
     VarbitType,
     bits,
+    is_header,
     is_union,
 )
+from compiler.warnings.kinds import Kind
 
 _ARITHMETIC = frozenset(["+", "-", "*", "&", "|", "^", "|+|", "|-|", "/", "%"])
 _ORDER = frozenset(["<", ">", "<=", ">="])
@@ -87,6 +88,7 @@ class Operators(Coercion):
                 f"'{operator}' needs bit or int types, not '{right if is_number(left) else left}'",
                 wrong,
             )
+        self._check_negative(expression)
         type_ = self._same(expression, left, right)
         if type_ is UNKNOWN:
             return UNKNOWN
@@ -99,6 +101,13 @@ class Operators(Coercion):
     def _check_division(self, expression: ast.Binary, type_: Type) -> None:
         if expression.operator in ("/", "%") and isinstance(type_, BitsType) and type_.signed:
             self.error(f"'{expression.operator}' is not defined on signed values ('{type_}')", expression)
+
+    def _check_negative(self, expression: ast.Binary) -> None:
+        """Division and modulo are defined on positive numbers only (specification, section 8.9)."""
+        if expression.operator in ("/", "%"):
+            for operand in (expression.left, expression.right):
+                if operand.type is INTEGER and operand.value is not None and operand.value < 0:
+                    self.error(f"'{expression.operator}' is not defined on negative numbers", operand)
 
     def _same(self, expression: ast.Binary, left: Type, right: Type) -> Type:
         """Bring both operands to one numeric type."""
@@ -148,7 +157,8 @@ class Operators(Coercion):
             return self.fail(
                 expression, f"'{expression.operator}' needs a bit or int type, not '{left}'", expression.left
             )
-        if not is_number(right) or (isinstance(right, BitsType) and right.signed):
+        signed = isinstance(right, BitsType) and right.signed and expression.right.value is None
+        if not is_number(right) or signed:
             return self.fail(
                 expression, f"a shift amount is of type bit<…> or a constant, not '{right}'", expression.right
             )
@@ -157,14 +167,10 @@ class Operators(Coercion):
                 expression, f"shift by the negative amount {expression.right.value}", expression.right
             )
         if left is INTEGER and expression.left.value is not None and expression.right.value is None:
-            if isinstance(expected, BitsType):
-                self.coerce(expression.left, expected)
-                left = expected
-            else:
-                return self.fail(
-                    expression, "the width of the shifted constant is not known here; write it as a sized literal",
-                    expression.left,
-                )  # fmt: skip
+            return self.fail(
+                expression, "the width of the shifted constant is not known here; write it as a sized literal",
+                expression.left,
+            )  # fmt: skip
         self._fold(expression, left)
         return left
 
@@ -208,7 +214,7 @@ class Operators(Coercion):
         type_ = self._same(expression, left, right)
         low, high = expression.left.value, expression.right.value
         if expression.operator == ".." and low is not None and high is not None and low > high:
-            self.error(f"the range {low}..{high} is empty", expression)
+            self.warning(f"the range {low}..{high} is empty", expression, Kind.MISMATCH)
         return UNKNOWN if type_ is UNKNOWN else SetType(type_)
 
     def _equality(self, expression: ast.Binary) -> Type:
@@ -222,7 +228,7 @@ class Operators(Coercion):
                 if self._same(expression, left, right) is UNKNOWN:
                     return UNKNOWN
                 left = expression.left.type or left
-            elif isinstance(expression.right, literals):
+            elif isinstance(expression.right, literals) and not isinstance(right, StructType):
                 if not self.coerce(expression.right, left):
                     return UNKNOWN
             elif isinstance(expression.left, literals):
@@ -233,7 +239,8 @@ class Operators(Coercion):
         if not _comparable(left):
             return self.fail(expression, f"'{expression.operator}' is not defined on '{left}'")
         left_value, right_value = expression.left.value, expression.right.value
-        if isinstance(left_value, int | str) and isinstance(right_value, int | str):
+        known = (int, str, list, dict)
+        if isinstance(left_value, known) and isinstance(right_value, known) and not is_header(left):
             expression.value = (left_value == right_value) == (expression.operator == "==")
         return BOOL
 
@@ -324,6 +331,9 @@ def _comparable(type_: Type) -> bool:
         return all(_comparable(member) for member in type_.elements)
     if isinstance(type_, StackType):
         return _comparable(type_.element)
-    return isinstance(
-        type_, BitsType | EnumType | NewType | VarbitType | TypeVariable | AnonymousStructType
-    ) or type_ in (BOOL, ERROR, STRING, INTEGER)
+    return isinstance(type_, BitsType | EnumType | NewType | VarbitType | AnonymousStructType) or type_ in (
+        BOOL,
+        ERROR,
+        STRING,
+        INTEGER,
+    )

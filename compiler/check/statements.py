@@ -105,6 +105,8 @@ class Statements(Calls):
 
     def _return(self, statement: ast.Return) -> None:
         wanted = self.context.result
+        if self.context.kind == "parser":
+            self.error("'return' cannot stand in a parser: a state ends with its transition", statement)
         if statement.expression is None:
             if wanted is not None and wanted is not VOID:
                 self.error(f"'{self.context.name}' returns '{wanted}': the value is missing", statement)
@@ -149,6 +151,8 @@ class Statements(Calls):
             self._action_switch(statement, type_)
         elif type_ is not UNKNOWN:
             self._value_switch(statement, type_)
+        if statement.cases and statement.cases[-1].body is None:
+            statement.cases[-1].body = ast.Block(statement.cases[-1].span, [])
         for case in statement.cases:
             if case.body is not None:
                 self.check_block(case.body)
@@ -157,8 +161,6 @@ class Statements(Calls):
                 self.error("'default' is the last label of a switch", after).note(
                     "'default' stands here", before.span
                 )
-        if statement.cases and statement.cases[-1].body is None:
-            self.error("the last label of a switch needs a block", statement.cases[-1])
 
     def _action_switch(self, statement: ast.Switch, type_: ActionRunType) -> None:
         statement.table = type_.declaration

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from compiler import ast
+from compiler.check.entries import Entries, has_note
 from compiler.check.scope import choices, hint
-from compiler.check.statements import Statements, action_name
+from compiler.check.statements import action_name
+from compiler.subexpressions import same_expression
 from compiler.types import (
     BOOL,
     ERROR,
@@ -12,8 +14,6 @@ from compiler.types import (
     UNKNOWN,
     BitsType,
     EnumType,
-    NewType,
-    SetType,
     Type,
     VarbitType,
     strip_new,
@@ -32,8 +32,8 @@ PROPERTIES = (
 )
 
 
-class Tables(Statements):
-    """Keys, actions, entries and properties."""
+class Tables(Entries):
+    """Keys, actions and properties."""
 
     def check_table(self, table: ast.TableDeclaration) -> None:
         """Everything in a table; its name is in scope afterwards."""
@@ -51,15 +51,18 @@ class Tables(Statements):
                 self.warning(message, entry, Kind.IGNORE_PROPERTY)
                 self.infer(entry.expression)
             elif name == "size":
-                self.constant(entry.expression, "a table's size")
+                self._size(entry.expression)
             else:
                 self.infer(entry.expression)
         if table.entries and not table.keys:
             self.error(f"table '{table.name}' has entries but no key", table)
         elif table.entries is not None:
-            for entry_ in table.entries:
-                self._entry(table, entry_, key_types)
+            self.check_entries(table, table.entries, key_types)
         self.declare(table)
+
+    def _size(self, expression: ast.Expression) -> None:
+        if self.infer(expression) is not UNKNOWN and not (expression.value is None and _depends(expression)):
+            self.constant(expression, "a table's size")
 
     def _key(self, key: ast.KeyElement) -> Type:
         type_ = self.infer(key.expression)
@@ -133,6 +136,12 @@ class Tables(Statements):
             return None
         if reference.declaration is None:
             return None
+        declaration = (self.root if name.absolute else self.scope).lookup(name.name)
+        if declaration is not None and declaration is not reference.declaration:
+            self.error(f"{what}: this '{name.name}' is not the one of table '{table.name}'", name).note(
+                "the table's is declared here", reference.declaration.span
+            )
+            return None
         name.declaration = reference.declaration
         parameters = reference.declaration.parameters
         given = list(expression.arguments) if isinstance(expression, ast.Call) else []
@@ -147,6 +156,8 @@ class Tables(Statements):
                 expression,
             ).note("declared here", reference.declaration.span)
             return None
+        if len(given) == len(parameters):
+            self._as_listed(name, reference, given, parameters)
         for argument, parameter in zip(given, expected, strict=True):
             if argument.expression is None:
                 continue
@@ -162,56 +173,33 @@ class Tables(Statements):
                 self.error(f"{what}: argument '{parameter.name}' must be known at compile time", value)
         return reference
 
+    def _as_listed(
+        self,
+        name: ast.Name,
+        reference: ast.ActionReference,
+        given: list[ast.Argument],
+        parameters: list[ast.Parameter],
+    ) -> None:
+        """Arguments with a direction repeat those in the table's list of actions."""
+        listed = reference.call.arguments if isinstance(reference.call, ast.Call) else []
+        directed = [
+            argument for argument, parameter in zip(given, parameters, strict=True) if parameter.direction
+        ]
+        for argument, known in zip(directed, listed, strict=False):
+            if argument.expression is None or known.expression is None:
+                continue
+            self.infer(argument.expression)
+            if not same_expression(argument.expression, known.expression):
+                self.error(
+                    f"this argument of '{name.name}' differs from the one in the list of actions", argument
+                ).note("listed here", known.span)
+
     def _default_action(self, table: ast.TableDeclaration, entry: ast.TableProperty) -> None:
-        self.action_arguments(table, entry.expression, "default_action")
-
-    def _entry(self, table: ast.TableDeclaration, entry: ast.TableEntry, key_types: list[Type]) -> None:
-        self.check_keyset(entry.keyset, key_types, "an entry")
-        if self.action_arguments(table, entry.action, "an entry") is None and isinstance(
-            entry.action, ast.Name
-        ):
-            return
-        if entry.priority is not None:
-            self.constant(entry.priority, "a priority")
-
-    def check_keyset(self, keyset: ast.Expression, types: list[Type], what: str) -> None:
-        """A key set against the types it must match."""
-        elements = keyset.elements if isinstance(keyset, ast.KeysetTuple | ast.ListExpression) else [keyset]
-        if len(elements) == 1 and isinstance(elements[0], ast.DefaultExpression):
-            elements[0].type = types[0] if types else UNKNOWN
-            return
-        if len(elements) == 1 and len(types) > 1 and isinstance(keyset, ast.Name):
-            # A value set of a struct or tuple matches all keys at once.
-            self.infer(keyset)
-            return
-        if len(elements) != len(types):
-            self.error(f"{what} needs {len(types)} values, {len(elements)} given", keyset)
-            return
-        for element, type_ in zip(elements, types, strict=True):
-            if isinstance(element, ast.DefaultExpression):
-                element.type = type_
-                continue
-            if type_ is UNKNOWN:
-                self.infer(element)
-                continue
-            found = self.infer(element, SetType(type_))
-            if isinstance(found, SetType):
-                self._check_set(element, found, type_)
-            else:
-                self.coerce(element, type_, what)
-
-    def _check_set(self, element: ast.Expression, found: SetType, wanted: Type) -> None:
-        plain = strip_new(wanted)
-        if isinstance(element, ast.Binary) and found.element is INTEGER:
-            self.coerce(element.left, plain)
-            self.coerce(element.right, plain)
-            element.type = SetType(plain)
-        elif found.element not in (wanted, plain, UNKNOWN) and not (
-            isinstance(wanted, EnumType) and found.element == wanted.underlying
-        ):
-            width_fits = isinstance(element, ast.Name)
-            if not width_fits or isinstance(found.element, BitsType | NewType):
-                self.error(f"expected values of '{wanted}', found '{found.element}'", element)
+        reference = self.action_arguments(table, entry.expression, "default_action")
+        if reference is not None and has_note(reference, "tableonly"):
+            self.error("a @tableonly action cannot be the default action", entry.expression).note(
+                "listed here", reference.span
+            )
 
 
 def _depends(expression: ast.Expression) -> bool:

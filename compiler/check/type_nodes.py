@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compiler import ast
+from compiler.check.allowed_types import OBJECTS, allowed_in, is_data
 from compiler.check.base import CheckerBase
 from compiler.check.scope import TypeDeclaration, hint
 from compiler.types import (
@@ -93,6 +94,8 @@ class TypeNodes(CheckerBase):
 
     def _specialized(self, node: ast.SpecializedTypeNode) -> Type:
         arguments = [self.resolve(argument) for argument in node.arguments]
+        if node.base.name in ("tuple", "list"):
+            self._elements(node, arguments)
         if node.base.name == "tuple":
             return TupleType(tuple(arguments))
         if node.base.name == "list":
@@ -107,7 +110,28 @@ class TypeNodes(CheckerBase):
             )
             return UNKNOWN
         assert isinstance(base, NominalType)
-        return with_arguments(base, arguments)
+        type_ = with_arguments(base, arguments)
+        self._specialized_fields(node, type_, arguments)
+        return type_
+
+    def _elements(self, node: ast.SpecializedTypeNode, elements: list[Type]) -> None:
+        for written, element in zip(node.arguments, elements, strict=True):
+            if isinstance(written, ast.BaseTypeNode) and written.name == "_":
+                self.error(f"an element of a {node.base.name} needs a type, not '_'", written)
+            elif not is_data(element) and (node.base.name == "tuple" or not isinstance(element, ExternType)):
+                self.error(f"a {node.base.name} cannot hold a '{element}'", written)
+
+    def _specialized_fields(self, node: ast.SpecializedTypeNode, type_: Type, arguments: list[Type]) -> None:
+        """What a field of a type parameter's type has become must be possible, too."""
+        if not isinstance(type_, StructType):
+            return
+        for argument in arguments:
+            if isinstance(argument, OBJECTS):
+                self.error(f"'{argument}' cannot be a type argument of '{node.base.name}'", node)
+                return
+        for name, field in type_.fields.items():
+            if not allowed_in(type_.kind, field):
+                self.error(f"field '{name}' of '{type_}' cannot be of type '{field}'", node)
 
     def _named(self, node: ast.NamedTypeNode) -> Type:
         scope = self.root if node.absolute else self.scope
@@ -118,6 +142,8 @@ class TypeNodes(CheckerBase):
         if isinstance(declaration, list) or not isinstance(declaration, TypeDeclaration):
             first = declaration[0] if isinstance(declaration, list) else declaration
             self.error(f"'{node.name}' is not a type", node).note("declared here", first.span)
+            return UNKNOWN
+        if self.refers_to_itself(declaration, node):
             return UNKNOWN
         return self.type_of_declaration(declaration)
 

@@ -25,7 +25,7 @@ class LowererBase:
     def __init__(self, program: LoweredProgram, diagnostics: Diagnostics) -> None:
         self.program = program
         self.diagnostics = diagnostics
-        self.storage = Storage(program)
+        self.storage = Storage(program, diagnostics)
         self.globals = Frame(None, "")
         self.frame = self.globals
         self.out: list[Stmt] = []

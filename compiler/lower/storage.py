@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from compiler.diagnostics import Diagnostics
 from compiler.ir import (
     FieldRef,
     HeaderInstance,
@@ -11,6 +12,7 @@ from compiler.ir import (
     LoweredProgram,
     StackInstance,
     UnionInstance,
+    bit_width,
 )
 from compiler.lower.values import HeaderValue, StackValue, StructValue, UnionValue
 from compiler.types import (
@@ -57,8 +59,9 @@ def member_types(type_: Type) -> list[tuple[str, Type]]:
 class Storage:
     """Names and instances of the program being lowered."""
 
-    def __init__(self, program: LoweredProgram) -> None:
+    def __init__(self, program: LoweredProgram, diagnostics: Diagnostics) -> None:
         self.program = program
+        self.diagnostics = diagnostics
         self._names: set[str] = {SCALARS, "standard_metadata"}
         self._type_names: dict[StructType, str] = {}
         self._used_type_names: set[str] = {SCALARS, "standard_metadata"}
@@ -187,7 +190,13 @@ class Storage:
         if known is not None:
             return known
         name = self._type_name(type_)
-        self.program.header_types[name] = HeaderType(name, flat_fields(type_))
+        fields = flat_fields(type_)
+        width = sum(bit_width(inner) for _, inner in fields)
+        if width % 8:
+            self.diagnostics.error(
+                f"BMv2 has headers of whole bytes only; '{type_}' has {width} bits", type_.declaration.span
+            )
+        self.program.header_types[name] = HeaderType(name, fields)
         return name
 
     def union_type(self, type_: StructType) -> str:

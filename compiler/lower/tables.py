@@ -74,6 +74,7 @@ class Tables(Externs):
         copies: list[tuple[FieldRef, ast.Expression]] = []
         with self.in_frame(frame):
             keys = [self._key(key, copies) for key in declaration.keys]
+            self._one_prefix(keys, declaration)
             table = Table(name, keys, [], None, [], False, DEFAULT_TABLE_SIZE, declaration.span)
             self._key_copies[id(table)] = copies
             self._table_actions(table, declaration, frame)
@@ -86,6 +87,12 @@ class Tables(Externs):
         return table
 
     # ------------------------------------------------------------------------------ keys
+
+    def _one_prefix(self, keys: list[KeyField], declaration: ast.TableDeclaration) -> None:
+        kinds = [key.match_kind for key in keys]
+        if kinds.count("lpm") > 1 and not {"ternary", "range", "optional"} & set(kinds):
+            second = [key for key in declaration.keys if key.match_kind.name == "lpm"][1]
+            self.diagnostics.error("BMv2 matches one lpm key a table", second.span)
 
     def _key_value(self, expression: ast.Expression) -> Expr:
         return self.scalar(expression)
@@ -378,6 +385,10 @@ class Tables(Externs):
         largest_wins = largest is None or bool(largest.expression.value)
         delta_property = properties.get("priority_delta")
         delta = int(delta_property.expression.value) if delta_property is not None else 1
+        if largest_wins and entries[0].priority is None:
+            self.diagnostics.error(
+                "the first entry needs a priority, since another one has it", entries[0].span
+            )
         values: list[int] = []
         for index, entry in enumerate(entries):
             if entry.priority is not None:
@@ -386,6 +397,9 @@ class Tables(Externs):
                 values.append((len(entries) - 1) * delta + 1 if largest_wins else 1)
             else:
                 values.append(values[-1] - delta if largest_wins else values[-1] + delta)
+        for entry, value in zip(entries, values, strict=True):
+            if value < 1:
+                self.diagnostics.error(f"this entry gets the priority {value}; the smallest is 1", entry.span)
         if not largest_wins:
             return values
         highest = max(values)

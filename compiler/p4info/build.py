@@ -7,6 +7,7 @@ from typing import Any
 from finsy.proto import p4i as p4info_pb2
 
 from compiler import ast
+from compiler.check.scope import choices
 from compiler.diagnostics import Diagnostics
 from compiler.ir import Action, Table
 from compiler.lower.program import ProgramLowering
@@ -15,7 +16,16 @@ from compiler.p4info.annotations import add_annotations, add_documentation, want
 from compiler.p4info.ids import IdAllocator, IdConflict, Prefix, field_ids
 from compiler.p4info.types import TypeSpecs, annotations_of, control_plane_width, type_name
 from compiler.source import Span
-from compiler.types import BitsType, EnumType, ExternType, SetType, StructType, Type
+from compiler.types import (
+    ERROR,
+    BitsType,
+    EnumType,
+    ExternType,
+    SetType,
+    StructType,
+    Type,
+    strip_new,
+)
 from compiler.warnings.kinds import Kind
 
 ARCHITECTURE = "v1model"
@@ -49,7 +59,7 @@ class P4InfoBuilder:
         self.diagnostics = diagnostics
         self.ids = IdAllocator()
         self.info = p4info_pb2.P4Info()
-        self.types = TypeSpecs(self.info.type_info)
+        self.types = TypeSpecs(self.info.type_info, lowering.program.errors)
         self.tables = [
             table for pipeline in lowering.program.pipelines for table in pipeline.tables if not table.hidden
         ]
@@ -200,7 +210,8 @@ class P4InfoBuilder:
             add_annotations(match, key.annotations)
             add_documentation(match, key.annotations)
             type_ = frame.type(key.expression.type)
-            match.bitwidth = control_plane_width(type_) or (field.width if type_name(type_) is None else 0)
+            unsized = type_name(type_) is not None or type_ is ERROR
+            match.bitwidth = control_plane_width(type_) or (0 if unsized else field.width)
             match.match_type = _MATCH_TYPES[field.match_kind]
             self._name_type(match, type_)
 
@@ -388,8 +399,17 @@ class P4InfoBuilder:
             match.name = field.external_name()
             match.bitwidth = control_plane_width(element.fields[field.name])
             annotation = field.annotation("match")
-            kind = annotation.tokens[0].text if annotation is not None and annotation.tokens else "exact"
-            match.match_type = _MATCH_TYPES.get(kind, _MATCH_TYPES["exact"])
+            kind = "".join(token.text for token in annotation.tokens) if annotation is not None else "exact"
+            if kind not in _MATCH_TYPES:
+                self.diagnostics.error(f"'{kind}' is not a match kind {choices(_MATCH_TYPES)}", field.span)
+                continue
+            if not isinstance(strip_new(element.fields[field.name]), BitsType):
+                self.diagnostics.error(
+                    "P4Runtime knows bit<…> fields only in a value set's struct, not "
+                    f"'{element.fields[field.name]}'",
+                    field.span,
+                )
+            match.match_type = _MATCH_TYPES[kind]
             add_annotations(match, field.annotations, skip=["match"])
             add_documentation(match, field.annotations)
 

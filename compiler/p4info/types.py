@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from compiler import ast
@@ -55,8 +56,9 @@ def type_name(type_: Type) -> str | None:
 class TypeSpecs:
     """Fills a P4TypeInfo as types are met."""
 
-    def __init__(self, type_info: Any) -> None:
+    def __init__(self, type_info: Any, errors: Iterable[str]) -> None:
         self.info = type_info
+        self.errors = list(errors)
 
     def note(self, type_: Type) -> None:
         """Record a type that a key, parameter or field has, if it has a name."""
@@ -64,6 +66,8 @@ class TypeSpecs:
             self._new_type(type_)
         elif isinstance(type_, EnumType):
             self._enum(type_)
+        elif type_ is ERROR:
+            self._error()
 
     def fill(self, spec: Any, type_: Type) -> None:
         """Write a P4DataTypeSpec."""
@@ -73,6 +77,7 @@ class TypeSpecs:
             spec.bool.SetInParent()
         elif type_ is ERROR:
             spec.error.SetInParent()
+            self._error()
         elif isinstance(type_, TupleType):
             spec.tuple.SetInParent()
             for element in type_.elements:
@@ -136,6 +141,10 @@ class TypeSpecs:
                 member = struct.members.add()
                 member.name = declared.external_name()
                 self.fill(member.type_spec, type_.fields[declared.name])
+
+    def _error(self) -> None:
+        if not self.info.error.members:
+            self.info.error.members.extend(self.errors)
 
     def _new_type(self, type_: NewType) -> None:
         name = type_.declaration.external_name()

@@ -215,8 +215,9 @@ class DeclarationParser(TableParser):
             return self._open_prototype(annotations)
 
     def _open_prototype(self, annotations: ast.Annotations) -> ast.FunctionDeclaration:
-        if self.kind == "id" and self.peek().kind == "id" and self.peek(2).kind == "<":
-            index = self.index + 3
+        name_index = self._prototype_name()
+        if name_index is not None and self.tokens[name_index + 1].kind == "<":
+            index = name_index + 2
             while self.tokens[index].kind in ("id", ","):
                 if self.tokens[index].kind == "id":
                     self.declare(self.tokens[index].text, TYPE)
@@ -229,6 +230,18 @@ class DeclarationParser(TableParser):
         return ast.FunctionDeclaration(
             Span(name, name), name.text, annotations, result, type_parameters, parameters, None
         )
+
+    def _prototype_name(self) -> int | None:
+        """Where the name stands, the result being a type's name, maybe with arguments."""
+        if self.kind != "id":
+            return None
+        index, depth = self.index + 1, 0
+        while self.tokens[index].kind in ("<", ">", ",", "bit", "int", "integer") or (
+            depth and self.tokens[index].kind == "id"
+        ):
+            depth += {"<": 1, ">": -1}.get(self.tokens[index].kind, 0)
+            index += 1
+        return index if self.tokens[index].kind == "id" else None
 
     def _function(self, annotations: ast.Annotations) -> ast.FunctionDeclaration:
         with self.scope():

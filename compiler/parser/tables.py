@@ -45,6 +45,8 @@ class TableParser(StatementParser):
         table.given.add(word)
         self.expect("=", f"after '{word}'")
         if word in _LISTS and self.kind == "{":
+            if word == "key" and "entries" in seen:
+                self.diagnostics.error("the key of a table stands before its entries", name)
             if word == "key":
                 table.keys = self._keys()
             elif word == "actions":

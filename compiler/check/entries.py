@@ -1,0 +1,116 @@
+"""Checking of key sets and table entries (specification, sections 8.15, 14.2.1.4)."""
+
+from __future__ import annotations
+
+from compiler import ast
+from compiler.check.statements import Statements
+from compiler.types import INTEGER, UNKNOWN, BitsType, EnumType, NewType, SetType, Type, strip_new
+
+# Match kinds under which entries can overlap.
+_PRIORITIZED = ("ternary", "range", "optional")
+
+
+class Entries(Statements):
+    """`check_keyset` for select cases and entries, `check_entries` for those of a table."""
+
+    def check_keyset(self, keyset: ast.Expression, types: list[Type], what: str) -> None:
+        """A key set against the types it must match."""
+        elements = keyset.elements if isinstance(keyset, ast.KeysetTuple | ast.ListExpression) else [keyset]
+        if len(elements) == 1 and isinstance(elements[0], ast.DefaultExpression):
+            elements[0].type = types[0] if types else UNKNOWN
+            return
+        if len(elements) == 1 and len(types) > 1 and isinstance(keyset, ast.Name):
+            # A value set of a struct or tuple matches all keys at once.
+            self.infer(keyset)
+            return
+        if len(elements) != len(types):
+            self.error(f"{what} needs {len(types)} values, {len(elements)} given", keyset)
+            return
+        for element, type_ in zip(elements, types, strict=True):
+            if isinstance(element, ast.DefaultExpression):
+                element.type = type_
+                continue
+            if type_ is UNKNOWN:
+                self.infer(element)
+                continue
+            found = self.infer(element, SetType(type_))
+            if isinstance(found, SetType):
+                self._check_set(element, found, type_)
+            else:
+                self.coerce(element, type_, what)
+
+    def _check_set(self, element: ast.Expression, found: SetType, wanted: Type) -> None:
+        plain = strip_new(wanted)
+        if isinstance(element, ast.Binary) and found.element is INTEGER:
+            self.coerce(element.left, plain)
+            self.coerce(element.right, plain)
+            element.type = SetType(plain)
+        elif found.element not in (wanted, plain, UNKNOWN) and not (
+            isinstance(wanted, EnumType) and found.element == wanted.underlying
+        ):
+            width_fits = isinstance(element, ast.Name)
+            if not width_fits or isinstance(found.element, BitsType | NewType):
+                self.error(f"expected values of '{wanted}', found '{found.element}'", element)
+
+    def action_arguments(
+        self, table: ast.TableDeclaration, expression: ast.Expression, what: str
+    ) -> ast.ActionReference | None:
+        """An action with its arguments."""
+        raise NotImplementedError
+
+    def check_entries(
+        self, table: ast.TableDeclaration, entries: list[ast.TableEntry], key_types: list[Type]
+    ) -> None:
+        """The entries written in a table."""
+        for entry in entries:
+            self._entry(table, entry, key_types)
+        kinds = [key.match_kind.name for key in table.keys]
+        given = [entry for entry in entries if entry.priority is not None]
+        if given and not any(kind in _PRIORITIZED for kind in kinds):
+            self.error(
+                "the entries of a table without ternary, range or optional keys have no priorities", given[0]
+            )
+
+    def _entry(self, table: ast.TableDeclaration, entry: ast.TableEntry, key_types: list[Type]) -> None:
+        self.check_keyset(entry.keyset, key_types, "an entry")
+        self._match_kinds(table, entry.keyset)
+        reference = self.action_arguments(table, entry.action, "an entry")
+        if reference is not None and has_note(reference, "defaultonly"):
+            self.error("a @defaultonly action cannot be that of an entry", entry.action).note(
+                "listed here", reference.span
+            )
+        if entry.priority is not None:
+            self.constant(entry.priority, "a priority")
+
+    def _match_kinds(self, table: ast.TableDeclaration, keyset: ast.Expression) -> None:
+        elements = keyset.elements if isinstance(keyset, ast.KeysetTuple | ast.ListExpression) else [keyset]
+        if len(elements) != len(table.keys):
+            return
+        for element, key in zip(elements, table.keys, strict=True):
+            if isinstance(element, ast.Binary) and element.operator in ("&&&", ".."):
+                self._set_fits(element, key.match_kind.name, strip_new(key.expression.type or UNKNOWN))
+
+    def _set_fits(self, element: ast.Binary, kind: str, type_: Type) -> None:
+        """Masks and ranges say no more than the key's match kind can."""
+        mask = element.right.value
+        if element.operator == "..":
+            if kind != "range":
+                self.error(f"a key matched '{kind}' takes no range", element)
+        elif kind == "lpm":
+            if isinstance(mask, int) and isinstance(type_, BitsType) and not _is_prefix(mask, type_.width):
+                self.error(f"the mask {mask:#x} of an lpm key is no prefix of '{type_}'", element)
+        elif kind != "ternary":
+            full = isinstance(type_, BitsType) and mask == (1 << type_.width) - 1
+            if not full and isinstance(mask, int):
+                self.error(f"a key matched '{kind}' takes no mask", element)
+
+
+def _is_prefix(mask: int, width: int) -> bool:
+    """Whether the ones of a mask stand left of its zeros."""
+    rest = ~mask & ((1 << width) - 1)
+    return rest & (rest + 1) == 0
+
+
+def has_note(reference: ast.ActionReference, name: str) -> bool:
+    """Whether an action in a table's list has an annotation."""
+    return any(annotation.name == name for annotation in reference.annotations)
