@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from compiler import keysets
 from compiler.emit_json.control_flow import ControlFlow
 from compiler.emit_json.expressions import hex_string, raw
 from compiler.emit_json.places import source_info
@@ -146,14 +147,13 @@ def _entry(entry: Entry, keys: list[KeyField], action_ids: dict[int, int]) -> Js
 
 def _match(value: Any, key: KeyField) -> Json:
     bytes_ = (key.width + 7) // 8
-    full = (1 << key.width) - 1
     kind = key.match_kind
-    low, high = _bounds(value, full)
+    low, high = keysets.bounds(value, key.width)
     if kind == "exact":
-        return {"match_type": "exact", "key": hex_string(low & full, bytes_)}
+        return {"match_type": "exact", "key": hex_string(low, bytes_)}
     if kind == "range":
         return {"match_type": "range", "start": hex_string(low, bytes_), "end": hex_string(high, bytes_)}
-    number, mask = _ternary(value, full)
+    number, mask = keysets.value_and_mask(value, key.width)
     if kind == "lpm":
         return {
             "match_type": "lpm",
@@ -161,22 +161,6 @@ def _match(value: Any, key: KeyField) -> Json:
             "prefix_length": mask.bit_count(),
         }
     return {"match_type": "ternary", "key": hex_string(number, bytes_), "mask": hex_string(mask, bytes_)}
-
-
-def _bounds(value: Any, full: int) -> tuple[int, int]:
-    if value is None:
-        return 0, full
-    if isinstance(value, int):
-        return int(value), int(value)
-    return value[1], value[2]
-
-
-def _ternary(value: Any, full: int) -> tuple[int, int]:
-    if value is None:
-        return 0, 0
-    if isinstance(value, int):
-        return int(value) & full, full
-    return value[1] & value[2] & full, value[2] & full
 
 
 def visible_actions(program: LoweredProgram, tables: list[Table]) -> list[Action]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from compiler import ast
+from compiler import ast, keysets
 from compiler.check.statements import action_name
 from compiler.ir import (
     Action,
@@ -349,11 +350,40 @@ class Tables(Externs):
                 keys: list[object] = [None] * len(matchable)
             else:
                 keys = [self.keyset_value(element) for element in elements]
+            self._check_entry_key(matchable, keys, elements)
             action, arguments = self._chosen_action(declaration, self.table_actions[table.name], entry.action)
             assert action is not None
             is_const = entry.is_const or declaration.entries_const
             entries.append(Entry(keys, action, arguments, priority, is_const, entry.span))
+        self._check_duplicates(matchable, entries)
         return entries
+
+    def _check_entry_key(
+        self, keys: list[KeyField], values: list[object], elements: Sequence[ast.Expression]
+    ) -> None:
+        """Each value has a form that its key's match kind takes (specification, section 14.2.1.4)."""
+        for key, value, element in zip(keys, values, elements, strict=False):
+            form = keysets.form(value)
+            if form not in keysets.FORMS.get(key.match_kind, keysets.FORM_NAMES):
+                name = keysets.FORM_NAMES[form]
+                self.diagnostics.error(
+                    f"a key that is matched as {key.match_kind} takes no {name}", element.span
+                )
+            elif key.match_kind == "lpm" and not keysets.is_prefix(
+                keysets.value_and_mask(value, key.width)[1], key.width
+            ):
+                self.diagnostics.error(f"the mask is no prefix of the key's {key.width} bits", element.span)
+
+    def _check_duplicates(self, keys: list[KeyField], entries: list[Entry]) -> None:
+        prioritised = any(key.match_kind in ("ternary", "range", "optional") for key in keys)
+        seen: dict[object, Entry] = {}
+        for entry in entries:
+            values = zip(entry.keys, keys, strict=True)
+            key = tuple(keysets.canonical(value, field.match_kind, field.width) for value, field in values)
+            first = seen.setdefault((key, entry.priority if prioritised else 0), entry)
+            if first is not entry:
+                message = self.diagnostics.error("an earlier entry has the same key", entry.span)
+                message.note("the earlier entry is here", first.span)
 
     def keyset_value(self, element: ast.Expression) -> object:
         """None for any value, an int, ("mask", value, mask) or ("range", low, high)."""

@@ -163,9 +163,7 @@ def _table(scope: Scope, node: Node, names: set[str], profiles: Mapping[str, Act
         direct_meter=None if meter is None else meter.name_in(scope.meter_arrays, "meter array"),
         action_profile=_profile_of(node, table_type, profiles),
         default_entry=_default_entry(node, actions),
-        constant_entries=()
-        if entries is None
-        else tuple(_entry(each, key, actions) for each in entries.items()),
+        constant_entries=() if entries is None else _entries(entries, key, actions),
         immutable=entries is not None,
     )
 
@@ -250,6 +248,18 @@ def _action_entry(node: Node, actions: tuple[Action, ...]) -> tuple[Action, tupl
         node.fail(f"action {action.name!r} takes {len(action.parameters)} arguments, got {len(data)}")
     values = zip(data, action.parameters, strict=True)
     return action, tuple(_fitting(value, parameter.width_bits) for value, parameter in values)
+
+
+def _entries(node: Node, key: tuple[KeyField, ...], actions: tuple[Action, ...]) -> tuple[ConstantEntry, ...]:
+    """The program's entries; like BMv2, no two with the same key (and priority, where it counts)."""
+    listed = [(each, _entry(each, key, actions)) for each in node.items()]
+    prioritised = any(field.kind in (MatchKind.TERNARY, MatchKind.RANGE) for field in key)
+    first: dict[object, Node] = {}
+    for each, entry in listed:
+        earlier = first.setdefault((entry.key, entry.priority if prioritised else 0), each)
+        if earlier is not each:
+            each.fail(f"the entry at {earlier.path} has the same key")
+    return tuple(entry for _, entry in listed)
 
 
 def _entry(node: Node, key: tuple[KeyField, ...], actions: tuple[Action, ...]) -> ConstantEntry:

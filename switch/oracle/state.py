@@ -174,9 +174,9 @@ class PacketState:
         header.set(header.type.field(ref.field), value)
 
     def get_intrinsic(self, name: str) -> int:
-        """The value of simple_switch's field `name`; 0 if the program does not have it."""
+        """The bits of simple_switch's field `name` as an unsigned number; 0 if the program does not have it."""
         ref = self.program.intrinsic(name)
-        return 0 if ref is None else self.get(ref)
+        return 0 if ref is None else self.get(ref) & ((1 << ref.width_bits) - 1)
 
     def set_intrinsic(self, name: str, value: int) -> None:
         """Assign to simple_switch's field `name`, if the program has it."""
