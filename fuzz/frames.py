@@ -17,13 +17,14 @@ from scapy.layers.inet6 import (
 from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
+from topologies.addressing import result_group_address
 from traffic.aggregation_format import Kind, Operation
 from traffic.layers import BTH, IntShim, aggregation_frame, cnp, pfc_frame, rdma_write_frame
 
 SWITCH_MAC = "02:01:00:00:00:00"
 """The addresses, job and slots of `fabric.stf`."""
 _HOST_MAC = "02:00:00:00:00:01"
-_SWITCH_IPV4 = "10.0.0.254"
+_SWITCH_IPV4, _SWITCH_IPV6 = "10.0.0.254", "fd00::fe"
 _IPV4 = (
     "10.0.0.1",
     "10.0.0.2",
@@ -35,8 +36,7 @@ _IPV4 = (
     "0.0.0.0",
 )
 _IPV6 = ("fd00::1", "fd00:1::2", "fd00::fe", "fe80::1", "ff02::1:ff00:fe", "::")
-_JOB, _EPOCH, _QKEY = 0x0102, 3, 0xDEADBEEF
-_GROUP_IPV4 = "239.87.1.2"
+_JOB_IPV4, _JOB_IPV6, _EPOCH, _QKEY = 0x0102, 0x0103, 3, 0xDEADBEEF
 _INT32 = (-(2**31), -1, 0, 1, 2**31 - 1)
 
 
@@ -51,16 +51,19 @@ def _aggregation(rng: random.Random) -> Packet:
         return right if rng.random() < 0.9 else rng.choice(wrong)
 
     rank = rng.randrange(2)
+    six = rng.random() < 0.3
+    job = _JOB_IPV6 if six else _JOB_IPV4
+    switch = _SWITCH_IPV6 if six else _SWITCH_IPV4
     result = rng.random() < 0.1
     frame = aggregation_frame(
         source_mac=_HOST_MAC,
         destination_mac=SWITCH_MAC,
-        source_ipv4=f"10.0.0.{rank + 1}",
-        destination_ipv4=_GROUP_IPV4 if result else _SWITCH_IPV4,
+        source_ip=f"fd00::{rank + 1}" if six else f"10.0.0.{rank + 1}",
+        destination_ip=str(result_group_address(job, 6 if six else 4)) if result else switch,
         kind=Kind.RESULT if result else Kind.CONTRIBUTION,
         operation=rng.choice((Operation.SUM, Operation.SUM, Operation.MAX, Operation.MIN)),
         qkey=mostly(_QKEY, 0, 1),
-        job_id=mostly(_JOB, 0, 0xFFFF),
+        job_id=mostly(job, 0, 0xFFFF),
         epoch=mostly(_EPOCH, 0, 2, 4),
         slot=mostly(rng.randrange(8), 8, 0xFFFF),
         round_number=rng.choice((0, 0, 0, 1, 2, 3, 2**31, 2**32 - 1)),

@@ -32,7 +32,7 @@ class FrontendTarget:
     name = "frontend"
     suffix = ".p4"
     covered_packages = ("compiler",)
-    timeout_s = 60.0
+    timeout_s = 30.0
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="weft-fuzz-")
@@ -44,14 +44,13 @@ class FrontendTarget:
 
     def mutate(self, rng: random.Random, parents: Sequence[bytes]) -> bytes:
         """A mutated parent, or a random program of the grammar, itself mutated now and then."""
-        if not parents or rng.random() < _GENERATED_SHARE:
+        if rng.random() < _GENERATED_SHARE:
             text = random_program(rng)
             if rng.random() < 0.7:
                 return text.encode()
         else:
             text = parents[0].decode(errors="replace")
-        other = parents[-1].decode(errors="replace") if parents else text
-        return mutate_text(rng, text, other).encode(errors="replace")
+        return mutate_text(rng, text, parents[-1].decode(errors="replace")).encode(errors="replace")
 
     def execute(self, case: bytes) -> str:
         """Compile; if that succeeds load the result, and run packets through some of the programs."""

@@ -62,7 +62,7 @@ class PacketsTarget:
     name = "packets"
     suffix = ".stf"
     covered_packages = ("switch/oracle", "switch/native.py")
-    timeout_s = 60.0
+    timeout_s = 30.0
 
     def __init__(self) -> None:
         self._programs = {path.name: path for path in [*case_programs(), FABRIC]}

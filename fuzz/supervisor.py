@@ -17,6 +17,9 @@ _FORK = multiprocessing.get_context("fork")
 _POLL_S = 0.25
 _START_UP_S = 120.0
 _STDERR_TAIL_BYTES = 20_000
+_IDLE = 10
+"""A case may take so many times its CPU time by the clock: the machine may be busy, or a lock held for good."""
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 def fuzz(make_target: Callable[[], Target], root: Path, seed: int, duration_s: float) -> Statistics:
@@ -49,7 +52,7 @@ def _run_worker(
 ) -> str | None:
     """None when the worker has finished; otherwise how it ended, with the end of what it wrote."""
     errors = folder.root / "stderr"
-    folder.progress.write_bytes(PROGRESS.pack(0, time.monotonic() + _START_UP_S))
+    folder.progress.write_bytes(PROGRESS.pack(0, time.monotonic(), _START_UP_S))
 
     def work() -> None:
         descriptor = os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
@@ -61,8 +64,8 @@ def _run_worker(
     hung = False
     while process.is_alive():
         process.join(_POLL_S)
-        _, began_s = PROGRESS.unpack(folder.progress.read_bytes())
-        if time.monotonic() - began_s > timeout_s:
+        _, began_s, cpu_s = PROGRESS.unpack(folder.progress.read_bytes())
+        if _cpu_s(process.pid) - cpu_s > timeout_s or time.monotonic() - began_s > _IDLE * timeout_s:
             hung = True
             process.kill()
             process.join()
@@ -75,3 +78,13 @@ def _run_worker(
         return None
     how = f"signal {signal.Signals(-code).name}" if code is not None and code < 0 else f"exit code {code}"
     return f"crash: the process ended with {how}\n{tail}"
+
+
+def _cpu_s(pid: int | None) -> float:
+    """CPU time of a process, all threads; 0 when it has gone."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
+    except OSError:
+        return 0.0
+    user, system = text.rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / _TICKS_PER_S

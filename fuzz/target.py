@@ -28,13 +28,13 @@ class Target(Protocol):
 
     @property
     def timeout_s(self) -> float:
-        """A case that takes longer hangs."""
+        """CPU time after which a case hangs."""
 
     def seeds(self) -> list[bytes]:
         """Cases to begin with."""
 
     def mutate(self, rng: random.Random, parents: Sequence[bytes]) -> bytes:
-        """A new case made of one or more others, or from nothing; all choices come from `rng`."""
+        """A new case made of others (at least one), or from nothing; all choices come from `rng`."""
 
     def execute(self, case: bytes) -> str:
         """Run a case and say in a few words how it came out.

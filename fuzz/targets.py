@@ -6,11 +6,13 @@ from collections.abc import Callable
 
 from fuzz.frontend import FrontendTarget
 from fuzz.json_documents import JsonTarget
+from fuzz.p4runtime import P4RuntimeTarget
 from fuzz.packets import PacketsTarget
 from fuzz.target import Target
 
 TARGETS: dict[str, Callable[[], Target]] = {
     "frontend": FrontendTarget,
     "json": JsonTarget,
+    "p4runtime": P4RuntimeTarget,
     "packets": PacketsTarget,
 }

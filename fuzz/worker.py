@@ -19,8 +19,8 @@ from fuzz.target import Target
 _SAVE_INTERVAL_S = 5.0
 _WARM_UP_SHARE = 0.1
 _RECENT = 50
-PROGRESS = struct.Struct("<Qd")
-"""Cases begun, and when the last one began (CLOCK_MONOTONIC, seconds)."""
+PROGRESS = struct.Struct("<Qdd")
+"""Cases begun; when the last one began (CLOCK_MONOTONIC, seconds), and the process's CPU time then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Folder:
         """Make what is not there yet."""
         self.corpus.mkdir(parents=True, exist_ok=True)
         self.findings.mkdir(exist_ok=True)
-        self.progress.write_bytes(PROGRESS.pack(0, time.monotonic()))
+        self.progress.write_bytes(PROGRESS.pack(0, time.monotonic(), 0.0))
 
 
 def keep_finding(folder: Folder, target: Target, case: bytes, key: str, report: str) -> bool:
@@ -89,6 +89,7 @@ class Worker:
         self._duration_s = duration_s
         self._coverage = LineCoverage(target.covered_packages)
         self._rng = random.Random(f"{statistics.seed}.{statistics.restarts}")
+        self._seeds = target.seeds()
         self._corpus: list[bytes] = []
 
     def run(self) -> None:
@@ -102,14 +103,14 @@ class Worker:
         started_s = saved_s = time.monotonic()
         before_s = statistics.elapsed_s
         warm_s = before_s + _WARM_UP_SHARE * (self._duration_s - before_s)
-        waiting = self._target.seeds()
+        waiting = list(self._seeds)
         waiting += [path.read_bytes() for path in sorted(self._folder.corpus.iterdir())]
         self._coverage.start()
         while statistics.elapsed_s < self._duration_s or waiting:
             case = waiting.pop() if waiting else self._target.mutate(self._rng, self._parents())
             now_s = time.monotonic()
             self._folder.current.write_bytes(case)
-            progress[:] = PROGRESS.pack(statistics.executions + 1, now_s)
+            progress[:] = PROGRESS.pack(statistics.executions + 1, now_s, time.process_time())
             self._execute(case)
             ended_s = time.monotonic()
             statistics.executions += 1
@@ -122,8 +123,9 @@ class Worker:
         self._save(warm=True)
 
     def _parents(self) -> list[bytes]:
-        recent = self._corpus[-_RECENT:] if self._rng.random() < 0.5 else self._corpus
-        return [self._rng.choice(recent), self._rng.choice(self._corpus)] if recent else []
+        """Two cases: often seeds, which are sound, so that mutations of mutations do not only pile up damage."""
+        pools = [self._seeds, self._corpus[-_RECENT:] or self._seeds, self._corpus or self._seeds]
+        return [self._rng.choice(self._rng.choice(pools)) for _ in range(2)]
 
     def _execute(self, case: bytes) -> None:
         lines = self._coverage.lines
