@@ -245,7 +245,7 @@ def trees(find: Callable[[], Lab], switches: tuple[str, ...], as_json: bool) -> 
 @click.pass_context
 @_reports_errors
 def health(context: click.Context, switches: tuple[str, ...], as_json: bool) -> None:
-    """Does every switch answer, run the program and hold the plan; exit code 1 if one does not."""
+    """Does every switch answer, run the program and hold the plan; exit code 1 if one does not, 4 if none answers."""
     lab: Lab = context.obj()
     names = lab.select(switches)
     planned: dict[str, Any] = {}
@@ -259,6 +259,10 @@ def health(context: click.Context, switches: tuple[str, ...], as_json: bool) -> 
             need_program=False,
         )
     )
+    if not any(result.answers for result in results):
+        raise EnvironmentLacksError(
+            f"none of the lab's switches answers ({len(results)} asked): {results[0].problems[0]}"
+        )
     rows = [
         {"switch": result.switch, "state": "well" if result.is_well else "; ".join(result.problems)}
         | {name: value for name, value in result.to_dict().items() if name not in ("switch", "problems")}

@@ -71,16 +71,6 @@ def embedded_targets(fabric: FabricSpec, address: str) -> dict[str, GrpcTarget]:
     return {switch.name: GrpcTarget(address, switch.device_id) for switch in fabric.switches}
 
 
-def bmv2_targets(
-    fabric: FabricSpec, host: str = "127.0.0.1", first_port: int = 50051
-) -> dict[str, GrpcTarget]:
-    """One server per switch, at consecutive TCP ports in order of the device ids."""
-    return {
-        switch.name: GrpcTarget(f"{host}:{first_port + place}", switch.device_id)
-        for place, switch in enumerate(fabric.switches)
-    }
-
-
 def open_channel(address: str) -> grpc.aio.Channel:
     """Open a channel to a P4Runtime server, for messages as large as pipelines and wildcard reads are."""
     return grpc.aio.insecure_channel(

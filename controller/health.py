@@ -8,7 +8,7 @@ from typing import Any
 
 from controller.counters import read_counters
 from controller.entities import Entity
-from controller.errors import ControllerError
+from controller.errors import ControllerError, SwitchUnavailableError
 from controller.installed import read_installed
 from controller.pipeline import Pipeline
 from controller.reconcile import entity_set, is_default
@@ -26,6 +26,7 @@ class SwitchHealth:
         missing: of the plan (jobs apart), how many it does not hold.
         changed: of the plan, how many it holds with another action, as after `ecn set`.
         drops: packets dropped by the program, by reason.
+        answers: whether it answered at all.
 
     """
 
@@ -35,6 +36,7 @@ class SwitchHealth:
     missing: int = 0
     changed: int = 0
     drops: Mapping[str, int] = field(default_factory=dict)
+    answers: bool = True
 
     @property
     def is_well(self) -> bool:
@@ -79,4 +81,5 @@ async def check_switch(
             drops={reason: count.packets for reason, count in (await read_counters(session)).drops.items()},
         )
     except ControllerError as error:
-        return SwitchHealth(session.name, (str(error),))
+        answers = not isinstance(error, SwitchUnavailableError)
+        return SwitchHealth(session.name, (str(error),), answers=answers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from topologies.describe import describe
+from topologies.describe import as_dict, describe
 from topologies.draw import draw, to_svg
 from topologies.errors import TopologyError
 from topologies.fabric import (
@@ -69,6 +69,7 @@ __all__ = [
     "Role",
     "SwitchSpec",
     "TopologyError",
+    "as_dict",
     "bandwidth_delay_product_bytes",
     "base_rtt_ps",
     "describe",

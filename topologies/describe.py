@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
+from typing import Any
+
 from topologies.errors import TopologyError
 from topologies.fabric import FabricSpec, LinkSpec, SwitchSpec
 from topologies.paths import bandwidth_delay_product_bytes, base_rtt_ps, longest_path
@@ -40,6 +44,12 @@ def describe(fabric: FabricSpec, ports: bool = True, frame_bytes: int = 1024) ->
         nics = ", ".join(f"{nic.interface} {nic.ipv4} {nic.mac}" for nic in host.nics)
         lines.append(f"{host.name:<6} {nics}")
     return "\n".join(lines)
+
+
+def as_dict(fabric: FabricSpec) -> dict[str, Any]:
+    """Return plain JSON values: the fields of `FabricSpec` and of all it holds, addresses as text."""
+    plain: dict[str, Any] = json.loads(json.dumps(asdict(fabric), default=str))
+    return plain
 
 
 def _headline(fabric: FabricSpec) -> str:

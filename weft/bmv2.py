@@ -16,7 +16,7 @@ from pathlib import Path
 
 from topologies import FabricSpec, SwitchSpec
 from topologies.addressing import CPU_PORT
-from weft.child import ChildError
+from weft.child import ChildError, WatchedProcess
 from weft.environment import require_bmv2
 
 PRIORITY_CLASSES = 8
@@ -29,6 +29,10 @@ class _Process:
     grpc_port: int
     thrift_port: int
     log: Path
+
+    @property
+    def watched(self) -> WatchedProcess:
+        return WatchedProcess(f"simple_switch_grpc for {self.switch.name}", self.process, self.log)
 
 
 class Bmv2Switches:
@@ -60,6 +64,11 @@ class Bmv2Switches:
         except BaseException:
             self.close()
             raise
+
+    @property
+    def watched(self) -> list[WatchedProcess]:
+        """The processes, for those that need them."""
+        return [each.watched for each in self._processes]
 
     @property
     def addresses(self) -> dict[str, tuple[str, int]]:
@@ -140,12 +149,7 @@ def _wait_until_serving(each: _Process, patience_s: float = 20.0) -> None:
     deadline = time.monotonic() + patience_s
     for port in (each.grpc_port, each.thrift_port):
         while True:
-            status = each.process.poll()
-            if status is not None:
-                log = each.log.read_text(encoding="utf-8", errors="replace")
-                raise ChildError(
-                    f"simple_switch_grpc for {each.switch.name} ended with status {status}: {log[-2000:]}"
-                )
+            each.watched.require_alive()
             try:
                 socket.create_connection(("127.0.0.1", port), timeout=1.0).close()
                 break

@@ -9,6 +9,8 @@ import select
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,28 +32,53 @@ class ChildError(WeftError):
     """A child process died, refused a command, or did not answer in time."""
 
 
-class JsonLinesChild:
-    """Talks to a process in JSON lines: one command a line on its stdin, one answer a line on its stdout."""
+@dataclass(frozen=True)
+class WatchedProcess:
+    """A process of the lab that others need: what it is called, and where it writes."""
 
-    def __init__(self, name: str, process: subprocess.Popen[str], log: Path) -> None:
+    name: str
+    process: subprocess.Popen[Any]
+    log: Path
+
+    def require_alive(self) -> None:
+        """Raise ChildError, with the end of its log, if the process has ended."""
+        if self.process.poll() is not None:
+            raise ChildError(f"{self.name} ended with status {self.process.returncode}{log_tail(self.log)}")
+
+
+class JsonLinesChild:
+    """Talks to a process in JSON lines: one command a line on its stdin, one answer a line on its stdout.
+
+    The death of one that it `needs` ends every wait for an answer at once.
+    """
+
+    def __init__(
+        self, name: str, process: subprocess.Popen[str], log: Path, needs: Sequence[WatchedProcess] = ()
+    ) -> None:
         self.name = name
         self.process = process
         self.log = log
         self._pending = b""
+        self._needs = tuple(needs)
+
+    @property
+    def watched(self) -> WatchedProcess:
+        """This process, for others that need it."""
+        return WatchedProcess(self.name, self.process, self.log)
 
     def read_answer(self, timeout_s: float) -> dict[str, Any]:
         """Return the next answer.
 
         Raises:
-            ChildError: the process ended, answered something that is not JSON, or did not answer in time; the
-                message ends with the last lines of its log.
+            ChildError: the process or one that it needs ended, or it answered something that is not JSON, or not in
+                time; the message ends with the last lines of the log.
         """
         line = self._read_line(timeout_s)
         try:
             answer = json.loads(line)
         except ValueError:
             raise ChildError(
-                f"{self.name} answered '{line.strip()}', which is not JSON{self._log_tail()}"
+                f"{self.name} answered '{line.strip()}', which is not JSON{log_tail(self.log)}"
             ) from None
         if not isinstance(answer, dict):
             raise ChildError(f"{self.name} answered '{line.strip()}', which is not an object")
@@ -66,15 +93,25 @@ class JsonLinesChild:
         deadline = time.monotonic() + timeout_s
         poller = select.poll()
         poller.register(descriptor, select.POLLIN | select.POLLHUP)
-        while b"\n" not in self._pending:
-            if not poller.poll(max(0.0, deadline - time.monotonic()) * 1000):
-                raise ChildError(f"{self.name} did not answer within {timeout_s:g} s{self._log_tail()}")
-            data = os.read(descriptor, 1 << 16)
-            if not data:
-                raise ChildError(f"{self.name} ended with status {self.process.wait()}{self._log_tail()}")
-            self._pending += data
+        with _deaths(self._needs) as deaths:
+            for death in deaths:
+                poller.register(death, select.POLLIN)
+            while b"\n" not in self._pending:
+                ready = poller.poll(max(0.0, deadline - time.monotonic()) * 1000)
+                if not ready:
+                    raise ChildError(f"{self.name} did not answer within {timeout_s:g} s{log_tail(self.log)}")
+                for needed in self._needs:
+                    needed.require_alive()
+                if descriptor in (number for number, _ in ready):
+                    self._read_some(descriptor)
         line, self._pending = self._pending.split(b"\n", 1)
         return line.decode(errors="replace")
+
+    def _read_some(self, descriptor: int) -> None:
+        data = os.read(descriptor, 1 << 16)
+        if not data:
+            raise ChildError(f"{self.name} ended with status {self.process.wait()}{log_tail(self.log)}")
+        self._pending += data
 
     def send(self, command: dict[str, Any]) -> None:
         """Send a command without waiting for its answer."""
@@ -83,17 +120,12 @@ class JsonLinesChild:
             self.process.stdin.write(json.dumps(command) + "\n")
             self.process.stdin.flush()
         except (BrokenPipeError, ValueError):
-            raise ChildError(f"{self.name} is gone{self._log_tail()}") from None
+            raise ChildError(f"{self.name} is gone{log_tail(self.log)}") from None
 
     def call(self, command: dict[str, Any], timeout_s: float = 30.0) -> dict[str, Any]:
         """Send a command and return its answer; raises ChildError as `read_answer`."""
         self.send(command)
         return self.read_answer(timeout_s)
-
-    def require_alive(self) -> None:
-        """Raise ChildError, with the end of its log, if the process has ended."""
-        if self.process.poll() is not None:
-            raise ChildError(f"{self.name} ended with status {self.process.returncode}{self._log_tail()}")
 
     def close(self, patience_s: float = 5.0) -> None:
         """End the process: its stdin closes, which asks it to leave; then SIGTERM, then SIGKILL."""
@@ -111,9 +143,23 @@ class JsonLinesChild:
         if self.process.stdout is not None:
             self.process.stdout.close()
 
-    def _log_tail(self, lines: int = 12) -> str:
-        try:
-            tail = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]
-        except OSError:
-            return ""
-        return "; its log ends:\n  " + "\n  ".join(tail) if tail else f" (its log, {self.log}, is empty)"
+
+@contextlib.contextmanager
+def _deaths(processes: Sequence[WatchedProcess]) -> Iterator[list[int]]:
+    """Yield a descriptor for each process that becomes readable when it ends."""
+    with contextlib.ExitStack() as stack:
+        descriptors = []
+        for each in processes:
+            each.require_alive()
+            descriptors.append(os.pidfd_open(each.process.pid))
+            stack.callback(os.close, descriptors[-1])
+        yield descriptors
+
+
+def log_tail(log: Path, lines: int = 12) -> str:
+    """Return the last lines of a process's log, worded as the end of an error message."""
+    try:
+        tail = log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]
+    except OSError:
+        return ""
+    return "; its log ends:\n  " + "\n  ".join(tail) if tail else f" (its log, {log}, is empty)"

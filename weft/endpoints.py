@@ -64,7 +64,7 @@ class Endpoints:
                 stderr=errors,
                 env=environment,
             )
-        return JsonLinesChild(f"the endpoint of {host.name}", process, log)
+        return JsonLinesChild(f"the endpoint of {host.name}", process, log, self.lab.switch_processes)
 
     def _settings(self, host: HostSpec) -> HostSettings:
         lab = self.lab

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from controller.errors import ControllerError
 from topologies import FabricSpec
 from traffic.aggregation_format import Operation
-from traffic.control import RunError, RunOutcome
+from traffic.control import RunOutcome
 from traffic.patterns import MAX_FLOW_BYTES, Flow, incast, permutation
 from traffic.schedule_nodes import DataType
 from traffic.schedules import CollectiveSpec
@@ -227,7 +227,7 @@ class Fabric:
         before = self._retransmissions()
         group = self.endpoints.group
         run = group.prepare_traffic(flows, telemetry=self.options.int_telemetry)
-        outcome = self._run_to_its_end(run, timeout_s)
+        outcome = group.run(run, timeout_s)
         result = FlowsResult(
             pattern=pattern,
             flows=len(flows),
@@ -241,15 +241,6 @@ class Fabric:
     def _require_other_hosts(self, what: str) -> None:
         if len(self.topology.hosts) < 2:
             raise BadInputError(f"{what} needs 2 hosts or more; the fabric has 1")
-
-    def _run_to_its_end(self, run: int, timeout_s: float) -> RunOutcome:
-        try:
-            return self.endpoints.group.run(run, timeout_s)
-        except RunError:
-            # To the hosts a dead switch is only a peer that does not answer.
-            if self.lab.daemon is not None:
-                self.lab.daemon.child.require_alive()
-            raise
 
     def _check_buffers(self, buffers: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         hosts = len(self.topology.hosts)
@@ -287,7 +278,7 @@ class Fabric:
                 spec, algorithm, files, results, telemetry=self.options.int_telemetry
             )
             try:
-                outcome = self._run_to_its_end(run, timeout_s)
+                outcome = group.run(run, timeout_s)
             except BaseException:
                 # The job's slots hold half a reduction: the next one starts in a new epoch. Should the switches be
                 # gone, too, the error to tell is the first.

@@ -20,6 +20,7 @@ from controller.target import target_facts
 from topologies import FabricSpec
 from weft import lab_state
 from weft.bmv2 import Bmv2Switches
+from weft.child import WatchedProcess
 from weft.daemon import SwitchDaemon, daemon_config, new_epoch_ns
 from weft.environment import require_for
 from weft.errors import BadInputError
@@ -50,6 +51,7 @@ class Lab:
         self.program: Program
         self.network: FabricNetwork
         self.daemon: SwitchDaemon | None = None
+        self.switch_processes: list[WatchedProcess] = []
         self.controller: BlockingFabricController
         self._progress = progress
         self._state: lab_state.LabState
@@ -128,10 +130,12 @@ class Lab:
         if self.options.target == "bmv2":
             bmv2 = Bmv2Switches(self.fabric, self.directory, self.frame_bytes, own=self.own)
             stack.callback(bmv2.close)
+            self.switch_processes = bmv2.watched
             return {name: GrpcTarget(address, device) for name, (address, device) in bmv2.addresses.items()}
         config = daemon_config(self.fabric, self.options, self.epoch_ns, "127.0.0.1:0")
         self.daemon = SwitchDaemon(config, self.directory)
         stack.callback(self.daemon.close)
+        self.switch_processes = [self.daemon.child.watched]
         self.own(self.daemon.child.process.pid)
         return embedded_targets(self.fabric, self.daemon.grpc_address)
 

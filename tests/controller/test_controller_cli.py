@@ -252,3 +252,14 @@ def test_a_file_that_is_not_p4info_is_3(state: Path) -> None:
     refused = CliRunner().invoke(command, ["--p4info", str(state), "routes"])
     assert refused.exit_code == 3
     assert "not P4Info" in refused.output
+
+
+def test_health_of_a_lab_that_is_gone_is_one_line(state: Path) -> None:
+    grpc = {switch.name: ["127.0.0.1:1", switch.device_id] for switch in FABRIC.switches}
+    state.write_text(json.dumps({"fabric": dict(FABRIC.parameters), "grpc": grpc, "target": "embedded"}))
+    result = CliRunner().invoke(command, ["health"])
+    assert result.exit_code == 4
+    (line,) = result.output.strip().splitlines()
+    assert line.startswith(
+        f"Error: none of the lab's switches answers ({len(FABRIC.switches)} asked): p0l0: "
+    )

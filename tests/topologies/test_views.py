@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -43,3 +44,12 @@ def test_link_colours_can_be_given() -> None:
 def test_other_suffixes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(TopologyError, match=r"unknown suffix '.jpeg' \(valid: '.svg'\)"):
         topologies.draw(leaf_spine(), tmp_path / "fabric.jpeg")
+
+
+def test_plain_values_are_complete_and_build_the_same_fabric() -> None:
+    fabric = leaf_spine(planes=1, leaves=2, spines=1)
+    plain = json.loads(json.dumps(topologies.as_dict(fabric)))
+    assert [switch["name"] for switch in plain["switches"]] == [switch.name for switch in fabric.switches]
+    assert plain["hosts"][0]["nics"][0]["ipv6"] == "fd00::1/64"
+    assert plain["switches"][0]["ports"][0]["link"]["rate_bps"] == 10_000_000_000
+    assert topologies.from_parameters(plain["parameters"]) == fabric

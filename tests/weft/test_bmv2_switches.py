@@ -79,7 +79,7 @@ def test_switches_get_their_ports_and_queues_in_packets(install):
 def test_a_switch_that_does_not_start_says_why(install):
     directory = install(switch="print('cannot open p0l0-eth1'); raise SystemExit(3)")
     owned = []
-    with pytest.raises(ChildError, match=r"p0l0 ended with status 3: cannot open p0l0-eth1"):
+    with pytest.raises(ChildError, match=r"p0l0 ended with status 3; its log ends:\s+cannot open p0l0-eth1"):
         Bmv2Switches(FABRIC, directory, 1000, own=owned.append)
     assert not Path(f"/proc/{owned[0]}").exists()
 

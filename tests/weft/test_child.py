@@ -81,3 +81,15 @@ def test_a_child_that_ignores_everything_is_killed(start):
     child.read_answer(10.0)
     child.close(patience_s=0.1)
     assert child.process.returncode == -9
+
+
+def test_the_death_of_what_a_child_needs_ends_a_wait_at_once(start):
+    needed = start("import sys; print('up', flush=True); sys.stdin.readline(); sys.exit('out of memory')")
+    waiting = start(ECHO)
+    dependent = JsonLinesChild("the endpoint", waiting.process, waiting.log, [needed.watched])
+    assert dependent.call({"command": "a"}) == {"command": "a"}
+    needed.send({"command": "leave"})
+    with pytest.raises(ChildError, match="the child ended with status 1"):
+        dependent.read_answer(timeout_s=600.0)
+    with pytest.raises(ChildError, match="the child ended with status 1"):
+        dependent.call({"command": "b"})

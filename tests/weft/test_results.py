@@ -8,6 +8,7 @@ import math
 import pytest
 from rich.console import Console
 
+from weft.commands.reporting import exit_code
 from weft.results import (
     CollectiveResult,
     FlowsResult,
@@ -127,3 +128,13 @@ def test_what_bmv2_does_not_tell_is_no_zero():
     assert row == ["0", "5", "-", "7", "-", "-"]
     assert "coarse" in printed(run)
     assert run.as_dict()["planes"][0]["largest_queue_bytes"] is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "late_ps", "required", "code"),
+    [(0, 0, True, 0), (0, 501, False, 0), (0, 501, True, 1), (1, 0, False, 1), (0, None, True, 0)],
+)
+def test_times_that_mean_nothing_fail_a_run_only_where_asked_for(wrong, late_ps, required, code):
+    lateness = None if late_ps is None else Lateness(late_ps, late_ps, path_rtt_ps=1000, dilation=100)
+    run = RunResult({}, collectives=[dataclasses.replace(RIGHT, wrong=wrong)], lateness=lateness)
+    assert exit_code(run, require_valid_times=required) == code

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from weft.cli import SIZES
+from weft.commands.reporting import report_options, run_and_show
 from weft.commands.scenario_options import scenario_options
 from weft.scenario import ALGORITHMS
 
@@ -24,7 +27,10 @@ from weft.scenario import ALGORITHMS
 @click.option("--rate", default="10Gbps", show_default=True, help="Of every link.")
 @click.option("--delay", default="1us", show_default=True, help="Of every link.")
 @scenario_options
-@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON instead of a table.")
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), help="Directory of results.json; default none."
+)
+@report_options
 def collective(
     name: str,
     algorithms: tuple[str, ...],
@@ -37,12 +43,12 @@ def collective(
     hosts_per_leaf: int,
     rate: str,
     delay: str,
+    out: Path | None,
     as_json: bool,
+    require_valid_times: bool,
     **overrides: object,
 ) -> int:
     """Run a collective of several sizes on a leaf/spine fabric and print nccl-tests' columns."""
-    from weft.results import show_run
-    from weft.run import run_scenario
     from weft.scenario import parse_scenario
 
     tree: dict[str, object] = {
@@ -66,8 +72,4 @@ def collective(
         ],
     }
     tree |= {key: value for key, value in overrides.items() if value is not None}
-    result = run_scenario(
-        parse_scenario(tree, "command line"), progress=lambda text: click.echo(f"· {text}", err=True)
-    )
-    show_run(result, as_json)
-    return 0 if result.ok else 1
+    return run_and_show(parse_scenario(tree, "command line"), out, as_json, require_valid_times)

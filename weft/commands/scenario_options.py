@@ -20,6 +20,12 @@ _OPTIONS = (
     ),
     click.option("--compiler", type=click.Choice(["embedded", "p4c"]), help="Which compiler compiles it."),
     click.option("--links", type=click.Choice(["veth", "internal"]), help="Links between switches."),
+    click.option(
+        "--ip-version",
+        type=click.Choice(["4", "6"]),
+        callback=lambda _context, _option, value: None if value is None else int(value),
+        help="Of RoCEv2 and aggregation packets.",
+    ),
     click.option("--dilation", type=float, help="Real seconds that an emulated second takes."),
     click.option("--seed", type=int, help="Of faults, weights and random data."),
 )

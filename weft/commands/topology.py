@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
 
-from topologies import FabricSpec, TopologyError, describe, draw
+from topologies import FabricSpec, TopologyError, as_dict, describe, draw
 from weft.cli import EXISTING_FILE
 from weft.errors import BadInputError
 from weft.scenario import load_scenario
@@ -24,9 +25,11 @@ def _fabric(scenario: Path) -> FabricSpec:
 
 @topology.command()
 @click.argument("scenario", type=EXISTING_FILE)
-def show(scenario: Path) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+def show(scenario: Path, as_json: bool) -> None:
     """Print hosts, switches, ports and addresses."""
-    click.echo(describe(_fabric(scenario)))
+    fabric = _fabric(scenario)
+    click.echo(json.dumps(as_dict(fabric), indent=1) if as_json else describe(fabric))
 
 
 @topology.command("draw")

@@ -1,0 +1,76 @@
+"""Run a scenario for a command: say what is being done, keep and print what was found, choose the exit code."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from weft.results import RunResult
+    from weft.scenario import Scenario
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option("--json", "as_json", is_flag=True, help="Print the results as JSON instead of tables."),
+    click.option(
+        "--require-valid-times",
+        is_flag=True,
+        help="Exit with 1 also if the machine served events too late for the times to mean anything.",
+    ),
+)
+
+
+def report_options(command: _Command) -> _Command:
+    """Add the options on what becomes of the results."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def run_and_show(
+    scenario: Scenario,
+    directory: Path | None,
+    as_json: bool,
+    require_valid_times: bool,
+    pcap_directory: Path | None = None,
+) -> int:
+    """Run a scenario, save its results into a directory (None: nowhere), print them and return the exit code."""
+    from weft.results import show_run
+    from weft.run import run_scenario
+
+    # Now, so that a directory that cannot be written is not found out at the end of the run.
+    if directory is not None:
+        directory.mkdir(parents=True, exist_ok=True)
+    try:
+        result = run_scenario(scenario, lambda text: click.echo(f"· {text}", err=True), pcap_directory)
+    except BaseException:
+        # Nothing of ours where nothing was found; a directory that holds something stays.
+        if directory is not None:
+            with contextlib.suppress(OSError):
+                directory.rmdir()
+        raise
+    path = result.save(directory) if directory is not None else None
+    show_run(result, as_json)
+    if not as_json:
+        times = result.wall_times_s
+        click.echo(
+            f"\nfabric up in {times['fabric_up']:.1f} s, first collective done after "
+            f"{times['first_collective_done']:.1f} s, all in {times['all']:.1f} s"
+            + (f"; results in {path}" if path is not None else "")
+        )
+    return exit_code(result, require_valid_times)
+
+
+def exit_code(result: RunResult, require_valid_times: bool) -> int:
+    """Return 1 for wrong results, and for late events where valid times are required; else 0.
+
+    Late events change when things happen, not what is computed: a run that verifies stays good without its times.
+    """
+    if not result.ok:
+        return 1
+    return int(require_valid_times and result.lateness is not None and not result.lateness.valid)
