@@ -4,6 +4,7 @@
 #include <pybind11/stl.h>
 
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 
@@ -523,6 +524,33 @@ void bind_packets(py::class_<Switch, Node, std::shared_ptr<Switch>>& cls) {
                                   event->time_ps);
           },
           py::arg("timeout_s"))
+      .def("replace_code",
+           [](Switch& self, std::shared_ptr<SwitchProgram> program) {
+             PythonGuard guard(self.engine());
+             self.replace_code(std::move(program));
+           })
+      .def(
+          "start_trace",
+          [](Switch& self, uint64_t packets, std::optional<uint32_t> port) {
+            PythonGuard guard(self.engine());
+            self.trace().start({port, packets});
+          },
+          py::arg("packets"), py::arg("port").none(true))
+      .def("stop_trace",
+           [](Switch& self) {
+             PythonGuard guard(self.engine());
+             self.trace().stop();
+           })
+      .def("take_trace",
+           [](Switch& self) {
+             PythonGuard guard(self.engine());
+             return to_bytes(self.trace().take());
+           })
+      .def_property_readonly("trace_packets_missed",
+                             [](Switch& self) {
+                               PythonGuard guard(self.engine());
+                               return self.trace().packets_missed();
+                             })
       .def("set_logging",
            [](Switch& self, bool enabled) {
              PythonGuard guard(self.engine());

@@ -44,6 +44,12 @@ struct TableView {
   const MatchTable* matcher;
 };
 
+// Which packet and which copy of it the records of a SwitchTrace are about; 0 if it is not traced.
+struct TraceNumbers {
+  uint32_t packet;
+  uint32_t copy;
+};
+
 // Head of a packet's state; the program's own state (validity, metadata, headers) follows at
 // kProgramStateOffset.
 struct PacketState {
@@ -79,6 +85,7 @@ struct PacketState {
   uint32_t exit_requested;
   uint32_t assertion_failed;
   uint32_t pass_budget;  // passes through a pipeline that this packet and its copies may still make
+  TraceNumbers trace;
 
   static constexpr uint32_t kCloneRequested = 1U << 31;
   static constexpr uint32_t kNotTruncated = 0xffffffff;

@@ -107,7 +107,7 @@ PacketPtr Switch::copy_with_state(const Packet& packet) {
 
 bool Switch::spend_pass(PacketState& state) {
   if (state.pass_budget == 0) {
-    drop(DropReason::kPassLimit);
+    drop(DropReason::kPassLimit, state.trace);
     return false;
   }
   --state.pass_budget;
@@ -143,6 +143,11 @@ void Switch::start_pass(PacketPtr packet, uint32_t port, InstanceType type, uint
   StateBlock* block = new_state();
   PacketState& state = block->state;
   if (previous != nullptr) program.copy_fields(&state, previous, field_list);
+  if (previous == nullptr) {
+    trace_.begin(state.trace, port);
+  } else {
+    trace_.copied(previous->trace, state.trace, type, engine_.now());
+  }
   if (packet->context != nullptr) packet->context->release(packet->context);
   packet->context = block;
   point_at(state, *packet);
@@ -161,10 +166,11 @@ void Switch::run_ingress(PacketPtr packet) {
   for (;;) {
     PacketState& state = state_of(*packet)->state;
     if (!spend_pass(state)) return;
+    record(state.trace, TraceSite::kReceived, {state.ingress_port, state.instance_type}, packet->bytes());
     program.parse(&state, &context);
     program.ingress(&state, &context);
     if (state.assertion_failed != 0) {
-      drop(DropReason::kAssertion);
+      drop(DropReason::kAssertion, state.trace);
       return;
     }
     if ((state.clone_session & PacketState::kCloneRequested) != 0) clone_from_ingress(*packet);
@@ -179,14 +185,16 @@ void Switch::run_ingress(PacketPtr packet) {
   clear_requests(state);
   if (group_id != 0) {
     const std::vector<Replica>* replicas = replication_.multicast_group(group_id);
-    if (replicas == nullptr || replicas->empty()) {
-      drop(DropReason::kEmptyMulticastGroup);
+    const size_t replica_count = replicas == nullptr ? 0 : replicas->size();
+    record(state.trace, TraceSite::kMulticast, {group_id, static_cast<uint32_t>(replica_count)});
+    if (replica_count == 0) {
+      drop(DropReason::kEmptyMulticastGroup, state.trace);
       return;
     }
     state.instance_type = kReplicated;
     multicast(std::move(packet), *replicas);
   } else if (egress_port == options_.drop_port) {
-    drop(DropReason::kProgramIngress);
+    drop(DropReason::kProgramIngress, state.trace);
   } else {
     state.instance_type = kNormal;
     enqueue(egress_port, std::move(packet));
@@ -199,6 +207,7 @@ PacketPtr Switch::resubmit(PacketPtr packet) {
   StateBlock* block = new_state();
   PacketState& state = block->state;
   objects_->program().copy_fields(&state, &old_state, old_state.resubmit_field_list);
+  trace_.copied(old_state.trace, state.trace, kResubmitted, engine_.now());
   point_at(state, *packet);
   state.ingress_port = old_state.ingress_port;
   state.ingress_timestamp = old_state.ingress_timestamp;
@@ -214,7 +223,11 @@ void Switch::clone_from_ingress(const Packet& packet) {
   PacketState& original = static_cast<StateBlock*>(packet.context)->state;
   const CloneSession* session =
       replication_.clone_session(original.clone_session & ~PacketState::kCloneRequested);
-  if (session == nullptr) return;
+  if (session == nullptr) {
+    record(original.trace, TraceSite::kNoCloneSession,
+           {original.clone_session & ~PacketState::kCloneRequested});
+    return;
+  }
   // The clone is the packet as it entered ingress, parsed again.
   PacketPtr clone = packet.clone();
   StateBlock* block = new_state();
@@ -226,6 +239,7 @@ void Switch::clone_from_ingress(const Packet& packet) {
   state.packet_length_bytes = state.size_bytes;
   original.pass_budget /= 2;
   state.pass_budget = original.pass_budget;
+  trace_.copied(original.trace, state.trace, kIngressClone, engine_.now());
   SwitchContext& context = objects_->context();
   const SwitchProgram& program = objects_->program();
   program.parse(&state, &context);
@@ -240,7 +254,11 @@ void Switch::clone_from_egress(const Packet& packet) {
   PacketState& original = static_cast<StateBlock*>(packet.context)->state;
   const CloneSession* session =
       replication_.clone_session(original.clone_session & ~PacketState::kCloneRequested);
-  if (session == nullptr) return;
+  if (session == nullptr) {
+    record(original.trace, TraceSite::kNoCloneSession,
+           {original.clone_session & ~PacketState::kCloneRequested});
+    return;
+  }
   if (!spend_pass(original)) return;
   original.pass_budget /= 2;
   PacketPtr clone = copy_with_state(packet);
@@ -249,6 +267,7 @@ void Switch::clone_from_egress(const Packet& packet) {
   clear_requests(state);
   state.truncated_length_bytes = PacketState::kNotTruncated;
   state.instance_type = kEgressClone;
+  trace_.copied(original.trace, state.trace, kEgressClone, engine_.now());
   objects_->program().set_ingress_metadata(&state, &objects_->context());
   objects_->program().copy_fields(&state, &original, original.clone_field_list);
   send_clone(std::move(clone), *session);
@@ -259,7 +278,7 @@ void Switch::send_clone(PacketPtr clone, const CloneSession& session) {
   state.priority = session.priority_class;
   if (session.packet_length_bytes != 0) state.truncated_length_bytes = session.packet_length_bytes;
   if (session.replicas.empty()) {
-    drop(DropReason::kEmptyMulticastGroup);
+    drop(DropReason::kEmptyMulticastGroup, state.trace);
     return;
   }
   multicast(std::move(clone), session.replicas);
@@ -268,6 +287,7 @@ void Switch::send_clone(PacketPtr clone, const CloneSession& session) {
 void Switch::send_digest(const PacketState& state) {
   const uint32_t size = objects_->program().pack_digest(&state, state.digest_list, header_buffer_.data());
   if (size == 0) return;  // a list that the program does not have, or an empty one
+  record(state.trace, TraceSite::kDigest, {state.digest_list});
   StreamEvent event;
   event.kind = StreamEvent::Kind::kDigest;
   event.learn_list = state.digest_list;
@@ -279,10 +299,14 @@ void Switch::send_digest(const PacketState& state) {
 void Switch::multicast(PacketPtr packet, const std::vector<Replica>& replicas) {
   // Copies share what is left of the budget, so that a program that multiplies packets comes to an end.
   PacketState& state = state_of(*packet)->state;
+  const TraceNumbers original = state.trace;  // the state itself goes with the last copy
   if (replicas.size() > 1) state.pass_budget /= static_cast<uint32_t>(replicas.size());
   for (size_t i = 0; i < replicas.size(); ++i) {
     const bool last = i + 1 == replicas.size();
     PacketPtr copy = last ? std::move(packet) : copy_with_state(*packet);
+    // The original's records end here, unless it is the only copy.
+    if (replicas.size() > 1)
+      trace_.copied(original, state_of(*copy)->state.trace, kReplicated, engine_.now());
     state_of(*copy)->state.egress_rid = replicas[i].instance;
     enqueue(replicas[i].port, std::move(copy));
   }
@@ -293,18 +317,20 @@ void Switch::multicast(PacketPtr packet, const std::vector<Replica>& replicas) {
 void Switch::enqueue(uint32_t port, PacketPtr packet) {
   PacketState& state = state_of(*packet)->state;
   state.queue_class = std::min<uint32_t>(state.priority, TransmitPort::kMaxClasses - 1);
+  record(state.trace, TraceSite::kEnqueued, {port, state.queue_class});
   if (captured_ != nullptr || captured_count_ != nullptr || port == options_.cpu_port) {
     bypass_queue(port, std::move(packet));
     return;
   }
   TransmitPort* transmit_port = port < ports_.size() ? ports_[port] : nullptr;
   if (transmit_port == nullptr) {
-    drop(DropReason::kUnknownPort);
+    drop(DropReason::kUnknownPort, state.trace);
     return;
   }
   state.enqueue_depth = depth(transmit_port->queue_depth_bytes(), transmit_port->queue_depth_packets());
+  const TraceNumbers trace = state.trace;  // a packet that finds no room is gone with its state
   if (!transmit_port->enqueue(std::move(packet), static_cast<int>(state.queue_class)))
-    drop(DropReason::kTailDrop);
+    drop(DropReason::kTailDrop, trace);
 }
 
 void Switch::bypass_queue(uint32_t port, PacketPtr packet) {
@@ -340,14 +366,15 @@ PacketPtr Switch::run_egress(uint32_t port, PacketPtr packet) {
   state.egress_port = port;
   state.egress_spec = options_.drop_port + 1;  // anything but the drop port
   point_at(state, *packet);
+  record(state.trace, TraceSite::kEgress, {port, state.egress_rid, state.instance_type});
   program.egress(&state, &context);
   if (state.assertion_failed != 0) {
-    drop(DropReason::kAssertion);
+    drop(DropReason::kAssertion, state.trace);
     return nullptr;
   }
   if ((state.clone_session & PacketState::kCloneRequested) != 0) clone_from_egress(*packet);
   if (state.egress_spec == options_.drop_port) {
-    drop(DropReason::kProgramEgress);
+    drop(DropReason::kProgramEgress, state.trace);
     return nullptr;
   }
   deparse(*packet);
@@ -357,6 +384,7 @@ PacketPtr Switch::run_egress(uint32_t port, PacketPtr packet) {
                state.recirculate_field_list);
     return nullptr;
   }
+  record(state.trace, TraceSite::kSent, {port}, packet->bytes());
   packet->context->release(packet->context);
   packet->context = nullptr;
   return packet;

@@ -18,6 +18,7 @@
 #include "switch_program.hpp"
 #include "switch_replication.hpp"
 #include "switch_state_pool.hpp"
+#include "switch_trace.hpp"
 #include "transmit_port.hpp"
 
 namespace weft {
@@ -62,6 +63,10 @@ class Switch : public Node, public EgressStage {
   // Replaces program, tables and all other state.
   void load(std::shared_ptr<const SwitchProgram> program);
   bool loaded() const { return objects_ != nullptr; }
+  // Instrumented code in place of the program's own, or back; see SwitchObjects::replace_code.
+  void replace_code(std::shared_ptr<const SwitchProgram> program) {
+    objects().replace_code(std::move(program));
+  }
   // Throws std::logic_error unless loaded().
   SwitchObjects& objects();
 
@@ -86,6 +91,7 @@ class Switch : public Node, public EgressStage {
   void reset_drop_counters() { dropped_.fill(0); }
   uint64_t received_packets() const { return received_packets_; }
 
+  SwitchTrace& trace() { return trace_; }
   void set_logging(bool enabled);
   std::deque<std::string>& log() { return log_; }
 
@@ -136,6 +142,14 @@ class Switch : public Node, public EgressStage {
   void deparse(Packet& packet);
   void deliver(uint32_t port, PacketPtr packet);
   void drop(DropReason reason) { ++dropped_[static_cast<size_t>(reason)]; }
+  void drop(DropReason reason, TraceNumbers of) {
+    drop(reason);
+    record(of, TraceSite::kDropped, {static_cast<uint32_t>(reason)});
+  }
+  void record(TraceNumbers of, TraceSite site, std::initializer_list<uint32_t> values,
+              std::span<const uint8_t> bytes = {}) {
+    if (of.packet != 0) trace_.record(of, site, values, engine_.now(), bytes);
+  }
 
   Engine& engine_;
   SwitchOptions options_;
@@ -146,6 +160,7 @@ class Switch : public Node, public EgressStage {
   ReplicationEngine replication_;
   StreamEventQueue events_;
   Rng random_;
+  SwitchTrace trace_;
   std::deque<std::string> log_;
   bool logging_ = false;
 

@@ -35,6 +35,9 @@ class SwitchObjects {
 
   const SwitchProgram& program() const { return *program_; }
   SwitchContext& context() { return context_; }
+  // Goes on with other code for the same program, which must have the same shape: std::invalid_argument if it
+  // obviously has not. State and tables stay as they are.
+  void replace_code(std::shared_ptr<const SwitchProgram> program);
 
   // False: an entry like it exists already.
   bool insert(uint32_t table, const EntryMatch& match, const ActionBinding& binding, int64_t idle_timeout_ns);

@@ -57,6 +57,24 @@ void append_bits(uint8_t* bits, uint64_t position, const uint8_t* source, uint64
       bits[position / 8] = static_cast<uint8_t>(bits[position / 8] | 0x80 >> position % 8);
 }
 
+// ---- instrumented programs only
+
+void trace(const PacketState* state, SwitchContext* context, uint32_t site, const uint8_t* data,
+           uint32_t size_bytes) {
+  Switch& owner = *context->owner;
+  owner.trace().record(state->trace, site, {data, size_bytes}, owner.engine().now());
+}
+
+// What a table found: the key, then 1 and the entry's match, or 0.
+void trace_lookup(const PacketState* state, SwitchContext* context, uint32_t site, const TableView* view,
+                  const uint8_t* key, uint32_t key_bytes, const EntryView* found) {
+  if (state->trace.packet == 0) return;
+  std::vector<uint8_t> data(key, key + key_bytes);
+  data.push_back(found != nullptr ? 1 : 0);
+  if (found != nullptr) view->matcher->describe(*found, data);
+  trace(state, context, site, data.data(), static_cast<uint32_t>(data.size()));
+}
+
 using HashFunction = uint64_t (*)(const uint8_t*, size_t);
 
 // The hash of `size_bytes` at `data` followed by what the parser left of the packet.
@@ -85,6 +103,8 @@ std::map<std::string, uintptr_t> switch_runtime_symbols() {
       {"weft_log_message", address(log_message)},
       {"weft_value_set_contains", address(value_set_contains)},
       {"weft_append_bits", address(append_bits)},
+      {"weft_trace", address(trace)},
+      {"weft_trace_lookup", address(trace_lookup)},
       {"weft_hash_with_payload", address(hash_with_payload)},
       {"weft_hash_crc16", address(hash_crc16)},
       {"weft_hash_crc32", address(hash_crc32)},
@@ -159,6 +179,7 @@ std::map<std::string, uint64_t> switch_abi() {
       {"kProgramStateOffset", kProgramStateOffset},
       {"kCloneRequested", PacketState::kCloneRequested},
       {"kNoAction", ActionData::kNoAction},
+      {"kFirstProgramSite", kFirstProgramSite},
   };
 #undef WEFT_MEMBER
 }

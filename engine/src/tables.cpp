@@ -203,4 +203,20 @@ void MatchTable::clear() {
   size_ = 0;
 }
 
+void MatchTable::describe(const EntryView& wanted, std::vector<uint8_t>& out) const {
+  for_each([&](const TableEntry& entry, std::span<const uint64_t> mask) {
+    if (static_cast<const EntryView*>(&entry) != &wanted) return;
+    const auto append = [&out](const void* data, size_t size_bytes) {
+      const auto* bytes = static_cast<const uint8_t*>(data);
+      out.insert(out.end(), bytes, bytes + size_bytes);
+    };
+    append(&entry.priority, sizeof entry.priority);
+    append(entry.key(), key_bytes_);
+    append(mask.data(), key_bytes_);
+    if (entry.ranges == nullptr) return;
+    append(entry.ranges.get(), key_bytes_);
+    append(entry.ranges.get() + key_words_, key_bytes_);
+  });
+}
+
 }  // namespace weft

@@ -76,6 +76,10 @@ class MatchTable {
   uint32_t key_words() const { return key_words_; }
   bool has_ranges() const { return !ranges_.empty(); }
 
+  // Appends the match of an entry of this table: priority (int32, native order), then as bytes of the key
+  // value and mask, and with range fields low and high. Looks through the whole table.
+  void describe(const EntryView& entry, std::vector<uint8_t>& out) const;
+
   // Calls visit(const TableEntry&, mask words) for every entry, tuple by tuple.
   template <typename Visit>
   void for_each(Visit&& visit) const;
