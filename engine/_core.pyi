@@ -780,6 +780,9 @@ class Switch(Node):
         """("packet_in" or "digest", learn list, bytes, time in ps), or None when the time is over."""
 
     def drops(self) -> dict[str, int]: ...
+    @staticmethod
+    def drop_reasons() -> list[str]:
+        """Names of the reasons by number."""
     def reset_drops(self) -> None: ...
     @property
     def received_packets(self) -> int: ...

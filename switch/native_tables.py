@@ -61,13 +61,16 @@ def _field(key: KeyField, offset: int) -> _Field:
 
 
 class NativeTable:
-    """`index` is the table's place in the program; `modifiable` says if its entries may change."""
+    """`index` is the table's place in the program; `modifiable` says if its entries may change.
+
+    `key_size_bytes` is the size of its native keys.
+    """
 
     def __init__(self, table: Table, index: int, *, modifiable: bool) -> None:
         self.table = table
         self.index = index
         self.modifiable = modifiable
-        self._size_bytes = key_bytes(table)
+        self.key_size_bytes = key_bytes(table)
         pairs = zip(table.key, key_offsets(table), strict=True)
         self._fields = tuple(_field(key, offset) for key, offset in pairs)
         self._has_ranges = any(field.kind is MatchKind.RANGE for field in table.key)
@@ -86,8 +89,8 @@ class NativeTable:
             raise InvalidRequestError(
                 f"table {table.name!r}: priority {priority} (valid: to {_MAX_PRIORITY})"
             )
-        value, mask = bytearray(self._size_bytes), bytearray(self._size_bytes)
-        low, high = bytearray(self._size_bytes), bytearray(self._size_bytes)
+        value, mask = bytearray(self.key_size_bytes), bytearray(self.key_size_bytes)
+        low, high = bytearray(self.key_size_bytes), bytearray(self.key_size_bytes)
         rank = priority if table.needs_priority else 0
         for field, match in zip(self._fields, key, strict=True):
             if isinstance(match, RangeMatch):
@@ -109,12 +112,15 @@ class NativeTable:
             return bytes(value), bytes(mask), b"", b"", rank
         return bytes(value), bytes(mask), bytes(low), bytes(high), rank
 
+    def decode_key(self, value: bytes, mask: bytes, low: bytes, high: bytes) -> TableKey:
+        """The key of an entry."""
+        return tuple(field.decode(value, mask, low, high) for field in self._fields)
+
     def decode_entry(
         self, value: bytes, mask: bytes, low: bytes, high: bytes, rank: int, *action: Any
     ) -> TableEntry:
         """The entry that C++ gave."""
-        key = tuple(field.decode(value, mask, low, high) for field in self._fields)
-        return self.entry(key, rank if self.table.needs_priority else 0, *action)
+        return self.entry(self.decode_key(value, mask, low, high), rank if self.table.needs_priority else 0, *action)
 
     # ---- actions
 

@@ -635,6 +635,15 @@ void bind_switch(py::module_& m) {
             return result;
           },
           "Packets dropped, by reason.")
+      .def_static(
+          "drop_reasons",
+          [] {
+            std::vector<std::string> names;
+            for (size_t i = 0; i < static_cast<size_t>(DropReason::kCount); ++i)
+              names.emplace_back(drop_reason_name(static_cast<DropReason>(i)));
+            return names;
+          },
+          "Names of the reasons by number.")
       .def("reset_drops",
            [](Switch& self) {
              PythonGuard guard(self.engine());

@@ -59,10 +59,10 @@ void append_bits(uint8_t* bits, uint64_t position, const uint8_t* source, uint64
 
 // ---- instrumented programs only
 
-void trace(const PacketState* state, SwitchContext* context, uint32_t site, const uint8_t* data,
-           uint32_t size_bytes) {
+void trace(const PacketState* state, SwitchContext* context, uint32_t site, const uint8_t* values,
+           uint32_t values_bytes, const uint8_t* data, uint32_t data_bytes) {
   Switch& owner = *context->owner;
-  owner.trace().record(state->trace, site, {data, size_bytes}, owner.engine().now());
+  owner.trace().record(state->trace, site, {values, values_bytes}, {data, data_bytes}, owner.engine().now());
 }
 
 // What a table found: the key, then 1 and the entry's match, or 0.
@@ -72,7 +72,7 @@ void trace_lookup(const PacketState* state, SwitchContext* context, uint32_t sit
   std::vector<uint8_t> data(key, key + key_bytes);
   data.push_back(found != nullptr ? 1 : 0);
   if (found != nullptr) view->matcher->describe(*found, data);
-  trace(state, context, site, data.data(), static_cast<uint32_t>(data.size()));
+  trace(state, context, site, data.data(), static_cast<uint32_t>(data.size()), nullptr, 0);
 }
 
 using HashFunction = uint64_t (*)(const uint8_t*, size_t);
@@ -123,6 +123,7 @@ std::map<std::string, uintptr_t> switch_runtime_symbols() {
 }
 
 std::map<std::string, uint64_t> switch_abi() {
+  const auto site = [](TraceSite number) { return static_cast<uint64_t>(number); };
 #define WEFT_MEMBER(type, member)             \
   {                                           \
     #type "." #member, offsetof(type, member) \
@@ -180,6 +181,15 @@ std::map<std::string, uint64_t> switch_abi() {
       {"kCloneRequested", PacketState::kCloneRequested},
       {"kNoAction", ActionData::kNoAction},
       {"kFirstProgramSite", kFirstProgramSite},
+      {"TraceSite.received", site(TraceSite::kReceived)},
+      {"TraceSite.copied", site(TraceSite::kCopied)},
+      {"TraceSite.multicast", site(TraceSite::kMulticast)},
+      {"TraceSite.no_clone_session", site(TraceSite::kNoCloneSession)},
+      {"TraceSite.digest", site(TraceSite::kDigest)},
+      {"TraceSite.enqueued", site(TraceSite::kEnqueued)},
+      {"TraceSite.egress", site(TraceSite::kEgress)},
+      {"TraceSite.sent", site(TraceSite::kSent)},
+      {"TraceSite.dropped", site(TraceSite::kDropped)},
   };
 #undef WEFT_MEMBER
 }

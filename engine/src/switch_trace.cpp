@@ -36,10 +36,12 @@ void SwitchTrace::record(TraceNumbers of, TraceSite site, std::initializer_list<
   append(bytes.data(), bytes.size());
 }
 
-void SwitchTrace::record(TraceNumbers of, uint32_t site, std::span<const uint8_t> data, TimePs now) {
+void SwitchTrace::record(TraceNumbers of, uint32_t site, std::span<const uint8_t> values,
+                         std::span<const uint8_t> data, TimePs now) {
   if (of.packet == 0) return;
-  const Head head{of.packet, of.copy, site, static_cast<uint32_t>(data.size()), now};
+  const Head head{of.packet, of.copy, site, static_cast<uint32_t>(values.size() + data.size()), now};
   append(&head, sizeof head);
+  append(values.data(), values.size());
   append(data.data(), data.size());
 }
 

@@ -58,7 +58,8 @@ class SwitchTrace {
 
   void record(TraceNumbers of, TraceSite site, std::initializer_list<uint32_t> values, TimePs now,
               std::span<const uint8_t> bytes = {});
-  void record(TraceNumbers of, uint32_t site, std::span<const uint8_t> data, TimePs now);
+  void record(TraceNumbers of, uint32_t site, std::span<const uint8_t> values, std::span<const uint8_t> data,
+              TimePs now);
 
   // All records so far, in the order in which they were written.
   std::vector<uint8_t> take();

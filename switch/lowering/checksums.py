@@ -7,6 +7,8 @@ from switch.lowering.calculations import hash_calculation
 from switch.lowering.emitter import I32, Emitter, Value, constant
 from switch.lowering.expressions import lower_condition
 from switch.lowering.fields import field_place, is_valid, load_field, store_field
+from switch.lowering.tracing import report
+from switch.trace.places import ChecksumVerified, updated_place
 
 
 def verify(emit: Emitter) -> None:
@@ -19,6 +21,9 @@ def verify(emit: Emitter) -> None:
         with emit.when(applies, likely=True):
             value = hash_calculation(emit, emit.program.calculations[checksum.calculation])
             present = emit.resize(load_field(emit, target), 64)
+            report(
+                emit, ChecksumVerified(checksum.name), [emit.builder.icmp_unsigned("==", value, present)]
+            )
             with emit.when(emit.builder.icmp_unsigned("!=", value, present), likely=False):
                 emit.store_state("checksum_error", I32(1))
 
@@ -30,9 +35,9 @@ def update(emit: Emitter) -> None:
             continue
         with emit.when(_condition(emit, checksum), likely=True):
             value = hash_calculation(emit, emit.program.calculations[checksum.calculation])
-            store_field(
-                emit, field_place(emit, checksum.target), emit.resize(value, checksum.target.width_bits)
-            )
+            written = emit.resize(value, checksum.target.width_bits)
+            store_field(emit, field_place(emit, checksum.target), written)
+            report(emit, updated_place(checksum), [written])
 
 
 def _condition(emit: Emitter, checksum: Checksum) -> Value:

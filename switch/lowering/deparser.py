@@ -7,6 +7,8 @@ from switch.lowering import checksums
 from switch.lowering.emitter import I64, Emitter, Value
 from switch.lowering.fields import HeaderPlace, header_place, is_valid, variable_bytes
 from switch.lowering.primitives import emit_primitives
+from switch.lowering.tracing import report
+from switch.trace.places import HeaderEmitted
 
 
 def emit_deparser(emit: Emitter, deparser: Deparser | None, buffer: Value) -> None:
@@ -22,6 +24,7 @@ def emit_deparser(emit: Emitter, deparser: Deparser | None, buffer: Value) -> No
         place = header_place(emit, name)
         with emit.when(is_valid(emit, place)):
             at = emit.load(position, I64, 8)
+            report(emit, HeaderEmitted(name))
             size = _write(emit, place, emit.address(buffer, at))
             emit.store(emit.builder.add(at, size), position, 8)
     emit.builder.ret(emit.resize(emit.load(position, I64, 8), 32))

@@ -12,6 +12,7 @@ from llvmlite import ir
 from switch.bmv2json import Program
 from switch.lowering.layout import ActionDataLayout, RegisterLayout, StateLayout
 from switch.lowering.ranges import RangeAnalysis
+from switch.trace.places import Places
 
 Value: TypeAlias = Any
 """An llvmlite IR value; llvmlite has no type annotations."""
@@ -50,6 +51,8 @@ class ModuleContext:
     value_set_indices: dict[str, int]
     action_data: dict[int, ActionDataLayout]
     log_formats: list[str]
+    places: Places | None = None
+    """Where the code reports to a trace; None is plain code."""
 
     def runtime_function(self, name: str, result: Any, arguments: list[Any]) -> Value:
         """A declaration of a function of the C++ runtime (switch_runtime.cpp) or of the C library."""

@@ -28,7 +28,7 @@ OPTIMISATION_LEVEL = 1
 
 _STORE = Store("code")
 
-_compiled: dict[str, CompiledProgram] = {}
+_compiled: dict[tuple[str, bool], CompiledProgram] = {}
 _lock = threading.RLock()
 
 
@@ -41,21 +41,23 @@ class CompiledProgram:
     native: Any
 
 
-def compile_program(program: Program) -> CompiledProgram:
+def compile_program(program: Program, *, instrumented: bool = False) -> CompiledProgram:
     """Lower and compile `program`, or return what was made of the same document before.
 
-    UnsupportedError says what the native switch does not implement, and where.
+    UnsupportedError says what the native switch does not implement, and where. `instrumented` code reports to a
+    trace (switch/trace) and may take the place of the plain one while it runs.
     """
     with _lock:
-        compiled = _compiled.get(program.content_hash)
+        key = program.content_hash, instrumented
+        compiled = _compiled.get(key)
         if compiled is None:
-            compiled = _compiled[program.content_hash] = _compile(program)
+            compiled = _compiled[key] = _compile(program, instrumented)
         return compiled
 
 
-def _compile(program: Program) -> CompiledProgram:
+def _compile(program: Program, instrumented: bool) -> CompiledProgram:
     machine = _machine()
-    key = _STORE.key(program.content_hash, *_environment())
+    key = _STORE.key(program.content_hash, str(instrumented), *_environment())
     entry = _STORE.read(key)
     if entry is not None:
         shape, code = ProgramShape.from_json(json.loads(entry["shape"])), entry["code"]
@@ -63,7 +65,7 @@ def _compile(program: Program) -> CompiledProgram:
         # Not at the top: a program from the cache needs none of the modules that lower.
         from switch.lowering.program import lower_program
 
-        lowered = lower_program(program)
+        lowered = lower_program(program, instrumented=instrumented)
         shape, code = lowered.shape, machine.emit_object(_optimise(lowered.ir_text, machine))
         _STORE.write(key, {"shape": json.dumps(shape.to_json()).encode(), "code": code})
     engine = _link(code, machine)
@@ -77,7 +79,7 @@ def _environment() -> tuple[str, ...]:
     """What the code depends on besides the program."""
     folder = Path(__file__).parent
     return (
-        version_of([folder, folder.parent / "bmv2json"]),
+        version_of([folder, folder.parent / "bmv2json", folder.parent / "trace"]),
         json.dumps(_core.switch_abi(), sort_keys=True),
         llvm.get_host_cpu_name(),
         llvm.get_host_cpu_features().flatten(),

@@ -28,6 +28,8 @@ from switch.lowering.expressions import lookahead_bytes, lower, lower_condition
 from switch.lowering.fields import HeaderPlace, header_place, set_valid
 from switch.lowering.layout import bytes_for
 from switch.lowering.primitives import assign, emit_primitives
+from switch.lowering.tracing import report
+from switch.trace.places import Extracted, FieldSet, ParserEnded, StateEntered, select_place
 
 UNDECLARED_ERROR = 2**31 - 1
 """Code of a core library error that the program does not declare, so that it sees that something went wrong."""
@@ -69,6 +71,7 @@ class ParserLowering:
         emit.store_state("parser_error", emit.load(self._error, I32, 4))
         emit.fall_into(self._accept)
         emit.store_state("payload_offset_bytes", self._at())
+        report(emit, ParserEnded(), [self._at(), emit.load_state("parser_error")])
         emit.builder.ret_void()
 
     def _target(self, state: str | None) -> Value:
@@ -117,6 +120,7 @@ class ParserLowering:
             steps = emit.load(self._steps, I32, 4)
             self._require(emit.builder.icmp_unsigned("!=", steps, I32(0)), "ParserTimeout")
             emit.store(emit.builder.sub(steps, I32(1)), self._steps, 4)
+        report(emit, StateEntered(state.name))
         for operation in state.operations:
             match operation:
                 case Extract():
@@ -124,6 +128,7 @@ class ParserLowering:
                 case SetField(target, source):
                     self._check_lookahead(lookahead_bytes(source))
                     assign(emit, target, source)
+                    report(emit, FieldSet(operation), [lower(emit, target, target.width_bits)])
                 case Verify(condition, error):
                     self._check_lookahead(max(lookahead_bytes(condition), lookahead_bytes(error)))
                     self._require_code(lower_condition(emit, condition), lower(emit, error, 32))
@@ -165,12 +170,18 @@ class ParserLowering:
                 self._require_room(stack)
                 index = emit.program.header_union_stacks[name].type.member_index(member)
                 place = stacks.union_element(emit, unions, stacks.next_index(emit, stack))[index]
+        before = self._at()
+        index = I32(0) if stack is None else stacks.next_index(emit, stack)
         if operation.length_bits is None:
             self._extract_fixed(place)
         else:
             self._check_lookahead(lookahead_bytes(operation.length_bits))
             self._extract_variable(place, lower(emit, operation.length_bits, 64))
         set_valid(emit, place)
+        if emit.shared.places is not None:
+            extracted = emit.address(self._data, emit.builder.zext(before, I64))
+            size = emit.builder.sub(self._at(), before)
+            report(emit, Extracted(operation), [index], extracted, size)
         if stack is not None:
             stacks.set_next_index(emit, stack, emit.builder.add(stacks.next_index(emit, stack), I32(1)))
 
@@ -220,6 +231,7 @@ class ParserLowering:
             return
         self._check_lookahead(max(lookahead_bytes(field) for field in state.transition_key))
         key = self._key(state)
+        report(emit, select_place(state), [key])
         if (
             all(self._is_plain(item, state) for item in state.transitions)
             and key.type.width <= SWITCHABLE_KEY_BITS

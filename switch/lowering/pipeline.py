@@ -6,12 +6,14 @@ from typing import Any
 
 from llvmlite import ir
 
-from switch.bmv2json import Action, ActionCallNode, Conditional, Pipeline, Table
+from switch.bmv2json import Action, ActionCallNode, Conditional, Pipeline, RuntimeData, Table
 from switch.lowering.emitter import I32, POINTER, VOID, Emitter, ModuleContext, Value
 from switch.lowering.errors import UnsupportedError
-from switch.lowering.expressions import lower_condition
+from switch.lowering.expressions import lower, lower_condition
 from switch.lowering.primitives import emit_primitives, may_leave_early
 from switch.lowering.tables import action_arguments, action_number, apply_table, has_fixed_action
+from switch.lowering.tracing import report, report_lookup
+from switch.trace.places import Branched, action_place
 
 
 class Actions:
@@ -39,6 +41,10 @@ class Actions:
         emit.action_data = function.args[2]
         emit.action_layout = self._shared.action_data[action.id]
         end = emit.block("end")
+        if self._shared.places is not None:
+            widths = [parameter.width_bits for parameter in action.parameters]
+            values = [lower(emit, RuntimeData(i, width), width) for i, width in enumerate(widths)]
+            report(emit, action_place(action), values)
         try:
             emit_primitives(emit, action.primitives, end)
         except UnsupportedError as error:
@@ -94,6 +100,7 @@ class PipelineLowering:
                     raise UnsupportedError(f"table '{name}': {error}") from None
             case Conditional(expression=expression, true_next=true_next, false_next=false_next):
                 condition = lower_condition(self._emit, expression)
+                report(self._emit, Branched(name), [condition])
                 self._emit.builder.cbranch(condition, self._target(true_next), self._target(false_next))
             case ActionCallNode(action=action, next_node=next_node):
                 self._call(action, POINTER(None), self._target(next_node))
@@ -112,6 +119,7 @@ class PipelineLowering:
         if has_fixed_action(table):
             assert table.default_entry is not None
             action = table.default_entry.action
+            report_lookup(emit, table, POINTER(None), None, POINTER(None))
             self._call(action, POINTER(None), self._next(table, action, None))
             return
         result = apply_table(emit, table)

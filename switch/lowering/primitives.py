@@ -42,6 +42,7 @@ from switch.lowering.fields import (
     store_field,
 )
 from switch.lowering.intrinsics import write_intrinsic
+from switch.lowering.tracing import PrimitiveReport
 
 
 def emit_primitives(emit: Emitter, calls: Sequence[PrimitiveCall], end: Value) -> None:
@@ -74,6 +75,9 @@ def _emit_call(
     emit: Emitter, call: PrimitiveCall, index: int, count: int, blocks: dict[int, Value], end: Value
 ) -> None:
     try:
+        report = PrimitiveReport(emit, call)
+        if call.name in ("exit", "_jump_if_zero", "assert", "assume"):
+            report.finish()  # now: the call may go elsewhere
         match call.name:
             case "_jump":
                 emit.builder.branch(blocks[_jump_target(call, count)])
@@ -89,6 +93,7 @@ def _emit_call(
                 _assertion(emit, call, end)
             case _:
                 _SIMPLE[call.name](emit, call)
+                report.finish()
     except UnsupportedError as error:
         place = f" ({call.source})" if call.source else ""
         raise UnsupportedError(f"primitive '{call.name}'{place}: {error}") from None

@@ -28,6 +28,7 @@ from switch.lowering.parser import ParserLowering
 from switch.lowering.pipeline import Actions, PipelineLowering, mark_arguments
 from switch.lowering.ranges import RangeAnalysis
 from switch.lowering.shape import ProgramShape
+from switch.trace.places import Places
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,11 @@ class LoweredProgram:
     shape: ProgramShape
 
 
-def lower_program(program: Program) -> LoweredProgram:
-    """Lower `program`. UnsupportedError says what the native switch does not implement, and where."""
+def lower_program(program: Program, *, instrumented: bool = False) -> LoweredProgram:
+    """Lower `program`. UnsupportedError says what the native switch does not implement, and where.
+
+    An `instrumented` program tells a trace what it does; its shape is that of the plain one.
+    """
     abi = _core.switch_abi()
     try:
         layout = state_layout(program, abi["kProgramStateOffset"])
@@ -63,6 +67,7 @@ def lower_program(program: Program) -> LoweredProgram:
         value_set_indices={name: index for index, name in enumerate(program.value_sets)},
         action_data={action.id: action_data_layout(action) for action in program.actions.values()},
         log_formats=[],
+        places=Places(program) if instrumented else None,
     )
     _emit_functions(shared)
     runtime = {

@@ -10,6 +10,7 @@ from switch.lowering.emitter import I32, I64, POINTER, Emitter, Value, constant
 from switch.lowering.fields import field_place, is_valid, load_field, store_big_endian, store_field
 from switch.lowering.layout import bytes_for, key_bytes, key_offsets
 from switch.lowering.primitives import count_packet, meter_colour
+from switch.lowering.tracing import report_lookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +46,12 @@ def apply_table(emit: Emitter, table: Table) -> TableResult:
     )
     default = emit.load(emit.address(view, abi["TableView.default_entry"]), POINTER, 8)
     if not table.key:
+        report_lookup(emit, table, view, None, POINTER(None))
         _after_lookup(emit, table, default, constant(1, 0))
         return TableResult(constant(1, 0), _action_of(emit, table, default, default))
     found = _look_up(emit, table, view)
+    if emit.shared.places is not None:
+        report_lookup(emit, table, view, _key(emit, table), found)
     hit = emit.builder.icmp_unsigned("!=", found, POINTER(None))
     entry = emit.builder.select(hit, found, default)
     _after_lookup(emit, table, entry, hit)

@@ -18,6 +18,20 @@ from switch.oracle.parser import ParserRun, deparse
 from switch.oracle.pipeline import run_pipeline
 from switch.oracle.primitives import AssertionFailedError, run_primitive
 from switch.oracle.state import PacketState, Requests
+from switch.oracle.tracing import report, tell
+from switch.trace.events import (
+    Copied,
+    CopyTrace,
+    DigestSent,
+    Dropped,
+    EgressStarted,
+    Enqueued,
+    Multicast,
+    NoCloneSession,
+    Received,
+    Sent,
+)
+from switch.trace.places import ChecksumVerified, updated_place
 
 NORMAL, INGRESS_CLONE, EGRESS_CLONE, RECIRCULATED, REPLICATED, RESUBMITTED = 0, 1, 2, 4, 5, 6
 """Values of `standard_metadata.instance_type`."""
@@ -60,6 +74,7 @@ class _IngressJob:
     instance_type: int
     source: PacketState | None = None
     field_list: int = 0
+    trace: CopyTrace | None = None
 
 
 @dataclass(slots=True)
@@ -87,9 +102,12 @@ class DataPath:
         self._jobs: deque[_IngressJob | _EgressJob] = deque()
         self._outputs: list[Output] = []
 
-    def run(self, port: int, data: bytes) -> list[Output]:
-        """All packets that leave because of this one, in the order in which they leave."""
-        self._jobs.append(_IngressJob(data, port, NORMAL))
+    def run(self, port: int, data: bytes, trace: CopyTrace | None = None) -> list[Output]:
+        """All packets that leave because of this one, in the order in which they leave.
+
+        What happens to them is added to `trace`.
+        """
+        self._jobs.append(_IngressJob(data, port, NORMAL, trace=trace))
         passes = 0
         while self._jobs:
             job = self._jobs.popleft()
@@ -110,6 +128,7 @@ class DataPath:
 
     def _parse(self, job: _IngressJob) -> PacketState:
         packet = PacketState(self._program, len(job.data))
+        packet.trace = job.trace
         packet.set_intrinsic("standard_metadata.ingress_port", job.port)
         packet.set_intrinsic("standard_metadata.packet_length", len(job.data))
         packet.set_intrinsic("standard_metadata.instance_type", job.instance_type)
@@ -120,21 +139,26 @@ class DataPath:
         parser = next(iter(self._program.parsers.values()))
         error = ParserRun(parser, packet, job.data, self._objects).run()
         packet.set_intrinsic("standard_metadata.parser_error", error)
-        packet.set_intrinsic("standard_metadata.checksum_error", int(not self._checksums_hold(packet)))
         return packet
 
-    def _checksums_hold(self, packet: PacketState) -> bool:
-        return all(
-            packet.get(checksum.target) == calculate(self._program.calculations[checksum.calculation], packet)
-            for checksum in self._program.checksums.values()
-            if checksum.verify and self._applies(checksum, packet)
-        )
+    def _verify_checksums(self, packet: PacketState) -> None:
+        wrong = False
+        for checksum in self._program.checksums.values():
+            if checksum.verify and self._applies(checksum, packet):
+                value = calculate(self._program.calculations[checksum.calculation], packet)
+                holds = packet.get(checksum.target) == value
+                report(packet, ChecksumVerified(checksum.name), (int(holds),))
+                wrong |= not holds
+        packet.set_intrinsic("standard_metadata.checksum_error", int(wrong))
 
     def _applies(self, checksum: Checksum, packet: PacketState) -> bool:
         return checksum.condition is None or boolean(checksum.condition, Environment(packet, self._objects))
 
     def _run_ingress(self, job: _IngressJob) -> None:
+        if job.trace is not None:
+            job.trace.add(Received(job.port, job.instance_type, job.data))
         packet = self._parse(job)
+        self._verify_checksums(packet)
         run_pipeline(self._program.pipelines["ingress"], packet, self._objects)
         requests, packet.requests = packet.requests, Requests()
         if requests.clone_session is not None:
@@ -142,19 +166,24 @@ class DataPath:
         if requests.digest_list:
             self._send_digest(packet, requests.digest_list)
         if requests.resubmit_list:
-            self._jobs.append(_IngressJob(job.data, job.port, RESUBMITTED, packet, requests.resubmit_list))
+            again = _IngressJob(job.data, job.port, RESUBMITTED, packet, requests.resubmit_list)
+            again.trace = _copied(packet, RESUBMITTED)
+            self._jobs.append(again)
             return
         group = packet.get_intrinsic("intrinsic_metadata.mcast_grp")
         egress_spec = packet.get_intrinsic("standard_metadata.egress_spec")
         if group:
             packet.set_intrinsic("standard_metadata.instance_type", REPLICATED)
-            replicas = self._objects.multicast_groups.get(group)
-            if replicas is None:
+            replicas = self._objects.multicast_groups.get(group, ())
+            tell(packet, Multicast(group, len(replicas)))
+            if not replicas:
                 self._drops["unknown multicast group"] += 1
+                tell(packet, Dropped("empty_multicast_group"))
             else:
                 self._replicate(packet, replicas)
         elif egress_spec == self._objects.drop_port:
             self._drops["dropped in ingress"] += 1
+            tell(packet, Dropped("program_ingress"))
         else:
             packet.set_intrinsic("standard_metadata.instance_type", NORMAL)
             self._enqueue(packet, egress_spec)
@@ -164,14 +193,16 @@ class DataPath:
         session = self._objects.clone_sessions.get(requests.clone_session)
         if session is None:
             self._drops["unknown clone session"] += 1
+            tell(packet, NoCloneSession(requests.clone_session))
             return
-        clone = self._parse(_IngressJob(job.data, job.port, NORMAL))
+        clone = self._parse(_IngressJob(job.data, job.port, NORMAL, trace=_copied(packet, INGRESS_CLONE)))
         clone.copy_field_list(packet, requests.clone_field_list)
         clone.set_intrinsic("standard_metadata.instance_type", INGRESS_CLONE)
         clone.truncated_bytes = session.packet_length_bytes or None
         self._replicate(clone, session.replicas, session.class_of_service)
 
     def _send_digest(self, packet: PacketState, list_id: int) -> None:
+        tell(packet, DigestSent(list_id))
         env = Environment(packet, self._objects)
         values = []
         for element in self._program.learn_lists[list_id].elements:
@@ -187,6 +218,8 @@ class DataPath:
     ) -> None:
         for replica in replicas:
             copy = packet.copy(with_metadata=True)
+            if len(replicas) > 1:
+                copy.trace = _copied(packet, REPLICATED)
             copy.set_intrinsic("intrinsic_metadata.egress_rid", replica.instance)
             self._enqueue(copy, replica.port, priority)
 
@@ -195,6 +228,7 @@ class DataPath:
             priority = packet.get_intrinsic("intrinsic_metadata.priority") or packet.get_intrinsic(
                 "standard_metadata.priority"
             )
+        tell(packet, Enqueued(port, priority))
         self._jobs.append(_EgressJob(packet, port, priority))
 
     # egress
@@ -211,19 +245,31 @@ class DataPath:
         # anything but the drop port: egress drops by setting it
         packet.set_intrinsic("standard_metadata.egress_spec", self._objects.drop_port + 1)
         packet.set_intrinsic("standard_metadata.packet_length", packet.length_bytes)
+        tell(
+            packet,
+            EgressStarted(
+                job.port,
+                packet.get_intrinsic("intrinsic_metadata.egress_rid"),
+                packet.get_intrinsic("standard_metadata.instance_type"),
+            ),
+        )
         run_pipeline(self._program.pipelines["egress"], packet, self._objects)
         requests, packet.requests = packet.requests, Requests()
         if requests.clone_session is not None:
             self._clone_egress(packet, requests)
         if packet.get_intrinsic("standard_metadata.egress_spec") == self._objects.drop_port:
             self._drops["dropped in egress"] += 1
+            tell(packet, Dropped("program_egress"))
             return
         data = self._deparse(packet)
         if requests.recirculate_list:
-            self._jobs.append(
-                _IngressJob(data, self._ingress_port(packet), RECIRCULATED, packet, requests.recirculate_list)
+            again = _IngressJob(
+                data, self._ingress_port(packet), RECIRCULATED, packet, requests.recirculate_list
             )
+            again.trace = _copied(packet, RECIRCULATED)
+            self._jobs.append(again)
         else:
+            tell(packet, Sent(job.port, data))
             self._outputs.append(Output(job.port, data, job.priority))
 
     def _ingress_port(self, packet: PacketState) -> int:
@@ -234,8 +280,10 @@ class DataPath:
         session = self._objects.clone_sessions.get(requests.clone_session)
         if session is None:
             self._drops["unknown clone session"] += 1
+            tell(packet, NoCloneSession(requests.clone_session))
             return
         clone = packet.copy(with_metadata=False)
+        clone.trace = _copied(packet, EGRESS_CLONE)
         clone.copy_field_list(packet, requests.clone_field_list)
         clone.set_intrinsic("standard_metadata.instance_type", EGRESS_CLONE)
         clone.truncated_bytes = session.packet_length_bytes or None
@@ -249,5 +297,16 @@ class DataPath:
         for checksum in self._program.checksums.values():
             if checksum.update and self._applies(checksum, packet):
                 calculation = self._program.calculations[checksum.calculation]
-                packet.set(checksum.target, calculate(calculation, packet))
+                value = calculate(calculation, packet)
+                packet.set(checksum.target, value)
+                report(packet, updated_place(checksum), (value,))
         return deparse(deparser, packet)
+
+
+def _copied(packet: PacketState, instance_type: int) -> CopyTrace | None:
+    """The trace of a copy, told in the original's."""
+    if packet.trace is None:
+        return None
+    copy = CopyTrace()
+    tell(packet, Copied(instance_type, copy))
+    return copy

@@ -26,6 +26,8 @@ from switch.bmv2json import (
 from switch.oracle.expressions import Environment, boolean, evaluate, integer
 from switch.oracle.primitives import Machine, run_primitive
 from switch.oracle.state import HeaderState, PacketState
+from switch.oracle.tracing import report
+from switch.trace.places import Extracted, FieldSet, HeaderEmitted, ParserEnded, StateEntered, select_place
 
 UNKNOWN_ERROR = 2**31 - 1
 """The code of an error that the program does not declare."""
@@ -60,6 +62,7 @@ class ParserRun:
             self._run_states()
         except ParserError as error:
             code = error.code
+        report(self._packet, ParserEnded(), (self._position_bits // 8, code))
         self._packet.payload = self._data[(self._position_bits + 7) // 8 :]
         return code
 
@@ -71,6 +74,7 @@ class ParserRun:
             if steps > PARSER_STEP_LIMIT:
                 self._fail("ParserTimeout")
             state = self._parser.states[name]
+            report(self._packet, StateEntered(name))
             for operation in state.operations:
                 self._run_operation(operation)
             name = self._next(state)
@@ -94,6 +98,7 @@ class ParserRun:
                 self._extract(operation)
             case SetField(target, source):
                 self._packet.set(target, integer(source, self._env))
+                report(self._packet, FieldSet(operation), (self._packet.get(target),))
             case Verify(condition, error):
                 if not boolean(condition, self._env):
                     raise ParserError(integer(error, self._env))
@@ -110,15 +115,24 @@ class ParserRun:
         self._position_bits += bits
 
     def _extract(self, operation: Extract) -> None:
+        before = self._position_bits // 8
+        index = self._extract_target(operation)
+        extracted = self._data[before : self._position_bits // 8]
+        report(self._packet, Extracted(operation), (index,), extracted)
+
+    def _extract_target(self, operation: Extract) -> int:
+        """Returns the index in a stack, 0 elsewhere."""
         match operation.target:
             case HeaderRef(name):
                 self._extract_header(self._packet.headers[name], operation)
+                return 0
             case StackRef(name):
                 stack = self._packet.stacks[name]
                 if stack.next >= len(stack.elements):
                     self._fail("StackOutOfBounds")
                 self._extract_header(stack.elements[stack.next], operation)
                 stack.next += 1
+                return stack.next - 1
             case UnionStackMember(name, member):
                 unions = self._packet.union_stacks[name]
                 if unions.next >= len(unions.elements):
@@ -126,6 +140,7 @@ class ParserRun:
                 index = self._packet.program.header_union_stacks[name].type.member_index(member)
                 self._extract_header(unions.elements[unions.next].members[index], operation)
                 unions.next += 1
+                return unions.next - 1
 
     def _extract_header(self, header: HeaderState, operation: Extract) -> None:
         variable_bits = 0
@@ -160,6 +175,7 @@ class ParserRun:
             width_bits = field.width_bits
             value = self._key_field(field) & ((1 << width_bits) - 1)
             key = key << (width_bits + 7) // 8 * 8 | value
+        report(self._packet, select_place(state), (key,))
         for transition in state.transitions:
             if self._fits(transition, key):
                 return transition.next_state
@@ -188,6 +204,7 @@ def deparse(deparser: Deparser, packet: PacketState) -> bytes:
     for name in deparser.order:
         header = packet.headers[name]
         if header.valid:
+            report(packet, HeaderEmitted(name))
             bits, width_bits = header.to_bits()
             data += bits.to_bytes(width_bits // 8, "big")
     data += packet.payload

@@ -7,6 +7,8 @@ from switch.oracle.expressions import Environment, boolean
 from switch.oracle.objects import OracleObjects, counted
 from switch.oracle.primitives import run_action
 from switch.oracle.state import PacketState
+from switch.oracle.tracing import report
+from switch.trace.places import Branched, table_place
 
 
 def run_pipeline(pipeline: Pipeline, packet: PacketState, objects: OracleObjects) -> None:
@@ -18,7 +20,9 @@ def run_pipeline(pipeline: Pipeline, packet: PacketState, objects: OracleObjects
         if isinstance(node, Table):
             name = _apply_table(node, packet, objects)
         elif isinstance(node, Conditional):
-            name = node.true_next if boolean(node.expression, env) else node.false_next
+            holds = boolean(node.expression, env)
+            report(packet, Branched(node.name), (int(holds),))
+            name = node.true_next if holds else node.false_next
         else:
             assert isinstance(node, ActionCallNode)
             run_action(node.action, (), packet, objects)
@@ -31,6 +35,7 @@ def _apply_table(table: Table, packet: PacketState, objects: OracleObjects) -> s
     state = objects.tables[table.name]
     found = state.look_up(packet)
     entry = found.entry
+    report(packet, table_place(table), found.key, match=found.match)
     if found.hit:
         entry.last_hit_ns = objects.now_ns
     if table.with_counters:

@@ -22,6 +22,9 @@ from switch.bmv2json import (
 from switch.oracle.calculations import calculate
 from switch.oracle.expressions import BINARY, Environment, boolean, evaluate, header, integer
 from switch.oracle.state import HeaderState, PacketState, StackState, UnionState
+from switch.oracle.tracing import PrimitiveReport, report, tell
+from switch.trace.events import Dropped
+from switch.trace.places import action_place
 
 
 class AssertionFailedError(Exception):
@@ -58,6 +61,7 @@ class Machine(Protocol):
 def run_action(action: Action, arguments: Sequence[int], packet: PacketState, machine: Machine) -> None:
     """Run an action's primitives until its end or an `exit`."""
     env = Environment(packet, machine, arguments)
+    report(packet, action_place(action), tuple(arguments))
     position = 0
     while position < len(action.primitives) and not packet.requests.exit:
         call = action.primitives[position]
@@ -65,6 +69,7 @@ def run_action(action: Action, arguments: Sequence[int], packet: PacketState, ma
         if call.name == "_jump":
             position = _jump_target(call)
         elif call.name == "_jump_if_zero":
+            PrimitiveReport(env, call).finish()
             if integer(call.arguments[0], env) == 0:  # type: ignore[arg-type]
                 position = _jump_target(call)
         else:
@@ -79,7 +84,12 @@ def _jump_target(call: PrimitiveCall) -> int:
 
 def run_primitive(call: PrimitiveCall, env: Environment, machine: Machine) -> None:
     """Run one primitive that is not a jump."""
+    report_of = PrimitiveReport(env, call)
+    if call.name in ("exit", "assert", "assume"):
+        report_of.finish()  # now: the packet may end here
     _PRIMITIVES[call.name](env, machine, *call.arguments)
+    if call.name not in ("exit", "assert", "assume"):
+        report_of.finish()
 
 
 def assign(target: Expression, value: int, env: Environment, machine: Machine) -> None:
@@ -194,6 +204,7 @@ def _exit(env: Environment, machine: Machine) -> None:
 
 def _assert(env: Environment, machine: Machine, condition: Any) -> None:
     if not boolean(condition, env):
+        tell(env.packet, Dropped("assertion"))
         raise AssertionFailedError
 
 

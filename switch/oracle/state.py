@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from switch.bmv2json import Field, FieldRef, HeaderType, Program
+from switch.trace.events import CopyTrace
 
 
 @dataclass(eq=False, slots=True)
@@ -143,6 +144,7 @@ class PacketState:
         self.ingress_bytes = length_bytes
         self.truncated_bytes: int | None = None
         self.requests = Requests()
+        self.trace: CopyTrace | None = None
         self.headers = {
             name: HeaderState(name, header.type, header.metadata, valid=header.metadata)
             for name, header in program.headers.items()
@@ -188,6 +190,7 @@ class PacketState:
         """A copy with its own headers (and metadata, if asked for), without requests."""
         other = PacketState(self.program, self.length_bytes)
         other.ingress_bytes = self.ingress_bytes
+        other.trace = self.trace
         other.payload = self.payload
         other.truncated_bytes = self.truncated_bytes
         for name, header in self.headers.items():

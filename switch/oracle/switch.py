@@ -33,6 +33,7 @@ from switch.checks import named
 from switch.oracle.datapath import DataPath, Output, Timing
 from switch.oracle.objects import OracleObjects
 from switch.oracle.tables import InstalledEntry, OracleProfile, OracleTable
+from switch.trace.events import CopyTrace
 
 __all__ = ["DEFAULT_CPU_PORT", "DEFAULT_DROP_PORT", "OracleSwitch", "Output", "Timing"]
 
@@ -67,8 +68,10 @@ class OracleSwitch:
 
     # packets
 
-    def process(self, port: int, data: bytes, timing: Timing | None = None) -> list[Output]:
-        """Receive a packet.
+    def process(
+        self, port: int, data: bytes, timing: Timing | None = None, trace: CopyTrace | None = None
+    ) -> list[Output]:
+        """Receive a packet, and add what happens to it to `trace`.
 
         Returns what leaves by ports other than the CPU port, which becomes packet-ins.
         """
@@ -76,7 +79,7 @@ class OracleSwitch:
         with self._lock:
             self.objects.now_ns = max(self.objects.now_ns, timing.now_ns)
             path = DataPath(self.objects, timing, self._events.put, self.drops)
-            outputs = path.run(port, data)
+            outputs = path.run(port, data, trace)
         for output in outputs:
             if output.port == self._cpu_port:
                 self._events.put(PacketIn(output.data))

@@ -58,10 +58,19 @@ class InstalledEntry:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """What a lookup found: the entry (the default entry on a miss)."""
+    """What a lookup found: the entry (the default entry on a miss), and what it matches (None: a miss).
 
-    hit: bool
+    `key` is what was looked up, masks applied.
+    """
+
+    key: tuple[int, ...]
+    match: EntryKey | None
     entry: InstalledEntry
+
+    @property
+    def hit(self) -> bool:
+        """Whether an entry matches."""
+        return self.match is not None
 
 
 class OracleTable:
@@ -165,14 +174,16 @@ class OracleTable:
             value = packet.get(field_.field) & ((1 << field_.field.width_bits) - 1)
             values.append(value if field_.mask is None else value & field_.mask)
         widths = [field_.field.width_bits for field_ in self.table.key]
-        best: tuple[int, InstalledEntry] | None = None
+        best: tuple[int, EntryKey, InstalledEntry] | None = None
         if self.table.key:
             for (key, priority), entry in self.entries.items():
                 if all(map(_matches, key, values, widths)):
                     rank = self._rank(key, priority)
                     if best is None or rank > best[0]:
-                        best = (rank, entry)
-        return Lookup(False, self.default) if best is None else Lookup(True, best[1])
+                        best = (rank, (key, priority), entry)
+        if best is None:
+            return Lookup(tuple(values), None, self.default)
+        return Lookup(tuple(values), best[1], best[2])
 
     def _rank(self, key: TableKey, priority: int) -> int:
         """The longest prefix wins in an LPM table, elsewhere the highest priority, then the older entry."""
