@@ -120,7 +120,9 @@ class NativeTable:
         self, value: bytes, mask: bytes, low: bytes, high: bytes, rank: int, *action: Any
     ) -> TableEntry:
         """The entry that C++ gave."""
-        return self.entry(self.decode_key(value, mask, low, high), rank if self.table.needs_priority else 0, *action)
+        return self.entry(
+            self.decode_key(value, mask, low, high), rank if self.table.needs_priority else 0, *action
+        )
 
     # ---- actions
 

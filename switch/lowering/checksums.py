@@ -21,9 +21,7 @@ def verify(emit: Emitter) -> None:
         with emit.when(applies, likely=True):
             value = hash_calculation(emit, emit.program.calculations[checksum.calculation])
             present = emit.resize(load_field(emit, target), 64)
-            report(
-                emit, ChecksumVerified(checksum.name), [emit.builder.icmp_unsigned("==", value, present)]
-            )
+            report(emit, ChecksumVerified(checksum.name), [emit.builder.icmp_unsigned("==", value, present)])
             with emit.when(emit.builder.icmp_unsigned("!=", value, present), likely=False):
                 emit.store_state("checksum_error", I32(1))
 

@@ -69,4 +69,3 @@ def _operand(emit: Emitter, expression: Expression, width_bits: int) -> Value:
     if expression.kind is Kind.BOOL:
         return lower_bool(emit, expression)
     return lower(emit, expression, width_bits)
-

@@ -26,12 +26,12 @@ from switch.bmv2json import (
     StackField,
     StackRef,
     StringLiteral,
-    TransitionKeyField,
     UnionMemberAccess,
     UnionRef,
     UnionStackField,
     UnionStackRef,
 )
+from switch.bmv2json.model import TransitionKeyField
 
 _ADDRESS_HINTS = ("addr", "ip", "src", "dst")
 _DECIMAL_BITS = 16
@@ -120,7 +120,7 @@ def expression_text(expression: Argument) -> str:
 def _operation_text(operation: Operation) -> str:
     operands = [expression_text(operand) for operand in operation.operands]
     match operation.operator, operands:
-        case ("d2b" | "b2d"), [operand]:
+        case (("d2b" | "b2d"), [operand]):
             return operand
         case "valid" | "valid_union", [header]:
             return f"{header}.isValid()"

@@ -13,6 +13,7 @@ from switch.backend import Digest, PacketIn, StreamEvent, SwitchBackend
 from switch.bmv2json import load_program
 from switch.native import NativeSwitch
 from switch.oracle import OracleSwitch
+from switch.trace import CopyTrace
 
 CPU_PORT = 510
 os.environ.setdefault("WEFT_CACHE_DIR", "")  # generated programs do not belong in the user's cache
@@ -42,6 +43,15 @@ class Twin:
         native_digests = [event for event in _events(self.native) if isinstance(event, Digest)]
         assert native_digests == [event for event in events if isinstance(event, Digest)]
         return native
+
+    def trace(self, port: int, data: bytes) -> CopyTrace:
+        """What happens to the packet; asserts that both switches tell the same. start_trace() comes before."""
+        told = CopyTrace()
+        self.oracle.process(port, data, trace=told)
+        self.native.process(port, data)
+        (native,) = self.native.take_traces()
+        assert native.root == told
+        return told
 
 
 def _events(switch: SwitchBackend) -> list[StreamEvent]:

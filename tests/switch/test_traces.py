@@ -1,0 +1,113 @@
+"""Traces: the native switch and the oracle tell the same events of every packet, and tracing changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from native_twin import CPU_PORT, Twin
+from router_program import router_document
+from test_native_router import configure, ipv4_packet
+
+from switch.trace import Copied, CopyTrace, Dropped, Event, Received, Sent, Step
+from switch.trace.places import ActionRun, Extracted, ParserEnded, Places, TableApplied
+
+ANY_PACKET = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@pytest.fixture(scope="module")
+def twin() -> Iterator[Twin]:
+    made = Twin(router_document())
+    made.both(configure)
+    made.native.start_trace()
+    yield made
+    made.native.stop_trace()
+
+
+def flat(trace: CopyTrace) -> Iterator[Event]:
+    """Events of a packet and its copies."""
+    for event in trace.events:
+        yield event
+        if isinstance(event, Copied):
+            yield from flat(event.copy)
+
+
+@ANY_PACKET
+@given(
+    port=st.sampled_from([0, 1, 2, 3, 4, 5, 6, CPU_PORT]),
+    source=st.sampled_from([0x0B000001, 0x0C000001]) | st.integers(0, 0xFFFFFFFF),
+    destination=st.sampled_from([0x0A010203, 0x0A010204, 0x0A010205, 0x0A0000FF]),
+    ttl=st.integers(0, 255),
+    protocol=st.sampled_from([6, 17]),
+)
+def test_both_switches_tell_the_same_of_packets(
+    twin: Twin, port: int, source: int, destination: int, ttl: int, protocol: int
+) -> None:
+    told = twin.trace(port, ipv4_packet(source, destination, ttl, protocol))
+    assert told.ended
+
+
+@ANY_PACKET
+@given(st.sampled_from([0, 1, 2, 3, 4, CPU_PORT]), st.binary(max_size=60))
+def test_both_switches_tell_the_same_of_any_bytes(twin: Twin, port: int, data: bytes) -> None:
+    told = twin.trace(port, data)
+    assert told.events[0] == Received(port, 0, data)
+    assert any(isinstance(event, Step) and isinstance(event.place, ParserEnded) for event in flat(told))
+
+
+def test_a_trace_tells_tables_actions_and_where_the_packet_goes(twin: Twin) -> None:
+    events = list(flat(twin.trace(1, ipv4_packet(0x0C000001, 0x0A010203))))
+    steps = [event for event in events if isinstance(event, Step)]
+    extracted = [step.data for step in steps if isinstance(step.place, Extracted)]
+    assert extracted[0] == bytes(range(12)) + b"\x08\x00"
+    routed = next(step for step in steps if step.place == TableApplied("routes", (32,)))
+    assert routed.values == (0x0A010203,)
+    assert routed.match is not None
+    (match,), priority = routed.match
+    assert (match.value, match.prefix_length, priority) == (0x0A010203, 32, 0)  # type: ignore[union-attr]
+    assert any(isinstance(step.place, ActionRun) and step.values == (3, 0x020000000003) for step in steps)
+    sent = [event for event in events if isinstance(event, Sent)]
+    assert [event.port for event in sent] == [3]
+
+
+def test_copies_are_told_where_they_are_made(twin: Twin) -> None:
+    told = twin.trace(3, ipv4_packet(0x0C000001, 0x0A010203))
+    copies = [event for event in told.events if isinstance(event, Copied)]
+    assert [event.copy.events[-1].port for event in copies] == [1, 2, CPU_PORT]  # type: ignore[union-attr]
+
+
+def test_drops_are_told_with_the_counter_s_reason(twin: Twin) -> None:
+    told = twin.trace(5, ipv4_packet(1, 2))
+    assert told.events[-1] == Dropped("empty_multicast_group")
+
+
+def test_tracing_keeps_the_state_and_stops() -> None:
+    fresh = Twin(router_document())
+    fresh.both(configure)
+    packet = ipv4_packet(0x0C000001, 0x0A010203)
+    before = fresh.process(1, packet)
+    fresh.native.start_trace(packets=1)
+    assert fresh.process(1, packet) == before
+    assert fresh.process(1, packet) == before
+    assert len(fresh.native.take_traces()) == 1, "one packet was asked for"
+    fresh.native.stop_trace()
+    assert fresh.process(1, packet) == before
+    assert fresh.native.take_traces() == []
+    assert fresh.native.counter_read_all("counter") == fresh.oracle.counter_read_all("counter")
+
+
+def test_only_packets_of_a_port_are_traced() -> None:
+    fresh = Twin(router_document())
+    fresh.both(configure)
+    fresh.native.start_trace(port=2)
+    for port in (1, 2, 1, 2):
+        fresh.process(port, ipv4_packet(0x0C000001, 0x0A010203))
+    ports = [trace.root.events[0].port for trace in fresh.native.take_traces()]  # type: ignore[union-attr]
+    assert ports == [2, 2]
+
+
+def test_places_have_numbers_of_their_own() -> None:
+    places = Places(Twin(router_document()).program)
+    assert [places.number(places[number]) for number in range(len(places))] == list(range(len(places)))
