@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from finsy.proto import U128, p4r, rpc_status
+from google.protobuf import any_pb2
 
 from switch.p4runtime.errors import (
     ALREADY_EXISTS,
@@ -22,8 +23,10 @@ from switch.p4runtime.errors import (
     choices,
     invalid,
 )
+from switch.p4runtime.roles import FULL_ACCESS, Role, check_compatible, read_role
 
 MAX_CLIENTS_PER_ROLE = 16
+MAX_ROLES = 64
 ClientT = TypeVar("ClientT")
 
 
@@ -37,6 +40,9 @@ class _Role(Generic[ClientT]):
     elections: dict[ClientT, int | None] = field(default_factory=dict)
     highest: int | None = None
     primary: ClientT | None = None
+    config: any_pb2.Any | None = None
+    """As the latest primary gave it; None is full access."""
+    rights: Role = FULL_ACCESS
 
 
 class Arbitration(Generic[ClientT]):
@@ -65,14 +71,30 @@ class Arbitration(Generic[ClientT]):
                 FAILED_PRECONDITION,
                 f"role {name!r} is not the one of this stream ({self._role_of[client]!r})",
             )
-        if message.role.HasField("config"):
-            raise invalid("role.config is not supported: every role has full access to the pipeline")
+        if message.role.id and not name:
+            raise invalid(f"role id {message.role.id}: roles have names since P4Runtime 1.4")
+        config = message.role.config if message.role.HasField("config") else None
+        rights = self._read_config(name, config)
         election_id = U128.decode(message.election_id) if message.HasField("election_id") else None
-        role = self._roles.setdefault(name, _Role())
+        role = self._roles.get(name) or _Role()
         self._check_election(role, client, election_id)
+        if name not in self._roles and len(self._roles) >= MAX_ROLES:
+            raise RequestError(RESOURCE_EXHAUSTED, f"the device has {MAX_ROLES} roles already")
+        self._roles[name] = role
         role.elections[client] = election_id
         self._role_of[client] = name
+        if election_id is not None and (role.highest is None or election_id >= role.highest):
+            role.config, role.rights = config, rights
         return self._elect(name, role, client, election_id)
+
+    def _read_config(self, name: str, config: any_pb2.Any | None) -> Role:
+        if config is None:
+            return FULL_ACCESS
+        if not name:
+            raise invalid("role.config is set, but the default role has full access")
+        rights = read_role(config)
+        check_compatible(name, rights, {other: role.rights for other, role in self._roles.items()})
+        return rights
 
     def _check_election(self, role: _Role[ClientT], client: ClientT, election_id: int | None) -> None:
         for other, other_id in role.elections.items():
@@ -105,6 +127,8 @@ class Arbitration(Generic[ClientT]):
         message = p4r.MasterArbitrationUpdate(device_id=self._device_id)
         if name:
             message.role.name = name
+        if role.config is not None:
+            message.role.config.CopyFrom(role.config)
         if role.highest is not None:
             message.election_id.CopyFrom(U128.encode(role.highest))
         if role.primary is None:
@@ -150,6 +174,18 @@ class Arbitration(Generic[ClientT]):
         name = self._role_of.get(client)
         return name is not None and self._roles[name].primary == client
 
-    def primaries(self) -> list[ClientT]:
-        """The primaries of all roles; they get packet-ins, digests and idle timeouts."""
-        return [role.primary for role in self._roles.values() if role.primary is not None]
+    def rights(self, role_name: str) -> Role:
+        """What a role may do. NOT_FOUND for an unknown one; the default role may do everything."""
+        if not role_name:
+            return FULL_ACCESS
+        if role_name not in self._roles:
+            raise RequestError(NOT_FOUND, f"unknown role {role_name!r} ({choices(self._roles)})")
+        return self._roles[role_name].rights
+
+    def rights_of(self, client: ClientT) -> Role:
+        """What the client's role may do."""
+        return self._roles[self._role_of[client]].rights
+
+    def primaries(self) -> list[tuple[ClientT, Role]]:
+        """The primaries of all roles, who get packet-ins, digests and idle timeouts, and their rights."""
+        return [(role.primary, role.rights) for role in self._roles.values() if role.primary is not None]

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from finsy.proto import p4r
 
 from switch.p4runtime.errors import ABORTED, UNIMPLEMENTED, RequestError, invalid
+from switch.p4runtime.roles import Role, require_access
 from switch.p4runtime.session import Session
 from switch.p4runtime.undo import inverse
 
@@ -16,36 +17,38 @@ Outcome = list[RequestError | None]
 """For every update of a batch what was wrong with it, None for success."""
 
 
-def apply_batch(session: Session, updates: Sequence[p4r.Update], atomicity: int) -> Outcome:
-    """Apply a batch; how each update went.
+def apply_batch(session: Session, updates: Sequence[p4r.Update], atomicity: int, role: Role) -> Outcome:
+    """Apply a batch by a controller of this role; how each update went.
 
     UNIMPLEMENTED for a DATAPLANE_ATOMIC batch that no packet could see as one.
     """
     match atomicity:
         case p4r.WriteRequest.CONTINUE_ON_ERROR:
-            return [_attempt(session, update) for update in updates]
+            return [_attempt(session, update, role) for update in updates]
         case p4r.WriteRequest.ROLLBACK_ON_ERROR:
-            return _all_or_none(session, updates)
+            return _all_or_none(session, updates, role)
         case p4r.WriteRequest.DATAPLANE_ATOMIC:
             _check_atomic(session, updates)
             with session.backend.atomically():
-                return _all_or_none(session, updates)
+                return _all_or_none(session, updates, role)
     valid = ", ".join(p4r.WriteRequest.Atomicity.keys())
     raise invalid(f"atomicity {atomicity} is unknown (valid: {valid})")
 
 
-def _attempt(session: Session, update: p4r.Update) -> RequestError | None:
+def _attempt(session: Session, update: p4r.Update, role: Role) -> RequestError | None:
     try:
+        require_access(role, update)
         session.write(update)
     except RequestError as error:
         return error
     return None
 
 
-def _all_or_none(session: Session, updates: Sequence[p4r.Update]) -> Outcome:
+def _all_or_none(session: Session, updates: Sequence[p4r.Update], role: Role) -> Outcome:
     undo: list[list[p4r.Update]] = []
     for number, update in enumerate(updates):
         try:
+            require_access(role, update)
             restore = inverse(session, update)
             session.write(update)
         except RequestError as error:

@@ -36,6 +36,7 @@ from switch.p4runtime.errors import (
 from switch.p4runtime.packet_io import decode_packet_in, encode_packet_out
 from switch.p4runtime.pipeline import Pipeline, bind
 from switch.p4runtime.preserve import check_same_names, restore, state_of
+from switch.p4runtime.roles import Role
 from switch.p4runtime.session import Session
 from switch.p4runtime.tables import EntryKey
 
@@ -77,6 +78,8 @@ class Device:
         actions = p4r.SetForwardingPipelineConfigRequest
         with self._lock:
             self._require_primary(request)
+            if not self._arbitration.rights(request.role).can_push_pipeline:
+                raise RequestError(PERMISSION_DENIED, "the role may not set the forwarding pipeline")
             if request.action == actions.COMMIT:
                 if request.HasField("config"):
                     raise invalid("COMMIT takes no config: it realizes the saved one")
@@ -174,8 +177,8 @@ class Device:
         """Write (§12). BatchError if some updates failed; `apply_batch` says what became of the others."""
         with self._lock:
             self._require_primary(request)
-            session = self._require_session()
-            outcome = apply_batch(session, request.updates, request.atomicity)
+            session, role = self._require_session(), self._arbitration.rights(request.role)
+            outcome = apply_batch(session, request.updates, request.atomicity, role)
             if session is self._staged:
                 self._keep(request.updates, outcome)
         raise_for_batch("updates", outcome)
@@ -193,10 +196,10 @@ class Device:
         found: list[p4r.Entity] = []
         errors: list[RequestError | None] = []
         with self._lock:
-            session = self._require_session()
+            session, role = self._require_session(), self._arbitration.rights(request.role)
             for query in request.entities:
                 try:
-                    found.extend(session.read(query))
+                    found.extend(each for each in session.read(query) if role.owns(each))
                     errors.append(None)
                 except RequestError as error:
                     errors.append(error)
@@ -227,13 +230,15 @@ class Device:
             with self._lock:
                 if not self._arbitration.is_primary(client):
                     raise RequestError(PERMISSION_DENIED, "only the primary controller may send this")
-                self._handle_stream_message(message)
+                self._handle_stream_message(message, self._arbitration.rights_of(client))
         except RequestError as error:
             client.send(stream_error(message, error))
 
-    def _handle_stream_message(self, message: p4r.StreamMessageRequest) -> None:
+    def _handle_stream_message(self, message: p4r.StreamMessageRequest, role: Role) -> None:
         match message.WhichOneof("update"):
             case "packet":
+                if not role.packet_io:
+                    raise RequestError(PERMISSION_DENIED, "the role may not send packets")
                 session = self._require_session()
                 data = encode_packet_out(session.pipeline.packet_out, message.packet)
                 try:
@@ -255,7 +260,8 @@ class Device:
                 case PacketIn(data):
                     packet = decode_packet_in(session.pipeline.packet_in, data)
                     if packet is not None:
-                        self._send_to_primaries(p4r.StreamMessageResponse(packet=packet))
+                        response = p4r.StreamMessageResponse(packet=packet)
+                        self._send_to_primaries(response, lambda role: role.receives(packet))
                 case Digest():
                     self._send_digests(session.digests.on_digest(event, self._clock_ns()))
                 case IdleTimeout(table, key, priority):
@@ -273,17 +279,27 @@ class Device:
 
     def _send_digests(self, lists: list[p4r.DigestList]) -> None:
         for digest_list in lists:
-            self._send_to_primaries(p4r.StreamMessageResponse(digest=digest_list))
+            self._send_digest_list(digest_list)
+
+    def _send_digest_list(self, digest_list: p4r.DigestList) -> None:
+        about = p4r.Entity(digest_entry=p4r.DigestEntry(digest_id=digest_list.digest_id))
+        response = p4r.StreamMessageResponse(digest=digest_list)
+        self._send_to_primaries(response, lambda role: role.owns(about))
 
     def _send_idle_timeout(self, session: Session, table: str, key: EntryKey) -> None:
         stored = session.tables.message_of(table, key)
         if stored is not None:
             notification = p4r.IdleTimeoutNotification(table_entry=[stored], timestamp=self._clock_ns())
-            self._send_to_primaries(p4r.StreamMessageResponse(idle_timeout_notification=notification))
+            response = p4r.StreamMessageResponse(idle_timeout_notification=notification)
+            about = p4r.Entity(table_entry=stored)
+            self._send_to_primaries(response, lambda role: role.owns(about))
 
-    def _send_to_primaries(self, response: p4r.StreamMessageResponse) -> None:
-        for client in self._arbitration.primaries():
-            client.send(response)
+    def _send_to_primaries(
+        self, response: p4r.StreamMessageResponse, concerns: Callable[[Role], bool]
+    ) -> None:
+        for client, role in self._arbitration.primaries():
+            if concerns(role):
+                client.send(response)
 
 
 def stream_error(message: p4r.StreamMessageRequest, error: RequestError) -> p4r.StreamMessageResponse:

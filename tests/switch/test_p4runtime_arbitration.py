@@ -10,7 +10,7 @@ from finsy.proto import U128, p4r, rpc_code
 from p4runtime_client import P4RuntimeClient, code_of
 from router_program import router_config
 
-from switch.p4runtime.arbitration import MAX_CLIENTS_PER_ROLE, Arbitration
+from switch.p4runtime.arbitration import MAX_CLIENTS_PER_ROLE, MAX_ROLES, Arbitration
 from switch.p4runtime.errors import RequestError
 from switch.p4runtime.service import Server
 
@@ -112,17 +112,31 @@ def test_updates_that_end_the_stream(update: p4r.MasterArbitrationUpdate, code: 
     assert caught.value.code == code
 
 
-def test_role_configs_and_too_many_clients_are_refused() -> None:
+def test_too_many_clients_and_roles_are_refused() -> None:
     model = Model()
-    with_config = message(1)
-    with_config.role.config.SetInParent()
-    with pytest.raises(RequestError, match=r"role\.config is not supported"):
-        model.arbitration.update("a", with_config)
     for number in range(MAX_CLIENTS_PER_ROLE):
         model.update(f"c{number}", number)
     with pytest.raises(RequestError) as caught:
         model.update("late", 99)
     assert caught.value.code == rpc_code.RESOURCE_EXHAUSTED
+    for number in range(MAX_ROLES - 1):
+        model.update(f"r{number}", 1, role=f"role{number}")
+    with pytest.raises(RequestError, match=f"the device has {MAX_ROLES} roles already"):
+        model.update("one more", 1, role="one more")
+
+
+def test_an_update_that_changes_nothing_is_told_to_everybody() -> None:
+    model = Model()
+    model.update("a", 5)
+    model.update("b", 3)
+    assert model.update("a", 5) == {"b": "ALREADY_EXISTS", "a": "OK"}
+
+
+def test_role_ids_of_before_1_4_are_refused() -> None:
+    old = message(1)
+    old.role.id = 3
+    with pytest.raises(RequestError, match=r"role id 3: roles have names since P4Runtime 1\.4"):
+        Model().arbitration.update("a", old)
 
 
 @pytest.mark.parametrize("switches", ["oracle"], indirect=True)
