@@ -56,7 +56,7 @@ std::shared_ptr<SwitchProgram> make_program(const std::map<std::string, uintptr_
   program->ingress = entry_point<PipelineFunction>(functions, "ingress");
   program->egress = entry_point<PipelineFunction>(functions, "egress");
   program->deparse = entry_point<DeparseFunction>(functions, "deparse");
-  program->set_ingress_metadata = entry_point<PipelineFunction>(functions, "set_ingress_metadata");
+  program->set_metadata_again = entry_point<PipelineFunction>(functions, "set_metadata_again");
   program->copy_fields = entry_point<CopyFieldsFunction>(functions, "copy_fields");
   program->pack_digest = entry_point<DigestFunction>(functions, "pack_digest");
   program->state_bytes = state_bytes;

@@ -83,12 +83,17 @@ struct PacketState {
   uint32_t recirculate_field_list;
   uint32_t truncated_length_bytes;
   uint32_t exit_requested;
-  uint32_t assertion_failed;
-  uint32_t pass_budget;  // passes through a pipeline that this packet and its copies may still make
+  uint32_t abort_reason;  // not 0: the packet is to be dropped, see kAssertionFailed and kLoopLimit
+  uint32_t loop_budget;   // jumps backward that actions may still make for this packet
+  uint32_t pass_budget;   // passes through a pipeline that this packet and its copies may still make
   TraceNumbers trace;
 
   static constexpr uint32_t kCloneRequested = 1U << 31;
   static constexpr uint32_t kNotTruncated = 0xffffffff;
+  static constexpr uint32_t kAssertionFailed = 1;
+  static constexpr uint32_t kLoopLimit = 2;
+  static constexpr uint32_t kLoopBudget = 65536;
+  static constexpr uint32_t kPassBudget = 1024;
 };
 
 constexpr uint32_t kProgramStateOffset = (sizeof(PacketState) + 15) / 16 * 16;

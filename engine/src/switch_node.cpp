@@ -18,9 +18,9 @@ uint32_t saturate_u32(uint64_t value) { return static_cast<uint32_t>(std::min<ui
 
 const char* drop_reason_name(DropReason reason) {
   static constexpr std::array<const char*, static_cast<size_t>(DropReason::kCount)> kNames = {
-      "no_pipeline", "pipeline_replaced", "program_ingress",       "program_egress",
-      "tail_drop",   "unknown_port",      "empty_multicast_group", "pass_limit",
-      "assertion",   "cpu_queue_full",    "digest_queue_full"};
+      "no_pipeline",           "pipeline_replaced",     "program_ingress",  "program_egress", "tail_drop",
+      "unknown_port",          "empty_multicast_group", "pass_limit",       "assertion",      "loop_limit",
+      "unknown_clone_session", "cpu_queue_full",        "digest_queue_full"};
   return kNames.at(static_cast<size_t>(reason));
 }
 
@@ -72,6 +72,7 @@ StateBlock* Switch::new_state() {
   StateBlock* block = states_->acquire();
   std::memset(static_cast<void*>(&block->state), 0, states_->state_bytes());
   block->state.truncated_length_bytes = PacketState::kNotTruncated;
+  block->state.loop_budget = PacketState::kLoopBudget;
   return block;
 }
 
@@ -126,6 +127,13 @@ uint32_t Switch::depth(uint64_t bytes, uint64_t packets) const {
   return static_cast<uint32_t>(std::min<uint64_t>(units, kMaxDepth));
 }
 
+bool Switch::dropped_by_abort(const PacketState& state) {
+  if (state.abort_reason == 0) return false;
+  drop(state.abort_reason == PacketState::kLoopLimit ? DropReason::kLoopLimit : DropReason::kAssertion,
+       state.trace);
+  return true;
+}
+
 // ---- ingress
 
 void Switch::receive(int port, PacketPtr packet) {
@@ -134,29 +142,36 @@ void Switch::receive(int port, PacketPtr packet) {
     drop(DropReason::kNoPipeline);
     return;
   }
-  start_pass(std::move(packet), static_cast<uint32_t>(port), kNormal, kPassBudget, nullptr, 0);
+  start_pass(std::move(packet), static_cast<uint32_t>(port), kNormal, PacketState::kPassBudget, nullptr, 0);
+  run_bypassing();
 }
 
 void Switch::start_pass(PacketPtr packet, uint32_t port, InstanceType type, uint32_t pass_budget,
                         const PacketState* previous, uint32_t field_list) {
-  const SwitchProgram& program = objects_->program();
   StateBlock* block = new_state();
   PacketState& state = block->state;
-  if (previous != nullptr) program.copy_fields(&state, previous, field_list);
   if (previous == nullptr) {
     trace_.begin(state.trace, port);
   } else {
     trace_.copied(previous->trace, state.trace, type, engine_.now());
   }
-  if (packet->context != nullptr) packet->context->release(packet->context);
-  packet->context = block;
   point_at(state, *packet);
   state.ingress_port = port;
   state.instance_type = type;
   state.packet_length_bytes = state.size_bytes;
   state.ingress_timestamp = timestamp(engine_.now());
   state.pass_budget = pass_budget;
+  if (previous != nullptr) preserve(state, *previous, field_list);
+  if (packet->context != nullptr) packet->context->release(packet->context);
+  packet->context = block;
   run_ingress(std::move(packet));
+}
+
+// As BMv2 does: nothing but the list's fields comes along, not even the ingress port.
+void Switch::preserve(PacketState& state, const PacketState& previous, uint32_t field_list) {
+  objects_->program().copy_fields(&state, &previous, field_list);
+  objects_->program().set_metadata_again(&state, &objects_->context());
+  state.loop_budget = previous.loop_budget;
 }
 
 void Switch::run_ingress(PacketPtr packet) {
@@ -168,11 +183,9 @@ void Switch::run_ingress(PacketPtr packet) {
     if (!spend_pass(state)) return;
     record(state.trace, TraceSite::kReceived, {state.ingress_port, state.instance_type}, packet->bytes());
     program.parse(&state, &context);
+    if (dropped_by_abort(state)) return;
     program.ingress(&state, &context);
-    if (state.assertion_failed != 0) {
-      drop(DropReason::kAssertion, state.trace);
-      return;
-    }
+    if (dropped_by_abort(state)) return;
     if ((state.clone_session & PacketState::kCloneRequested) != 0) clone_from_ingress(*packet);
     if (state.digest_list != 0) send_digest(state);
     if (state.resubmit_field_list == 0) break;
@@ -192,6 +205,7 @@ void Switch::run_ingress(PacketPtr packet) {
       return;
     }
     state.instance_type = kReplicated;
+    state.truncated_length_bytes = PacketState::kNotTruncated;  // as in BMv2, whose copies are whole
     multicast(std::move(packet), *replicas);
   } else if (egress_port == options_.drop_port) {
     drop(DropReason::kProgramIngress, state.trace);
@@ -206,14 +220,13 @@ PacketPtr Switch::resubmit(PacketPtr packet) {
   const PacketState& old_state = old_block->state;
   StateBlock* block = new_state();
   PacketState& state = block->state;
-  objects_->program().copy_fields(&state, &old_state, old_state.resubmit_field_list);
   trace_.copied(old_state.trace, state.trace, kResubmitted, engine_.now());
   point_at(state, *packet);
   state.ingress_port = old_state.ingress_port;
-  state.ingress_timestamp = old_state.ingress_timestamp;
-  state.packet_length_bytes = state.size_bytes;
   state.instance_type = kResubmitted;
+  state.packet_length_bytes = state.size_bytes;
   state.pass_budget = old_state.pass_budget;
+  preserve(state, old_state, old_state.resubmit_field_list);
   packet->context = block;
   old_block->release(old_block);
   return packet;
@@ -224,6 +237,7 @@ void Switch::clone_from_ingress(const Packet& packet) {
   const CloneSession* session =
       replication_.clone_session(original.clone_session & ~PacketState::kCloneRequested);
   if (session == nullptr) {
+    drop(DropReason::kUnknownCloneSession);
     record(original.trace, TraceSite::kNoCloneSession,
            {original.clone_session & ~PacketState::kCloneRequested});
     return;
@@ -235,17 +249,18 @@ void Switch::clone_from_ingress(const Packet& packet) {
   clone->context = block;
   point_at(state, *clone);
   state.ingress_port = original.ingress_port;
-  state.ingress_timestamp = original.ingress_timestamp;
-  state.packet_length_bytes = state.size_bytes;
   original.pass_budget /= 2;
   state.pass_budget = original.pass_budget;
+  state.loop_budget = original.loop_budget;
   trace_.copied(original.trace, state.trace, kIngressClone, engine_.now());
   SwitchContext& context = objects_->context();
   const SwitchProgram& program = objects_->program();
+  // As BMv2 does: of all metadata, this parser sees the ingress port only.
   program.parse(&state, &context);
+  if (dropped_by_abort(state)) return;
+  state.packet_length_bytes += state.size_bytes;  // the parser may have added headers
   clear_metadata(state);
   state.instance_type = kIngressClone;
-  program.set_ingress_metadata(&state, &context);
   program.copy_fields(&state, &original, original.clone_field_list);
   send_clone(std::move(clone), *session);
 }
@@ -255,6 +270,7 @@ void Switch::clone_from_egress(const Packet& packet) {
   const CloneSession* session =
       replication_.clone_session(original.clone_session & ~PacketState::kCloneRequested);
   if (session == nullptr) {
+    drop(DropReason::kUnknownCloneSession);
     record(original.trace, TraceSite::kNoCloneSession,
            {original.clone_session & ~PacketState::kCloneRequested});
     return;
@@ -268,7 +284,6 @@ void Switch::clone_from_egress(const Packet& packet) {
   state.truncated_length_bytes = PacketState::kNotTruncated;
   state.instance_type = kEgressClone;
   trace_.copied(original.trace, state.trace, kEgressClone, engine_.now());
-  objects_->program().set_ingress_metadata(&state, &objects_->context());
   objects_->program().copy_fields(&state, &original, original.clone_field_list);
   send_clone(std::move(clone), *session);
 }
@@ -319,7 +334,7 @@ void Switch::enqueue(uint32_t port, PacketPtr packet) {
   state.queue_class = std::min<uint32_t>(state.priority, TransmitPort::kMaxClasses - 1);
   record(state.trace, TraceSite::kEnqueued, {port, state.queue_class});
   if (captured_ != nullptr || captured_count_ != nullptr || port == options_.cpu_port) {
-    bypass_queue(port, std::move(packet));
+    bypassing_.push(Waiting{port, std::move(packet)});
     return;
   }
   TransmitPort* transmit_port = port < ports_.size() ? ports_[port] : nullptr;
@@ -327,10 +342,19 @@ void Switch::enqueue(uint32_t port, PacketPtr packet) {
     drop(DropReason::kUnknownPort, state.trace);
     return;
   }
-  state.enqueue_depth = depth(transmit_port->queue_depth_bytes(), transmit_port->queue_depth_packets());
+  const int queue_class = std::min(static_cast<int>(state.queue_class), transmit_port->config().classes - 1);
+  state.queue_class = static_cast<uint32_t>(queue_class);
+  state.enqueue_depth =
+      depth(transmit_port->queue_depth_bytes(queue_class), transmit_port->queue_depth_packets(queue_class));
   const TraceNumbers trace = state.trace;  // a packet that finds no room is gone with its state
-  if (!transmit_port->enqueue(std::move(packet), static_cast<int>(state.queue_class)))
-    drop(DropReason::kTailDrop, trace);
+  if (!transmit_port->enqueue(std::move(packet), queue_class)) drop(DropReason::kTailDrop, trace);
+}
+
+void Switch::run_bypassing() {
+  while (!bypassing_.empty()) {
+    Waiting next = bypassing_.pop();
+    bypass_queue(next.port, std::move(next.packet));
+  }
 }
 
 void Switch::bypass_queue(uint32_t port, PacketPtr packet) {
@@ -351,9 +375,12 @@ PacketPtr Switch::on_dequeue(int port, PacketPtr packet, const QueueStamp& stamp
   state.enqueue_timestamp = timestamp(stamp.enqueued_ps);
   state.egress_timestamp = timestamp(stamp.dequeued_ps);
   state.dequeue_time_delta = saturate_u32(state.egress_timestamp - state.enqueue_timestamp);
-  state.dequeue_depth =
-      depth(stamp.dequeue_depth_bytes, ports_[static_cast<size_t>(port)]->queue_depth_packets());
-  return run_egress(static_cast<uint32_t>(port), std::move(packet));
+  const TransmitPort& transmit_port = *ports_[static_cast<size_t>(port)];
+  state.dequeue_depth = depth(transmit_port.queue_depth_bytes(stamp.priority_class),
+                              transmit_port.queue_depth_packets(stamp.priority_class));
+  packet = run_egress(static_cast<uint32_t>(port), std::move(packet));
+  run_bypassing();
+  return packet;
 }
 
 // ---- egress
@@ -368,22 +395,22 @@ PacketPtr Switch::run_egress(uint32_t port, PacketPtr packet) {
   point_at(state, *packet);
   record(state.trace, TraceSite::kEgress, {port, state.egress_rid, state.instance_type});
   program.egress(&state, &context);
-  if (state.assertion_failed != 0) {
-    drop(DropReason::kAssertion, state.trace);
-    return nullptr;
-  }
+  if (dropped_by_abort(state)) return nullptr;
   if ((state.clone_session & PacketState::kCloneRequested) != 0) clone_from_egress(*packet);
   if (state.egress_spec == options_.drop_port) {
     drop(DropReason::kProgramEgress, state.trace);
     return nullptr;
   }
   deparse(*packet);
+  if (dropped_by_abort(state)) return nullptr;
   if (state.recirculate_field_list != 0) {
     // start_pass releases the old state only after its fields have been copied.
     start_pass(std::move(packet), state.ingress_port, kRecirculated, state.pass_budget, &state,
                state.recirculate_field_list);
     return nullptr;
   }
+  // BMv2 recirculates the whole packet, so this comes last.
+  if (packet->size() > state.truncated_length_bytes) packet->resize(state.truncated_length_bytes);
   record(state.trace, TraceSite::kSent, {port}, packet->bytes());
   packet->context->release(packet->context);
   packet->context = nullptr;
@@ -396,7 +423,6 @@ void Switch::deparse(Packet& packet) {
       objects_->program().deparse(&state, &objects_->context(), header_buffer_.data());
   packet.trim_front(state.payload_offset_bytes);
   std::memcpy(packet.prepend(headers_bytes), header_buffer_.data(), headers_bytes);
-  if (packet.size() > state.truncated_length_bytes) packet.resize(state.truncated_length_bytes);
 }
 
 void Switch::deliver(uint32_t port, PacketPtr packet) {

@@ -13,6 +13,7 @@
 
 #include "engine.hpp"
 #include "node.hpp"
+#include "ring_buffer.hpp"
 #include "switch_events.hpp"
 #include "switch_objects.hpp"
 #include "switch_program.hpp"
@@ -44,6 +45,8 @@ enum class DropReason : uint8_t {
   kEmptyMulticastGroup,  // unknown group, or one without replicas
   kPassLimit,            // resubmitted, recirculated or cloned without end
   kAssertion,            // assert() or assume() failed
+  kLoopLimit,            // actions jumped backward without end
+  kUnknownCloneSession,  // no copy was made (the packet itself lives on)
   kCpuQueueFull,         // packet-in not fetched in time
   kDigestQueueFull,      // digest not fetched in time (the packet itself lives on)
   kCount,
@@ -108,10 +111,14 @@ class Switch : public Node, public EgressStage {
     kReplicated = 5,
     kResubmitted = 6,
   };
-  static constexpr uint32_t kPassBudget = 1024;
   static constexpr size_t kLogCapacity = 4096;
 
   using StatePtr = std::unique_ptr<StateBlock, void (*)(StateBlock*)>;
+
+  struct Waiting {
+    uint32_t port = 0;
+    PacketPtr packet;
+  };
 
   StateBlock* new_state();
   StateBlock* state_of(Packet& packet) { return static_cast<StateBlock*>(packet.context); }
@@ -129,6 +136,7 @@ class Switch : public Node, public EgressStage {
 
   void start_pass(PacketPtr packet, uint32_t port, InstanceType type, uint32_t pass_budget,
                   const PacketState* previous, uint32_t field_list);
+  void preserve(PacketState& state, const PacketState& previous, uint32_t field_list);
   void run_ingress(PacketPtr packet);
   PacketPtr resubmit(PacketPtr packet);
   void clone_from_ingress(const Packet& packet);
@@ -137,7 +145,9 @@ class Switch : public Node, public EgressStage {
   void send_digest(const PacketState& state);
   void multicast(PacketPtr packet, const std::vector<Replica>& replicas);
   void enqueue(uint32_t port, PacketPtr packet);
+  void run_bypassing();
   void bypass_queue(uint32_t port, PacketPtr packet);
+  bool dropped_by_abort(const PacketState& state);
   PacketPtr run_egress(uint32_t port, PacketPtr packet);
   void deparse(Packet& packet);
   void deliver(uint32_t port, PacketPtr packet);
@@ -163,6 +173,10 @@ class Switch : public Node, public EgressStage {
   SwitchTrace trace_;
   std::deque<std::string> log_;
   bool logging_ = false;
+
+  // Packets for egress that pass no queue of a port (the CPU port's, and all while process() runs), in order:
+  // a copy's further copies come behind what is there already.
+  RingBuffer<Waiting> bypassing_;
 
   std::vector<Output>* captured_ = nullptr;  // set while process() runs
   uint64_t* captured_count_ = nullptr;       // set while process_repeatedly() runs

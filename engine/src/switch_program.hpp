@@ -21,12 +21,12 @@ struct TableShape {
 };
 
 struct SwitchProgram {
-  // Sets the intrinsic metadata of ingress, then parses.
+  // Sets the intrinsic metadata of ingress if the packet comes from a port, then parses.
   PipelineFunction parse = nullptr;
   PipelineFunction ingress = nullptr;  // verifies checksums first
   PipelineFunction egress = nullptr;
-  DeparseFunction deparse = nullptr;  // updates checksums first; returns bytes written
-  PipelineFunction set_ingress_metadata = nullptr;
+  DeparseFunction deparse = nullptr;              // updates checksums first; returns bytes written
+  PipelineFunction set_metadata_again = nullptr;  // of a packet that comes to the parser another time
   CopyFieldsFunction copy_fields = nullptr;
   DigestFunction pack_digest = nullptr;
 

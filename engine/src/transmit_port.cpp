@@ -143,6 +143,10 @@ uint64_t TransmitPort::queue_depth_bytes(int priority_class) const {
   return class_queue(priority_class).depth_bytes;
 }
 
+uint64_t TransmitPort::queue_depth_packets(int priority_class) const {
+  return class_queue(priority_class).packets.size();
+}
+
 const TrafficCounter& TransmitPort::transmitted(int priority_class) const {
   return class_queue(priority_class).transmitted;
 }

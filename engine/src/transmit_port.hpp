@@ -87,6 +87,7 @@ class TransmitPort : public Node {
   uint64_t queue_depth_bytes() const { return queue_depth_bytes_; }
   uint64_t queue_depth_bytes(int priority_class) const;
   uint64_t queue_depth_packets() const { return queue_depth_packets_; }
+  uint64_t queue_depth_packets(int priority_class) const;
   // Largest depth left waiting since the start or reset_counters(); a packet that finds the line free never
   // waits.
   uint64_t max_queue_depth_bytes() const { return max_queue_depth_bytes_; }

@@ -230,7 +230,7 @@ def _action(scope: Scope, node: Node) -> Action:
         node["name"].string(),
         node["id"].integer(),
         parameters,
-        tuple(read_primitive(scope, call, reader, index, len(calls)) for index, call in enumerate(calls)),
+        tuple(read_primitive(scope, call, reader, len(calls)) for call in calls),
     )
 
 

@@ -29,7 +29,7 @@ class Parameter(enum.Enum):
     REGISTER = "a register array"
     STRING = "a string"
     VECTOR = "a parameters vector"
-    JUMP = "a constant index of a later primitive of the same action"
+    JUMP = "a constant index of a primitive of the same action"
 
 
 _P = Parameter

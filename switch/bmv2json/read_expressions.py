@@ -212,10 +212,8 @@ def lookahead(value: Node) -> Lookahead:
     return Lookahead(offset_node.integer(0, MAX_WIDTH_BITS), width(width_node))
 
 
-def read_primitive(
-    scope: Scope, node: Node, reader: ExpressionReader, position: int, count: int
-) -> PrimitiveCall:
-    """Read call number `position` of `count` in an action."""
+def read_primitive(scope: Scope, node: Node, reader: ExpressionReader, count: int | None) -> PrimitiveCall:
+    """Read one of `count` calls which run one after the other (None: a call that stands alone)."""
     name = node["op"].one_of(SIGNATURES)
     arguments = node.array("parameters")
     signature = SIGNATURES[name]
@@ -226,7 +224,7 @@ def read_primitive(
         for argument, parameter in zip(arguments, signature, strict=False)
     )
     if Parameter.JUMP in signature:
-        _check_jump(arguments[-1], read[-1], position, count)
+        _check_jump(arguments[-1], read[-1], count)
     if name in PACKET_PATH_PRIMITIVES:
         _check_list_id(scope, name, arguments[-1], read[-1])
     if name == "assign_VL":
@@ -234,10 +232,11 @@ def read_primitive(
     return PrimitiveCall(name, read, _source(node))
 
 
-def _check_jump(node: Node, target: Argument, position: int, count: int) -> None:
-    # only forward, so that an action always comes to its end
-    if not isinstance(target, Constant) or not position < target.value <= count:
-        node.fail(f"a jump must go to a constant index from {position + 1} to {count}")
+def _check_jump(node: Node, target: Argument, count: int | None) -> None:
+    if count is None:
+        node.fail("a parser state has no place to jump to")
+    if not isinstance(target, Constant) or not 0 <= target.value <= count:
+        node.fail(f"a jump must go to a constant index from 0 to {count}")
 
 
 def _check_list_id(scope: Scope, name: str, node: Node, argument: Argument) -> None:

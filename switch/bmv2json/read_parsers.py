@@ -120,7 +120,7 @@ def _operation(scope: Scope, node: Node, reader: ExpressionReader) -> ParserOper
         case "advance":
             return Advance(reader.read_kind(parameters.items(1)[0], Kind.DATA))
     (call,) = parameters.items(1)
-    return ParserPrimitive(read_primitive(scope, call, reader, 0, 0))
+    return ParserPrimitive(read_primitive(scope, call, reader, None))
 
 
 def _extract(scope: Scope, parameters: Node, reader: ExpressionReader, variable: bool) -> Extract:
@@ -165,5 +165,5 @@ def read_deparser(scope: Scope, node: Node) -> Deparser:
         node["name"].string(),
         node["id"].integer(),
         order,
-        tuple(read_primitive(scope, call, reader, i, len(calls)) for i, call in enumerate(calls)),
+        tuple(read_primitive(scope, call, reader, len(calls)) for call in calls),
     )

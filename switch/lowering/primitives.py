@@ -80,11 +80,13 @@ def _emit_call(
             report.finish()  # now: the call may go elsewhere
         match call.name:
             case "_jump":
-                emit.builder.branch(blocks[_jump_target(call, count)])
+                _jump(emit, index, _jump_target(call, count), blocks, end)
             case "_jump_if_zero":
                 following = blocks.get(index + 1) or emit.block("following")
-                condition = lower_condition(emit, _data(call, 0))
-                emit.builder.cbranch(condition, following, blocks[_jump_target(call, count)])
+                away = emit.block("jump")
+                emit.builder.cbranch(lower_condition(emit, _data(call, 0)), following, away)
+                emit.continue_in(away)
+                _jump(emit, index, _jump_target(call, count), blocks, end)
                 emit.continue_in(following)
             case "exit":
                 emit.store_state("exit_requested", I32(1))
@@ -101,9 +103,32 @@ def _emit_call(
         raise UnsupportedError(f"primitive '{call.name}'") from None
 
 
+def _jump(emit: Emitter, index: int, target: int, blocks: dict[int, Value], end: Value) -> None:
+    """Branch from call `index` to `target`; a packet may jump backward so often only, then it is dropped."""
+    if target <= index:
+        budget = emit.load_state("loop_budget")
+        again, exhausted = emit.block("again"), emit.block("loop_limit")
+        emit.builder.cbranch(emit.builder.icmp_unsigned("!=", budget, I32(0)), again, exhausted)
+        emit.continue_in(exhausted)
+        _abort(emit, "kLoopLimit", end)
+        emit.continue_in(again)
+        emit.store_state("loop_budget", emit.builder.sub(budget, I32(1)))
+    emit.builder.branch(blocks[target])
+
+
+def _abort(emit: Emitter, reason: str, end: Value) -> None:
+    emit.store_state("abort_reason", I32(emit.shared.abi[reason]))
+    emit.store_state("exit_requested", I32(1))
+    emit.builder.branch(end)
+
+
 def may_leave_early(calls: Sequence[PrimitiveCall]) -> bool:
     """True if the primitives may end the whole pipeline."""
-    return any(call.name in ("exit", "assert", "assume") for call in calls)
+    return any(
+        call.name in ("exit", "assert", "assume")
+        or (call.name in ("_jump", "_jump_if_zero") and _jump_target(call, len(calls)) <= index)
+        for index, call in enumerate(calls)
+    )
 
 
 def _data(call: PrimitiveCall, index: int) -> Expression:
@@ -114,9 +139,7 @@ def _assertion(emit: Emitter, call: PrimitiveCall, end: Value) -> None:
     holds, failed = emit.block("holds"), emit.block("assertion_failed")
     emit.builder.cbranch(lower_condition(emit, _data(call, 0)), holds, failed)
     emit.continue_in(failed)
-    emit.store_state("assertion_failed", I32(1))
-    emit.store_state("exit_requested", I32(1))
-    emit.builder.branch(end)
+    _abort(emit, "kAssertionFailed", end)
     emit.continue_in(holds)
 
 

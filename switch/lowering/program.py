@@ -129,7 +129,7 @@ def _emit_functions(shared: ModuleContext) -> None:
         "parse": _parse,
         "ingress": lambda emit: _ingress(emit, actions),
         "egress": lambda emit: _egress(emit, actions),
-        "set_ingress_metadata": _set_ingress_metadata,
+        "set_metadata_again": _set_metadata_again,
     }
     for name, body in bodies.items():
         function = _function(shared, name, VOID, [POINTER, POINTER])
@@ -148,7 +148,9 @@ def _function(shared: ModuleContext, name: str, result: Any, arguments: list[Any
 
 
 def _parse(emit: Emitter) -> None:
-    intrinsics.take_in(emit, intrinsics.INGRESS_INPUT)
+    newly_arrived = emit.builder.icmp_unsigned("==", emit.load_state("instance_type"), I32(0))
+    with emit.when(newly_arrived, likely=True):
+        intrinsics.take_in(emit, intrinsics.INGRESS_INPUT)
     parser = emit.program.parsers.get("parser") or next(iter(emit.program.parsers.values()), None)
     if parser is None:
         emit.builder.ret_void()
@@ -156,8 +158,8 @@ def _parse(emit: Emitter) -> None:
     ParserLowering(emit, parser).run()
 
 
-def _set_ingress_metadata(emit: Emitter) -> None:
-    intrinsics.take_in(emit, intrinsics.INGRESS_INPUT)
+def _set_metadata_again(emit: Emitter) -> None:
+    intrinsics.take_in(emit, intrinsics.AGAIN_INPUT)
     emit.builder.ret_void()
 
 

@@ -1,6 +1,6 @@
 """The v1model packet path (behavioral-model docs/simple_switch.md), without queues.
 
-Copies go on in FIFO order.
+Packets go through ingress at once and through egress in FIFO order.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from engine import _core
 from switch.backend import Digest, Replica
 from switch.bmv2json import Checksum
 from switch.oracle.calculations import calculate
@@ -16,7 +17,7 @@ from switch.oracle.expressions import Environment, boolean, integer
 from switch.oracle.objects import OracleObjects
 from switch.oracle.parser import ParserRun, deparse
 from switch.oracle.pipeline import run_pipeline
-from switch.oracle.primitives import AssertionFailedError, run_primitive
+from switch.oracle.primitives import PacketAbortedError, run_primitives
 from switch.oracle.state import PacketState, Requests
 from switch.oracle.tracing import report, tell
 from switch.trace.events import (
@@ -35,10 +36,11 @@ from switch.trace.places import ChecksumVerified, updated_place
 
 NORMAL, INGRESS_CLONE, EGRESS_CLONE, RECIRCULATED, REPLICATED, RESUBMITTED = 0, 1, 2, 4, 5, 6
 """Values of `standard_metadata.instance_type`."""
-PASS_LIMIT = 256
-"""Passes through a pipeline that one received packet and its copies may make.
+_ABI = _core.switch_abi()
+PASS_BUDGET, LOOP_BUDGET = _ABI["kPassBudget"], _ABI["kLoopBudget"]
+"""Passes through a pipeline, and jumps backward, that a received packet and its copies may make.
 
-The rest is dropped and counted.
+The limits are the native switch's. What needs more is dropped and counted.
 """
 
 
@@ -72,9 +74,12 @@ class _IngressJob:
     data: bytes
     port: int
     instance_type: int
+    pass_budget: int = PASS_BUDGET
+    loop_budget: int = LOOP_BUDGET
     source: PacketState | None = None
     field_list: int = 0
     trace: CopyTrace | None = None
+    timestamp: int = 0
 
 
 @dataclass(slots=True)
@@ -99,7 +104,8 @@ class DataPath:
         self._timing = timing
         self._emit_digest = emit_digest
         self._drops = drops
-        self._jobs: deque[_IngressJob | _EgressJob] = deque()
+        self._arrivals: deque[_IngressJob] = deque()
+        self._departures: deque[_EgressJob] = deque()
         self._outputs: list[Output] = []
 
     def run(self, port: int, data: bytes, trace: CopyTrace | None = None) -> list[Output]:
@@ -107,21 +113,16 @@ class DataPath:
 
         What happens to them is added to `trace`.
         """
-        self._jobs.append(_IngressJob(data, port, NORMAL, trace=trace))
-        passes = 0
-        while self._jobs:
-            job = self._jobs.popleft()
-            passes += 1
-            if passes > PASS_LIMIT:
-                self._drops["pass limit"] += 1
-                continue
+        timestamp = self._timing.ingress_timestamp
+        self._arrivals.append(_IngressJob(data, port, NORMAL, trace=trace, timestamp=timestamp))
+        while self._arrivals or self._departures:
             try:
-                if isinstance(job, _IngressJob):
-                    self._run_ingress(job)
+                if self._arrivals:
+                    self._run_ingress(self._arrivals.popleft())
                 else:
-                    self._run_egress(job)
-            except AssertionFailedError:
-                self._drops["assertion failed"] += 1
+                    self._run_egress(self._departures.popleft())
+            except PacketAbortedError as aborted:
+                self._drops[aborted.reason] += 1
         return self._outputs
 
     # ingress
@@ -129,13 +130,16 @@ class DataPath:
     def _parse(self, job: _IngressJob) -> PacketState:
         packet = PacketState(self._program, len(job.data))
         packet.trace = job.trace
-        packet.set_intrinsic("standard_metadata.ingress_port", job.port)
-        packet.set_intrinsic("standard_metadata.packet_length", len(job.data))
-        packet.set_intrinsic("standard_metadata.instance_type", job.instance_type)
-        packet.set_intrinsic("intrinsic_metadata.ingress_global_timestamp", self._timing.ingress_timestamp)
+        packet.pass_budget, packet.loop_budget = job.pass_budget, job.loop_budget
+        packet.received_port = job.port
+        if job.instance_type == NORMAL:
+            packet.set_intrinsic("standard_metadata.ingress_port", job.port)
+            packet.set_intrinsic("intrinsic_metadata.ingress_global_timestamp", job.timestamp)
         if job.source is not None:
+            # as BMv2 does: nothing but the list's fields comes along, not even the ingress port
             packet.copy_field_list(job.source, job.field_list)
-            packet.set_intrinsic("standard_metadata.instance_type", job.instance_type)
+        packet.set_intrinsic("standard_metadata.packet_length", packet.length_bytes)
+        packet.set_intrinsic("standard_metadata.instance_type", job.instance_type)
         parser = next(iter(self._program.parsers.values()))
         error = ParserRun(parser, packet, job.data, self._objects).run()
         packet.set_intrinsic("standard_metadata.parser_error", error)
@@ -155,6 +159,12 @@ class DataPath:
         return checksum.condition is None or boolean(checksum.condition, Environment(packet, self._objects))
 
     def _run_ingress(self, job: _IngressJob) -> None:
+        if job.pass_budget == 0:
+            self._drops["pass_limit"] += 1
+            if job.trace is not None:
+                job.trace.add(Dropped("pass_limit"))
+            return
+        job.pass_budget -= 1
         if job.trace is not None:
             job.trace.add(Received(job.port, job.instance_type, job.data))
         packet = self._parse(job)
@@ -166,9 +176,9 @@ class DataPath:
         if requests.digest_list:
             self._send_digest(packet, requests.digest_list)
         if requests.resubmit_list:
-            again = _IngressJob(job.data, job.port, RESUBMITTED, packet, requests.resubmit_list)
-            again.trace = _copied(packet, RESUBMITTED)
-            self._jobs.append(again)
+            self._arrivals.append(
+                self._again(job.data, job.port, RESUBMITTED, packet, requests.resubmit_list)
+            )
             return
         group = packet.get_intrinsic("intrinsic_metadata.mcast_grp")
         egress_spec = packet.get_intrinsic("standard_metadata.egress_spec")
@@ -176,14 +186,10 @@ class DataPath:
             packet.set_intrinsic("standard_metadata.instance_type", REPLICATED)
             replicas = self._objects.multicast_groups.get(group, ())
             tell(packet, Multicast(group, len(replicas)))
-            if not replicas:
-                self._drops["unknown multicast group"] += 1
-                tell(packet, Dropped("empty_multicast_group"))
-            else:
-                self._replicate(packet, replicas)
+            packet.truncated_bytes = None  # as in BMv2, whose copies are whole
+            self._replicate(packet, replicas)
         elif egress_spec == self._objects.drop_port:
-            self._drops["dropped in ingress"] += 1
-            tell(packet, Dropped("program_ingress"))
+            self._drop(packet, "program_ingress")
         else:
             packet.set_intrinsic("standard_metadata.instance_type", NORMAL)
             self._enqueue(packet, egress_spec)
@@ -192,10 +198,14 @@ class DataPath:
         assert requests.clone_session is not None
         session = self._objects.clone_sessions.get(requests.clone_session)
         if session is None:
-            self._drops["unknown clone session"] += 1
+            self._drops["unknown_clone_session"] += 1
             tell(packet, NoCloneSession(requests.clone_session))
             return
-        clone = self._parse(_IngressJob(job.data, job.port, NORMAL, trace=_copied(packet, INGRESS_CLONE)))
+        packet.pass_budget //= 2
+        again = _IngressJob(job.data, job.port, NORMAL, packet.pass_budget, packet.loop_budget)
+        again.trace = _copied(packet, INGRESS_CLONE)
+        clone = self._parse(again)
+        clone.clear_metadata()
         clone.copy_field_list(packet, requests.clone_field_list)
         clone.set_intrinsic("standard_metadata.instance_type", INGRESS_CLONE)
         clone.truncated_bytes = session.packet_length_bytes or None
@@ -213,11 +223,25 @@ class DataPath:
 
     # between ingress and egress
 
+    def _again(
+        self, data: bytes, port: int, instance_type: int, packet: PacketState, field_list: int
+    ) -> _IngressJob:
+        trace = _copied(packet, instance_type)
+        return _IngressJob(
+            data, port, instance_type, packet.pass_budget, packet.loop_budget, packet, field_list, trace
+        )
+
     def _replicate(
         self, packet: PacketState, replicas: Sequence[Replica], priority: int | None = None
     ) -> None:
+        if not replicas:
+            self._drop(packet, "empty_multicast_group")
+            return
+        # copies share what is left, so that a program that multiplies packets comes to an end
+        packet.pass_budget //= len(replicas)
         for replica in replicas:
             copy = packet.copy(with_metadata=True)
+            copy.truncated_bytes = packet.truncated_bytes
             if len(replicas) > 1:
                 copy.trace = _copied(packet, REPLICATED)
             copy.set_intrinsic("intrinsic_metadata.egress_rid", replica.instance)
@@ -229,7 +253,7 @@ class DataPath:
                 "standard_metadata.priority"
             )
         tell(packet, Enqueued(port, priority))
-        self._jobs.append(_EgressJob(packet, port, priority))
+        self._departures.append(_EgressJob(packet, port, priority))
 
     # egress
 
@@ -258,30 +282,34 @@ class DataPath:
         if requests.clone_session is not None:
             self._clone_egress(packet, requests)
         if packet.get_intrinsic("standard_metadata.egress_spec") == self._objects.drop_port:
-            self._drops["dropped in egress"] += 1
-            tell(packet, Dropped("program_egress"))
+            self._drop(packet, "program_egress")
             return
         data = self._deparse(packet)
         if requests.recirculate_list:
-            again = _IngressJob(
-                data, self._ingress_port(packet), RECIRCULATED, packet, requests.recirculate_list
+            self._arrivals.append(
+                self._again(data, packet.received_port, RECIRCULATED, packet, requests.recirculate_list)
             )
-            again.trace = _copied(packet, RECIRCULATED)
-            self._jobs.append(again)
         else:
+            # BMv2 recirculates the whole packet, so truncation comes last.
+            data = data[: packet.truncated_bytes]
             tell(packet, Sent(job.port, data))
             self._outputs.append(Output(job.port, data, job.priority))
 
-    def _ingress_port(self, packet: PacketState) -> int:
-        return packet.get_intrinsic("standard_metadata.ingress_port")
+    def _drop(self, packet: PacketState, reason: str) -> None:
+        self._drops[reason] += 1
+        tell(packet, Dropped(reason))
 
     def _clone_egress(self, packet: PacketState, requests: Requests) -> None:
         assert requests.clone_session is not None
         session = self._objects.clone_sessions.get(requests.clone_session)
         if session is None:
-            self._drops["unknown clone session"] += 1
+            self._drops["unknown_clone_session"] += 1
             tell(packet, NoCloneSession(requests.clone_session))
             return
+        if packet.pass_budget == 0:
+            self._drop(packet, "pass_limit")
+            return
+        packet.pass_budget = (packet.pass_budget - 1) // 2
         clone = packet.copy(with_metadata=False)
         clone.trace = _copied(packet, EGRESS_CLONE)
         clone.copy_field_list(packet, requests.clone_field_list)
@@ -292,8 +320,7 @@ class DataPath:
     def _deparse(self, packet: PacketState) -> bytes:
         deparser = next(iter(self._program.deparsers.values()))
         env = Environment(packet, self._objects)
-        for call in deparser.primitives:
-            run_primitive(call, env, self._objects)
+        run_primitives(deparser.primitives, env, self._objects)
         for checksum in self._program.checksums.values():
             if checksum.update and self._applies(checksum, packet):
                 calculation = self._program.calculations[checksum.calculation]

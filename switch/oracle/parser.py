@@ -199,7 +199,7 @@ class ParserRun:
 
 
 def deparse(deparser: Deparser, packet: PacketState) -> bytes:
-    """The packet's bytes: its valid headers in order, then the payload, cut if `truncate` said so."""
+    """The packet's bytes: its valid headers in order, then the payload."""
     data = b""
     for name in deparser.order:
         header = packet.headers[name]
@@ -207,5 +207,4 @@ def deparse(deparser: Deparser, packet: PacketState) -> bytes:
             report(packet, HeaderEmitted(name))
             bits, width_bits = header.to_bits()
             data += bits.to_bytes(width_bits // 8, "big")
-    data += packet.payload
-    return data if packet.truncated_bytes is None else data[: packet.truncated_bytes]
+    return data + packet.payload

@@ -26,9 +26,17 @@ from switch.oracle.tracing import PrimitiveReport, report, tell
 from switch.trace.events import Dropped
 from switch.trace.places import action_place
 
+_U64 = 2**64 - 1
+MAX_CLONE_SESSION = 0x7FFF
+"""BMv2 keeps a session's low 15 bits."""
 
-class AssertionFailedError(Exception):
-    """An `assert` or `assume` of the program does not hold; the packet is dropped."""
+
+class PacketAbortedError(Exception):
+    """The packet is dropped where it is, for `reason`."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class Machine(Protocol):
@@ -60,25 +68,38 @@ class Machine(Protocol):
 
 def run_action(action: Action, arguments: Sequence[int], packet: PacketState, machine: Machine) -> None:
     """Run an action's primitives until its end or an `exit`."""
-    env = Environment(packet, machine, arguments)
     report(packet, action_place(action), tuple(arguments))
+    run_primitives(action.primitives, Environment(packet, machine, arguments), machine)
+
+
+def run_primitives(calls: Sequence[PrimitiveCall], env: Environment, machine: Machine) -> None:
+    """Run calls, jumps included, until their end or an `exit`."""
     position = 0
-    while position < len(action.primitives) and not packet.requests.exit:
-        call = action.primitives[position]
-        position += 1
-        if call.name == "_jump":
-            position = _jump_target(call)
-        elif call.name == "_jump_if_zero":
+    while position < len(calls) and not env.packet.requests.exit:
+        call = calls[position]
+        if call.name == "_jump_if_zero":
             PrimitiveReport(env, call).finish()
-            if integer(call.arguments[0], env) == 0:  # type: ignore[arg-type]
-                position = _jump_target(call)
-        else:
+        if not call.name.startswith("_jump"):
             run_primitive(call, env, machine)
+            position += 1
+        elif call.name == "_jump_if_zero" and integer(call.arguments[0], env) != 0:  # type: ignore[arg-type]
+            position += 1
+        else:
+            position = _jump(call, position, env.packet)
 
 
-def _jump_target(call: PrimitiveCall) -> int:
+def _abort(packet: PacketState, reason: str) -> None:
+    tell(packet, Dropped(reason))
+    raise PacketAbortedError(reason)
+
+
+def _jump(call: PrimitiveCall, position: int, packet: PacketState) -> int:
     target = call.arguments[-1]
     assert isinstance(target, Constant)
+    if target.value <= position:
+        if packet.loop_budget == 0:
+            _abort(packet, "loop_limit")
+        packet.loop_budget -= 1
     return target.value
 
 
@@ -204,8 +225,7 @@ def _exit(env: Environment, machine: Machine) -> None:
 
 def _assert(env: Environment, machine: Machine, condition: Any) -> None:
     if not boolean(condition, env):
-        tell(env.packet, Dropped("assertion"))
-        raise AssertionFailedError
+        _abort(env.packet, "assertion")
 
 
 def _log(env: Environment, machine: Machine, text: Any, vector: Any) -> None:
@@ -238,18 +258,18 @@ def _three_address(operator: str) -> Callable[..., None]:
 
 
 def _random(env: Environment, machine: Machine, target: Any, low: Any, high: Any) -> None:
-    first, last = integer(low, env), integer(high, env)
-    # an empty range gives its lower end
-    assign(target, machine.random_between(first, last) if last > first else first, env, machine)
+    first, last = integer(low, env) & _U64, integer(high, env) & _U64
+    # as in BMv2, an empty range leaves the target alone
+    if first <= last:
+        assign(target, machine.random_between(first, last), env, machine)
 
 
 def _hash(
     env: Environment, machine: Machine, target: Any, base: Any, calculation: CalculationRef, size: Any
 ) -> None:
     value = calculate(env.packet.program.calculations[calculation.name], env.packet)
-    modulus = integer(size, env)
-    start = integer(base, env)
-    assign(target, start + value % modulus if modulus >= 1 else start, env, machine)
+    modulus, start = integer(size, env) & _U64, integer(base, env) & _U64
+    assign(target, start + value % max(modulus, 1) & _U64, env, machine)
 
 
 def _count(env: Environment, machine: Machine, array: CounterArrayRef, index: Any) -> None:
@@ -282,7 +302,7 @@ def _digest(env: Environment, machine: Machine, receiver: Any, list_id: Constant
 
 
 def _clone(env: Environment, machine: Machine, session: Any, list_id: Constant) -> None:
-    env.packet.requests.clone_session = integer(session, env)
+    env.packet.requests.clone_session = integer(session, env) & MAX_CLONE_SESSION
     env.packet.requests.clone_field_list = list_id.value
 
 

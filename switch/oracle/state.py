@@ -134,7 +134,8 @@ class PacketState:
     """A packet between parser and deparser. `payload` is what the parser left.
 
     `length_bytes` is BMv2's packet length; `ingress_bytes`, which counters and meters count, the size as
-    received.
+    received. `pass_budget` and `loop_budget` are what the packet may still spend on passes through a pipeline
+    and on jumps backward.
     """
 
     def __init__(self, program: Program, length_bytes: int) -> None:
@@ -143,6 +144,9 @@ class PacketState:
         self.length_bytes = length_bytes
         self.ingress_bytes = length_bytes
         self.truncated_bytes: int | None = None
+        self.received_port = 0
+        self.pass_budget = 0
+        self.loop_budget = 0
         self.requests = Requests()
         self.trace: CopyTrace | None = None
         self.headers = {
@@ -192,7 +196,9 @@ class PacketState:
         other.ingress_bytes = self.ingress_bytes
         other.trace = self.trace
         other.payload = self.payload
-        other.truncated_bytes = self.truncated_bytes
+        other.received_port = self.received_port
+        other.pass_budget = self.pass_budget
+        other.loop_budget = self.loop_budget
         for name, header in self.headers.items():
             if with_metadata or not header.metadata:
                 target = other.headers[name]
@@ -203,6 +209,12 @@ class PacketState:
         for name, union_stack in self.union_stacks.items():
             other.union_stacks[name].next = union_stack.next
         return other
+
+    def clear_metadata(self) -> None:
+        """All metadata to zero."""
+        for header in self.headers.values():
+            if header.metadata:
+                header.reset()
 
     def copy_field_list(self, source: PacketState, list_id: int) -> None:
         """Preserve the fields of a field list (0: none)."""

@@ -142,8 +142,8 @@ LOOP = ["pipelines", 0, "tables", 4, "base_default_next"]
         ),
         (
             ["actions", 0, "primitives", 0],
-            call("_jump", const(0)),
-            "a jump must go to a constant index from 1 to 3",
+            call("_jump", const(4)),
+            "a jump must go to a constant index from 0 to 3",
         ),
         (
             ["actions", 0, "primitives", 0],
