@@ -23,6 +23,9 @@ START_TIMEOUT_S = 20.0
 QUIET_POLLS = 30
 """Polls, 10 ms apart, without a new line in the log after which the switch counts as idle."""
 LINK_TYPE_ETHERNET = 1
+PACKETS_PER_S = 1000
+QUEUE_DEPTH_PACKETS = 4096
+"""Enough for whatever copies a program makes."""
 
 
 class ReferenceSwitch:
@@ -46,6 +49,7 @@ class ReferenceSwitch:
         )
         self._writers = {port: self._open(port) for port in self._ports}
         self._wait_for_thrift()
+        self.command(f"set_queue_depth {QUEUE_DEPTH_PACKETS}")
 
     def _open(self, port: int) -> RawPcapWriter:
         # The switch opens one pipe after the other and reads the file header before it goes on.
@@ -101,7 +105,9 @@ class ReferenceSwitch:
         """Let packets in by their ports, in this order, and wait until the switch is idle. Possible once."""
         for number, (port, data) in enumerate(packets):
             # The switch merges the files by time stamp, and keeps the distances.
-            self._writers[port].write_packet(data, sec=0, usec=number)
+            seconds, rest = divmod(number, PACKETS_PER_S)
+            microseconds = rest * 10**6 // PACKETS_PER_S
+            self._writers[port].write_packet(data, sec=seconds, usec=microseconds)
         # It needs to see every file's next packet or end before it takes the first one.
         for writer in self._writers.values():
             writer.close()

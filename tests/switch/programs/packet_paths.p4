@@ -20,7 +20,6 @@ header report_t {
     bit<16> kept;
     bit<16> lost;
     bit<16> egress_spec;
-    bit<8> has_timestamp;
     bit<8> priority;
 }
 
@@ -95,7 +94,6 @@ control PathsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_m
         hdr.report.kept = meta.kept;
         hdr.report.lost = meta.lost;
         hdr.report.egress_spec = (bit<16>)standard_metadata.egress_spec;
-        hdr.report.has_timestamp = standard_metadata.ingress_global_timestamp == 0 ? 8w0 : 8w1;
         hdr.report.priority = (bit<8>)standard_metadata.priority;
         if (hdr.request.egress_action & 1 != 0 && standard_metadata.instance_type != 2) {
             clone_preserving_field_list(CloneType.E2E, 5, 1);
