@@ -195,7 +195,11 @@ def operand(value: Operand) -> Json:
         if isinstance(value, FieldRef):
             return raw(value)
         return wrapped(b2d(convert(value)))
-    return wrapped(convert(value))
+    converted = convert(value)
+    if converted["type"] == "local":
+        # A widening cast of action data leaves nothing but the data.
+        return {"type": "runtime_data", "value": converted["value"]}
+    return wrapped(converted)
 
 
 def wrapped(value: Json) -> Json:

@@ -9,6 +9,7 @@ from compiler.emit_json.expressions import b2d, convert, hex_string, operand, ra
 from compiler.ir import (
     Advance,
     Assign,
+    ElementField,
     Expr,
     Extract,
     FieldRef,
@@ -71,10 +72,13 @@ def _transition(match: KeysetMatch, bytes_: int, full: int) -> Json:
 def _operation(statement: Stmt) -> Json:
     if isinstance(statement, Extract):
         return _extract(statement)
+    if isinstance(statement, Assign) and isinstance(statement.target, ElementField):
+        # "set" takes fields only; the action's primitive takes an element as well.
+        return {"op": "primitive", "parameters": [primitive(statement)]}
     if isinstance(statement, Assign):
         return {"op": "set", "parameters": [target(statement.target), _set_value(statement.value)]}
     if isinstance(statement, Advance):
-        return {"op": "advance", "parameters": [convert(statement.amount)]}
+        return {"op": "advance", "parameters": [operand(statement.amount)]}
     if isinstance(statement, Verify):
         return {"op": "verify", "parameters": [convert(statement.condition), convert(statement.error)]}
     if isinstance(statement, Primitive):

@@ -1,0 +1,51 @@
+"""The reference switch loads what the compiler writes and does what the scripts say."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from simple_switch import COMMAND_LINE, SIMPLE_SWITCH, command_lines, differences
+
+from compiler import compile_file
+from switch.bmv2json import load_program
+from weft.stf.cases import architecture, find_cases
+from weft.stf.parser import parse_file
+
+OWN = Path(__file__).parents[1] / "stf" / "cases"
+# A sample over the language out of p4c's cases: expressions, stacks, unions, side effects, exits, tables, parsers,
+# checksums, clones, loops.
+SAMPLE = (
+    "arith-bmv2", "arith5-bmv2", "saturated-bmv2", "concat-bmv2", "slice-def-use1", "strength3", "runtime-index-bmv2",
+    "subparser-with-header-stack-bmv2", "stack_complex-bmv2", "header-stack-ops-bmv2", "union-bmv2", "union4-bmv2",
+    "gauntlet_exit_combination_22-bmv2", "gauntlet_side_effects_in_mux-bmv2", "gauntlet_copy_out-bmv2",
+    "gauntlet_hdr_in_value-bmv2", "gauntlet_short_circuit-bmv2", "gauntlet_nested_table_calls-bmv2",
+    "table-entries-range-bmv2", "table-entries-ternary-bmv2", "table-entries-priority-bmv2", "ternary2-bmv2",
+    "checksum1-bmv2", "issue1755-1-bmv2", "issue1824-bmv2", "parser_error-bmv2", "test-parserinvalidargument-error-bmv2",
+    "v1model-special-ops-bmv2", "flowlet_switching-bmv2", "forloop-bmv2", "equality-varbit-bmv2", "array-copy-bmv2",
+)  # fmt: skip
+
+pytestmark = [
+    pytest.mark.reference,
+    pytest.mark.skipif(None in (SIMPLE_SWITCH, COMMAND_LINE), reason="simple_switch is not on PATH"),
+]
+
+
+def cases() -> list[tuple[Path, Path]]:
+    """Our own cases, and the sample of p4c's where WEFT_STF_DIR names them."""
+    found = find_cases(OWN)
+    directory = os.environ.get("WEFT_STF_DIR")
+    if directory is not None:
+        found += [case for case in find_cases(Path(directory)) if case.name in SAMPLE]
+    return [(case.program, case.script) for case in found if architecture(case.program) == "v1model"]
+
+
+@pytest.mark.parametrize(("program", "script"), cases(), ids=lambda path: path.stem)
+def test_script_passes(program: Path, script: Path, tmp_path: Path) -> None:
+    statements = parse_file(script)
+    json_text = compile_file(program).json_text()
+    lines = command_lines(statements, load_program(json_text))
+    if lines is None:
+        pytest.skip("the script depends on the order of its packets and commands")
+    assert differences(json_text, statements, lines, tmp_path) == []
