@@ -1,6 +1,7 @@
-"""Makes this folder's helpers importable by the tests beside them (pytest runs in importlib mode)."""
+"""Makes the helpers of this folder and of the switch's tests importable (pytest runs in importlib mode)."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+FOLDER = Path(__file__).parent
+sys.path += [str(FOLDER), str(FOLDER.parent / "switch")]
