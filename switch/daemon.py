@@ -35,7 +35,9 @@ class Daemon:
     def __init__(self, config: DaemonConfig) -> None:
         self.wiring = Wiring(config)
         self.devices = {
-            number: Device(number, wired.switch, wired.config.cpu_port)
+            number: Device(
+                number, wired.switch, wired.config.cpu_port, port_names=wired.config.interfaces_by_name
+            )
             for number, wired in self.wiring.switches.items()
         }
         try:

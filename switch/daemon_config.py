@@ -67,6 +67,11 @@ class SwitchConfig(_Frozen):
                 raise ValueError(f"port {number} of switch {self.name!r} is its CPU or drop port")
         return self
 
+    @property
+    def interfaces_by_name(self) -> dict[str, int]:
+        """Port numbers by the names of their interfaces."""
+        return {port.interface: port.port for port in self.ports if port.interface is not None}
+
     def port(self, number: int) -> PortConfig | None:
         """The port with this number."""
         return next((port for port in self.ports if port.port == number), None)

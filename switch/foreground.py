@@ -16,7 +16,6 @@ from switch.bmv2json import Bmv2JsonError, load_program
 from switch.daemon import Daemon
 from switch.daemon_config import DaemonConfig
 from switch.p4runtime.errors import RequestError
-from switch.p4runtime.pipeline import bind
 from switch.process import on_termination
 from switch.wiring import WiredSwitch
 
@@ -68,7 +67,7 @@ class Foreground:
                 return
             p4info = text_format.Parse(info.read_bytes(), p4i.P4Info())
             config = p4r.ForwardingPipelineConfig(p4info=p4info, p4_device_config=document)
-            next(iter(self._daemon.devices.values())).load(bind(config))
+            next(iter(self._daemon.devices.values())).load(config)
         except OSError as error:
             raise StartError(f"{error.filename}: {error.strerror}") from None
         except (Bmv2JsonError, BackendError) as error:

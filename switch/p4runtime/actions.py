@@ -9,7 +9,7 @@ from finsy.proto import p4i, p4r
 from switch.backend import ActionCall
 from switch.p4runtime.errors import PERMISSION_DENIED, RequestError, choices, invalid, place
 from switch.p4runtime.pipeline import BoundAction
-from switch.p4runtime.values import decode, encode
+from switch.p4runtime.translation import decode_value, encode_value
 
 
 def bound_action(actions: Mapping[int, BoundAction], number: int) -> BoundAction:
@@ -44,7 +44,7 @@ def decode_action(
             if number in values:
                 raise invalid(f"parameter {parameter.name!r} is given twice")
             with place(parameter.place):
-                values[number] = decode(param.value, parameter.width_bits)
+                values[number] = decode_value(param.value, parameter)
         if len(values) < len(known):
             missing = next(parameter for parameter in action.parameters if parameter.id not in values)
             raise invalid(f"parameter {missing.name!r} is missing")
@@ -56,4 +56,4 @@ def encode_action(actions: Mapping[int, BoundAction], call: ActionCall, message:
     action = next(each for each in actions.values() if each.name == call.action)
     message.action_id = action.id
     for parameter, value in zip(action.parameters, call.arguments, strict=True):
-        message.params.add(param_id=parameter.id, value=encode(value))
+        message.params.add(param_id=parameter.id, value=encode_value(value, parameter))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from finsy.proto import p4r
 
@@ -39,6 +39,7 @@ from switch.p4runtime.preserve import check_same_names, restore, state_of
 from switch.p4runtime.roles import Role
 from switch.p4runtime.session import Session
 from switch.p4runtime.tables import EntryKey
+from switch.p4runtime.translation import Ports
 
 READ_RESPONSE_ENTITIES = 256
 """Entities in one message of a read's answer."""
@@ -60,10 +61,11 @@ class Device:
         backend: SwitchBackend,
         cpu_port: int,
         clock_ns: Callable[[], int] = time.time_ns,
+        port_names: Mapping[str, int] | None = None,
     ) -> None:
         self.device_id = device_id
         self.backend = backend
-        self._cpu_port = cpu_port
+        self._ports = Ports(cpu_port, port_names or {})
         self._clock_ns = clock_ns
         self._lock = threading.RLock()
         self._arbitration: Arbitration[Client] = Arbitration(device_id)
@@ -101,7 +103,7 @@ class Device:
                     self._reconcile(pipeline)
 
     def _verify(self, config: p4r.ForwardingPipelineConfig) -> Pipeline:
-        pipeline = bind(config)
+        pipeline = bind(config, self._ports)
         try:
             self.backend.verify(pipeline.program)
         except UnsupportedProgramError as error:
@@ -121,8 +123,12 @@ class Device:
             self._session, self._staged = self._load(self.backend, pipeline), None
             restore(self._session, old.pipeline, updates)
 
-    def load(self, pipeline: Pipeline) -> None:
-        """Run a pipeline that was given on the command line instead of by a controller."""
+    def load(self, config: p4r.ForwardingPipelineConfig) -> None:
+        """Run a pipeline that was given on the command line instead of by a controller.
+
+        RequestError if it cannot be used.
+        """
+        pipeline = bind(config, self._ports)
         with self._lock:
             self._session = self._load(self.backend, pipeline)
 
@@ -131,7 +137,7 @@ class Device:
             backend.load(pipeline.program, pipeline.preinitialized)
         except UnsupportedProgramError as error:
             raise invalid(f"p4_device_config: {error}") from error
-        return Session(pipeline, backend, self._cpu_port)
+        return Session(pipeline, backend, self._ports)
 
     def _commit_staged(self) -> None:
         if self._staged is None:

@@ -9,6 +9,7 @@ from finsy.proto import p4i, p4r
 from switch.backend import ExactMatch, LpmMatch, Match, RangeMatch, TableKey, TernaryMatch
 from switch.p4runtime.errors import choices, invalid, place
 from switch.p4runtime.pipeline import BoundField
+from switch.p4runtime.translation import Translation
 from switch.p4runtime.values import decode, encode
 
 _ONEOF_NAMES: dict[int, str] = {
@@ -58,6 +59,8 @@ def _wildcard(field: BoundField) -> Match:
 
 def _decode_given(field: BoundField, match: p4r.FieldMatch) -> Match:
     width_bits = field.width_bits
+    if field.translation is not None:
+        return _decode_translated(field, field.translation, match)
     match field.match_type:
         case p4i.MatchField.LPM:
             return _decode_lpm(match.lpm, width_bits)
@@ -68,6 +71,33 @@ def _decode_given(field: BoundField, match: p4r.FieldMatch) -> Match:
         case p4i.MatchField.OPTIONAL:
             return TernaryMatch(decode(match.optional.value, width_bits), (1 << width_bits) - 1)
     return ExactMatch(decode(match.exact.value, width_bits))
+
+
+def _decode_translated(field: BoundField, translation: Translation, match: p4r.FieldMatch) -> Match:
+    """Values of a translated type match as a whole: masks do not survive a translation (§18.1.3)."""
+    ones = (1 << field.width_bits) - 1
+    match field.match_type:
+        case p4i.MatchField.OPTIONAL:
+            return TernaryMatch(translation.decode(match.optional.value), ones)
+        case p4i.MatchField.TERNARY:
+            if translation.covers_all(match.ternary.mask):
+                return TernaryMatch(translation.decode(match.ternary.value), ones)
+        case p4i.MatchField.LPM:
+            prefix = match.lpm.prefix_len
+            if prefix > 0 and translation.covers_all(_ones_before(prefix, translation)):
+                return LpmMatch(translation.decode(match.lpm.value), field.width_bits)
+        case p4i.MatchField.RANGE:
+            if match.range.low == match.range.high:
+                value = translation.decode(match.range.low)
+                return RangeMatch(value, value)
+        case _:
+            return ExactMatch(translation.decode(match.exact.value))
+    raise invalid("a value of a translated type is matched as a whole, or the field is left out")
+
+
+def _ones_before(prefix: int, translation: Translation) -> bytes:
+    bits = int.from_bytes(translation.full_mask(), "big").bit_length()
+    return encode((1 << bits) - 1 if prefix == bits else 0)
 
 
 def _decode_lpm(match: p4r.FieldMatch.LPM, width_bits: int) -> LpmMatch:
@@ -109,6 +139,8 @@ def encode_key(fields: Sequence[BoundField], key: TableKey) -> list[p4r.FieldMat
 
 
 def _encode_field(field: BoundField, match: Match, result: p4r.FieldMatch) -> bool:
+    if field.translation is not None:
+        return _encode_translated(field, field.translation, match, result)
     match match:
         case ExactMatch(value):
             result.exact.value = encode(value)
@@ -123,5 +155,27 @@ def _encode_field(field: BoundField, match: Match, result: p4r.FieldMatch) -> bo
             return mask > 0
         case RangeMatch(low, high):
             result.range.low, result.range.high = encode(low), encode(high)
+            return not (low == 0 and high == (1 << field.width_bits) - 1)
+    return True
+
+
+def _encode_translated(
+    field: BoundField, translation: Translation, match: Match, result: p4r.FieldMatch
+) -> bool:
+    match match:
+        case ExactMatch(value):
+            result.exact.value = translation.encode(value)
+        case LpmMatch(value, prefix_length):
+            bits = int.from_bytes(translation.full_mask(), "big").bit_length()
+            result.lpm.value, result.lpm.prefix_len = translation.encode(value), bits
+            return prefix_length > 0
+        case TernaryMatch(value, mask) if field.match_type == p4i.MatchField.OPTIONAL:
+            result.optional.value = translation.encode(value)
+            return mask > 0
+        case TernaryMatch(value, mask):
+            result.ternary.value, result.ternary.mask = translation.encode(value), translation.full_mask()
+            return mask > 0
+        case RangeMatch(low, high):
+            result.range.low, result.range.high = translation.encode(low), translation.encode(high)
             return not (low == 0 and high == (1 << field.width_bits) - 1)
     return True

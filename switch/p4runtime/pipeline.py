@@ -11,6 +11,7 @@ from finsy.proto import p4i, p4r
 
 from switch.bmv2json import Action, Bmv2JsonError, KeyField, MatchKind, Program, Table, load_program
 from switch.p4runtime.errors import choices, invalid, place
+from switch.p4runtime.translation import Ports, Translation, Translations
 
 BoundT = TypeVar("BoundT")
 
@@ -34,6 +35,7 @@ class BoundField:
     name: str
     match_type: int
     width_bits: int
+    translation: Translation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ class BoundParameter:
     width_bits: int
     place: str
     """What errors call it."""
+    translation: Translation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,17 @@ class BoundTable:
 
 
 @dataclass(frozen=True, slots=True)
+class BoundMetadata:
+    """A field of a packet-in or packet-out header; `width_bits` is what the packet holds."""
+
+    id: int
+    name: str
+    width_bits: int
+    is_padding: bool
+    translation: Translation | None
+
+
+@dataclass(frozen=True, slots=True)
 class BoundProfile:
     """An action profile; its members take the actions of its tables."""
 
@@ -88,6 +102,16 @@ class BoundProfile:
     name: str
     info: p4i.ActionProfile
     actions: Mapping[int, BoundAction]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundValueSet:
+    """A parser value set."""
+
+    id: int
+    name: str
+    size: int
+    fields: tuple[BoundField, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +126,10 @@ class Pipeline:
     meters: Mapping[int, p4i.Meter]
     registers: Mapping[int, p4i.Register]
     digests: Mapping[int, p4i.Digest]
-    value_sets: Mapping[int, p4i.ValueSet]
-    packet_in: tuple[p4i.ControllerPacketMetadata.Metadata, ...]
-    packet_out: tuple[p4i.ControllerPacketMetadata.Metadata, ...]
+    value_sets: Mapping[int, BoundValueSet]
+    packet_in: tuple[BoundMetadata, ...]
+    packet_out: tuple[BoundMetadata, ...]
+    translations: Translations
 
     @property
     def preinitialized(self) -> frozenset[str]:
@@ -130,7 +155,7 @@ def _program(document: bytes) -> Program:
     return load_program(document)
 
 
-def bind(config: p4r.ForwardingPipelineConfig) -> Pipeline:
+def bind(config: p4r.ForwardingPipelineConfig, ports: Ports) -> Pipeline:
     """Check a config. RequestError INVALID_ARGUMENT if the program is bad or P4Info describes another one."""
     if not config.p4_device_config:
         raise invalid("p4_device_config is empty (expected a BMv2 JSON document)")
@@ -141,11 +166,13 @@ def bind(config: p4r.ForwardingPipelineConfig) -> Pipeline:
     info = config.p4info
     _check_ids(info)
     with place("p4info"):
-        return _bind(config, program, info)
+        return _bind(config, program, info, Translations(info.type_info, ports))
 
 
-def _bind(config: p4r.ForwardingPipelineConfig, program: Program, info: p4i.P4Info) -> Pipeline:
-    tables = {table.preamble.id: _bind_table(info, program, table) for table in info.tables}
+def _bind(
+    config: p4r.ForwardingPipelineConfig, program: Program, info: p4i.P4Info, translations: Translations
+) -> Pipeline:
+    tables = {table.preamble.id: _bind_table(info, program, table, translations) for table in info.tables}
     _check_arrays(program, info)
     if any(extern.instances for extern in info.externs):
         raise invalid("extern instances are not supported")
@@ -158,9 +185,12 @@ def _bind(config: p4r.ForwardingPipelineConfig, program: Program, info: p4i.P4In
         meters={each.preamble.id: each for each in info.meters},
         registers={each.preamble.id: each for each in info.registers},
         digests={each.preamble.id: each for each in info.digests},
-        value_sets={each.preamble.id: each for each in info.value_sets},
-        packet_in=_packet_metadata(info, "packet_in"),
-        packet_out=_packet_metadata(info, "packet_out"),
+        value_sets={
+            each.preamble.id: _bind_value_set(program, each, translations) for each in info.value_sets
+        },
+        packet_in=_packet_metadata(info, program, "packet_in", translations),
+        packet_out=_packet_metadata(info, program, "packet_out", translations),
+        translations=translations,
     )
 
 
@@ -188,7 +218,9 @@ def _named(objects: Mapping[str, BoundT], name: str, what: str) -> BoundT:
     return objects[name]
 
 
-def _bind_table(info: p4i.P4Info, program: Program, table_info: p4i.Table) -> BoundTable:
+def _bind_table(
+    info: p4i.P4Info, program: Program, table_info: p4i.Table, translations: Translations
+) -> BoundTable:
     name = table_info.preamble.name
     table = _named(program.tables, name, "table")
     with place(f"table {name!r}"):
@@ -199,7 +231,7 @@ def _bind_table(info: p4i.P4Info, program: Program, table_info: p4i.Table) -> Bo
             )
         pairs = zip(table_info.match_fields, table.key, strict=True)
         direct = set(table_info.direct_resource_ids)
-        fields = tuple(_bind_field(field, key) for field, key in pairs)
+        fields = tuple(_bind_field(field, key, translations) for field, key in pairs)
         default = table.default_entry
         return BoundTable(
             id=table_info.preamble.id,
@@ -207,7 +239,7 @@ def _bind_table(info: p4i.P4Info, program: Program, table_info: p4i.Table) -> Bo
             info=table_info,
             table=table,
             fields=fields,
-            actions={ref.id: _bind_action(info, table, ref) for ref in table_info.action_refs},
+            actions={ref.id: _bind_action(info, table, ref, translations) for ref in table_info.action_refs},
             profile_id=table_info.implementation_id,
             has_direct_counter=any(each.preamble.id in direct for each in info.direct_counters),
             has_direct_meter=any(each.preamble.id in direct for each in info.direct_meters),
@@ -222,7 +254,7 @@ def _bind_table(info: p4i.P4Info, program: Program, table_info: p4i.Table) -> Bo
         )
 
 
-def _bind_field(info: p4i.MatchField, key: KeyField) -> BoundField:
+def _bind_field(info: p4i.MatchField, key: KeyField, translations: Translations) -> BoundField:
     kinds = _JSON_KINDS.get(info.match_type)
     if kinds is None:
         raise invalid(f"match field {info.name!r} has an unsupported match type {info.match_type}")
@@ -232,8 +264,10 @@ def _bind_field(info: p4i.MatchField, key: KeyField) -> BoundField:
             f" ({choices(kind.value for kind in kinds)})"
         )
     width_bits = key.field.width_bits
-    _check_width(f"match field {info.name!r}", info.bitwidth, width_bits)
-    return BoundField(info.id, info.name, info.match_type, width_bits)
+    translation = translations.of(info.type_name.name, width_bits)
+    if translation is None:
+        _check_width(f"match field {info.name!r}", info.bitwidth, width_bits)
+    return BoundField(info.id, info.name, info.match_type, width_bits, translation)
 
 
 def _check_width(what: str, controller_bits: int, data_plane_bits: int) -> None:
@@ -242,17 +276,21 @@ def _check_width(what: str, controller_bits: int, data_plane_bits: int) -> None:
         raise invalid(f"{what} has {controller_bits} bits, in p4_device_config {data_plane_bits}")
 
 
-def _bind_action(info: p4i.P4Info, table: Table, ref: p4i.ActionRef) -> BoundAction:
+def _bind_action(
+    info: p4i.P4Info, table: Table, ref: p4i.ActionRef, translations: Translations
+) -> BoundAction:
     action_info = next((each for each in info.actions if each.preamble.id == ref.id), None)
     if action_info is None:
         raise invalid(f"action id {ref.id:#010x} is not among the actions")
     action = _named({each.name: each for each in table.actions}, action_info.preamble.name, "action")
-    parameters = _bind_parameters(action_info, action)
+    parameters = _bind_parameters(action_info, action, translations)
     by_id = {parameter.id: parameter for parameter in parameters}
     return BoundAction(ref.id, action.name, ref.scope, parameters, by_id)
 
 
-def _bind_parameters(info: p4i.Action, action: Action) -> tuple[BoundParameter, ...]:
+def _bind_parameters(
+    info: p4i.Action, action: Action, translations: Translations
+) -> tuple[BoundParameter, ...]:
     if len(info.params) != len(action.parameters):
         raise invalid(
             f"action {action.name!r} has {len(info.params)} parameters,"
@@ -261,9 +299,12 @@ def _bind_parameters(info: p4i.Action, action: Action) -> tuple[BoundParameter, 
     bound = []
     for parameter, in_program in zip(info.params, action.parameters, strict=True):
         what = f"action {action.name!r}, parameter {parameter.name!r}"
-        _check_width(what, parameter.bitwidth, in_program.width_bits)
         place_name = f"parameter {parameter.name!r}"
-        bound.append(BoundParameter(parameter.id, parameter.name, in_program.width_bits, place_name))
+        width_bits = in_program.width_bits
+        translation = translations.of(parameter.type_name.name, width_bits)
+        if translation is None:
+            _check_width(what, parameter.bitwidth, width_bits)
+        bound.append(BoundParameter(parameter.id, parameter.name, width_bits, place_name, translation))
     return tuple(bound)
 
 
@@ -281,6 +322,23 @@ def _bind_profile(
         return BoundProfile(info.preamble.id, name, info, users[0].actions)
 
 
+def _bind_value_set(program: Program, info: p4i.ValueSet, translations: Translations) -> BoundValueSet:
+    name = info.preamble.name
+    value_set = _named(program.value_sets, name, "value set")
+    fields = []
+    for field in info.match:
+        with place(f"value set {name!r}, field {field.name!r}"):
+            # p4_device_config has the width of all fields together only
+            width_bits = value_set.width_bits if len(info.match) == 1 else field.bitwidth
+            translation = translations.of(field.type_name.name, width_bits)
+            if translation is not None and len(info.match) > 1:
+                raise invalid("translated types are supported in value sets of one field only")
+            if translation is None and 0 < field.bitwidth != width_bits:
+                raise invalid(f"it has {field.bitwidth} bits, in p4_device_config {width_bits}")
+            fields.append(BoundField(field.id, field.name, field.match_type, width_bits, translation))
+    return BoundValueSet(info.preamble.id, name, info.size, tuple(fields))
+
+
 def _check_arrays(program: Program, info: p4i.P4Info) -> None:
     sections: list[tuple[str, Iterable[Any], Mapping[str, Any]]] = [
         ("counter", info.counters, program.counter_arrays),
@@ -294,18 +352,38 @@ def _check_arrays(program: Program, info: p4i.P4Info) -> None:
                 raise invalid(
                     f"{what} {array.name!r} has {each.size} cells, in p4_device_config {array.size}"
                 )
-    for value_set in info.value_sets:
-        _named(program.value_sets, value_set.preamble.name, "value set")
     lists = {each.name: each for each in program.learn_lists.values()}
     for digest in info.digests:
         _named(lists, digest.preamble.name, "digest")
 
 
-def _packet_metadata(info: p4i.P4Info, name: str) -> tuple[p4i.ControllerPacketMetadata.Metadata, ...]:
+def _packet_metadata(
+    info: p4i.P4Info, program: Program, name: str, translations: Translations
+) -> tuple[BoundMetadata, ...]:
     for header in info.controller_packet_metadata:
         if header.preamble.name == name:
-            total_bits = sum(field.bitwidth for field in header.metadata)
-            if total_bits % 8:
-                raise invalid(f"controller header {name!r} has {total_bits} bits, not whole bytes")
-            return tuple(header.metadata)
+            widths_bits = _header_widths_bits(program, header)
+            if sum(widths_bits) % 8:
+                raise invalid(f"controller header {name!r} has {sum(widths_bits)} bits, not whole bytes")
+            return tuple(
+                BoundMetadata(
+                    field.id,
+                    field.name,
+                    width_bits,
+                    any(annotation.startswith("@padding") for annotation in field.annotations),
+                    translations.of(field.type_name.name, width_bits),
+                )
+                for field, width_bits in zip(header.metadata, widths_bits, strict=True)
+            )
     return ()
+
+
+def _header_widths_bits(program: Program, info: p4i.ControllerPacketMetadata) -> list[int]:
+    """Widths in the packet. P4Info has the controller's, which differ for translated types."""
+    names = [field.name for field in info.metadata]
+    if any(field.HasField("type_name") for field in info.metadata):
+        for header_type in program.header_types.values():
+            if [field.name for field in header_type.fields] == names:
+                return [field.width_bits for field in header_type.fields]
+        raise invalid(f"controller header {info.preamble.name!r}: no header type has the fields {names}")
+    return [field.bitwidth for field in info.metadata]

@@ -18,13 +18,12 @@ from switch.p4runtime.errors import (
     place,
 )
 from switch.p4runtime.pipeline import BoundProfile, Pipeline, lookup
+from switch.p4runtime.translation import PORT_BITS, SDN_PORT_BITS
 from switch.p4runtime.updates import check_existence
 from switch.p4runtime.values import decode
 
 FIRST_ONE_SHOT_ID = 1
 """Of members and groups made for one-shot sets; a profile that has those has no others, so ids cannot clash."""
-PORT_WIDTH_BITS = 32
-"""Of an SDN port; the data plane's ports have 9 bits and are not translated."""
 
 
 @dataclass(slots=True)
@@ -103,7 +102,7 @@ class Profiles:
                 del state.groups[message.group_id]
                 return
             self.check_style(profile.id, one_shot=False)
-            members = _decode_group(profile, state, message)
+            members = self._decode_group(profile, state, message)
             if update_type == p4r.Update.INSERT:
                 self._backend.group_insert(profile.name, message.group_id, members)
             elif message.max_size != state.groups[message.group_id].max_size:
@@ -121,6 +120,37 @@ class Profiles:
                 yield from state.groups.values()
             elif query.group_id in state.groups:
                 yield state.groups[query.group_id]
+
+    def _decode_group(
+        self, profile: BoundProfile, state: _ProfileState, message: p4r.ActionProfileGroup
+    ) -> list[GroupMember]:
+        limit = profile.info.max_group_size
+        if message.max_size < 0 or (limit > 0 and not 0 < message.max_size <= limit):
+            raise invalid(f"max_size {message.max_size} is out of range (valid: 1 to {limit or 'any'})")
+        members: dict[int, GroupMember] = {}
+        for member in message.members:
+            with place(f"member {member.member_id}"):
+                if member.member_id in members:
+                    raise invalid("it is listed twice; use its weight instead")
+                if member.member_id not in state.members:
+                    raise RequestError(NOT_FOUND, "the profile has no such member")
+                weight = _check_weight(profile, member.weight)
+                watch = self._watch_port(member)
+                members[member.member_id] = GroupMember(member.member_id, weight, watch)
+        _check_group_size(profile, [member.weight for member in members.values()], message.max_size)
+        return list(members.values())
+
+    def _watch_port(self, message: p4r.ActionProfileGroup.Member | p4r.ActionProfileAction) -> int | None:
+        if not message.watch_port:
+            return message.watch or None
+        port = self._decode_port(message.watch_port)
+        if port >> PORT_BITS:
+            raise invalid(f"watch_port {port} is out of range (valid: 0 to {(1 << PORT_BITS) - 1})")
+        return port
+
+    def _decode_port(self, data: bytes) -> int:
+        ports = self._pipeline.translations.of_ports()
+        return decode(data, SDN_PORT_BITS) if ports is None else ports.decode(data)
 
     # one-shot sets
 
@@ -150,7 +180,7 @@ class Profiles:
             with place(f"action {index} of the set"):
                 calls.append(decode_action(profile.actions, action.action))
                 weights.append(_check_weight(profile, action.weight))
-                watches.append(_watch_port(action.watch_port, action.watch))
+                watches.append(self._watch_port(action))
             copy = canonical_set.action_profile_actions.add()
             copy.CopyFrom(action)
             copy.action.Clear()
@@ -193,26 +223,6 @@ class Profiles:
             self._backend.member_delete(profile.name, number)
 
 
-def _decode_group(
-    profile: BoundProfile, state: _ProfileState, message: p4r.ActionProfileGroup
-) -> list[GroupMember]:
-    limit = profile.info.max_group_size
-    if message.max_size < 0 or (limit > 0 and not 0 < message.max_size <= limit):
-        raise invalid(f"max_size {message.max_size} is out of range (valid: 1 to {limit or 'any'})")
-    members: dict[int, GroupMember] = {}
-    for member in message.members:
-        with place(f"member {member.member_id}"):
-            if member.member_id in members:
-                raise invalid("it is listed twice; use its weight instead")
-            if member.member_id not in state.members:
-                raise RequestError(NOT_FOUND, "the profile has no such member")
-            weight = _check_weight(profile, member.weight)
-            watch = _watch_port(member.watch_port, member.watch)
-            members[member.member_id] = GroupMember(member.member_id, weight, watch)
-    _check_group_size(profile, [member.weight for member in members.values()], message.max_size)
-    return list(members.values())
-
-
 def _check_weight(profile: BoundProfile, weight: int) -> int:
     if profile.info.weights_disallowed:
         if weight:
@@ -237,9 +247,3 @@ def _check_group_size(profile: BoundProfile, weights: list[int], limit: int, sem
         size, what = sum(weights), "sum of weights"
     if 0 < limit < size:
         raise invalid(f"{what} {size} is above the group's maximum of {limit}")
-
-
-def _watch_port(port: bytes, deprecated: int) -> int | None:
-    if port:
-        return decode(port, PORT_WIDTH_BITS)
-    return deprecated or None

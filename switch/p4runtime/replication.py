@@ -8,22 +8,21 @@ from finsy.proto import p4r
 
 from switch.backend import CloneSession, Replica, SwitchBackend
 from switch.p4runtime.errors import UNIMPLEMENTED, RequestError, invalid, place
+from switch.p4runtime.translation import CPU_SDN_PORT, PORT_BITS, SDN_PORT_BITS, Translation
 from switch.p4runtime.updates import check_existence
 from switch.p4runtime.values import decode, encode
 
-PORT_WIDTH_BITS = 9
 MAX_INSTANCE = 2**16 - 1
 MAX_MULTICAST_GROUP_ID = 2**16 - 1
 MAX_CLASS_OF_SERVICE = 7
-CPU_SDN_PORT = 0xFFFFFFFD
-"""The port number by which P4Runtime names the CPU port whatever its data plane number (§9.5, §17.1.1)."""
 
 
 class Replication:
     """The packet replication engine of a device."""
 
-    def __init__(self, backend: SwitchBackend, cpu_port: int) -> None:
+    def __init__(self, backend: SwitchBackend, cpu_port: int, ports: Translation | None) -> None:
         self._backend = backend
+        self._ports = ports
         self._cpu_port = cpu_port
         self._groups: dict[int, p4r.MulticastGroupEntry] = {}
         self._sessions: dict[int, p4r.CloneSessionEntry] = {}
@@ -95,19 +94,21 @@ class Replication:
                 if replica in replicas:
                     raise invalid(f"port {replica.port} with instance {replica.instance} is listed twice")
                 replicas.append(replica)
-                canonical.append(_canonical_replica(message))
+                canonical.append(self._canonical(message, replica))
         return replicas, canonical
 
     def _port(self, message: p4r.Replica) -> int:
         if message.WhichOneof("port_kind") == "egress_port":
             return self._data_plane_port(message.egress_port)
-        return self._data_plane_port(decode(message.port, 32))
+        if self._ports is not None:
+            return self._ports.decode(message.port)
+        return self._data_plane_port(decode(message.port, SDN_PORT_BITS))
 
     def _data_plane_port(self, port: int) -> int:
         if port == CPU_SDN_PORT:
             return self._cpu_port
-        if port >= 1 << PORT_WIDTH_BITS:
-            raise invalid(f"port {port} is out of range (valid: 0 to {(1 << PORT_WIDTH_BITS) - 1})")
+        if port >= 1 << PORT_BITS:
+            raise invalid(f"port {port} is out of range (valid: 0 to {(1 << PORT_BITS) - 1})")
         return port
 
     def read(self, query: p4r.PacketReplicationEngineEntry) -> Iterator[p4r.PacketReplicationEngineEntry]:
@@ -126,9 +127,11 @@ class Replication:
             case _:
                 raise invalid("expected a multicast group or a clone session, got nothing")
 
-
-def _canonical_replica(message: p4r.Replica) -> p4r.Replica:
-    # read back in the form in which it was written: old controllers know egress_port only
-    if message.WhichOneof("port_kind") == "egress_port":
-        return p4r.Replica(egress_port=message.egress_port, instance=message.instance)
-    return p4r.Replica(port=encode(decode(message.port, 32)), instance=message.instance)
+    def _canonical(self, message: p4r.Replica, replica: Replica) -> p4r.Replica:
+        # read back in the form in which it was written: old controllers know egress_port only
+        if message.WhichOneof("port_kind") == "egress_port":
+            return p4r.Replica(egress_port=message.egress_port, instance=replica.instance)
+        if self._ports is not None:
+            return p4r.Replica(port=self._ports.encode(replica.port), instance=replica.instance)
+        port = encode(decode(message.port, SDN_PORT_BITS))
+        return p4r.Replica(port=port, instance=replica.instance)

@@ -19,6 +19,7 @@ from switch.p4runtime.reach import Reach
 from switch.p4runtime.registers import Registers
 from switch.p4runtime.replication import Replication
 from switch.p4runtime.tables import Tables
+from switch.p4runtime.translation import Ports
 from switch.p4runtime.value_sets import ValueSets
 
 _UPDATE_TYPES = (p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE)
@@ -27,7 +28,7 @@ _UPDATE_TYPES = (p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE)
 class Session:
     """A pipeline that `backend` has loaded, and what controllers wrote to it."""
 
-    def __init__(self, pipeline: Pipeline, backend: SwitchBackend, cpu_port: int) -> None:
+    def __init__(self, pipeline: Pipeline, backend: SwitchBackend, ports: Ports) -> None:
         self.pipeline = pipeline
         self.backend = backend
         self.reach = Reach(pipeline)
@@ -37,7 +38,7 @@ class Session:
         direct = DirectResources(pipeline, backend, self.tables)
         counters, meters = Counters(pipeline, backend), Meters(pipeline, backend)
         self.registers, value_sets = Registers(pipeline, backend), ValueSets(pipeline, backend)
-        replication = Replication(backend, cpu_port)
+        replication = Replication(backend, ports.cpu_port, pipeline.translations.of_ports())
         self._writers: dict[str, Callable[[int, Any], None]] = {
             "table_entry": self.tables.write,
             "action_profile_member": profiles.write_member,
