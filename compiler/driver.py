@@ -17,6 +17,7 @@ from compiler.ir import LoweredProgram
 from compiler.lower.program import lower_program
 from compiler.p4info import build_p4info
 from compiler.p4info.formats import to_text
+from compiler.warnings.find import find_warnings
 
 # Long chains of `else if` and deep expressions nest as deep in the tree as they are long.
 RECURSION_LIMIT = 20_000
@@ -64,6 +65,7 @@ def compile_file(
             lowered, lowering = lower_program(checked.tree, checked.checker, str(path), diagnostics)
             document = emit_json(lowered, diagnostics)
             p4info = build_p4info(lowering, diagnostics)
+            find_warnings(checked.tree, diagnostics)
         except Refused:
             diagnostics.raise_if_errors()
             raise

@@ -32,7 +32,6 @@ from compiler.types import (
     VarbitType,
     strip_new,
 )
-from compiler.warnings.kinds import Kind
 
 _KINDS = {"struct": "struct", "header": "header", "header_union": "header union"}
 
@@ -359,7 +358,7 @@ class Checker(Tables, StructuredAnnotations):
                     for statement in state.statements:
                         self.check_statement(statement)
                     self._transition(state, names)
-        self._unreachable(declaration)
+        self._endless(declaration)
 
     def _transition(self, state: ast.StateDeclaration, names: set[str]) -> None:
         transition = state.transition
@@ -379,20 +378,12 @@ class Checker(Tables, StructuredAnnotations):
             for case in transition.cases:
                 self._state_name(case.state, names)
                 self.check_keyset(case.keyset, types, "a select case")
-            self._after_default(transition)
 
     def _selectable(self, type_: Type) -> bool:
         plain = strip_new(type_)
         if isinstance(plain, TupleType):
             return all(self._selectable(element) for element in plain.elements)
         return isinstance(plain, BitsType | EnumType | TypeVariable) or plain in (BOOL, ERROR, UNKNOWN)
-
-    def _after_default(self, select: ast.Select) -> None:
-        for index, case in enumerate(select.cases[:-1]):
-            if isinstance(case.keyset, ast.DefaultExpression):
-                self.warning("this case is never reached", select.cases[index + 1], Kind.UNREACHABLE).note(
-                    "after this one", case.span
-                )
 
     def _state_name(self, name: ast.Name, names: set[str]) -> None:
         if name.name not in names:
@@ -401,7 +392,7 @@ class Checker(Tables, StructuredAnnotations):
             matches = get_close_matches(name.name, names, 1, 0.7)
             self.error(f"there is no state '{name.name}'{hint(matches[0] if matches else None)}", name)
 
-    def _unreachable(self, declaration: ast.ParserDeclaration) -> None:
+    def _endless(self, declaration: ast.ParserDeclaration) -> None:
         assert declaration.states is not None
         states = {state.name: state for state in declaration.states}
         reached = {"start"}
@@ -426,9 +417,6 @@ class Checker(Tables, StructuredAnnotations):
             and not any(states[name].transition is None for name in reached if name in states)
         ):
             self.error(f"parser '{declaration.name}' never reaches 'accept' or 'reject'", declaration)
-        for name, state in states.items():
-            if name not in reached:
-                self.warning(f"no transition leads to state '{name}'", state, Kind.UNREACHABLE)
 
     def _value_set(self, declaration: ast.ValueSetDeclaration) -> None:
         element = self.resolve(declaration.node)

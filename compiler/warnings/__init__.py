@@ -1,1 +1,1 @@
-"""Warnings: what is legal but surely not meant."""
+"""Warnings: what is legal but surely not meant (`find.find_warnings`)."""
