@@ -73,7 +73,6 @@ class Entries(Statements):
 
     def _entry(self, table: ast.TableDeclaration, entry: ast.TableEntry, key_types: list[Type]) -> None:
         self.check_keyset(entry.keyset, key_types, "an entry")
-        self._match_kinds(table, entry.keyset)
         reference = self.action_arguments(table, entry.action, "an entry")
         if reference is not None and has_note(reference, "defaultonly"):
             self.error("a @defaultonly action cannot be that of an entry", entry.action).note(
@@ -81,34 +80,6 @@ class Entries(Statements):
             )
         if entry.priority is not None:
             self.constant(entry.priority, "a priority")
-
-    def _match_kinds(self, table: ast.TableDeclaration, keyset: ast.Expression) -> None:
-        elements = keyset.elements if isinstance(keyset, ast.KeysetTuple | ast.ListExpression) else [keyset]
-        if len(elements) != len(table.keys):
-            return
-        for element, key in zip(elements, table.keys, strict=True):
-            if isinstance(element, ast.Binary) and element.operator in ("&&&", ".."):
-                self._set_fits(element, key.match_kind.name, strip_new(key.expression.type or UNKNOWN))
-
-    def _set_fits(self, element: ast.Binary, kind: str, type_: Type) -> None:
-        """Masks and ranges say no more than the key's match kind can."""
-        mask = element.right.value
-        if element.operator == "..":
-            if kind != "range":
-                self.error(f"a key matched '{kind}' takes no range", element)
-        elif kind == "lpm":
-            if isinstance(mask, int) and isinstance(type_, BitsType) and not _is_prefix(mask, type_.width):
-                self.error(f"the mask {mask:#x} of an lpm key is no prefix of '{type_}'", element)
-        elif kind != "ternary":
-            full = isinstance(type_, BitsType) and mask == (1 << type_.width) - 1
-            if not full and isinstance(mask, int):
-                self.error(f"a key matched '{kind}' takes no mask", element)
-
-
-def _is_prefix(mask: int, width: int) -> bool:
-    """Whether the ones of a mask stand left of its zeros."""
-    rest = ~mask & ((1 << width) - 1)
-    return rest & (rest + 1) == 0
 
 
 def has_note(reference: ast.ActionReference, name: str) -> bool:
