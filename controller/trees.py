@@ -1,8 +1,8 @@
 """Aggregation trees: per job and plane, which switch is the root and who is whose child.
 
-Workers are children of their leaf. A job below one leaf has that leaf as its root; otherwise the leaves are
-children of a spine that still has a link to all of them. Planning is pure: it looks at the topology, the
-failures and how many trees each spine carries already.
+Workers are children of their leaf. A job below one leaf has that leaf as its root; otherwise the root is a switch
+that still reaches all the job's leaves downwards, of the lowest tier there is, and every switch between is a node
+of the tree. Planning is pure: it looks at the topology, the failures and how many trees each switch is the root of.
 """
 
 from __future__ import annotations
@@ -99,18 +99,24 @@ def plan_tree(
     """
     workers = _workers_by_leaf(fabric, plane, hosts, failures)
     if len(workers) == 1:
-        leaf, ports = next(iter(workers.items()))
-        return AggregationTree(plane, (TreeNode(leaf, _children(leaf, ports)),))
+        leaf, workers_ports = next(iter(workers.items()))
+        return AggregationTree(plane, (TreeNode(leaf, _children(leaf, workers_ports)),))
     leaves = sorted(workers, key=lambda name: fabric.switch(name).index)
-    root = _choose_root(fabric, plane, leaves, failures, trees_per_root)
-    down = {port.peer.node: port for port in root.fabric_ports}
-    children = _children(root.name, [down[leaf] for leaf in leaves])
-    nodes = [TreeNode(root.name, children)]
-    for child in children:
-        up = fabric.switch(root.name).port(child.port).peer.port
-        parent = TreeParent(root.name, up, child.rank)
-        nodes.append(TreeNode(child.name, _children(child.name, workers[child.name]), parent))
+    root, parents = _choose_root(fabric, plane, leaves, failures, trees_per_root)
+    ports: dict[str, list[PortSpec]] = {name: workers[name] for name in leaves}
+    for up in parents.values():
+        ports.setdefault(up.peer.node, []).append(fabric.switch(up.peer.node).port(up.peer.port))
+    children = {name: _children(name, below) for name, below in ports.items()}
+    ranks = {child.name: child.rank for below in children.values() for child in below}
+    others = sorted(parents, key=lambda name: -fabric.switch(name).tier)
+    nodes = (TreeNode(name, children[name], _parent(name, parents, ranks)) for name in [root.name, *others])
     return AggregationTree(plane, tuple(nodes))
+
+
+def _parent(name: str, parents: Mapping[str, PortSpec], ranks: Mapping[str, int]) -> TreeParent | None:
+    if name not in parents:
+        return None
+    return TreeParent(parents[name].peer.node, parents[name].number, ranks[name])
 
 
 def _workers_by_leaf(
@@ -140,12 +146,58 @@ def _choose_root(
     leaves: Sequence[str],
     failures: Failures,
     trees_per_root: Mapping[str, int],
-) -> SwitchSpec:
+) -> tuple[SwitchSpec, dict[str, PortSpec]]:
+    """Return the root, and the port up of every other node, leaves first."""
     candidates = [
-        spine
-        for spine in fabric.spines(plane)
-        if set(leaves) <= {port.peer.node for port in failures.live_ports(spine)}
+        (root, parents)
+        for root in fabric.switches_of_plane(plane)
+        if root.tier > 0 and (parents := _ports_up(fabric, root, leaves, failures)) is not None
     ]
     if not candidates:
-        raise JobError(f"no spine of plane {plane} reaches all leaves of the job: {', '.join(leaves)}")
-    return min(candidates, key=lambda spine: (trees_per_root.get(spine.name, 0), spine.index))
+        raise JobError(f"no switch of plane {plane} reaches all leaves of the job: {', '.join(leaves)}")
+    return min(
+        candidates,
+        key=lambda each: (
+            each[0].tier,
+            len(each[1]),
+            trees_per_root.get(each[0].name, 0),
+            each[0].index,
+        ),
+    )
+
+
+def _ports_up(
+    fabric: FabricSpec, root: SwitchSpec, leaves: Sequence[str], failures: Failures
+) -> dict[str, PortSpec] | None:
+    """Each node's port towards the root, leaves first; None if the root does not reach all leaves downwards.
+
+    A node goes up to the root itself where it can, else to a switch that is in the tree already.
+    """
+    below = _reached_downwards(fabric, root, failures)
+    if not below.issuperset(leaves):
+        return None
+    chosen: dict[str, PortSpec] = {}
+    pending = list(leaves)
+    for name in pending:
+        ways = [
+            port
+            for port in failures.live_ports(fabric.switch(name))
+            if port.peer.node in below and fabric.switch(port.peer.node).tier > fabric.switch(name).tier
+        ]
+        ways.sort(key=lambda port: (port.peer.node != root.name, port.peer.node not in pending))
+        chosen[name] = ways[0]
+        if ways[0].peer.node != root.name and ways[0].peer.node not in pending:
+            pending.append(ways[0].peer.node)
+    return chosen
+
+
+def _reached_downwards(fabric: FabricSpec, root: SwitchSpec, failures: Failures) -> set[str]:
+    reached = {root.name}
+    pending = [root]
+    for switch in pending:
+        for port in failures.live_ports(switch):
+            peer = fabric.switch(port.peer.node)
+            if peer.tier < switch.tier and peer.name not in reached:
+                reached.add(peer.name)
+                pending.append(peer)
+    return reached

@@ -19,6 +19,7 @@ from topologies.fabric import (
     Role,
     SwitchSpec,
 )
+from topologies.fat_tree import fat_tree
 from topologies.leaf_spine import leaf_spine
 from topologies.paths import (
     Hop,
@@ -31,7 +32,7 @@ from topologies.paths import (
     serialisation_ps,
 )
 
-BUILDERS: Mapping[str, Callable[..., FabricSpec]] = {"leaf_spine": leaf_spine}
+BUILDERS: Mapping[str, Callable[..., FabricSpec]] = {"leaf_spine": leaf_spine, "fat_tree": fat_tree}
 
 
 def from_parameters(parameters: Mapping[str, Any]) -> FabricSpec:
@@ -74,6 +75,7 @@ __all__ = [
     "base_rtt_ps",
     "describe",
     "draw",
+    "fat_tree",
     "from_parameters",
     "leaf_spine",
     "longest_path",

@@ -1,7 +1,8 @@
 """Addressing plan: who has which name, address and MAC (ARCHITECTURE.md, "Addressing plan").
 
 Indices count from 0. The plan's limits follow from its octets: planes and leaves are octets of
-10.plane.leaf.0/24, leaf 255 is taken by the spines' loopbacks, .254 by the leaf's gateway address.
+10.plane.leaf.0/24, leaf 255 is taken by the spines' loopbacks, in fabrics with cores 254 by theirs, and .254 by the
+leaf's gateway address.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ IpAddress = IPv4Address | IPv6Address
 MAX_PLANES = 256
 MAX_LEAVES = 255
 MAX_SPINES = 254
+MAX_CORES = 254
 MAX_HOSTS_PER_LEAF = 253
 CPU_PORT = 510
 MAX_PORTS = CPU_PORT - 1
@@ -26,6 +28,7 @@ HOST_IPV4_PREFIX_LENGTH = 24
 HOST_IPV6_PREFIX_LENGTH = 64
 
 _SPINE_OCTET = 255
+_CORE_OCTET = 254
 _GATEWAY_OCTET = 254
 _IPV6_BASE = 0xFD00 << 112
 
@@ -48,6 +51,11 @@ def leaf_name(plane: int, leaf: int) -> str:
 def spine_name(plane: int, spine: int) -> str:
     """Name of a spine: `p0s1`."""
     return f"p{plane}s{spine}"
+
+
+def core_name(plane: int, core: int) -> str:
+    """Name of a core: `p0c1`."""
+    return f"p{plane}c{core}"
 
 
 def interface_name(node: str, number: int) -> str:
@@ -75,6 +83,11 @@ def spine_ipv4(plane: int, spine: int) -> IPv4Address:
     return _ipv4(plane, _SPINE_OCTET, spine + 1)
 
 
+def core_ipv4(plane: int, core: int) -> IPv4Address:
+    """10.plane.254.(core+1): loopback and aggregation address of a core."""
+    return _ipv4(plane, _CORE_OCTET, core + 1)
+
+
 def host_ipv6(plane: int, leaf: int, host: int) -> IPv6Address:
     """fd00:plane:leaf::(host+1), in hexadecimal."""
     return _ipv6(plane, leaf, host + 1)
@@ -90,6 +103,11 @@ def spine_ipv6(plane: int, spine: int) -> IPv6Address:
     return _ipv6(plane, _SPINE_OCTET, spine + 1)
 
 
+def core_ipv6(plane: int, core: int) -> IPv6Address:
+    """fd00:plane:fe::(core+1)."""
+    return _ipv6(plane, _CORE_OCTET, core + 1)
+
+
 def host_mac(plane: int, leaf: int, host: int) -> str:
     """02:00:pp:ll:00:(host+1)."""
     return _mac(0, plane, leaf, host + 1)
@@ -103,6 +121,11 @@ def leaf_mac(plane: int, leaf: int) -> str:
 def spine_mac(plane: int, spine: int) -> str:
     """02:02:pp:ss:00:00."""
     return _mac(2, plane, spine, 0)
+
+
+def core_mac(plane: int, core: int) -> str:
+    """02:03:pp:cc:00:00."""
+    return _mac(3, plane, core, 0)
 
 
 def result_group_address(job_id: int, ip_version: IpVersion = 4) -> IpAddress:

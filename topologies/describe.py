@@ -53,8 +53,11 @@ def as_dict(fabric: FabricSpec) -> dict[str, Any]:
 
 
 def _headline(fabric: FabricSpec) -> str:
+    tiers = [f"{len(fabric.leaves(0))} leaves", f"{len(fabric.spines(0))} spines"]
+    if fabric.cores(0):
+        tiers.append(f"{len(fabric.cores(0))} cores")
     return (
-        f"{fabric.planes} plane(s) x ({len(fabric.leaves(0))} leaves + {len(fabric.spines(0))} spines), "
+        f"{fabric.planes} plane(s) x ({' + '.join(tiers)}), "
         f"{len(fabric.hosts)} hosts, {len(fabric.switches)} switches, {len(fabric.links)} links"
     )
 

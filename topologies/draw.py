@@ -1,4 +1,4 @@
-"""Drawing of a fabric as SVG: planes as columns, spines above leaves; hosts in a row below all planes."""
+"""Drawing of a fabric as SVG: planes as columns of cores, spines and leaves; hosts in a row below."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ _NODE_HEIGHT = 24
 _SPACING = 72
 _PLANE_GAP = 48
 _MARGIN = 24
-_SPINE_Y, _LEAF_Y, _HOST_Y = 64, 184, 304
-_HEIGHT = _HOST_Y + _NODE_HEIGHT + _MARGIN
-_FILL = {"spine": "#cfe0f5", "leaf": "#d9ecd0", "host": "#f3e6c8"}
+_TOP, _ROW = 64, 120
+_FILL = {"core": "#e6d9f0", "spine": "#cfe0f5", "leaf": "#d9ecd0", "host": "#f3e6c8"}
 _PLANE_COLOURS = ("#3b6ea8", "#b0592b", "#4d8a4d", "#8a4d86", "#8a7a2b", "#3a8a8a", "#a83b52", "#666666")
 
 _Positions = dict[str, tuple[float, float]]
@@ -43,6 +42,7 @@ def draw(
 def to_svg(fabric: FabricSpec, link_colour: Callable[[FabricLink], str] | None = None) -> str:
     """Return the drawing as SVG text; `link_colour` (a CSS colour per link) overrides the planes' colours."""
     positions, width = _layout(fabric)
+    height = max(y for _, y in positions.values()) + _NODE_HEIGHT + _MARGIN
     body = [_link(fabric, link, positions, link_colour) for link in fabric.links]
     for switch in fabric.switches:
         body.append(
@@ -60,8 +60,8 @@ def to_svg(fabric: FabricSpec, link_colour: Callable[[FabricLink], str] | None =
     body.extend(_plane_titles(fabric, positions))
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{_HEIGHT}" '
-            f'viewBox="0 0 {width:g} {_HEIGHT}" font-family="sans-serif" font-size="12" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
+            f'viewBox="0 0 {width:g} {height:g}" font-family="sans-serif" font-size="12" '
             'text-anchor="middle">',
             '<rect width="100%" height="100%" fill="white"/>',
             *body,
@@ -74,17 +74,20 @@ def _layout(fabric: FabricSpec) -> tuple[_Positions, float]:
     """Centres of all nodes and the drawing's width."""
     positions: _Positions = {}
     left = float(_MARGIN)
+    three_tiers = any(fabric.cores(plane) for plane in range(fabric.planes))
     for plane in range(fabric.planes):
-        spines, leaves = fabric.spines(plane), fabric.leaves(plane)
-        width = max(len(spines), len(leaves)) * float(_SPACING)
-        _row([switch.name for switch in spines], left, width, _SPINE_Y, positions)
-        _row([switch.name for switch in leaves], left, width, _LEAF_Y, positions)
+        tiers = [fabric.cores(plane)] if three_tiers else []
+        tiers += [fabric.spines(plane), fabric.leaves(plane)]
+        width = max(map(len, tiers)) * float(_SPACING)
+        for row, switches in enumerate(tiers):
+            _row([switch.name for switch in switches], left, width, _TOP + row * _ROW, positions)
         left += width + _PLANE_GAP
+    host_y = _TOP + (3 if three_tiers else 2) * _ROW
     planes_width = left - _PLANE_GAP - _MARGIN
     width = max(planes_width, len(fabric.hosts) * float(_SPACING))
     shift = (width - planes_width) / 2
     positions = {name: (x + shift, y) for name, (x, y) in positions.items()}
-    _row([host.name for host in fabric.hosts], _MARGIN, width, _HOST_Y, positions)
+    _row([host.name for host in fabric.hosts], _MARGIN, width, host_y, positions)
     return positions, width + 2 * _MARGIN
 
 

@@ -15,7 +15,9 @@ from typing import Literal, TypeVar
 from topologies.addressing import IpVersion
 from topologies.errors import TopologyError
 
-Role = Literal["leaf", "spine"]
+Role = Literal["leaf", "spine", "core"]
+TIERS: Mapping[Role, int] = {"leaf": 0, "spine": 1, "core": 2}
+"""How far from the hosts a switch of a role is."""
 _Key = TypeVar("_Key")
 _Item = TypeVar("_Item")
 
@@ -77,6 +79,11 @@ class SwitchSpec:
     ipv6: IPv6Address
     mac: str
     ports: tuple[PortSpec, ...]
+
+    @property
+    def tier(self) -> int:
+        """How far from the hosts the switch is; links lead from one tier to another."""
+        return TIERS[self.role]
 
     def address_of(self, ip_version: IpVersion) -> IPv4Address | IPv6Address:
         """Return the switch's own address of this IP version: where contributions to it go."""
@@ -170,6 +177,10 @@ class FabricSpec:
     def spines(self, plane: int) -> tuple[SwitchSpec, ...]:
         """Spines of one plane in order of their index."""
         return tuple(switch for switch in self.switches_of_plane(plane) if switch.role == "spine")
+
+    def cores(self, plane: int) -> tuple[SwitchSpec, ...]:
+        """Cores of one plane in order of their index; none in fabrics of two tiers."""
+        return tuple(switch for switch in self.switches_of_plane(plane) if switch.role == "core")
 
     def leaf_of(self, host: str, plane: int) -> SwitchSpec:
         """Return the leaf that a host is attached to in a plane."""

@@ -4,26 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from ipaddress import IPv4Interface, IPv6Interface
 
 from topologies import addressing
+from topologies.assembly import Cable, Design, Place, assemble
 from topologies.errors import TopologyError, require_range
-from topologies.fabric import (
-    Endpoint,
-    FabricLink,
-    FabricSpec,
-    HostSpec,
-    LinkSpec,
-    NicSpec,
-    PortSpec,
-    SwitchSpec,
-)
+from topologies.fabric import FabricSpec, LinkSpec
+from topologies.limits import delay, queue_capacity, rate
 
 KIND = "leaf_spine"
-_MAX_RATE_BPS = 10**13
-_MAX_DELAY_PS = 10**13
-_MIN_QUEUE_CAPACITY_BYTES = 1518
-_MAX_QUEUE_CAPACITY_BYTES = 2**40
 
 
 @dataclass(frozen=True)
@@ -80,22 +68,16 @@ def leaf_spine(
         planes, leaves, spines, hosts_per_leaf, host_rate_bps, fabric_rate_bps, oversubscription, delay_ps,
         queue_capacity_bytes,
     )  # fmt: skip
-    switches = tuple(
-        switch
-        for plane in range(parameters.planes)
-        for switch in (
-            *(_leaf(parameters, plane, leaf) for leaf in range(parameters.leaves)),
-            *(_spine(parameters, plane, spine) for spine in range(parameters.spines)),
-        )
-    )
-    hosts = tuple(_host(parameters, index) for index in range(parameters.leaves * parameters.hosts_per_leaf))
-    return FabricSpec(
+    leaf_places = [Place("leaf", leaf) for leaf in range(parameters.leaves)]
+    spine_places = [Place("spine", spine) for spine in range(parameters.spines)]
+    design = Design(
         planes=parameters.planes,
-        hosts=hosts,
-        switches=switches,
-        links=tuple(_links(switches)),
-        parameters={"kind": KIND, **asdict(parameters)},
+        places=[*leaf_places, *spine_places],
+        cables=[Cable(leaf, spine, parameters.fabric_link) for leaf in leaf_places for spine in spine_places],
+        hosts_per_leaf=parameters.hosts_per_leaf,
+        host_link=parameters.host_link,
     )
+    return assemble(design, {"kind": KIND, **asdict(parameters)})
 
 
 def _validate(
@@ -114,7 +96,7 @@ def _validate(
     several = "several leaves need a spine between them" if leaves > 1 else ""
     spines = require_range("spines", spines, 1 if leaves > 1 else 0, addressing.MAX_SPINES, several)
     hosts_per_leaf = require_range("hosts_per_leaf", hosts_per_leaf, 1, addressing.MAX_HOSTS_PER_LEAF)
-    host_rate = _rate("host_rate_bps", host_rate_bps)
+    host_rate = rate("host_rate_bps", host_rate_bps)
     return _Parameters(
         planes=planes,
         leaves=leaves,
@@ -122,15 +104,9 @@ def _validate(
         hosts_per_leaf=hosts_per_leaf,
         host_rate_bps=host_rate,
         fabric_rate_bps=_fabric_rate(host_rate, hosts_per_leaf, spines, fabric_rate_bps, oversubscription),
-        delay_ps=require_range("delay_ps", delay_ps, 0, _MAX_DELAY_PS),
-        queue_capacity_bytes=require_range(
-            "queue_capacity_bytes", queue_capacity_bytes, _MIN_QUEUE_CAPACITY_BYTES, _MAX_QUEUE_CAPACITY_BYTES
-        ),
+        delay_ps=delay(delay_ps),
+        queue_capacity_bytes=queue_capacity(queue_capacity_bytes),
     )
-
-
-def _rate(name: str, rate_bps: float) -> int:
-    return require_range(name, rate_bps, 1, _MAX_RATE_BPS)
 
 
 def _fabric_rate(
@@ -141,7 +117,7 @@ def _fabric_rate(
     oversubscription: float | None,
 ) -> int:
     if oversubscription is None:
-        return host_rate_bps if fabric_rate_bps is None else _rate("fabric_rate_bps", fabric_rate_bps)
+        return host_rate_bps if fabric_rate_bps is None else rate("fabric_rate_bps", fabric_rate_bps)
     if fabric_rate_bps is not None:
         raise TopologyError(
             f"fabric_rate_bps={fabric_rate_bps} and oversubscription={oversubscription} exclude each other"
@@ -150,112 +126,4 @@ def _fabric_rate(
         raise TopologyError(f"oversubscription={oversubscription} is out of range (valid: above 0)")
     if spines == 0:
         raise TopologyError(f"oversubscription={oversubscription} means nothing without spines (spines=0)")
-    return _rate(
-        "fabric_rate_bps", float(round(hosts_per_leaf * host_rate_bps / (spines * oversubscription)))
-    )
-
-
-def _device_id(parameters: _Parameters, plane: int, place: int) -> int:
-    """Devices count from 1, plane by plane, leaves before spines."""
-    return 1 + plane * (parameters.leaves + parameters.spines) + place
-
-
-def _leaf(parameters: _Parameters, plane: int, leaf: int) -> SwitchSpec:
-    name = addressing.leaf_name(plane, leaf)
-    host_ports = (
-        _port(
-            name,
-            host + 1,
-            addressing.host_name(leaf * parameters.hosts_per_leaf + host),
-            plane,
-            parameters.host_link,
-            True,
-        )
-        for host in range(parameters.hosts_per_leaf)
-    )
-    spine_ports = (
-        _port(
-            name, parameters.hosts_per_leaf + spine + 1, addressing.spine_name(plane, spine), leaf + 1,
-            parameters.fabric_link, False,
-        )
-        for spine in range(parameters.spines)
-    )  # fmt: skip
-    return SwitchSpec(
-        name=name,
-        device_id=_device_id(parameters, plane, leaf),
-        plane=plane,
-        index=leaf,
-        role="leaf",
-        address=addressing.leaf_ipv4(plane, leaf),
-        ipv6=addressing.leaf_ipv6(plane, leaf),
-        mac=addressing.leaf_mac(plane, leaf),
-        ports=(*host_ports, *spine_ports),
-    )
-
-
-def _spine(parameters: _Parameters, plane: int, spine: int) -> SwitchSpec:
-    name = addressing.spine_name(plane, spine)
-    peer_port = parameters.hosts_per_leaf + spine + 1
-    return SwitchSpec(
-        name=name,
-        device_id=_device_id(parameters, plane, parameters.leaves + spine),
-        plane=plane,
-        index=spine,
-        role="spine",
-        address=addressing.spine_ipv4(plane, spine),
-        ipv6=addressing.spine_ipv6(plane, spine),
-        mac=addressing.spine_mac(plane, spine),
-        ports=tuple(
-            _port(name, leaf + 1, addressing.leaf_name(plane, leaf), peer_port, parameters.fabric_link, False)
-            for leaf in range(parameters.leaves)
-        ),
-    )
-
-
-def _port(node: str, number: int, peer: str, peer_port: int, link: LinkSpec, peer_is_host: bool) -> PortSpec:
-    return PortSpec(
-        number=number,
-        interface=addressing.interface_name(node, number),
-        peer=Endpoint(peer, peer_port),
-        peer_interface=addressing.interface_name(peer, peer_port),
-        peer_is_host=peer_is_host,
-        link=link,
-    )
-
-
-def _host(parameters: _Parameters, index: int) -> HostSpec:
-    name = addressing.host_name(index)
-    leaf, place = divmod(index, parameters.hosts_per_leaf)
-    return HostSpec(
-        name=name,
-        index=index,
-        nics=tuple(_nic(parameters, name, plane, leaf, place) for plane in range(parameters.planes)),
-    )
-
-
-def _nic(parameters: _Parameters, host: str, plane: int, leaf: int, place: int) -> NicSpec:
-    return NicSpec(
-        plane=plane,
-        interface=addressing.interface_name(host, plane),
-        mac=addressing.host_mac(plane, leaf, place),
-        ipv4=IPv4Interface((addressing.host_ipv4(plane, leaf, place), addressing.HOST_IPV4_PREFIX_LENGTH)),
-        ipv6=IPv6Interface((addressing.host_ipv6(plane, leaf, place), addressing.HOST_IPV6_PREFIX_LENGTH)),
-        gateway_ipv4=addressing.leaf_ipv4(plane, leaf),
-        gateway_ipv6=addressing.leaf_ipv6(plane, leaf),
-        gateway_mac=addressing.leaf_mac(plane, leaf),
-        leaf=addressing.leaf_name(plane, leaf),
-        leaf_port=place + 1,
-        link=parameters.host_link,
-    )
-
-
-def _links(switches: tuple[SwitchSpec, ...]) -> list[FabricLink]:
-    links = []
-    for switch in switches:
-        if switch.role != "leaf":
-            continue
-        for port in switch.ports:
-            here = Endpoint(switch.name, port.number)
-            a, b = (port.peer, here) if port.peer_is_host else (here, port.peer)
-            links.append(FabricLink(a, b, port.link))
-    return links
+    return rate("fabric_rate_bps", float(round(hosts_per_leaf * host_rate_bps / (spines * oversubscription))))

@@ -34,17 +34,29 @@ class _Section(BaseModel):
 
 
 class FabricSection(_Section):
-    """A leaf/spine fabric of several planes; a host has one NIC on each plane."""
+    """A leaf/spine fabric of several planes; a host has one NIC on each plane.
+
+    With `pods`, leaves and spines are those of a pod, and a third tier joins the pods: `cores_per_spine` cores above
+    each spine of a pod.
+    """
 
     planes: int = Field(2, ge=1, le=8)
     leaves: int = Field(4, ge=1, le=64)
     spines: int = Field(2, ge=0, le=64)
+    pods: int | None = Field(None, ge=2, le=64)
+    cores_per_spine: int | None = Field(None, ge=1, le=64)
     hosts_per_leaf: int = Field(2, ge=1, le=64)
     host_rate: RateBps = 10 * 10**9
     fabric_rate: RateBps | None = None
+    core_rate: RateBps | None = None
     oversubscription: float | None = Field(None, gt=0)
     delay: TimePs = 10**6
     queue_capacity: SizeBytes = 512 * 1024
+
+    @property
+    def host_count(self) -> int:
+        """Hosts of the whole fabric."""
+        return (self.pods or 1) * self.leaves * self.hosts_per_leaf
 
 
 class FaultsSection(_Section):
@@ -243,6 +255,7 @@ def _check_across(scenario: Scenario, place: str) -> None:
         raise BadInputError(
             f"{place}: fabric.spines: 0 cannot join {fabric.leaves} leaves; at least 1 is needed"
         )
+    _check_tiers(fabric, f"{place}: fabric")
     ecn = scenario.ecn
     given = [value is not None for value in (ecn.kmin, ecn.kmax, ecn.pmax)]
     if any(given) and not all(given):
@@ -259,6 +272,21 @@ def _check_across(scenario: Scenario, place: str) -> None:
         _check_traffic(traffic, fabric, f"{place}: traffic[{index}]")
 
 
+def _check_tiers(fabric: FabricSection, place: str) -> None:
+    if fabric.pods is None:
+        for name in ("cores_per_spine", "core_rate"):
+            if getattr(fabric, name) is not None:
+                raise BadInputError(f"{place}.{name}: {getattr(fabric, name)} means nothing without pods")
+        return
+    if fabric.spines == 0:
+        raise BadInputError(f"{place}.spines: 0 cannot join the leaves of a pod; at least 1 is needed")
+    if fabric.oversubscription is not None:
+        raise BadInputError(
+            f"{place}.oversubscription: {fabric.oversubscription:g} is of two tiers; with pods give fabric_rate and "
+            "core_rate"
+        )
+
+
 def _check_traffic(traffic: Traffic, fabric: FabricSection, place: str) -> None:
     if isinstance(traffic, CollectiveTraffic):
         if traffic.data == "mlp-gradients" and traffic.sizes:
@@ -269,7 +297,7 @@ def _check_traffic(traffic: Traffic, fabric: FabricSection, place: str) -> None:
                     f"{place}.sizes: {size} B is not a multiple of 4, the size of {traffic.dtype}"
                 )
         return
-    hosts = [f"h{index}" for index in range(fabric.leaves * fabric.hosts_per_leaf)]
+    hosts = [f"h{index}" for index in range(fabric.host_count)]
     if len(hosts) < 2:
         raise BadInputError(f"{place}: flows need 2 hosts or more, the fabric has {len(hosts)}")
     if isinstance(traffic, IncastTraffic):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from topologies import FabricSpec, TopologyError, leaf_spine
+from topologies import FabricSpec, TopologyError, fat_tree, leaf_spine
 from weft.errors import BadInputError
 from weft.scenario import FabricSection
 
@@ -14,6 +14,20 @@ def build_topology(section: FabricSection) -> FabricSpec:
         BadInputError: the addressing plan or the interface names cannot hold it.
     """
     try:
+        if section.pods is not None:
+            return fat_tree(
+                planes=section.planes,
+                pods=section.pods,
+                leaves_per_pod=section.leaves,
+                spines_per_pod=section.spines,
+                cores_per_spine=section.cores_per_spine or 1,
+                hosts_per_leaf=section.hosts_per_leaf,
+                host_rate_bps=section.host_rate,
+                fabric_rate_bps=section.fabric_rate,
+                core_rate_bps=section.core_rate,
+                delay_ps=section.delay,
+                queue_capacity_bytes=section.queue_capacity,
+            )
         return leaf_spine(
             planes=section.planes,
             leaves=section.leaves,

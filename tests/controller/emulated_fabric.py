@@ -1,4 +1,4 @@
-"""A fabric of oracle switches behind the real P4Runtime server, wired as the topology says, without time or loss."""
+"""A fabric of switches behind the real P4Runtime server, wired as the topology says, without time or loss."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
+from switch.native import NativeSwitch
 from switch.oracle import OracleSwitch, Timing
 from switch.p4runtime.device import Device
 from switch.p4runtime.service import Server
@@ -26,39 +28,54 @@ class Delivery:
 
 
 class EmulatedFabric:
-    """Frames in at hosts, frames out at hosts; `cut` links swallow what they should carry."""
+    """Frames in at hosts, frames out at hosts; `cut` links swallow what they should carry.
 
-    def __init__(self, fabric: FabricSpec, address: str, switches: dict[str, OracleSwitch]) -> None:
+    `passed` lists the switches that the last frame sent met, in order.
+    """
+
+    def __init__(self, fabric: FabricSpec, address: str, switches: dict[str, Any]) -> None:
         self.fabric = fabric
         self.address = address
         self.switches = switches
         self.cut: set[frozenset[str]] = set()
         self.timing = Timing()
+        self.passed: list[str] = []
 
     def send(self, host: str, plane: int, frame: bytes) -> list[Delivery]:
         """Send a frame from a host; return every frame that arrives at hosts because of it."""
         nic = self.fabric.host(host).nic(plane)
         pending = deque([(nic.leaf, nic.leaf_port, frame)])
         delivered: list[Delivery] = []
+        self.passed = []
         for _ in range(MAX_HOPS):
             if not pending:
                 return delivered
             name, port, data = pending.popleft()
-            for output in self.switches[name].process(port, data, self.timing):
-                peer = self.fabric.switch(name).port(output.port).peer
+            self.passed.append(name)
+            for output_port, output in self._process(name, port, data):
+                peer = self.fabric.switch(name).port(output_port).peer
                 if frozenset((name, peer.node)) in self.cut:
                     continue
                 if peer.node in self.switches:
-                    pending.append((peer.node, peer.port, output.data))
+                    pending.append((peer.node, peer.port, output))
                 else:
-                    delivered.append(Delivery(peer.node, peer.port, output.data))
+                    delivered.append(Delivery(peer.node, peer.port, output))
         raise AssertionError(f"more than {MAX_HOPS} switch passes for one frame: {list(pending)[:3]}")
+
+    def _process(self, name: str, port: int, data: bytes) -> list[tuple[int, bytes]]:
+        switch = self.switches[name]
+        if isinstance(switch, NativeSwitch):
+            return switch.process(port, data)
+        return [(output.port, output.data) for output in switch.process(port, data, self.timing)]
 
 
 @contextmanager
-def emulated(fabric: FabricSpec) -> Iterator[EmulatedFabric]:
-    """Run the switches and their P4Runtime server on a free loopback port."""
-    switches = {switch.name: OracleSwitch() for switch in fabric.switches}
+def emulated(fabric: FabricSpec, native: bool = False) -> Iterator[EmulatedFabric]:
+    """Run oracle or native switches and their P4Runtime server on a free loopback port."""
+    switches: dict[str, Any] = {
+        switch.name: NativeSwitch(name=switch.name) if native else OracleSwitch()
+        for switch in fabric.switches
+    }
     devices = {
         switch.device_id: Device(switch.device_id, switches[switch.name], CPU_PORT)
         for switch in fabric.switches

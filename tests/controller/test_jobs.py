@@ -220,7 +220,7 @@ def test_rebuild_moves_the_root_and_reports_what_cannot_be_saved() -> None:
     assert lost == {}
     rebuilt, lost = jobs.rebuild(failures.with_link("p0l3", "p0s1"))
     assert rebuilt == []
-    assert "no spine of plane 0 reaches all leaves of the job: p0l0, p0l1, p0l2, p0l3" in lost[1]
+    assert "no switch of plane 0 reaches all leaves of the job: p0l0, p0l1, p0l2, p0l3" in lost[1]
     assert [job.job_id for job in jobs.jobs] == [2]
     assert jobs.pool("p0s1").free == 4096
 

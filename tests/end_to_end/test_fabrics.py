@@ -23,6 +23,17 @@ def test_two_planes_and_ecmp():
 
 
 @pytest.mark.slow
+def test_three_tiers():
+    topology = topologies.fat_tree(pods=2, leaves_per_pod=1, spines_per_pod=1, hosts_per_leaf=2)
+    with Fabric(topology, ip_version=6, faults=FaultsSection(loss=0.005)) as fabric:
+        for algorithm in ALGORITHMS:
+            assert fabric.collective("allreduce", buffers(np.int32, 8000, 4), algorithm).result.ok
+        summary = fabric.summary()
+        assert len(summary.int_paths[0].hops) == 5
+        assert summary.planes[0].injected_losses > 0
+
+
+@pytest.mark.slow
 def test_ipv6_is_all_that_an_ipv6_fabric_carries(tmp_path):
     topology = topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=1)
     with Fabric(topology, ip_version=6) as fabric:

@@ -1,4 +1,4 @@
-"""Properties of the leaf/spine builder: unique names and addresses, symmetric links, limits, round trip."""
+"""Properties of both builders: unique names and addresses, symmetric links; limits of the leaf/spine one."""
 
 from __future__ import annotations
 
@@ -7,17 +7,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import topologies
-from topologies import FabricSpec, TopologyError, addressing, leaf_spine
+from topologies import FabricSpec, TopologyError, addressing, fat_tree, leaf_spine
 
-fabrics = st.builds(
-    leaf_spine,
-    planes=st.integers(1, 3),
-    leaves=st.integers(1, 6),
-    spines=st.integers(1, 4),
-    hosts_per_leaf=st.integers(1, 4),
-    host_rate_bps=st.sampled_from([1e9, 10e9, 100e9]),
-    fabric_rate_bps=st.sampled_from([None, 40e9]),
-    delay_ps=st.integers(0, 10**7),
+fabrics = st.one_of(
+    st.builds(
+        leaf_spine,
+        planes=st.integers(1, 3),
+        leaves=st.integers(1, 6),
+        spines=st.integers(1, 4),
+        hosts_per_leaf=st.integers(1, 4),
+        host_rate_bps=st.sampled_from([1e9, 10e9, 100e9]),
+        fabric_rate_bps=st.sampled_from([None, 40e9]),
+        delay_ps=st.integers(0, 10**7),
+    ),
+    st.builds(
+        fat_tree,
+        planes=st.integers(1, 2),
+        pods=st.integers(2, 4),
+        leaves_per_pod=st.integers(1, 3),
+        spines_per_pod=st.integers(1, 3),
+        cores_per_spine=st.integers(1, 3),
+        hosts_per_leaf=st.integers(1, 3),
+        core_rate_bps=st.sampled_from([None, 40e9]),
+    ),
 )
 
 
@@ -147,7 +159,7 @@ def test_unknown_names_are_refused_with_choices() -> None:
         fabric.switch("p0l0").port(3)
     with pytest.raises(TopologyError, match=r"unknown link 'h0-h1' \(valid: h0-p0l0"):
         fabric.link_between("h0", "h1")
-    with pytest.raises(TopologyError, match=r"unknown topology kind 'ring' \(valid: leaf_spine\)"):
+    with pytest.raises(TopologyError, match=r"unknown topology kind 'ring' \(valid: leaf_spine, fat_tree\)"):
         topologies.from_parameters({"kind": "ring"})
     with pytest.raises(TopologyError, match=r"unknown parameter 'leafs' of leaf_spine"):
         topologies.from_parameters({"leafs": 2})

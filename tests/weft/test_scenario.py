@@ -5,6 +5,7 @@ import pytest
 from weft.errors import BadInputError
 from weft.paths import LABS_DIRECTORY
 from weft.scenario import CollectiveTraffic, IncastTraffic, Scenario, load_scenario, parse_scenario
+from weft.topology import build_topology
 
 
 def load_text(tmp_path: Path, text: str) -> Scenario:
@@ -66,6 +67,10 @@ def test_errors_name_place_value_and_choices(tmp_path, text, line, words):
     ("tree", "words"),
     [
         ({"fabric": {"leaves": 2, "spines": 0}}, ["fabric.spines"]),
+        ({"fabric": {"pods": 2, "leaves": 1, "spines": 0}}, ["fabric.spines", "of a pod"]),
+        ({"fabric": {"cores_per_spine": 2}}, ["fabric.cores_per_spine: 2", "without pods"]),
+        ({"fabric": {"core_rate": "1Gbps"}}, ["fabric.core_rate", "without pods"]),
+        ({"fabric": {"pods": 2, "oversubscription": 2}}, ["fabric.oversubscription: 2", "core_rate"]),
         ({"traffic": [{"incast": "h99"}]}, ["h99", "h0"]),
         ({"traffic": [{"incast": "h0", "plane": 2}]}, ["plane", "0 to 1"]),
         ({"ecn": {"kmin": "100KB"}}, ["kmin, kmax and pmax"]),
@@ -115,3 +120,19 @@ def test_a_program_is_found_relative_to_its_scenario(tmp_path):
 @pytest.mark.parametrize("path", sorted(LABS_DIRECTORY.glob("*/*.yaml")), ids=lambda path: path.stem)
 def test_every_lab_is_valid(path):
     assert load_scenario(path).traffic
+
+
+def test_pods_make_a_fabric_of_three_tiers():
+    scenario = parse_scenario(
+        {
+            "fabric": {
+                "planes": 1, "pods": 2, "leaves": 2, "spines": 2, "cores_per_spine": 3, "hosts_per_leaf": 1,
+                "fabric_rate": "40Gbps", "core_rate": "100Gbps",
+            },
+            "traffic": [{"incast": "h3"}],
+        }
+    )  # fmt: skip
+    fabric = build_topology(scenario.fabric)
+    assert len(fabric.hosts) == scenario.fabric.host_count == 4
+    assert (len(fabric.leaves(0)), len(fabric.spines(0)), len(fabric.cores(0))) == (4, 4, 6)
+    assert fabric.link_between("p0s1", "p0c3").link.rate_bps == 100 * 10**9

@@ -1,0 +1,62 @@
+"""The three-tier builder: HPCC's fabric, its wiring, its limits."""
+
+from __future__ import annotations
+
+import pytest
+
+import topologies
+from topologies import FabricSpec, TopologyError, fat_tree, paths
+
+
+def hpcc() -> FabricSpec:
+    return fat_tree(
+        pods=5, leaves_per_pod=4, spines_per_pod=4, cores_per_spine=4, hosts_per_leaf=16,
+        host_rate_bps=100e9, fabric_rate_bps=400e9,
+    )  # fmt: skip
+
+
+def test_hpcc_s_fabric_has_the_paper_s_numbers() -> None:
+    """SIGCOMM 2019, section 5.1: 320 servers, 20 ToRs, 20 aggregation and 16 core switches."""
+    fabric = hpcc()
+    assert (len(fabric.hosts), len(fabric.leaves(0)), len(fabric.spines(0)), len(fabric.cores(0))) == (
+        320, 20, 20, 16,
+    )  # fmt: skip
+    assert {len(leaf.ports) for leaf in fabric.leaves(0)} == {20}
+    assert {len(spine.ports) for spine in fabric.spines(0)} == {8}
+    assert {len(core.ports) for core in fabric.cores(0)} == {5}
+    assert fabric.link_between("p0s7", "p0c13").link.rate_bps == 400 * 10**9
+    # Every spine of the pod, and every core above it.
+    assert len(paths(fabric, "h0", "h319")) == 16
+    assert len(paths(fabric, "h0", "h16")) == 4
+
+
+def test_a_core_joins_the_same_spine_of_every_pod() -> None:
+    fabric = fat_tree(pods=3, spines_per_pod=2, cores_per_spine=2)
+    assert [port.peer.node for port in fabric.switch("p0c2").ports] == ["p0s1", "p0s3", "p0s5"]
+    core = fabric.switch("p0c2")
+    assert (str(core.address), str(core.ipv6), core.mac) == (
+        "10.0.254.3",
+        "fd00:0:fe::3",
+        "02:03:00:02:00:00",
+    )
+
+
+def test_description_and_drawing_show_the_cores() -> None:
+    fabric = fat_tree()
+    assert topologies.describe(fabric).startswith("1 plane(s) x (8 leaves + 8 spines + 4 cores), 16 hosts")
+    assert ">p0c3<" in topologies.to_svg(fabric)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"pods": 1}, r"pods=1 is out of range \(valid: 2 to 254; one pod is a leaf/spine fabric\)"),
+        ({"pods": 99, "leaves_per_pod": 3}, r"x leaves_per_pod=3 are 297 leaves a plane \(valid: at most 254\)"),
+        ({"pods": 127, "spines_per_pod": 3}, r"381 spines a plane"),
+        ({"spines_per_pod": 16, "cores_per_spine": 16}, r"256 cores a plane \(valid: at most 254\)"),
+        ({"core_rate_bps": 0}, r"core_rate_bps=0 is out of range"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(arguments: dict[str, int], message: str) -> None:
+    with pytest.raises(TopologyError, match=message):
+        fat_tree(**arguments)
