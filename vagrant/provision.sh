@@ -68,16 +68,16 @@ build_engine() {
   fi
 }
 
-# p4runtime-shell pins a protobuf older than the controller's, so it lives in an environment of its own. Nothing else
-# needs it, so nothing stops where it cannot be had.
+# p4runtime-shell pins a protobuf older than the controller's, so it lives in an environment of its own, beside PTF, whose
+# tests use it. Nothing else needs them, so nothing stops where they cannot be had.
 make_shell_environment() {
   [[ ! -e .venv-shell/weft-installed ]] || return 0
-  echo "provision: making .venv-shell for p4runtime-shell"
+  echo "provision: making .venv-shell for p4runtime-shell and PTF"
   if /usr/bin/python3 -m venv .venv-shell &&
-    .venv-shell/bin/python -m pip install --quiet "p4runtime-shell==0.0.6" "protobuf<3.21" setuptools; then
+    .venv-shell/bin/python -m pip install --quiet "p4runtime-shell==0.0.6" "protobuf<3.21" setuptools ptf; then
     touch .venv-shell/weft-installed
   else
-    echo "provision: p4runtime-shell could not be installed; going on without 'weft shell'"
+    echo "provision: p4runtime-shell and PTF could not be installed; going on without 'weft shell'"
   fi
 }
 
