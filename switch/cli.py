@@ -162,7 +162,7 @@ def switch(arguments: tuple[str, ...], interfaces: tuple[tuple[int, str], ...], 
             _LOGGER.warning("%s is not loaded, because of --no-p4", given)
         runner = Foreground(
             _config(interfaces, options, target),
-            Options(program, options["p4info"], options["pcap"], log.asked_for),
+            Options(program, options["p4info"], options["pcap"], log, options["dump_packet_data"]),
         )
     except (ConfigError, StartError, ValueError) as error:
         click.echo(f"weft switch: {error}", err=True)

@@ -14,6 +14,7 @@ from typing import IO, Any
 
 import click
 
+from switch import trace_service
 from switch.daemon_config import ConfigError, DaemonConfig, read_config
 from switch.p4runtime.device import Device
 from switch.p4runtime.service import Server
@@ -41,7 +42,9 @@ class Daemon:
             for number, wired in self.wiring.switches.items()
         }
         try:
-            self.server = Server(self.devices, config.grpc_address, config.grpc_tls)
+            switches = {number: wired.switch for number, wired in self.wiring.switches.items()}
+            traces = trace_service.handler(switches)
+            self.server = Server(self.devices, config.grpc_address, config.grpc_tls, [traces])
             self.wiring.start(config.realtime_priority)
         except BaseException:
             self.wiring.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from finsy.proto import p4i, p4r
@@ -15,7 +15,9 @@ from switch.backend import BackendError
 from switch.bmv2json import Bmv2JsonError, load_program
 from switch.daemon import Daemon
 from switch.daemon_config import DaemonConfig
+from switch.logs import LogOptions
 from switch.p4runtime.errors import RequestError
+from switch.packet_log import PacketLog
 from switch.process import on_termination
 from switch.wiring import WiredSwitch
 
@@ -29,12 +31,16 @@ class StartError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What to do besides running: load a program, serve its P4Info, capture, print log_msg."""
+    """What to do besides running: load a program, serve its P4Info, capture, log.
+
+    `dump_bytes` of every packet are logged (0: none).
+    """
 
     program: Path | None = None
     p4info: Path | None = None
     capture_directory: Path | None = None
-    print_log_messages: bool = False
+    log: LogOptions = field(default_factory=LogOptions)
+    dump_bytes: int = 0
 
 
 class Foreground:
@@ -45,9 +51,9 @@ class Foreground:
         self._stopping = threading.Event()
         self._daemon = Daemon(config)
         try:
-            self._load()
+            self._packet_log = self._make_packet_log()
             self._start_captures()
-            self._switch.switch.native.set_logging(options.print_log_messages)
+            self._load()
         except BaseException:
             self._daemon.close()
             raise
@@ -55,6 +61,17 @@ class Foreground:
     @property
     def _switch(self) -> WiredSwitch:
         return next(iter(self._daemon.wiring.switches.values()))
+
+    def _make_packet_log(self) -> PacketLog | None:
+        """None if packets are not followed; then only log_msg is heard, where a log is asked for."""
+        log, dump_bytes = self._options.log, self._options.dump_bytes
+        if not log.asked_for:
+            return None
+        if not log.follows_packets:
+            self._switch.switch.native.set_logging(log.level <= logging.INFO)
+            if not dump_bytes:
+                return None
+        return PacketLog(self._switch.switch, with_steps=log.follows_packets, dump_bytes=dump_bytes)
 
     def _load(self) -> None:
         program, info = self._options.program, self._options.p4info
@@ -93,10 +110,16 @@ class Foreground:
         on_termination(self._stopping.set)
         _LOGGER.info("P4Runtime on %s", self._daemon.server.address)
         while not self._stopping.wait(LOG_INTERVAL_S):
-            for message in self._switch.switch.native.take_log():
-                _LOGGER.info("%s: %s", self._switch.config.name, message)
+            self._write_log()
             failure = self._daemon.wiring.engine.failure
             if failure is not None:
                 _LOGGER.error("the engine has stopped: %s", failure)
                 break
+        self._write_log()
         self._daemon.close()
+
+    def _write_log(self) -> None:
+        if self._packet_log is not None:
+            self._packet_log.write()
+        for message in self._switch.switch.native.take_log():
+            _LOGGER.info("%s", message)

@@ -45,6 +45,7 @@ from switch.lowering import CompiledProgram, UnsupportedError, compile_program
 from switch.lowering.layout import RegisterLayout, bytes_for
 from switch.native_idle import IdleWatch
 from switch.native_tables import NativeTable
+from switch.native_trace import NativeTrace
 from switch.native_values import (
     checked_id,
     default_binding,
@@ -55,11 +56,8 @@ from switch.native_values import (
     native_replicas,
     value_set_bytes,
 )
-from switch.trace.events import PacketTrace
-from switch.trace.records import RecordReader
 
 _EVENT_POLL_S = 0.5
-MANY_PACKETS = 2**64 - 1
 MAX_TABLE_SIZE = 2**63
 """Of what the program itself puts into its tables."""
 
@@ -95,7 +93,7 @@ class NativeSwitch:
         self._tables: dict[str, NativeTable] = {}
         self._profile_index: dict[str, int] = {}
         self._idle = IdleWatch()
-        self._trace: RecordReader | None = None
+        self.trace = NativeTrace(self.engine, self.native, name)
 
     # ---- program
 
@@ -117,10 +115,10 @@ class NativeSwitch:
     def load(self, program: Program, preinitialized: Collection[str] = ()) -> None:
         """Replace the program and all state. UnsupportedProgramError leaves the switch as it was."""
         compiled = self._compile(program)
+        self.trace.prepare(program)
         with self.engine.lock():
-            self._trace = None
-            self.native.stop_trace()
             self.native.load(compiled.native)
+            self.trace.loaded(compiled)
             self._compiled = compiled
             self._tables = {
                 name: NativeTable(
@@ -508,38 +506,6 @@ class NativeSwitch:
         self._loaded()
         outputs: list[tuple[int, bytes]] = self.native.process(port, data)
         return outputs
-
-    # ---- traces
-
-    def start_trace(self, packets: int | None = None, port: int | None = None) -> None:
-        """Trace the next packets (None: all) received on a port (None: on any).
-
-        The program goes on in instrumented code, with the state it has. What was traced before is forgotten.
-        """
-        program = self._loaded().program
-        instrumented = compile_program(program, instrumented=True)
-        with self.engine.lock():
-            if self.program is not program:
-                raise NotReadyError(f"switch '{self.name}' got another program just now")
-            self.native.replace_code(instrumented.native)
-            self.native.take_trace()
-            self.native.start_trace(MANY_PACKETS if packets is None else packets, port)
-            self._trace = RecordReader(program)
-
-    def take_traces(self, *, unfinished: bool = False) -> list[PacketTrace]:
-        """Traced packets that have left or were dropped (`unfinished`: also those that are under way)."""
-        if self._trace is None:
-            return []
-        self._trace.feed(self.native.take_trace())
-        return self._trace.take_all() if unfinished else self._trace.take_ended()
-
-    def stop_trace(self) -> None:
-        """Go on in plain code."""
-        with self.engine.lock():
-            self.native.stop_trace()
-            if self._trace is not None:
-                self.native.replace_code(self._loaded().native)
-            self._trace = None
 
     def drops(self) -> dict[str, int]:
         """Packets dropped since the start, by reason."""

@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("weft.commands.run", "run"),
     "lab": ("weft.commands.lab", "lab"),
     "collective": ("weft.commands.collective", "collective"),
+    "trace": ("weft.commands.trace", "trace"),
     "shell": ("weft.commands.shell", "shell"),
     "topology": ("weft.commands.topology", "topology"),
     "stf": ("weft.commands.stf", "stf"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NoReturn
 
@@ -194,7 +194,11 @@ class Server:
     """A running gRPC server; `address` has the port that was really bound."""
 
     def __init__(
-        self, devices: Mapping[int, Device], address: str = DEFAULT_ADDRESS, tls: ServerTls | None = None
+        self,
+        devices: Mapping[int, Device],
+        address: str = DEFAULT_ADDRESS,
+        tls: ServerTls | None = None,
+        other_services: Sequence[grpc.GenericRpcHandler] = (),
     ) -> None:
         self._pumps = [EventPump(device) for device in devices.values()]
         self._server = grpc.server(
@@ -202,6 +206,7 @@ class Server:
             options=[("grpc.max_receive_message_length", MAX_RECEIVE_BYTES), ("grpc.so_reuseport", 0)],
         )
         p4r_grpc.add_P4RuntimeServicer_to_server(P4RuntimeService(devices), self._server)
+        self._server.add_generic_rpc_handlers(tuple(other_services))
         try:
             if tls is None:
                 port = self._server.add_insecure_port(address)

@@ -45,11 +45,11 @@ class Twin:
         return native
 
     def trace(self, port: int, data: bytes) -> CopyTrace:
-        """What happens to the packet; asserts that both switches tell the same. start_trace() comes before."""
+        """What happens to the packet; asserts that both switches tell the same. native.trace.start() comes before."""
         told = CopyTrace()
         self.oracle.process(port, data, trace=told)
         self.native.process(port, data)
-        (native,) = self.native.take_traces()
+        (native,) = self.native.trace.take()
         assert native.root == told
         return told
 

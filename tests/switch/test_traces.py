@@ -21,9 +21,9 @@ ANY_PACKET = settings(max_examples=200, deadline=None, suppress_health_check=lis
 def twin() -> Iterator[Twin]:
     made = Twin(router_document())
     made.both(configure)
-    made.native.start_trace()
+    made.native.trace.start()
     yield made
-    made.native.stop_trace()
+    made.native.trace.stop()
 
 
 def flat(trace: CopyTrace) -> Iterator[Event]:
@@ -88,23 +88,23 @@ def test_tracing_keeps_the_state_and_stops() -> None:
     fresh.both(configure)
     packet = ipv4_packet(0x0C000001, 0x0A010203)
     before = fresh.process(1, packet)
-    fresh.native.start_trace(packets=1)
+    fresh.native.trace.start(packets=1)
     assert fresh.process(1, packet) == before
     assert fresh.process(1, packet) == before
-    assert len(fresh.native.take_traces()) == 1, "one packet was asked for"
-    fresh.native.stop_trace()
+    assert len(fresh.native.trace.take()) == 1, "one packet was asked for"
+    fresh.native.trace.stop()
     assert fresh.process(1, packet) == before
-    assert fresh.native.take_traces() == []
+    assert fresh.native.trace.take() == []
     assert fresh.native.counter_read_all("counter") == fresh.oracle.counter_read_all("counter")
 
 
 def test_only_packets_of_a_port_are_traced() -> None:
     fresh = Twin(router_document())
     fresh.both(configure)
-    fresh.native.start_trace(port=2)
+    fresh.native.trace.start(port=2)
     for port in (1, 2, 1, 2):
         fresh.process(port, ipv4_packet(0x0C000001, 0x0A010203))
-    ports = [trace.root.events[0].port for trace in fresh.native.take_traces()]  # type: ignore[union-attr]
+    ports = [trace.root.events[0].port for trace in fresh.native.trace.take()]  # type: ignore[union-attr]
     assert ports == [2, 2]
 
 

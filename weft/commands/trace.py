@@ -1,0 +1,127 @@
+"""`weft trace`: what a packet meets in a switch, step by step."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from switch.trace.show import tree
+from switch.trace_service import MAX_PACKETS, WatchedPacket, WatchRequest
+from weft import lab_state
+from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, did_you_mean
+
+WIDE = 10_000
+PROGRAM_SUFFIXES = (".p4", ".json")
+
+
+@click.command()
+@click.argument("target", metavar="SWITCH|PROGRAM")
+@click.option("--port", type=click.IntRange(0, 511), help="Only packets received on this port.")
+@click.option(
+    "-n", "--packets", type=click.IntRange(1, MAX_PACKETS), default=1, show_default=True, help="How many."
+)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=0, min_open=True, max=3600),
+    default=10.0,
+    show_default=True,
+    help="Seconds to wait for packets of a running switch.",
+)
+@click.option("--device-id", type=click.IntRange(0), default=0, help="Of a switch given by HOST:PORT.")
+@click.option("--packet", "packets_given", multiple=True, metavar="HEX|PCAP", help="Packets for a PROGRAM.")
+@click.option(
+    "--stf",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Table entries of a PROGRAM (and packets, unless --packet is given), as STF.",
+)
+@click.option("--json", "print_json", is_flag=True, help="Print events, a JSON object a line.")
+def trace(
+    target: str,
+    port: int | None,
+    packets: int,
+    timeout_s: float,
+    device_id: int,
+    packets_given: tuple[str, ...],
+    stf: Path | None,
+    print_json: bool,
+) -> None:
+    """Show what a packet meets: parser states, tables and entries, actions, writes, and where it goes.
+
+    SWITCH is a switch of the running lab, or HOST:PORT of any `weft switch`: the next packet that it receives is shown.
+    PROGRAM is P4 or BMv2 JSON: packets are given by --packet or --stf, and no switch need run.
+    """
+    if target.endswith(PROGRAM_SUFFIXES):
+        from weft.tracing import trace_program
+
+        watched = trace_program(Path(target), packets_given, port, stf)
+    elif packets_given or stf:
+        raise click.UsageError(
+            "--packet and --stf are for a PROGRAM (.p4 or .json), not for a switch that runs"
+        )
+    else:
+        address, device = _find(target, device_id)
+        request = WatchRequest(device_id=device, packets=packets, port=port, timeout_s=timeout_s)
+        watched = _from_switch(target, address, request)
+    count = _print(watched, print_json)
+    if count == 0:
+        where = f" on port {port}" if port is not None else ""
+        raise CheckFailedError(f"no packet came to {target}{where} within {timeout_s:g} s")
+
+
+def _print(watched: Iterator[WatchedPacket], print_json: bool) -> int:
+    # A terminal folds long lines; elsewhere they are whole.
+    console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=WIDE)
+    count = 0
+    for packet in watched:
+        count += 1
+        if print_json:
+            for event in packet.events:
+                click.echo(json.dumps(event))
+        else:
+            console.print(tree(packet.story))
+            if not packet.ended:
+                console.print("(still under way)", style="yellow")
+    return count
+
+
+def _find(target: str, device_id: int) -> tuple[str, int]:
+    """Address and device id of a switch."""
+    host, separator, number = target.rpartition(":")
+    if separator and host and number.isdecimal():
+        return target, device_id
+    state = lab_state.load()
+    if state is None or not state.grpc:
+        raise EnvironmentLacksError(
+            "no lab runs on this machine: start one with `weft lab SCENARIO`, or name a switch by HOST:PORT"
+        )
+    if target not in state.grpc:
+        raise BadInputError(f"unknown switch '{target}'; {did_you_mean(target, state.grpc)}")
+    if state.target != "embedded":
+        raise EnvironmentLacksError(
+            f"the lab runs on {state.target}, which cannot be traced: use --target embedded"
+        )
+    return state.grpc[target]
+
+
+def _from_switch(target: str, address: str, request: WatchRequest) -> Iterator[WatchedPacket]:
+    import grpc
+
+    from switch.trace_service import watch
+
+    try:
+        yield from watch(address, request)
+    except grpc.RpcError as error:
+        code, details = error.code(), error.details()
+        if code is grpc.StatusCode.UNAVAILABLE:
+            raise EnvironmentLacksError(f"{target} does not answer at {address}") from None
+        if code is grpc.StatusCode.UNIMPLEMENTED:
+            raise EnvironmentLacksError(
+                f"{target} at {address} is no Weft switch, so it cannot be traced"
+            ) from None
+        raise BadInputError(f"{target}: {details}") from None

@@ -1,0 +1,95 @@
+"""Traces of packets through a program on a switch of its own, which `weft trace PROGRAM` shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from compiler import CompileError, compile_file
+from switch.backend import UnsupportedProgramError
+from switch.bmv2json import Bmv2JsonError, Program, load_program
+from switch.native import NativeSwitch
+from switch.trace.events import PacketTrace
+from switch.trace.story import Storyteller
+from switch.trace_service import WatchedPacket, watched_packet
+from weft.errors import BadInputError
+from weft.stf.parser import parse_file
+from weft.stf.script import run_script
+from weft.stf.statements import CheckCounter, Expect, NoPacket, Packet
+from weft.stf.target import CPU_PORT, Target
+
+DEFAULT_PORT = 1
+
+
+def trace_program(
+    path: Path, packets: Sequence[str], port: int | None, script: Path | None
+) -> Iterator[WatchedPacket]:
+    """Trace packets through a P4 program or BMv2 JSON.
+
+    Packets are hexadecimal digits or capture files; they come in by `port` (None: 1) after the script's entries have
+    been written. Without any, the script's own packets are traced, where it has them.
+
+    Raises:
+        BadInputError: the program, script or a packet cannot be used.
+    """
+    program = _load(path)
+    frames = [frame for packet in packets for frame in _frames(packet)]
+    if not frames and script is None:
+        raise BadInputError(f"no packet for {path}: give --packet HEX, --packet FILE.pcap or --stf FILE")
+    switch = NativeSwitch(name="trace", cpu_port=CPU_PORT)
+    switch.load(program)
+    switch.trace.start()
+    traces = _run_script(script, switch, program, with_packets=not frames) if script is not None else []
+    for frame in frames:
+        switch.process(DEFAULT_PORT if port is None else port, frame)
+        traces += switch.trace.take()
+    teller = Storyteller(program)
+    for trace in traces:
+        yield watched_packet(teller, trace)
+
+
+def _load(path: Path) -> Program:
+    try:
+        document = compile_file(path).json_text() if path.suffix == ".p4" else path.read_bytes()
+        return load_program(document)
+    except CompileError as error:
+        raise BadInputError(str(error)) from None
+    except (Bmv2JsonError, UnsupportedProgramError) as error:
+        raise BadInputError(f"{path}: {error}") from None
+    except OSError as error:
+        raise BadInputError(f"{path}: {error.strerror}") from None
+
+
+def _frames(packet: str) -> list[bytes]:
+    if packet.endswith((".pcap", ".pcapng")):
+        from scapy.utils import rdpcap
+
+        try:
+            return [bytes(frame) for frame in rdpcap(packet)]
+        except (OSError, ValueError) as error:
+            raise BadInputError(f"--packet {packet}: {error}") from None
+    try:
+        return [bytes.fromhex(packet.removeprefix("0x"))]
+    except ValueError:
+        raise BadInputError(f"--packet {packet!r} is neither hexadecimal digits nor a .pcap file") from None
+
+
+def _run_script(
+    script: Path, switch: NativeSwitch, program: Program, *, with_packets: bool
+) -> list[PacketTrace]:
+    traces: list[PacketTrace] = []
+
+    def process(port: int, data: bytes) -> list[tuple[int, bytes]]:
+        outputs = switch.process(port, data)
+        traces.extend(switch.trace.take())
+        return outputs
+
+    checks = (Expect, NoPacket, CheckCounter)
+    left_out = checks if with_packets else (*checks, Packet)
+    statements = [each for each in parse_file(script) if not isinstance(each, left_out)]
+    failures = run_script(statements, Target(switch, process), program)
+    # Without the script's own expectations, packets that leave are no failure; statements that are refused are.
+    refused = [failure for failure in failures if failure.startswith(str(script))]
+    if refused:
+        raise BadInputError("; ".join(refused))
+    return traces
