@@ -16,6 +16,14 @@ uint64_t hash_crc_ccitt(const uint8_t* data, size_t size_bytes);
 uint64_t hash_csum16(const uint8_t* data, size_t size_bytes);
 // Exclusive or of 16-bit big-endian words.
 uint64_t hash_xor16(const uint8_t* data, size_t size_bytes);
+// Exclusive or of 32-bit big-endian words, the last one padded with zero.
+uint64_t hash_xor32(const uint8_t* data, size_t size_bytes);
+// CRC-8: polynomial 0x07, initial value 0.
+uint64_t hash_crc8(const uint8_t* data, size_t size_bytes);
+// CRC-64: polynomial 0x1B, reflected, initial value 0.
+uint64_t hash_crc64(const uint8_t* data, size_t size_bytes);
+// XXH64 with seed 0 (github.com/Cyan4973/xxHash, doc/xxhash_spec.md).
+uint64_t hash_xxh64(const uint8_t* data, size_t size_bytes);
 // The first eight bytes as a big-endian number.
 uint64_t hash_identity(const uint8_t* data, size_t size_bytes);
 

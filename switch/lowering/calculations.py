@@ -34,9 +34,17 @@ ALGORITHMS = {
     "csum16": "weft_hash_csum16",
     "cksum16": "weft_hash_csum16",
     "xor16": "weft_hash_xor16",
+    "xor32": "weft_hash_xor32",
+    "crc8_custom": "weft_hash_crc8",
+    "crc64_custom": "weft_hash_crc64",
+    "xxh64": "weft_hash_xxh64",
+    "bmv2_hash": "weft_hash_xxh64",
     "identity": "weft_hash_identity",
 }
 """Function of the C++ runtime for each algorithm; the custom CRCs have BMv2's initial parameters."""
+
+RANDOM = "random"
+"""v1model's algorithm that does not look at its input (BMv2 has none of that name)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +83,11 @@ def hash_of(
     emit: Emitter, items: Iterable[FieldRef | Constant | HeaderRef | Payload], algorithm: str, where: str
 ) -> Value:
     """The hash of `items` (i64). UnsupportedError for an unknown algorithm."""
+    if algorithm == RANDOM:
+        return emit.call_runtime("weft_random_between", I64, emit.context, I64(0), I64(2**64 - 1))
     if algorithm not in ALGORITHMS:
         raise UnsupportedError(
-            f"{where}: hash algorithm '{algorithm}' (valid: {', '.join(sorted(ALGORITHMS))})"
+            f"{where}: hash algorithm '{algorithm}' (valid: {', '.join(sorted((*ALGORITHMS, RANDOM)))})"
         )
     items = list(items)
     with_payload = any(isinstance(item, Payload) for item in items)
@@ -126,6 +136,8 @@ def _pieces(
         parts: list[_Bits | _Variable] = [_Bits(0, before), _Variable(), _Bits(before, after)]
         return item.name, [part for part in parts if isinstance(part, _Variable) or part.width_bits]
     block = emit.layout.blocks[item.header]
+    if not block.wire and block.fields[item.field].variable:
+        raise UnsupportedError(f"a calculation over the variable '{item}' of type varbit")
     if not block.wire or item.is_validity:
         return None, [item]
     slot = block.fields[item.field]

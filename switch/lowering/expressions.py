@@ -37,6 +37,7 @@ from switch.lowering.fields import (
     is_valid,
     load_bits,
     load_field,
+    variable_bytes,
 )
 from switch.lowering.layout import bytes_for, native_bytes
 from switch.lowering.ranges import Range, constant_width
@@ -285,6 +286,8 @@ def _comparison(emit: Emitter, operator: str, left: Expression, right: Expressio
         equal = constant(1, 1)
         for one, other in zip(lower_union(emit, left), lower_union(emit, right), strict=True):
             equal = emit.builder.and_(equal, _equal_headers(emit, one, other))
+    elif left.kind in (Kind.STACK, Kind.UNION_STACK):
+        equal = _equal_stacks(emit, left, right)
     else:
         raise UnsupportedError(f"a comparison of {left.kind.value}s")
     return equal if operator == "==" else emit.builder.not_(equal)
@@ -292,8 +295,8 @@ def _comparison(emit: Emitter, operator: str, left: Expression, right: Expressio
 
 def _equal_headers(emit: Emitter, left: HeaderPlace, right: HeaderPlace) -> Value:
     """Both invalid, or both valid with equal fields."""
-    if left.block != right.block or not left.block.wire or left.block.variable_bytes:
-        raise UnsupportedError("a comparison of metadata or of headers with a variable-length field")
+    if left.block != right.block or not left.block.wire:
+        raise UnsupportedError("a comparison of metadata")
     difference = I64(0)
     size = left.block.fixed_bytes
     for offset in range(0, size, 8):
@@ -301,10 +304,32 @@ def _equal_headers(emit: Emitter, left: HeaderPlace, right: HeaderPlace) -> Valu
         words = [emit.load(emit.address(place.address, offset), part) for place in (left, right)]
         difference = emit.builder.or_(difference, emit.resize(emit.builder.xor(*words), 64))
     same_fields = emit.builder.icmp_unsigned("==", difference, I64(0))
+    if left.block.variable_bytes:
+        same_fields = emit.builder.and_(same_fields, _equal_variable(emit, left, right))
     left_valid, right_valid = is_valid(emit, left), is_valid(emit, right)
     neither = emit.builder.not_(emit.builder.or_(left_valid, right_valid))
     both = emit.builder.and_(left_valid, right_valid)
     return emit.builder.or_(neither, emit.builder.and_(both, same_fields))
+
+
+def _equal_variable(emit: Emitter, left: HeaderPlace, right: HeaderPlace) -> Value:
+    """Variable-length fields of the same length and content."""
+    slot = next(slot for slot in left.block.fields.values() if slot.variable)
+    values = [load_field(emit, FieldPlace(header, slot)) for header in (left, right)]
+    lengths = [variable_bytes(emit, header) for header in (left, right)]
+    return emit.builder.and_(
+        emit.builder.icmp_unsigned("==", *values), emit.builder.icmp_unsigned("==", *lengths)
+    )
+
+
+def _equal_stacks(emit: Emitter, left: Expression, right: Expression) -> Value:
+    """Element by element."""
+    stacks_elements = [stacks.elements(emit, stacks.of_expression(emit, each)) for each in (left, right)]
+    equal = constant(1, 1)
+    for ones, others in zip(*stacks_elements, strict=True):
+        for one, other in zip(ones, others, strict=True):
+            equal = emit.builder.and_(equal, _equal_headers(emit, one, other))
+    return equal
 
 
 # ---- leaves

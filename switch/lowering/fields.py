@@ -110,7 +110,7 @@ def load_field(emit: Emitter, place: FieldPlace) -> Value:
     if place.slot is None:
         return is_valid(emit, place.header)
     if place.slot.variable:
-        raise UnsupportedError("a variable-length field used as a number")
+        return _load_variable(emit, place.header)
     if place.header.block.wire:
         return load_bits(emit, place.header.address, place.slot.bit_offset, place.slot.width_bits)
     size = native_bytes(place.slot.width_bits)
@@ -120,14 +120,43 @@ def load_field(emit: Emitter, place: FieldPlace) -> Value:
 
 def store_field(emit: Emitter, place: FieldPlace, value: Value) -> None:
     """Write the field; `value` is as wide as the field."""
-    if place.slot is None or place.slot.variable:
-        raise UnsupportedError("an assignment to a header's validity or to a variable-length field")
+    if place.slot is None:
+        raise UnsupportedError("an assignment to a header's validity")
+    if place.slot.variable:
+        _store_variable(emit, place.header, value)
+        return
     if place.header.block.wire:
         _store_bits(emit, place.header.address, place.slot.bit_offset, value)
         return
     size = native_bytes(place.slot.width_bits)
     address = emit.address(place.header.address, place.slot.bit_offset // 8)
     emit.store(emit.resize(value, size * 8), address, min(size, 8))
+
+
+def _load_variable(emit: Emitter, header: HeaderPlace) -> Value:
+    """A variable-length field as a number as wide as its largest length."""
+    width = header.block.variable_bytes * 8
+    whole = emit.load(emit.address(header.address, header.block.variable_offset), integer(width))
+    unused, empty = _unused_bits(emit, header)
+    value = emit.builder.lshr(emit.swap_bytes(whole), unused)
+    return emit.builder.select(empty, constant(width, 0), value)
+
+
+def _store_variable(emit: Emitter, header: HeaderPlace, value: Value) -> None:
+    """Write a number to a variable-length field, cut to its present length."""
+    width = header.block.variable_bytes * 8
+    unused, empty = _unused_bits(emit, header)
+    word = emit.builder.select(empty, constant(width, 0), emit.builder.shl(value, unused))
+    emit.store(emit.swap_bytes(word), emit.address(header.address, header.block.variable_offset))
+
+
+def _unused_bits(emit: Emitter, header: HeaderPlace) -> tuple[Value, Value]:
+    """By how much a variable-length field is shorter than it may be (0 if it is empty), and whether it is empty."""
+    width = header.block.variable_bytes * 8
+    present = emit.builder.shl(variable_bytes(emit, header), I32(3))
+    empty = emit.builder.icmp_unsigned("==", present, I32(0))
+    unused = emit.builder.select(empty, I32(0), emit.builder.sub(I32(width), present))
+    return emit.resize(unused, width), empty
 
 
 def load_bits(emit: Emitter, base: Value, bit_offset: int, width_bits: int) -> Value:

@@ -9,7 +9,7 @@ and width are interleaved, so that lanes that a program keeps in an array each l
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from switch.bmv2json import Action, HeaderType, Program, RegisterArray, Table
@@ -101,18 +101,25 @@ def header_block(header_type: HeaderType) -> BlockLayout:
 
 
 def metadata_block(header_type: HeaderType) -> BlockLayout:
-    """Layout of a metadata instance. ValueError for a variable-length field."""
+    """Layout of a metadata instance; a variable-length field (a varbit variable) lies behind the others."""
     slots: dict[str, FieldSlot] = {}
-    offset = 0
+    offset = variable_bits = 0
     for item in header_type.fields:
         if item.variable:
-            raise ValueError(f"metadata type '{header_type.name}': variable-length field '{item.name}'")
+            if item.width_bits % 8:
+                raise ValueError(f"metadata type '{header_type.name}': field '{item.name}' is not whole bytes")
+            variable_bits = item.width_bits
+            slots[item.name] = FieldSlot(item.width_bits, False, 0, variable=True)
+            continue
         size = native_bytes(item.width_bits)
         offset = align(offset, min(size, BLOCK_ALIGNMENT))
         slots[item.name] = FieldSlot(item.width_bits, item.signed, offset * 8)
         offset += size
     order = tuple(item.name for item in header_type.fields)
-    return BlockLayout(False, slots, order, 0, 0, 0, align(offset, BLOCK_ALIGNMENT))
+    if not variable_bits:
+        return BlockLayout(False, slots, order, 0, 0, 0, align(offset, BLOCK_ALIGNMENT))
+    block = BlockLayout(False, slots, order, offset, variable_bits // 8, offset, 0)
+    return replace(block, size_bytes=align(block.valid_offset, BLOCK_ALIGNMENT))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
 import zlib
 from collections.abc import Callable
 
 from switch.backend import UnsupportedProgramError
+from switch.oracle.xxh64 import xxh64
 
 
 def crc16(data: bytes) -> int:
@@ -38,6 +40,26 @@ def internet_checksum(data: bytes) -> int:
     return total ^ 0xFFFF
 
 
+def crc8(data: bytes) -> int:
+    """CRC-8: polynomial 0x07, initial value 0."""
+    remainder = 0
+    for byte in data:
+        remainder ^= byte
+        for _ in range(8):
+            remainder = (remainder << 1 ^ (0x07 if remainder & 0x80 else 0)) & 0xFF
+    return remainder
+
+
+def crc64(data: bytes) -> int:
+    """CRC-64: polynomial 0x1B reflected, initial value and final XOR 0."""
+    remainder = 0
+    for byte in data:
+        remainder ^= byte
+        for _ in range(8):
+            remainder = remainder >> 1 ^ (0xD800000000000000 if remainder & 1 else 0)
+    return remainder
+
+
 def _xor_words(data: bytes, size_bytes: int) -> int:
     result = 0
     for start in range(0, len(data), size_bytes):
@@ -55,6 +77,11 @@ ALGORITHMS: dict[str, Callable[[bytes], int]] = {
     "cksum16": internet_checksum,
     "xor16": lambda data: _xor_words(data, 2),
     "xor32": lambda data: _xor_words(data, 4),
+    "crc8_custom": crc8,
+    "crc64_custom": crc64,
+    "xxh64": xxh64,
+    "bmv2_hash": xxh64,
+    "random": lambda data: secrets.randbits(64),
     "identity": lambda data: int.from_bytes(data[:8], "big"),
 }
 """By simple_switch's name. The custom CRCs have their initial parameters, which nobody can change here."""
