@@ -36,8 +36,7 @@ constexpr std::array<uint8_t, 256> make_crc8_table() {
   std::array<uint8_t, 256> table{};
   for (unsigned i = 0; i < 256; ++i) {
     uint8_t crc = static_cast<uint8_t>(i);
-    for (int bit = 0; bit < 8; ++bit)
-      crc = static_cast<uint8_t>((crc << 1) ^ ((crc & 0x80) != 0 ? 0x07 : 0));
+    for (int bit = 0; bit < 8; ++bit) crc = static_cast<uint8_t>((crc << 1) ^ ((crc & 0x80) != 0 ? 0x07 : 0));
     table[i] = crc;
   }
   return table;
@@ -153,7 +152,8 @@ uint64_t hash_xxh64(const uint8_t* data, size_t size_bytes) {
     std::array<uint64_t, 4> lanes = {kXxPrime1 + kXxPrime2, kXxPrime2, 0, 0 - kXxPrime1};
     for (; end - data >= 32; data += 32)
       for (size_t i = 0; i < 4; ++i) lanes[i] = xx_round(lanes[i], little_endian<uint64_t>(data + 8 * i));
-    hash = std::rotl(lanes[0], 1) + std::rotl(lanes[1], 7) + std::rotl(lanes[2], 12) + std::rotl(lanes[3], 18);
+    hash =
+        std::rotl(lanes[0], 1) + std::rotl(lanes[1], 7) + std::rotl(lanes[2], 12) + std::rotl(lanes[3], 18);
     for (const uint64_t lane : lanes) hash = (hash ^ xx_round(0, lane)) * kXxPrime1 + kXxPrime4;
   }
   hash += size_bytes;

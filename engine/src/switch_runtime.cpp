@@ -1,6 +1,8 @@
 #include "switch_runtime.hpp"
 
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -75,6 +77,15 @@ void trace_lookup(const PacketState* state, SwitchContext* context, uint32_t sit
   trace(state, context, site, data.data(), static_cast<uint32_t>(data.size()), nullptr, 0);
 }
 
+// Of programs lowered with bounds checks: generated code is about to access `size` bytes at `offset` of an
+// object.
+void check_bounds(uint64_t offset, uint64_t size, uint64_t limit, const char* place) {
+  if (size <= limit && offset <= limit - size) return;
+  std::fprintf(stderr, "%s: %llu bytes at %llu of %llu\n", place, static_cast<unsigned long long>(size),
+               static_cast<unsigned long long>(offset), static_cast<unsigned long long>(limit));
+  std::abort();
+}
+
 using HashFunction = uint64_t (*)(const uint8_t*, size_t);
 
 // The hash of `size_bytes` at `data` followed by what the parser left of the packet.
@@ -103,6 +114,7 @@ std::map<std::string, uintptr_t> switch_runtime_symbols() {
       {"weft_log_message", address(log_message)},
       {"weft_value_set_contains", address(value_set_contains)},
       {"weft_append_bits", address(append_bits)},
+      {"weft_check_bounds", address(check_bounds)},
       {"weft_trace", address(trace)},
       {"weft_trace_lookup", address(trace_lookup)},
       {"weft_hash_with_payload", address(hash_with_payload)},
@@ -135,6 +147,8 @@ std::map<std::string, uint64_t> switch_abi() {
   return {
       WEFT_MEMBER(ActionData, action),
       {"sizeof(ActionData)", sizeof(ActionData)},
+      {"sizeof(EntryView)", sizeof(EntryView)},
+      {"sizeof(SwitchContext)", sizeof(SwitchContext)},
       WEFT_MEMBER(EntryView, action),
       WEFT_MEMBER(EntryView, group),
       WEFT_MEMBER(EntryView, counter),

@@ -100,6 +100,7 @@ def hash_of(
         else _append_bits(emit, runs, buffer, capacity)
     )
     name = ALGORITHMS[algorithm]
+    emit.check(buffer, size)
     if with_payload:
         function = emit.shared.runtime_function(name, I64, [POINTER, I64])
         return emit.call_runtime("weft_hash_with_payload", I64, function, buffer, size, emit.state)
@@ -316,6 +317,9 @@ def _append_value(emit: Emitter, value: Value, buffer: Value, position: Value) -
 
 def _append(emit: Emitter, source: Value, count: Value, buffer: Value, position: Value) -> None:
     at = emit.load(position, I64, 8)
+    end = emit.builder.lshr(emit.builder.add(emit.builder.add(at, count), I64(7)), I64(3))
+    emit.check(buffer, end)
+    emit.check(source, emit.builder.lshr(emit.builder.add(count, I64(7)), I64(3)))
     emit.call_runtime("weft_append_bits", VOID, buffer, at, source, count)
     emit.store(emit.builder.add(at, count), position, 8)
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from llvmlite import ir
 
 from switch.bmv2json import Program
+from switch.lowering.bounds import BoundsChecks
 from switch.lowering.layout import ActionDataLayout, RegisterLayout, StateLayout
 from switch.lowering.ranges import RangeAnalysis
 from switch.trace.places import Places
@@ -45,12 +46,16 @@ class ModuleContext:
     module: Any
     ranges: RangeAnalysis
     registers: dict[str, RegisterLayout]
+    registers_bytes: int
     counter_offsets: dict[str, int]
+    counter_count: int
     meter_offsets: dict[str, int]
+    meter_count: int
     table_indices: dict[str, int]
     value_set_indices: dict[str, int]
     action_data: dict[int, ActionDataLayout]
     log_formats: list[str]
+    checked: bool
     places: Places | None = None
     """Where the code reports to a trace; None is plain code."""
 
@@ -73,6 +78,10 @@ class ModuleContext:
         return variable
 
 
+def _size_bytes(kind: Any) -> int:
+    return 8 if isinstance(kind, ir.PointerType) else (int(kind.width) + 7) // 8
+
+
 class Emitter:
     """Appends instructions to a function; `state` and `context` are its PacketState* and SwitchContext*."""
 
@@ -87,8 +96,14 @@ class Emitter:
         self.action_layout: ActionDataLayout | None = None
         self.lookahead_base: tuple[Value, Value] | None = None
         """In a parser: address of the next byte to extract, and the number of bytes left (i32)."""
+        self.place = str(function.name)
+        """What is being lowered, for messages of bounds checks."""
         self._entry = function.append_basic_block("entry")
         self.builder = ir.IRBuilder(self._entry)
+        self._bounds = BoundsChecks(self) if shared.checked else None
+        self.extent(state, shared.layout.size_bytes, "the packet's state")
+        if context is not None:
+            self.extent(context, shared.abi["sizeof(SwitchContext)"], "the switch's context")
 
     # ---- blocks
 
@@ -117,7 +132,34 @@ class Emitter:
             slot = self.builder.alloca(ir.ArrayType(I8, size_bytes))
         slot.align = alignment
         slot.type = POINTER  # llvmlite types it by what it points to
-        return slot
+        return self.extent(slot, size_bytes, "memory of the function")
+
+    # ---- bounds checks (nothing unless the program is checked)
+
+    def extent(self, address: Value, size_bytes: int | Value, name: str) -> Value:
+        """Say that an object of `size_bytes` (a number or i64) begins at `address`."""
+        if self._bounds is not None:
+            self._bounds.declare(address, size_bytes, name)
+        return address
+
+    def part(self, address: Value, size_bytes: int, name: str) -> Value:
+        """`address` as the start of a part of the object that it lies in, from which nothing leads out."""
+        if self._bounds is None:
+            return address
+        self._bounds.check(address, size_bytes)
+        return self.extent(
+            self.builder.gep(address, [I64(0)], inbounds=True, source_etype=I8), size_bytes, name
+        )
+
+    def check(self, address: Value, size_bytes: int | Value) -> None:
+        """Something else than `load`, `store`, `copy` and `clear` accesses so many bytes from `address` on."""
+        if self._bounds is not None:
+            self._bounds.check(address, size_bytes)
+
+    def check_index(self, index: Value, count: int, name: str) -> None:
+        """The runtime will index an array of `count` elements without a check of its own."""
+        if self._bounds is not None:
+            self._bounds.check_numbers(index, 1, count, f"{self.place}: {name}")
 
     # ---- integers
 
@@ -144,22 +186,28 @@ class Emitter:
 
     def address(self, base: Value, offset: int | Value) -> Value:
         """`base` plus a byte offset."""
-        if isinstance(offset, int):
-            if offset == 0:
-                return base
-            offset = I64(offset)
-        return self.builder.gep(base, [offset], inbounds=True, source_etype=I8)
+        if isinstance(offset, int) and offset == 0:
+            return base
+        wide = I64(offset) if isinstance(offset, int) else offset
+        address = self.builder.gep(base, [wide], inbounds=True, source_etype=I8)
+        if self._bounds is not None:
+            self._bounds.derive(address, base, offset)
+        return address
 
     def load(self, address: Value, kind: Any, alignment: int = 1) -> Value:
         """A value of LLVM type `kind` from memory."""
+        self.check(address, _size_bytes(kind))
         return self.builder.load(address, typ=kind, align=alignment)
 
     def store(self, value: Value, address: Value, alignment: int = 1) -> None:
         """Write `value` to memory."""
+        self.check(address, _size_bytes(value.type))
         self.builder.store(value, address, align=alignment)
 
     def copy(self, target: Value, source: Value, size: int | Value) -> None:
         """Copy bytes between memory that does not overlap."""
+        self.check(target, size)
+        self.check(source, size)
         if isinstance(size, int):
             size = I64(size)
         name = "llvm.memcpy.p0.p0.i64"
@@ -168,6 +216,7 @@ class Emitter:
 
     def clear(self, target: Value, size: int) -> None:
         """Write zeros."""
+        self.check(target, size)
         intrinsic = self.shared.runtime_function("llvm.memset.p0.i64", VOID, [POINTER, I8, I64, I1])
         self.builder.call(intrinsic, [target, I8(0), I64(size), I1(0)])
 

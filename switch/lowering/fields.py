@@ -31,17 +31,22 @@ def header_place(emit: Emitter, name: str) -> HeaderPlace:
     """The place of the instance called `name`."""
     layout = emit.layout
     siblings = tuple(
-        HeaderPlace(layout.blocks[other], emit.address(emit.state, layout.offsets[other]))
+        HeaderPlace(layout.blocks[other], _block_address(emit, other))
         for other in layout.union_siblings.get(name, ())
     )
-    return HeaderPlace(layout.blocks[name], emit.address(emit.state, layout.offsets[name]), siblings)
+    return HeaderPlace(layout.blocks[name], _block_address(emit, name), siblings)
+
+
+def _block_address(emit: Emitter, name: str) -> Value:
+    address = emit.address(emit.state, emit.layout.offsets[name])
+    return emit.part(address, emit.layout.blocks[name].size_bytes, f"'{name}'")
 
 
 def field_place(emit: Emitter, field: FieldRef) -> FieldPlace:
     """The place of a field of a named instance."""
     # A field needs no siblings: writing it changes no validity.
     block = emit.layout.blocks[field.header]
-    header = HeaderPlace(block, emit.address(emit.state, emit.layout.offsets[field.header]))
+    header = HeaderPlace(block, _block_address(emit, field.header))
     return FieldPlace(header, None if field.is_validity else block.fields[field.field])
 
 

@@ -21,6 +21,7 @@ import llvmlite.binding as llvm
 from cache import Store, version_of
 from engine import _core
 from switch.bmv2json import Program
+from switch.lowering import bounds
 from switch.lowering.shape import FUNCTIONS, ProgramShape
 
 OPTIMISATION_LEVEL = 1
@@ -28,7 +29,7 @@ OPTIMISATION_LEVEL = 1
 
 _STORE = Store("code")
 
-_compiled: dict[tuple[str, bool], CompiledProgram] = {}
+_compiled: dict[tuple[str, bool, bool], CompiledProgram] = {}
 _lock = threading.RLock()
 
 
@@ -48,7 +49,7 @@ def compile_program(program: Program, *, instrumented: bool = False) -> Compiled
     trace (switch/trace) and may take the place of the plain one while it runs.
     """
     with _lock:
-        key = program.content_hash, instrumented
+        key = program.content_hash, instrumented, bounds.requested()
         compiled = _compiled.get(key)
         if compiled is None:
             compiled = _compiled[key] = _compile(program, instrumented)
@@ -57,7 +58,7 @@ def compile_program(program: Program, *, instrumented: bool = False) -> Compiled
 
 def _compile(program: Program, instrumented: bool) -> CompiledProgram:
     machine = _machine()
-    key = _STORE.key(program.content_hash, str(instrumented), *_environment())
+    key = _STORE.key(program.content_hash, str(instrumented), str(bounds.requested()), *_environment())
     entry = _STORE.read(key)
     if entry is not None:
         shape, code = ProgramShape.from_json(json.loads(entry["shape"])), entry["code"]

@@ -107,7 +107,9 @@ def metadata_block(header_type: HeaderType) -> BlockLayout:
     for item in header_type.fields:
         if item.variable:
             if item.width_bits % 8:
-                raise ValueError(f"metadata type '{header_type.name}': field '{item.name}' is not whole bytes")
+                raise ValueError(
+                    f"metadata type '{header_type.name}': field '{item.name}' is not whole bytes"
+                )
             variable_bits = item.width_bits
             slots[item.name] = FieldSlot(item.width_bits, False, 0, variable=True)
             continue

@@ -47,6 +47,7 @@ class ParserLowering:
         self._data = emit.load_state("data", 64)
         self._data = emit.builder.inttoptr(self._data, POINTER)
         self._size = emit.load_state("size_bytes")
+        emit.extent(self._data, emit.builder.zext(self._size, I64), "the packet")
         self._position = emit.local(4)
         emit.store(I32(0), self._position, 4)
         self._steps = emit.local(4)
@@ -63,6 +64,7 @@ class ParserLowering:
         emit.builder.branch(self._target(self._parser.initial_state))
         for name, state in self._parser.states.items():
             emit.continue_in(self._blocks[name])
+            emit.place = f"parser state '{name}'"
             try:
                 self._state(state)
             except UnsupportedError as error:

@@ -38,8 +38,9 @@ class Actions:
         function.linkage = "internal"
         mark_arguments(function)
         emit = Emitter(self._shared, function, function.args[0], function.args[1])
-        emit.action_data = function.args[2]
+        emit.place = f"action '{action.name}'"
         emit.action_layout = self._shared.action_data[action.id]
+        emit.action_data = emit.extent(function.args[2], emit.action_layout.size_bytes, "its data")
         end = emit.block("end")
         if self._shared.places is not None:
             widths = [parameter.width_bits for parameter in action.parameters]

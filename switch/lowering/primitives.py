@@ -279,7 +279,9 @@ def _count(emit: Emitter, call: PrimitiveCall) -> None:
     with emit.when(registers.in_range(emit, array.size, index)):
         cell = emit.builder.add(emit.resize(index, 64), I64(emit.shared.counter_offsets[name]))
         offset = emit.builder.mul(cell, I64(emit.shared.abi["sizeof(CounterCell)"]))
-        count_packet(emit, emit.address(emit.load_context("counters"), offset))
+        counters_bytes = emit.shared.counter_count * emit.shared.abi["sizeof(CounterCell)"]
+        counters = emit.extent(emit.load_context("counters"), counters_bytes, "the counters")
+        count_packet(emit, emit.address(counters, offset))
 
 
 def count_packet(emit: Emitter, cell: Value) -> None:
@@ -297,6 +299,7 @@ def _execute_meter(emit: Emitter, call: PrimitiveCall) -> None:
     target = lvalue(emit, _data(call, 2))
     with emit.when(registers.in_range(emit, array.size, index)):
         cell = emit.builder.add(emit.resize(index, 64), I64(emit.shared.meter_offsets[name]))
+        emit.check_index(cell, emit.shared.meter_count, "the meters")
         meter = emit.call_runtime("weft_meter_at", POINTER, emit.context, cell)
         colour = meter_colour(emit, meter, array.counts_bytes)
         assert target.slot is not None

@@ -10,7 +10,7 @@ from llvmlite import ir
 
 from engine import _core
 from switch.bmv2json import Constant, FieldList, FieldRef, MatchKind, Program
-from switch.lowering import checksums, intrinsics
+from switch.lowering import bounds, checksums, intrinsics
 from switch.lowering.deparser import emit_deparser
 from switch.lowering.emitter import I32, POINTER, VOID, Emitter, ModuleContext, Value
 from switch.lowering.errors import UnsupportedError
@@ -61,12 +61,16 @@ def lower_program(program: Program, *, instrumented: bool = False) -> LoweredPro
         module=ir.Module("weft_program"),
         ranges=RangeAnalysis(program),
         registers=registers,
+        registers_bytes=registers_bytes,
         counter_offsets=counters[0],
+        counter_count=counters[1],
         meter_offsets=meters[0],
+        meter_count=meters[1],
         table_indices={name: index for index, name in enumerate(program.tables)},
         value_set_indices={name: index for index, name in enumerate(program.value_sets)},
         action_data={action.id: action_data_layout(action) for action in program.actions.values()},
         log_formats=[],
+        checked=bounds.requested(),
         places=Places(program) if instrumented else None,
     )
     _emit_functions(shared)
@@ -136,7 +140,9 @@ def _emit_functions(shared: ModuleContext) -> None:
         body(Emitter(shared, function, function.args[0], function.args[1]))
     deparse = _function(shared, "deparse", I32, [POINTER, POINTER, POINTER])
     deparser = next(iter(shared.program.deparsers.values()), None)
-    emit_deparser(Emitter(shared, deparse, deparse.args[0], deparse.args[1]), deparser, deparse.args[2])
+    emit = Emitter(shared, deparse, deparse.args[0], deparse.args[1])
+    emit.extent(deparse.args[2], _max_headers_bytes(shared), "the buffer for headers")
+    emit_deparser(emit, deparser, deparse.args[2])
     _copy_fields(shared)
     _pack_digest(shared)
 
@@ -207,6 +213,7 @@ def _copy_fields(shared: ModuleContext) -> None:
     """void copy_fields(PacketState* to, const PacketState* from, uint32_t field_list)"""
     function = _function(shared, "copy_fields", VOID, [POINTER, POINTER, I32])
     emit = Emitter(shared, function, function.args[0], None)
+    emit.extent(function.args[1], shared.layout.size_bytes, "the previous state")
     blocks = _by_list(shared, function, function.args[2], dict(shared.program.field_lists), emit)
     for list_id, block in blocks.items():
         emit.continue_in(block)
@@ -243,6 +250,7 @@ def _pack_digest(shared: ModuleContext) -> None:
     for list_id, block in blocks.items():
         emit.continue_in(block)
         learn_list = shared.program.learn_lists[list_id]
+        emit.extent(function.args[2], _digest_bytes(learn_list), f"the buffer for digest {list_id}")
         position = 0
         for element in learn_list.elements:
             if not isinstance(element, FieldRef | Constant):

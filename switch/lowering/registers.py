@@ -25,7 +25,8 @@ def bounded_index(emit: Emitter, size: int, index: Value) -> Value:
 
 
 def _cell(emit: Emitter, layout: RegisterLayout, index: Value) -> Value:
-    base = emit.address(emit.load_context("registers"), layout.offset_bytes)
+    registers = emit.extent(emit.load_context("registers"), emit.shared.registers_bytes, "the registers")
+    base = emit.address(registers, layout.offset_bytes)
     offset = emit.builder.mul(bounded_index(emit, layout.size, index), I64(layout.stride_bytes))
     return emit.address(base, offset)
 

@@ -38,7 +38,7 @@ def _element_address(emit: Emitter, stack: AnyStack, index: Value) -> Value:
     limit = constant(wide.type.width, stack.size)
     bounded = emit.builder.select(emit.builder.icmp_unsigned("<", wide, limit), wide, limit)
     offset = emit.builder.mul(emit.resize(bounded, 64), I64(stack.stride_bytes))
-    return emit.address(base, offset)
+    return emit.part(emit.address(base, offset), stack.stride_bytes, "an element of a header stack")
 
 
 def element(emit: Emitter, stack: StackLayout, index: Value) -> HeaderPlace:
@@ -50,7 +50,7 @@ def union_element(emit: Emitter, stack: UnionStackLayout, index: Value) -> tuple
     """The members of the union at `index`."""
     base = _element_address(emit, stack, index)
     plain = [
-        HeaderPlace(block, emit.address(base, offset))
+        HeaderPlace(block, emit.part(emit.address(base, offset), block.size_bytes, "a member of a union"))
         for block, offset in zip(stack.member_blocks, stack.member_offsets, strict=True)
     ]
     return tuple(

@@ -41,10 +41,11 @@ def has_fixed_action(table: Table) -> bool:
 def apply_table(emit: Emitter, table: Table) -> TableResult:
     """Look the packet up; counts and meters it."""
     abi = emit.shared.abi
-    view = emit.address(
-        emit.load_context("tables"), emit.shared.table_indices[table.name] * abi["sizeof(TableView)"]
-    )
+    views_bytes = len(emit.program.tables) * abi["sizeof(TableView)"]
+    views = emit.extent(emit.load_context("tables"), views_bytes, "the tables")
+    view = emit.address(views, emit.shared.table_indices[table.name] * abi["sizeof(TableView)"])
     default = emit.load(emit.address(view, abi["TableView.default_entry"]), POINTER, 8)
+    emit.extent(default, abi["sizeof(EntryView)"], "the default entry")
     if not table.key:
         report_lookup(emit, table, view, None, POINTER(None))
         _after_lookup(emit, table, default, constant(1, 0))
@@ -54,6 +55,7 @@ def apply_table(emit: Emitter, table: Table) -> TableResult:
         report_lookup(emit, table, view, _key(emit, table), found)
     hit = emit.builder.icmp_unsigned("!=", found, POINTER(None))
     entry = emit.builder.select(hit, found, default)
+    emit.extent(entry, abi["sizeof(EntryView)"], "an entry")
     _after_lookup(emit, table, entry, hit)
     return TableResult(hit, _action_of(emit, table, entry, default))
 
@@ -141,6 +143,7 @@ def _no_action(emit: Emitter) -> Value:
 
 def action_number(emit: Emitter, action: Value) -> Value:
     """The number of the action that an ActionData* names (i32)."""
+    emit.extent(action, emit.shared.abi["sizeof(ActionData)"], "an entry's action")
     return emit.load(emit.address(action, emit.shared.abi["ActionData.action"]), I32, 4)
 
 

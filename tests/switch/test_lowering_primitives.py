@@ -29,7 +29,18 @@ ITEM_NAMES = ("x", "y", "z")
 STACK = [f"s{i}" for i in range(3)]
 UNION = ["u0", "u1"]
 HEADERS = ["a", "b", *STACK, *UNION]
-HASHES = ("crc16", "crc32", "csum16", "xor16", "identity", "crcCCITT")
+HASHES = (
+    "crc16",
+    "crc32",
+    "csum16",
+    "xor16",
+    "identity",
+    "crcCCITT",
+    "xor32",
+    "crc8_custom",
+    "crc64_custom",
+    "xxh64",
+)
 FIELDS = [field(header, name) for header in HEADERS for name in ITEM_NAMES]
 FIELDS += [field("scalars", name) for name in ("m", "n", "w")]
 
