@@ -1,0 +1,213 @@
+"""`weft switch` as a process between two network namespaces: it forwards, captures, logs, and can be traced."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from click.testing import CliRunner
+from finsy.proto import U128, p4i, p4r, p4r_grpc
+from google.protobuf import text_format
+from namespaces import Namespace
+from scapy.layers.inet import ICMP, IP
+from scapy.layers.l2 import Ether  # noqa: F401  (how captures are dissected)
+from scapy.packet import Packet
+from scapy.utils import rdpcap
+
+from compiler import compile_file
+from weft.cli import weft
+from weft.errors import CheckFailedError
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = Path(__file__).parent / "programs" / "basic_forward.p4"
+START = "import sys; from switch.cli import switch; switch(prog_name='weft-switch')"
+ECHO_REQUEST = 8
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+
+
+class RunningSwitch:
+    """The process, and a controller that writes its routes."""
+
+    def __init__(self, process: subprocess.Popen[str], log: Path, address: str) -> None:
+        self.process = process
+        self.log = log
+        self.address = address
+
+    def control(self, p4info: str, document: bytes, routes: dict[str, int]) -> None:
+        """Set the pipeline with device id 0, and one route a host: its address to its port."""
+        info = text_format.Parse(p4info, p4i.P4Info())
+        with grpc.insecure_channel(self.address) as channel:
+            stub = p4r_grpc.P4RuntimeStub(channel)
+            election = U128.encode(1)
+            arbitration = p4r.MasterArbitrationUpdate(device_id=0, election_id=election)
+            hold = iter(lambda: time.sleep(60), None)  # keeps the stream open
+
+            def requests() -> Iterator[p4r.StreamMessageRequest]:
+                yield p4r.StreamMessageRequest(arbitration=arbitration)
+                yield from hold
+
+            stream = stub.StreamChannel(requests())
+            assert next(stream).arbitration.status.code == 0
+            config = p4r.ForwardingPipelineConfig(p4info=info, p4_device_config=document)
+            commit = p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
+            stub.SetForwardingPipelineConfig(
+                p4r.SetForwardingPipelineConfigRequest(
+                    device_id=0, election_id=election, action=commit, config=config
+                )
+            )
+            updates = [_route(info, address, port) for address, port in routes.items()]
+            stub.Write(p4r.WriteRequest(device_id=0, election_id=election, updates=updates))
+            stream.cancel()
+
+
+def _route(info: p4i.P4Info, address: str, port: int) -> p4r.Update:
+    table = next(table for table in info.tables if table.preamble.name == "MyIngress.ipv4_lpm")
+    action = next(item for item in info.actions if item.preamble.name == "MyIngress.ipv4_forward")
+    entry = p4r.TableEntry(table_id=table.preamble.id)
+    match = entry.match.add(field_id=1)
+    match.lpm.value = bytes(map(int, address.split(".")))
+    match.lpm.prefix_len = 32
+    entry.action.action.action_id = action.preamble.id
+    entry.action.action.params.add(param_id=1, value=bytes([2, 0, 0, 0, 0, port]))
+    entry.action.action.params.add(param_id=2, value=bytes([port]))
+    return p4r.Update(type=p4r.Update.INSERT, entity=p4r.Entity(table_entry=entry))
+
+
+StartSwitch = Callable[..., RunningSwitch]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[StartSwitch]:
+    """Starts `weft switch` with a launch line in the style of p4lang's tutorials."""
+    running: list[subprocess.Popen[str]] = []
+    result = compile_file(PROGRAM)
+    (tmp_path / "build.json").write_text(result.json_text())
+
+    def launch(hosts: tuple[Namespace, Namespace], *options: str) -> RunningSwitch:
+        log = tmp_path / "s1.log"
+        line = [sys.executable, "-c", START]
+        for number, host in enumerate(hosts, start=1):
+            line += ["-i", f"{number}@{host.outside}"]
+        line += [f"--pcap={tmp_path}", "--nanolog", "ipc:///tmp/bm-0-log.ipc", "--device-id", "0"]
+        line += [str(tmp_path / "build.json"), "--log-console", "--thrift-port", "9090", *options]
+        line += ["--", "--grpc-server-addr", "127.0.0.1:0"]
+        with log.open("w") as out:
+            process = subprocess.Popen(line, stdout=out, stderr=subprocess.STDOUT, text=True, cwd=ROOT)
+        running.append(process)
+        address = _wait_for(lambda: re.search(r"P4Runtime on (\S+)", log.read_text()), process)[1]
+        switch = RunningSwitch(process, log, address)
+        routes = {"10.0.1.1": 1, "10.0.1.2": 2}
+        switch.control(result.p4info_text(), (tmp_path / "build.json").read_bytes(), routes)
+        return switch
+
+    yield launch
+    for process in running:
+        process.terminate()
+        assert process.wait(30) == 0
+
+
+def _wait_for(look: Callable[[], re.Match[str] | None], process: subprocess.Popen[str]) -> re.Match[str]:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        assert process.poll() is None, "the switch has ended"
+        found = look()
+        if found is not None:
+            return found
+        time.sleep(0.05)
+    raise AssertionError("it did not come")
+
+
+def test_a_launch_line_of_the_tutorials_works(
+    hosts: tuple[Namespace, Namespace], start: StartSwitch, tmp_path: Path
+) -> None:
+    switch = start(hosts)
+    said = hosts[0].run("ping", "-c", "3", "-i", "0.2", "-W", "5", "10.0.1.2")
+    assert " 3 received" in said
+    log = switch.log.read_text()
+    assert "--thrift-port has no effect: there is no Thrift server" in log
+    assert "--nanolog has no effect" in log
+    routed = r"table MyIngress.ipv4_lpm: hdr.ipv4.dstAddr = 10.0.1.2 → hit 10.0.1.2/32"
+    _wait_for(lambda: re.search(routed, switch.log.read_text()), switch.process)
+    _wait_for(
+        lambda: re.search(r"ipv4.ttl = 63 .*basic_forward.p4:\d+", switch.log.read_text()), switch.process
+    )
+    # captures can be read while the switch runs
+    received = tmp_path / f"{hosts[0].outside}_in.pcap"
+    sent = tmp_path / f"{hosts[1].outside}_out.pcap"
+    _wait_for(lambda: re.match("3", str(len(_pings(received)))), switch.process)
+    assert [packet[IP].ttl for packet in _pings(sent)] == [63] * 3
+    assert abs(float(_pings(sent)[0].time) - time.time()) < 60, "captures bear the wall clock's time"
+
+
+def _pings(path: Path) -> list[Packet]:
+    return [packet for packet in rdpcap(str(path)) if ICMP in packet and packet[ICMP].type == ECHO_REQUEST]
+
+
+def test_a_running_switch_is_traced_without_losing_its_state(
+    hosts: tuple[Namespace, Namespace], start: StartSwitch
+) -> None:
+    switch = start(hosts, "-L", "info")
+    pinging = subprocess.Popen(
+        ["ip", "netns", "exec", hosts[0].name, "ping", "-i", "0.2", "-c", "100", "10.0.1.2"],
+        stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        arguments = ["trace", switch.address, "--port", "1", "--timeout", "30"]
+        result = CliRunner().invoke(weft, arguments, catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        assert "in by port 1, 98 bytes" in result.output
+        assert "action MyIngress.ipv4_forward(dstAddr = 02:00:00:00:00:02, port = 2)" in result.output
+        assert "out by port 2, 98 bytes" in result.output
+        result = CliRunner().invoke(weft, [*arguments, "--json", "-n", "2"], catch_exceptions=False)
+        events = [json.loads(line) for line in result.output.splitlines()]
+        assert [event["event"] for event in events if event["event"] in ("received", "sent")] == [
+            "received",
+            "sent",
+        ] * 2
+    finally:
+        pinging.terminate()
+        pinging.wait()
+    # plain code again, with the same routes
+    assert " 1 received" in hosts[0].run("ping", "-c", "1", "-W", "5", "10.0.1.2")
+
+
+def test_why_a_packet_is_dropped_is_told(hosts: tuple[Namespace, Namespace], start: StartSwitch) -> None:
+    switch = start(hosts, "-L", "info")
+    hosts[0].run("ip", "route", "add", "10.9.0.0/16", "via", "10.0.1.2")
+    pinging = subprocess.Popen(
+        ["ip", "netns", "exec", hosts[0].name, "ping", "-i", "0.2", "-c", "100", "10.9.0.1"],
+        stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        result = CliRunner().invoke(
+            weft, ["trace", switch.address, "--timeout", "30"], catch_exceptions=False
+        )
+    finally:
+        pinging.terminate()
+        pinging.wait()
+    assert "hdr.ipv4.dstAddr = 10.9.0.1 → miss, default action" in result.output
+    assert re.search(r"dropped \(program_ingress\): .*basic_forward.p4:\d+: mark_to_drop", result.output)
+
+
+def test_a_trace_without_a_packet_says_so(hosts: tuple[Namespace, Namespace], start: StartSwitch) -> None:
+    switch = start(hosts, "-L", "info")
+    with pytest.raises(CheckFailedError, match=r"no packet came to .* on port 77 within 0.3 s"):
+        CliRunner().invoke(
+            weft, ["trace", switch.address, "--port", "77", "--timeout", "0.3"], catch_exceptions=False
+        )
+
+
+def test_packets_are_dumped(hosts: tuple[Namespace, Namespace], start: StartSwitch) -> None:
+    switch = start(hosts, "-L", "info", "--dump-packet-data", "6")
+    hosts[0].run("ping", "-c", "1", "-W", "5", "10.0.1.2")
+    for line in ("in by port 1, 98 bytes: 02 00 00 00 00 02", "out by port 2, 98 bytes: 02 00 00 00 00 02"):
+        _wait_for(lambda line=line: re.search(line, switch.log.read_text()), switch.process)  # type: ignore[misc]
+    assert "table" not in switch.log.read_text()
