@@ -11,11 +11,9 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import grpc
 import pytest
 from click.testing import CliRunner
-from finsy.proto import U128, p4i, p4r, p4r_grpc
-from google.protobuf import text_format
+from controller_script import write_routes
 from namespaces import Namespace
 from scapy.layers.inet import ICMP, IP
 from scapy.layers.l2 import Ether  # noqa: F401  (how captures are dissected)
@@ -34,51 +32,12 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
 
 class RunningSwitch:
-    """The process, and a controller that writes its routes."""
+    """The process, its log and where it serves P4Runtime."""
 
     def __init__(self, process: subprocess.Popen[str], log: Path, address: str) -> None:
         self.process = process
         self.log = log
         self.address = address
-
-    def control(self, p4info: str, document: bytes, routes: dict[str, int]) -> None:
-        """Set the pipeline with device id 0, and one route a host: its address to its port."""
-        info = text_format.Parse(p4info, p4i.P4Info())
-        with grpc.insecure_channel(self.address) as channel:
-            stub = p4r_grpc.P4RuntimeStub(channel)
-            election = U128.encode(1)
-            arbitration = p4r.MasterArbitrationUpdate(device_id=0, election_id=election)
-            hold = iter(lambda: time.sleep(60), None)  # keeps the stream open
-
-            def requests() -> Iterator[p4r.StreamMessageRequest]:
-                yield p4r.StreamMessageRequest(arbitration=arbitration)
-                yield from hold
-
-            stream = stub.StreamChannel(requests())
-            assert next(stream).arbitration.status.code == 0
-            config = p4r.ForwardingPipelineConfig(p4info=info, p4_device_config=document)
-            commit = p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
-            stub.SetForwardingPipelineConfig(
-                p4r.SetForwardingPipelineConfigRequest(
-                    device_id=0, election_id=election, action=commit, config=config
-                )
-            )
-            updates = [_route(info, address, port) for address, port in routes.items()]
-            stub.Write(p4r.WriteRequest(device_id=0, election_id=election, updates=updates))
-            stream.cancel()
-
-
-def _route(info: p4i.P4Info, address: str, port: int) -> p4r.Update:
-    table = next(table for table in info.tables if table.preamble.name == "MyIngress.ipv4_lpm")
-    action = next(item for item in info.actions if item.preamble.name == "MyIngress.ipv4_forward")
-    entry = p4r.TableEntry(table_id=table.preamble.id)
-    match = entry.match.add(field_id=1)
-    match.lpm.value = bytes(map(int, address.split(".")))
-    match.lpm.prefix_len = 32
-    entry.action.action.action_id = action.preamble.id
-    entry.action.action.params.add(param_id=1, value=bytes([2, 0, 0, 0, 0, port]))
-    entry.action.action.params.add(param_id=2, value=bytes([port]))
-    return p4r.Update(type=p4r.Update.INSERT, entity=p4r.Entity(table_entry=entry))
 
 
 StartSwitch = Callable[..., RunningSwitch]
@@ -90,6 +49,7 @@ def start(tmp_path: Path) -> Iterator[StartSwitch]:
     running: list[subprocess.Popen[str]] = []
     result = compile_file(PROGRAM)
     (tmp_path / "build.json").write_text(result.json_text())
+    (tmp_path / "build.txtpb").write_text(result.p4info_text())
 
     def launch(hosts: tuple[Namespace, Namespace], *options: str) -> RunningSwitch:
         log = tmp_path / "s1.log"
@@ -103,10 +63,9 @@ def start(tmp_path: Path) -> Iterator[StartSwitch]:
             process = subprocess.Popen(line, stdout=out, stderr=subprocess.STDOUT, text=True, cwd=ROOT)
         running.append(process)
         address = _wait_for(lambda: re.search(r"P4Runtime on (\S+)", log.read_text()), process)[1]
-        switch = RunningSwitch(process, log, address)
         routes = {"10.0.1.1": 1, "10.0.1.2": 2}
-        switch.control(result.p4info_text(), (tmp_path / "build.json").read_bytes(), routes)
-        return switch
+        write_routes(address, tmp_path / "build.txtpb", tmp_path / "build.json", routes)
+        return RunningSwitch(process, log, address)
 
     yield launch
     for process in running:
