@@ -221,7 +221,9 @@ class TransmitPort(Node):
     """Byte-accounted queues (strict priority, the highest class first) in front of a serialiser.
 
     rate_bps 0 is unpaced. queue_capacity_bytes bounds all classes together. As a Node it queues what it
-    receives in class 0. Raises ValueError for classes outside 1 to 8 or a capacity of 0.
+    receives in class 0. With arrivals_serialised a packet that finds the line idle leaves as it comes (its sender
+    has paced it), and only what comes faster than the rate is held back. Raises ValueError for classes outside
+    1 to 8 or a capacity of 0.
     """
 
     def __init__(
@@ -232,6 +234,7 @@ class TransmitPort(Node):
         rate_bps: int = 0,
         queue_capacity_bytes: int = 524288,
         classes: int = 8,
+        arrivals_serialised: bool = False,
     ) -> None: ...
     def enqueue(self, data: bytes, priority_class: int = 0) -> bool:
         """Queue a frame now. False: dropped at the tail, and counted."""

@@ -135,7 +135,8 @@ class Wiring:
         if config.host_uplink:
             port.uplink_link = self._make_link(f"{name} in", config)
             port.uplink_link.connect(native.native, config.port)
-            port.uplink = self._make_transmit(config, port.uplink_link)
+            # The host's own port has paced what it sends; other programs of the host are held to the rate here.
+            port.uplink = self._make_transmit(config, port.uplink_link, arrivals_serialised=True)
             port.socket.connect(port.uplink)
         else:
             port.socket.connect(native.native, config.port)
@@ -152,9 +153,15 @@ class Wiring:
             extra_delay_ps=config.extra_delay_ps,
         )
 
-    def _make_transmit(self, config: PortConfig, link: Link) -> TransmitPort:
+    def _make_transmit(
+        self, config: PortConfig, link: Link, arrivals_serialised: bool = False
+    ) -> TransmitPort:
         return TransmitPort(
-            self.engine, link, rate_bps=config.rate_bps, queue_capacity_bytes=config.queue_capacity_bytes
+            self.engine,
+            link,
+            rate_bps=config.rate_bps,
+            queue_capacity_bytes=config.queue_capacity_bytes,
+            arrivals_serialised=arrivals_serialised,
         )
 
     def _connect(self, sender: int, sender_port: int, receiver: int, receiver_port: int) -> None:

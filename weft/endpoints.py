@@ -11,7 +11,6 @@ from topologies import (
     bandwidth_delay_product_bytes,
     base_rtt_ps,
     longest_path,
-    serialisation_ps,
 )
 from topologies.addressing import IpVersion
 from traffic.aggregation_format import FRAME_BYTES
@@ -104,16 +103,13 @@ def path_round_trip_ps(fabric: FabricSpec, frame_bytes: int) -> int:
 def loaded_round_trip_ps(fabric: FabricSpec, frame_bytes: int) -> int:
     """Return the round trip that windows and timeouts are made for: that of a path which carries other traffic, too.
 
-    On top of the base round trip an acknowledgement waits for a frame that is being sent at every hop, and a host's
-    uplink serialises once more in each direction. A window of the idle path's product would leave links idle.
+    On top of the base round trip an acknowledgement waits for a frame that is being sent at every hop. A window of the
+    idle path's product would leave links idle.
     """
     if len(fabric.hosts) < 2:
         return 2 * path_round_trip_ps(fabric, frame_bytes)
     path = longest_path(fabric, frame_bytes)
-    first_link = path.hops[0].link
-    return base_rtt_ps(path, frame_bytes, frame_bytes) + 2 * serialisation_ps(
-        frame_bytes, first_link.rate_bps
-    )
+    return base_rtt_ps(path, frame_bytes, frame_bytes)
 
 
 def default_slot_count(fabric: FabricSpec, ip_version: IpVersion) -> int:

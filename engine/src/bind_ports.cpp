@@ -90,14 +90,14 @@ py::dict port_stats(TransmitPort& port) {
 
 void bind_transmit_port(py::module_& m) {
   py::class_<TransmitPort, Node, std::shared_ptr<TransmitPort>>(m, "TransmitPort")
-      .def(py::init(
-               [](Engine& engine, Link& link, uint64_t rate_bps, uint64_t queue_capacity_bytes, int classes) {
-                 return make_component<TransmitPort>(
-                     engine, engine, PortConfig{rate_bps, queue_capacity_bytes, classes}, link);
-               }),
+      .def(py::init([](Engine& engine, Link& link, uint64_t rate_bps, uint64_t queue_capacity_bytes,
+                       int classes, bool arrivals_serialised) {
+             const PortConfig config{rate_bps, queue_capacity_bytes, classes, arrivals_serialised};
+             return make_component<TransmitPort>(engine, engine, config, link);
+           }),
            "engine"_a, "link"_a, py::kw_only(), "rate_bps"_a = 0,
            "queue_capacity_bytes"_a = PortConfig().queue_capacity_bytes, "classes"_a = PortConfig().classes,
-           py::keep_alive<1, 2>())
+           "arrivals_serialised"_a = false, py::keep_alive<1, 2>())
       .def(
           "enqueue",
           [](TransmitPort& port, const py::bytes& data, int priority_class) {

@@ -42,12 +42,13 @@ bool TransmitPort::enqueue(PacketPtr packet, int priority_class) {
     tail_dropped_.add(size);
     return false;
   }
-  queue.packets.push({std::move(packet), engine_.now(), queue_depth_bytes_});
+  const TimePs now = engine_.now();
+  queue.packets.push({std::move(packet), now, queue_depth_bytes_});
   queue.depth_bytes += size;
   queue_depth_bytes_ += size;
   ++queue_depth_packets_;
   nonempty_classes_ |= 1u << priority_class;
-  kick();
+  start_if_idle(now, config_.arrivals_serialised ? now - rate_.serialisation_ps(size) : now);
   max_queue_depth_bytes_ = std::max(max_queue_depth_bytes_, queue_depth_bytes_);
   return true;
 }
@@ -65,12 +66,16 @@ void TransmitPort::set_source(PacketSource* source) {
 }
 
 void TransmitPort::kick() {
-  if (serving_ || line_free_.armed()) return;
   const TimePs now = engine_.now();
+  start_if_idle(now, now);
+}
+
+void TransmitPort::start_if_idle(TimePs now, TimePs earliest_ps) {
+  if (serving_ || line_free_.armed()) return;
   if (now < busy_until_ps_)
     line_free_.arm(busy_until_ps_);
   else
-    serve(now);
+    serve(std::max(earliest_ps, busy_until_ps_));
 }
 
 void TransmitPort::on_line_free() { serve(busy_until_ps_); }

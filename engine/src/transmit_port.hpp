@@ -19,6 +19,9 @@ struct PortConfig {
   uint64_t rate_bps = 0;                          // 0: unpaced
   uint64_t queue_capacity_bytes = 512ull * 1024;  // all classes together
   int classes = 8;                                // 1 to 8; the highest number is served first
+  // Packets come with their serialisation behind them, as from a sender that has paced them itself: on an
+  // idle port a packet leaves as it comes, and the port only holds back what comes faster than its rate.
+  bool arrivals_serialised = false;
 };
 
 // What a transmit port knows about a packet's stay in its queue. Depths are those of the whole port, in
@@ -119,6 +122,7 @@ class TransmitPort : public Node {
   int clamp_class(int priority_class) const;
   const ClassQueue& class_queue(int priority_class) const;
   void on_line_free();
+  void start_if_idle(TimePs now, TimePs earliest_ps);
   void serve(TimePs start_ps);
   PacketPtr next_packet(TimePs start_ps, int& priority_class);
   PacketPtr dequeue(TimePs start_ps, QueueStamp& stamp);

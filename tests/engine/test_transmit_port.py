@@ -1,5 +1,6 @@
 """Serialisation to the picosecond, queues by bytes and class, and conservation of packets."""
 
+import itertools
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -221,3 +222,36 @@ def test_a_capture_dates_frames_by_the_start_of_serialisation(
 def test_a_capture_that_cannot_be_written_says_where() -> None:
     with pytest.raises(FileNotFoundError, match=r"no/such/dir/x\.pcap"):
         PcapWriter("no/such/dir/x.pcap")
+
+
+def test_what_comes_serialised_passes_as_it_comes_and_bursts_are_held_to_the_rate(
+    engine: Engine,
+) -> None:
+    collector, link = Collector(engine), Link(engine)
+    link.connect(collector)
+    port = TransmitPort(engine, link, rate_bps=10 * GBPS, arrivals_serialised=True)
+    # 1,000 bytes take 800,000 ps: two paced by the sender, one late by 100,000 ps, the next on time; three at once.
+    for time_ps in (1_000_000, 1_800_000, 2_700_000, 3_400_000, 9_000_000, 9_000_000, 9_000_000):
+        engine.schedule_at(time_ps, lambda: port.enqueue(bytes(1000)))
+    engine.run()
+    assert [time_ps for time_ps, _, _ in collector.packets] == [
+        1_000_000, 1_800_000, 2_700_000, 3_500_000, 9_000_000, 9_800_000, 10_600_000,
+    ]  # fmt: skip
+
+
+@given(st.lists(st.tuples(st.integers(0, 3_000_000), st.integers(64, 9000)), min_size=1, max_size=40))
+def test_no_interval_carries_more_than_the_rate_and_one_frame(arrivals: list[tuple[int, int]]) -> None:
+    engine = Engine()
+    collector = Collector(engine)
+    link = Link(engine)
+    link.connect(collector)
+    port = TransmitPort(engine, link, rate_bps=100 * GBPS, arrivals_serialised=True)
+    at_ps = 0
+    for gap_ps, size in arrivals:
+        at_ps += gap_ps
+        engine.schedule_at(at_ps, lambda size=size: port.enqueue(bytes(size)))
+    engine.run()
+    ends = [(time_ps, len(data)) for time_ps, _, data in collector.packets]
+    assert len(ends) == len(arrivals)
+    for (before_ps, _), (after_ps, size) in itertools.pairwise(ends):
+        assert after_ps - before_ps >= serialisation_ps(size, 100 * GBPS)
