@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -59,7 +60,7 @@ def compile_file(
     Raises CompileError, whose `diagnostics` hold every error and warning.
     """
     diagnostics = Diagnostics()
-    with _deep_recursion():
+    with _deep_recursion(), _without_collection():
         try:
             checked = check_file(path, include_paths=include_paths, defines=defines, diagnostics=diagnostics)
             lowered, lowering = lower_program(checked.tree, checked.checker, str(path), diagnostics)
@@ -77,6 +78,18 @@ def compile_file(
             diagnostics.error(f"internal compiler error ({type(error).__name__}: {error})", None)
             raise CompileError(diagnostics.messages) from error
     return CompileResult(document, p4info, diagnostics.warnings, checked, lowered)
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """The garbage collector off: trees live until the end, and looking through them takes a quarter of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 @contextmanager

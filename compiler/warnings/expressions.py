@@ -6,14 +6,13 @@ from compiler import ast
 from compiler.types import BitsType, strip_new
 from compiler.warnings.kinds import Kind
 from compiler.warnings.reporter import WarningReporter
-from compiler.warnings.walk import walk
 
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
 def check_expressions(program: ast.Program, reporter: WarningReporter) -> None:
     """Warn of expressions that cannot have been meant as they stand."""
-    for node in walk(program):
+    for node in reporter.nodes:
         if isinstance(node, ast.Binary):
             if node.operator in ("<<", ">>"):
                 _shift(node, reporter)

@@ -13,12 +13,13 @@ _BUILTIN = f"{BUILTIN_INCLUDES}/"
 
 
 class WarningReporter:
-    """Collects warnings and passes them on in the order of the source."""
+    """Collects warnings and passes them on in the order of the source; `nodes` are all of the program's."""
 
     def __init__(self, program: ast.Program, diagnostics: Diagnostics) -> None:
         self._diagnostics = diagnostics
         self._found: list[tuple[Kind, Diagnostic]] = []
-        self._silent = _silent_stretches(program)
+        self.nodes = list(walk(program))
+        self._silent = _silent_stretches(self.nodes)
 
     def warn(self, kind: Kind, message: str, span: Span) -> Diagnostic:
         """A warning about `span`; notes may be added to what is returned."""
@@ -58,10 +59,10 @@ def _position(diagnostic: Diagnostic, order: dict[int, int]) -> tuple[int, int]:
     return order[id(place.source)], place.offset
 
 
-def _silent_stretches(program: ast.Program) -> dict[str, list[tuple[SourceFile, int, int]]]:
+def _silent_stretches(nodes: list[ast.Node]) -> dict[str, list[tuple[SourceFile, int, int]]]:
     """Where each kind of warning is left out: in declarations with `@noWarn("kind")`."""
     stretches: dict[str, list[tuple[SourceFile, int, int]]] = {}
-    for node in walk(program):
+    for node in nodes:
         if isinstance(node, ast.Declaration | ast.Block):
             for annotation in node.annotations:
                 if annotation.name == "noWarn":

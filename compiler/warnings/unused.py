@@ -5,7 +5,6 @@ from __future__ import annotations
 from compiler import ast
 from compiler.warnings.kinds import Kind
 from compiler.warnings.reporter import WarningReporter
-from compiler.warnings.walk import walk
 
 _WORDS: dict[type[ast.Node], str] = {
     ast.ActionDeclaration: "action",
@@ -25,8 +24,8 @@ def check_unused(program: ast.Program, reporter: WarningReporter) -> None:
     """Warn of actions, tables, variables, constants, functions, types, controls, parsers, instances, and
     parameters of actions and functions that are never mentioned.
     """
-    used, type_names = _references(program)
-    for node in walk(program):
+    used, type_names = _references(reporter.nodes)
+    for node in reporter.nodes:
         if isinstance(node, ast.ActionDeclaration | ast.FunctionDeclaration) and node.body is not None:
             for parameter in node.parameters:
                 if id(parameter) not in used:
@@ -48,11 +47,11 @@ def _is_needed(node: ast.Declaration) -> bool:
     return isinstance(node, ast.InstanceDeclaration) and node.name == "main"
 
 
-def _references(program: ast.Program) -> tuple[set[int], set[str]]:
+def _references(nodes: list[ast.Node]) -> tuple[set[int], set[str]]:
     """Identities of the declarations that names and calls refer to; all names of types that are mentioned."""
     used: set[int] = set()
     type_names: set[str] = set()
-    for node in walk(program):
+    for node in nodes:
         if isinstance(node, ast.Name):
             found = node.declaration
             used.update(map(id, found) if isinstance(found, list) else [id(found)])
