@@ -1,0 +1,2 @@
+// Files that include each other without end.
+#include "include_of_itself.p4"

@@ -1,0 +1,3 @@
+control C(inout bit<8> v) {
+    apply {
+        v = 1;

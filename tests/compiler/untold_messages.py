@@ -1,0 +1,80 @@
+"""Lists the places in compiler/ that report an error which no golden program (broken/) brings about.
+
+    python tests/compiler/untold_messages.py
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+from types import FrameType
+
+from compiler import CompileError, compile_file
+from compiler.diagnostics import Diagnostics
+from compiler.warnings.reporter import WarningReporter
+
+ROOT = Path(__file__).resolve().parents[2]
+REPORTING = frozenset(["error", "fail", "refuse", "warning", "warn", "_mismatch", "expected"])
+
+
+def sites() -> dict[tuple[str, int, int], str]:
+    """(file, first line, last line) of each call that reports something, with its text."""
+    found = {}
+    for path in sorted((ROOT / "compiler").rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name):
+                name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+                if name in REPORTING and node.args:
+                    key = str(path), node.lineno, node.end_lineno or node.lineno
+                    found[key] = " ".join((ast.get_source_segment(text, node) or "").split())
+    return found
+
+
+def told() -> set[tuple[str, int]]:
+    """(file, line) of all calls on the stack whenever a golden program has something reported."""
+    lines = set()
+    original = Diagnostics._add
+
+    def record() -> None:
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None:
+            lines.add((frame.f_code.co_filename, frame.f_lineno))
+            frame = frame.f_back
+
+    def recorded(self: Diagnostics, *arguments: object, **options: object) -> object:
+        record()
+        return original(self, *arguments, **options)  # type: ignore[arg-type]
+
+    Diagnostics._add = recorded  # type: ignore[assignment,method-assign]
+    warn = WarningReporter.warn
+
+    def warned(self: WarningReporter, *arguments: object, **options: object) -> object:
+        record()
+        return warn(self, *arguments, **options)  # type: ignore[arg-type]
+
+    WarningReporter.warn = warned  # type: ignore[assignment,method-assign]
+    for program in sorted((Path(__file__).parent / "broken").rglob("*.p4")):
+        try:
+            compile_file(program)
+        except CompileError:
+            continue
+    return lines
+
+
+def main() -> None:
+    """Print what is left."""
+    every, lines = sites(), told()
+    left = {
+        key: text
+        for key, text in every.items()
+        if not any(file == key[0] and key[1] <= line <= key[2] for file, line in lines)
+    }
+    for (file, line, _), text in left.items():
+        print(f"{Path(file).relative_to(ROOT)}:{line}: {text[:150]}")
+    print(f"{len(every) - len(left)} of {len(every)} places are told by golden programs")
+
+
+if __name__ == "__main__":
+    main()
