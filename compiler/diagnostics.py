@@ -9,6 +9,8 @@ from compiler.source import Span, Token
 from compiler.warnings.kinds import Kind
 
 ERROR_LIMIT = 50
+INCLUDES_SHOWN = 4
+"""Of a longer chain of includes, the innermost and the first one are told."""
 
 
 @dataclass(slots=True)
@@ -124,11 +126,13 @@ def _place(span: Span, with_includes: bool) -> Place:
 
 
 def _includes(token: Token) -> tuple[str, ...]:
-    places = []
+    places: list[str] = []
     directive = token.source.included_by
     while directive is not None:
         places.append(f"{directive.source.name}:{directive.line_column()[0]}")
         directive = directive.source.included_by
+    if len(places) > INCLUDES_SHOWN:
+        places[INCLUDES_SHOWN - 1 : -1] = []
     return tuple(places)
 
 

@@ -98,7 +98,12 @@ class Preprocessor:
 
     def _report_bad(self, token: Token) -> None:
         what = {"/*": "comment without its closing '*/'", '"': "string without its closing quote"}
-        self.diagnostics.error(what.get(token.text, f"character {token.text!r} is not part of P4"), token)
+        unknown = f"{token.text!r} is not part of P4"
+        if token.text[0].isdigit():
+            unknown = f"'{token.text}' is not an integer"
+        elif len(token.text) == 1:
+            unknown = f"character {unknown}"
+        self.diagnostics.error(what.get(token.text, unknown), token)
 
     def _body(self, token: Token) -> list[Token]:
         """Tokens of a directive after its name."""

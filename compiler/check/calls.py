@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from compiler import ast
 from compiler.check.allowed_types import BLOCKS, looked_ahead
 from compiler.check.expressions import Expressions
+from compiler.check.scope import article, counted
 from compiler.check.unify import unify
 from compiler.subexpressions import walk
 from compiler.types import (
@@ -117,7 +118,7 @@ class Calls(Expressions):
         if isinstance(type_, ActionType):
             expression.kind, expression.target = "action", type_.declaration
             if self.context.kind not in ("control", "action"):
-                return self.fail(expression, f"an action cannot be called in a {self.context.kind}")
+                return self.fail(expression, f"an action cannot be called in {article(self.context.kind)}")
             parameters = self.parameter_types(type_.declaration.parameters)
             signature = FunctionType(type_.name, (), parameters, VOID, type_.declaration)
             return self._apply_signature(expression, signature, {}, expected)
@@ -173,7 +174,8 @@ class Calls(Expressions):
             return self.fail(expression, "table.apply() takes no arguments")
         if self.context.kind not in ("control",):
             return self.fail(
-                expression, f"a table is applied in a control's apply block, not in a {self.context.kind}"
+                expression,
+                f"a table is applied in a control's apply block, not in {article(self.context.kind)}",
             )
         expression.kind, expression.target = "table", type_.declaration
         return ApplyResultType(type_.declaration)
@@ -182,7 +184,7 @@ class Calls(Expressions):
         by_type = isinstance(callee.base, ast.TypeExpression)
         kind = "parser" if isinstance(type_, ParserType) else "control"
         if self.context.kind != kind:
-            return self.fail(expression, f"a {kind} cannot be applied in a {self.context.kind}")
+            return self.fail(expression, f"a {kind} cannot be applied in {article(self.context.kind)}")
         declaration = type_.declaration
         if by_type and declaration.constructor_parameters:
             return self.fail(
@@ -230,7 +232,10 @@ class Calls(Expressions):
             parameters = self.parameter_types(type_.declaration.parameters)
             constructors = [FunctionType(type_.name, (), parameters, VOID, type_.declaration)]
         else:
-            return self.fail(expression, f"'{type_}' cannot be instantiated")
+            message = f"'{type_}' cannot be instantiated"
+            if isinstance(type_, StructType):
+                message += ": a variable of it is declared without parentheses"
+            return self.fail(expression, message)
         variables = tuple(
             parameter.type
             for parameter in type_.declaration.type_parameters
@@ -343,7 +348,7 @@ class Calls(Expressions):
             if len(given) != len(function.variables):
                 return self.fail(
                     expression,
-                    f"'{function.name}' takes {len(function.variables)} type arguments, {len(given)} given",
+                    f"'{function.name}' takes {counted(len(function.variables), 'type argument')}, {len(given)} given",
                 )
             bindings.update(
                 (variable, type_)
@@ -474,8 +479,9 @@ class Calls(Expressions):
             else:
                 index = position
                 if index >= len(ordered):
+                    taken = counted(len(ordered), "argument")
                     self.error(
-                        f"'{function.name}' takes {len(ordered)} arguments, {len(expression.arguments)} given",
+                        f"'{function.name}' takes {taken}, {len(expression.arguments)} given",
                         expression,
                     ).note(f"declared here: {function}", declared)
                     return False
@@ -493,7 +499,7 @@ class Calls(Expressions):
         for parameter, present in zip(function.parameters, filled, strict=True):
             if not present and not parameter.optional:
                 self.error(
-                    f"'{function.name}' takes {len(ordered)} arguments, {len(expression.arguments)} given: "
+                    f"'{function.name}' takes {counted(len(ordered), 'argument')}, {len(expression.arguments)} given: "
                     f"no argument for '{parameter.name}'",
                     expression,
                 ).note(f"declared here: {function}", declared)
@@ -546,7 +552,12 @@ class Calls(Expressions):
                 )
                 return False
             if expression.type is not UNKNOWN:
-                self.error(f"{what} cannot write to '{expression.name}'", expression)
+                kind = (
+                    "it is a constant"
+                    if isinstance(declaration, ast.ConstantDeclaration)
+                    else "it is no variable"
+                )
+                self.error(f"{what} cannot write to '{expression.name}': {kind}", expression)
             return False
         if isinstance(expression, ast.Member) and not isinstance(expression.base, ast.TypeExpression):
             base = expression.base.type

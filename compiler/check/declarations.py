@@ -6,7 +6,7 @@ from compiler import ast
 from compiler.check.allowed_types import allowed_in, parameter_problem
 from compiler.check.annotations import StructuredAnnotations
 from compiler.check.base import Context
-from compiler.check.scope import hint
+from compiler.check.scope import article, hint
 from compiler.check.tables import Tables
 from compiler.diagnostics import Diagnostics
 from compiler.fold import wrap
@@ -454,7 +454,7 @@ class Checker(Tables, StructuredAnnotations):
     def _instance_place(self, declaration: ast.InstanceDeclaration) -> None:
         type_ = declaration.type
         if self.context.kind in ("function", "action"):
-            self.error(f"nothing can be instantiated in a {self.context.kind}", declaration)
+            self.error(f"nothing can be instantiated in {article(self.context.kind)}", declaration)
         elif self.context.kind == "top" and isinstance(type_, ControlType | ParserType):
             self.error(f"'{type_}' is instantiated within a block or as an argument only", declaration)
         elif self.context.kind == "top" and declaration.name == "main":

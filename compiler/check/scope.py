@@ -64,6 +64,16 @@ def hint(name: str | None) -> str:
     return f"; did you mean '{name}'?" if name else ""
 
 
+def article(word: str) -> str:
+    """A word with `a` or `an` before it."""
+    return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, in the plural but for 1."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def choices(names: object, limit: int = 8) -> str:
     """`(valid: 'a', 'b')` for a message."""
     assert hasattr(names, "__iter__")

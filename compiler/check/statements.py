@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from compiler import ast
 from compiler.check.calls import Calls
-from compiler.check.scope import choices
+from compiler.check.scope import article, choices
 from compiler.types import (
     BOOL,
     ERROR,
@@ -59,7 +59,7 @@ class Statements(Calls):
             self._return(statement)
         elif isinstance(statement, ast.Exit):
             if self.context.kind in ("parser", "function"):
-                self.error(f"'exit' cannot stand in a {self.context.kind}", statement)
+                self.error(f"'exit' cannot stand in {article(self.context.kind)}", statement)
         elif isinstance(statement, ast.For):
             self._for(statement)
         elif isinstance(statement, ast.ForIn):

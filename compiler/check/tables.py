@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compiler import ast
 from compiler.check.entries import Entries, has_note
-from compiler.check.scope import choices, hint
+from compiler.check.scope import choices, counted, hint
 from compiler.check.statements import action_name
 from compiler.subexpressions import same_expression
 from compiler.types import (
@@ -152,7 +152,7 @@ class Tables(Entries):
             expected = undirected
         else:
             self.error(
-                f"{what}: action '{name.name}' takes {len(undirected)} arguments here, {len(given)} given",
+                f"{what}: action '{name.name}' takes {counted(len(undirected), 'argument')} here, {len(given)} given",
                 expression,
             ).note("declared here", reference.declaration.span)
             return None

@@ -65,9 +65,10 @@ class DeclarationParser(TableParser):
             raise self.unexpected("a declaration")
         if self.kind == "id" and not self.is_type_name(self.token.text):
             following, after = self.peek(), self.peek(2)
-            if not (following.kind == "id" and after.kind == "<"):
+            if following.kind != "id":
                 raise self.unexpected("a declaration")
-            return self._function(annotations)
+            if after.kind == "<":
+                return self._function(annotations)
         if self._function_ahead():
             return self._function(annotations)
         node = self.parse_type()

@@ -65,7 +65,9 @@ class StatementParser(ExpressionParser):
         if kind == ";":
             self.advance()
             return ast.Empty(self.span(first))
-        if self.at_type() and not self._type_in_expression():
+        # Two names in a row: the first one was meant as a type.
+        unknown_type = self.kind == "id" and self.peek().kind == "id"
+        if unknown_type or (self.at_type() and not self._type_in_expression()):
             return self.parse_variable_or_instance(annotations)
         statement = self._assignment_or_call()
         self.expect(";", "after the statement")

@@ -1,6 +1,6 @@
 """Lists the places in compiler/ that report an error which no golden program (broken/) brings about.
 
-    python tests/compiler/untold_messages.py
+python tests/compiler/untold_messages.py
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ control C(inout headers_t headers, inout standard_metadata_t standard_metadata) 
         default_action = drop_it;
     }
     apply {
-        ethernt_t other;
         bit<8> x = LIMT;
         route.apply();
     }

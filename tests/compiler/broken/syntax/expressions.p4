@@ -5,7 +5,4 @@ const bit<8> d = {1, 2;
 const bit<8> e = f(1, ;
 const bit<8> g = h[1;
 const bit<8> i = 1 2;
-const bit<8> j = 8w;
-const bit<8> k = 0x;
-const bit<8> l = 9w0xZZ;
 const bit<8> m = .;

@@ -16,7 +16,7 @@ control Sub(inout bit<8> v)(bit<8> k) { apply { v = k; } }
 control C(inout h_t h, packet_in p) {
     E<bit<8>>(h.a) changing;
     Plain() plain;
-    h_t() header;
+    h_t() wrong;
     Sub(1) sub;
     apply {
         f();
@@ -38,7 +38,6 @@ control C(inout h_t h, packet_in p) {
         h.a = K();
         Sub.apply(h.a);
         sub.apply();
-        Sub(1);
         p.extract(h.a);
         p.extract(h, 8);
         bit<8> v = p.lookahead<void>();
