@@ -373,9 +373,9 @@ class For(Statement):
 
 @dataclass(slots=True, eq=False)
 class ForIn(Statement):
-    """for (variable in collection) body; `variable` declares or names it."""
+    """for (variable in collection) body."""
 
-    variable: VariableDeclaration | Name
+    variable: VariableDeclaration
     collection: Expression
     body: Statement
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from compiler import ast
 from compiler.check.expressions import Expressions
+from compiler.types import UNKNOWN
 
 
 class StructuredAnnotations(Expressions):
@@ -19,8 +20,8 @@ class StructuredAnnotations(Expressions):
                         "first given here", seen[element.name].span
                     )
                 seen.setdefault(element.name, element)
-            self.infer(element.expression)
-            if not isinstance(element.expression.value, int | str):
+            type_ = self.infer(element.expression)
+            if type_ is not UNKNOWN and not isinstance(element.expression.value, int | str):
                 self.error(
                     f"a value of '@{annotation.name}' is a string, an int or a bool known at compile time",
                     element.expression,

@@ -367,7 +367,7 @@ class Calls(Expressions):
             if (isinstance(found, BLOCKS) and not isinstance(wanted, BLOCKS)) or isinstance(
                 found, TableType | ActionType
             ):
-                return self.fail(expression, f"a '{found}' cannot be an argument here", argument)
+                return self.fail(expression, f"'{found}' cannot be an argument here", argument)
             if not self._unify_argument(wanted, found, variables, bindings):
                 good = False
                 self.error(
@@ -401,7 +401,8 @@ class Calls(Expressions):
                 continue
             bound = bindings.get(parameter.type)
             what = f"argument '{parameter.name}' of '{function.name}'"
-            if bound is INTEGER and parameter.direction:
+            body = getattr(function.declaration, "body", None)
+            if bound is INTEGER and (parameter.direction or body is not None):
                 self.error(f"{what}: the width of this number is not known; write a sized literal", argument)
                 return False
             if bound is STRING and parameter.direction:

@@ -10,6 +10,7 @@ from compiler.check.scope import article, hint
 from compiler.check.tables import Tables
 from compiler.diagnostics import Diagnostics
 from compiler.fold import wrap
+from compiler.source import Token
 from compiler.types import (
     BOOL,
     ERROR,
@@ -53,6 +54,9 @@ class Checker(Tables, StructuredAnnotations):
     def check_declaration(self, declaration: ast.Declaration) -> None:
         """One declaration of any kind, declared in the current scope."""
         self._texts(declaration)
+        at_top = self.context.kind == "top"
+        if at_top and declaration.name == "main" and not isinstance(declaration, ast.InstanceDeclaration):
+            self.error("'main' is an instance of a package", declaration)
         if isinstance(declaration, ast.ConstantDeclaration):
             self.check_constant(declaration)
         elif isinstance(declaration, ast.StructDeclaration):
@@ -89,6 +93,11 @@ class Checker(Tables, StructuredAnnotations):
             kinds = [token.kind for token in annotation.tokens]
             if annotation.name in ("name", "deprecated") and set(kinds) - {"text", "++"}:
                 self.error(f"'@{annotation.name}' takes a string", annotation)
+            if annotation.name == "p4runtime_translation" and not _translated(annotation.tokens):
+                self.error(
+                    "'@p4runtime_translation' takes a string and then a width, bit<width> or string",
+                    annotation,
+                )
 
     # --------------------------------------------------------------------------------- types
 
@@ -469,6 +478,13 @@ class Checker(Tables, StructuredAnnotations):
                 self.error(f"'{type_}' has an abstract method: an instance gives it a body", where).note(
                     "declared here", method.span
                 )
+
+
+def _translated(tokens: list[Token]) -> bool:
+    """Whether the tokens of a @p4runtime_translation say what a type is for the control plane."""
+    target = [token.kind for token in tokens[2:]]
+    forms = (["integer"], ["string"], ["bit", "<", "integer", ">"])
+    return len(tokens) > 2 and tokens[0].kind == "text" and tokens[1].kind == "," and target in forms
 
 
 def returns(statement: ast.Node) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from compiler import ast
 from compiler.check.statements import Statements
+from compiler.subexpressions import walk
 from compiler.types import INTEGER, UNKNOWN, BitsType, EnumType, NewType, SetType, Type, strip_new
 
 # Match kinds under which entries can overlap.
@@ -30,6 +31,8 @@ class Entries(Statements):
             if isinstance(element, ast.DefaultExpression):
                 element.type = type_
                 continue
+            if any(isinstance(part, ast.Call) and part.callee is not None for part in walk(element)):
+                self._no_calls(element, what)
             if type_ is UNKNOWN:
                 self.infer(element)
                 continue
@@ -51,6 +54,13 @@ class Entries(Statements):
             width_fits = isinstance(element, ast.Name)
             if not width_fits or isinstance(found.element, BitsType | NewType):
                 self.error(f"expected values of '{wanted}', found '{found.element}'", element)
+
+    def _no_calls(self, element: ast.Expression, what: str) -> None:
+        self.infer(element)
+        if element.value is None or any(
+            isinstance(part, ast.Call) and part.kind in ("function", "method") for part in walk(element)
+        ):
+            self.error(f"{what} calls nothing: it is known at compile time", element)
 
     def action_arguments(
         self, table: ast.TableDeclaration, expression: ast.Expression, what: str

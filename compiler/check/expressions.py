@@ -310,7 +310,13 @@ class Expressions(Operators):
             expression.value = expression.operand.value
             return target
         if not _castable(source, target):
-            return self.fail(expression, f"cannot cast '{source}' to '{target}'")
+            diagnostic = self.error(f"cannot cast '{source}' to '{target}'", expression)
+            if isinstance(source, BitsType) and isinstance(target, BitsType):
+                diagnostic.note(
+                    f"width and sign change one after the other: ({target})({bits(target.width, source.signed)})…",
+                    None,
+                )
+            return UNKNOWN
         if value is not None and isinstance(value, int):
             stripped = strip_enum(strip_new(target))
             if stripped is BOOL:

@@ -88,7 +88,8 @@ class Operators(Coercion):
                 f"'{operator}' needs bit or int types, not '{right if is_number(left) else left}'",
                 wrong,
             )
-        self._check_negative(expression)
+        if not self._both_positive(expression):
+            return UNKNOWN
         type_ = self._same(expression, left, right)
         if type_ is UNKNOWN:
             return UNKNOWN
@@ -102,12 +103,14 @@ class Operators(Coercion):
         if expression.operator in ("/", "%") and isinstance(type_, BitsType) and type_.signed:
             self.error(f"'{expression.operator}' is not defined on signed values ('{type_}')", expression)
 
-    def _check_negative(self, expression: ast.Binary) -> None:
+    def _both_positive(self, expression: ast.Binary) -> bool:
         """Division and modulo are defined on positive numbers only (specification, section 8.9)."""
         if expression.operator in ("/", "%"):
             for operand in (expression.left, expression.right):
                 if operand.type is INTEGER and operand.value is not None and operand.value < 0:
                     self.error(f"'{expression.operator}' is not defined on negative numbers", operand)
+                    return False
+        return True
 
     def _same(self, expression: ast.Binary, left: Type, right: Type) -> Type:
         """Bring both operands to one numeric type."""

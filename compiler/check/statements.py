@@ -215,12 +215,7 @@ class Statements(Calls):
     def _for_in(self, statement: ast.ForIn) -> None:
         with self.inner_scope():
             variable = statement.variable
-            if isinstance(variable, ast.VariableDeclaration):
-                variable.type = self.resolve(variable.node)
-                wanted = variable.type
-            else:
-                wanted = self.infer(variable)
-                self.check_writable(variable, "the loop")
+            wanted = variable.type = self.resolve(variable.node)
             collection = self.infer(
                 statement.collection, SetType(wanted) if isinstance(wanted, BitsType) else None
             )
@@ -229,8 +224,7 @@ class Statements(Calls):
                 self.error(f"cannot loop over a value of type '{collection}'", statement.collection)
             elif element not in (wanted, UNKNOWN, INTEGER) and UNKNOWN not in (wanted, collection):
                 self.error(f"the loop's variable is '{wanted}', the elements are '{element}'", variable)
-            if isinstance(variable, ast.VariableDeclaration):
-                self.declare(variable)
+            self.declare(variable)
             with self.in_context(replace(self.context, loop_depth=self.context.loop_depth + 1)):
                 self._branch(statement.body)
 

@@ -12,7 +12,7 @@ from compiler.lower.calls import Calls, labeled
 from compiler.lower.frame import Frame
 from compiler.lower.storage import scalar_type
 from compiler.lower.values import StackValue, StructValue
-from compiler.types import BitsType, Type
+from compiler.types import BitsType
 
 # Longer loops become jumps, where the place allows it.
 UNROLL_LIMIT = 256
@@ -165,18 +165,20 @@ class LoopBounds(Calls):
         else:
             self.refuse("BMv2 cannot loop over this", collection)
 
-    def _variable_type(self, variable: ast.VariableDeclaration | ast.Name) -> Type:
-        return self.frame.type(variable.type)
-
     def _bind_variable(self, statement: ast.ForIn, value: Any) -> None:
         variable = statement.variable
-        scalar = scalar_type(self._variable_type(variable))
+        type_ = self.frame.type(variable.type)
+        scalar = scalar_type(type_)
         if isinstance(value, Expr) and isinstance(scalar, BitsType):
             value = build.convert(value, scalar)
-        if isinstance(variable, ast.VariableDeclaration):
-            self.frame.bind(variable, value)
-        else:
-            self.assign(self.target(variable), value, statement.span)
+        if variable.name in written_names(statement.body):
+            # What the body writes is its own copy.
+            local = self.frame.values.get(id(variable))
+            if local is None or isinstance(local, Const):
+                local = self.temporary(type_, variable.name)
+            self.assign(local, value, statement.span)
+            value = local
+        self.frame.bind(variable, value)
 
     def _unroll(self, statement: ast.ForIn, values: list[Any]) -> None:
         after = self.new_label()
@@ -195,7 +197,7 @@ class LoopBounds(Calls):
         return value
 
     def _range_loop(self, statement: ast.ForIn, low: Expr, high: Expr) -> None:
-        scalar = scalar_type(self._variable_type(statement.variable))
+        scalar = scalar_type(self.frame.type(statement.variable.type))
         assert scalar is not None
         counter = self.temporary(scalar)
         self.assign(counter, build.convert(low, scalar), statement.span)
@@ -238,8 +240,6 @@ def _collect_written(node: object, found: set[str]) -> None:
     elif isinstance(node, ast.Call):
         for argument in node.ordered:
             _add_root(argument, found)
-    elif isinstance(node, ast.ForIn):
-        _add_root(node.variable, found)
     for entry in fields(node):
         if entry.name not in ("span", "declaration", "target", "ordered", "bindings", "type", "combined"):
             _collect_written(getattr(node, entry.name), found)

@@ -32,6 +32,8 @@ class AnnotationParser(TokenStream):
             name = self.advance()
             if self.kind == "[":
                 annotation = self._structured(first, name)
+                if any(each.name == name.text for each in annotations):
+                    self.diagnostics.error(f"the annotation '@{name.text}' stands here twice", name)
             else:
                 body: list[Token] = []
                 if name.text == "pragma" and self.kind != "(":

@@ -185,16 +185,13 @@ class StatementParser(ExpressionParser):
         return False
 
     def _for_in(self, first: Token, annotations: ast.Annotations) -> ast.ForIn:
-        variable: ast.VariableDeclaration | ast.Name
         start = self.token
-        if self.at_type():
-            node = self.parse_type()
-            name = self.expect("id")
-            self.declare(name.text, VALUE)
-            variable = ast.VariableDeclaration(self.span(start), name.text, annotations, node, None)
-        else:
-            name = self.expect("id")
-            variable = ast.Name(Span(name, name), name.text)
+        if not self.at_type():
+            raise self.unexpected("a type", "before the loop's variable")
+        node = self.parse_type()
+        name = self.expect("id")
+        self.declare(name.text, VALUE)
+        variable = ast.VariableDeclaration(self.span(start), name.text, annotations, node, None)
         self.expect("in")
         collection_first = self.token
         collection = self.parse_expression()

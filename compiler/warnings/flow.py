@@ -231,8 +231,6 @@ class _Block(FlowExpressions):
         entry = before.copy() if before is not None else None
         if isinstance(statement, ast.ForIn):
             leave = entry.copy() if entry is not None else None
-            if entry is not None and isinstance(statement.variable, ast.Name):
-                self.write(statement.variable, entry)
         elif entry is not None:
             entry, leave = self.condition(statement.condition, entry)
         else:

@@ -284,3 +284,57 @@ def test_action_with_bound_argument_and_branches(tmp_path: Path) -> None:
         }
         table t { key = { hdr.data.b: exact; } actions = { add(hdr.data.a); } default_action = add(hdr.data.a, 5); }"""
     assert run(tmp_path, PACKET, locals=table, apply="t.apply();") == [(2, "0602030400000001ff")]
+
+
+@pytest.mark.parametrize(
+    ("apply", "expected"),
+    [
+        ("for (bit<8> i in 1 .. 3) { hdr.data.b = hdr.data.b + i; }", "0108030405060708ff"),
+        # The loop goes on from its own counter, not from what the body made of the variable.
+        ("for (bit<8> i in 1 .. 3) { i = i + 10; hdr.data.b = hdr.data.b + i; }", "0126030405060708ff"),
+        (
+            "for (bit<8> i in hdr.data.a .. 3) { i = i + 10; hdr.data.b = hdr.data.b + i; }",
+            "0126030405060708ff",
+        ),
+        ("for (bit<8> i = 0; i < 8; i += 1) { i = i + 1; hdr.data.b += 1; }", "0106030405060708ff"),
+    ],
+)
+def test_loops_and_their_variables(tmp_path: Path, apply: str, expected: str) -> None:
+    assert run(tmp_path, PACKET, apply=apply) == [(2, expected)]
+
+
+def test_constants_may_be_structs_tuples_and_comparisons(tmp_path: Path) -> None:
+    out = run(
+        tmp_path,
+        PACKET,
+        declarations="""
+            struct pair_t { bit<8> first; bit<8> second; }
+            const pair_t PAIR = { second = 7, first = 9 };
+            const tuple<bit<8>, pair_t> BOTH = { 5, { 1, 2 } };
+            const bit<8> SECOND = PAIR.second;
+            const bit<8> INNER = BOTH[1].second;
+            const bool SAME = PAIR == { 9, 7 };""",
+        apply="hdr.data.a = SECOND; hdr.data.b = INNER + (SAME ? 8w0x10 : 0);",
+    )
+    assert out == [(2, "0712030405060708ff")]
+
+
+def test_parsers_copy_the_last_element_of_a_stack_and_look_ahead_at_stacks(tmp_path: Path) -> None:
+    out = run(
+        tmp_path,
+        "010203040506070811223344",
+        declarations="header one_t { bit<8> v; } struct two_t { one_t[2] pair; }",
+        metadata="small_t copy; bit<8> ahead;",
+        parser="""
+            state start {
+                packet.extract(hdr.data);
+                two_t next = packet.lookahead<two_t>();
+                meta.ahead = next.pair[1].v;
+                packet.extract(hdr.items.next);
+                packet.extract(hdr.items.next);
+                meta.copy = hdr.items.last;
+                transition accept;
+            }""",
+        apply="hdr.data.a = meta.copy.v; hdr.data.b = meta.ahead + (meta.copy.isValid() ? 8w1 : 0);",
+    )
+    assert out == [(2, "222303040506070811223344")]

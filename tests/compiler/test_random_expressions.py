@@ -121,6 +121,118 @@ def test_constants_fold_to_what_python_computes(term: Term) -> None:
     assert assigned == [{"type": "hexstr", "value": f"0x{term.value:08x}"}]
 
 
+@dataclass(frozen=True)
+class Typed:
+    """An expression of a bit or int type of any width, its value within the type's range."""
+
+    text: str
+    value: int
+    width: int
+    signed: bool
+
+    @classmethod
+    def of(cls, text: str, value: int, width: int, signed: bool) -> Typed:
+        """The value brought into the type's range."""
+        return cls(text, wrap(value, bits(width, signed)), width, signed)
+
+    def to(self, width: int, signed: bool) -> Typed:
+        """Cast: the width first, then the sign."""
+        word = "int" if self.signed else "bit"
+        resized = Typed.of(f"(({word}<{width}>){self.text})", self.value, width, self.signed)
+        if signed == self.signed:
+            return resized
+        other = "int" if signed else "bit"
+        return Typed.of(f"(({other}<{width}>){resized.text})", resized.value, width, signed)
+
+
+def typed_leaf(constants_only: bool) -> st.SearchStrategy[Typed]:
+    constants = st.builds(
+        lambda value, width, signed: Typed.of(
+            f"({width}{'s' if signed else 'w'}{value % (1 << width - signed)})",
+            value % (1 << width - signed),
+            width,
+            signed,
+        ),
+        st.integers(0, 2**70),
+        st.integers(2, 70),
+        st.booleans(),
+    )
+    if constants_only:
+        return constants
+    widths = {"a": 8, "b": 8, "c": 16, "d": 32}
+    names = st.sampled_from(sorted(FIELDS))
+    return constants | names.map(lambda name: Typed.of(f"hdr.data.{name}", FIELDS[name], widths[name], False))
+
+
+def typed_combine(children: st.SearchStrategy[Typed]) -> st.SearchStrategy[Typed]:
+    def binary(left: Typed, operator: str, right: Typed) -> Typed:
+        right = right.to(left.width, left.signed)
+        type_ = bits(left.width, left.signed)
+        exact = {
+            "+": left.value + right.value,
+            "-": left.value - right.value,
+            "*": left.value * right.value,
+            "&": left.value & right.value,
+            "^": left.value ^ right.value,
+            "|+|": saturate(left.value + right.value, type_),
+            "|-|": saturate(left.value - right.value, type_),
+        }[operator]
+        return Typed.of(f"({left.text} {operator} {right.text})", exact, left.width, left.signed)
+
+    def shift(left: Typed, operator: str, amount: Typed) -> Typed:
+        amount = amount.to(7, False)
+        value = left.value << amount.value if operator == "<<" else left.value >> amount.value
+        return Typed.of(f"({left.text} {operator} {amount.text})", value, left.width, left.signed)
+
+    def slice_(term: Typed, first: int, second: int) -> Typed:
+        high, low = sorted((first % term.width, second % term.width), reverse=True)
+        return Typed.of(f"({term.text}[{high}:{low}])", term.value >> low, high - low + 1, False)
+
+    def join(left: Typed, right: Typed) -> Typed:
+        value = (left.value << right.width) | (right.value & ((1 << right.width) - 1))
+        return Typed.of(f"({left.text} ++ {right.text})", value, left.width + right.width, left.signed)
+
+    def choose(left: Typed, comparison: str, right: Typed, other: Typed) -> Typed:
+        right, other = right.to(left.width, left.signed), other.to(left.width, left.signed)
+        truth = {
+            "<": left.value < right.value,
+            "!=": left.value != right.value,
+            ">=": left.value >= right.value,
+        }
+        text = f"({left.text} {comparison} {right.text} ? {left.text} : {other.text})"
+        return Typed.of(text, (left if truth[comparison] else other).value, left.width, left.signed)
+
+    operators = st.sampled_from(["+", "-", "*", "&", "^", "|+|", "|-|"])
+    return (
+        st.builds(binary, children, operators, children)
+        | st.builds(shift, children, st.sampled_from(["<<", ">>"]), children)
+        | st.builds(slice_, children, st.integers(0, 200), st.integers(0, 200))
+        | st.builds(join, children, children)
+        | st.builds(choose, children, st.sampled_from(["<", "!=", ">="]), children, children)
+        | st.builds(Typed.to, children, st.integers(1, 90), st.booleans())
+    )
+
+
+def typed_terms(constants_only: bool) -> st.SearchStrategy[Typed]:
+    return st.recursive(typed_leaf(constants_only), typed_combine, max_leaves=6)
+
+
+@pytest.mark.parametrize("constants_only", [False, True])
+def test_widths_and_signs_mix(constants_only: bool) -> None:
+    """The switch computes it, the compiler folds it: both as the types' definitions say."""
+
+    @settings(max_examples=60, deadline=None, derandomize=True)
+    @given(typed_terms(constants_only))
+    def agree(term: Typed) -> None:
+        wanted = term.to(32, False)
+        with TemporaryDirectory() as folder:
+            result = compile_text(Path(folder), program_text(apply=f"hdr.data.d = {wanted.text};"))
+            outputs = switch_for(result).process(1, PACKET)
+        assert [output.data[4:].hex() for output in outputs] == [f"{wanted.value:08x}"], term.text
+
+    agree()
+
+
 @given(st.integers(1, 130), st.booleans(), st.integers(), st.integers())
 def test_wrap_and_saturate_stay_in_range(width: int, signed: bool, left: int, right: int) -> None:
     type_ = bits(width, signed)
