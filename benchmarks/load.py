@@ -11,10 +11,12 @@ from scheduling import pinned
 from wires import received_frames, settled_frames
 
 MAX_LOSS = 0.01
-FIRST_RATE = 10_000.0
-COARSE_STEP, FINE_STEP = 1.3, 1.04
+MIN_SENT = 0.98
+"""Of the rate that should be offered; a sender that stays below can do no more."""
+FIRST_RATE = 1_000.0
+COARSE_STEP, FINE_STEP = 1.5, 1.05
 TRIES = 3
-"""A step that loses frames is tried again: a virtual machine whose host takes the core away loses some, too."""
+"""A step that fails is tried again: a virtual machine whose host takes a core away loses frames, too."""
 SENDER_CORE = 0
 SWITCH_CORE = 1
 UNLIMITED = 1e9
@@ -77,23 +79,22 @@ class Load:
     def highest_rate(self) -> float:
         """Frames per second at the highest step of the load that loses less than MAX_LOSS."""
         coarse = self._climb(FIRST_RATE, COARSE_STEP)
-        return self._climb(coarse, FINE_STEP) if coarse else 0.0
+        return max(coarse, self._climb(coarse, FINE_STEP)) if coarse else 0.0
 
     def _climb(self, offered: float, step: float) -> float:
         best = 0.0
         while True:
-            offer = self._best_of_tries(offered)
-            if not offer.is_clean:
-                return best
-            best = max(best, offer.rate)
-            if offer.sent < offered * self.seconds / step:  # the sender itself can do no more
+            offers = self._tries(offered)
+            best = max([best, *(offer.rate for offer in offers if offer.is_clean)])
+            if not offers[-1].is_clean or offers[-1].sent < offered * self.seconds * MIN_SENT:
                 return best
             offered *= step
 
-    def _best_of_tries(self, offered: float) -> Offer:
-        offer = self.offer(offered)
-        for _ in range(TRIES - 1):
-            if offer.is_clean:
+    def _tries(self, offered: float) -> list[Offer]:
+        """Offers of the same rate, up to the first that was sent whole and came through."""
+        offers: list[Offer] = []
+        while len(offers) < TRIES:
+            offers.append(self.offer(offered))
+            if offers[-1].is_clean and offers[-1].sent >= offered * self.seconds * MIN_SENT:
                 break
-            offer = self.offer(offered)
-        return offer
+        return offers
