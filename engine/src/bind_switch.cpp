@@ -72,6 +72,7 @@ std::shared_ptr<SwitchProgram> make_program(const std::map<std::string, uintptr_
     for (const auto& [offset, size] : item["ranges"].cast<std::vector<std::pair<uint32_t, uint32_t>>>())
       shape.ranges.push_back(RangeField{offset, size});
     shape.action_profile = item["action_profile"].cast<int32_t>();
+    shape.action_data_bytes = item["action_data_bytes"].cast<uint32_t>();
     program->tables.push_back(std::move(shape));
   }
   program->action_profile_count = action_profile_count;
@@ -179,8 +180,8 @@ py::list table_entries(Switch& self, uint32_t table) {
       return std::string(reinterpret_cast<const char*>(words), matcher.key_bytes());
     };
     copies.reserve(matcher.size());
-    matcher.for_each([&](const TableEntry& entry, const std::vector<uint64_t>& mask) {
-      Copy copy{text(entry.key()),  text(mask.data()),    {}, {}, entry.priority,
+    matcher.for_each([&](const TableEntry& entry) {
+      Copy copy{text(entry.key()),  text(entry.mask),     {}, {}, entry.priority,
                 EntryRecord(entry), entry.idle_timeout_ns};
       if (matcher.has_ranges()) {
         copy.low = text(entry.ranges.get());

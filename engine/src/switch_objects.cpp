@@ -29,11 +29,10 @@ SwitchObjects::SwitchObjects(std::shared_ptr<const SwitchProgram> program, Switc
   for (uint32_t i = 0; i < program_->action_profile_count; ++i)
     action_profiles_.push_back(std::make_unique<ActionProfile>(program_->max_action_data_bytes));
   for (size_t i = 0; i < program_->tables.size(); ++i) {
-    tables_.push_back(
-        std::make_unique<MatchTable>(program_->tables[i].key_bytes, program_->tables[i].ranges));
+    const TableShape& shape = program_->tables[i];
+    tables_.push_back(std::make_unique<MatchTable>(shape.key_bytes, shape.ranges, shape.action_data_bytes));
     default_entries_.push_back(std::make_unique<TableEntry>());
-    default_entries_[i]->own_action = make_action_data(ActionData::kNoAction, {}, 0);
-    default_entries_[i]->action = default_entries_[i]->own_action.get();
+    default_entries_[i]->set_own_action(ActionData::kNoAction, {});
     views_[i] = TableView{0, default_entries_[i].get(), tables_[i].get()};
   }
   context_.tables = views_.data();
@@ -57,8 +56,7 @@ void SwitchObjects::replace_code(std::shared_ptr<const SwitchProgram> program) {
 void SwitchObjects::bind(TableEntry& entry, uint32_t table, const ActionBinding& binding) {
   if (binding.kind == ActionBinding::Kind::kAction) {
     unbind(entry, table);
-    entry.own_action = make_action_data(binding.id, binding.data, 0);
-    entry.action = entry.own_action.get();
+    entry.set_own_action(binding.id, binding.data);
     return;
   }
   const int32_t profile_index = program_->tables.at(table).action_profile;
@@ -103,7 +101,7 @@ bool SwitchObjects::insert(uint32_t table, const EntryMatch& match, const Action
   try {
     bind(*entry, table, binding);
   } catch (...) {
-    matcher.erase(entry, match.mask);
+    matcher.erase(entry);
     throw;
   }
   entry->idle_timeout_ns = idle_timeout_ns;
@@ -127,15 +125,14 @@ bool SwitchObjects::erase(uint32_t table, const EntryMatch& match) {
   TableEntry* entry = matcher.find(match);
   if (entry == nullptr) return false;
   unbind(*entry, table);
-  matcher.erase(entry, match.mask);
+  matcher.erase(entry);
   views_[table].entry_count = matcher.size();
   return true;
 }
 
 void SwitchObjects::clear_table(uint32_t table) {
   MatchTable& matcher = *tables_.at(table);
-  matcher.for_each(
-      [&](const TableEntry& entry, const auto&) { unbind(const_cast<TableEntry&>(entry), table); });
+  matcher.for_each([&](TableEntry& entry) { unbind(entry, table); });
   matcher.clear();
   views_[table].entry_count = 0;
 }

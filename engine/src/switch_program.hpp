@@ -16,7 +16,8 @@ struct TableShape {
   std::string name;
   uint32_t key_bytes = 0;
   std::vector<RangeField> ranges;
-  int32_t action_profile = -1;  // index, or -1 for a table whose entries hold their action
+  int32_t action_profile = -1;     // index, or -1 for a table whose entries hold their action
+  uint32_t action_data_bytes = 0;  // the most that an entry's own action takes
   bool supports_timeout = false;
 };
 

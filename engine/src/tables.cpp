@@ -1,95 +1,42 @@
 #include "tables.hpp"
 
 #include <algorithm>
-#include <new>
-
-#include "switch_meter.hpp"
+#include <bit>
+#include <cstring>
 
 namespace weft {
 
-TableEntry::TableEntry() : EntryView{nullptr, nullptr, {0, 0}, nullptr, 0} {}
-
-TableEntry::~TableEntry() { delete meter; }
-
 namespace {
 
-// 64x64 to 128 bit multiply, folded: the mixing step of wyhash.
-inline uint64_t mix(uint64_t a, uint64_t b) {
-  const auto product = static_cast<unsigned __int128>(a) * b;
-  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+// The leading bits that all values from low to high have in common, put into mask.
+void add_common_prefix(const uint8_t* low, const uint8_t* high, uint8_t* mask, uint32_t size_bytes) {
+  for (uint32_t i = 0; i < size_bytes; ++i) {
+    const auto difference = static_cast<uint8_t>(low[i] ^ high[i]);
+    mask[i] = static_cast<uint8_t>(0xFF << std::bit_width(difference));
+    if (difference != 0) return;
+  }
 }
 
-constexpr uint64_t kHashSeed = 0x9e3779b97f4a7c15ULL;
-constexpr uint64_t kHashMultiplier = 0xd6e8feb86659fd93ULL;
-
-TableEntry* new_entry(uint32_t key_words) {
-  void* memory = ::operator new(sizeof(TableEntry) + key_words * sizeof(uint64_t));
-  return new (memory) TableEntry();
-}
-
-void delete_entry(TableEntry* entry) {
-  entry->~TableEntry();
-  ::operator delete(entry);
+uint8_t whole_nibbles(uint8_t bits) {
+  return static_cast<uint8_t>(((bits & 0xF0) == 0xF0 ? 0xF0 : 0) | ((bits & 0x0F) == 0x0F ? 0x0F : 0));
 }
 
 }  // namespace
 
-MatchTable::Tuple::Tuple(std::span<const uint64_t> mask_words)
-    : mask(mask_words.begin(), mask_words.end()), slots(8) {}
-
-uint64_t MatchTable::Tuple::hash(const uint64_t* key) const {
-  uint64_t state = kHashSeed;
-  for (size_t i = 0; i < mask.size(); ++i) state = mix((key[i] & mask[i]) ^ state, kHashMultiplier ^ i);
-  return state;
-}
-
-bool MatchTable::Tuple::same_key(const TableEntry& entry, const uint64_t* key) const {
-  uint64_t difference = 0;
-  for (size_t i = 0; i < mask.size(); ++i) difference |= entry.key()[i] ^ (key[i] & mask[i]);
-  return difference == 0;
-}
-
-MatchTable::Tuple::Slot* MatchTable::Tuple::slot_of(const uint64_t* key, uint64_t key_hash) {
-  const uint64_t last = slots.size() - 1;
-  for (uint64_t i = key_hash & last;; i = (i + 1) & last) {
-    Slot& slot = slots[i];
-    if (slot.head == nullptr || (slot.hash == key_hash && same_key(*slot.head, key))) return &slot;
-  }
-}
-
-void MatchTable::Tuple::grow() {
-  std::vector<Slot> old(slots.size() * 2);
-  old.swap(slots);
-  const uint64_t last = slots.size() - 1;
-  for (const Slot& slot : old) {
-    if (slot.head == nullptr) continue;
-    uint64_t i = slot.hash & last;
-    while (slots[i].head != nullptr) i = (i + 1) & last;
-    slots[i] = slot;
-  }
-}
-
-void MatchTable::Tuple::remove_slot(Slot* slot) {
-  // Backward shift deletion keeps every remaining key reachable from its home slot without tombstones.
-  const uint64_t last = slots.size() - 1;
-  uint64_t hole = static_cast<uint64_t>(slot - slots.data());
-  for (uint64_t i = (hole + 1) & last; slots[i].head != nullptr; i = (i + 1) & last) {
-    const uint64_t home = slots[i].hash & last;
-    if (((i - home) & last) >= ((i - hole) & last)) {
-      slots[hole] = slots[i];
-      hole = i;
-    }
-  }
-  slots[hole] = Slot{};
-  --used;
-}
-
-MatchTable::MatchTable(uint32_t key_bytes, std::vector<RangeField> ranges)
-    : key_bytes_(key_bytes), key_words_(words_for(key_bytes)), ranges_(std::move(ranges)) {}
+MatchTable::MatchTable(uint32_t key_bytes, std::vector<RangeField> ranges, uint32_t action_capacity_bytes)
+    : key_bytes_(key_bytes),
+      key_words_(words_for(key_bytes)),
+      ranges_(std::move(ranges)),
+      pool_(key_words_, action_capacity_bytes) {}
 
 MatchTable::~MatchTable() { clear(); }
 
-bool MatchTable::in_ranges(const TableEntry& entry, const uint64_t* key) const {
+// ---- lookup
+
+bool MatchTable::matches(const TableEntry& entry, const uint64_t* key) const {
+  uint64_t difference = 0;
+  for (uint32_t i = 0; i < key_words_; ++i) difference |= (entry.key()[i] ^ key[i]) & entry.mask[i];
+  if (difference != 0) return false;
   const auto* key_bytes = reinterpret_cast<const uint8_t*>(key);
   const auto* low = reinterpret_cast<const uint8_t*>(entry.ranges.get());
   const uint8_t* high = low + key_words_ * sizeof(uint64_t);
@@ -101,122 +48,180 @@ bool MatchTable::in_ranges(const TableEntry& entry, const uint64_t* key) const {
   return true;
 }
 
-bool MatchTable::same_ranges(const TableEntry& entry, const EntryMatch& match) const {
+TableEntry* MatchTable::lookup(const uint64_t* key) const {
+  TableEntry* best = nullptr;
+  for (size_t i = 0; i < order_.size(); ++i) {
+    if (best != nullptr && best->priority >= highest_priorities_[i]) break;
+    const Tuple& tuple = *order_[i];
+    TableEntry* entry = tuple.chain(key);
+    if (tuple.shared)
+      while (entry != nullptr && !matches(*entry, key)) entry = entry->next;
+    if (entry != nullptr && (best == nullptr || entry->priority > best->priority)) best = entry;
+  }
+  return best;
+}
+
+// ---- filing
+
+MatchTable::FilingMasks MatchTable::filing_masks(std::span<const uint64_t> mask, const uint64_t* low,
+                                                 const uint64_t* high) const {
+  FilingMasks masks;
+  masks[kBits].assign(mask.begin(), mask.end());
+  auto* bits = reinterpret_cast<uint8_t*>(masks[kBits].data());
+  for (const RangeField& range : ranges_)
+    add_common_prefix(reinterpret_cast<const uint8_t*>(low) + range.offset_bytes,
+                      reinterpret_cast<const uint8_t*>(high) + range.offset_bytes, bits + range.offset_bytes,
+                      range.size_bytes);
+  masks[kNibbles] = masks[kBytes] = masks[kBits];
+  auto* nibbles = reinterpret_cast<uint8_t*>(masks[kNibbles].data());
+  auto* bytes = reinterpret_cast<uint8_t*>(masks[kBytes].data());
+  for (uint32_t i = 0; i < key_bytes_; ++i) {
+    nibbles[i] = whole_nibbles(bits[i]);
+    bytes[i] = bits[i] == 0xFF ? 0xFF : 0;
+  }
+  return masks;
+}
+
+// The entry's key, in range fields its lowest value.
+MatchTable::Words MatchTable::filing_key(const EntryMatch& match) const {
+  Words key(key_words_);
+  for (uint32_t i = 0; i < key_words_; ++i) key[i] = match.value[i] & match.mask[i];
+  for (const RangeField& range : ranges_)
+    std::memcpy(reinterpret_cast<uint8_t*>(key.data()) + range.offset_bytes,
+                reinterpret_cast<const uint8_t*>(match.low.data()) + range.offset_bytes, range.size_bytes);
+  return key;
+}
+
+Tuple* MatchTable::tuple_of(const Words& mask) const {
+  const auto found = tuples_.find(mask);
+  return found == tuples_.end() ? nullptr : found->second.get();
+}
+
+Tuple& MatchTable::make_tuple(const Words& mask) {
+  const auto [place, made] = tuples_.try_emplace(mask);
+  if (made) {
+    place->second = std::make_unique<Tuple>(mask);
+    place->second->shared = has_ranges();
+    order_.push_back(place->second.get());
+  }
+  return *place->second;
+}
+
+Tuple& MatchTable::tuple_for_new(const FilingMasks& masks, const uint64_t* key) {
+  if (Tuple* own = tuple_of(masks[kBits])) return *own;
+  if (tuples_.size() < kFewTuples) return make_tuple(masks[kBits]);
+  for (const Grain grain : {kBytes, kNibbles}) {
+    Tuple& tuple = make_tuple(masks[grain]);
+    int length = 0;
+    for (const TableEntry* entry = tuple.chain(key); entry != nullptr; entry = entry->next) ++length;
+    if (length < kLongestSharedChain) {
+      tuple.shared = true;
+      return tuple;
+    }
+  }
+  return make_tuple(masks[kBits]);
+}
+
+void MatchTable::order_tuples() {
+  std::stable_sort(order_.begin(), order_.end(), [](const Tuple* a, const Tuple* b) {
+    return a->highest_priority() > b->highest_priority();
+  });
+  highest_priorities_.clear();
+  for (const Tuple* tuple : order_) highest_priorities_.push_back(tuple->highest_priority());
+}
+
+// ---- entries
+
+bool MatchTable::is_same(const TableEntry& entry, const EntryMatch& match) const {
+  if (entry.priority != match.priority) return false;
+  for (uint32_t i = 0; i < key_words_; ++i)
+    if (entry.mask[i] != match.mask[i] || ((entry.key()[i] ^ match.value[i]) & match.mask[i]) != 0)
+      return false;
   if (ranges_.empty()) return true;
   const uint64_t* low = entry.ranges.get();
   return std::equal(match.low.begin(), match.low.end(), low) &&
          std::equal(match.high.begin(), match.high.end(), low + key_words_);
 }
 
-TableEntry* MatchTable::lookup(const uint64_t* key) const {
-  TableEntry* best = nullptr;
-  for (const auto& tuple : tuples_) {
-    if (best != nullptr && best->priority >= tuple->max_priority) break;
-    TableEntry* entry = tuple->slot_of(key, tuple->hash(key))->head;
-    if (!ranges_.empty())
-      while (entry != nullptr && !in_ranges(*entry, key)) entry = entry->next;
-    if (entry != nullptr && (best == nullptr || entry->priority > best->priority)) best = entry;
+TableEntry* MatchTable::find(const EntryMatch& match) const {
+  const Words key = filing_key(match);
+  for (const Words& mask : filing_masks(match.mask, match.low.data(), match.high.data())) {
+    const Tuple* tuple = tuple_of(mask);
+    if (tuple == nullptr) continue;
+    for (TableEntry* entry = tuple->chain(key.data()); entry != nullptr; entry = entry->next)
+      if (is_same(*entry, match)) return entry;
   }
-  return best;
-}
-
-MatchTable::Tuple* MatchTable::tuple_for(std::span<const uint64_t> mask) const {
-  for (const auto& tuple : tuples_)
-    if (std::equal(mask.begin(), mask.end(), tuple->mask.begin())) return tuple.get();
   return nullptr;
 }
 
-TableEntry* MatchTable::find(const EntryMatch& match) const {
-  Tuple* tuple = tuple_for(match.mask);
-  if (tuple == nullptr) return nullptr;
-  TableEntry* entry = tuple->slot_of(match.value.data(), tuple->hash(match.value.data()))->head;
-  while (entry != nullptr && !(entry->priority == match.priority && same_ranges(*entry, match)))
-    entry = entry->next;
-  return entry;
-}
-
 TableEntry* MatchTable::insert(const EntryMatch& match) {
-  TableEntry* entry = new_entry(key_words_);
-  for (uint32_t i = 0; i < key_words_; ++i) entry->key()[i] = match.value[i] & match.mask[i];
+  const Words key = filing_key(match);
+  TableEntry* entry = pool_.make();
+  std::copy(key.begin(), key.end(), entry->key());
   entry->priority = match.priority;
-  if (!ranges_.empty()) {
+  const auto mask = masks_.try_emplace(Words(match.mask.begin(), match.mask.end())).first;
+  ++mask->second;
+  entry->mask = mask->first.data();
+  if (has_ranges()) {
     entry->ranges = std::make_unique<uint64_t[]>(2 * key_words_);
     std::copy(match.low.begin(), match.low.end(), entry->ranges.get());
     std::copy(match.high.begin(), match.high.end(), entry->ranges.get() + key_words_);
   }
-  Tuple* tuple = tuple_for(match.mask);
-  if (tuple == nullptr) {
-    tuples_.push_back(std::make_unique<Tuple>(match.mask));
-    tuple = tuples_.back().get();
-  }
-  if (tuple->used * 2 >= tuple->slots.size()) tuple->grow();
-  const uint64_t hash = tuple->hash(entry->key());
-  Tuple::Slot* slot = tuple->slot_of(entry->key(), hash);
-  if (slot->head == nullptr) {
-    slot->hash = hash;
-    ++tuple->used;
-  }
-  TableEntry** link = &slot->head;
-  while (*link != nullptr && (*link)->priority >= entry->priority) link = &(*link)->next;
-  entry->next = *link;
-  *link = entry;
-  const bool reorder = tuple->priorities.empty() || entry->priority > tuple->max_priority;
-  ++tuple->priorities[entry->priority];
-  if (reorder) order_tuples();
+  Tuple& tuple = tuple_for_new(filing_masks(match.mask, match.low.data(), match.high.data()), key.data());
+  const bool reorder = tuple.empty() || match.priority > tuple.highest_priority();
+  tuple.add(entry);
   ++size_;
+  if (reorder) order_tuples();
   return entry;
 }
 
-void MatchTable::erase(TableEntry* entry, std::span<const uint64_t> mask) {
-  Tuple* tuple = tuple_for(mask);
-  Tuple::Slot* slot = tuple->slot_of(entry->key(), tuple->hash(entry->key()));
-  TableEntry** link = &slot->head;
-  while (*link != entry) link = &(*link)->next;
-  *link = entry->next;
-  if (slot->head == nullptr) tuple->remove_slot(slot);
-  const auto count = tuple->priorities.find(entry->priority);
-  if (--count->second == 0) tuple->priorities.erase(count);
-  delete_entry(entry);
-  --size_;
-  if (tuple->priorities.empty()) {
-    std::erase_if(tuples_, [tuple](const auto& other) { return other.get() == tuple; });
-  } else if (tuple->highest_priority() != tuple->max_priority) {
-    order_tuples();
+void MatchTable::erase(TableEntry* entry) {
+  const Words own_mask(entry->mask, entry->mask + key_words_);
+  const uint64_t* low = entry->ranges.get();
+  for (const Words& mask : filing_masks(own_mask, low, low + (low == nullptr ? 0 : key_words_))) {
+    Tuple* tuple = tuple_of(mask);
+    if (tuple == nullptr) continue;
+    const TableEntry* other = tuple->chain(entry->key());
+    while (other != nullptr && other != entry) other = other->next;
+    if (other == nullptr) continue;
+    const int32_t highest = tuple->highest_priority();
+    tuple->remove(entry);
+    if (tuple->empty()) {
+      std::erase(order_, tuple);
+      tuples_.erase(mask);
+      order_tuples();
+    } else if (tuple->highest_priority() != highest) {
+      order_tuples();
+    }
+    break;
   }
+  const auto shared_mask = masks_.find(own_mask);
+  pool_.free(entry);
+  if (--shared_mask->second == 0) masks_.erase(shared_mask);
+  --size_;
 }
 
-void MatchTable::order_tuples() {
-  for (const auto& tuple : tuples_) tuple->max_priority = tuple->highest_priority();
-  std::stable_sort(tuples_.begin(), tuples_.end(),
-                   [](const auto& a, const auto& b) { return a->max_priority > b->max_priority; });
+void MatchTable::describe(const EntryView& view, std::vector<uint8_t>& out) const {
+  const auto& entry = static_cast<const TableEntry&>(view);
+  const auto append = [&out](const void* data, size_t size_bytes) {
+    const auto* bytes = static_cast<const uint8_t*>(data);
+    out.insert(out.end(), bytes, bytes + size_bytes);
+  };
+  append(&entry.priority, sizeof entry.priority);
+  append(entry.key(), key_bytes_);
+  append(entry.mask, key_bytes_);
+  if (entry.ranges == nullptr) return;
+  append(entry.ranges.get(), key_bytes_);
+  append(entry.ranges.get() + key_words_, key_bytes_);
 }
 
 void MatchTable::clear() {
-  for (const auto& tuple : tuples_)
-    for (auto& slot : tuple->slots)
-      for (TableEntry* entry = slot.head; entry != nullptr;) {
-        TableEntry* next = entry->next;
-        delete_entry(entry);
-        entry = next;
-      }
+  for_each([this](TableEntry& entry) { pool_.free(&entry); });
+  order_.clear();
+  highest_priorities_.clear();
   tuples_.clear();
+  masks_.clear();
   size_ = 0;
-}
-
-void MatchTable::describe(const EntryView& wanted, std::vector<uint8_t>& out) const {
-  for_each([&](const TableEntry& entry, std::span<const uint64_t> mask) {
-    if (static_cast<const EntryView*>(&entry) != &wanted) return;
-    const auto append = [&out](const void* data, size_t size_bytes) {
-      const auto* bytes = static_cast<const uint8_t*>(data);
-      out.insert(out.end(), bytes, bytes + size_bytes);
-    };
-    append(&entry.priority, sizeof entry.priority);
-    append(entry.key(), key_bytes_);
-    append(mask.data(), key_bytes_);
-    if (entry.ranges == nullptr) return;
-    append(entry.ranges.get(), key_bytes_);
-    append(entry.ranges.get() + key_words_, key_bytes_);
-  });
 }
 
 }  // namespace weft

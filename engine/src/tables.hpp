@@ -1,22 +1,26 @@
 // Match tables: exact, LPM, ternary, optional and range keys by one algorithm, tuple space search.
 //
-// Entries with the same mask live in one hash table over the masked key. A lookup probes these tuples in
-// order of their highest priority and stops when no later one can win. An exact table is one tuple; an LPM
-// table has one tuple per prefix length in use, with the length as its priority. Range fields are masked out
-// of the hash and checked along the chain of entries with the same masked key. (Srinivasan, Suri, Varghese,
+// Entries with the same mask live in one hash table over the masked key, a tuple. A lookup probes the tuples
+// in order of their highest priority and stops when no later one can win. An exact table is one tuple; an LPM
+// table has one tuple per prefix length in use, with the length as its priority. (Srinivasan, Suri, Varghese,
 // "Packet classification using tuple space search", SIGCOMM 1999.)
+//
+// A table with many masks would have as many tuples to probe. Beyond kFewTuples, entries with new masks are
+// filed under a coarser one, so that many masks share a tuple, and are compared one by one there; those that
+// would make such a chain long go under a finer mask. (The idea is that of Daly et al., "TupleMerge: fast
+// software packet processing for online packet classification", IEEE/ACM ToN 2019.) A range is filed under
+// the leading bits that all its values have in common.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "switch_abi.hpp"
-#include "tables_action_profile.hpp"
+#include "tables_entry.hpp"
+#include "tables_tuple.hpp"
 
 namespace weft {
 
@@ -24,22 +28,6 @@ namespace weft {
 struct RangeField {
   uint32_t offset_bytes;
   uint32_t size_bytes;
-};
-
-struct TableEntry : EntryView {
-  std::unique_ptr<ActionData, FreeActionData> own_action;
-  ActionMember* member = nullptr;
-  TableEntry* next = nullptr;  // same tuple and masked key, lower or equal priority
-  int32_t priority = 0;
-  uint32_t action_handle = 0;  // id of the member or group, for reading back
-  int64_t idle_timeout_ns = 0;
-  std::unique_ptr<uint64_t[]> ranges;  // lows then highs, each as wide as the key; null without range fields
-
-  TableEntry();
-  ~TableEntry();
-  TableEntry(const TableEntry&) = delete;
-  uint64_t* key() { return reinterpret_cast<uint64_t*>(this + 1); }
-  const uint64_t* key() const { return reinterpret_cast<const uint64_t*>(this + 1); }
 };
 
 // What to match, each span as wide as the table's key in words; `low` and `high` are empty without range
@@ -54,7 +42,8 @@ struct EntryMatch {
 
 class MatchTable {
  public:
-  MatchTable(uint32_t key_bytes, std::vector<RangeField> ranges);
+  // Entries have room for `action_capacity_bytes` of their action's data; more is allocated apart.
+  MatchTable(uint32_t key_bytes, std::vector<RangeField> ranges, uint32_t action_capacity_bytes);
   ~MatchTable();
   MatchTable(const MatchTable&) = delete;
 
@@ -68,65 +57,52 @@ class MatchTable {
 
   // A new entry without an action; the caller has made sure by find() that none like it exists.
   TableEntry* insert(const EntryMatch& match);
-  void erase(TableEntry* entry, std::span<const uint64_t> mask);
+  void erase(TableEntry* entry);
   void clear();
 
   uint64_t size() const { return size_; }
   uint32_t key_bytes() const { return key_bytes_; }
   uint32_t key_words() const { return key_words_; }
   bool has_ranges() const { return !ranges_.empty(); }
+  size_t tuple_count() const { return order_.size(); }
 
   // Appends the match of an entry of this table: priority (int32, native order), then as bytes of the key
-  // value and mask, and with range fields low and high. Looks through the whole table.
+  // value and mask, and with range fields low and high.
   void describe(const EntryView& entry, std::vector<uint8_t>& out) const;
 
-  // Calls visit(const TableEntry&, mask words) for every entry, tuple by tuple.
+  // Calls visit(TableEntry&) for every entry, tuple by tuple.
   template <typename Visit>
-  void for_each(Visit&& visit) const;
+  void for_each(Visit&& visit) const {
+    for (const Tuple* tuple : order_) tuple->for_each(visit);
+  }
 
  private:
-  struct Tuple;
+  using Words = std::vector<uint64_t>;
+  static constexpr size_t kFewTuples = 32;
+  static constexpr int kLongestSharedChain = 4;
 
-  bool in_ranges(const TableEntry& entry, const uint64_t* key) const;
-  bool same_ranges(const TableEntry& entry, const EntryMatch& match) const;
-  Tuple* tuple_for(std::span<const uint64_t> mask) const;
+  // The masks that an entry may be filed under, the finest first.
+  enum Grain : uint8_t { kBits, kNibbles, kBytes, kGrains };
+  using FilingMasks = std::array<Words, kGrains>;
+
+  FilingMasks filing_masks(std::span<const uint64_t> mask, const uint64_t* low, const uint64_t* high) const;
+  Words filing_key(const EntryMatch& match) const;
+  bool matches(const TableEntry& entry, const uint64_t* key) const;
+  bool is_same(const TableEntry& entry, const EntryMatch& match) const;
+  Tuple* tuple_of(const Words& mask) const;
+  Tuple& tuple_for_new(const FilingMasks& masks, const uint64_t* key);
+  Tuple& make_tuple(const Words& mask);
   void order_tuples();
 
   uint32_t key_bytes_;
   uint32_t key_words_;
   std::vector<RangeField> ranges_;
-  std::vector<std::unique_ptr<Tuple>> tuples_;  // by highest priority, descending
+  EntryPool pool_;
+  std::map<Words, uint64_t> masks_;  // of the entries, and how many have each
+  std::map<Words, std::unique_ptr<Tuple>> tuples_;
+  std::vector<Tuple*> order_;                // by highest priority, descending
+  std::vector<int32_t> highest_priorities_;  // of order_'s tuples
   uint64_t size_ = 0;
 };
-
-struct MatchTable::Tuple {
-  struct Slot {
-    uint64_t hash = 0;
-    TableEntry* head = nullptr;  // null: empty
-  };
-
-  explicit Tuple(std::span<const uint64_t> mask_words);
-  int32_t highest_priority() const { return priorities.rbegin()->first; }
-  uint64_t hash(const uint64_t* key) const;
-  bool same_key(const TableEntry& entry, const uint64_t* key) const;
-  Slot* slot_of(const uint64_t* key,
-                uint64_t key_hash);  // the key's slot, or the empty slot where it belongs
-  void grow();
-  void remove_slot(Slot* slot);
-
-  std::vector<uint64_t> mask;
-  std::vector<Slot> slots;  // open addressing, linear probing, at most half full
-  uint64_t used = 0;
-  int32_t max_priority = 0;
-  std::map<int32_t, uint64_t> priorities;  // how many entries have each
-};
-
-template <typename Visit>
-void MatchTable::for_each(Visit&& visit) const {
-  for (const auto& tuple : tuples_)
-    for (const auto& slot : tuple->slots)
-      for (const TableEntry* entry = slot.head; entry != nullptr; entry = entry->next)
-        visit(*entry, tuple->mask);
-}
 
 }  // namespace weft

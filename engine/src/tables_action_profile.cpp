@@ -6,15 +6,11 @@
 
 namespace weft {
 
-namespace {
-
 void write_action(ActionData& target, uint32_t action, std::span<const uint8_t> data) {
   target.action = action;
   target.size_bytes = static_cast<uint32_t>(data.size());
   if (!data.empty()) std::memcpy(target.bytes(), data.data(), data.size());
 }
-
-}  // namespace
 
 ActionDataPtr make_action_data(uint32_t action, std::span<const uint8_t> data, uint32_t capacity_bytes) {
   const size_t capacity = std::max<size_t>(capacity_bytes, data.size());

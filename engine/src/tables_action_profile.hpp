@@ -18,6 +18,9 @@ struct FreeActionData {
 
 using ActionDataPtr = std::unique_ptr<ActionData, FreeActionData>;
 
+// `target` has room for the data.
+void write_action(ActionData& target, uint32_t action, std::span<const uint8_t> data);
+
 // `capacity_bytes` of data at least, so that a later action with more data can be written in place.
 ActionDataPtr make_action_data(uint32_t action, std::span<const uint8_t> data, uint32_t capacity_bytes);
 

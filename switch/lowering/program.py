@@ -9,7 +9,7 @@ from typing import Any
 from llvmlite import ir
 
 from engine import _core
-from switch.bmv2json import Constant, FieldList, FieldRef, MatchKind, Program
+from switch.bmv2json import Constant, FieldList, FieldRef, MatchKind, Program, Table
 from switch.lowering import bounds, checksums, intrinsics
 from switch.lowering.deparser import emit_deparser
 from switch.lowering.emitter import I32, POINTER, VOID, Emitter, ModuleContext, Value
@@ -113,9 +113,17 @@ def _table_shapes(program: Program) -> list[dict[str, Any]]:
                 if key.kind is MatchKind.RANGE
             ],
             "action_profile": profiles[table.action_profile] if table.action_profile is not None else -1,
+            "action_data_bytes": _action_data_bytes(table),
         }
         for table in program.tables.values()
     ]
+
+
+def _action_data_bytes(table: Table) -> int:
+    """The most that the data of an entry's own action takes."""
+    if table.action_profile is not None:
+        return 0
+    return max((action_data_layout(action).size_bytes for action in table.actions), default=0)
 
 
 def _max_headers_bytes(shared: ModuleContext) -> int:
