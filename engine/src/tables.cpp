@@ -127,7 +127,10 @@ void MatchTable::order_tuples() {
     return a->highest_priority() > b->highest_priority();
   });
   highest_priorities_.clear();
-  for (const Tuple* tuple : order_) highest_priorities_.push_back(tuple->highest_priority());
+  for (Tuple* tuple : order_) {
+    highest_priorities_.push_back(tuple->highest_priority());
+    tuple->likely_found = order_.size() == 1;
+  }
 }
 
 // ---- entries

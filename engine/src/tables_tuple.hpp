@@ -20,6 +20,8 @@ class Tuple {
   TableEntry* chain(const uint64_t* key) const {
     const uint64_t key_hash = hash(key);
     const uint64_t last = heads_.size() - 1;
+    // An only tuple mostly has the key: its entry's address comes while the tags do.
+    if (likely_found) __builtin_prefetch(&heads_[key_hash & last]);
     for (uint64_t slot = key_hash & last;; slot = (slot + kWindow) & last) {
       // Without a branch for every slot: most lookups in a tuple without the key end after one window, and
       // the processor predicts that and begins the next tuple's meanwhile.
@@ -28,8 +30,10 @@ class Tuple {
       uint64_t candidates = zero_bytes(window ^ kEveryByte * tag_of(key_hash)) & below_lowest(empty);
       for (; candidates != 0; candidates &= candidates - 1) {
         TableEntry* head = heads_[(slot + static_cast<uint64_t>(std::countr_zero(candidates)) / 8) & last];
-        // The key is on the entry's second line: the first is on its way while it is compared.
+        // The key is on the entry's second line: those before and behind it are on their way while it is
+        // compared.
         __builtin_prefetch(head);
+        __builtin_prefetch(head->key() + 1);
         if (agree(*head, key)) return head;
       }
       if (empty != 0) return nullptr;
@@ -56,6 +60,8 @@ class Tuple {
 
   // Entries with other masks than the tuple's are in it, so those of a chain must be compared with theirs.
   bool shared = false;
+  // It is the table's only tuple.
+  bool likely_found = false;
 
  private:
   static constexpr uint8_t kEmpty = 0;
