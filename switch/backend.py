@@ -161,10 +161,14 @@ class MeterConfig:
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """One copy: the port it leaves by and its `egress_rid`."""
+    """One copy: the port it leaves by and its `egress_rid`.
+
+    While the port is down, the first of `backups` (which have none themselves) whose port is up stands in.
+    """
 
     port: int
     instance: int = 0
+    backups: tuple[Replica, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,6 +320,12 @@ class SwitchBackend(Protocol):
 
     def register_fill(self, register: str, value: int) -> None:
         """Set all cells of a register array."""
+
+    def set_port_up(self, port: int, up: bool) -> None:
+        """Say that a port is up or down, for members that watch it and replicas with backups.
+
+        Ports are up until told otherwise; `load` does not change them.
+        """
 
     def multicast_group_set(self, group_id: int, replicas: Sequence[Replica]) -> None:
         """Create or replace a multicast group (ids from 1)."""

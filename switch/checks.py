@@ -96,6 +96,7 @@ def _check_replicas(replicas: Iterable[Replica]) -> None:
     for replica in replicas:
         check_range("replica port", replica.port, 0, MAX_PORT)
         check_range("replica instance", replica.instance, 0, MAX_INSTANCE)
+        _check_replicas(replica.backups)
 
 
 def check_group(group_id: int, members: Iterable[GroupMember]) -> None:

@@ -37,7 +37,11 @@ class Daemon:
         self.wiring = Wiring(config)
         self.devices = {
             number: Device(
-                number, wired.switch, wired.config.cpu_port, port_names=wired.config.interfaces_by_name
+                number,
+                wired.switch,
+                wired.config.cpu_port,
+                port_names=wired.config.interfaces_by_name,
+                port_numbers=wired.ports.keys(),
             )
             for number, wired in self.wiring.switches.items()
         }

@@ -41,6 +41,7 @@ from switch.checks import (
     check_value,
     named,
 )
+from switch.live_replicas import Failover
 from switch.lowering import CompiledProgram, UnsupportedError, compile_program
 from switch.lowering.layout import RegisterLayout, bytes_for
 from switch.native_idle import IdleWatch
@@ -93,6 +94,7 @@ class NativeSwitch:
         self._tables: dict[str, NativeTable] = {}
         self._profile_index: dict[str, int] = {}
         self._idle = IdleWatch()
+        self._failover = Failover()
         self.trace = NativeTrace(self.engine, self.native, name)
 
     # ---- program
@@ -128,6 +130,10 @@ class NativeSwitch:
             }
             self._profile_index = {name: index for index, name in enumerate(program.action_profiles)}
             self._idle = IdleWatch()
+            self._failover.clear()
+            for port in self._failover.ports_down:
+                for index in self._profile_index.values():
+                    self.native.set_watch_port_up(index, port, False)
             for table in self._tables.values():
                 self._apply_default(table, None)
                 for entry in constant_table_entries(table.table):
@@ -306,9 +312,11 @@ class NativeSwitch:
             raise EntryNotFoundError(f"action profile '{profile}': {error.args[0]}") from None
 
     def set_port_up(self, port: int, up: bool) -> None:
-        """Take members that watch `port` out of their groups, or back in."""
-        for index in self._profile_index.values():
-            self.native.set_watch_port_up(index, port, up)
+        """Take members that watch `port` out of their groups, or back in; let replicas' backups stand in."""
+        with self.engine.lock():
+            self._failover.set_port_up(port, up)
+            for index in self._profile_index.values():
+                self.native.set_watch_port_up(index, port, up)
 
     # ---- counters and meters
 
@@ -430,27 +438,37 @@ class NativeSwitch:
     def multicast_group_set(self, group_id: int, replicas: Sequence[Replica]) -> None:
         """Create or replace a multicast group."""
         check_multicast_group(group_id, replicas)
-        self.native.multicast_group_set(group_id, native_replicas(replicas))
+        with self.engine.lock():
+            self._failover.apply(
+                ("multicast group", group_id),
+                replicas,
+                lambda live: self.native.multicast_group_set(group_id, native_replicas(live)),
+            )
 
     def multicast_group_delete(self, group_id: int) -> None:
         """Remove a multicast group."""
-        if group_id < 0 or not self.native.multicast_group_delete(group_id):
-            raise EntryNotFoundError(f"multicast group {group_id}")
+        with self.engine.lock():
+            self._failover.forget(("multicast group", group_id))
+            if group_id < 0 or not self.native.multicast_group_delete(group_id):
+                raise EntryNotFoundError(f"multicast group {group_id}")
 
     def clone_session_set(self, session_id: int, session: CloneSession) -> None:
         """Create or replace a clone session."""
         check_clone_session(session_id, session)
-        self.native.clone_session_set(
-            session_id,
-            native_replicas(session.replicas),
-            session.class_of_service,
-            session.packet_length_bytes,
-        )
+        rest = session.class_of_service, session.packet_length_bytes
+        with self.engine.lock():
+            self._failover.apply(
+                ("clone session", session_id),
+                session.replicas,
+                lambda live: self.native.clone_session_set(session_id, native_replicas(live), *rest),
+            )
 
     def clone_session_delete(self, session_id: int) -> None:
         """Remove a clone session."""
-        if session_id < 0 or not self.native.clone_session_delete(session_id):
-            raise EntryNotFoundError(f"clone session {session_id}")
+        with self.engine.lock():
+            self._failover.forget(("clone session", session_id))
+            if session_id < 0 or not self.native.clone_session_delete(session_id):
+                raise EntryNotFoundError(f"clone session {session_id}")
 
     def value_set_write(self, value_set: str, members: Sequence[tuple[int, int]]) -> None:
         """Replace the members of a parser value set, (value, mask) pairs laid out as a `Transition`'s

@@ -7,12 +7,14 @@ delay. Frames between switches were paced and delayed by their sender.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from engine import Engine, Link, PacketSocket, PcapWriter, TransmitPort
 from switch.daemon_config import DaemonConfig, PortConfig, SwitchConfig
 from switch.native import NativeSwitch
+from switch.port_monitor import PortMonitor
 from switch.process import Repeater
 
 FLUSH_INTERVAL_S = 0.2
@@ -105,6 +107,7 @@ class Wiring:
         self.engine = Engine.real_clock(epoch_ns=config.epoch_ns, dilation=config.dilation, seed=config.seed)
         self.switches = {each.device_id: self._make_switch(each) for each in config.switches}
         self._flusher = Repeater(self.flush_captures, FLUSH_INTERVAL_S)
+        self._port_monitor: PortMonitor | None = None
         for first, first_port, second, second_port in config.internal_links:
             self._connect(first, first_port, second, second_port)
             self._connect(second, second_port, first, first_port)
@@ -188,6 +191,15 @@ class Wiring:
         """Start the engine. OSError if the priority is not permitted."""
         self.engine.start(realtime_priority=realtime_priority)
         self._flusher.start()
+        self._port_monitor = PortMonitor(
+            {
+                each.interface: partial(wired.switch.set_port_up, each.port)
+                for wired in self.switches.values()
+                for each in wired.config.ports
+                if each.interface is not None
+            }
+        )
+        self._port_monitor.start()
 
     def flush_captures(self) -> None:
         """Bring all captures up to date for whoever reads the files."""
@@ -199,6 +211,8 @@ class Wiring:
     def close(self) -> None:
         """Stop the engine, close captures and sockets."""
         self._flusher.stop()
+        if self._port_monitor is not None:
+            self._port_monitor.stop()
         self.engine.stop()
         for wired in self.switches.values():
             for port in wired.ports.values():

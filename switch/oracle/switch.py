@@ -10,6 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 from switch.backend import (
@@ -29,7 +30,8 @@ from switch.backend import (
     UnsupportedProgramError,
 )
 from switch.bmv2json import Program
-from switch.checks import named
+from switch.checks import check_clone_session, check_multicast_group, named
+from switch.live_replicas import Failover
 from switch.oracle.datapath import DataPath, Output, Timing
 from switch.oracle.objects import OracleObjects
 from switch.oracle.tables import InstalledEntry, OracleProfile, OracleTable
@@ -54,6 +56,7 @@ class OracleSwitch:
         self._drop_port = drop_port
         self._seed = seed
         self._lock = threading.RLock()
+        self._failover = Failover()
         self._objects: OracleObjects | None = None
         self._events: queue.SimpleQueue[StreamEvent] = queue.SimpleQueue()
         self.drops: Counter[str] = Counter()
@@ -90,13 +93,15 @@ class OracleSwitch:
         self.outputs.extend(self.process(self._cpu_port, data))
 
     def set_port_up(self, port: int, up: bool) -> None:
-        """Say that a port is up or down, which group members may watch."""
+        """See SwitchBackend."""
         with self._lock:
-            for profile in self.objects.profiles.values():
-                if up:
-                    profile.ports_down.discard(port)
-                else:
-                    profile.ports_down.add(port)
+            self._failover.set_port_up(port, up)
+            self._tell_profiles()
+
+    def _tell_profiles(self) -> None:
+        if self._objects is not None:
+            for profile in self._objects.profiles.values():
+                profile.ports_down = set(self._failover.ports_down)
 
     def advance_time(self, now_ns: int) -> None:
         """Let time pass; entries that were idle for too long are reported."""
@@ -136,6 +141,8 @@ class OracleSwitch:
             objects.tables[name].modifiable = True
         with self._lock:
             self._objects = objects
+            self._failover.clear()
+            self._tell_profiles()
 
     def atomically(self) -> AbstractContextManager[Any]:
         """See SwitchBackend."""
@@ -300,21 +307,35 @@ class OracleSwitch:
     def multicast_group_set(self, group_id: int, replicas: Sequence[Replica]) -> None:
         """See SwitchBackend."""
         with self._lock:
-            self.objects.set_multicast_group(group_id, replicas)
+            objects = self.objects
+            check_multicast_group(group_id, replicas)
+            self._failover.apply(
+                ("multicast group", group_id),
+                replicas,
+                lambda live: objects.set_multicast_group(group_id, live),
+            )
 
     def multicast_group_delete(self, group_id: int) -> None:
         """See SwitchBackend."""
         with self._lock:
+            self._failover.forget(("multicast group", group_id))
             self.objects.delete_multicast_group(group_id)
 
     def clone_session_set(self, session_id: int, session: CloneSession) -> None:
         """See SwitchBackend."""
         with self._lock:
-            self.objects.set_clone_session(session_id, session)
+            objects = self.objects
+            check_clone_session(session_id, session)
+            self._failover.apply(
+                ("clone session", session_id),
+                session.replicas,
+                lambda live: objects.set_clone_session(session_id, replace(session, replicas=tuple(live))),
+            )
 
     def clone_session_delete(self, session_id: int) -> None:
         """See SwitchBackend."""
         with self._lock:
+            self._failover.forget(("clone session", session_id))
             self.objects.delete_clone_session(session_id)
 
     def value_set_write(self, value_set: str, members: Sequence[tuple[int, int]]) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from finsy.proto import p4r
 
@@ -62,10 +62,12 @@ class Device:
         cpu_port: int,
         clock_ns: Callable[[], int] = time.time_ns,
         port_names: Mapping[str, int] | None = None,
+        port_numbers: Collection[int] | None = None,
     ) -> None:
         self.device_id = device_id
         self.backend = backend
-        self._ports = Ports(cpu_port, port_names or {})
+        numbers = None if port_numbers is None else frozenset(port_numbers)
+        self._ports = Ports(cpu_port, port_names or {}, numbers)
         self._clock_ns = clock_ns
         self._lock = threading.RLock()
         self._arbitration: Arbitration[Client] = Arbitration(device_id)

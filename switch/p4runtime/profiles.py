@@ -14,11 +14,12 @@ from switch.p4runtime.errors import (
     RESOURCE_EXHAUSTED,
     UNIMPLEMENTED,
     RequestError,
+    choices,
     invalid,
     place,
 )
 from switch.p4runtime.pipeline import BoundProfile, Pipeline, lookup
-from switch.p4runtime.translation import PORT_BITS, SDN_PORT_BITS
+from switch.p4runtime.translation import PORT_BITS, SDN_PORT_BITS, Ports
 from switch.p4runtime.updates import check_existence
 from switch.p4runtime.values import decode
 
@@ -37,7 +38,8 @@ class _ProfileState:
 class Profiles:
     """All action profiles of a device."""
 
-    def __init__(self, pipeline: Pipeline, backend: SwitchBackend) -> None:
+    def __init__(self, pipeline: Pipeline, backend: SwitchBackend, ports: Ports) -> None:
+        self._ports = ports
         self._pipeline = pipeline
         self._backend = backend
         self._states = {number: _ProfileState() for number in pipeline.profiles}
@@ -146,6 +148,10 @@ class Profiles:
         port = self._decode_port(message.watch_port)
         if port >> PORT_BITS:
             raise invalid(f"watch_port {port} is out of range (valid: 0 to {(1 << PORT_BITS) - 1})")
+        if self._ports.numbers is not None and port not in self._ports.numbers:
+            raise invalid(
+                f"watch_port {port}: there is no such port ({choices(sorted(self._ports.numbers))})"
+            )
         return port
 
     def _decode_port(self, data: bytes) -> int:

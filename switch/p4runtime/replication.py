@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from finsy.proto import p4r
 
 from switch.backend import CloneSession, Replica, SwitchBackend
-from switch.p4runtime.errors import UNIMPLEMENTED, RequestError, invalid, place
+from switch.p4runtime.errors import invalid, place
 from switch.p4runtime.translation import CPU_SDN_PORT, PORT_BITS, SDN_PORT_BITS, Translation
 from switch.p4runtime.updates import check_existence
 from switch.p4runtime.values import decode, encode
@@ -84,15 +84,21 @@ class Replication:
         """The backend's replicas, and their messages as they will be read back."""
         replicas: list[Replica] = []
         canonical: list[p4r.Replica] = []
+        seen: set[tuple[int, int]] = set()
         for index, message in enumerate(messages):
             with place(f"replica {index}"):
-                if message.backup_replicas:
-                    raise RequestError(UNIMPLEMENTED, "backup replicas are not supported")
-                if message.instance > MAX_INSTANCE:
-                    raise invalid(f"instance {message.instance} is out of range (valid: 0 to {MAX_INSTANCE})")
-                replica = Replica(self._port(message), message.instance)
-                if replica in replicas:
-                    raise invalid(f"port {replica.port} with instance {replica.instance} is listed twice")
+                backups = []
+                for number, backup in enumerate(message.backup_replicas):
+                    with place(f"backup replica {number}"):
+                        backups.append(Replica(self._named_port(backup.port), _instance(backup.instance)))
+                replica = Replica(self._port(message), _instance(message.instance), tuple(backups))
+                ports = [each.port for each in (replica, *backups)]
+                if len(set(ports)) < len(ports):
+                    raise invalid("a replica and its backups must have different ports")
+                for each in (replica, *backups):
+                    if (each.port, each.instance) in seen:
+                        raise invalid(f"port {each.port} with instance {each.instance} is listed twice")
+                    seen.add((each.port, each.instance))
                 replicas.append(replica)
                 canonical.append(self._canonical(message, replica))
         return replicas, canonical
@@ -100,9 +106,12 @@ class Replication:
     def _port(self, message: p4r.Replica) -> int:
         if message.WhichOneof("port_kind") == "egress_port":
             return self._data_plane_port(message.egress_port)
+        return self._named_port(message.port)
+
+    def _named_port(self, data: bytes) -> int:
         if self._ports is not None:
-            return self._ports.decode(message.port)
-        return self._data_plane_port(decode(message.port, SDN_PORT_BITS))
+            return self._ports.decode(data)
+        return self._data_plane_port(decode(data, SDN_PORT_BITS))
 
     def _data_plane_port(self, port: int) -> int:
         if port == CPU_SDN_PORT:
@@ -128,10 +137,23 @@ class Replication:
                 raise invalid("expected a multicast group or a clone session, got nothing")
 
     def _canonical(self, message: p4r.Replica, replica: Replica) -> p4r.Replica:
+        made = p4r.Replica(instance=replica.instance)
         # read back in the form in which it was written: old controllers know egress_port only
         if message.WhichOneof("port_kind") == "egress_port":
-            return p4r.Replica(egress_port=message.egress_port, instance=replica.instance)
+            made.egress_port = message.egress_port
+        else:
+            made.port = self._canonical_port(message.port)
+        for backup in message.backup_replicas:
+            made.backup_replicas.add(port=self._canonical_port(backup.port), instance=backup.instance)
+        return made
+
+    def _canonical_port(self, data: bytes) -> bytes:
         if self._ports is not None:
-            return p4r.Replica(port=self._ports.encode(replica.port), instance=replica.instance)
-        port = encode(decode(message.port, SDN_PORT_BITS))
-        return p4r.Replica(port=port, instance=replica.instance)
+            return self._ports.encode(self._ports.decode(data))
+        return encode(decode(data, SDN_PORT_BITS))
+
+
+def _instance(number: int) -> int:
+    if number > MAX_INSTANCE:
+        raise invalid(f"instance {number} is out of range (valid: 0 to {MAX_INSTANCE})")
+    return number

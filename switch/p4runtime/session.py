@@ -33,7 +33,7 @@ class Session:
         self.backend = backend
         self.reach = Reach(pipeline)
         self.digests = Digests(pipeline)
-        profiles = Profiles(pipeline, backend)
+        profiles = Profiles(pipeline, backend, ports)
         self.tables = Tables(pipeline, backend, profiles)
         direct = DirectResources(pipeline, backend, self.tables)
         counters, meters = Counters(pipeline, backend), Meters(pipeline, backend)

@@ -35,6 +35,8 @@ class Ports:
 
     cpu_port: int
     names: Mapping[str, int] = field(default_factory=dict)
+    numbers: frozenset[int] | None = None
+    """All there are; None: anybody's guess."""
 
 
 class Translation(Protocol):

@@ -1,0 +1,92 @@
+"""Tells switches which of their interfaces have a carrier, for watched ports and backup replicas.
+
+Linux tells of changes by netlink (rtnetlink(7)); the state itself is asked for, as sysfs may show another
+network namespace's.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import select
+import socket
+import struct
+import threading
+from collections.abc import Callable, Mapping
+
+SetPortUp = Callable[[bool], None]
+_RTMGRP_LINK = 1
+_RTM_NEWLINK, _RTM_DELLINK = 16, 17
+_IFF_UP, _IFF_RUNNING = 1 << 0, 1 << 6
+_SIOCGIFFLAGS = 0x8913
+_REQUEST = struct.Struct("=16sH14x")  # ifreq: name, flags
+_MESSAGE = struct.Struct("=IHHII")  # nlmsghdr: length, type, flags, sequence, port id
+_BUFFER_BYTES = 1 << 16
+
+
+class PortMonitor(threading.Thread):
+    """Calls `set_up` of an interface with its state, at start and at each change. OSError without netlink."""
+
+    def __init__(self, interfaces: Mapping[str, SetPortUp]) -> None:
+        super().__init__(name="port-monitor", daemon=True)
+        self._interfaces = dict(interfaces)
+        self._known: dict[str, bool] = {}
+        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+        self._socket.bind((0, _RTMGRP_LINK))
+        self._wake, self._waker = socket.socketpair()
+        self._look_at_all()
+
+    def run(self) -> None:
+        """Follow the changes until stopped."""
+        while True:
+            ready, _, _ = select.select([self._socket, self._wake], [], [])
+            if self._wake in ready:
+                return
+            try:
+                changed = changes(self._socket.recv(_BUFFER_BYTES))
+            except OSError as error:
+                if error.errno != errno.ENOBUFS:
+                    raise
+                self._look_at_all()  # messages were lost
+                continue
+            if changed:
+                self._look_at_all()
+
+    def _look_at_all(self) -> None:
+        for name, set_up in self._interfaces.items():
+            up = has_carrier(name)
+            if self._known.get(name) != up:
+                self._known[name] = up
+                set_up(up)
+
+    def stop(self) -> None:
+        """End the thread, if it runs, and close the sockets."""
+        self._waker.send(b"x")
+        if self.is_alive():
+            self.join()
+        for each in (self._socket, self._wake, self._waker):
+            each.close()
+
+
+def changes(data: bytes) -> bool:
+    """True if netlink messages tell of an interface that came, went or changed."""
+    while len(data) >= _MESSAGE.size:
+        length, kind, *_ = _MESSAGE.unpack_from(data)
+        if kind in (_RTM_NEWLINK, _RTM_DELLINK):
+            return True
+        if length < _MESSAGE.size:
+            return False
+        data = data[(length + 3) & ~3 :]
+    return False
+
+
+def has_carrier(interface: str) -> bool:
+    """True if the interface is there, set up, and has a carrier (netdevice(7), SIOCGIFFLAGS)."""
+    request = _REQUEST.pack(interface.encode(), 0)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        try:
+            answer = fcntl.ioctl(any_socket, _SIOCGIFFLAGS, request)
+        except OSError:
+            return False  # gone
+    flags = _REQUEST.unpack(answer)[1]
+    return bool(flags & _IFF_UP and flags & _IFF_RUNNING)
