@@ -270,6 +270,8 @@ def _argument(scope: Scope, node: Node, parameter: Parameter, reader: Expression
             tuple(reader.read_kind(element, Kind.DATA) for element in node["value"].items())
         )
     expression = reader.read(node)
+    if parameter is Parameter.BOOL and expression.kind is Kind.DATA:  # as p4c writes a condition: b2d(…)
+        return Operation("d2b", (expression,), Kind.BOOL)
     if expression.kind not in _ACCEPTED_KINDS[parameter]:
         node.fail(f"expected {parameter.value}, got a {expression.kind.value} expression")
     if parameter is Parameter.LVALUE:

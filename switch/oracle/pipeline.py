@@ -40,7 +40,7 @@ def _apply_table(table: Table, packet: PacketState, objects: OracleObjects) -> s
         entry.last_hit_ns = objects.now_ns
     if table.with_counters:
         entry.counter = counted(entry.counter, packet)
-    if table.direct_meter is not None:
+    if table.direct_meter is not None and found.hit:  # like BMv2: a miss has no meter
         array = objects.program.meter_arrays[table.direct_meter]
         if array.result is not None:
             packet.set(array.result, objects.colour(array.name, entry.meter, packet))
