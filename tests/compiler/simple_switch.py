@@ -20,7 +20,6 @@ from switch.bmv2json import Program
 from weft.stf.expectations import Ports
 from weft.stf.statements import (
     Add,
-    CheckCounter,
     Expect,
     Packet,
     Remove,
@@ -72,13 +71,16 @@ def _match(match: Match) -> str:
 
 
 def command_lines(statements: list[Statement], program: Program) -> list[str] | None:
-    """The lines of a script; None if it depends on more than the state before its first packet."""
+    """The lines of a script; None if it depends on more than the state before its first packet.
+
+    Counters are not looked at.
+    """
     backend = CommandLines(program)
     tables = ScriptedTables(backend, program)  # type: ignore[arg-type]
     sent = False
     for statement in statements:
         sent = sent or isinstance(statement, Packet)
-        if isinstance(statement, Remove | CheckCounter) or (
+        if isinstance(statement, Remove) or (
             sent and isinstance(statement, Add | SetDefault | SwitchCommand)
         ):
             return None
@@ -88,6 +90,7 @@ def command_lines(statements: list[Statement], program: Program) -> list[str] | 
             tables.set_default(statement)
         elif isinstance(statement, SwitchCommand):
             words = [statement.command, statement.name, *map(str, statement.numbers)]
+            words += [f"{rate}:{burst}" for rate, burst in statement.rates]
             backend.lines.append(" ".join(filter(None, words)))
     return backend.lines
 

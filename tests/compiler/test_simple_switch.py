@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from simple_switch import command_lines, differences
 
 from compiler import compile_file
 from switch.bmv2json import load_program
-from weft.stf.cases import architecture, find_cases
+from weft.stf.cases import Case, architecture, find_cases
 from weft.stf.parser import parse_file
 
 OWN = Path(__file__).parents[1] / "stf" / "cases"
@@ -44,6 +46,24 @@ def cases() -> list[tuple[Path, Path]]:
 def test_script_passes(program: Path, script: Path, tmp_path: Path) -> None:
     statements = parse_file(script)
     json_text = compile_file(program).json_text()
+    lines = command_lines(statements, load_program(json_text))
+    if lines is None:
+        pytest.skip("the script depends on the order of its packets and commands")
+    assert differences(json_text, statements, lines, tmp_path) == []
+
+
+@pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="p4c-bm2-ss is not on PATH")
+@pytest.mark.parametrize("case", find_cases(OWN), ids=lambda case: case.name)
+def test_own_script_passes_with_p4c(case: Case, tmp_path: Path) -> None:
+    """What our cases expect is what the reference compiler and switch do, too."""
+    compiled = tmp_path / "p4c.json"
+    command = ["p4c-bm2-ss", "--std", "p4-16", "--Wdisable", "-o", str(compiled), str(case.program)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if "--Werror=unsupported" in done.stderr:
+        pytest.skip(done.stderr.splitlines()[0])
+    assert done.returncode == 0, done.stderr
+    json_text = compiled.read_text(encoding="utf-8")
+    statements = parse_file(case.script)
     lines = command_lines(statements, load_program(json_text))
     if lines is None:
         pytest.skip("the script depends on the order of its packets and commands")
