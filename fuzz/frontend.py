@@ -11,7 +11,7 @@ from pathlib import Path
 
 from compiler import CompileError, CompileResult, compile_file
 from fuzz.p4_grammar import random_program
-from fuzz.programs import case_programs
+from fuzz.programs import CASES, case_programs
 from fuzz.target import Finding
 from fuzz.text_mutations import mutate_text
 from fuzz.twin import Twin
@@ -56,7 +56,7 @@ class FrontendTarget:
         """Compile; if that succeeds load the result, and run packets through some of the programs."""
         self._path.write_bytes(case)
         try:
-            result = compile_file(self._path)
+            result = compile_file(self._path, include_paths=[CASES])
         except CompileError as refused:
             return _refusal(refused)
         return _accepted(result, case)

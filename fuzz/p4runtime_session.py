@@ -21,7 +21,8 @@ from switch.p4runtime.device import Device
 from switch.p4runtime.service import Server
 
 CPU_PORT = 510
-_TIMEOUT_S = 30
+_TIMEOUT_S = 60
+_STREAM_TIMEOUT_S = 3600
 _COMMIT = p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
 _CODE_NAMES = {code.value[0]: code.name for code in grpc.StatusCode}
 _FORBIDDEN = frozenset({int(rpc_code.UNKNOWN), int(rpc_code.INTERNAL), int(rpc_code.DEADLINE_EXCEEDED)})
@@ -162,7 +163,7 @@ class _Stream:
 
     def __init__(self, stub: Any) -> None:
         self._requests: queue.SimpleQueue[p4r.StreamMessageRequest | None] = queue.SimpleQueue()
-        self._responses = stub.StreamChannel(iter(self._requests.get, None), timeout=_TIMEOUT_S)
+        self._responses = stub.StreamChannel(iter(self._requests.get, None), timeout=_STREAM_TIMEOUT_S)
         self.ended = False
 
     def exchange(self, message: Message) -> Answer:

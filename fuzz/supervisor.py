@@ -11,10 +11,11 @@ from pathlib import Path
 
 from fuzz.statistics import Statistics
 from fuzz.target import Target
-from fuzz.worker import PROGRESS, Folder, Worker, keep_finding
+from fuzz.worker import DUMP_SIGNAL, PROGRESS, Folder, Worker, keep_finding
 
 _FORK = multiprocessing.get_context("fork")
 _POLL_S = 0.25
+_DUMP_S = 2.0
 _START_UP_S = 120.0
 _STDERR_TAIL_BYTES = 20_000
 _IDLE = 10
@@ -67,6 +68,8 @@ def _run_worker(
         _, began_s, cpu_s = PROGRESS.unpack(folder.progress.read_bytes())
         if _cpu_s(process.pid) - cpu_s > timeout_s or time.monotonic() - began_s > _IDLE * timeout_s:
             hung = True
+            os.kill(process.pid or 0, DUMP_SIGNAL)
+            process.join(_DUMP_S)
             process.kill()
             process.join()
     code = process.exitcode

@@ -6,6 +6,7 @@ import faulthandler
 import hashlib
 import mmap
 import random
+import signal
 import struct
 import time
 import traceback
@@ -19,6 +20,8 @@ from fuzz.target import Target
 _SAVE_INTERVAL_S = 5.0
 _WARM_UP_SHARE = 0.1
 _RECENT = 50
+DUMP_SIGNAL = signal.SIGUSR1
+"""Makes the worker write where all its threads are."""
 PROGRESS = struct.Struct("<Qdd")
 """Cases begun; when the last one began (CLOCK_MONOTONIC, seconds), and the process's CPU time then."""
 
@@ -95,6 +98,7 @@ class Worker:
     def run(self) -> None:
         """Fuzz."""
         faulthandler.enable()
+        faulthandler.register(DUMP_SIGNAL)
         with self._folder.progress.open("r+b") as file, mmap.mmap(file.fileno(), PROGRESS.size) as progress:
             self._run(progress)
 
