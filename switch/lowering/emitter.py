@@ -101,6 +101,8 @@ class Emitter:
         self._entry = function.append_basic_block("entry")
         self.builder = ir.IRBuilder(self._entry)
         self._bounds = BoundsChecks(self) if shared.checked else None
+        self._addresses: dict[tuple[Value, Value, int], Value] = {}
+        self._derived: dict[Value, tuple[Value, int]] = {}
         self.extent(state, shared.layout.size_bytes, "the packet's state")
         if context is not None:
             self.extent(context, shared.abi["sizeof(SwitchContext)"], "the switch's context")
@@ -188,10 +190,23 @@ class Emitter:
         """`base` plus a byte offset."""
         if isinstance(offset, int) and offset == 0:
             return base
+        if self._bounds is None and isinstance(offset, int):
+            return self._constant_address(base, offset)
         wide = I64(offset) if isinstance(offset, int) else offset
         address = self.builder.gep(base, [wide], inbounds=True, source_etype=I8)
         if self._bounds is not None:
             self._bounds.derive(address, base, offset)
+        return address
+
+    def _constant_address(self, base: Value, offset: int) -> Value:
+        """One instruction per address and block: LLVM would merge them, but takes longer to."""
+        root, before = self._derived.get(base, (base, 0))
+        key = self.builder.block, root, before + offset
+        address = self._addresses.get(key)
+        if address is None:
+            address = self.builder.gep(root, [I64(before + offset)], inbounds=True, source_etype=I8)
+            self._addresses[key] = address
+            self._derived[address] = root, before + offset
         return address
 
     def load(self, address: Value, kind: Any, alignment: int = 1) -> Value:
