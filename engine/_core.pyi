@@ -719,7 +719,7 @@ def dequantise_block(sums: NDArray[np.int32], exponent: int, rank_count: int) ->
 # --- switch: the v1model runtime (bind_switch.cpp) ---
 
 NativeKey = tuple[bytes, bytes, bytes, bytes, int]
-MeterRates = tuple[float, int, float, int]
+MeterRates = tuple[int, int, int, int]
 
 def switch_abi() -> dict[str, int]:
     """Offsets ("Struct.member"), sizes and constants that generated code shares with the switch runtime."""

@@ -60,19 +60,19 @@ def native_replicas(replicas: Sequence[Replica]) -> list[tuple[int, int]]:
     return [(replica.port, replica.instance) for replica in replicas]
 
 
-def meter_config(values: tuple[float, int, float, int] | None) -> MeterConfig | None:
+def meter_config(values: tuple[int, int, int, int] | None) -> MeterConfig | None:
     """A meter's configuration as C++ gives it."""
-    return None if values is None else MeterConfig(int(values[0]), values[1], int(values[2]), values[3])
+    return None if values is None else MeterConfig(*values)
 
 
-def meter_tuple(config: MeterConfig | None) -> tuple[float, int, float, int] | None:
+def meter_tuple(config: MeterConfig | None) -> tuple[int, int, int, int] | None:
     """A meter's configuration as C++ takes it. InvalidRequestError for negative values."""
     if config is None:
         return None
     values = (config.committed_rate, config.committed_burst, config.peak_rate, config.peak_burst)
     if min(values) < 0:
         raise InvalidRequestError(f"meter configuration {config} has a negative value")
-    return float(values[0]), values[1], float(values[2]), values[3]
+    return values
 
 
 def value_set_bytes(program: Program, value_set: str) -> int:

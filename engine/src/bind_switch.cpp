@@ -198,7 +198,7 @@ py::list table_entries(Switch& self, uint32_t table) {
   return result;
 }
 
-using MeterTuple = std::tuple<double, uint64_t, double, uint64_t>;
+using MeterTuple = std::tuple<uint64_t, uint64_t, uint64_t, uint64_t>;
 
 std::optional<MeterTuple> read_meter(const Meter* meter) {
   if (meter == nullptr || !meter->configured()) return std::nullopt;

@@ -1,5 +1,5 @@
-// Two-rate three-colour meters as BMv2 computes them: token buckets filled since a common origin, the peak
-// bucket tried before the committed one.
+// Two-rate three-colour meters (RFC 2698, colour-blind), in exact integer arithmetic: the peak bucket is tried before
+// the committed one.
 #pragma once
 
 #include <algorithm>
@@ -9,9 +9,9 @@ namespace weft {
 
 // Rates in units (bytes or packets) per second, bursts in units.
 struct MeterConfig {
-  double committed_rate = 0;
+  uint64_t committed_rate = 0;
   uint64_t committed_burst = 0;
-  double peak_rate = 0;
+  uint64_t peak_rate = 0;
   uint64_t peak_burst = 0;
 };
 
@@ -25,9 +25,9 @@ class Meter {
   void configure(const MeterConfig& config, int64_t now_ps) {
     config_ = config;
     configured_ = true;
-    origin_ps_ = now_ps;
-    committed_ = Bucket{static_cast<double>(config.committed_burst), 0};
-    peak_ = Bucket{static_cast<double>(config.peak_burst), 0};
+    last_ps_ = now_ps;
+    committed_ = full(config.committed_burst);
+    peak_ = full(config.peak_burst);
   }
 
   // An unconfigured meter marks everything green (P4Runtime 9.5).
@@ -36,30 +36,32 @@ class Meter {
   // Colour of a packet of `units` (its bytes, or 1) at `now_ps`.
   Colour execute(uint64_t units, int64_t now_ps) {
     if (!configured_) return kGreen;
-    const double elapsed_s = static_cast<double>(now_ps - origin_ps_) * 1e-12;
-    if (!peak_.take(units, config_.peak_rate, config_.peak_burst, elapsed_s)) return kRed;
-    if (!committed_.take(units, config_.committed_rate, config_.committed_burst, elapsed_s)) return kYellow;
+    const auto elapsed_ps = static_cast<uint64_t>(std::max<int64_t>(now_ps - last_ps_, 0));
+    last_ps_ = std::max(last_ps_, now_ps);
+    fill(committed_, config_.committed_rate, config_.committed_burst, elapsed_ps);
+    fill(peak_, config_.peak_rate, config_.peak_burst, elapsed_ps);
+    const Tokens needed = full(units);
+    if (peak_ < needed) return kRed;
+    peak_ -= needed;
+    if (committed_ < needed) return kYellow;
+    committed_ -= needed;
     return kGreen;
   }
 
  private:
-  struct Bucket {
-    double tokens;
-    double last_s;
+  // In units of 1e-12, so that a rate times picoseconds stays whole.
+  using Tokens = unsigned __int128;
 
-    bool take(uint64_t units, double rate, uint64_t burst, double elapsed_s) {
-      tokens = std::min(tokens + (elapsed_s - last_s) * rate, static_cast<double>(burst));
-      last_s = elapsed_s;
-      if (tokens < static_cast<double>(units)) return false;
-      tokens -= static_cast<double>(units);
-      return true;
-    }
-  };
+  static Tokens full(uint64_t units) { return Tokens{units} * 1'000'000'000'000u; }
+
+  static void fill(Tokens& tokens, uint64_t rate, uint64_t burst, uint64_t elapsed_ps) {
+    tokens = std::min(tokens + Tokens{rate} * elapsed_ps, full(burst));
+  }
 
   MeterConfig config_;
-  Bucket committed_{0, 0};
-  Bucket peak_{0, 0};
-  int64_t origin_ps_ = 0;
+  Tokens committed_ = 0;
+  Tokens peak_ = 0;
+  int64_t last_ps_ = 0;
   bool configured_ = false;
 };
 

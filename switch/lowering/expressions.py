@@ -62,20 +62,26 @@ def lower(emit: Emitter, expression: Expression, width_bits: int) -> Value:
         case Lookahead(offset, width):
             return emit.resize(_lookahead(emit, offset, width), width_bits)
         case RegisterRef(array, index):
-            return emit.resize(_register_cell(emit, array, lower_exact(emit, index)), width_bits)
+            return emit.resize(_register_cell(emit, array, lower_index(emit, index)), width_bits)
         case Operation(operator, operands):
             return _operation(emit, operator, operands, width_bits)
     raise UnsupportedError(f"an expression of the form {type(expression).__name__}")
 
 
 def lower_exact(emit: Emitter, expression: Expression) -> Value:
-    """The exact value, as wide as its range needs; negative values are clamped to 0 (indices, amounts)."""
+    """The exact value, as wide as its range needs; negative values are clamped to 0 (amounts)."""
     value_range = emit.shared.ranges.of(expression)
     value = lower(emit, expression, value_range.bits)
     if not value_range.signed:
         return value
     zero = constant(value_range.bits, 0)
     return emit.builder.select(emit.builder.icmp_signed("<", value, zero), zero, value)
+
+
+def lower_index(emit: Emitter, expression: Expression) -> Value:
+    """An index: unsigned, and far out of range if it is negative."""
+    value_range = emit.shared.ranges.of(expression)
+    return lower(emit, expression, max(value_range.bits, 64) if value_range.signed else value_range.bits)
 
 
 def lower_bool(emit: Emitter, expression: Expression) -> Value:
@@ -144,7 +150,7 @@ def lower_header(emit: Emitter, expression: Expression) -> HeaderPlace:
         case UnionMemberAccess(union, index):
             return lower_union(emit, union)[index]
         case Operation("dereference_header_stack", (StackRef(name), index)):
-            return stacks.element(emit, emit.layout.stacks[name], lower_exact(emit, index))
+            return stacks.element(emit, emit.layout.stacks[name], lower_index(emit, index))
     raise UnsupportedError(f"a header expression of the form {expression}")
 
 
@@ -154,7 +160,7 @@ def lower_union(emit: Emitter, expression: Expression) -> tuple[HeaderPlace, ...
         case UnionRef(name):
             return tuple(header_place(emit, member) for member in emit.program.header_unions[name].headers)
         case Operation("dereference_union_stack", (UnionStackRef(name), index)):
-            return stacks.union_element(emit, emit.layout.union_stacks[name], lower_exact(emit, index))
+            return stacks.union_element(emit, emit.layout.union_stacks[name], lower_index(emit, index))
     raise UnsupportedError(f"a header union expression of the form {expression}")
 
 

@@ -26,8 +26,8 @@ from switch.lowering.expressions import (
     lower,
     lower_bool,
     lower_condition,
-    lower_exact,
     lower_header,
+    lower_index,
     lower_union,
     lvalue,
 )
@@ -275,7 +275,7 @@ def _count(emit: Emitter, call: PrimitiveCall) -> None:
     array = emit.program.counter_arrays[name]
     if array.table is not None:
         return  # a direct counter counts where its table is applied
-    index = lower_exact(emit, _data(call, 1))
+    index = lower_index(emit, _data(call, 1))
     with emit.when(registers.in_range(emit, array.size, index)):
         cell = emit.builder.add(emit.resize(index, 64), I64(emit.shared.counter_offsets[name]))
         offset = emit.builder.mul(cell, I64(emit.shared.abi["sizeof(CounterCell)"]))
@@ -295,7 +295,7 @@ def count_packet(emit: Emitter, cell: Value) -> None:
 def _execute_meter(emit: Emitter, call: PrimitiveCall) -> None:
     name = cast(MeterArrayRef, call.arguments[0]).name
     array = emit.program.meter_arrays[name]
-    index = lower_exact(emit, _data(call, 1))
+    index = lower_index(emit, _data(call, 1))
     target = lvalue(emit, _data(call, 2))
     with emit.when(registers.in_range(emit, array.size, index)):
         cell = emit.builder.add(emit.resize(index, 64), I64(emit.shared.meter_offsets[name]))
@@ -315,7 +315,7 @@ def meter_colour(emit: Emitter, meter: Value, counts_bytes: bool) -> Value:
 def _register_read(emit: Emitter, call: PrimitiveCall) -> None:
     name = cast(RegisterArrayRef, call.arguments[1]).name
     target = lvalue(emit, _data(call, 0))
-    index = lower_exact(emit, _data(call, 2))
+    index = lower_index(emit, _data(call, 2))
     assert target.slot is not None
     value = emit.resize(registers.read(emit, name, index), target.slot.width_bits)
     inside = registers.in_range(emit, emit.program.register_arrays[name].size, index)
@@ -325,7 +325,7 @@ def _register_read(emit: Emitter, call: PrimitiveCall) -> None:
 def _register_write(emit: Emitter, call: PrimitiveCall) -> None:
     name = cast(RegisterArrayRef, call.arguments[0]).name
     width = emit.program.register_arrays[name].width_bits
-    registers.write(emit, name, lower_exact(emit, _data(call, 1)), lower(emit, _data(call, 2), width))
+    registers.write(emit, name, lower_index(emit, _data(call, 1)), lower(emit, _data(call, 2), width))
 
 
 def _random(emit: Emitter, call: PrimitiveCall) -> None:

@@ -23,8 +23,6 @@ from switch.bmv2json import (
     UnionRef,
     UnionStackField,
     UnionStackRef,
-    stack_header_type,
-    union_type_of,
 )
 from switch.oracle.state import HeaderState, PacketState, StackState, UnionStackState, UnionState
 
@@ -89,8 +87,7 @@ def evaluate(expression: Expression, env: Environment) -> Any:
         case UnionStackRef(name):
             return packet.union_stacks[name]
         case StackField(stack, name):
-            last = packet.stacks[stack].last()
-            return 0 if last is None else last.get(name)
+            return packet.stacks[stack].last().get(name)
         case UnionStackField():
             return _union_stack_field(expression, packet)
         case Lookahead(offset_bits, width_bits):
@@ -110,8 +107,6 @@ def evaluate(expression: Expression, env: Environment) -> Any:
 
 def _union_stack_field(expression: UnionStackField, packet: PacketState) -> int:
     last = packet.union_stacks[expression.stack].last()
-    if last is None:
-        return 0
     stack = packet.program.header_union_stacks[expression.stack]
     return last.members[stack.type.member_index(expression.member)].get(expression.field)
 
@@ -125,20 +120,8 @@ def _operation(expression: Operation, env: Environment) -> Any:
             return boolean(operands[0], env) or boolean(operands[1], env)
         case "?":
             return evaluate(operands[1] if boolean(operands[0], env) else operands[2], env)
-        case "dereference_header_stack":
-            elements = evaluate(operands[0], env).elements
-            index = integer(operands[1], env)
-            if 0 <= index < len(elements):
-                return elements[index]
-            # out of range: a header that is nobody's, so that reads give 0 and writes are lost
-            return HeaderState("", stack_header_type(env.packet.program, operands[0]))
-        case "dereference_union_stack":
-            elements = evaluate(operands[0], env).elements
-            index = integer(operands[1], env)
-            if 0 <= index < len(elements):
-                return elements[index]
-            union_type = union_type_of(env.packet.program, operands[0])
-            return UnionState([HeaderState(name, each) for name, each in union_type.members])
+        case "dereference_header_stack" | "dereference_union_stack":
+            return evaluate(operands[0], env).at(integer(operands[1], env))
     values = [evaluate(operand, env) for operand in operands]
     if len(values) == 1:
         return UNARY[operator](values[0])

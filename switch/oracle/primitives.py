@@ -123,8 +123,7 @@ def assign(target: Expression, value: int, env: Environment, machine: Machine) -
             found.set(found.type.fields[index], value)
         case StackField(stack, name):
             last = env.packet.stacks[stack].last()
-            if last is not None:
-                last.set(last.type.field(name), value)
+            last.set(last.type.field(name), value)
         case RegisterRef(array, index):
             machine.set_register_cell(array, integer(index, env), value)
         case _:

@@ -65,6 +65,10 @@ class HeaderState:
         else:
             self.make_invalid()
 
+    def become(self, other: HeaderState) -> None:
+        """Take over everything as it is, for a copy of a whole packet."""
+        self.valid, self.values, self.variable_bits = other.valid, dict(other.values), other.variable_bits
+
     def field_width_bits(self, found: Field) -> int:
         """The width on the wire."""
         return self.variable_bits if found.variable else found.width_bits
@@ -96,26 +100,40 @@ class UnionState:
 
 @dataclass(eq=False, slots=True)
 class StackState:
-    """A stack of headers; `next` is where the next extraction goes."""
+    """A stack of headers; `next` is where the next extraction goes.
+
+    Every index out of range denotes the `spare` element, which is in no packet (P4 leaves undefined what such an
+    access does; the native switch has such an element).
+    """
 
     elements: list[HeaderState]
+    spare: HeaderState
     next: int = 0
 
-    def last(self) -> HeaderState | None:
+    def at(self, index: int) -> HeaderState:
+        """The element at `index`."""
+        return self.elements[index] if 0 <= index < len(self.elements) else self.spare
+
+    def last(self) -> HeaderState:
         """The element extracted last."""
-        return self.elements[self.next - 1] if self.next else None
+        return self.at(self.next - 1)
 
 
 @dataclass(eq=False, slots=True)
 class UnionStackState:
-    """A stack of unions."""
+    """A stack of unions; as a stack of headers, it has a spare element."""
 
     elements: list[UnionState]
+    spare: UnionState
     next: int = 0
 
-    def last(self) -> UnionState | None:
+    def at(self, index: int) -> UnionState:
+        """The element at `index`."""
+        return self.elements[index] if 0 <= index < len(self.elements) else self.spare
+
+    def last(self) -> UnionState:
         """The element extracted last."""
-        return self.elements[self.next - 1] if self.next else None
+        return self.at(self.next - 1)
 
 
 @dataclass(slots=True)
@@ -154,7 +172,7 @@ class PacketState:
             for name, header in program.headers.items()
         }
         self.stacks = {
-            name: StackState([self.headers[member] for member in stack.headers])
+            name: StackState([self.headers[member] for member in stack.headers], HeaderState("", stack.type))
             for name, stack in program.header_stacks.items()
         }
         self.unions = {
@@ -162,10 +180,13 @@ class PacketState:
             for name, union in program.header_unions.items()
         }
         self.union_stacks = {
-            name: UnionStackState([self.unions[member] for member in stack.unions])
+            name: UnionStackState(
+                [self.unions[member] for member in stack.unions],
+                UnionState([HeaderState(member, each) for member, each in stack.type.members]),
+            )
             for name, stack in program.header_union_stacks.items()
         }
-        for union in self.unions.values():
+        for union in (*self.unions.values(), *(stack.spare for stack in self.union_stacks.values())):
             for member in union.members:
                 member.siblings = [other for other in union.members if other is not member]
 
@@ -201,13 +222,15 @@ class PacketState:
         other.loop_budget = self.loop_budget
         for name, header in self.headers.items():
             if with_metadata or not header.metadata:
-                target = other.headers[name]
-                target.valid, target.values = header.valid, dict(header.values)
-                target.variable_bits = header.variable_bits
+                other.headers[name].become(header)
         for name, stack in self.stacks.items():
             other.stacks[name].next = stack.next
+            other.stacks[name].spare.become(stack.spare)
         for name, union_stack in self.union_stacks.items():
             other.union_stacks[name].next = union_stack.next
+            members = zip(other.union_stacks[name].spare.members, union_stack.spare.members, strict=True)
+            for target, source in members:
+                target.become(source)
         return other
 
     def clear_metadata(self) -> None:
