@@ -11,7 +11,7 @@ from compiler.emit_json.actions import action_primitives
 from compiler.emit_json.expressions import condition
 from compiler.emit_json.places import source_info
 from compiler.ir import Action, Apply, Const, Exit, If, Jump, Labeled, LoweredProgram, Pipeline, Stmt, Table
-from compiler.lower.calls import branches_of
+from compiler.lower.labels import branches_of
 from compiler.source import Span
 from compiler.warnings.kinds import Kind
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from compiler import ast
 from compiler.ir import (
     Assign,
+    Binary,
     Const,
     ElementField,
     Expr,
@@ -15,12 +16,11 @@ from compiler.ir import (
     LastField,
     LastIndex,
     UnionLastField,
-    UnionValid,
-    Valid,
 )
 from compiler.lower import build
-from compiler.lower.assign import Assignments
-from compiler.lower.storage import flat_fields, member_types, scalar_type
+from compiler.lower.aggregates import Aggregates
+from compiler.lower.equality import Equality
+from compiler.lower.storage import flat_fields, scalar_type
 from compiler.lower.values import (
     HeaderElement,
     HeaderLiteral,
@@ -35,19 +35,14 @@ from compiler.lower.values import (
 )
 from compiler.types import (
     BOOL,
-    INTEGER,
-    STRING,
     BitsType,
-    ListType,
-    StackType,
     StructType,
-    TupleType,
     Type,
     bits,
 )
 
 
-class Expressions(Assignments):
+class Expressions(Equality):
     """`value` for any expression, `scalar` for one that is known to be a scalar."""
 
     def scalar(self, expression: ast.Expression) -> Expr:
@@ -272,19 +267,6 @@ class Expressions(Assignments):
             return build.convert(value, scalar)
         return self.retyped(value, target)
 
-    def retyped(self, value: Any, target: Type) -> Any:
-        """A list or struct value seen as another struct type."""
-        if isinstance(target, StructType) and target.kind == "header" and isinstance(value, StructValue):
-            names = list(target.fields)
-            return HeaderLiteral(target, dict(zip(names, value.fields.values(), strict=False)))
-        if isinstance(target, StructType | TupleType) and isinstance(value, StructValue):
-            names = [name for name, _ in member_types(target)]
-            parts = value.fields
-            if set(names) == set(parts):
-                return StructValue(target, {name: parts[name] for name in names})
-            return StructValue(target, dict(zip(names, parts.values(), strict=False)))
-        return value
-
     def _slice(self, expression: ast.Slice) -> Expr:
         base = self.scalar(expression.base)
         if expression.plus:
@@ -308,150 +290,7 @@ class Expressions(Assignments):
             return build.convert(value, bits(value.type.width))
         return value
 
-    # ------------------------------------------------------------------------------ aggregates
-
-    def _list(self, expression: ast.ListExpression) -> Any:
-        type_ = self.type_of(expression)
-        values = self.ordered(expression.elements)
-        if isinstance(type_, StructType):
-            names = list(type_.fields)
-            parts = {
-                name: self.as_type(value, type_.fields[name])
-                for name, value in zip(names, values, strict=False)
-            }
-            for name in names[len(values) :]:
-                parts[name] = self.default_value(type_.fields[name], expression)
-            if type_.kind == "header":
-                return HeaderLiteral(type_, parts)
-            return StructValue(type_, parts)
-        if isinstance(type_, TupleType):
-            typed = [self.as_type(value, inner) for value, inner in zip(values, type_.elements, strict=True)]
-            return StructValue(type_, {str(index): value for index, value in enumerate(typed)})
-        if isinstance(type_, StackType):
-            return StructValue(type_, {str(index): value for index, value in enumerate(values)})
-        assert isinstance(type_, ListType)
-        return StructValue(None, {str(index): value for index, value in enumerate(values)})
-
-    def as_type(self, value: Any, type_: Type) -> Any:
-        """A part of an aggregate converted to the wanted type."""
-        type_ = self.frame.type(type_)
-        if isinstance(value, Expr):
-            scalar = scalar_type(type_)
-            if scalar is not None and isinstance(scalar, BitsType) and value.type != scalar:
-                return build.convert(value, scalar)
-            return value
-        if type_ is INTEGER or type_ is STRING:
-            return value
-        return self.retyped(value, type_)
-
-    def _struct_literal(self, expression: ast.StructExpression) -> Any:
-        type_ = self.type_of(expression)
-        values = self.ordered([element.expression for element in expression.elements])
-        given = {element.name: value for element, value in zip(expression.elements, values, strict=True)}
-        if not isinstance(type_, StructType):
-            return StructValue(None, given)
-        parts = {}
-        for name, inner in type_.fields.items():
-            if name in given:
-                parts[name] = self.as_type(given[name], inner)
-            else:
-                parts[name] = self.default_value(inner, expression)
-        if type_.kind == "header":
-            return HeaderLiteral(type_, parts)
-        return StructValue(type_, parts)
-
-    def default_value(self, type_: Type, where: ast.Node) -> Any:
-        """The value `...` stands for (specification, section 7.3): zeros, false, invalid headers."""
-        type_ = self.frame.type(type_)
-        scalar = scalar_type(type_)
-        if scalar is not None:
-            return build.constant(0, scalar)
-        if isinstance(type_, StructType):
-            if type_.kind != "struct":
-                return HeaderLiteral(type_, None)
-            return StructValue(
-                type_, {name: self.default_value(inner, where) for name, inner in type_.fields.items()}
-            )
-        if isinstance(type_, TupleType):
-            parts = {
-                str(index): self.default_value(inner, where) for index, inner in enumerate(type_.elements)
-            }
-            return StructValue(type_, parts)
-        if isinstance(type_, StackType):
-            element = self.default_value(type_.element, where)
-            return StructValue(type_, {str(index): element for index in range(type_.size)})
-        self.refuse(f"'{type_}' has no default value", where)
-
-    def _default(self, expression: ast.DefaultExpression) -> Any:
-        return self.default_value(self.type_of(expression), expression)
-
-    def _invalid(self, expression: ast.InvalidHeader) -> Any:
-        type_ = self.type_of(expression)
-        assert isinstance(type_, StructType)
-        return HeaderLiteral(type_, None)
-
     # ------------------------------------------------------------------------------ equality
-
-    def equal(self, left: Any, right: Any, where: ast.Node) -> Expr:
-        """Whether two values of one type are equal (specification, sections 8.16 to 8.19)."""
-        if isinstance(left, Expr) and isinstance(right, Expr):
-            if left.type != right.type:
-                if isinstance(left, Const):
-                    left = build.convert(left, right.type)
-                else:
-                    right = build.convert(right, left.type)
-            return build.binary("==", left, right)
-        if isinstance(left, StructValue) and isinstance(right, StructValue):
-            same: Expr = build.TRUE
-            pairs = zip(left.fields.values(), right.fields.values(), strict=True)
-            if set(left.fields) == set(right.fields):
-                pairs = zip(left.fields.values(), [right.fields[name] for name in left.fields], strict=True)
-            for first, second in pairs:
-                same = build.both(same, self.equal(first, second, where))
-            return same
-        if isinstance(left, StackValue) and isinstance(right, StackValue):
-            same = build.TRUE
-            for first, second in zip(left.elements, right.elements, strict=True):
-                same = build.both(same, self.equal(first, second, where))
-            return same
-        return self._equal_headers(left, right, where)
-
-    def _equal_headers(self, left: Any, right: Any, where: ast.Node) -> Expr:
-        if isinstance(left, StructValue) and isinstance(right, HeaderValue):
-            left = self.retyped(left, right.type)
-        if isinstance(right, StructValue) and isinstance(left, HeaderValue):
-            right = self.retyped(right, left.type)
-        left = self.read_cursor(left, where) if isinstance(left, StackCursor) else left
-        right = self.read_cursor(right, where) if isinstance(right, StackCursor) else right
-        left_valid, right_valid = self.validity(left, where), self.validity(right, where)
-        if isinstance(left, HeaderLiteral) and left.fields is None:
-            return build.negate(right_valid)
-        if isinstance(right, HeaderLiteral) and right.fields is None:
-            return build.negate(left_valid)
-        same: Expr = build.both(left_valid, right_valid)
-        for name in left.type.fields:
-            first, second = self.member_of(left, name, where), self.member_of(right, name, where)  # type: ignore[arg-type]
-            same = build.both(same, self.equal(first, second, where))
-        return build.either(build.both(build.negate(left_valid), build.negate(right_valid)), same)
-
-    def validity(self, value: Any, where: ast.Node) -> Expr:
-        """value.isValid()."""
-        if isinstance(value, HeaderValue):
-            return Valid(value.name)
-        if isinstance(value, HeaderLiteral):
-            return build.TRUE if value.fields is not None else build.FALSE
-        if isinstance(value, UnionValue):
-            return UnionValid(value.name)
-        if isinstance(value, HeaderElement):
-            valid: Expr = build.FALSE
-            for index, element in enumerate(value.stack.elements):
-                at = build.binary("==", value.index, build.constant(index, value.index.type))
-                valid = build.either(valid, build.both(at, Valid(element.name)))
-            return valid
-        if isinstance(value, StackCursor) and value.which == "last":
-            position = LastIndex(value.stack.name, bits(32))
-            return build.binary("<", position, build.constant(len(value.stack.elements), bits(32)))
-        self.refuse("the validity of this value is not known", where)
 
     def call_value(self, expression: ast.Call) -> Any:
         """The result of a call."""
@@ -469,17 +308,15 @@ class Expressions(Assignments):
         ast.Ternary: _ternary,
         ast.Cast: _cast,
         ast.Slice: _slice,
-        ast.ListExpression: _list,
-        ast.StructExpression: _struct_literal,
-        ast.InvalidHeader: _invalid,
-        ast.DefaultExpression: _default,
+        ast.ListExpression: Aggregates._list,
+        ast.StructExpression: Aggregates._struct_literal,
+        ast.InvalidHeader: Aggregates._invalid,
+        ast.DefaultExpression: Aggregates._default,
         ast.Call: _call,
     }
 
 
 def _inverse(value: Expr) -> Expr:
-    from compiler.ir import Binary
-
     if isinstance(value, Binary) and value.operator == "==":
         return Binary("!=", value.left, value.right, BOOL)
     return build.negate(value)

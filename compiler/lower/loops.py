@@ -8,8 +8,9 @@ from typing import Any
 from compiler import ast
 from compiler.ir import Const, Expr, Jump, Loop, Stmt
 from compiler.lower import build
-from compiler.lower.calls import Calls, labeled
+from compiler.lower.calls import Calls
 from compiler.lower.frame import Frame
+from compiler.lower.labels import labeled
 from compiler.lower.storage import scalar_type
 from compiler.lower.values import StackValue, StructValue
 from compiler.types import BitsType
