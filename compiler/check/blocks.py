@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from compiler import ast
 from compiler.check.base import Context
 from compiler.check.functions import Functions
@@ -26,44 +29,39 @@ class Blocks(Functions):
     """Their parameters, local declarations, states and bodies."""
 
     def _control(self, declaration: ast.ControlDeclaration) -> None:
-        self.type_of_declaration(declaration)
-        self.declare(declaration)
-        with self.inner_scope():
-            self.check_type_parameters(declaration.type_parameters)
-            with self.inner_scope():
-                self._parameters(declaration.parameters)
-                if declaration.body is None:
-                    return
-                self._parameters(declaration.constructor_parameters, constructor=True)
-                self._differing_names(declaration)
-                self._optional_only_without_body(
-                    [*declaration.parameters, *declaration.constructor_parameters], "a control"
-                )
-                here = Context("control", declaration.name)
-                with self.inside(declaration), self.in_context(here), self.inner_scope():
-                    for local in declaration.locals:
-                        self.check_declaration(local)
-                    self.check_block(declaration.body)
+        with self._block(declaration, "control", declaration.body is not None) as inside:
+            if inside and declaration.body is not None:
+                self.check_block(declaration.body)
 
     def _parser(self, declaration: ast.ParserDeclaration) -> None:
+        with self._block(declaration, "parser", declaration.states is not None) as inside:
+            if inside:
+                self._states(declaration)
+
+    @contextmanager
+    def _block(
+        self, declaration: ast.ControlDeclaration | ast.ParserDeclaration, kind: str, has_body: bool
+    ) -> Iterator[bool]:
+        """A control or parser up to its own statements or states, and whether it has any."""
         self.type_of_declaration(declaration)
         self.declare(declaration)
         with self.inner_scope():
             self.check_type_parameters(declaration.type_parameters)
             with self.inner_scope():
                 self._parameters(declaration.parameters)
-                if declaration.states is None:
+                if not has_body:
+                    yield False
                     return
                 self._parameters(declaration.constructor_parameters, constructor=True)
                 self._differing_names(declaration)
                 self._optional_only_without_body(
-                    [*declaration.parameters, *declaration.constructor_parameters], "a parser"
+                    [*declaration.parameters, *declaration.constructor_parameters], f"a {kind}"
                 )
-                here = Context("parser", declaration.name)
+                here = Context(kind, declaration.name)
                 with self.inside(declaration), self.in_context(here), self.inner_scope():
                     for local in declaration.locals:
                         self.check_declaration(local)
-                    self._states(declaration)
+                    yield True
 
     def _states(self, declaration: ast.ParserDeclaration) -> None:
         assert declaration.states is not None

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from compiler import ast
 from compiler.diagnostics import Refused
 from compiler.parser.base import TYPE, VALUE
 from compiler.parser.tables import TableParser
 from compiler.source import Span, Token
+
+
+@dataclass(frozen=True, slots=True)
+class _BlockHead:
+    """A control or parser up to its body."""
+
+    span: Span
+    name: Token
+    annotations: ast.Annotations
+    type_parameters: list[ast.TypeParameter]
+    parameters: list[ast.Parameter]
+    constructor: list[ast.Parameter]
+    has_body: bool
 
 
 class DeclarationParser(TableParser):
@@ -269,23 +284,26 @@ class DeclarationParser(TableParser):
 
     # ------------------------------------------------------------------------- parsers and controls
 
-    def _parser(self, annotations: ast.Annotations) -> ast.ParserDeclaration:
+    def _block_head(self, annotations: ast.Annotations) -> _BlockHead:
+        """What controls and parsers begin with, in the scope that is open: `parser P<T>(…)(…)`, up to `{` or `;`."""
         first = self.advance()
-        name = self.expect("id", "for the parser")
-        self.declare(name.text, TYPE)
+        name = self.expect("id", f"for the {first.kind}")
+        self.scopes[-2][name.text] = TYPE
+        type_parameters = self.parse_type_parameters()
+        parameters = self.parse_parameters()
+        span = Span(first, name)
+        if self.accept(";"):
+            return _BlockHead(span, name, annotations, type_parameters, parameters, [], has_body=False)
+        constructor = self.parse_parameters() if self.kind == "(" else []
+        self.expect("{", f"of {first.kind} '{name.text}'")
+        return _BlockHead(span, name, annotations, type_parameters, parameters, constructor, has_body=True)
+
+    def _parser(self, annotations: ast.Annotations) -> ast.ParserDeclaration:
         with self.scope():
-            type_parameters = self.parse_type_parameters()
-            parameters = self.parse_parameters()
-            span = Span(first, name)
-            if self.accept(";"):
-                return ast.ParserDeclaration(
-                    span, name.text, annotations, type_parameters, parameters, [], [], None
-                )
-            constructor = self.parse_parameters() if self.kind == "(" else []
-            self.expect("{", f"of parser '{name.text}'")
+            head = self._block_head(annotations)
             local_declarations: list[ast.Declaration] = []
             states: list[ast.StateDeclaration] = []
-            while self.kind not in ("}", "end"):
+            while head.has_body and self.kind not in ("}", "end"):
                 inner = self.parse_annotations()
                 try:
                     if self.kind == "id" and self.token.text == "state" and self.peek().kind == "id":
@@ -294,10 +312,12 @@ class DeclarationParser(TableParser):
                         local_declarations.append(self._local(inner))
                 except Refused:
                     self.recover()
-            self.expect("}", f"of parser '{name.text}'")
+            if head.has_body:
+                self.expect("}", f"of parser '{head.name.text}'")
         return ast.ParserDeclaration(
-            span, name.text, annotations, type_parameters, parameters, constructor, local_declarations, states
-        )
+            head.span, head.name.text, annotations, head.type_parameters, head.parameters, head.constructor,
+            local_declarations, states if head.has_body else None,
+        )  # fmt: skip
 
     def _state(self, annotations: ast.Annotations) -> ast.StateDeclaration:
         first = self.advance()
@@ -372,22 +392,11 @@ class DeclarationParser(TableParser):
         return ast.ValueSetDeclaration(self.span(first), name.text, annotations, node, size)
 
     def _control(self, annotations: ast.Annotations) -> ast.ControlDeclaration:
-        first = self.advance()
-        name = self.expect("id", "for the control")
-        self.declare(name.text, TYPE)
         with self.scope():
-            type_parameters = self.parse_type_parameters()
-            parameters = self.parse_parameters()
-            span = Span(first, name)
-            if self.accept(";"):
-                return ast.ControlDeclaration(
-                    span, name.text, annotations, type_parameters, parameters, [], [], None
-                )
-            constructor = self.parse_parameters() if self.kind == "(" else []
-            self.expect("{", f"of control '{name.text}'")
+            head = self._block_head(annotations)
             local_declarations: list[ast.Declaration] = []
             body: ast.Block | None = None
-            while self.kind not in ("}", "end"):
+            while head.has_body and self.kind not in ("}", "end"):
                 inner = self.parse_annotations()
                 try:
                     if self.kind == "id" and self.token.text == "apply" and self.peek().kind in ("{", "@"):
@@ -397,12 +406,13 @@ class DeclarationParser(TableParser):
                     local_declarations.append(self._local(inner))
                 except Refused:
                     self.recover()
-            self._end_of_control(name, body)
-        if body is None:
-            body = ast.Block(span, [])
+            if head.has_body:
+                self._end_of_control(head.name, body)
+                body = body or ast.Block(head.span, [])
         return ast.ControlDeclaration(
-            span, name.text, annotations, type_parameters, parameters, constructor, local_declarations, body
-        )
+            head.span, head.name.text, annotations, head.type_parameters, head.parameters, head.constructor,
+            local_declarations, body,
+        )  # fmt: skip
 
     def _end_of_control(self, name: Token, body: ast.Block | None) -> None:
         if body is None and not self.diagnostics.error_count:
