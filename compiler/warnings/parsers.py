@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compiler import ast
+from compiler.types import BOOL, BitsType, strip_new
 from compiler.warnings.kinds import Kind
 from compiler.warnings.reporter import WarningReporter
 
@@ -77,3 +78,21 @@ def _check_select(select: ast.Select, reporter: WarningReporter) -> None:
         return
     if select.cases and {case.state.name for case in select.cases} == {"reject"}:
         reporter.warn(Kind.PARSER_TRANSITION, "every case of this select rejects", select.span)
+    elif not _is_complete(select):
+        reporter.warn(
+            Kind.PARSER_TRANSITION, "there is no default case: what no case matches is rejected", select.span
+        )
+
+
+def _is_complete(select: ast.Select) -> bool:
+    """Whether the cases list every value of a single key."""
+    type_ = select.expressions[0].type if len(select.expressions) == 1 else None
+    plain = strip_new(type_) if type_ is not None else None
+    if plain is BOOL:
+        value_count = 2
+    elif isinstance(plain, BitsType):
+        value_count = 1 << plain.width
+    else:
+        return False
+    values = {case.keyset.value for case in select.cases if isinstance(case.keyset.value, int)}
+    return len(values) == value_count
