@@ -74,7 +74,14 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     callback=_p4info_files,
     help="Where P4Info goes; *.txtpb and *.txt are text, *.json JSON, *.bin binary.",
 )
-@click.option("-I", "include_paths", multiple=True, type=_FILE, help="Folder of included files.")
+@click.option(
+    "-I",
+    "include_paths",
+    multiple=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Where included files are looked for, after the folder of the file that includes them.",
+)
 @click.option("-D", "defines", multiple=True, metavar="NAME[=VALUE]", help="Define a macro.")
 @click.option("-U", "undefines", multiple=True, metavar="NAME", help="Undefine a predefined macro.")
 @click.option("-E", "preprocess_only", is_flag=True, help="Print the preprocessed program, do not compile.")
@@ -98,12 +105,14 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--json-diagnostics", is_flag=True, help="Tell errors and warnings as JSON, one a line.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
 @click.option("--no-cache", is_flag=True, help="Compile even what has been compiled before.")
-@click.option("--std", type=click.Choice(["p4-16"]), default="p4-16", help="For p4c's sake.")
+@click.option("--std", "--p4v", type=click.Choice(["p4-16", "16"]), default="p4-16", help="For p4c's sake.")
+@click.option("--emit-externs", is_flag=True, help="For p4c's sake: v1model has no externs to emit.")
 @click.option("--target", type=click.Choice(["bmv2"]), default="bmv2", help="For p4c's sake.")
 @click.option("--arch", type=click.Choice(["v1model"]), default="v1model", help="For p4c's sake.")
 def compile_command(source: Path, **options: Any) -> None:
     """Compile the P4_16 program SOURCE (v1model) to BMv2 JSON and P4Info."""
-    del options["std"], options["target"], options["arch"]
+    for name in ("std", "emit_externs", "target", "arch"):
+        del options[name]
     teller = _Teller(options.pop("json_diagnostics"), options.pop("color"))
     policy = WarningPolicy(options.pop("disabled"), options.pop("errors"))
     macros: dict[str, str | None] = dict.fromkeys(options.pop("undefines"))

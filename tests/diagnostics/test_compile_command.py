@@ -118,3 +118,13 @@ def test_errors_in_included_files_tell_the_way_there(program: Path, cache: Path)
     types.write_text(types.read_text().replace("bit<8> a", "bit<8> a b"))
     done = weft_compile(program)
     assert f"in a file included from {program}:3:\n{types}:2:" in done.stderr
+
+
+def test_options_that_only_have_one_meaning_here(program: Path, cache: Path, tmp_path: Path) -> None:
+    files = ["--p4runtime-files", tmp_path / "info.txt", "-o", tmp_path / "out.json"]
+    accepted = ["--p4v", "16", "--target", "bmv2", "--arch", "v1model", "--emit-externs"]
+    assert weft_compile(*accepted, *files, program).exit_code == 0
+    for refused in (["--std", "p4-14"], ["--arch", "psa"], ["--target", "dpdk"], ["--pp", "out.p4"]):
+        done = weft_compile(*refused, program)
+        assert done.exit_code == 2
+        assert refused[0] in done.stderr
