@@ -15,7 +15,6 @@ from compiler.ir import (
     KeysetMatch,
     Labeled,
     LastField,
-    Lookahead,
     Loop,
     ParseState,
     Stmt,
@@ -156,18 +155,14 @@ class Parsers(Blocks):
         return isinstance(keyset, ast.DefaultExpression)
 
     def _select_keys(self, expression: ast.Expression) -> list[Expr]:
-        if self.is_lookahead(expression):
-            assert isinstance(expression, ast.Call)
-            direct = self.direct_lookahead(expression)
-            if direct is not None:
-                return [direct]
         value = self.value(expression)
         if isinstance(value, StructValue):
             return [self._select_key(leaf, expression) for leaf in self.leaves(value, expression)]
         return [self._select_key(value, expression)]
 
     def _select_key(self, value: Any, where: ast.Expression) -> Expr:
-        if isinstance(value, FieldRef | LastField | UnionLastField | Lookahead):
+        # Not a lookahead: in a key, BMv2 reads on behind the packet's end; in an assignment it ends the parser.
+        if isinstance(value, FieldRef | LastField | UnionLastField):
             return value
         if not isinstance(value, Expr):
             self.refuse("a select key is a bit, int, bool, enum or error value", where)
