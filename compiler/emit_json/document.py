@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from compiler.diagnostics import Diagnostics, Refused
@@ -10,7 +11,7 @@ from compiler.emit_json.control_flow import ControlFlow
 from compiler.emit_json.expressions import condition, raw
 from compiler.emit_json.headers import field_json, header_sections
 from compiler.emit_json.parser import parser_json
-from compiler.emit_json.pipelines import Ids, pipeline_json, visible_actions
+from compiler.emit_json.pipelines import Ids, capacity, pipeline_json, visible_actions
 from compiler.emit_json.places import source_info
 from compiler.ir import (
     Action,
@@ -46,6 +47,7 @@ def emit_json(program: LoweredProgram, diagnostics: Diagnostics) -> Json:
     tables = [table for flow, _ in flows for table in flow.table_order]
     actions = visible_actions(program, tables)
     action_ids = {id(action): index for index, action in enumerate(actions)}
+    capacities = {table.name: capacity(table) for pipeline in program.pipelines for table in pipeline.tables}
     headers = header_sections(program)
     return {
         **headers,
@@ -61,7 +63,7 @@ def emit_json(program: LoweredProgram, diagnostics: Diagnostics) -> Json:
             for index, entry in enumerate(program.value_sets)
         ],
         "deparsers": [_deparser(program)],
-        "meter_arrays": [_meter(entry, index) for index, entry in enumerate(program.meters)],
+        "meter_arrays": [_meter(entry, index, capacities) for index, entry in enumerate(program.meters)],
         "counter_arrays": [_counter(entry, index) for index, entry in enumerate(program.counters)],
         "register_arrays": [
             {
@@ -111,13 +113,14 @@ def _deparser(program: LoweredProgram) -> Json:
     }
 
 
-def _meter(meter: Meter, index: int) -> Json:
+def _meter(meter: Meter, index: int, capacities: Mapping[str, int]) -> Json:
     result: Json = {
         "name": meter.name,
         "id": index,
         **source_info(meter.span),
         "is_direct": meter.table is not None,
-        "size": meter.size,
+        # simple_switch ends if a direct meter has another size than its table
+        "size": meter.size if meter.table is None else capacities[meter.table],
         "rate_count": 2,
         "type": meter.unit,
     }

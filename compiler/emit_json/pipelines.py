@@ -99,7 +99,7 @@ def _table(table: Table, flow: ControlFlow, action_ids: dict[int, int], ids: Ids
     if table.profile is not None:
         result["action_profile"] = table.profile.name
     result |= {
-        "max_size": _capacity(table),
+        "max_size": capacity(table),
         "with_counters": table.with_counters,
         "support_timeout": table.support_timeout,
         "direct_meters": table.direct_meter,
@@ -120,7 +120,7 @@ def _table(table: Table, flow: ControlFlow, action_ids: dict[int, int], ids: Ids
     return result
 
 
-def _capacity(table: Table) -> int:
+def capacity(table: Table) -> int:
     """Entries it holds: a constant table exactly its own."""
     if table.entries and table.entries_const:
         return len(table.entries)

@@ -1,4 +1,4 @@
-// select on several values with masks, ranges, don't-cares and a default; no case that fits is an error.
+// select on several values with masks, ranges and don't-cares.
 #include "include/case.p4"
 
 header key_t {
@@ -47,9 +47,6 @@ PARSER(Parse) {
 CONTROL(Decide) {
     apply {
         standard.egress_spec = metadata.port;
-        if (standard.parser_error == error.NoMatch) {
-            standard.egress_spec = 6;
-        }
     }
 }
 
