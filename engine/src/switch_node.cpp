@@ -4,6 +4,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "switch_log.hpp"
+
 namespace weft {
 
 namespace {
@@ -472,18 +474,8 @@ void Switch::set_logging(bool enabled) {
   if (objects_ != nullptr) objects_->context().log_enabled = enabled ? 1 : 0;
 }
 
-void Switch::log_message(uint32_t format, const uint64_t* values, uint32_t count) {
-  const std::string& text = objects_->program().log_formats.at(format);
-  std::string line;
-  uint32_t next = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text.compare(i, 2, "{}") == 0 && next < count) {
-      line += std::to_string(values[next++]);
-      ++i;
-    } else {
-      line += text[i];
-    }
-  }
+void Switch::log_message(uint32_t format, std::span<const uint64_t> values, size_t value_words) {
+  std::string line = format_message(objects_->program().log_formats.at(format), values, value_words);
   if (log_.size() >= kLogCapacity) log_.pop_front();
   log_.push_back(std::move(line));
 }

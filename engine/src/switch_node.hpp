@@ -100,7 +100,7 @@ class Switch : public Node, public EgressStage {
 
   // Called by generated code.
   uint64_t random_between(uint64_t low, uint64_t high);
-  void log_message(uint32_t format, const uint64_t* values, uint32_t count);
+  void log_message(uint32_t format, std::span<const uint64_t> values, size_t value_words);
 
  private:
   enum InstanceType : uint32_t {

@@ -36,8 +36,9 @@ uint64_t random_between(SwitchContext* context, uint64_t low, uint64_t high) {
   return context->owner->random_between(low, high);
 }
 
-void log_message(SwitchContext* context, uint32_t format, const uint64_t* values, uint32_t count) {
-  context->owner->log_message(format, values, count);
+void log_message(SwitchContext* context, uint32_t format, const uint64_t* values, uint32_t count,
+                 uint32_t value_words) {
+  context->owner->log_message(format, {values, size_t{count} * value_words}, value_words);
 }
 
 // `mask` is that of the parser's transition, on top of each member's own.

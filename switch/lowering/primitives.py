@@ -353,17 +353,14 @@ def _log_message(emit: Emitter, call: PrimitiveCall) -> None:
     formats.append(text)
     enabled = emit.builder.icmp_unsigned("!=", emit.load_context("log_enabled", I32), I32(0))
     with emit.when(enabled, likely=False):
-        array = emit.local(8 * max(len(values), 1))
+        # Every value as a signed number of as many words as the widest needs.
+        bits = max((emit.shared.ranges.of(value).bits for value in values), default=0) + 1
+        words = (bits + 63) // 64
+        array = emit.local(8 * words * max(len(values), 1))
         for position, value in enumerate(values):
-            emit.store(_log_value(emit, value), emit.address(array, position * 8), 8)
-        arguments = (emit.context, I32(len(formats) - 1), array, I32(len(values)))
+            emit.store(lower(emit, value, 64 * words), emit.address(array, position * words * 8), 8)
+        arguments = (emit.context, I32(len(formats) - 1), array, I32(len(values)), I32(words))
         emit.call_runtime("weft_log_message", VOID, *arguments)
-
-
-def _log_value(emit: Emitter, value: Expression) -> Value:
-    if value.kind is Kind.BOOL:
-        return emit.builder.zext(lower_bool(emit, value), I64)
-    return lower(emit, value, 64)
 
 
 def _no_op(_emit: Emitter, _call: PrimitiveCall) -> None:
