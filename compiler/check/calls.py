@@ -136,7 +136,11 @@ class Calls(Arguments):
                 self.check_writable(callee.base, f"'{name}'")
             parameters: tuple[ParameterType, ...] = ()
             result: Type = BOOL if name == "isValid" else VOID
-        elif isinstance(base, StackType) and name in ("push_front", "pop_front"):
+        elif (
+            isinstance(base, StackType)
+            and (is_header(base.element) or is_union(base.element))
+            and name in ("push_front", "pop_front")
+        ):
             self.check_writable(callee.base, f"'{name}'")
             count = ast.Parameter(callee.span, "count", [], "", ast.BaseTypeNode(callee.span, "int"), None)
             parameters = (ParameterType("count", "", INTEGER, False, count),)

@@ -33,6 +33,7 @@ from compiler.types import (
     TypeVariable,
     bits,
     is_header,
+    is_union,
     strip_new,
 )
 from compiler.warnings.kinds import Kind
@@ -245,6 +246,10 @@ class Expressions(Operators):
 
     def _stack_member(self, expression: ast.Member, base: StackType) -> Type:
         name = expression.name
+        if name != "size" and not (
+            is_header(base.element) or is_union(base.element) or isinstance(base.element, TypeVariable)
+        ):
+            return self.fail(expression, f"an array has no member '{name}' (valid: 'size')")
         if name in ("next", "last", "lastIndex"):
             if self.context.kind not in ("parser", "function"):
                 return self.fail(expression, f"'{name}' can be used in parsers only")

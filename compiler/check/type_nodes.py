@@ -27,8 +27,6 @@ from compiler.types import (
     TypeVariable,
     VarbitType,
     bits,
-    is_header,
-    is_union,
     with_arguments,
 )
 
@@ -81,14 +79,14 @@ class TypeNodes(CheckerBase):
 
     def _stack(self, node: ast.StackTypeNode) -> Type:
         element = self.resolve(node.element)
-        size = self.constant(node.size, "the size of the header stack")
+        size = self.constant(node.size, "the size of a stack or array")
         if element is UNKNOWN or size is None:
             return UNKNOWN
-        if not (is_header(element) or is_union(element) or isinstance(element, TypeVariable)):
-            self.error(f"a stack holds headers or header unions, not '{element}'", node.element)
+        if not is_data(element) or element in (INTEGER, STRING, MATCH_KIND):
+            self.error(f"a stack or array cannot hold a '{element}'", node.element)
             return UNKNOWN
         if size < 1:
-            self.error(f"a header stack has at least one element, not {size}", node.size)
+            self.error(f"a stack or array has at least one element, not {size}", node.size)
             return UNKNOWN
         return StackType(element, size)
 

@@ -175,7 +175,11 @@ class Expressions(Equality):
     def _index(self, expression: ast.Index) -> Any:
         base, index = self.ordered([expression.base, expression.index])
         if isinstance(base, StructValue):
-            return base.fields[str(expression.index.value)]
+            if not isinstance(index, Const):
+                self.refuse("an array needs an index known at compile time on BMv2", expression.index)
+            if str(index.value) not in base.fields:
+                self.refuse(f"index {index.value} is out of the range of '{base.type}'", expression.index)
+            return base.fields[str(index.value)]
         if not isinstance(base, StackValue):
             self.refuse("this cannot be indexed", expression)
         if isinstance(index, Const):

@@ -47,6 +47,7 @@ class Externs(Statements):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.digest_types: dict[str, Type] = {}
+        self._list_digests = 0
         self.extern_functions: set[str] = set()
 
     def extern_call(self, call: ast.Call, arguments: Arguments) -> Any:
@@ -259,7 +260,12 @@ class Externs(Statements):
         data = self._present(arguments[1], call)
         value = self.value(data)
         type_ = self.type_of(data)
-        name = type_.declaration.external_name() if isinstance(type_, StructType) else "digest_0"
+        if isinstance(type_, StructType):
+            name = type_.declaration.external_name()
+        else:
+            # As p4c numbers digests of lists.
+            name = f"digest_{self._list_digests}"
+            self._list_digests += 1
         self.digest_types.setdefault(name, type_)
         # BMv2 reads the fields at the end of ingress: the values of now go into variables.
         elements: list[Expr] = []

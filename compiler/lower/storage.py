@@ -26,6 +26,8 @@ from compiler.types import (
     Type,
     VarbitType,
     bits,
+    is_header,
+    is_union,
     strip_new,
 )
 
@@ -87,7 +89,7 @@ class Storage:
             field = self.unique(name)
             self.program.scalars.append((field, scalar))
             return FieldRef(SCALARS, field, scalar)
-        if isinstance(type_, StackType):
+        if isinstance(type_, StackType) and (is_header(type_.element) or is_union(type_.element)):
             return self._stack(type_, self.unique(name))
         if isinstance(type_, StructType) and type_.kind == "header":
             return self._header(type_, self.unique(name))

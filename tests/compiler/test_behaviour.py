@@ -338,3 +338,22 @@ def test_parsers_copy_the_last_element_of_a_stack_and_look_ahead_at_stacks(tmp_p
         apply="hdr.data.a = meta.copy.v; hdr.data.b = meta.ahead + (meta.copy.isValid() ? 8w1 : 0);",
     )
     assert out == [(2, "222303040506070811223344")]
+
+
+def test_arrays_hold_any_data(tmp_path: Path) -> None:
+    out = run(
+        tmp_path,
+        PACKET,
+        declarations="struct pair_t { bit<8> first; bit<8> second; }",
+        metadata="bit<8>[3] bytes;",
+        locals="pair_t[2] pairs;",
+        apply="""
+            meta.bytes = { 1, hdr.data.b, 3 };
+            bit<8>[3] other = meta.bytes;
+            pairs[1].second = other[1] + (bit<8>)other.size;
+            pairs[0] = pairs[1];
+            for (bit<8> each in other) { hdr.data.a = hdr.data.a + each; }
+            hdr.data.b = pairs[0].second;""",
+    )
+    # 1 + 1 + 2 + 3, and 2 + 3.
+    assert out == [(2, "0705030405060708ff")]

@@ -86,6 +86,17 @@ PROGRAMS = {
         "locals": "Inner() first; Inner() second;",
         "apply": "first.apply(hdr.data.a); second.apply(hdr.data.b);",
     },
+    "told": {
+        "metadata": "error problem;",
+        "locals": """
+            action inner(inout bit<8> x) { x = x + 1; }
+            action outer() { inner(hdr.data.a); }
+            @note[1 + 2, "a" ++ "b", 3 == 3] @pairs[key=2 * 3, other=true]
+            table t { key = { meta.problem: exact; } actions = { outer; NoAction; } }""",
+        "apply": """
+            t.apply(); outer();
+            digest(1, { hdr.data.a, hdr.data.b }); digest<tuple<bit<16>>>(2, { hdr.data.c });""",
+    },
 }
 
 
