@@ -15,7 +15,7 @@ import hashlib
 import json
 import os
 import stat
-import tempfile
+import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -124,14 +124,15 @@ class Store:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not _is_ours(path.parent):
                 return
-            with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".partial", delete=False) as file:
-                try:
+            partial = path.with_name(f"{os.getpid()}-{threading.get_ident()}.partial")
+            try:
+                # Whatever the umask allows, nobody else may write it.
+                with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                     file.write(_pack(parts))
-                    file.close()
-                    os.replace(file.name, path)
-                except BaseException:
-                    os.unlink(file.name)
-                    raise
+                os.replace(partial, path)
+            except BaseException:
+                partial.unlink(missing_ok=True)
+                raise
             self._prune(path.parent)
 
     def _prune(self, folder: Path) -> None:

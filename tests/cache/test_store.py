@@ -76,6 +76,16 @@ def test_what_others_may_write_is_not_trusted(folder: Path) -> None:
     assert list(folder.iterdir()) == [file]
 
 
+def test_entries_are_private_under_any_umask(folder: Path) -> None:
+    store = Store("kind")
+    before = os.umask(0)
+    try:
+        store.write(store.key("a"), PARTS)
+    finally:
+        os.umask(before)
+    assert store.read(store.key("a")) == PARTS
+
+
 def test_longest_unused_entries_go_first(folder: Path) -> None:
     store = Store("kind", entry_limit=3)
     keys = [store.key(str(number)) for number in range(4)]
