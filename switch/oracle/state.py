@@ -195,6 +195,11 @@ class PacketState:
         header = self.headers[ref.header]
         return int(header.valid) if ref.is_validity else header.get(ref.field)
 
+    def key_value(self, ref: FieldRef) -> int:
+        """The value that a table's key has; as in BMv2, fields of an invalid header count as 0, even if assigned."""
+        header = self.headers[ref.header]
+        return self.get(ref) if header.valid or header.metadata or ref.is_validity else 0
+
     def set(self, ref: FieldRef, value: int) -> None:
         """Assign to a field."""
         header = self.headers[ref.header]

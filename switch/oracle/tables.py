@@ -171,7 +171,7 @@ class OracleTable:
         """The entry that wins for a packet."""
         values = []
         for field_ in self.table.key:
-            value = packet.get(field_.field) & ((1 << field_.field.width_bits) - 1)
+            value = packet.key_value(field_.field) & ((1 << field_.field.width_bits) - 1)
             values.append(value if field_.mask is None else value & field_.mask)
         widths = [field_.field.width_bits for field_ in self.table.key]
         best: tuple[int, EntryKey, InstalledEntry] | None = None
