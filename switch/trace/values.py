@@ -33,7 +33,7 @@ from switch.bmv2json import (
 )
 from switch.bmv2json.model import TransitionKeyField
 
-_ADDRESS_HINTS = ("addr", "ip", "src", "dst")
+_ADDRESS_HINTS = ("addr", "ip", "src", "dst", "source", "destination")
 _DECIMAL_BITS = 16
 """Wider numbers are written in hexadecimal."""
 
