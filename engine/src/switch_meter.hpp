@@ -1,5 +1,5 @@
-// Two-rate three-colour meters (RFC 2698, colour-blind), in exact integer arithmetic: the peak bucket is tried before
-// the committed one.
+// Two-rate three-colour meters (RFC 2698, colour-blind), in exact integer arithmetic: the peak bucket is
+// tried before the committed one.
 #pragma once
 
 #include <algorithm>
