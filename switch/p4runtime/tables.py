@@ -24,6 +24,7 @@ from switch.p4runtime.actions import bound_action, decode_action, encode_action
 from switch.p4runtime.counters import decode_counter, encode_counter
 from switch.p4runtime.errors import (
     PERMISSION_DENIED,
+    UNIMPLEMENTED,
     RequestError,
     invalid,
     place,
@@ -186,7 +187,7 @@ class Tables:
                 raise invalid("meter_config is set, but the table has no direct meter")
             decode_meter_config(message.meter_config)
         if message.HasField("meter_counter_data"):
-            raise invalid("meter_counter_data is not supported")
+            raise RequestError(UNIMPLEMENTED, "counters of meter colours are not supported")
         if message.HasField("time_since_last_hit"):
             raise invalid("time_since_last_hit can only be read")
         if message.idle_timeout_ns < 0:
@@ -292,6 +293,8 @@ class Tables:
         action_id = query.action.action.action_id if query.HasField("action") else 0
         if action_id:
             bound_action(table.actions, action_id)
+        if query.HasField("meter_counter_data"):
+            raise RequestError(UNIMPLEMENTED, "counters of meter colours are not supported")
         if query.HasField("time_since_last_hit") and not table.notifies_idle:
             raise invalid("time_since_last_hit is set, but the table does not support idle timeouts")
 
