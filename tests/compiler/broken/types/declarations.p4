@@ -9,7 +9,7 @@ enum f_t { A = 1 }
 enum bit<8> g_t { A = true }
 type s_t new_t;
 typedef h_t[0] none_t;
-typedef bit<8>[3] eight_t;
+typedef int[3] eight_t;
 typedef bit<65537> wide_t;
 typedef int<0> zero_t;
 typedef list<void> list_t;
