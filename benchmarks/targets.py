@@ -75,13 +75,26 @@ def engine_forwarder(receiving: str, sending: str) -> list[str]:
     return [sys.executable, "-c", ENGINE_FORWARDER, receiving, sending]
 
 
+def weft_command(spec: SwitchSpec, address: str, program: list[str]) -> list[str]:
+    """`weft switch` on the switch's interfaces, with this program."""
+    command = [sys.executable, "-m", "weft", "switch", *program, "--log-level", "warn"]
+    return [*command, "--device-id", str(spec.device_id), *_interfaces(spec), "--grpc-server-addr", address]
+
+
+def bmv2_command(spec: SwitchSpec, address: str, program: list[str], thrift_port: int) -> list[str]:
+    """simple_switch_grpc on the switch's interfaces, with this program."""
+    command = [BMV2, *program, "--device-id", str(spec.device_id), *_interfaces(spec)]
+    command += ["--thrift-port", str(thrift_port), "--log-level", "off", "--"]
+    command += ["--grpc-server-addr", address, "--cpu-port", str(CPU_PORT), "--priority-queues", "8"]
+    return command
+
+
 @contextmanager
 def weft_switch(fabric: FabricSpec, program: Program, *, realtime: bool) -> Iterator[None]:
     """`weft switch` as the only switch of a fabric, programmed."""
     (spec,) = fabric.switches
     address = f"127.0.0.1:{FIRST_GRPC_PORT}"
-    command = [sys.executable, "-m", "weft", "switch", "--no-p4", "--log-level", "warn"]
-    command += ["--device-id", str(spec.device_id), *_interfaces(spec), "--grpc-server-addr", address]
+    command = weft_command(spec, address, ["--no-p4"])
     with (
         _servers([command], realtime=realtime),
         programmed(fabric, program, embedded_targets(fabric, address)),
@@ -95,15 +108,27 @@ def bmv2_switches(fabric: FabricSpec, program: Program, *, realtime: bool) -> It
     commands, targets = [], {}
     for number, spec in enumerate(fabric.switches):
         address = f"127.0.0.1:{FIRST_GRPC_PORT + number}"
-        command = [BMV2, "--no-p4", "--device-id", str(spec.device_id), *_interfaces(spec)]
-        command += ["--thrift-port", str(FIRST_THRIFT_PORT + number), "--log-level", "off", "--"]
-        command += ["--grpc-server-addr", address, "--cpu-port", str(CPU_PORT), "--priority-queues", "8"]
-        commands.append(command)
+        commands.append(bmv2_command(spec, address, ["--no-p4"], FIRST_THRIFT_PORT + number))
         targets[spec.name] = GrpcTarget(address, spec.device_id)
     with (
         _servers(commands, realtime=realtime, many_threads=True),
         programmed(fabric, program, targets, "bmv2"),
     ):
+        yield
+
+
+@contextmanager
+def router(fabric: FabricSpec, program: Program, *, bmv2: bool, realtime: bool) -> Iterator[None]:
+    """A switch with a program that brings its entries, in place of the fabric's only one."""
+    (spec,) = fabric.switches
+    address = f"127.0.0.1:{FIRST_GRPC_PORT}"
+    loaded = [str(program.json)]
+    command = (
+        bmv2_command(spec, address, loaded, FIRST_THRIFT_PORT)
+        if bmv2
+        else weft_command(spec, address, loaded)
+    )
+    with _servers([command], realtime=realtime, many_threads=bmv2):
         yield
 
 
