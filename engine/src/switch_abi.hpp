@@ -30,11 +30,11 @@ class Switch;
 
 // The part of a table entry that generated code reads after a lookup.
 struct EntryView {
-  ActionData* action;  // null if `group` is set
-  ActionGroup* group;  // non-null: the selector chooses a member
   CounterCell counter;
   Meter* meter;         // direct meter, null until configured
   int64_t last_hit_ps;  // kept only for tables with idle timeouts
+  ActionGroup* group;   // non-null: the selector chooses a member
+  ActionData* action;   // null if `group` is set; last, next to the key and the action's data behind it
 };
 
 // What generated code reads of a table before a lookup.

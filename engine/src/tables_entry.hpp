@@ -15,9 +15,10 @@
 
 namespace weft {
 
-// The key follows the entry, and room for its action's data the key: what a lookup and the action after it
-// touch lies in two or three adjacent cache lines.
-struct TableEntry : EntryView {
+struct TableEntry;
+
+// What an entry holds that no packet looks at, unless entries share a tuple.
+struct EntryFacts {
   TableEntry* next = nullptr;  // same slot of the same tuple, lower or equal priority
   int32_t priority = 0;
   uint32_t action_handle = 0;          // id of the member or group, for reading back
@@ -28,8 +29,12 @@ struct TableEntry : EntryView {
   int64_t idle_timeout_ns = 0;
   uint32_t key_words = 0;
   int32_t action_capacity_bytes = -1;  // of inline_action()'s data; -1: nothing follows the entry
+};
 
-  TableEntry() : EntryView{nullptr, nullptr, {0, 0}, nullptr, 0} {}
+// The key follows the entry, and room for its action's data the key: what a lookup and the action after it
+// touch lies side by side, behind what they do not.
+struct TableEntry : EntryFacts, EntryView {
+  TableEntry() : EntryView{{0, 0}, nullptr, 0, nullptr, nullptr} {}
   ~TableEntry();
   TableEntry(const TableEntry&) = delete;
   uint64_t* key() { return reinterpret_cast<uint64_t*>(this + 1); }

@@ -30,10 +30,8 @@ class Tuple {
       uint64_t candidates = zero_bytes(window ^ kEveryByte * tag_of(key_hash)) & below_lowest(empty);
       for (; candidates != 0; candidates &= candidates - 1) {
         TableEntry* head = heads_[(slot + static_cast<uint64_t>(std::countr_zero(candidates)) / 8) & last];
-        // The key is on the entry's second line: those before and behind it are on their way while it is
-        // compared.
-        __builtin_prefetch(head);
-        __builtin_prefetch(head->key() + 1);
+        // The action's data may be on the next line, which is on its way while the key is compared.
+        __builtin_prefetch(head->key() + mask_.size() + 2);
         if (agree(*head, key)) return head;
       }
       if (empty != 0) return nullptr;
