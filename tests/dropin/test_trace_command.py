@@ -1,0 +1,82 @@
+"""`weft trace PROGRAM`: packets through a program without a switch, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.utils import wrpcap
+
+from weft.cli import weft
+from weft.errors import BadInputError
+
+PROGRAM = Path(__file__).parent / "programs" / "basic_forward.p4"
+ROUTE = (
+    "add MyIngress.ipv4_lpm hdr.ipv4.dstAddr:0x0a000102/32"
+    " MyIngress.ipv4_forward(dstAddr:0x020000000002, port:2)\n"
+)
+ROUTED = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / IP(dst="10.0.1.2", src="10.0.1.1") / UDP()
+
+
+@pytest.fixture
+def entries(tmp_path: Path) -> Path:
+    path = tmp_path / "entries.stf"
+    path.write_text(ROUTE)
+    return path
+
+
+def trace(*arguments: object) -> str:
+    result = CliRunner().invoke(weft, ["trace", *map(str, arguments)], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_a_tree_shows_the_packet_s_way(entries: Path) -> None:
+    lines = trace(PROGRAM, "--stf", entries, "--packet", bytes(ROUTED).hex(), "--port", 1).splitlines()
+    assert lines[0] == "packet 1: in by port 1, 42 bytes"
+    assert "│   └── table MyIngress.ipv4_lpm: hdr.ipv4.dstAddr = 10.0.1.2 → hit 10.0.1.2/32" in lines
+    assert "│           └── ipv4.ttl = 63   ← basic_forward.p4:59: hdr.ipv4.ttl = hdr.ipv4.ttl - 1" in lines
+    assert lines[-1] == "└── out by port 2, 42 bytes"
+
+
+def test_captures_and_json(entries: Path, tmp_path: Path) -> None:
+    capture = tmp_path / "packets.pcap"
+    wrpcap(str(capture), [ROUTED, ROUTED / b"longer"])
+    events = [
+        json.loads(line)
+        for line in trace(PROGRAM, "--stf", entries, "--packet", capture, "--json").splitlines()
+    ]
+    sent = [(event["packet"], event["port"]) for event in events if event["event"] == "sent"]
+    assert sent == [(1, 2), (2, 2)]
+    applied = next(event for event in events if event["event"] == "table_applied")
+    assert applied["values"] == [0x0A000102]
+
+
+def test_a_short_packet_and_a_drop_are_explained() -> None:
+    output = trace(PROGRAM, "--packet", bytes(ROUTED)[:20].hex())
+    assert "parser error PacketTooShort at byte 14" in output
+    assert "log: not IPv4: 2048" in output
+    assert "set by basic_forward.p4:53: mark_to_drop(standard_metadata)" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([PROGRAM], "no packet for .*: give --packet HEX, --packet FILE.pcap or --stf FILE"),
+        ([PROGRAM, "--packet", "xyz"], "--packet 'xyz' is neither hexadecimal digits nor a .pcap file"),
+        (["/nowhere.json", "--packet", "00"], "/nowhere.json: No such file or directory"),
+    ],
+)
+def test_bad_input_is_told(arguments: list[object], message: str) -> None:
+    with pytest.raises(BadInputError, match=message):
+        CliRunner().invoke(weft, ["trace", *map(str, arguments)], catch_exceptions=False)
+
+
+def test_packets_are_not_for_a_running_switch() -> None:
+    result = CliRunner().invoke(weft, ["trace", "p0l0", "--packet", "00"])
+    assert "are for a PROGRAM" in result.output
+    assert result.exit_code == 2
