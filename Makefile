@@ -1,5 +1,5 @@
-# `make demo` and `make test` set up what they need by themselves.
-.PHONY: demo test setup lint format clean
+# `make demo`, `make test` and `make sanitize` set up what they need by themselves.
+.PHONY: demo test sanitize setup lint format clean
 
 PYTHON := .venv/bin/python
 
@@ -12,12 +12,15 @@ demo: setup
 test: setup
 	$(PYTHON) -m pytest
 
+sanitize: setup
+	@.ci/sanitize
+
 lint: setup
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/clang-format --dry-run --Werror engine/src/*.cpp engine/src/*.hpp
-	shellcheck vagrant/*.sh .ci/run
+	shellcheck vagrant/*.sh .ci/run .ci/sanitize
 
 format: setup
 	.venv/bin/ruff check --fix .

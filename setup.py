@@ -1,8 +1,6 @@
 """Build of the native engine; all metadata stands in setup.cfg.
 
-WEFT_SANITIZE=1 builds it with AddressSanitizer and UndefinedBehaviorSanitizer (build_ext --inplace --force);
-run Python with ASAN_OPTIONS=detect_leaks=0 and, in LD_PRELOAD, what `gcc -print-file-name` says of libasan.so
-and libstdc++.so.
+WEFT_SANITIZE=1 builds it with AddressSanitizer and UndefinedBehaviorSanitizer; `make sanitize` does, and runs tests.
 """
 
 import os

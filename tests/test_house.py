@@ -45,14 +45,14 @@ def test_cpp_is_formatted():
 
 
 def test_scripts_pass_shellcheck():
-    passes(tool("shellcheck"), "vagrant/provision.sh", ".ci/run")
+    passes(tool("shellcheck"), "vagrant/provision.sh", ".ci/run", ".ci/sanitize")
 
 
 def test_the_vagrantfile_is_valid():
     passes(tool("vagrant"), "validate", env=os.environ | {"VAGRANT_CWD": str(ROOT / "vagrant")})
 
 
-def test_make_demo_and_make_test_run_the_provisioning_script():
-    for target in ("demo", "test"):
+def test_make_runs_the_provisioning_script():
+    for target in ("demo", "test", "sanitize"):
         done = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True)
         assert "vagrant/provision.sh" in done.stdout
