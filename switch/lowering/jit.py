@@ -11,9 +11,11 @@ from __future__ import annotations
 import functools
 import json
 import threading
+from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -29,11 +31,15 @@ OPTIMISATION_LEVEL = 1
 
 _STORE = Store("code")
 
-_compiled: dict[tuple[str, bool, bool], CompiledProgram] = {}
+RECENT_PROGRAMS = 16
+"""How many programs stay compiled though no switch runs them: a controller may push pipelines for ever."""
+
+_compiled: WeakValueDictionary[tuple[str, bool, bool], CompiledProgram] = WeakValueDictionary()
+_recent: deque[CompiledProgram] = deque(maxlen=RECENT_PROGRAMS)
 _lock = threading.RLock()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class CompiledProgram:
     """A program in machine code; `native` is what `_core.Switch.load` takes. Shared by all switches."""
 
@@ -53,6 +59,7 @@ def compile_program(program: Program, *, instrumented: bool = False) -> Compiled
         compiled = _compiled.get(key)
         if compiled is None:
             compiled = _compiled[key] = _compile(program, instrumented)
+            _recent.append(compiled)
         return compiled
 
 

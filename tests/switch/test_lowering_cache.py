@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+from collections import deque
 from pathlib import Path
 
 import pytest
@@ -70,3 +72,18 @@ def test_same_program_is_compiled_once_per_process() -> None:
     first.load(document)
     second.load(document)
     assert first._loaded() is second._loaded()
+
+
+def test_programs_that_no_switch_runs_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A controller may push one pipeline after the other for ever."""
+    monkeypatch.setattr(jit, "_recent", deque(maxlen=1))
+    document = json.loads(router_document())
+    switch = NativeSwitch()
+    hashes = []
+    for name in ("first", "second", "third"):
+        loaded = load_program(json.dumps(document | {"program": name}))
+        hashes.append(loaded.content_hash)
+        switch.load(loaded)
+    gc.collect()
+    kept = {key[0] for key in jit._compiled}
+    assert [content_hash in kept for content_hash in hashes] == [False, False, True]
