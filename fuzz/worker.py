@@ -38,6 +38,11 @@ class Folder:
         return self.root / "current"
 
     @property
+    def slowest(self) -> Path:
+        """The case that took longest."""
+        return self.root / "slowest"
+
+    @property
     def progress(self) -> Path:
         """`PROGRESS`, shared with the supervisor."""
         return self.root / "progress"
@@ -118,7 +123,9 @@ class Worker:
             self._execute(case)
             ended_s = time.monotonic()
             statistics.executions += 1
-            statistics.slowest_s = max(statistics.slowest_s, ended_s - now_s)
+            if ended_s - now_s > statistics.slowest_s:
+                statistics.slowest_s = ended_s - now_s
+                self._folder.slowest.write_bytes(case)
             statistics.elapsed_s = before_s + ended_s - started_s
             if ended_s - saved_s > _SAVE_INTERVAL_S:
                 self._save(warm=statistics.elapsed_s >= warm_s)
