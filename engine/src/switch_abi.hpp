@@ -92,7 +92,7 @@ struct PacketState {
   static constexpr uint32_t kNotTruncated = 0xffffffff;
   static constexpr uint32_t kAssertionFailed = 1;
   static constexpr uint32_t kLoopLimit = 2;
-  static constexpr uint32_t kLoopBudget = 65536;
+  static constexpr uint32_t kLoopBudget = 16384;
   static constexpr uint32_t kPassBudget = 1024;
 };
 

@@ -1,4 +1,4 @@
-"""A packet may jump backward 65,536 times; then it is dropped and counted, and the next one starts afresh."""
+"""A packet may jump backward 16,384 times; then it is dropped and counted, and the next one starts afresh."""
 
 from __future__ import annotations
 
