@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +86,25 @@ def _split(arguments: tuple[str, ...]) -> tuple[Path | None, list[str]]:
     return program, rest
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+class SwitchCommand(click.Command):
+    """Knows the program from the value that --pcap and --trace may have."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Give these options their value where what follows them is none."""
+        return super().parse_args(ctx, list(_with_values(args)))
+
+
+def _with_values(arguments: list[str]) -> Iterator[str]:
+    for argument, following in pairwise([*arguments, "-"]):
+        if argument == "--trace" and not following.isdecimal():
+            yield "--trace=1"
+        elif argument == "--pcap" and (following.startswith("-") or following.endswith(".json")):
+            yield "--pcap=."
+        else:
+            yield argument
+
+
+@click.command(cls=SwitchCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[JSON] [-- TARGET OPTIONS]")
 @click.option(
     "-i", "--interface", "interfaces", type=InterfaceType(), multiple=True, help="Attach an interface."
@@ -95,9 +115,15 @@ def _split(arguments: tuple[str, ...]) -> tuple[Path | None, list[str]]:
 @click.option(
     "--pcap",
     type=click.Path(path_type=Path),
-    is_flag=False,
-    flag_value=".",
-    help="Capture to DIR/INTERFACE_in.pcap and DIR/INTERFACE_out.pcap.",
+    metavar="[DIR]",
+    help="Capture to DIR/INTERFACE_in.pcap and DIR/INTERFACE_out.pcap (DIR is . if not given).",
+)
+@click.option(
+    "--trace",
+    "trace_packets",
+    type=click.IntRange(1),
+    metavar="[N]",
+    help="Print what each of the next N packets (1) meets as a tree.",
 )
 @click.option("--log-console", is_flag=True, help="Log to stdout, packet by packet.")
 @click.option("--log-file", type=click.Path(path_type=Path), help="Log to a file, packet by packet.")
@@ -148,22 +174,23 @@ def switch(arguments: tuple[str, ...], interfaces: tuple[tuple[int, str], ...], 
         raise click.UsageError(
             f"{len(interfaces)} interfaces, but --max-port-count {options['max_port_count']}"
         )
-    log = LogOptions(
-        console=options["log_console"],
-        file=options["log_file"],
-        level=LEVELS[options["log_level"]],
-        max_file_bytes=options["log_file_max_size"],
-        max_files=options["log_file_max_files"],
+    log = _log_options(options)
+    run = Options(
+        program,
+        options["p4info"],
+        options["pcap"],
+        log,
+        options["dump_packet_data"],
+        options["trace_packets"] or 0,
     )
+    if run.trace_packets and run.logs_packets:
+        raise click.UsageError("--trace: the log tells of every packet already; leave it out, or use -L info")
     try:
         set_up(log)
         bmv2_options.warn(ignored)
         if given is not None and program is None:
             _LOGGER.warning("%s is not loaded, because of --no-p4", given)
-        runner = Foreground(
-            _config(interfaces, options, target),
-            Options(program, options["p4info"], options["pcap"], log, options["dump_packet_data"]),
-        )
+        runner = Foreground(_config(interfaces, options, target), run)
     except (ConfigError, StartError, ValueError) as error:
         click.echo(f"weft switch: {error}", err=True)
         sys.exit(EXIT_BAD_INPUT)
@@ -171,6 +198,16 @@ def switch(arguments: tuple[str, ...], interfaces: tuple[tuple[int, str], ...], 
         click.echo(f"weft switch: {error}", err=True)
         sys.exit(EXIT_ENVIRONMENT)
     runner.run()
+
+
+def _log_options(options: dict[str, Any]) -> LogOptions:
+    return LogOptions(
+        console=options["log_console"],
+        file=options["log_file"],
+        level=LEVELS[options["log_level"]],
+        max_file_bytes=options["log_file_max_size"],
+        max_files=options["log_file_max_files"],
+    )
 
 
 _TARGET_NAMES = [str(parameter.name) for parameter in TARGET_OPTIONS]

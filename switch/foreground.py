@@ -18,6 +18,7 @@ from switch.daemon_config import DaemonConfig
 from switch.logs import LogOptions
 from switch.p4runtime.errors import RequestError
 from switch.packet_log import PacketLog
+from switch.packet_trees import PacketTrees
 from switch.process import on_termination
 from switch.wiring import WiredSwitch
 
@@ -33,7 +34,8 @@ class StartError(ValueError):
 class Options:
     """What to do besides running: load a program, serve its P4Info, capture, log.
 
-    `dump_bytes` of every packet are logged (0: none).
+    `dump_bytes` of every packet are logged (0: none). The first `trace_packets` are printed as trees; not where every
+    packet is logged or dumped.
     """
 
     program: Path | None = None
@@ -41,6 +43,12 @@ class Options:
     capture_directory: Path | None = None
     log: LogOptions = field(default_factory=LogOptions)
     dump_bytes: int = 0
+    trace_packets: int = 0
+
+    @property
+    def logs_packets(self) -> bool:
+        """True if every packet is logged or dumped."""
+        return self.log.asked_for and (self.log.follows_packets or self.dump_bytes > 0)
 
 
 class Foreground:
@@ -51,7 +59,7 @@ class Foreground:
         self._stopping = threading.Event()
         self._daemon = Daemon(config)
         try:
-            self._packet_log = self._make_packet_log()
+            self._packet_output = self._make_packet_output()
             self._start_captures()
             self._load()
         except BaseException:
@@ -62,16 +70,14 @@ class Foreground:
     def _switch(self) -> WiredSwitch:
         return next(iter(self._daemon.wiring.switches.values()))
 
-    def _make_packet_log(self) -> PacketLog | None:
+    def _make_packet_output(self) -> PacketLog | PacketTrees | None:
         """None if packets are not followed; then only log_msg is heard, where a log is asked for."""
-        log, dump_bytes = self._options.log, self._options.dump_bytes
-        if not log.asked_for:
-            return None
-        if not log.follows_packets:
-            self._switch.switch.native.set_logging(log.level <= logging.INFO)
-            if not dump_bytes:
-                return None
-        return PacketLog(self._switch.switch, with_steps=log.follows_packets, dump_bytes=dump_bytes)
+        log, options, switch = self._options.log, self._options, self._switch.switch
+        if log.asked_for and not log.follows_packets:
+            switch.native.set_logging(log.level <= logging.INFO)
+        if options.logs_packets:
+            return PacketLog(switch, with_steps=log.follows_packets, dump_bytes=options.dump_bytes)
+        return PacketTrees(switch, options.trace_packets) if options.trace_packets else None
 
     def _load(self) -> None:
         program, info = self._options.program, self._options.p4info
@@ -119,7 +125,7 @@ class Foreground:
         self._daemon.close()
 
     def _write_log(self) -> None:
-        if self._packet_log is not None:
-            self._packet_log.write()
+        if self._packet_output is not None:
+            self._packet_output.write()
         for message in self._switch.switch.native.take_log():
             _LOGGER.info("%s", message)

@@ -16,8 +16,8 @@ MANY_PACKETS = 2**64 - 1
 class NativeTrace:
     """The trace of one switch; one at a time. Methods may be called from any thread.
 
-    With `always` set before a program is loaded, every packet of it is traced from the first on; `with_steps` False
-    tells only what the switch does itself, and leaves the program's code plain.
+    With `from_first` set before a program is loaded, its first so many packets (MANY_PACKETS: all) are traced;
+    `with_steps` False tells only what the switch does itself, and leaves the program's code plain.
     """
 
     def __init__(self, engine: Any, native: Any, name: str) -> None:
@@ -26,20 +26,20 @@ class NativeTrace:
         self._name = name
         self._plain: CompiledProgram | None = None
         self._reader: RecordReader | None = None
-        self.always = False
+        self.from_first = 0
         self.with_steps = True
 
     def prepare(self, program: Program) -> None:
         """Compile what `loaded` will need, outside the engine's lock."""
-        if self.always and self.with_steps:
+        if self.from_first and self.with_steps:
             compile_program(program, instrumented=True)
 
     def loaded(self, compiled: CompiledProgram) -> None:
         """The switch runs another program. The engine's lock is held."""
         self._native.stop_trace()
         self._plain, self._reader = compiled, None
-        if self.always:
-            self.start(with_steps=self.with_steps)
+        if self.from_first:
+            self.start(self.from_first, with_steps=self.with_steps)
 
     def start(self, packets: int | None = None, port: int | None = None, *, with_steps: bool = True) -> None:
         """Trace the next packets (None: all) received on a port (None: on any).

@@ -6,6 +6,7 @@ import logging
 
 from switch.logs import TRACE
 from switch.native import NativeSwitch
+from switch.native_trace import MANY_PACKETS
 from switch.trace.events import Copied, CopyTrace, PacketTrace, Received, Sent
 from switch.trace.show import log_lines
 from switch.trace.story import Storyteller
@@ -26,7 +27,7 @@ class PacketLog:
         self._dump_bytes = dump_bytes
         self._teller: Storyteller | None = None
         self._missed = 0
-        switch.trace.always = True
+        switch.trace.from_first = MANY_PACKETS
         switch.trace.with_steps = with_steps
 
     def write(self) -> None:

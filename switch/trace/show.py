@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
+from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
 from switch.trace.events import Copied, CopyTrace, PacketTrace, Received, Sent, Step
 from switch.trace.story import Line, Storyteller
 
+WIDE = 10_000
+
 
 def tree(story: Line) -> Tree:
     """For rich's console."""
     return _grow(Tree(_label(story)), story)
+
+
+def print_tree(story: Line, *, ended: bool) -> None:
+    """Print a packet's story to stdout. A terminal folds long lines; elsewhere they are whole."""
+    console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=WIDE)
+    console.print(tree(story))
+    if not ended:
+        console.print("(still under way)", style="yellow")
+    sys.stdout.flush()
 
 
 def _grow(into: Tree, line: Line) -> Tree:

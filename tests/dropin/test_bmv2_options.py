@@ -87,3 +87,16 @@ def test_certificates_that_cannot_be_read_end_the_start() -> None:
     result = CliRunner().invoke(switch, ["--no-p4", "--", "--grpc-server-ssl", *files])
     assert result.exit_code == 3
     assert "certificate /nowhere.pem" in result.output
+
+
+def test_trees_and_a_log_of_every_packet_exclude_each_other() -> None:
+    result = CliRunner().invoke(switch, ["--no-p4", "--log-console", "--trace", "2"])
+    assert result.exit_code == 2
+    assert "--trace: the log tells of every packet already" in result.output
+
+
+@pytest.mark.parametrize("option", ["--trace", "--pcap"])
+def test_a_program_behind_an_option_is_not_its_value(option: str) -> None:
+    result = CliRunner().invoke(switch, [option, "no-such.json", "-i", "1@lo", "--", *NOWHERE[3:]])
+    assert result.exit_code == 3, result.output
+    assert "no-such.json: No such file or directory" in result.output

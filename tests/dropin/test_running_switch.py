@@ -170,3 +170,24 @@ def test_packets_are_dumped(hosts: tuple[Namespace, Namespace], start: StartSwit
     for line in ("in by port 1, 98 bytes: 02 00 00 00 00 02", "out by port 2, 98 bytes: 02 00 00 00 00 02"):
         _wait_for(lambda line=line: re.search(line, switch.log.read_text()), switch.process)  # type: ignore[misc]
     assert "table" not in switch.log.read_text()
+
+
+def test_the_first_packets_are_printed_as_trees(
+    hosts: tuple[Namespace, Namespace], start: StartSwitch
+) -> None:
+    switch = start(hosts, "-L", "info", "--trace", "2")
+    hosts[0].run("ping", "-c", "2", "-i", "0.2", "-W", "5", "10.0.1.2")
+    _wait_for(
+        lambda: re.search(r"packet 2: .*(\n[├│└ ].*)*out by port", switch.log.read_text()), switch.process
+    )
+    printed = [line for line in switch.log.read_text().splitlines() if "[INFO]" not in line]
+    assert [line for line in printed if line.startswith("packet")] == [
+        "packet 1: in by port 1, 98 bytes",
+        "packet 2: in by port 2, 98 bytes",
+    ]
+    assert [line for line in printed if line.startswith("└")] == [
+        "└── out by port 2, 98 bytes",
+        "└── out by port 1, 98 bytes",
+    ]
+    # the third and fourth packet went through plain code, untold, and the switch may be traced anew
+    assert " 1 received" in hosts[0].run("ping", "-c", "1", "-W", "5", "10.0.1.2")

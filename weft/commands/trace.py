@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
-from rich.console import Console
 
-from switch.trace.show import tree
+from switch.trace.show import print_tree
 from switch.trace_service import MAX_PACKETS, WatchedPacket, WatchRequest
 from weft import lab_state
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, did_you_mean
 
-WIDE = 10_000
 PROGRAM_SUFFIXES = (".p4", ".json")
 
 
@@ -75,8 +72,6 @@ def trace(
 
 
 def _print(watched: Iterator[WatchedPacket], print_json: bool) -> int:
-    # A terminal folds long lines; elsewhere they are whole.
-    console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=WIDE)
     count = 0
     for packet in watched:
         count += 1
@@ -84,9 +79,7 @@ def _print(watched: Iterator[WatchedPacket], print_json: bool) -> int:
             for event in packet.events:
                 click.echo(json.dumps(event))
         else:
-            console.print(tree(packet.story))
-            if not packet.ended:
-                console.print("(still under way)", style="yellow")
+            print_tree(packet.story, ended=packet.ended)
     return count
 
 
