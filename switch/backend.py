@@ -148,15 +148,31 @@ class CounterValue:
 
 @dataclass(frozen=True, slots=True)
 class MeterConfig:
-    """RFC 2698 two-rate three-colour marker.
+    """RFC 2698 two-rate three-colour marker, or RFC 2697 single-rate marker if it has an `excess_burst`.
 
-    Rates per second and bursts, in bytes or packets as the meter counts.
+    Rates per second and bursts, in bytes or packets as the meter counts. A single-rate meter does not look at its
+    peak rate and burst.
     """
 
     committed_rate: int
     committed_burst: int
     peak_rate: int
     peak_burst: int
+    excess_burst: int | None = None
+
+
+ColourCounts: TypeAlias = tuple[CounterValue, CounterValue, CounterValue]
+"""What a meter has marked green, yellow and red."""
+NO_COLOUR_COUNTS: ColourCounts = (CounterValue(), CounterValue(), CounterValue())
+
+
+@dataclass(frozen=True, slots=True)
+class MeterState:
+    """A meter at some moment; `buckets` is the backend's own. Without `config` everything passes green."""
+
+    config: MeterConfig | None
+    counts: ColourCounts
+    buckets: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,8 +285,13 @@ class SwitchBackend(Protocol):
     def member_delete(self, profile: str, member_id: int) -> None:
         """Remove a member. EntryNotFoundError; NotReadyError while a group or an entry uses it."""
 
-    def group_insert(self, profile: str, group_id: int, members: Sequence[GroupMember]) -> None:
-        """Add a group. EntryExistsError, EntryNotFoundError (member)."""
+    def group_insert(
+        self, profile: str, group_id: int, members: Sequence[GroupMember], *, random: bool = False
+    ) -> None:
+        """Add a group, for good with `random` choice instead of by the selector's hash.
+
+        EntryExistsError, EntryNotFoundError (member).
+        """
 
     def group_modify(self, profile: str, group_id: int, members: Sequence[GroupMember]) -> None:
         """Replace a group's members. EntryNotFoundError."""
@@ -295,19 +316,27 @@ class SwitchBackend(Protocol):
     ) -> None:
         """Set the counter of an entry (key None: of the default action). EntryNotFoundError."""
 
-    def meter_read(self, meter: str, index: int) -> MeterConfig | None:
-        """One cell of an indirect meter array; None lets everything pass green."""
+    def meter_read(self, meter: str, index: int) -> MeterState:
+        """One cell of an indirect meter array."""
 
     def meter_write(self, meter: str, index: int, config: MeterConfig | None) -> None:
-        """Configure one cell of an indirect meter array."""
+        """Configure one cell of an indirect meter array, with full buckets; it counts on."""
 
-    def direct_meter_read(self, table: str, key: TableKey | None, priority: int) -> MeterConfig | None:
+    def meter_restore(self, meter: str, index: int, state: MeterState) -> None:
+        """Make one cell what it was when `meter_read` gave `state`, counts included."""
+
+    def direct_meter_read(self, table: str, key: TableKey | None, priority: int) -> MeterState:
         """The meter of an entry (key None: of the default action). EntryNotFoundError."""
 
     def direct_meter_write(
         self, table: str, key: TableKey | None, priority: int, config: MeterConfig | None
     ) -> None:
         """Configure the meter of an entry (key None: of the default action). EntryNotFoundError."""
+
+    def direct_meter_restore(
+        self, table: str, key: TableKey | None, priority: int, state: MeterState
+    ) -> None:
+        """Make an entry's meter what it was when `direct_meter_read` gave `state`. EntryNotFoundError."""
 
     def register_read(self, register: str, index: int) -> int:
         """One cell of a register array."""

@@ -21,6 +21,7 @@ from switch.backend import (
     GroupMember,
     InvalidRequestError,
     MeterConfig,
+    MeterState,
     NotPermittedError,
     NotReadyError,
     PacketIn,
@@ -51,7 +52,8 @@ from switch.native_values import (
     checked_id,
     default_binding,
     member_action,
-    meter_config,
+    meter_state,
+    meter_state_tuple,
     meter_tuple,
     native_members,
     native_replicas,
@@ -176,6 +178,8 @@ class NativeSwitch:
             raise CapacityExceededError(f"table '{name}' is full ({max_size} entries)") from None
         if not inserted:
             raise EntryExistsError(f"table '{name}' has an entry with this key and priority already")
+        if target.table.direct_meter is not None:
+            self.native.set_entry_meter(target.index, key, None)  # counts from now on, configured or not
         self._idle.watch(name, entry, key)
 
     def table_modify(self, table: str, entry: TableEntry) -> None:
@@ -279,12 +283,15 @@ class NativeSwitch:
         if not self._in_profile(profile, self.native.member_delete, index, checked_id("member", member_id)):
             raise NotReadyError(f"member {member_id} of action profile '{profile}' is in use")
 
-    def group_insert(self, profile: str, group_id: int, members: Sequence[GroupMember]) -> None:
-        """Add a group."""
+    def group_insert(
+        self, profile: str, group_id: int, members: Sequence[GroupMember], *, random: bool = False
+    ) -> None:
+        """Add a group, for good with `random` choice instead of by the selector's hash."""
         index = self._selector(profile)
         check_group(group_id, members)
         self._require_room(profile, "groups")
-        if not self._in_profile(profile, self.native.group_insert, index, group_id, native_members(members)):
+        native = native_members(members)
+        if not self._in_profile(profile, self.native.group_insert, index, group_id, native, random):
             raise EntryExistsError(f"action profile '{profile}' has a group {group_id} already")
 
     def group_modify(self, profile: str, group_id: int, members: Sequence[GroupMember]) -> None:
@@ -368,18 +375,22 @@ class NativeSwitch:
         check_index("meter", name, index, array.size)
         return compiled.shape.meter_offsets[name] + index
 
-    def meter_read(self, meter: str, index: int) -> MeterConfig | None:
-        """One cell of an indirect meter array; None lets everything pass green."""
-        return meter_config(self.native.meter_read(self._meter(meter, index)))
+    def meter_read(self, meter: str, index: int) -> MeterState:
+        """One cell of an indirect meter array."""
+        return meter_state(self.native.meter_read(self._meter(meter, index)))
 
     def meter_write(self, meter: str, index: int, config: MeterConfig | None) -> None:
         """Configure one cell of an indirect meter array."""
         self.native.meter_write(self._meter(meter, index), meter_tuple(config))
 
-    def direct_meter_read(self, table: str, key: TableKey | None, priority: int) -> MeterConfig | None:
+    def meter_restore(self, meter: str, index: int, state: MeterState) -> None:
+        """Make one cell what it was when `meter_read` gave `state`."""
+        self.native.meter_restore(self._meter(meter, index), meter_state_tuple(state))
+
+    def direct_meter_read(self, table: str, key: TableKey | None, priority: int) -> MeterState:
         """The meter of an entry (key None: of the default action)."""
         self._require_meter(table)
-        return meter_config(self._with_entry(self.native.entry_meter, table, key, priority))
+        return meter_state(self._with_entry(self.native.entry_meter, table, key, priority))
 
     def direct_meter_write(
         self, table: str, key: TableKey | None, priority: int, config: MeterConfig | None
@@ -387,6 +398,14 @@ class NativeSwitch:
         """Configure the meter of an entry (key None: of the default action)."""
         self._require_meter(table)
         self._with_entry(self.native.set_entry_meter, table, key, priority, meter_tuple(config))
+
+    def direct_meter_restore(
+        self, table: str, key: TableKey | None, priority: int, state: MeterState
+    ) -> None:
+        """Make an entry's meter what it was when `direct_meter_read` gave `state`."""
+        self._require_meter(table)
+        native = meter_state_tuple(state)
+        self._with_entry(self.native.restore_entry_meter, table, key, priority, native)
 
     def _require_meter(self, table: str) -> None:
         if self._table(table).table.direct_meter is None:

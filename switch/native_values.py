@@ -7,9 +7,11 @@ from typing import TypeAlias
 
 from switch.backend import (
     ActionCall,
+    CounterValue,
     GroupMember,
     InvalidRequestError,
     MeterConfig,
+    MeterState,
     Replica,
 )
 from switch.bmv2json import Action, DefaultEntry, Program
@@ -60,19 +62,30 @@ def native_replicas(replicas: Sequence[Replica]) -> list[tuple[int, int]]:
     return [(replica.port, replica.instance) for replica in replicas]
 
 
-def meter_config(values: tuple[int, int, int, int] | None) -> MeterConfig | None:
-    """A meter's configuration as C++ gives it."""
-    return None if values is None else MeterConfig(*values)
+_MeterTuple: TypeAlias = tuple[int, int, int, int, int | None]
+_MeterStateTuple: TypeAlias = tuple[_MeterTuple | None, list[tuple[int, int]], bytes]
 
 
-def meter_tuple(config: MeterConfig | None) -> tuple[int, int, int, int] | None:
+def meter_state(values: _MeterStateTuple) -> MeterState:
+    """A meter as C++ gives it."""
+    config, counts, buckets = values
+    green, yellow, red = (CounterValue(*each) for each in counts)
+    return MeterState(None if config is None else MeterConfig(*config), (green, yellow, red), buckets)
+
+
+def meter_state_tuple(state: MeterState) -> _MeterStateTuple:
+    """A meter's state as C++ takes it."""
+    return meter_tuple(state.config), [(each.packets, each.bytes) for each in state.counts], state.buckets
+
+
+def meter_tuple(config: MeterConfig | None) -> _MeterTuple | None:
     """A meter's configuration as C++ takes it. InvalidRequestError for negative values."""
     if config is None:
         return None
     values = (config.committed_rate, config.committed_burst, config.peak_rate, config.peak_burst)
-    if min(values) < 0:
+    if min(*values, config.excess_burst or 0) < 0:
         raise InvalidRequestError(f"meter configuration {config} has a negative value")
-    return values
+    return *values, config.excess_burst
 
 
 def value_set_bytes(program: Program, value_set: str) -> int:

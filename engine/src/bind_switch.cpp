@@ -3,6 +3,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <array>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <stdexcept>
@@ -198,18 +200,48 @@ py::list table_entries(Switch& self, uint32_t table) {
   return result;
 }
 
-using MeterTuple = std::tuple<uint64_t, uint64_t, uint64_t, uint64_t>;
+// Rates and bursts as in MeterConfig.
+using MeterConfigTuple = std::tuple<uint64_t, uint64_t, uint64_t, uint64_t, std::optional<uint64_t>>;
+// Configuration, (packets, bytes) of green, yellow and red, and the buckets as opaque bytes.
+using MeterStateTuple =
+    std::tuple<std::optional<MeterConfigTuple>, std::array<std::pair<uint64_t, uint64_t>, 3>, py::bytes>;
 
-std::optional<MeterTuple> read_meter(const Meter* meter) {
-  if (meter == nullptr || !meter->configured()) return std::nullopt;
-  const MeterConfig& config = meter->config();
-  return MeterTuple{config.committed_rate, config.committed_burst, config.peak_rate, config.peak_burst};
+std::optional<MeterConfig> meter_config(const std::optional<MeterConfigTuple>& values) {
+  if (!values) return std::nullopt;
+  return std::make_from_tuple<MeterConfig>(*values);
 }
 
-void write_meter(Meter& meter, const std::optional<MeterTuple>& config, TimePs now_ps) {
-  if (!config) return meter.reset();
-  const auto& [committed_rate, committed_burst, peak_rate, peak_burst] = *config;
-  meter.configure({committed_rate, committed_burst, peak_rate, peak_burst}, now_ps);
+MeterStateTuple to_python(const MeterState& state) {
+  MeterStateTuple result{
+      std::nullopt, {}, py::bytes(reinterpret_cast<const char*>(&state.buckets), sizeof state.buckets)};
+  auto& [config, counters, buckets] = result;
+  if (state.config)
+    config = {state.config->committed_rate, state.config->committed_burst, state.config->peak_rate,
+              state.config->peak_burst, state.config->excess_burst};
+  for (size_t colour = 0; colour < counters.size(); ++colour)
+    counters[colour] = {state.counters[colour].packets, state.counters[colour].bytes};
+  return result;
+}
+
+MeterState meter_state(const MeterStateTuple& values) {
+  const auto& [config, counters, buckets] = values;
+  MeterState state{meter_config(config), {}, {}};
+  for (size_t colour = 0; colour < counters.size(); ++colour)
+    state.counters[colour] = {counters[colour].first, counters[colour].second};
+  const std::span<const uint8_t> bytes = as_bytes(buckets);
+  if (bytes.size() != sizeof state.buckets) throw std::invalid_argument("these are no meter's buckets");
+  std::memcpy(&state.buckets, bytes.data(), bytes.size());
+  return state;
+}
+
+Meter& meter_at(Switch& self, uint64_t index) {
+  if (index >= self.objects().meters().size()) throw py::index_error("outside the meters");
+  return self.objects().meters()[index];
+}
+
+Meter& meter_of(TableEntry& entry) {
+  if (entry.meter == nullptr) entry.meter = new Meter();
+  return *entry.meter;
 }
 
 void bind_tables(py::class_<Switch, Node, std::shared_ptr<Switch>>& cls) {
@@ -290,18 +322,23 @@ void bind_tables(py::class_<Switch, Node, std::shared_ptr<Switch>>& cls) {
       .def("entry_meter",
            [](Switch& self, uint32_t table, const py::object& key) {
              PythonGuard guard(self.engine());
-             return with_entry(self, table, key,
-                               [](const TableEntry& entry) { return read_meter(entry.meter); });
+             return with_entry(self, table, key, [](const TableEntry& entry) {
+               return to_python(entry.meter == nullptr ? MeterState() : entry.meter->state());
+             });
            })
       .def("set_entry_meter",
-           [](Switch& self, uint32_t table, const py::object& key, const std::optional<MeterTuple>& config) {
+           [](Switch& self, uint32_t table, const py::object& key,
+              const std::optional<MeterConfigTuple>& config) {
              PythonGuard guard(self.engine());
              const TimePs now = self.engine().now();
-             with_entry(self, table, key, [&](TableEntry& entry) {
-               if (entry.meter == nullptr) entry.meter = new Meter();
-               write_meter(*entry.meter, config, now);
-             });
-           });
+             with_entry(self, table, key,
+                        [&](TableEntry& entry) { meter_of(entry).configure(meter_config(config), now); });
+           })
+      .def("restore_entry_meter", [](Switch& self, uint32_t table, const py::object& key,
+                                     const MeterStateTuple& state) {
+        PythonGuard guard(self.engine());
+        with_entry(self, table, key, [&](TableEntry& entry) { meter_of(entry).restore(meter_state(state)); });
+      });
 }
 
 // ---- action profiles
@@ -352,12 +389,14 @@ void bind_action_profiles(py::class_<Switch, Node, std::shared_ptr<Switch>>& cls
              return true;
            })
       .def("group_insert",
-           [](Switch& self, uint32_t profile, uint32_t id, const Members& members) {
+           [](Switch& self, uint32_t profile, uint32_t id, const Members& members, bool is_random) {
              PythonGuard guard(self.engine());
              ActionProfile& target = self.objects().action_profile(profile);
              if (target.group(id) != nullptr) return false;
              auto checked = group_members(self, profile, members);
-             target.set_group_members(target.add_group(id), std::move(checked));
+             ActionGroup& group = target.add_group(id);
+             group.is_random = is_random;
+             target.set_group_members(group, std::move(checked));
              return true;
            })
       .def("group_modify",
@@ -430,13 +469,17 @@ void bind_arrays(py::class_<Switch, Node, std::shared_ptr<Switch>>& cls) {
       .def("meter_read",
            [](Switch& self, uint64_t index) {
              PythonGuard guard(self.engine());
-             return read_meter(&self.objects().meters()[index]);
+             return to_python(meter_at(self, index).state());
            })
       .def("meter_write",
-           [](Switch& self, uint64_t index, const std::optional<MeterTuple>& config) {
+           [](Switch& self, uint64_t index, const std::optional<MeterConfigTuple>& config) {
              PythonGuard guard(self.engine());
-             if (index >= self.objects().meters().size()) throw py::index_error("outside the meters");
-             write_meter(self.objects().meters()[index], config, self.engine().now());
+             meter_at(self, index).configure(meter_config(config), self.engine().now());
+           })
+      .def("meter_restore",
+           [](Switch& self, uint64_t index, const MeterStateTuple& state) {
+             PythonGuard guard(self.engine());
+             meter_at(self, index).restore(meter_state(state));
            })
       .def("value_set_write",
            [](Switch& self, uint32_t index, const std::vector<std::pair<py::bytes, py::bytes>>& members) {

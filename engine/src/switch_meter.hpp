@@ -1,9 +1,14 @@
-// Two-rate three-colour meters (RFC 2698, colour-blind), in exact integer arithmetic: the peak bucket is
-// tried before the committed one.
+// Meters with three colours, colour-blind, in exact integer arithmetic: two rates (RFC 2698), where the peak
+// bucket is tried before the committed one, or a single one (RFC 2697), whose tokens fill the committed
+// bucket first and then the excess bucket.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <optional>
+
+#include "switch_abi.hpp"
 
 namespace weft {
 
@@ -13,56 +18,85 @@ struct MeterConfig {
   uint64_t committed_burst = 0;
   uint64_t peak_rate = 0;
   uint64_t peak_burst = 0;
+  std::optional<uint64_t> excess_burst;  // of a single-rate meter, which has no peak; none: two rates
+};
+
+// How full a meter's buckets are, in units of 1e-12, so that a rate times picoseconds stays whole.
+struct MeterBuckets {
+  using Tokens = unsigned __int128;
+
+  Tokens committed = 0;
+  Tokens second = 0;  // peak, or excess with a single rate
+  int64_t filled_ps = 0;
+};
+
+// What a meter is and has counted, to be brought back later.
+struct MeterState {
+  std::optional<MeterConfig> config;
+  std::array<CounterCell, 3> counters{};  // by colour
+  MeterBuckets buckets;
 };
 
 class Meter {
  public:
   enum Colour : uint32_t { kGreen = 0, kYellow = 1, kRed = 2 };
 
-  bool configured() const { return configured_; }
-  const MeterConfig& config() const { return config_; }
+  const MeterState& state() const { return state_; }
+  void restore(const MeterState& state) { state_ = state; }
 
-  void configure(const MeterConfig& config, int64_t now_ps) {
-    config_ = config;
-    configured_ = true;
-    last_ps_ = now_ps;
-    committed_ = full(config.committed_burst);
-    peak_ = full(config.peak_burst);
+  // The buckets start full. Without a configuration everything is green (P4Runtime 9.4). Counters go on.
+  void configure(const std::optional<MeterConfig>& config, int64_t now_ps) {
+    state_.config = config;
+    if (!config) return;
+    state_.buckets = {full(config->committed_burst), full(config->excess_burst.value_or(config->peak_burst)),
+                      now_ps};
   }
 
-  // An unconfigured meter marks everything green (P4Runtime 9.5).
-  void reset() { configured_ = false; }
-
-  // Colour of a packet of `units` (its bytes, or 1) at `now_ps`.
-  Colour execute(uint64_t units, int64_t now_ps) {
-    if (!configured_) return kGreen;
-    const auto elapsed_ps = static_cast<uint64_t>(std::max<int64_t>(now_ps - last_ps_, 0));
-    last_ps_ = std::max(last_ps_, now_ps);
-    fill(committed_, config_.committed_rate, config_.committed_burst, elapsed_ps);
-    fill(peak_, config_.peak_rate, config_.peak_burst, elapsed_ps);
-    const Tokens needed = full(units);
-    if (peak_ < needed) return kRed;
-    peak_ -= needed;
-    if (committed_ < needed) return kYellow;
-    committed_ -= needed;
-    return kGreen;
+  // Colour of a packet of `units` (its bytes, or 1) at `now_ps`, counted with its `bytes`.
+  Colour execute(uint64_t units, uint64_t bytes, int64_t now_ps) {
+    const Colour colour = state_.config ? mark(full(units), now_ps) : kGreen;
+    CounterCell& counter = state_.counters[colour];
+    ++counter.packets;
+    counter.bytes += bytes;
+    return colour;
   }
 
  private:
-  // In units of 1e-12, so that a rate times picoseconds stays whole.
-  using Tokens = unsigned __int128;
+  using Tokens = MeterBuckets::Tokens;
 
   static Tokens full(uint64_t units) { return Tokens{units} * 1'000'000'000'000u; }
 
-  static void fill(Tokens& tokens, uint64_t rate, uint64_t burst, uint64_t elapsed_ps) {
-    tokens = std::min(tokens + Tokens{rate} * elapsed_ps, full(burst));
+  Colour mark(Tokens needed, int64_t now_ps) {
+    const MeterConfig& config = *state_.config;
+    auto& [committed, second, filled_ps] = state_.buckets;
+    const auto elapsed_ps = static_cast<uint64_t>(std::max<int64_t>(now_ps - filled_ps, 0));
+    filled_ps = std::max(filled_ps, now_ps);
+    const Tokens spilled =
+        fill(committed, Tokens{config.committed_rate} * elapsed_ps, config.committed_burst);
+    if (config.excess_burst) {
+      fill(second, spilled, *config.excess_burst);
+      if (take(committed, needed)) return kGreen;
+      return take(second, needed) ? kYellow : kRed;
+    }
+    fill(second, Tokens{config.peak_rate} * elapsed_ps, config.peak_burst);
+    if (!take(second, needed)) return kRed;
+    return take(committed, needed) ? kGreen : kYellow;
   }
 
-  MeterConfig config_;
-  Tokens committed_ = 0;
-  Tokens peak_ = 0;
-  int64_t last_ps_ = 0;
-  bool configured_ = false;
+  // The tokens for which there is no room.
+  static Tokens fill(Tokens& bucket, Tokens brought, uint64_t burst) {
+    const Tokens taken = std::min(brought, full(burst) - bucket);
+    bucket += taken;
+    return brought - taken;
+  }
+
+  static bool take(Tokens& bucket, Tokens needed) {
+    if (bucket < needed) return false;
+    bucket -= needed;
+    return true;
+  }
+
+  MeterState state_;
 };
 
 }  // namespace weft

@@ -24,10 +24,13 @@ namespace {
 
 EntryView* table_lookup(const TableView* view, const uint64_t* key) { return view->matcher->lookup(key); }
 
-ActionData* group_select(const ActionGroup* group, uint64_t hash) { return group->select(hash); }
+ActionData* group_select(SwitchContext* context, const ActionGroup* group, uint64_t hash) {
+  if (!group->is_random || group->bucket_count() == 0) return group->select(hash);
+  return group->select(context->owner->random_between(0, group->bucket_count() - 1));
+}
 
-uint32_t meter_execute(Meter* meter, uint64_t units, int64_t now_ps) {
-  return meter == nullptr ? Meter::kGreen : meter->execute(units, now_ps);
+uint32_t meter_execute(Meter* meter, uint64_t units, uint64_t bytes, int64_t now_ps) {
+  return meter == nullptr ? Meter::kGreen : meter->execute(units, bytes, now_ps);
 }
 
 Meter* meter_at(SwitchContext* context, uint64_t index) { return &context->meters[index]; }

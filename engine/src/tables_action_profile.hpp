@@ -40,7 +40,10 @@ class ActionGroup {
  public:
   uint32_t id = 0;
   uint32_t references = 0;
+  bool is_random = false;  // a random number takes the place of the hash
   std::vector<GroupMember> members;
+
+  size_t bucket_count() const { return buckets_.size(); }
 
   // The member chosen by a hash of the packet, or null if the group has no usable member.
   ActionData* select(uint64_t hash) const {

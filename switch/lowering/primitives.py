@@ -308,8 +308,10 @@ def _execute_meter(emit: Emitter, call: PrimitiveCall) -> None:
 
 def meter_colour(emit: Emitter, meter: Value, counts_bytes: bool) -> Value:
     """Colour of the packet (i32: 0 green, 1 yellow, 2 red) by a Meter*, which may be null (green)."""
-    units = emit.builder.zext(emit.load_state("size_bytes"), I64) if counts_bytes else I64(1)
-    return emit.call_runtime("weft_meter_execute", I32, meter, units, emit.load_context("now_ps", I64))
+    size_bytes = emit.builder.zext(emit.load_state("size_bytes"), I64)
+    units = size_bytes if counts_bytes else I64(1)
+    now_ps = emit.load_context("now_ps", I64)
+    return emit.call_runtime("weft_meter_execute", I32, meter, units, size_bytes, now_ps)
 
 
 def _register_read(emit: Emitter, call: PrimitiveCall) -> None:

@@ -125,7 +125,7 @@ def _action_of(emit: Emitter, table: Table, entry: Value, default: Value) -> Val
     with emit.when(emit.builder.icmp_unsigned("!=", group, POINTER(None))):
         where = f"action selector '{profile.name}'"
         hash_value = hash_of(emit, profile.selector_input, profile.selector_algorithm, where)
-        member = emit.call_runtime("weft_group_select", POINTER, group, hash_value)
+        member = emit.call_runtime("weft_group_select", POINTER, emit.context, group, hash_value)
         fallback = emit.load(emit.address(default, abi["EntryView.action"]), POINTER, 8)
         usable = emit.builder.icmp_unsigned("!=", member, POINTER(None))
         emit.store(emit.builder.select(usable, member, fallback), result, 8)

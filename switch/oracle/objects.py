@@ -9,7 +9,6 @@ from switch.backend import (
     CloneSession,
     CounterValue,
     EntryNotFoundError,
-    MeterConfig,
     Replica,
 )
 from switch.bmv2json import Program
@@ -37,7 +36,7 @@ class OracleObjects:
         self.log_messages: list[str] = []
         self._random = random.Random(seed)
         self.profiles = {
-            name: OracleProfile(profile, profile_actions(program, name))
+            name: OracleProfile(profile, profile_actions(program, name), self.random_between)
             for name, profile in program.action_profiles.items()
         }
         self.tables: dict[str, OracleTable] = {}
@@ -51,8 +50,10 @@ class OracleObjects:
             for name, array in program.counter_arrays.items()
             if array.table is None
         }
-        self.meters: dict[str, list[Meter | None]] = {
-            name: [None] * array.size for name, array in program.meter_arrays.items() if array.table is None
+        self.meters = {
+            name: [Meter() for _ in range(array.size)]
+            for name, array in program.meter_arrays.items()
+            if array.table is None
         }
         self.registers = {name: [0] * array.size for name, array in program.register_arrays.items()}
         self.multicast_groups: dict[int, tuple[Replica, ...]] = {}
@@ -93,12 +94,10 @@ class OracleObjects:
             return None
         return self.colour(array, cells[index], packet)
 
-    def colour(self, array: str, meter: Meter | None, packet: PacketState) -> int:
-        """The packet's colour by one meter of an array."""
-        if meter is None:
-            return 0
+    def colour(self, array: str, meter: Meter, packet: PacketState) -> int:
+        """The packet's colour by one meter of an array, which counts it."""
         amount = packet.ingress_bytes if self.program.meter_arrays[array].counts_bytes else 1
-        return meter.colour(amount, self.now_ns)
+        return meter.execute(amount, packet.ingress_bytes, self.now_ns)
 
     def random_between(self, low: int, high: int) -> int:
         """A uniformly distributed integer, both ends included."""
@@ -120,15 +119,11 @@ class OracleObjects:
         check_index("counter", name, index, len(cells))
         return cells
 
-    def meter_cells(self, name: str, index: int) -> list[Meter | None]:
-        """The cells of an indirect meter that has `index`."""
+    def meter(self, name: str, index: int) -> Meter:
+        """A cell of an indirect meter."""
         cells = named(self.meters, name, "meter")
         check_index("meter", name, index, len(cells))
-        return cells
-
-    def new_meter(self, config: MeterConfig | None) -> Meter | None:
-        """A meter with full buckets; None for no config."""
-        return None if config is None else Meter(config, self.now_ns)
+        return cells[index]
 
     def register_cells(self, name: str, index: int = 0, value: int = 0) -> list[int]:
         """The cells of a register that has `index` and takes `value`."""

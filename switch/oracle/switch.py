@@ -20,6 +20,7 @@ from switch.backend import (
     GroupMember,
     IdleTimeout,
     MeterConfig,
+    MeterState,
     NotReadyError,
     PacketIn,
     Replica,
@@ -212,10 +213,14 @@ class OracleSwitch:
         with self._lock:
             self._profile(profile).delete_member(member_id)
 
-    def group_insert(self, profile: str, group_id: int, members: Sequence[GroupMember]) -> None:
+    def group_insert(
+        self, profile: str, group_id: int, members: Sequence[GroupMember], *, random: bool = False
+    ) -> None:
         """See SwitchBackend."""
         with self._lock:
             self._profile(profile).set_group(group_id, members, new=True)
+            if random:
+                self._profile(profile).random_groups.add(group_id)
 
     def group_modify(self, profile: str, group_id: int, members: Sequence[GroupMember]) -> None:
         """See SwitchBackend."""
@@ -256,29 +261,39 @@ class OracleSwitch:
         with self._lock:
             self._entry(table, key, priority).counter = value
 
-    def meter_read(self, meter: str, index: int) -> MeterConfig | None:
+    def meter_read(self, meter: str, index: int) -> MeterState:
         """See SwitchBackend."""
         with self._lock:
-            found = self.objects.meter_cells(meter, index)[index]
-            return None if found is None else found.config
+            return self.objects.meter(meter, index).state()
 
     def meter_write(self, meter: str, index: int, config: MeterConfig | None) -> None:
         """See SwitchBackend."""
         with self._lock:
-            self.objects.meter_cells(meter, index)[index] = self.objects.new_meter(config)
+            self.objects.meter(meter, index).configure(config, self.objects.now_ns)
 
-    def direct_meter_read(self, table: str, key: TableKey | None, priority: int) -> MeterConfig | None:
+    def meter_restore(self, meter: str, index: int, state: MeterState) -> None:
         """See SwitchBackend."""
         with self._lock:
-            meter = self._entry(table, key, priority).meter
-            return None if meter is None else meter.config
+            self.objects.meter(meter, index).restore(state)
+
+    def direct_meter_read(self, table: str, key: TableKey | None, priority: int) -> MeterState:
+        """See SwitchBackend."""
+        with self._lock:
+            return self._entry(table, key, priority).meter.state()
 
     def direct_meter_write(
         self, table: str, key: TableKey | None, priority: int, config: MeterConfig | None
     ) -> None:
         """See SwitchBackend."""
         with self._lock:
-            self._entry(table, key, priority).meter = self.objects.new_meter(config)
+            self._entry(table, key, priority).meter.configure(config, self.objects.now_ns)
+
+    def direct_meter_restore(
+        self, table: str, key: TableKey | None, priority: int, state: MeterState
+    ) -> None:
+        """See SwitchBackend."""
+        with self._lock:
+            self._entry(table, key, priority).meter.restore(state)
 
     def register_read(self, register: str, index: int) -> int:
         """See SwitchBackend."""

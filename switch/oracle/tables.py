@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from switch.backend import (
@@ -53,7 +53,7 @@ class InstalledEntry:
     last_hit_ns: int = 0
     last_report_ns: int = 0
     counter: CounterValue = field(default_factory=CounterValue)
-    meter: Meter | None = None
+    meter: Meter = field(default_factory=Meter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,10 +235,13 @@ class OracleProfile:
 
     profile: ActionProfile
     actions: Sequence[Action]
+    random_between: Callable[[int, int], int]
     members: dict[int, ActionCall] = field(default_factory=dict)
     groups: dict[int, tuple[GroupMember, ...]] = field(default_factory=dict)
     tables: list[OracleTable] = field(default_factory=list)
     ports_down: set[int] = field(default_factory=set)
+    random_groups: set[int] = field(default_factory=set)
+    """Groups whose member is drawn, not hashed."""
 
     def member(self, member_id: int) -> ActionCall:
         """The member's action."""
@@ -300,6 +303,7 @@ class OracleProfile:
         self.group(group_id)
         self._check_unused(GroupRef(group_id))
         del self.groups[group_id]
+        self.random_groups.discard(group_id)
 
     def _check_unused(self, reference: TableAction) -> None:
         for table in self.tables:
@@ -307,7 +311,7 @@ class OracleProfile:
                 raise NotReadyError(f"table {table.table.name!r} has an entry that uses {reference}")
 
     def select(self, group_id: int, packet: PacketState) -> ActionCall | None:
-        """The member that the selector's hash picks; a member of weight n counts n times.
+        """The member that the selector's hash picks, in a random group chance; a member of weight n counts n times.
 
         None if none is left.
         """
@@ -319,6 +323,8 @@ class OracleProfile:
         ]
         if not live:
             return None
+        if group_id in self.random_groups:
+            return self.members[live[self.random_between(0, len(live) - 1)]]
         assert self.profile.selector_algorithm is not None
         compute = algorithm(self.profile.selector_algorithm, f"action profile {self.profile.name!r}")
         chosen = compute(input_bytes(self.profile.selector_input, packet)) % len(live)

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from finsy.proto import p4r
 
+from switch.backend import BackendError
 from switch.p4runtime.errors import ABORTED, UNIMPLEMENTED, RequestError, invalid
 from switch.p4runtime.roles import Role, require_access
 from switch.p4runtime.session import Session
-from switch.p4runtime.undo import inverse
+from switch.p4runtime.undo import Undo, inverse
 
 _LOGGER = logging.getLogger(__name__)
 Outcome = list[RequestError | None]
@@ -45,30 +46,30 @@ def _attempt(session: Session, update: p4r.Update, role: Role) -> RequestError |
 
 
 def _all_or_none(session: Session, updates: Sequence[p4r.Update], role: Role) -> Outcome:
-    undo: list[list[p4r.Update]] = []
+    undo: list[list[Undo]] = []
     for number, update in enumerate(updates):
         try:
             require_access(role, update)
             restore = inverse(session, update)
             session.write(update)
         except RequestError as error:
-            _take_back(session, undo)
+            _take_back(undo)
             return _aborted(len(updates), number, error)
         except BaseException:
-            _take_back(session, undo)
+            _take_back(undo)
             raise
         undo.append(restore)
     return [None] * len(updates)
 
 
-def _take_back(session: Session, undo: list[list[p4r.Update]]) -> None:
-    for restore in reversed(undo):
-        for update in restore:
+def _take_back(undo: list[list[Undo]]) -> None:
+    for steps in reversed(undo):
+        for step in steps:
             try:
-                session.write(update)
-            except RequestError as error:
+                step()
+            except (RequestError, BackendError) as error:
                 # nothing that was read from the switch can be refused by it; a bug, but the rest must go on
-                _LOGGER.error("an update of a failed batch could not be taken back: %s", error.message)
+                _LOGGER.error("an update of a failed batch could not be taken back: %s", error)
 
 
 def _aborted(count: int, failed: int, error: RequestError) -> Outcome:

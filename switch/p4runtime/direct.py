@@ -10,7 +10,7 @@ from switch.backend import SwitchBackend, TableKey
 from switch.p4runtime.counters import decode_counter, encode_counter
 from switch.p4runtime.errors import invalid, place
 from switch.p4runtime.matches import encode_key
-from switch.p4runtime.meters import decode_meter_config, encode_meter_config, refuse_meter_counters
+from switch.p4runtime.meters import add_meter, check_colour_counts, decode_meter_config
 from switch.p4runtime.pipeline import BoundTable, Pipeline, lookup
 from switch.p4runtime.tables import Tables
 from switch.p4runtime.updates import require_modify
@@ -37,12 +37,17 @@ class DirectResources:
     def write_meter(self, update_type: int, message: p4r.DirectMeterEntry) -> None:
         """Configure the meter of an entry."""
         require_modify(update_type, "a direct meter entry")
-        refuse_meter_counters(message)
         table, key, priority = self._tables.resolve(message.table_entry)
         with place(f"table {table.name!r}"):
-            _require(table.has_direct_meter, "direct meter")
-            config = decode_meter_config(message.config) if message.HasField("config") else None
+            if table.meter_type is None:
+                raise invalid("the table has no direct meter")
+            check_colour_counts(message.counter_data)
+            config = (
+                decode_meter_config(message.config, table.meter_type) if message.HasField("config") else None
+            )
             self._backend.direct_meter_write(table.name, key, priority, config)
+            if message.HasField("counter_data"):
+                self._tables.clear_colour_counts(table, key, priority)
 
     def read_counters(self, query: p4r.DirectCounterEntry) -> Iterator[p4r.DirectCounterEntry]:
         """Counters of one entry, of a table (no match) or of all tables (table id 0)."""
@@ -54,12 +59,9 @@ class DirectResources:
 
     def read_meters(self, query: p4r.DirectMeterEntry) -> Iterator[p4r.DirectMeterEntry]:
         """Meters of one entry, of a table (no match) or of all tables (table id 0)."""
-        refuse_meter_counters(query)
         for table, key, priority in self._selected(query.table_entry, "direct meter"):
             entry = p4r.DirectMeterEntry(table_entry=_reference(table, key, priority))
-            config = self._backend.direct_meter_read(table.name, key, priority)
-            if config is not None:
-                entry.config.CopyFrom(encode_meter_config(config))
+            add_meter(self._backend.direct_meter_read(table.name, key, priority), query, entry)
             yield entry
 
     def _selected(
@@ -84,7 +86,7 @@ class DirectResources:
 
 
 def _has(table: BoundTable, resource: str) -> bool:
-    return table.has_direct_counter if resource == "direct counter" else table.has_direct_meter
+    return table.has_direct_counter if resource == "direct counter" else table.meter_type is not None
 
 
 def _require(has: bool, resource: str) -> None:

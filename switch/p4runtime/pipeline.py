@@ -73,7 +73,8 @@ class BoundTable:
     actions: Mapping[int, BoundAction]
     profile_id: int
     has_direct_counter: bool
-    has_direct_meter: bool
+    meter_type: p4i.MeterSpec.Type.ValueType | None
+    """MeterSpec.Type of its direct meter, if it has one."""
     needs_priority: bool
     """P4Runtime wants a priority: some field is ternary, range or optional."""
     is_constant: bool
@@ -242,7 +243,9 @@ def _bind_table(
             actions={ref.id: _bind_action(info, table, ref, translations) for ref in table_info.action_refs},
             profile_id=table_info.implementation_id,
             has_direct_counter=any(each.preamble.id in direct for each in info.direct_counters),
-            has_direct_meter=any(each.preamble.id in direct for each in info.direct_meters),
+            meter_type=next(
+                (_meter_type(each) for each in info.direct_meters if each.preamble.id in direct), None
+            ),
             needs_priority=any(field.match_type in _WITH_PRIORITY for field in fields),
             is_constant=table_info.is_const_table or (table.immutable and not table_info.has_initial_entries),
             has_constant_default=bool(
@@ -252,6 +255,15 @@ def _bind_table(
             ),
             notifies_idle=table_info.idle_timeout_behavior == p4i.Table.NOTIFY_CONTROL,
         )
+
+
+def _meter_type(meter: p4i.Meter | p4i.DirectMeter) -> p4i.MeterSpec.Type.ValueType:
+    kinds = p4i.MeterSpec.Type
+    if meter.spec.type not in kinds.values():
+        raise invalid(
+            f"meter {meter.preamble.name!r} has the unknown type {meter.spec.type} ({choices(kinds.keys())})"
+        )
+    return meter.spec.type
 
 
 def _bind_field(info: p4i.MatchField, key: KeyField, translations: Translations) -> BoundField:
@@ -352,6 +364,8 @@ def _check_arrays(program: Program, info: p4i.P4Info) -> None:
                 raise invalid(
                     f"{what} {array.name!r} has {each.size} cells, in p4_device_config {array.size}"
                 )
+    for meter in info.meters:
+        _meter_type(meter)
     lists = {each.name: each for each in program.learn_lists.values()}
     for digest in info.digests:
         _named(lists, digest.preamble.name, "digest")

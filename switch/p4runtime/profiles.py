@@ -12,7 +12,6 @@ from switch.p4runtime.actions import decode_action, encode_action
 from switch.p4runtime.errors import (
     NOT_FOUND,
     RESOURCE_EXHAUSTED,
-    UNIMPLEMENTED,
     RequestError,
     choices,
     invalid,
@@ -176,8 +175,14 @@ class Profiles:
         if not profile.info.with_selector:
             raise invalid("action sets need an action profile with a selector")
         self.check_style(profile_id, one_shot=True)
-        if message.action_selection_mode == p4r.ActionProfileActionSet.RANDOM:
-            raise RequestError(UNIMPLEMENTED, "action_selection_mode RANDOM is not supported (valid: HASH)")
+        modes = p4r.ActionProfileActionSet.ActionSelectionMode
+        if message.action_selection_mode not in modes.values():
+            raise invalid(
+                f"action_selection_mode {message.action_selection_mode} is none ({choices(modes.keys())})"
+            )
+        semantics = p4r.ActionProfileActionSet.SizeSemantics
+        if message.size_semantics not in semantics.values():
+            raise invalid(f"size_semantics {message.size_semantics} is none ({choices(semantics.keys())})")
         canonical_set = p4r.ActionProfileActionSet(
             action_selection_mode=message.action_selection_mode, size_semantics=message.size_semantics
         )
@@ -200,11 +205,18 @@ class Profiles:
         state.next_one_shot_id += max(1, len(calls))
         state.one_shots[group_id] = ids
         members = [GroupMember(*each) for each in zip(ids, weights, watches, strict=True)]
-        self._install(profile, group_id, dict(zip(ids, calls, strict=True)), members)
+        is_random = message.action_selection_mode == p4r.ActionProfileActionSet.RANDOM
+        self._install(profile, group_id, dict(zip(ids, calls, strict=True)), members, random=is_random)
         return group_id, canonical_set
 
     def _install(
-        self, profile: BoundProfile, group_id: int, calls: dict[int, ActionCall], members: list[GroupMember]
+        self,
+        profile: BoundProfile,
+        group_id: int,
+        calls: dict[int, ActionCall],
+        members: list[GroupMember],
+        *,
+        random: bool,
     ) -> None:
         """Give members and group to the backend; if it refuses one, take back what it has."""
         installed: list[int] = []
@@ -212,7 +224,7 @@ class Profiles:
             for number, call in calls.items():
                 self._backend.member_insert(profile.name, number, call)
                 installed.append(number)
-            self._backend.group_insert(profile.name, group_id, members)
+            self._backend.group_insert(profile.name, group_id, members, random=random)
         except BackendError:
             del self._states[profile.id].one_shots[group_id]
             for number in installed:

@@ -36,7 +36,7 @@ class Session:
         profiles = Profiles(pipeline, backend, ports)
         self.tables = Tables(pipeline, backend, profiles)
         direct = DirectResources(pipeline, backend, self.tables)
-        counters, meters = Counters(pipeline, backend), Meters(pipeline, backend)
+        counters, self.meters = Counters(pipeline, backend), Meters(pipeline, backend)
         self.registers, value_sets = Registers(pipeline, backend), ValueSets(pipeline, backend)
         replication = Replication(backend, ports.cpu_port, pipeline.translations.of_ports())
         self._writers: dict[str, Callable[[int, Any], None]] = {
@@ -45,7 +45,7 @@ class Session:
             "action_profile_group": profiles.write_group,
             "counter_entry": counters.write,
             "direct_counter_entry": direct.write_counter,
-            "meter_entry": meters.write,
+            "meter_entry": self.meters.write,
             "direct_meter_entry": direct.write_meter,
             "register_entry": self.registers.write,
             "packet_replication_engine_entry": replication.write,
@@ -58,7 +58,7 @@ class Session:
             "action_profile_group": profiles.read_groups,
             "counter_entry": counters.read,
             "direct_counter_entry": direct.read_counters,
-            "meter_entry": meters.read,
+            "meter_entry": self.meters.read,
             "direct_meter_entry": direct.read_meters,
             "register_entry": self.registers.read,
             "packet_replication_engine_entry": replication.read,

@@ -24,13 +24,18 @@ from switch.p4runtime.actions import bound_action, decode_action, encode_action
 from switch.p4runtime.counters import decode_counter, encode_counter
 from switch.p4runtime.errors import (
     PERMISSION_DENIED,
-    UNIMPLEMENTED,
     RequestError,
     invalid,
     place,
 )
 from switch.p4runtime.matches import decode_key, encode_key
-from switch.p4runtime.meters import decode_meter_config, encode_meter_config
+from switch.p4runtime.meters import (
+    check_colour_counts,
+    cleared,
+    decode_meter_config,
+    encode_colour_counts,
+    encode_meter_config,
+)
 from switch.p4runtime.pipeline import BoundTable, Pipeline, lookup
 from switch.p4runtime.profiles import Profiles
 
@@ -183,11 +188,13 @@ class Tables:
                 raise invalid("counter_data is set, but the table has no direct counter")
             decode_counter(message.counter_data)
         if message.HasField("meter_config"):
-            if not table.has_direct_meter:
+            if table.meter_type is None:
                 raise invalid("meter_config is set, but the table has no direct meter")
-            decode_meter_config(message.meter_config)
+            decode_meter_config(message.meter_config, table.meter_type)
         if message.HasField("meter_counter_data"):
-            raise RequestError(UNIMPLEMENTED, "counters of meter colours are not supported")
+            if table.meter_type is None:
+                raise invalid("meter_counter_data is set, but the table has no direct meter")
+            check_colour_counts(message.meter_counter_data)
         if message.HasField("time_since_last_hit"):
             raise invalid("time_since_last_hit can only be read")
         if message.idle_timeout_ns < 0:
@@ -200,9 +207,19 @@ class Tables:
         if message.HasField("counter_data"):
             value = decode_counter(message.counter_data)
             self._backend.direct_counter_write(table.name, match, priority, value)
-        if table.has_direct_meter:
-            config = decode_meter_config(message.meter_config) if message.HasField("meter_config") else None
+        if table.meter_type is not None:
+            config = None
+            if message.HasField("meter_config"):
+                config = decode_meter_config(message.meter_config, table.meter_type)
             self._backend.direct_meter_write(table.name, match, priority, config)
+            if message.HasField("meter_counter_data"):
+                self.clear_colour_counts(table, match, priority)
+
+    def clear_colour_counts(self, table: BoundTable, key: TableKey | None, priority: int) -> None:
+        """Set what an entry's meter has counted to 0."""
+        with self._backend.atomically():
+            state = self._backend.direct_meter_read(table.name, key, priority)
+            self._backend.direct_meter_restore(table.name, key, priority, cleared(state))
 
     def resolve(self, message: p4r.TableEntry) -> tuple[BoundTable, TableKey | None, int]:
         """The table, key (None: default entry) and priority of an entry that a direct resource names."""
@@ -293,8 +310,6 @@ class Tables:
         action_id = query.action.action.action_id if query.HasField("action") else 0
         if action_id:
             bound_action(table.actions, action_id)
-        if query.HasField("meter_counter_data"):
-            raise RequestError(UNIMPLEMENTED, "counters of meter colours are not supported")
         if query.HasField("time_since_last_hit") and not table.notifies_idle:
             raise invalid("time_since_last_hit is set, but the table does not support idle timeouts")
 
@@ -368,10 +383,13 @@ class Tables:
         if query.HasField("counter_data") and table.has_direct_counter:
             value = self._backend.direct_counter_read(table.name, match, priority)
             message.counter_data.CopyFrom(encode_counter(value))
-        if query.HasField("meter_config") and table.has_direct_meter:
-            config = self._backend.direct_meter_read(table.name, match, priority)
-            if config is not None:
-                message.meter_config.CopyFrom(encode_meter_config(config))
+        wants_config, wants_counts = query.HasField("meter_config"), query.HasField("meter_counter_data")
+        if table.meter_type is not None and (wants_config or wants_counts):
+            state = self._backend.direct_meter_read(table.name, match, priority)
+            if wants_config and state.config is not None:
+                message.meter_config.CopyFrom(encode_meter_config(state.config))
+            if wants_counts:
+                message.meter_counter_data.CopyFrom(encode_colour_counts(state.counts))
         if query.HasField("time_since_last_hit") and match is not None and table.notifies_idle:
             message.time_since_last_hit.elapsed_ns = self._backend.table_idle_ns(table.name, match, priority)
 

@@ -1,4 +1,4 @@
-"""Meters (RFC 2698): the native switch and the oracle give every packet the same colour, at any time."""
+"""Meters (RFC 2698 and RFC 2697): the native switch and the oracle give every packet the same colour, at any time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PS_PER_NS = 1000
 
 rates = st.integers(0, 2**33)
 bursts = st.integers(0, 4000)
-configs = st.builds(MeterConfig, rates, bursts, rates, bursts)
+configs = st.builds(MeterConfig, rates, bursts, rates, bursts, st.none() | bursts)
 arrivals = st.lists(st.tuples(st.integers(0, 3 * 10**8), st.integers(2, 1500)), min_size=1, max_size=30)
 """Gaps in nanoseconds, sizes in bytes."""
 
@@ -55,3 +55,13 @@ def test_colours_of_a_burst(document: bytes) -> None:
     twin.native.engine.run_until(10**12)
     assert twin.native.process(0, bytes(2)) == [(1, b"\x00\x00")]
     assert twin.native.process(0, bytes(2)) == [(1, b"\x00\x02")]
+
+
+def test_colours_of_a_single_rate(document: bytes) -> None:
+    """Tokens fill the committed bucket first: after three seconds it is full, and one is in the excess bucket."""
+    twin = Twin(document)
+    config = MeterConfig(committed_rate=1, committed_burst=2, peak_rate=1, peak_burst=2, excess_burst=1)
+    twin.both(lambda switch: switch.meter_write("MetersIngress.packets_meter", 3, config))
+    assert [twin.process(0, bytes(2))[0][1][1] for _ in range(4)] == [0, 0, 1, 2]
+    twin.native.engine.run_until(3 * 10**12)
+    assert [twin.native.process(0, bytes(2))[0][1][1] for _ in range(4)] == [0, 0, 1, 2]

@@ -12,7 +12,6 @@ from router_program import (
     DIGEST,
     ECMP,
     LEARN,
-    METER,
     MULTICAST,
     NO_ACTION,
     POLICE,
@@ -190,24 +189,6 @@ def test_registers(client: P4RuntimeClient, switches: dict[int, OracleSwitch]) -
         ("MODIFY", cell + "}"),
         ("MODIFY", cell.replace("index: 3", "index: -3") + "data {} }"),
     ) == ["OUT_OF_RANGE", *["INVALID_ARGUMENT"] * 3]
-
-
-def test_meters(client: P4RuntimeClient) -> None:
-    cell = f"meter_entry {{ meter_id: {METER} index {{ index: 2 }} "
-    config = "config { cir: 1 cburst: 2 pir: 3 pburst: 4 } }"
-    client.write("MODIFY", cell + config)
-    assert client.read(entity(cell + "}")) == [entity(cell + config)]
-    assert sum(each.meter_entry.HasField("config") for each in client.read(entity("meter_entry {}"))) == 1
-    client.write("MODIFY", cell + "}")
-    assert client.read(entity(cell + "}")) == [entity(cell + "}")]
-    assert codes(
-        client,
-        ("MODIFY", cell + "config { cir: 3 pir: 1 } }"),
-        ("MODIFY", cell + "config { cir: -1 } }"),
-        ("MODIFY", cell + "config { eburst: 1 } }"),
-        ("MODIFY", cell + "counter_data {} }"),
-        ("DELETE", cell + "}"),
-    ) == [*["INVALID_ARGUMENT"] * 3, "UNIMPLEMENTED", "INVALID_ARGUMENT"]
 
 
 def multicast(number: int, replicas: str) -> str:

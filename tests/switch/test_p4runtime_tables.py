@@ -310,15 +310,6 @@ def test_set_port_belongs_to_another_table(client: P4RuntimeClient) -> None:
     assert "(valid: '0x01000003 (deny)', '0x01000002 (permit)')" in error.message
 
 
-def test_counters_of_meter_colours_are_not_there(client: P4RuntimeClient) -> None:
-    colours = "meter_counter_data { }"
-    assert client.write_error("INSERT", acl(more=colours)).canonical_code == rpc_code.UNIMPLEMENTED
-    with pytest.raises(grpc.RpcError) as caught:
-        client.read(entity(f"table_entry {{ table_id: {ACL} {colours} }}"))
-    (error,) = batch_errors(caught.value)
-    assert error.canonical_code == rpc_code.UNIMPLEMENTED
-
-
 def test_the_time_since_the_last_hit_needs_a_table_with_timeouts(client: P4RuntimeClient) -> None:
     client.write("INSERT", route())
     (found,) = client.read(entity(f"table_entry {{ table_id: {ROUTES} time_since_last_hit {{}} }}"))
