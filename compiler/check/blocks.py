@@ -135,7 +135,8 @@ class Blocks(Functions):
         if (
             "start" in states
             and not reached & {"accept", "reject"}
-            and not any(states[name].transition is None for name in reached if name in states)
+            and reached <= states.keys()  # a state that is missing is told where it is named
+            and not any(states[name].transition is None for name in reached)
         ):
             self.error(f"parser '{declaration.name}' never reaches 'accept' or 'reject'", declaration)
 

@@ -155,7 +155,7 @@ class Calls(Arguments):
     def _table_apply(self, expression: ast.Call, type_: TableType) -> Type:
         if expression.arguments:
             return self.fail(expression, "table.apply() takes no arguments")
-        if self.context.kind not in ("control",):
+        if self.context.kind != "control":
             return self.fail(
                 expression,
                 f"a table is applied in a control's apply block, not in {article(self.context.kind)}",

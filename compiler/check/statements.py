@@ -183,7 +183,7 @@ class Statements(Calls):
             seen.add(label)
 
     def _value_switch(self, statement: ast.Switch, type_: Type) -> None:
-        if not isinstance(type_, BitsType | EnumType) and type_ not in (ERROR, BOOL, INTEGER):
+        if not isinstance(type_, BitsType | EnumType) and type_ is not ERROR:
             self.error(f"cannot switch on a value of type '{type_}'", statement.selector)
             return
         seen: set[int] = set()

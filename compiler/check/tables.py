@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compiler import ast
+from compiler.check.base import Context
 from compiler.check.entries import Entries, has_note
 from compiler.check.scope import choices, counted, hint
 from compiler.check.statements import action_name
@@ -37,6 +38,11 @@ class Tables(Entries):
 
     def check_table(self, table: ast.TableDeclaration) -> None:
         """Everything in a table; its name is in scope afterwards."""
+        with self.in_context(Context("table", table.name)):
+            self._check_properties(table)
+        self.declare(table)
+
+    def _check_properties(self, table: ast.TableDeclaration) -> None:
         if "actions" not in table.given:
             self.error(f"table '{table.name}' has no 'actions' property", table)
         key_types = [self._key(key) for key in table.keys]
@@ -58,7 +64,6 @@ class Tables(Entries):
             self.error(f"table '{table.name}' has entries but no key", table)
         elif table.entries is not None:
             self.check_entries(table, table.entries, key_types)
-        self.declare(table)
 
     def _size(self, expression: ast.Expression) -> None:
         if self.infer(expression) is not UNKNOWN and not (expression.value is None and _depends(expression)):

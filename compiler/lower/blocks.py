@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from compiler import ast
+from compiler.check.scope import choices
 from compiler.ir import ActionProfile, Const, Counter, FieldRef, Meter, Register, bit_width
 from compiler.lower.frame import Frame
 from compiler.lower.overlap import same_value
@@ -16,6 +17,7 @@ from compiler.types import ControlType, EnumType, ExternType, ParserType, Type
 from compiler.warnings.kinds import Kind
 
 _SIZED = ("register", "counter", "meter", "action_profile", "action_selector")
+_DIRECT = ("direct_counter", "direct_meter")
 
 
 class Blocks(Tables):
@@ -82,8 +84,10 @@ class Blocks(Tables):
         elif value.kind == "action_selector":
             algorithm = self.member_argument(value, "algorithm")
             value.data["profile"] = ActionProfile(value.name, size, algorithm, None, span)
-        elif value.kind not in ("direct_counter", "direct_meter"):
-            self.refuse(f"v1model on BMv2 has no extern '{value.kind}'", value.call)
+        elif value.kind not in _DIRECT:
+            self.refuse(
+                f"v1model on BMv2 has no extern '{value.kind}' {choices(_SIZED + _DIRECT)}", value.call
+            )
 
     def _register(self, value: ExternValue, size: int) -> None:
         assert isinstance(value.type, ExternType)

@@ -114,8 +114,6 @@ class Calls(Arguments):
         assert isinstance(callee, ast.Member)
         value = self.value(callee.base)
         assert isinstance(value, TableValue)
-        if self.in_action:
-            self.refuse("a table cannot be applied inside an action", expression)
         table = self.table_of(value)
         self.emit(Apply(table, hit, miss, branches, default, expression.span))
 
