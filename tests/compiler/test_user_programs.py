@@ -1,0 +1,29 @@
+"""Programs as users write them: with the same entries and packets they do what p4c's do, and their P4Info is p4c's."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from test_reference import reference_text, sorted_info
+from twins import behaviour_differences
+
+from compiler import compile_file
+
+PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.p4"))
+PACKETS = 60
+
+pytestmark = [
+    pytest.mark.reference,
+    pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="p4c-bm2-ss is not on PATH"),
+]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
+def test_entries_and_packets_fare_as_with_p4c(program: Path, tmp_path: Path) -> None:
+    ours = compile_file(program)
+    document, info = reference_text(program, tmp_path)
+    assert sorted_info(ours.p4info) == sorted_info(info)
+    for seed in range(2):
+        assert behaviour_differences(ours.json_text(), document, seed, PACKETS) == []
