@@ -7,7 +7,7 @@ parser P(packet_in p, out headers_t hdr, inout meta_t meta, inout standard_metad
   value_set<bit<16>>(4) tpids;
   state start { meta.routed = false; p.extract(hdr.eth); transition select(hdr.eth.type) { tpids: vlan; 0x8847: mpls; 0x800: ip; 0x86dd: ip6; default: accept; } }
   state vlan { p.extract(hdr.vlan); meta.vlan_type = hdr.vlan.type; transition select(meta.vlan_type) { 0x8847: mpls; 0x800: ip; 0x86dd: ip6; default: accept; } }
-  state mpls { p.extract(hdr.mpls.next); transition select(hdr.mpls.last.bos, hdr.mpls.lastIndex) { (0, _): mpls; (1, 0): nib; (1, 1..2): nib; default: reject; } }
+  state mpls { p.extract(hdr.mpls.next); transition select(hdr.mpls.last.bos) { 0: mpls; 1: nib; } }
   state nib { transition select(p.lookahead<bit<4>>()) { 4: ip; 6: ip6; } }
   state ip { p.extract(hdr.ipv4); transition accept; }
   state ip6 { p.extract(hdr.ipv6); transition accept; }
