@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cache import collector_paused
 from compiler.diagnostics import CompileError, Diagnostic, Diagnostics, Refused
-from compiler.emit_json import emit_json
+from compiler.emit_json import document_text, emit_json
 from compiler.front import CheckedProgram, check_file
 from compiler.ir import LoweredProgram
 from compiler.lower.program import lower_program
@@ -36,7 +35,7 @@ class CompileResult:
 
     def json_text(self) -> str:
         """The JSON document as text."""
-        return json.dumps(self.json, indent=2) + "\n"
+        return document_text(self.json)
 
     def p4info_text(self) -> str:
         """P4Info in protobuf's text format."""
@@ -60,7 +59,7 @@ def compile_file(
     Raises CompileError, whose `diagnostics` hold every error and warning.
     """
     diagnostics = Diagnostics()
-    with _deep_recursion(), _without_collection():
+    with _deep_recursion(), collector_paused():
         try:
             checked = check_file(path, include_paths=include_paths, defines=defines, diagnostics=diagnostics)
             lowered, lowering = lower_program(checked.tree, checked.checker, str(path), diagnostics)
@@ -78,18 +77,6 @@ def compile_file(
             diagnostics.error(f"internal compiler error ({type(error).__name__}: {error})", None)
             raise CompileError(diagnostics.messages) from error
     return CompileResult(document, p4info, diagnostics.warnings, checked, lowered)
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """The garbage collector off: trees live until the end, and looking through them takes a quarter of the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 @contextmanager

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from finsy.proto import p4i as p4info_pb2
-
 from compiler import ast
 from compiler.diagnostics import Diagnostics
 from compiler.lower.program import ProgramLowering
 from compiler.lower.values import ActionValue
 from compiler.p4info.annotations import add_annotations, add_documentation
 from compiler.p4info.ids import IdAllocator, Prefix
+from compiler.p4info.messages import p4info_pb2
 from compiler.p4info.types import TypeSpecs, type_name
 from compiler.types import (
     Type,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from finsy.proto import p4i as p4info_pb2
-from google.protobuf import json_format, text_format
+from google.protobuf import text_format
+
+from compiler.p4info.messages import p4info_pb2
 
 
 def to_text(p4info: p4info_pb2.P4Info) -> str:
@@ -14,4 +15,7 @@ def to_text(p4info: p4info_pb2.P4Info) -> str:
 
 def to_json(data: bytes) -> str:
     """Protobuf's JSON format of P4Info that is given in the binary one."""
+    # Not at the top: hardly ever wanted, and slow to import.
+    from google.protobuf import json_format
+
     return str(json_format.MessageToJson(p4info_pb2.P4Info.FromString(data))) + "\n"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from finsy.proto import p4i as p4info_pb2
-
 from compiler import ast
 from compiler.ir import Action, Table
 from compiler.p4info.annotations import add_annotations, add_documentation, wanted_id
 from compiler.p4info.base import EXTERN_PREFIXES, MATCH_TYPES, InfoBase, is_hidden
 from compiler.p4info.ids import Prefix, field_ids
+from compiler.p4info.messages import p4info_pb2
 from compiler.p4info.types import control_plane_width, type_name
 from compiler.types import (
     ERROR,

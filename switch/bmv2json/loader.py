@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from cache import collector_paused
 from switch.bmv2json.expressions import Constant, FieldRef, HeaderRef, Kind
 from switch.bmv2json.model import (
     Action,
@@ -40,7 +41,8 @@ def load_program(document: str | bytes) -> Program:
     """
     data = document.encode() if isinstance(document, str) else document
     try:
-        return _read_program(Node(_parse(data)), hashlib.sha256(data).hexdigest())
+        with collector_paused():
+            return _read_program(Node(_parse(data)), hashlib.sha256(data).hexdigest())
     except RecursionError:
         raise Bmv2JsonError("$", "the document is nested too deeply") from None
 

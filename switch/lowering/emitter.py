@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -11,6 +11,7 @@ from llvmlite import ir
 
 from switch.bmv2json import Program
 from switch.lowering.bounds import BoundsChecks
+from switch.lowering.known_memory import KnownMemory, size_bytes
 from switch.lowering.layout import ActionDataLayout, RegisterLayout, StateLayout
 from switch.lowering.ranges import RangeAnalysis
 from switch.trace.places import Places
@@ -78,10 +79,6 @@ class ModuleContext:
         return variable
 
 
-def _size_bytes(kind: Any) -> int:
-    return 8 if isinstance(kind, ir.PointerType) else (int(kind.width) + 7) // 8
-
-
 class Emitter:
     """Appends instructions to a function; `state` and `context` are its PacketState* and SwitchContext*."""
 
@@ -103,6 +100,9 @@ class Emitter:
         self._bounds = BoundsChecks(self) if shared.checked else None
         self._addresses: dict[tuple[Value, Value, int], Value] = {}
         self._derived: dict[Value, tuple[Value, int]] = {}
+        self._memory = KnownMemory(function.args) if not shared.checked else None
+        self._swapped: dict[Value, Value] = {}
+        self._made: dict[tuple[object, ...], Value] = {}
         self.extent(state, shared.layout.size_bytes, "the packet's state")
         if context is not None:
             self.extent(context, shared.abi["sizeof(SwitchContext)"], "the switch's context")
@@ -163,6 +163,14 @@ class Emitter:
         if self._bounds is not None:
             self._bounds.check_numbers(index, 1, count, f"{self.place}: {name}")
 
+    def once(self, key: tuple[object, ...], make: Callable[[], Value]) -> Value:
+        """What `make` emits in this block for `key`, which must name all that it depends on: not memory."""
+        in_block = (self.builder.block, *key)
+        value = self._made.get(in_block)
+        if value is None:
+            value = self._made[in_block] = make()
+        return value
+
     # ---- integers
 
     def resize(self, value: Value, width_bits: int, signed: bool = False) -> Value:
@@ -179,6 +187,14 @@ class Emitter:
         width = value.type.width
         if width == 8:
             return value
+        original = self._swapped.get(value)
+        if original is not None:
+            return original
+        swapped = self.once(("swap_bytes", value), lambda: self._swap_bytes(value, width))
+        self._swapped[swapped] = value
+        return swapped
+
+    def _swap_bytes(self, value: Value, width: int) -> Value:
         if width % 16 == 0:
             return self.builder.bswap(value)
         wide = self.builder.bswap(self.builder.zext(value, integer(width + 8)))
@@ -211,13 +227,22 @@ class Emitter:
 
     def load(self, address: Value, kind: Any, alignment: int = 1) -> Value:
         """A value of LLVM type `kind` from memory."""
-        self.check(address, _size_bytes(kind))
-        return self.builder.load(address, typ=kind, align=alignment)
+        if self._memory is None:
+            self.check(address, size_bytes(kind))
+            return self.builder.load(address, typ=kind, align=alignment)
+        root, offset = self._derived.get(address, (address, 0))
+        value = self._memory.value(self.builder.block, root, offset, kind)
+        if value is None:
+            value = self.builder.load(address, typ=kind, align=alignment)
+            self._memory.loaded(root, offset, value)
+        return value
 
     def store(self, value: Value, address: Value, alignment: int = 1) -> None:
         """Write `value` to memory."""
-        self.check(address, _size_bytes(value.type))
+        self.check(address, size_bytes(value.type))
         self.builder.store(value, address, align=alignment)
+        if self._memory is not None:
+            self._memory.stored(self.builder.block, *self._derived.get(address, (address, 0)), value)
 
     def copy(self, target: Value, source: Value, size: int | Value) -> None:
         """Copy bytes between memory that does not overlap."""
@@ -227,13 +252,13 @@ class Emitter:
             size = I64(size)
         name = "llvm.memcpy.p0.p0.i64"
         intrinsic = self.shared.runtime_function(name, VOID, [POINTER, POINTER, I64, I1])
-        self.builder.call(intrinsic, [target, source, size, I1(0)])
+        self.call(intrinsic, [target, source, size, I1(0)])
 
     def clear(self, target: Value, size: int) -> None:
         """Write zeros."""
         self.check(target, size)
         intrinsic = self.shared.runtime_function("llvm.memset.p0.i64", VOID, [POINTER, I8, I64, I1])
-        self.builder.call(intrinsic, [target, I8(0), I64(size), I1(0)])
+        self.call(intrinsic, [target, I8(0), I64(size), I1(0)])
 
     def state_member(self, name: str) -> Value:
         """The address of a member of PacketState."""
@@ -254,4 +279,10 @@ class Emitter:
     def call_runtime(self, name: str, result: Any, *arguments: Value) -> Value:
         """Call a function of the C++ runtime."""
         function = self.shared.runtime_function(name, result, [argument.type for argument in arguments])
-        return self.builder.call(function, list(arguments))
+        return self.call(function, list(arguments))
+
+    def call(self, function: Value, arguments: list[Value]) -> Value:
+        """Call a function, which may write to any memory."""
+        if self._memory is not None:
+            self._memory.forget()
+        return self.builder.call(function, arguments)

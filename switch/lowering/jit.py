@@ -20,7 +20,7 @@ from weakref import WeakValueDictionary
 import llvmlite
 import llvmlite.binding as llvm
 
-from cache import Store, version_of
+from cache import Store, collector_paused, version_of
 from engine import _core
 from switch.bmv2json import Program
 from switch.lowering import bounds
@@ -73,7 +73,8 @@ def _compile(program: Program, instrumented: bool) -> CompiledProgram:
         # Not at the top: a program from the cache needs none of the modules that lower.
         from switch.lowering.program import lower_program
 
-        lowered = lower_program(program, instrumented=instrumented)
+        with collector_paused():
+            lowered = lower_program(program, instrumented=instrumented)
         shape, code = lowered.shape, machine.emit_object(_optimise(lowered.ir_text, machine))
         _STORE.write(key, {"shape": json.dumps(shape.to_json()).encode(), "code": code})
     engine = _link(code, machine)

@@ -108,7 +108,7 @@ class PipelineLowering:
 
     def _call(self, action: Action, data: Value, target: Value) -> None:
         emit = self._emit
-        emit.builder.call(self._actions.function(action), [emit.state, emit.context, data])
+        emit.call(self._actions.function(action), [emit.state, emit.context, data])
         if may_leave_early(action.primitives):
             leave = emit.builder.icmp_unsigned("!=", emit.load_state("exit_requested"), I32(0))
             emit.builder.cbranch(leave, self._end, target)

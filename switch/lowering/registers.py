@@ -27,7 +27,10 @@ def bounded_index(emit: Emitter, size: int, index: Value) -> Value:
 def _cell(emit: Emitter, layout: RegisterLayout, index: Value) -> Value:
     registers = emit.extent(emit.load_context("registers"), emit.shared.registers_bytes, "the registers")
     base = emit.address(registers, layout.offset_bytes)
-    offset = emit.builder.mul(bounded_index(emit, layout.size, index), I64(layout.stride_bytes))
+    offset = emit.once(
+        ("register cell", layout.size, layout.stride_bytes, index),
+        lambda: emit.builder.mul(bounded_index(emit, layout.size, index), I64(layout.stride_bytes)),
+    )
     return emit.address(base, offset)
 
 
