@@ -1,4 +1,4 @@
-"""The on-disk cache that the compiler and the switch keep their results in."""
+"""The on-disk cache that the compiler and the switch keep their results in, and what speeds up making these."""
 
 from cache.collector import collector_paused
 from cache.store import Store, cache_directory, remove_cache, version_of
