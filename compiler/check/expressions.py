@@ -21,9 +21,12 @@ from compiler.types import (
     AnonymousStructType,
     ApplyResultType,
     BitsType,
+    ControlType,
     EnumType,
+    ExternType,
     ListType,
     NewType,
+    ParserType,
     SetType,
     StackType,
     StructType,
@@ -204,7 +207,7 @@ class Expressions(Operators):
             return method
         if name in ("minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes"):
             return STATE
-        return self.fail(expression, f"'{base}' has no member '{name}'")
+        return self.fail(expression, f"'{base}' has no member '{name}'{hint(_nearest(name, _methods(base)))}")
 
     def resolve_base(self, expression: ast.TypeExpression) -> Type:
         """The type left of a dot; generic types may lack their arguments there."""
@@ -242,7 +245,7 @@ class Expressions(Operators):
             return method
         if name in ("minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes"):
             return STATE
-        return self.fail(expression, f"'{base}' has no member '{name}'")
+        return self.fail(expression, f"'{base}' has no member '{name}'{hint(_nearest(name, _methods(base)))}")
 
     def _stack_member(self, expression: ast.Member, base: StackType) -> Type:
         name = expression.name
@@ -389,6 +392,13 @@ def strip_enum(type_: Type) -> Type:
     if isinstance(type_, EnumType) and type_.underlying is not None:
         return type_.underlying
     return type_
+
+
+def _methods(base: Type) -> list[str]:
+    """What may be called on an extern, control, parser or table."""
+    if isinstance(base, ExternType):
+        return [method.name for method in base.declaration.methods if method.result]
+    return ["apply"] if isinstance(base, ControlType | ParserType | TableType) else []
 
 
 def _nearest(name: str, names: object) -> str | None:

@@ -8,11 +8,15 @@ from compiler.parser.base import VALUE
 from compiler.parser.expressions import ExpressionParser
 from compiler.source import Span, Token
 
+_NO_STATEMENTS = frozenset(["action", "control", "extern", "package", "parser", "struct", "table"])
 _ASSIGNMENTS = frozenset(["=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", "|+|=", "|-|="])
 
 
 class StatementParser(ExpressionParser):
     """Statements and the declarations allowed among them."""
+
+    unclosed_before: int | None = None
+    """The token before which a missing '}' was told last."""
 
     def parse_block(self, annotations: ast.Annotations | None = None) -> ast.Block:
         """`{` statements `}`; a broken statement is reported and skipped."""
@@ -23,9 +27,25 @@ class StatementParser(ExpressionParser):
                 if self.kind == "end":
                     self.diagnostics.error("this block is not closed: expected '}'", opening)
                     break
+                if self._at_declaration_only():
+                    self._tell_unclosed(opening)
+                    break
                 self.parse_statement_or_skip(statements)
-        self.accept("}")
+            else:
+                self.advance()
         return ast.Block(self.span(opening), statements, annotations or [])
+
+    def _at_declaration_only(self) -> bool:
+        """At what no block can hold; so its '}' is missing, and what follows is best read as if it were there."""
+        return self.kind in _NO_STATEMENTS or (self.kind == "apply" and self.peek().kind == "{")
+
+    def _tell_unclosed(self, opening: Token) -> None:
+        if self.unclosed_before == self.index:
+            return  # the block within has told it
+        self.unclosed_before = self.index
+        self.diagnostics.error(
+            f"expected '}}' before '{self.token.text}', which no block can hold", self.token
+        ).note("this block is not closed", opening)
 
     def parse_statement_or_skip(self, statements: list[ast.Node]) -> None:
         """Append the next statement; a broken one is reported and skipped, always by a token at least."""
