@@ -34,14 +34,34 @@ def write(path: Path, text: str) -> str:
     return str(path)
 
 
-def test_one_case_as_table():
-    code, output = run(str(CASE.program), str(CASE.script))
+@pytest.fixture
+def two_cases(tmp_path):
+    for name in ("copies", "tables"):
+        for suffix in (".p4", ".stf"):
+            (tmp_path / name).with_suffix(suffix).write_bytes((CASES / name).with_suffix(suffix).read_bytes())
+    return tmp_path
+
+
+def test_a_directory_as_table(two_cases):
+    code, output = run("--all", str(two_cases))
     assert code == 0
-    assert "v1model: 1 of 1 pass, 0 fail, 0 refused" in output
+    assert "v1model: 2 of 2 pass, 0 fail, 0 refused" in output
 
 
-def test_a_directory_as_json():
-    code, output = run("--all", str(CASES), "--json", "--switch", "oracle")
+def test_one_case_tells_every_reason_in_full(tmp_path):
+    assert run(str(CASE.program), str(CASE.script)) == (0, "copies: pass\n")
+    script = write(tmp_path / "wrong.stf", "expect 1 00\nexpect 2 00\n")
+    code, output = run(str(CASE.program), script)
+    assert code == 1
+    assert output.splitlines() == [
+        "wrong: fail",
+        f"  {script}:1: port 1: the expected packet did not come",
+        f"  {script}:2: port 2: the expected packet did not come",
+    ]
+
+
+def test_a_directory_as_json(two_cases):
+    code, output = run("--all", str(two_cases), "--json", "--switch", "oracle")
     told = json.loads(output)
     assert code == 0
     assert told["switch"] == "oracle"
@@ -87,14 +107,14 @@ def test_an_empty_directory_is_bad_input(tmp_path):
         find_cases(tmp_path)
 
 
-def test_a_case_that_crashes_fails_alone(monkeypatch):
+def test_a_case_that_crashes_fails_alone(monkeypatch, two_cases):
     def crash_once(case: Case, switch: str) -> Outcome:
         if case.name == "copies":
             os.kill(os.getpid(), signal.SIGKILL)
         return Outcome(case, "v1model", Verdict.PASS)
 
     monkeypatch.setattr(runner, "run_case", crash_once)
-    first, second = run_cases(find_cases(CASES), "native")
+    first, second = run_cases(find_cases(two_cases), "native")
     assert (first.verdict, first.reasons) == (
         Verdict.FAIL,
         ("the process that ran it was ended by signal SIGKILL",),

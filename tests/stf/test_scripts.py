@@ -71,7 +71,7 @@ def test_a_difference_is_told_with_its_line(script, failure, switch):
     ("statement", "reason"),
     [
         ("add prefix_tabel second:1 answer(1, 1)", "unknown table 'prefix_tabel'; "),
-        ("add table first:1 answer(1, 1)", "unknown table 'table'; valid: "),
+        ("add table first:1 answer(1, 1)", "unknown table 'table'; "),
         (
             "add exact_table frist:1 counted_answer(1, 1)",
             "unknown key field of table 'Decide.exact_table': 'frist'",

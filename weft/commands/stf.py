@@ -10,7 +10,7 @@ from rich.console import Console
 
 from weft.cli import EXISTING_FILE
 from weft.stf.cases import Case, find_cases
-from weft.stf.report import as_json, exit_code, print_table
+from weft.stf.report import as_json, exit_code, print_outcome, print_table
 from weft.stf.runner import DEFAULT_TIMEOUT_S, run_cases
 from weft.stf.target import SWITCH_NAMES, SwitchName
 
@@ -52,6 +52,8 @@ def stf(
     outcomes = list(run_cases(_cases(program, script, directory), switch, timeout_s))
     if print_json:
         click.echo(json.dumps(as_json(outcomes, switch), indent=2))
+    elif directory is None:
+        print_outcome(outcomes[0])
     else:
         print_table(outcomes, Console())
     return exit_code(outcomes)

@@ -23,7 +23,9 @@ def resolve(objects: Mapping[str, ObjectT], name: str, what: str) -> ObjectT:
     found = [each for each in objects if each.endswith(f".{name}")]
     found = found or [each for each in objects if name.endswith(f".{each}")]
     if not found:
-        hint = did_you_mean(name, objects) if objects else "the program has none"
+        # tables named tbl_… are the compiler's own, around direct calls of actions
+        short = {each.rpartition(".")[2] for each in objects if not each.startswith("tbl_")}
+        hint = did_you_mean(name.rpartition(".")[2], short) if short else "the program has none"
         raise StfStatementError(f"unknown {what} '{name}'; {hint}")
     if len(found) > 1:
         raise StfStatementError(f"{what} '{name}' is ambiguous: {', '.join(sorted(found))}")

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import click
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -51,6 +52,13 @@ def as_json(outcomes: Sequence[Outcome], switch: str) -> dict[str, Any]:
             for outcome in outcomes
         ],
     }
+
+
+def print_outcome(outcome: Outcome) -> None:
+    """A single case: the verdict, then every reason in full."""
+    click.secho(f"{outcome.case.name}: {outcome.verdict.value}", fg=_STYLES[outcome.verdict].split()[-1])
+    for reason in outcome.reasons:
+        click.echo(f"  {reason}")
 
 
 def print_table(outcomes: Sequence[Outcome], console: Console) -> None:
