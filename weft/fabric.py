@@ -20,7 +20,7 @@ from traffic.patterns import MAX_FLOW_BYTES, Flow, incast, permutation
 from traffic.schedule_nodes import DataType
 from traffic.schedules import CollectiveSpec
 from weft.endpoints import Endpoints, default_slot_count, path_round_trip_ps
-from weft.errors import BadInputError, did_you_mean
+from weft.errors import BadInputError, EnvironmentLacksError, did_you_mean
 from weft.lab import Lab, Progress
 from weft.observation import drop_totals, lateness_of, longest_int_path, plane_results
 from weft.options import FabricOptions
@@ -194,6 +194,20 @@ class Fabric:
         spec = self.topology.host(host)
         spec.nic(plane)
         self.endpoints.group.capture(spec.index, plane, path)
+
+    @told_as_weft_errors()
+    def capture_port(self, switch: str, port: int, path: Path | None) -> None:
+        """Record what an embedded switch's port sends and receives into a pcap file; None ends it.
+
+        A port of an internal link records what it sends. The file has nanosecond stamps of emulated time.
+
+        Raises:
+            BadInputError: no such switch. ChildError: no such port, or the file cannot be written.
+            EnvironmentLacksError: the fabric runs on BMv2.
+        """
+        if self.lab.daemon is None:
+            raise EnvironmentLacksError(f"{self.options.target} does not capture the ports of switches")
+        self.lab.daemon.pcap(self.topology.switch(switch).device_id, port, path)
 
     @told_as_weft_errors()
     def summary(self) -> RunResult:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import datetime
 import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from topologies import FabricSpec
+from weft.errors import BadInputError, EnvironmentLacksError, did_you_mean
 from weft.fabric import Fabric
 from weft.gradients import mlp_gradients
 from weft.lab import Progress
@@ -19,17 +22,43 @@ from weft.scenario import CollectiveTraffic, IncastTraffic, Scenario
 from weft.topology import build_topology
 
 DEFAULT_SIZE_BYTES = 65536
+ALL_SWITCHES = "all"
+
+
+@dataclass(frozen=True)
+class Captures:
+    """What a run captures into `directory`: every NIC of the hosts, HOST-planeN.pcap, and every port of `switches`.
+
+    These are called as their interfaces, SWITCH-ethN.pcap; `switches` may be just "all".
+    """
+
+    directory: Path
+    switches: tuple[str, ...] = ()
+
+    def checked(self, topology: FabricSpec, target: str) -> Captures:
+        """With "all" spelt out. BadInputError for unknown switches, EnvironmentLacksError if they cannot capture."""
+        if not self.switches:
+            return self
+        if target != "embedded":
+            raise EnvironmentLacksError(
+                f"{target} does not capture the ports of switches: sniff their interfaces"
+            )
+        names = [switch.name for switch in topology.switches]
+        for name in self.switches:
+            if name not in (*names, ALL_SWITCHES):
+                raise BadInputError(f"--pcap-switch: unknown switch '{name}'; {did_you_mean(name, names)}")
+        return replace(self, switches=tuple(names if ALL_SWITCHES in self.switches else self.switches))
 
 
 def run_scenario(
-    scenario: Scenario, progress: Progress = lambda _: None, pcap_directory: Path | None = None
+    scenario: Scenario, progress: Progress = lambda _: None, captures: Captures | None = None
 ) -> RunResult:
     """Run everything in a scenario and return what was found.
 
     Args:
         scenario: what to run.
         progress: told, in words, what is being done.
-        pcap_directory: where every host's traffic is captured, one file HOST-planeN.pcap for each NIC.
+        captures: what is captured, and where.
 
     Raises:
         BadInputError, EnvironmentLacksError: nothing was run. CheckFailedError: a run did not end.
@@ -37,6 +66,8 @@ def run_scenario(
     began = time.monotonic()
     options = FabricOptions.of(scenario)
     topology = build_topology(scenario.fabric)
+    if captures is not None:
+        captures = captures.checked(topology, options.target)
     # Before the fabric is up, so that the data's making does not disturb its clock.
     prepared = [
         _inputs(traffic, len(topology.hosts), scenario.seed) if isinstance(traffic, CollectiveTraffic) else []
@@ -50,8 +81,8 @@ def run_scenario(
     building = time.monotonic()
     with fabric:
         up = time.monotonic()
-        if pcap_directory is not None:
-            _capture_all(fabric, pcap_directory)
+        if captures is not None:
+            _capture(fabric, captures)
         first_done = None
         for traffic, inputs in zip(scenario.traffic, prepared, strict=True):
             if isinstance(traffic, CollectiveTraffic):
@@ -81,11 +112,15 @@ def run_scenario(
     return result
 
 
-def _capture_all(fabric: Fabric, directory: Path) -> None:
+def _capture(fabric: Fabric, captures: Captures) -> None:
+    directory = captures.directory.resolve()
     directory.mkdir(parents=True, exist_ok=True)
     for host in fabric.topology.hosts:
         for nic in host.nics:
-            fabric.capture(host.name, nic.plane, directory.resolve() / f"{host.name}-plane{nic.plane}.pcap")
+            fabric.capture(host.name, nic.plane, directory / f"{host.name}-plane{nic.plane}.pcap")
+    for name in captures.switches:
+        for port in fabric.topology.switch(name).ports:
+            fabric.capture_port(name, port.number, directory / f"{port.interface}.pcap")
 
 
 def result_directory(scenario: Scenario, out: Path | None) -> Path:

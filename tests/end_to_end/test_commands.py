@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
 import pytest
+from scapy.utils import rdpcap
 
-from weft.paths import FABRIC_P4, SHELL_PYTHON
+from weft.paths import FABRIC_P4, ROOT, SHELL_PYTHON
 
 SMALL = "fabric: {planes: 1, leaves: 2, spines: 1, hosts_per_leaf: 1}\n"
 
@@ -63,6 +65,59 @@ def test_p4runtime_shell_reads_a_switch_of_the_lab(tmp_path):
     assert "FabricIngress.forwarding.ipv4_lpm" in (tmp_path / "tables.txt").read_text()
     assert "unknown switch 'p9'" in (tmp_path / "unknown.txt").read_text()
     assert (tmp_path / "unknown.txt").read_text().endswith("\n3\n")
+
+
+def test_why_a_switch_of_the_lab_drops_a_packet_is_told_with_the_line_of_p4(tmp_path):
+    scenario = tmp_path / "lab.yaml"
+    scenario.write_text(SMALL, encoding="utf-8")
+    command = f"{sys.executable} -m weft trace"
+    script = "\n".join(
+        [
+            'py h0.popen("ping -i 0.2 -c 100 -t 1 10.0.1.1", stdout=-3) and None',
+            f"sh {command} p0l0 --port 1 > {tmp_path}/trace.txt",
+            f"sh {command} p0l9 2> {tmp_path}/unknown.txt; echo $? >> {tmp_path}/unknown.txt",
+            "exit\n",
+        ]
+    )
+    done = weft("lab", scenario, input=script, timeout=120)
+    assert done.returncode == 0, done.stderr
+    trace = (tmp_path / "trace.txt").read_text()
+    assert trace.startswith("packet 1: in by port 1, 98 bytes")
+    assert "ipv4.ttl <= 1: true" in trace
+    assert re.search(r"drop_reason = \d+   ← forwarding.p4:\d+: drop_reason = DropReason.TTL_EXPIRED", trace)
+    assert re.search(r"dropped \(program_ingress\): .* set by drops.p4:\d+: mark_to_drop", trace)
+    unknown = (tmp_path / "unknown.txt").read_text()
+    assert "unknown switch 'p0l9'" in unknown
+    assert unknown.endswith("\n3\n")
+
+
+def test_a_run_captures_nics_and_the_ports_of_switches(tmp_path):
+    scenario = tmp_path / "run.yaml"
+    traffic = "traffic: [{collective: allreduce, algorithms: [ring], sizes: [4096], dtype: int32}]\n"
+    scenario.write_text(SMALL + "links: internal\n" + traffic, encoding="utf-8")
+    places = ["--out", tmp_path / "out", "--pcap", tmp_path / "pcap"]
+    done = weft("run", scenario, *places, "--pcap-switch", "p0l0", timeout=120)
+    assert done.returncode == 0, done.stderr
+    frames = {path.name: len(rdpcap(str(path))) for path in (tmp_path / "pcap").iterdir()}
+    assert set(frames) == {"h0-plane0.pcap", "h1-plane0.pcap", "p0l0-eth1.pcap", "p0l0-eth2.pcap"}
+    assert all(frames.values())
+    # what crosses the host's link is there on both of its ends
+    assert frames["p0l0-eth1.pcap"] >= frames["h0-plane0.pcap"]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (["--pcap-switch", "p0l0"], 2, "--pcap-switch needs --pcap DIR"),
+        (["--pcap", "pcap", "--pcap-switch", "p0l9"], 3, "unknown switch 'p0l9'"),
+        (["--pcap", "pcap", "--pcap-switch", "all", "--target", "bmv2"], 4, "does not capture the ports"),
+    ],
+)
+def test_captures_that_are_not_possible_are_refused(tmp_path, options, code, message):
+    (tmp_path / "run.yaml").write_text(SMALL + "dilation: 1\n", encoding="utf-8")
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = weft("run", "run.yaml", *options, cwd=tmp_path, env=environment, timeout=60)
+    assert (done.returncode, message in done.stderr) == (code, True), done.stderr
 
 
 def test_collective_prints_nccl_tests_columns():

@@ -11,6 +11,7 @@ import click
 
 if TYPE_CHECKING:
     from weft.results import RunResult
+    from weft.run import Captures
     from weft.scenario import Scenario
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -37,7 +38,7 @@ def run_and_show(
     directory: Path | None,
     as_json: bool,
     require_valid_times: bool,
-    pcap_directory: Path | None = None,
+    captures: Captures | None = None,
 ) -> int:
     """Run a scenario, save its results into a directory (None: nowhere), print them and return the exit code."""
     from weft.results import show_run
@@ -47,7 +48,7 @@ def run_and_show(
     if directory is not None:
         directory.mkdir(parents=True, exist_ok=True)
     try:
-        result = run_scenario(scenario, lambda text: click.echo(f"· {text}", err=True), pcap_directory)
+        result = run_scenario(scenario, lambda text: click.echo(f"· {text}", err=True), captures)
     except BaseException:
         # Nothing of ours where nothing was found; a directory that holds something stays.
         if directory is not None:

@@ -25,11 +25,19 @@ from weft.commands.scenario_options import override, scenario_options
     type=click.Path(file_okay=False, path_type=Path),
     help="Directory for a capture of every host's NICs.",
 )
+@click.option(
+    "--pcap-switch",
+    "pcap_switches",
+    multiple=True,
+    metavar="SWITCH|all",
+    help="With --pcap: capture the ports of this switch as well; several may be given.",
+)
 @report_options
 def run(
     scenario: Path,
     out: Path | None,
     pcap_directory: Path | None,
+    pcap_switches: tuple[str, ...],
     as_json: bool,
     require_valid_times: bool,
     **overrides: object,
@@ -38,8 +46,11 @@ def run(
 
     Exits with 1 if a result is not what NumPy computes.
     """
-    from weft.run import result_directory
+    from weft.run import Captures, result_directory
     from weft.scenario import load_scenario
 
     chosen = override(load_scenario(scenario), overrides)
-    return run_and_show(chosen, result_directory(chosen, out), as_json, require_valid_times, pcap_directory)
+    if pcap_switches and pcap_directory is None:
+        raise click.UsageError("--pcap-switch needs --pcap DIR, where the captures go")
+    captures = Captures(pcap_directory, pcap_switches) if pcap_directory is not None else None
+    return run_and_show(chosen, result_directory(chosen, out), as_json, require_valid_times, captures)

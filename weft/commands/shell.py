@@ -1,4 +1,4 @@
-"""`weft shell`: p4runtime-shell on a switch of the running lab."""
+"""`weft shell`: p4runtime-shell on a switch that runs."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 
 import click
 
-from weft import lab_state
-from weft.errors import BadInputError, EnvironmentLacksError, did_you_mean
+from weft.commands.running_switch import find_running_switch
+from weft.errors import EnvironmentLacksError
 from weft.paths import SHELL_PYTHON
 
 # Below the lab's controller: the shell reads, and the controller stays primary.
@@ -21,12 +21,14 @@ PRIMARY_ELECTION_ID = "1,0"
 @click.option(
     "--primary", is_flag=True, help="Take the switch over from the lab's controller, to write, too."
 )
-def shell(switch: str, primary: bool) -> None:
-    """Open p4runtime-shell on SWITCH of the running lab, to read its tables and counters.
+@click.option("--device-id", type=click.IntRange(0), default=0, help="Of a switch given by HOST:PORT.")
+def shell(switch: str, primary: bool, device_id: int) -> None:
+    """Open p4runtime-shell on SWITCH, to read its tables and counters.
 
+    SWITCH is a switch of the running lab, or HOST:PORT of any that serves P4Runtime (without TLS).
     p4runtime-shell runs from an environment of its own (.venv-shell), which the project's set-up makes.
     """
-    address, device_id = _find(switch)
+    address, device_id, _ = find_running_switch(switch, device_id)
     if not SHELL_PYTHON.exists():
         raise EnvironmentLacksError(
             f"{SHELL_PYTHON} is missing: run vagrant/provision.sh, which makes .venv-shell"
@@ -36,12 +38,3 @@ def shell(switch: str, primary: bool) -> None:
     # Its protobuf code is older than the C++ parser that a newer one would come with.
     environment = os.environ | {"PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": "python"}
     os.execve(SHELL_PYTHON, [*command, "--election-id", election_id], environment)
-
-
-def _find(switch: str) -> tuple[str, int]:
-    state = lab_state.load()
-    if state is None or not state.grpc:
-        raise EnvironmentLacksError("no lab runs on this machine: start one with `weft lab SCENARIO`")
-    if switch not in state.grpc:
-        raise BadInputError(f"unknown switch '{switch}'; {did_you_mean(switch, state.grpc)}")
-    return state.grpc[switch]

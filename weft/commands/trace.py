@@ -10,8 +10,8 @@ import click
 
 from switch.trace.show import print_tree
 from switch.trace_service import MAX_PACKETS, WatchedPacket, WatchRequest
-from weft import lab_state
-from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, did_you_mean
+from weft.commands.running_switch import EMBEDDED, find_running_switch
+from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError
 
 PROGRAM_SUFFIXES = (".p4", ".json")
 
@@ -62,7 +62,11 @@ def trace(
             "--packet and --stf are for a PROGRAM (.p4 or .json), not for a switch that runs"
         )
     else:
-        address, device = _find(target, device_id)
+        address, device, runs_on = find_running_switch(target, device_id)
+        if runs_on != EMBEDDED:
+            raise EnvironmentLacksError(
+                f"the lab runs on {runs_on}, which cannot be traced: use --target embedded"
+            )
         request = WatchRequest(device_id=device, packets=packets, port=port, timeout_s=timeout_s)
         watched = _from_switch(target, address, request)
     count = _print(watched, print_json)
@@ -81,25 +85,6 @@ def _print(watched: Iterator[WatchedPacket], print_json: bool) -> int:
         else:
             print_tree(packet.story, ended=packet.ended)
     return count
-
-
-def _find(target: str, device_id: int) -> tuple[str, int]:
-    """Address and device id of a switch."""
-    host, separator, number = target.rpartition(":")
-    if separator and host and number.isdecimal():
-        return target, device_id
-    state = lab_state.load()
-    if state is None or not state.grpc:
-        raise EnvironmentLacksError(
-            "no lab runs on this machine: start one with `weft lab SCENARIO`, or name a switch by HOST:PORT"
-        )
-    if target not in state.grpc:
-        raise BadInputError(f"unknown switch '{target}'; {did_you_mean(target, state.grpc)}")
-    if state.target != "embedded":
-        raise EnvironmentLacksError(
-            f"the lab runs on {state.target}, which cannot be traced: use --target embedded"
-        )
-    return state.grpc[target]
 
 
 def _from_switch(target: str, address: str, request: WatchRequest) -> Iterator[WatchedPacket]:
