@@ -35,7 +35,7 @@ MAX_MULTICAST_GROUP = 0xFFFF
 MAX_INSTANCE = 0xFFFF
 MAX_CLONE_SESSION = 0x7FFF
 MAX_CHOICES_SHOWN = 12
-_MATCH_TYPES: dict[MatchKind, type[Match]] = {
+MATCH_TYPES: dict[MatchKind, type[Match]] = {
     MatchKind.VALID: ExactMatch,
     MatchKind.EXACT: ExactMatch,
     MatchKind.LPM: LpmMatch,
@@ -123,7 +123,7 @@ def check_key(table: Table, key: TableKey, priority: int) -> None:
 
 
 def _check_match(what: str, field: KeyField, match: Match) -> None:
-    expected = _MATCH_TYPES[field.kind]
+    expected = MATCH_TYPES[field.kind]
     if not isinstance(match, expected):
         raise InvalidRequestError(f"{what}: expected {expected.__name__}, got {type(match).__name__}")
     width_bits = field.field.width_bits

@@ -20,7 +20,7 @@ from switch.backend import (
     TernaryMatch,
 )
 from switch.bmv2json import Action, KeyField, MatchKind, Table, TableType
-from switch.checks import check_call, check_key, check_table_action
+from switch.checks import MATCH_TYPES, check_call, check_key, check_table_action
 from switch.lowering.layout import ActionDataLayout, action_data_layout, bytes_for, key_bytes, key_offsets
 from switch.native_values import ACTION, GROUP, MEMBER, Binding, checked_id
 
@@ -35,10 +35,12 @@ class _Field:
     """A key field and the bytes of the key that hold it."""
 
     kind: MatchKind
+    match_type: type[Match]
     width_bits: int
-    size_bytes: int
-    all_ones: bytes
+    ones: int
     place: slice
+    shift_bits: int
+    """Of the field's last bit in the key, taken as one number."""
 
     def decode(self, value: bytes, mask: bytes, low: bytes, high: bytes) -> Match:
         """The match in a native key."""
@@ -53,11 +55,11 @@ class _Field:
         return ExactMatch(number)
 
 
-def _field(key: KeyField, offset: int) -> _Field:
+def _field(key: KeyField, offset: int, key_size_bytes: int) -> _Field:
     width_bits = key.field.width_bits
-    size = bytes_for(width_bits)
-    all_ones = ((1 << width_bits) - 1).to_bytes(size, "big")
-    return _Field(key.kind, width_bits, size, all_ones, slice(offset, offset + size))
+    end = offset + bytes_for(width_bits)
+    ones, shift_bits = (1 << width_bits) - 1, 8 * (key_size_bytes - end)
+    return _Field(key.kind, MATCH_TYPES[key.kind], width_bits, ones, slice(offset, end), shift_bits)
 
 
 class NativeTable:
@@ -72,7 +74,9 @@ class NativeTable:
         self.modifiable = modifiable
         self.key_size_bytes = key_bytes(table)
         pairs = zip(table.key, key_offsets(table), strict=True)
-        self._fields = tuple(_field(key, offset) for key, offset in pairs)
+        self._fields = tuple(_field(key, offset, self.key_size_bytes) for key, offset in pairs)
+        self._needs_priority = table.needs_priority
+        self._ranks_by_prefix = table.kind is MatchKind.LPM
         self._has_ranges = any(field.kind is MatchKind.RANGE for field in table.key)
         self._layouts: dict[str, tuple[Action, ActionDataLayout]] = {
             action.name: (action, action_data_layout(action)) for action in table.actions
@@ -83,34 +87,47 @@ class NativeTable:
 
     def encode_key(self, key: TableKey, priority: int) -> NativeKey:
         """The native key. InvalidRequestError names the field that does not fit the table."""
-        table = self.table
-        check_key(table, key, priority)
         if priority > _MAX_PRIORITY:
             raise InvalidRequestError(
-                f"table {table.name!r}: priority {priority} (valid: to {_MAX_PRIORITY})"
+                f"table {self.table.name!r}: priority {priority} (valid: to {_MAX_PRIORITY})"
             )
-        value, mask = bytearray(self.key_size_bytes), bytearray(self.key_size_bytes)
-        low, high = bytearray(self.key_size_bytes), bytearray(self.key_size_bytes)
-        rank = priority if table.needs_priority else 0
-        for field, match in zip(self._fields, key, strict=True):
-            if isinstance(match, RangeMatch):
-                low[field.place] = match.low.to_bytes(field.size_bytes, "big")
-                high[field.place] = match.high.to_bytes(field.size_bytes, "big")
-                continue
-            value[field.place] = match.value.to_bytes(field.size_bytes, "big")
+        value = mask = low = high = 0
+        fits = len(key) == len(self._fields) and (priority > 0 or not self._needs_priority)
+        rank = priority if self._needs_priority else 0
+        for field, match in zip(self._fields, key, strict=False):
+            ones, shift = field.ones, field.shift_bits
+            fits = fits and type(match) is field.match_type
             if isinstance(match, ExactMatch):
-                mask[field.place] = field.all_ones
+                significant = ones
             elif isinstance(match, TernaryMatch):
-                mask[field.place] = match.mask.to_bytes(field.size_bytes, "big")
-            else:
-                ones = (1 << field.width_bits) - 1
-                significant = ones ^ ones >> match.prefix_length
-                mask[field.place] = significant.to_bytes(field.size_bytes, "big")
-                if table.kind is MatchKind.LPM:
+                significant = match.mask
+                fits = fits and 0 <= significant <= ones
+            elif isinstance(match, LpmMatch):
+                fits = fits and 0 <= match.prefix_length <= field.width_bits
+                significant = ones ^ ones >> match.prefix_length if fits else 0
+                if self._ranks_by_prefix:
                     rank = match.prefix_length  # the longest prefix wins
+            else:
+                fits = fits and 0 <= match.low <= match.high <= ones
+                low |= match.low << shift
+                high |= match.high << shift
+                continue
+            fits = fits and not match.value & ~significant
+            value |= match.value << shift
+            mask |= significant << shift
+        if not fits:
+            check_key(self.table, key, priority)
+            raise AssertionError("check_key raises")
+        size = self.key_size_bytes
         if not self._has_ranges:
-            return bytes(value), bytes(mask), b"", b"", rank
-        return bytes(value), bytes(mask), bytes(low), bytes(high), rank
+            return value.to_bytes(size, "big"), mask.to_bytes(size, "big"), b"", b"", rank
+        return (
+            value.to_bytes(size, "big"),
+            mask.to_bytes(size, "big"),
+            low.to_bytes(size, "big"),
+            high.to_bytes(size, "big"),
+            rank,
+        )
 
     def decode_key(self, value: bytes, mask: bytes, low: bytes, high: bytes) -> TableKey:
         """The key of an entry."""
@@ -121,7 +138,7 @@ class NativeTable:
     ) -> TableEntry:
         """The entry that C++ gave."""
         return self.entry(
-            self.decode_key(value, mask, low, high), rank if self.table.needs_priority else 0, *action
+            self.decode_key(value, mask, low, high), rank if self._needs_priority else 0, *action
         )
 
     # ---- actions

@@ -43,8 +43,10 @@ def decode_action(
                 raise invalid(f"unknown parameter id {number} ({valid})")
             if number in values:
                 raise invalid(f"parameter {parameter.name!r} is given twice")
-            with place(parameter.place):
+            try:
                 values[number] = decode_value(param.value, parameter)
+            except RequestError as error:
+                raise RequestError(error.code, f"parameter {parameter.name!r}: {error.message}") from error
         if len(values) < len(known):
             missing = next(parameter for parameter in action.parameters if parameter.id not in values)
             raise invalid(f"parameter {missing.name!r} is missing")

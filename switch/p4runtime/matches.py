@@ -7,11 +7,17 @@ from collections.abc import Iterable, Sequence
 from finsy.proto import p4i, p4r
 
 from switch.backend import ExactMatch, LpmMatch, Match, RangeMatch, TableKey, TernaryMatch
-from switch.p4runtime.errors import choices, invalid, place
+from switch.p4runtime.errors import RequestError, choices, invalid
 from switch.p4runtime.pipeline import BoundField
 from switch.p4runtime.translation import Translation
 from switch.p4runtime.values import decode, encode
 
+_EXACT, _LPM, _TERNARY, _RANGE = (
+    p4i.MatchField.EXACT,
+    p4i.MatchField.LPM,
+    p4i.MatchField.TERNARY,
+    p4i.MatchField.RANGE,
+)
 _ONEOF_NAMES: dict[int, str] = {
     p4i.MatchField.EXACT: "exact",
     p4i.MatchField.LPM: "lpm",
@@ -21,32 +27,48 @@ _ONEOF_NAMES: dict[int, str] = {
 }
 
 
-def decode_key(fields: Sequence[BoundField], matches: Iterable[p4r.FieldMatch]) -> TableKey:
-    """The backend's key. Fields that are left out match everything, which an exact field cannot."""
-    given: dict[int, p4r.FieldMatch] = {}
-    known = {field.id: field for field in fields}
-    for match in matches:
-        if match.field_id not in known:
-            valid = choices(f"{field.id} ({field.name})" for field in fields)
-            raise invalid(f"unknown match field id {match.field_id} ({valid})")
-        if match.field_id in given:
-            raise invalid(f"match field {known[match.field_id].name!r} is given twice")
-        given[match.field_id] = match
-    return tuple(_decode_field(field, given.get(field.id)) for field in fields)
+class KeyDecoder:
+    """Reads the keys of one table or value set."""
+
+    def __init__(self, fields: Sequence[BoundField]) -> None:
+        self._fields = fields
+        self._places = {field.id: index for index, field in enumerate(fields)}
+        self._kinds = tuple(_ONEOF_NAMES[field.match_type] for field in fields)
+        self._nothing_given = tuple(_wildcard(field) for field in fields)
+
+    def decode(self, matches: Iterable[p4r.FieldMatch]) -> TableKey:
+        """The backend's key. Fields that are left out match everything, which an exact field cannot."""
+        key = list(self._nothing_given)
+        given = 0
+        for match in matches:
+            index = self._places.get(match.field_id, -1)
+            if index < 0:
+                valid = choices(f"{field.id} ({field.name})" for field in self._fields)
+                raise invalid(f"unknown match field id {match.field_id} ({valid})")
+            field = self._fields[index]
+            if given >> index & 1:
+                raise invalid(f"match field {field.name!r} is given twice")
+            given |= 1 << index
+            if match.WhichOneof("field_match_type") != self._kinds[index]:
+                got = match.WhichOneof("field_match_type") or "nothing"
+                raise invalid(
+                    f"match field {field.name!r}: expected match type {self._kinds[index]!r}, got {got!r}"
+                )
+            try:
+                key[index] = _decode_given(field, match)
+            except RequestError as error:
+                raise RequestError(error.code, f"match field {field.name!r}: {error.message}") from error
+        return self._complete(key)
+
+    def _complete(self, key: list[Match | None]) -> TableKey:
+        complete = tuple([match for match in key if match is not None])
+        if len(complete) < len(key):
+            name = self._fields[key.index(None)].name
+            raise invalid(f"match field {name!r}: an exact match is missing")
+        return complete
 
 
-def _decode_field(field: BoundField, match: p4r.FieldMatch | None) -> Match:
-    with place(f"match field {field.name!r}"):
-        if match is None:
-            return _wildcard(field)
-        expected = _ONEOF_NAMES[field.match_type]
-        if match.WhichOneof("field_match_type") != expected:
-            got = match.WhichOneof("field_match_type") or "nothing"
-            raise invalid(f"expected match type {expected!r}, got {got!r}")
-        return _decode_given(field, match)
-
-
-def _wildcard(field: BoundField) -> Match:
+def _wildcard(field: BoundField) -> Match | None:
     match field.match_type:
         case p4i.MatchField.LPM:
             return LpmMatch(0, 0)
@@ -54,23 +76,23 @@ def _wildcard(field: BoundField) -> Match:
             return TernaryMatch(0, 0)
         case p4i.MatchField.RANGE:
             return RangeMatch(0, (1 << field.width_bits) - 1)
-    raise invalid("an exact match is missing")
+    return None
 
 
 def _decode_given(field: BoundField, match: p4r.FieldMatch) -> Match:
     width_bits = field.width_bits
     if field.translation is not None:
         return _decode_translated(field, field.translation, match)
-    match field.match_type:
-        case p4i.MatchField.LPM:
-            return _decode_lpm(match.lpm, width_bits)
-        case p4i.MatchField.TERNARY:
-            return _decode_ternary(match.ternary, width_bits)
-        case p4i.MatchField.RANGE:
-            return _decode_range(match.range, width_bits)
-        case p4i.MatchField.OPTIONAL:
-            return TernaryMatch(decode(match.optional.value, width_bits), (1 << width_bits) - 1)
-    return ExactMatch(decode(match.exact.value, width_bits))
+    kind = field.match_type
+    if kind == _EXACT:
+        return ExactMatch(decode(match.exact.value, width_bits))
+    if kind == _LPM:
+        return _decode_lpm(match.lpm, width_bits)
+    if kind == _TERNARY:
+        return _decode_ternary(match.ternary, width_bits)
+    if kind == _RANGE:
+        return _decode_range(match.range, width_bits)
+    return TernaryMatch(decode(match.optional.value, width_bits), (1 << width_bits) - 1)
 
 
 def _decode_translated(field: BoundField, translation: Translation, match: p4r.FieldMatch) -> Match:

@@ -45,8 +45,6 @@ class BoundParameter:
     id: int
     name: str
     width_bits: int
-    place: str
-    """What errors call it."""
     translation: Translation | None = None
 
 
@@ -311,12 +309,11 @@ def _bind_parameters(
     bound = []
     for parameter, in_program in zip(info.params, action.parameters, strict=True):
         what = f"action {action.name!r}, parameter {parameter.name!r}"
-        place_name = f"parameter {parameter.name!r}"
         width_bits = in_program.width_bits
         translation = translations.of(parameter.type_name.name, width_bits)
         if translation is None:
             _check_width(what, parameter.bitwidth, width_bits)
-        bound.append(BoundParameter(parameter.id, parameter.name, width_bits, place_name, translation))
+        bound.append(BoundParameter(parameter.id, parameter.name, width_bits, translation))
     return tuple(bound)
 
 

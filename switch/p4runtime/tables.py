@@ -28,7 +28,7 @@ from switch.p4runtime.errors import (
     invalid,
     place,
 )
-from switch.p4runtime.matches import decode_key, encode_key
+from switch.p4runtime.matches import KeyDecoder, encode_key
 from switch.p4runtime.meters import (
     check_colour_counts,
     cleared,
@@ -64,6 +64,7 @@ class Tables:
         self._profiles = profiles
         self._notes: dict[int, dict[EntryKey, EntryNotes]] = {number: {} for number in pipeline.tables}
         self._defaults: dict[int, p4r.TableEntry] = {}
+        self._decoders = {number: KeyDecoder(table.fields) for number, table in pipeline.tables.items()}
 
     def write(self, update_type: int, message: p4r.TableEntry) -> None:
         """Apply one update to a table entry or a default entry."""
@@ -85,7 +86,7 @@ class Tables:
     def _decode_entry_key(self, table: BoundTable, message: p4r.TableEntry) -> EntryKey:
         if not table.fields:
             raise invalid("a table without key has a default entry only (set is_default_action)")
-        key = decode_key(table.fields, message.match)
+        key = self._decoders[table.id].decode(message.match)
         if table.needs_priority and message.priority <= 0:
             raise invalid(
                 f"priority {message.priority} is not positive, as ternary, range or optional keys need"
@@ -344,7 +345,7 @@ class Tables:
         if not (query.table_id and query.match):
             yield from self._backend.table_entries(table.name)
             return
-        key = decode_key(table.fields, query.match)
+        key = self._decoders[table.id].decode(query.match)
         if table.needs_priority and query.priority == 0:
             yield from (each for each in self._backend.table_entries(table.name) if each.key == key)
             return

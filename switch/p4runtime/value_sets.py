@@ -15,7 +15,7 @@ from switch.p4runtime.errors import (
     RequestError,
     place,
 )
-from switch.p4runtime.matches import decode_key, encode_key
+from switch.p4runtime.matches import KeyDecoder, encode_key
 from switch.p4runtime.pipeline import BoundField, Pipeline, lookup
 from switch.p4runtime.updates import require_modify
 
@@ -41,10 +41,11 @@ class ValueSets:
                     RESOURCE_EXHAUSTED,
                     f"{len(message.members)} members are more than its size {value_set.size}",
                 )
+            decoder = KeyDecoder(value_set.fields)
             keys: list[TableKey] = []
             for index, member in enumerate(message.members):
                 with place(f"member {index}"):
-                    key = decode_key(value_set.fields, member.match)
+                    key = decoder.decode(member.match)
                     if key in keys:
                         raise RequestError(ALREADY_EXISTS, "the member is listed twice")
                     keys.append(key)
