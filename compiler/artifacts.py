@@ -26,24 +26,39 @@ _STORE = Store("program")
 
 @dataclass(frozen=True, slots=True)
 class Artifacts:
-    """BMv2 JSON, P4Info in protobuf's text and binary format, and the warnings."""
+    """BMv2 JSON, P4Info in protobuf's text and binary format, listed entries in the binary one, and the warnings."""
 
     json_text: str
     p4info_text: str
     p4info_bytes: bytes
+    entries_bytes: bytes
     warnings: tuple[Report, ...]
 
     @classmethod
     def of(cls, result: CompileResult) -> Artifacts:
         """What a compilation yields."""
         warnings = tuple(warning.report() for warning in result.warnings)
-        return cls(result.json_text(), result.p4info_text(), result.p4info_bytes(), warnings)
+        return cls(
+            result.json_text(), result.p4info_text(), result.p4info_bytes(), result.entries_bytes(), warnings
+        )
 
     def p4info_json(self) -> str:
         """P4Info in protobuf's JSON format."""
-        from compiler.p4info.formats import to_json
+        from compiler.p4info.formats import Content, binary_to_json
 
-        return to_json(self.p4info_bytes)
+        return binary_to_json(Content.P4INFO, self.p4info_bytes)
+
+    def entries_text(self) -> str:
+        """The listed entries, a WriteRequest, in protobuf's text format."""
+        from compiler.p4info.formats import Content, binary_to_text
+
+        return binary_to_text(Content.ENTRIES, self.entries_bytes)
+
+    def entries_json(self) -> str:
+        """The listed entries, a WriteRequest, in protobuf's JSON format."""
+        from compiler.p4info.formats import Content, binary_to_json
+
+        return binary_to_json(Content.ENTRIES, self.entries_bytes)
 
 
 def compile_artifacts(
@@ -101,6 +116,7 @@ def _pack(artifacts: Artifacts) -> dict[str, bytes]:
         "json": artifacts.json_text.encode(),
         "p4info_text": artifacts.p4info_text.encode(),
         "p4info_bytes": artifacts.p4info_bytes,
+        "entries_bytes": artifacts.entries_bytes,
         "warnings": json.dumps([warning.to_json() for warning in artifacts.warnings]).encode(),
     }
 
@@ -110,5 +126,6 @@ def _unpack(entry: dict[str, bytes]) -> Artifacts:
         entry["json"].decode(),
         entry["p4info_text"].decode(),
         entry["p4info_bytes"],
+        entry["entries_bytes"],
         tuple(Report.from_json(each) for each in json.loads(entry["warnings"])),
     )

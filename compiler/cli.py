@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from compiler.warnings.policy import ALL, WarningPolicy
 
 EXIT_BAD_INPUT = 3
 DUMP_STAGES = ("tokens", "ast", "ir", "json")
-P4INFO_SUFFIXES = (".txtpb", ".txt", ".json", ".bin")
+MESSAGE_SUFFIXES = (".txtpb", ".txt", ".json", ".bin")
 _WITH_OPTIONAL_VALUE = ("--Wdisable", "--Werror")
 
 
@@ -41,11 +41,11 @@ def _paths(value: str) -> list[Path]:
     return [Path(name) for name in value.split(",") if name]
 
 
-def _p4info_files(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[Path]:
+def _message_files(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[Path]:
     files = [path for value in values for path in _paths(value)]
     for path in files:
-        if path.suffix not in P4INFO_SUFFIXES:
-            valid = ", ".join(P4INFO_SUFFIXES)
+        if path.suffix not in MESSAGE_SUFFIXES:
+            valid = ", ".join(MESSAGE_SUFFIXES)
             raise click.BadParameter(f"the format of '{path}' is not known by its suffix (valid: {valid})")
     return files
 
@@ -71,8 +71,16 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "p4info_files",
     multiple=True,
     metavar="FILE[,FILE…]",
-    callback=_p4info_files,
+    callback=_message_files,
     help="Where P4Info goes; *.txtpb and *.txt are text, *.json JSON, *.bin binary.",
+)
+@click.option(
+    "--p4runtime-entries-files",
+    "entries_files",
+    multiple=True,
+    metavar="FILE[,FILE…]",
+    callback=_message_files,
+    help="Where the entries go that the program lists, as a P4Runtime WriteRequest; suffixes as above.",
 )
 @click.option(
     "-I",
@@ -120,6 +128,7 @@ def compile_command(source: Path, **options: Any) -> None:
         macros[name] = text if found else "1"
     settings = {"include_paths": options.pop("include_paths"), "defines": macros}
     output, p4info_files = options.pop("output"), options.pop("p4info_files")
+    entries_files = options.pop("entries_files")
     if options["preprocess_only"] or options["dump"] in ("tokens", "ast", "ir"):
         artifacts = _dump(source, "text" if options["preprocess_only"] else options["dump"], settings, teller)
         if artifacts is None:
@@ -132,7 +141,12 @@ def compile_command(source: Path, **options: Any) -> None:
         sys.exit(EXIT_BAD_INPUT)
     if options["dump"] == "json":
         click.echo(artifacts.json_text, nl=False)
-    _write(artifacts, output, p4info_files)
+    if output is not None:
+        _write(output, artifacts.json_text)
+    for path in p4info_files:
+        _write_message(path, artifacts.p4info_bytes, lambda: artifacts.p4info_text, artifacts.p4info_json)
+    for path in entries_files:
+        _write_message(path, artifacts.entries_bytes, artifacts.entries_text, artifacts.entries_json)
 
 
 class _Teller:
@@ -188,15 +202,14 @@ def _tell_refusal(error: Exception, teller: _Teller) -> None:
         sys.exit(EXIT_BAD_INPUT)
 
 
-def _write(artifacts: Artifacts, output: Path | None, p4info_files: list[Path]) -> None:
-    if output is not None:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(artifacts.json_text, encoding="utf-8")
-    for path in p4info_files:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.suffix == ".bin":
-            path.write_bytes(artifacts.p4info_bytes)
-        elif path.suffix == ".json":
-            path.write_text(artifacts.p4info_json(), encoding="utf-8")
-        else:
-            path.write_text(artifacts.p4info_text, encoding="utf-8")
+def _write_message(path: Path, binary: bytes, text: Callable[[], str], as_json: Callable[[], str]) -> None:
+    """In the format that the suffix asks for."""
+    if path.suffix == ".bin":
+        _write(path, binary)
+    else:
+        _write(path, as_json() if path.suffix == ".json" else text())
+
+
+def _write(path: Path, data: str | bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data.encode() if isinstance(data, str) else data)

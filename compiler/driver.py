@@ -15,8 +15,8 @@ from compiler.emit_json import document_text, emit_json
 from compiler.front import CheckedProgram, check_file
 from compiler.ir import LoweredProgram
 from compiler.lower.program import lower_program
-from compiler.p4info import build_p4info
-from compiler.p4info.formats import to_text
+from compiler.p4info import build_p4info, initial_entries
+from compiler.p4info.formats import Content, to_text
 from compiler.warnings.find import find_warnings
 
 # Long chains of `else if` and deep expressions nest as deep in the tree as they are long.
@@ -39,11 +39,15 @@ class CompileResult:
 
     def p4info_text(self) -> str:
         """P4Info in protobuf's text format."""
-        return to_text(self.p4info)
+        return to_text(Content.P4INFO, self.p4info)
 
     def p4info_bytes(self) -> bytes:
         """P4Info in protobuf's binary format."""
         return bytes(self.p4info.SerializeToString(deterministic=True))
+
+    def entries_bytes(self) -> bytes:
+        """The entries that the program lists: a p4.v1.WriteRequest in protobuf's binary format."""
+        return bytes(initial_entries(self.lowered, self.p4info).SerializeToString(deterministic=True))
 
 
 def compile_file(

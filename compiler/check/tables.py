@@ -38,16 +38,13 @@ class Tables(Entries):
 
     def check_table(self, table: ast.TableDeclaration) -> None:
         """Everything in a table; its name is in scope afterwards."""
-        with self.in_context(Context("table", table.name)):
-            self._check_properties(table)
-        self.declare(table)
-
-    def _check_properties(self, table: ast.TableDeclaration) -> None:
         if "actions" not in table.given:
             self.error(f"table '{table.name}' has no 'actions' property", table)
         key_types = [self._key(key) for key in table.keys]
-        for reference in table.actions:
-            self._action_reference(reference)
+        # A key may apply a table, an argument may not: it is evaluated within the action.
+        with self.in_context(Context("table", table.name)):
+            for reference in table.actions:
+                self._action_reference(reference)
         self._repeated_actions(table)
         for name, entry in table.properties.items():
             if name == "default_action":
@@ -64,6 +61,7 @@ class Tables(Entries):
             self.error(f"table '{table.name}' has entries but no key", table)
         elif table.entries is not None:
             self.check_entries(table, table.entries, key_types)
+        self.declare(table)
 
     def _size(self, expression: ast.Expression) -> None:
         if self.infer(expression) is not UNKNOWN and not (expression.value is None and _depends(expression)):

@@ -85,12 +85,16 @@ class KeyField:
 
 @dataclass(slots=True)
 class Entry:
-    """An entry; `keys` holds per key None (any), an int, ("mask", value, mask) or ("range", low, high)."""
+    """An entry; `keys` holds per key None (any), an int, ("mask", value, mask) or ("range", low, high).
+
+    The smallest `priority` wins, as in BMv2; the largest `control_priority` wins, as in P4Runtime.
+    """
 
     keys: list[object]
     action: Action
     arguments: list[Const]
     priority: int
+    control_priority: int
     is_const: bool
     span: Span | None
 

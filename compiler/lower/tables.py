@@ -26,6 +26,7 @@ from compiler.lower import build
 from compiler.lower.externs import Externs
 from compiler.lower.frame import Frame
 from compiler.lower.key_names import key_name
+from compiler.lower.priorities import entry_priorities
 from compiler.lower.storage import scalar_type
 from compiler.lower.values import ActionValue, ExternValue, TableValue
 from compiler.types import BOOL, BitsType, bits
@@ -340,7 +341,7 @@ class Tables(Externs):
         assert declaration.entries is not None
         entries: list[Entry] = []
         matchable = [key for key in table.keys if key.match_kind != "selector"]
-        priorities = self._priorities(declaration)
+        priorities = entry_priorities(declaration, self.diagnostics)
         for entry, priority in zip(declaration.entries, priorities, strict=True):
             keyset = entry.keyset
             elements = (
@@ -354,7 +355,9 @@ class Tables(Externs):
             action, arguments = self._chosen_action(declaration, self.table_actions[table.name], entry.action)
             assert action is not None
             is_const = entry.is_const or declaration.entries_const
-            entries.append(Entry(keys, action, arguments, priority, is_const, entry.span))
+            entries.append(
+                Entry(keys, action, arguments, priority.bmv2, priority.control, is_const, entry.span)
+            )
         self._check_duplicates(matchable, entries)
         return entries
 
@@ -398,39 +401,3 @@ class Tables(Externs):
         if not isinstance(value, Const):
             self.refuse("a key set must be known at compile time", element)
         return int(value.value)
-
-    def _priorities(self, declaration: ast.TableDeclaration) -> list[int]:
-        """BMv2's priorities (the smallest wins) of the entries (specification, section 14.2.1.4)."""
-        entries = declaration.entries or []
-        annotated = [entry for entry in entries if any(note.name == "priority" for note in entry.annotations)]
-        if annotated:
-            return [
-                next((note.integers()[0] for note in entry.annotations if note.name == "priority"), index + 1)
-                for index, entry in enumerate(entries)
-            ]
-        if not any(entry.priority is not None for entry in entries):
-            return [index + 1 for index in range(len(entries))]
-        properties = declaration.properties
-        largest = properties.get("largest_priority_wins")
-        largest_wins = largest is None or bool(largest.expression.value)
-        delta_property = properties.get("priority_delta")
-        delta = int(delta_property.expression.value) if delta_property is not None else 1
-        if largest_wins and entries[0].priority is None:
-            self.diagnostics.error(
-                "the first entry needs a priority, since another one has it", entries[0].span
-            )
-        values: list[int] = []
-        for index, entry in enumerate(entries):
-            if entry.priority is not None:
-                values.append(int(entry.priority.value))
-            elif index == 0:
-                values.append((len(entries) - 1) * delta + 1 if largest_wins else 1)
-            else:
-                values.append(values[-1] - delta if largest_wins else values[-1] + delta)
-        for entry, value in zip(entries, values, strict=True):
-            if value < 1:
-                self.diagnostics.error(f"this entry gets the priority {value}; the smallest is 1", entry.span)
-        if not largest_wins:
-            return values
-        highest = max(values)
-        return [highest - value + 1 for value in values]
