@@ -115,7 +115,8 @@ def _table(table: Table, flow: ControlFlow, action_ids: dict[int, int], ids: Ids
             "action_data": [hex_string(argument.value) for argument in table.default_arguments],
             "action_entry_const": table.default_is_const,
         }
-    if table.entries:
+    if table.entries or (table.entries is not None and table.entries_const):
+        # An empty list, too: it keeps the control plane from adding entries.
         result["entries"] = [_entry(entry, keys, action_ids) for entry in table.entries]
     return result
 

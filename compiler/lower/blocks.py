@@ -44,6 +44,8 @@ class Blocks(Tables):
             arguments = self._constructor_arguments(parameters, call)
             return BlockValue(type_.declaration, name, arguments, bindings)
         if isinstance(type_, ExternType):
+            if type_.name not in _SIZED + _DIRECT:
+                self.refuse(f"v1model on BMv2 has no extern '{type_.name}' {choices(_SIZED + _DIRECT)}", call)
             constructor = next(
                 method
                 for method in type_.declaration.methods
