@@ -10,14 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import click
+from pydantic import ValidationError
 
 from switch import bmv2_options, tls_options
 from switch.daemon_config import (
     DEFAULT_QUEUE_CAPACITY_BYTES,
+    MAX_PORT,
     ConfigError,
     DaemonConfig,
     PortConfig,
     SwitchConfig,
+    told,
 )
 from switch.foreground import Foreground, Options, StartError
 from switch.logs import LEVELS, LogOptions, set_up
@@ -40,7 +43,22 @@ class InterfaceType(click.ParamType[tuple[int, str]]):
         number, separator, interface = str(value).partition("@")
         if not separator or not number.isdecimal() or not interface:
             self.fail(f"{value!r} is not PORT@INTERFACE, such as 1@veth0", param, ctx)
+        if int(number) > MAX_PORT:
+            self.fail(f"port {number} of {value!r} is out of range (valid: 0 to {MAX_PORT})", param, ctx)
         return int(number), interface
+
+
+class AddressType(click.ParamType[str]):
+    """HOST:PORT, or what else gRPC takes with its scheme before it, such as unix:/run/switch.sock."""
+
+    name = "HOST:PORT"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Refuse an address without a port, for which gRPC would take 443."""
+        text = str(value)
+        if not text.startswith("unix") and not text.rpartition(":")[2].isdecimal():
+            self.fail(f"{text!r} is not HOST:PORT, such as {DEFAULT_ADDRESS}", param, ctx)
+        return text
 
 
 def _print_json_version(context: click.Context, _parameter: click.Parameter, asked: bool) -> None:
@@ -51,7 +69,11 @@ def _print_json_version(context: click.Context, _parameter: click.Parameter, ask
 
 TARGET_OPTIONS: list[click.Parameter] = [
     click.Option(
-        ["--grpc-server-addr"], default=DEFAULT_ADDRESS, show_default=True, help="HOST:PORT to serve on."
+        ["--grpc-server-addr"],
+        type=AddressType(),
+        default=DEFAULT_ADDRESS,
+        show_default=True,
+        help="HOST:PORT to serve on.",
     ),
     click.Option(["--cpu-port"], type=click.IntRange(0, 511), default=510, show_default=True),
     click.Option(["--drop-port"], type=click.IntRange(0, 511), default=511, show_default=True),
@@ -167,6 +189,10 @@ def switch(arguments: tuple[str, ...], interfaces: tuple[tuple[int, str], ...], 
     ignored.update(bmv2_options.take_out(target, bmv2_options.TARGET))
     if program is None and not options["no_p4"]:
         raise click.UsageError("a program is missing (or --no-p4)")
+    if program is not None and program.suffix == ".p4":
+        raise click.UsageError(
+            f"{program} must be compiled first: weft compile {program} -o {program.stem}.json"
+        )
     given, program = program, None if options["no_p4"] else program
     if options["p4info"] is not None and program is None:
         raise click.UsageError("--p4info describes a program, which is missing")
@@ -191,11 +217,14 @@ def switch(arguments: tuple[str, ...], interfaces: tuple[tuple[int, str], ...], 
         if given is not None and program is None:
             _LOGGER.warning("%s is not loaded, because of --no-p4", given)
         runner = Foreground(_config(interfaces, options, target), run)
+    except ValidationError as error:
+        click.echo(f"weft switch: {told(error)}", err=True)
+        sys.exit(EXIT_BAD_INPUT)
     except (ConfigError, StartError, ValueError) as error:
         click.echo(f"weft switch: {error}", err=True)
         sys.exit(EXIT_BAD_INPUT)
     except OSError as error:
-        click.echo(f"weft switch: {error}", err=True)
+        click.echo(f"weft switch: {_refusal(error)}", err=True)
         sys.exit(EXIT_ENVIRONMENT)
     runner.run()
 
@@ -208,6 +237,15 @@ def _log_options(options: dict[str, Any]) -> LogOptions:
         max_file_bytes=options["log_file_max_size"],
         max_files=options["log_file_max_files"],
     )
+
+
+def _refusal(error: OSError) -> str:
+    """What the machine refuses, without the error's number."""
+    if error.strerror is None:
+        return str(error)
+    place = f"{error.filename}: " if error.filename else ""
+    needed = " (run it as root, or with sudo)" if isinstance(error, PermissionError) else ""
+    return f"{place}{error.strerror}{needed}"
 
 
 _TARGET_NAMES = [str(parameter.name) for parameter in TARGET_OPTIONS]

@@ -59,6 +59,10 @@ class SwitchConfig(_Frozen):
 
     @model_validator(mode="after")
     def _check(self) -> SwitchConfig:
+        interfaces = [port.interface for port in self.ports if port.interface is not None]
+        for interface in interfaces:
+            if interfaces.count(interface) > 1:
+                raise ValueError(f"interface {interface!r} of switch {self.name!r} is listed twice")
         numbers = [port.port for port in self.ports]
         for number in numbers:
             if numbers.count(number) > 1:
@@ -124,13 +128,19 @@ def parse_config(text: str | bytes) -> DaemonConfig:
     try:
         return DaemonConfig.model_validate_json(text)
     except ValidationError as error:
-        raise ConfigError("; ".join(_message(each) for each in error.errors())) from None
+        raise ConfigError(told(error)) from None
+
+
+def told(error: ValidationError) -> str:
+    """What is wrong, and where, in a line."""
+    return "; ".join(_message(each) for each in error.errors())
 
 
 def _message(error: object) -> str:
     assert isinstance(error, dict)
     place = ".".join(str(part) for part in error["loc"])
-    return f"{place}: {error['msg']}" if place else str(error["msg"])
+    message = str(error["msg"]).removeprefix("Value error, ")
+    return f"{place}: {message}" if place else message
 
 
 def read_config(path: Path) -> DaemonConfig:

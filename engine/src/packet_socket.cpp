@@ -64,8 +64,10 @@ PacketSocket::PacketSocket(Engine& engine, PacketSocketConfig config)
     open();
   } catch (const std::system_error& error) {
     release();
-    throw std::system_error(error.code(),
-                            "packet socket on interface '" + config_.interface + "': " + error.what());
+    std::string doing = error.what();  // the code's message is at its end, and would be there twice
+    const std::string ending = ": " + error.code().message();
+    if (doing.ends_with(ending)) doing.resize(doing.size() - ending.size());
+    throw std::system_error(error.code(), "packet socket on interface '" + config_.interface + "': " + doing);
   }
 }
 

@@ -43,8 +43,29 @@ def p4info(tmp_path: Path) -> Path:
         (["--no-p4", "--", "--colour", "red"], 2, "No such option '--colour'"),
         (["--no-p4", "--p4info", "x"], 2, "--p4info describes a program, which is missing"),
         (["/nowhere.json", "--", "--grpc-server-addr", "127.0.0.1:0"], 3, "/nowhere.json: No such file"),
-        (["--no-p4", "-i", "1@no-such-if0", "--", "--grpc-server-addr", "127.0.0.1:0"], 4, "no-such-if0"),
-        (["--no-p4", "-i", "1@a", "-i", "1@b"], 3, "port 1 of switch 'switch-0' is listed twice"),
+        (
+            ["--no-p4", "-i", "1@no-such-if0", "--", "--grpc-server-addr", "127.0.0.1:0"],
+            4,
+            "weft switch: packet socket on interface 'no-such-if0': no such interface: No such device\n",
+        ),
+        (
+            ["--no-p4", "-i", "1@a", "-i", "1@b"],
+            3,
+            "weft switch: port 1 of switch 'switch-0' is listed twice\n",
+        ),
+        (
+            ["--no-p4", "-i", "1@a", "-i", "2@a"],
+            3,
+            "weft switch: interface 'a' of switch 'switch-0' is listed",
+        ),
+        (
+            ["--no-p4", "-i", "1@longer-than-linux-has"],
+            3,
+            "interface: String should have at most 15 characters",
+        ),
+        (["--no-p4", "-i", "600@a"], 2, "port 600 of '600@a' is out of range (valid: 0 to 511)"),
+        (["--no-p4", "--", "--grpc-server-addr", "127.0.0.1"], 2, "'127.0.0.1' is not HOST:PORT"),
+        (["router.p4"], 2, "router.p4 must be compiled first: weft compile router.p4 -o router.json"),
         (
             ["--no-p4", "--pcap", "/nowhere", "--grpc-server-addr", "127.0.0.1:0"],
             3,
