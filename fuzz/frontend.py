@@ -88,5 +88,5 @@ def _accepted(result: CompileResult, case: bytes) -> str:
     rng = random.Random(digest)
     for _ in range(_PACKETS):
         twin.process(rng.randrange(4), rng.randbytes(rng.choice((0, 1, 14, 40, 120))))
-    twin.compare_registers()
+    twin.compare_state()
     return "compiled and run"

@@ -99,7 +99,7 @@ class JsonTarget:
         rng = random.Random(digest)
         for _ in range(_PACKETS):
             twin.process(rng.randrange(4), rng.randbytes(rng.choice((0, 1, 14, 40, 120))))
-        twin.compare_registers()
+        twin.compare_state()
         return "loaded and run"
 
 

@@ -4,286 +4,348 @@ from __future__ import annotations
 
 import random
 
-_WIDTHS = (1, 3, 4, 7, 8, 9, 12, 16, 24, 31, 32, 33, 48, 63, 64, 65, 100, 128)
+from fuzz.p4_expressions import DEPTH, WIDTHS, Expressions, typed
+from fuzz.p4_tables import MEMORY_CELLS, Tables
+
 _FIELDS_PER_HEADER = 6
-_HEADERS = ("first", "second")
 _STACK_SIZE = 3
-_DEPTH = 3
+_VARBIT_BYTES = 8
+_HASHES = ("crc16", "crc32", "csum16", "xor16", "identity")
+_INPUTS = (("ingress_port", 9), ("packet_length", 32), ("instance_type", 32), ("checksum_error", 1))
+_HEADERS = ("first", "second", "third")
+PORTS = 8
+"""Packets leave by the ports below this one."""
+CLONE_SESSIONS = (1, 2)
+MULTICAST_GROUPS = (1, 2)
+"""That a program uses; it uses some that may be missing, too."""
 
 _TEMPLATE = """#include <core.p4>
 #include <v1model.p4>
 {headers}
 header item_t {{ bit<8> v; bit<8> more; }}
-struct headers_t {{ first_t first; second_t second; item_t[{stack}] items; }}
-struct metadata_t {{ bit<8> count; bit<16> seen; }}
+header options_t {{ bit<8> length; varbit<{varbit}> data; }}
+header sum_t {{ bit<16> value; }}
+struct headers_t {{
+    first_t first; second_t second; first_t third; item_t[{stack}] items; options_t options; options_t spare; sum_t sum;
+}}
+struct metadata_t {{ @field_list(1) bit<8> passes; @field_list(1, 2) bit<16> seen; bit<8> ahead; }}
+struct learned_t {{ bit<16> seen; bit<8> passes; }}
+error {{ Unwanted }}
 {functions}
 parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {{
     state start {{
+        {first}
         packet.extract(hdr.first);
         transition select({select}) {{ {cases} }}
     }}
-    state parse_second {{ packet.extract(hdr.second); transition parse_items; }}
+    state parse_second {{ packet.extract(hdr.second); {second} transition parse_items; }}
     state parse_items {{
         packet.extract(hdr.items.next);
-        transition select(hdr.items.last.more) {{ 0: accept; 1 .. 100: parse_items; default: reject; }}
+        transition select(hdr.items.last.more) {{
+            0: accept; 1 .. 60: parse_items; 61 .. 160: parse_options; default: reject;
+        }}
     }}
+    state parse_options {{
+        packet.extract(hdr.options, {length});
+        transition select(packet.lookahead<bit<8>>(), meta.ahead) {{ {options} default: parse_sum; }}
+    }}
+    state parse_sum {{ packet.extract(hdr.sum); transition accept; }}
 }}
-control V(inout headers_t hdr, inout metadata_t meta) {{ apply {{ }} }}
+control V(inout headers_t hdr, inout metadata_t meta) {{
+    apply {{ verify_checksum(hdr.sum.isValid(), {summed}, hdr.sum.value, HashAlgorithm.csum16); }}
+}}
 control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {{
-    register<bit<32>>(8) memory;
+    register<bit<32>>({cells}) memory;
+    register<bit<{odd_width}>>({cells}) odd_memory;
+    counter({cells}, CounterType.packets_and_bytes) counted;
+    meter({cells}, MeterType.bytes) metered;
     bit<32> cell = 0;
+    bit<{odd_width}> odd_cell = 0;
+    bit<32> hashed = 0;
+    bit<8> colour = 0;
 {actions}
 {tables}
     apply {{
-        standard_metadata.egress_spec = 2;
+        meta.passes = meta.passes + 1;
+        standard_metadata.egress_spec = {port};
 {apply}
     }}
 }}
 control E(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {{
+    counter({cells}, CounterType.packets_and_bytes) left;
     apply {{
+        left.count((bit<32>)(standard_metadata.egress_rid & {last_cell}));
 {egress}
     }}
 }}
-control U(inout headers_t hdr, inout metadata_t meta) {{ apply {{ }} }}
+control U(inout headers_t hdr, inout metadata_t meta) {{
+    apply {{ update_checksum({update}, {summed}, hdr.sum.value, HashAlgorithm.csum16); }}
+}}
 control D(packet_out packet, in headers_t hdr) {{
-    apply {{ packet.emit(hdr.first); packet.emit(hdr.second); packet.emit(hdr.items); }}
+    apply {{
+        packet.emit(hdr.first); packet.emit(hdr.second); packet.emit(hdr.third); packet.emit(hdr.items);
+        packet.emit(hdr.options); packet.emit(hdr.spare); packet.emit(hdr.sum);
+    }}
 }}
 V1Switch(P(), V(), I(), E(), U(), D()) main;
 """
 
 
-def random_program(rng: random.Random) -> str:
-    """The text of a program."""
-    return _Generator(rng).program()
+def random_program(rng: random.Random, *, for_loops: bool = True) -> str:
+    """The text of a program. p4c takes it without `for_loops`."""
+    return _Generator(rng, for_loops=for_loops).program()
 
 
 class _Generator:
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, *, for_loops: bool) -> None:
         self._rng = rng
-        self._fields: list[tuple[str, int, bool]] = []
-        self._variables: list[tuple[str, int, bool]] = []
-        self._functions: list[tuple[str, int, int]] = []
-        self._actions: list[tuple[str, list[int]]] = []
-        self._tables: list[str] = []
+        self._for_loops = for_loops
+        self._scope = Expressions(rng)
+        self._tables = Tables(rng, self._scope)
         self._names = 0
 
     def program(self) -> str:
-        headers = "\n".join(self._header(name) for name in _HEADERS)
-        functions = "\n".join(self._function() for _ in range(self._rng.randrange(3)))
-        actions = "\n".join(self._action() for _ in range(self._rng.randrange(1, 4)))
-        tables = "\n".join(self._table() for _ in range(self._rng.randrange(3)))
+        rng, scope = self._rng, self._scope
+        headers = "\n".join(self._header(name) for name in ("first", "second"))
+        firsts = [each for each in scope.fields if "first" in each[0]]
+        scope.fields += [(name.replace("first", "third"), width, signed) for name, width, signed in firsts]
+        functions = "\n".join(self._function() for _ in range(rng.randrange(3)))
         select, cases = self._select()
+        summed = self._summed()
+        scope.fields += [("meta.seen", 16, False), ("meta.ahead", 8, False)]
+        scope.fields += [(f"hdr.items[{index}].v", 8, False) for index in range(_STACK_SIZE)]
+        first, second = self._parser_statement(), self._parser_statement()
+        scope.inputs += [(f"standard_metadata.{name}", width, False) for name, width in _INPUTS]
+        valid = [f"hdr.{name}.isValid()" for name in (*_HEADERS, "options", "items[0]", "sum")]
+        compared = ["hdr.first == hdr.third", "hdr.options == hdr.spare", "hdr.items[0] != hdr.items[1]"]
+        errors = [f"standard_metadata.parser_error == error.{name}" for name in ("NoError", "Unwanted")]
+        scope.conditions += [*valid, *compared, *errors]
+        actions = "\n".join(self._action() for _ in range(rng.randrange(1, 4)))
+        tables = "\n".join(self._tables.table(self._name("table")) for _ in range(rng.randrange(4)))
+        apply = self._block(2, in_ingress=True)
         return _TEMPLATE.format(
             headers=headers,
+            varbit=_VARBIT_BYTES * 8,
             stack=_STACK_SIZE,
             functions=functions,
+            first=first,
+            second=second,
+            length=f"(bit<32>)(hdr.items.last.more & {rng.choice((3, 7, 15))}) << 3",
             select=select,
             cases=cases,
+            options=self._select_two(),
+            summed=summed,
+            update=rng.choice(("true", "hdr.sum.isValid()", "hdr.first.isValid()")),
+            cells=MEMORY_CELLS,
+            last_cell=MEMORY_CELLS - 1,
+            odd_width=rng.choice(WIDTHS),
+            port=rng.randrange(PORTS),
             actions=actions,
             tables=tables,
-            apply=self._block(2, in_control=True),
-            egress=self._block(2, in_control=False),
+            apply=apply,
+            egress=self._block(2, in_ingress=False),
         )
 
     def _name(self, prefix: str) -> str:
         self._names += 1
         return f"{prefix}{self._names}"
 
+    # ---- headers and the parser
+
     def _header(self, name: str) -> str:
-        widths = [self._rng.choice(_WIDTHS) for _ in range(self._rng.randrange(1, _FIELDS_PER_HEADER))]
+        widths = [self._rng.choice(WIDTHS) for _ in range(self._rng.randrange(1, _FIELDS_PER_HEADER))]
         if excess := sum(widths) % 8:
             widths.append(8 - excess)
         lines = []
         for index, width in enumerate(widths):
             signed = width > 1 and self._rng.random() < 0.2
-            self._fields.append((f"hdr.{name}.f{index}", width, signed))
-            lines.append(f"{_type(width, signed)} f{index};")
+            self._scope.fields.append((f"hdr.{name}.f{index}", width, signed))
+            lines.append(f"{typed(width, signed)} f{index};")
         return f"header {name}_t {{ {' '.join(lines)} }}"
 
     def _select(self) -> tuple[str, str]:
-        field, width, signed = self._rng.choice([each for each in self._fields if "first" in each[0]])
+        firsts = [each for each in self._scope.fields if "first" in each[0]]
+        field, width, signed = self._rng.choice(firsts)
         text = f"(bit<{width}>){field}" if signed else field
-        choices = []
-        for target in ("parse_second", "parse_items", "parse_second"):
-            form = self._rng.randrange(3)
-            low, high = sorted(self._rng.getrandbits(width) for _ in range(2))
-            value = (
-                f"{width}w{low}",
-                f"{width}w{low} &&& {width}w{high}",
-                f"{width}w{low} .. {width}w{high}",
-            )[form]
-            choices.append(f"{value}: {target};")
-        return text, " ".join(
-            choices
-        ) + f" default: {self._rng.choice(('accept', 'parse_second', 'parse_items'))};"
+        targets = ("parse_second", "parse_items", "parse_second")
+        choices = " ".join(f"{self._choice(width)}: {target};" for target in targets)
+        other = self._rng.choice(("accept", "parse_second", "parse_items"))
+        return text, f"{choices} default: {other};"
+
+    def _select_two(self) -> str:
+        targets = ("accept", "reject", "parse_sum")
+        return " ".join(
+            f"({self._choice(8)}, {self._choice(8)}): {self._rng.choice(targets)};"
+            for _ in range(self._rng.randrange(3))
+        )
+
+    def _choice(self, width: int) -> str:
+        low, high = sorted(self._rng.getrandbits(width) for _ in range(2))
+        forms = (
+            f"{width}w{low}",
+            f"{width}w{low} &&& {width}w{high}",
+            f"{width}w{low} .. {width}w{min(high, low + 20)}",
+            "_",
+        )
+        return self._rng.choice(forms[: 4 if self._rng.random() < 0.3 else 3])
+
+    def _parser_statement(self) -> str:
+        width = self._rng.choice((1, 5, 8, 17, 40))
+        ahead = f"(bit<8>)packet.lookahead<bit<{width}>>()" if width != 8 else "packet.lookahead<bit<8>>()"
+        return self._rng.choice(
+            (
+                "",
+                f"meta.ahead = {ahead};",
+                f"packet.advance({8 * self._rng.randrange(4)});",
+                f"meta.ahead = {ahead}; verify(meta.ahead != {self._rng.randrange(256)}, error.Unwanted);",
+                f"meta.seen = {self._scope.expression(16, False, 2)};",
+            )
+        )
+
+    def _summed(self) -> str:
+        """What a checksum covers: whole bytes, as csum16 wants them."""
+        fields = [name for name, width, _ in self._scope.fields if width % 8 == 0 and "third" not in name]
+        chosen = self._rng.sample(fields, min(len(fields), 3))
+        return f"{{ {', '.join([*chosen, '16w0x1234'])} }}"
+
+    # ---- functions and actions
 
     def _function(self) -> str:
-        name, width, argument = self._name("function"), self._rng.choice(_WIDTHS), self._rng.choice(_WIDTHS)
-        saved = self._fields, self._variables
-        self._fields, self._variables = [], [("x", argument, False)]
-        early = f"if ({self._condition(2)}) {{ return {self.expression(width, False, 2)}; }}"
-        body = f"{early} return {self.expression(width, False, 2)};"
-        self._fields, self._variables = saved
-        self._functions.append((name, width, argument))
+        scope = self._scope
+        name, width, argument = self._name("function"), self._rng.choice(WIDTHS), self._rng.choice(WIDTHS)
+        saved = scope.fields, scope.variables
+        scope.fields, scope.variables = [], [("x", argument, False)]
+        early = f"if ({scope.condition(2)}) {{ return {scope.expression(width, False, 2)}; }}"
+        body = f"{early} return {scope.expression(width, False, 2)};"
+        scope.fields, scope.variables = saved
+        scope.functions.append((name, width, argument))
         return f"bit<{width}> {name}(in bit<{argument}> x) {{ {body} }}"
 
     def _action(self) -> str:
+        scope = self._scope
         name = self._name("action")
-        widths = [self._rng.choice(_WIDTHS) for _ in range(self._rng.randrange(3))]
-        self._variables = [(f"p{index}", width, False) for index, width in enumerate(widths)]
+        widths = [self._rng.choice(WIDTHS) for _ in range(self._rng.randrange(3))]
+        scope.variables = [(f"p{index}", width, False) for index, width in enumerate(widths)]
         parameters = ", ".join(f"bit<{width}> p{index}" for index, width in enumerate(widths))
-        body = "".join(self._assignment() for _ in range(self._rng.randrange(1, 4)))
+        body = "".join(scope.assignment() for _ in range(self._rng.randrange(1, 4)))
         if self._rng.random() < 0.3:
-            body += f"if ({self._condition(2)}) {{ {self._assignment()} }} else {{ {self._assignment()} }}"
-        self._variables = []
-        self._actions.append((name, widths))
+            body += f"if ({scope.condition(2)}) {{ {scope.assignment()} }} else {{ {scope.assignment()} }}"
+        if self._rng.random() < 0.3:
+            body += self._extern()
+        scope.variables = []
+        self._tables.actions.append((name, widths))
         return f"    action {name}({parameters}) {{ {body} }}"
 
-    def _call(self) -> str:
-        name, widths = self._rng.choice(self._actions)
-        return f"{name}({', '.join(f'{width}w{self._rng.getrandbits(width)}' for width in widths)})"
+    # ---- statements
 
-    def _table(self) -> str:
-        name = self._name("table")
-        keys = self._rng.sample(self._fields, min(len(self._fields), self._rng.randrange(1, 3)))
-        kinds = [self._rng.choice(("exact", "ternary", "range")) for _ in keys]
-        entries = ""
-        for _ in range(self._rng.randrange(1, 5)):
-            key = ", ".join(
-                self._keyset(width, signed, kind)
-                for (_, width, signed), kind in zip(keys, kinds, strict=True)
-            )
-            entries += f"({key}): {self._call()}; "
-        key = " ".join(f"{field}: {kind};" for (field, _, _), kind in zip(keys, kinds, strict=True))
-        actions = " ".join(f"{each};" for each, _ in self._actions)
-        self._tables.append(name)
-        return (
-            f"    table {name} {{ key = {{ {key} }} actions = {{ {actions} NoAction; }}"
-            f" const entries = {{ {entries}}} default_action = {self._call()}; }}"
-        )
-
-    def _keyset(self, width: int, signed: bool, kind: str) -> str:
-        small = max(1, width - 1)
-        letter = "s" if signed else "w"
-        low, high = sorted(self._rng.getrandbits(small) for _ in range(2))
-        if kind == "exact" or signed:
-            return f"{width}{letter}{low}"
-        if self._rng.random() < 0.2:
-            return "_"
-        return f"{width}w{low} {'&&&' if kind == 'ternary' else '..'} {width}w{high}"
-
-    def _block(self, depth: int, *, in_control: bool) -> str:
-        depth_of_variables = len(self._variables)
-        lines = [self._statement(depth, in_control) for _ in range(self._rng.randrange(1, 6))]
-        del self._variables[depth_of_variables:]
+    def _block(self, depth: int, *, in_ingress: bool) -> str:
+        depth_of_variables = len(self._scope.variables)
+        lines = [self._statement(depth, in_ingress) for _ in range(self._rng.randrange(1, 5))]
+        del self._scope.variables[depth_of_variables:]
         return "\n".join(f"        {line}" for line in lines)
 
-    def _statement(self, depth: int, in_control: bool) -> str:
-        choice = self._rng.randrange(16)
+    def _statement(self, depth: int, in_ingress: bool) -> str:
+        rng, scope = self._rng, self._scope
+        choice = rng.randrange(20)
         if choice == 0:
-            width, name = self._rng.choice(_WIDTHS), self._name("v")
-            made = f"bit<{width}> {name} = {self.expression(width, False, _DEPTH)};"
-            self._variables.append((name, width, False))
+            width, name = rng.choice(WIDTHS), self._name("v")
+            made = f"bit<{width}> {name} = {scope.expression(width, False, DEPTH)};"
+            scope.variables.append((name, width, False))
             return made
         if choice <= 2 and depth:
-            inner = self._block(depth - 1, in_control=in_control)
-            other = self._block(depth - 1, in_control=in_control)
-            return f"if ({self._condition(_DEPTH)}) {{\n{inner}\n        }} else {{\n{other}\n        }}"
+            inner = self._block(depth - 1, in_ingress=in_ingress)
+            other = self._block(depth - 1, in_ingress=in_ingress)
+            return f"if ({scope.condition(DEPTH)}) {{\n{inner}\n        }} else {{\n{other}\n        }}"
         if choice == 3 and depth:
-            return self._switch(depth, in_control)
+            return self._switch(depth, in_ingress)
         if choice == 4:
-            return f"hdr.{self._rng.choice(_HEADERS)}.{self._rng.choice(('setValid', 'setInvalid'))}();"
+            return f"hdr.{rng.choice((*_HEADERS, 'sum'))}.{rng.choice(('setValid', 'setInvalid'))}();"
         if choice == 5:
-            return f"hdr.items.{self._rng.choice(('push_front', 'pop_front'))}({self._rng.randrange(1, 4)});"
-        if choice == 6 and in_control:
-            index = f"(bit<32>)({self.expression(8, False, 1)} & 7)"
-            value = self.expression(32, False, 2)
-            return f"memory.read(cell, {index}); memory.write({index}, cell ^ {value});"
-        if choice == 7 and in_control and self._tables:
-            table = self._tables.pop()
-            return f"if ({table}.apply().hit) {{ {self._assignment()} }}"
-        if choice == 8 and in_control and not self._variables:
-            return f"{self._call()};"
-        if choice == 9:
+            return self._headers_moved()
+        if choice <= 7 and in_ingress:
+            return self._extern()
+        if choice <= 9 and in_ingress:
+            return self._tables.applied()
+        if choice == 10 and in_ingress and not scope.variables:
+            return f"{self._tables.call()};"
+        if choice == 11 and self._for_loops:
             name = self._name("i")
-            return f"for (bit<8> {name} in 1 .. {self._rng.randrange(1, 6)}) {{ {self._assignment()} }}"
-        return self._assignment()
+            return f"for (bit<8> {name} in 1 .. {rng.randrange(1, 6)}) {{ {scope.assignment()} }}"
+        if choice == 12:
+            return self._way(in_ingress)
+        return scope.assignment()
 
-    def _switch(self, depth: int, in_control: bool) -> str:
+    def _switch(self, depth: int, in_ingress: bool) -> str:
         width = self._rng.choice((3, 8, 16, 32))
         values = sorted({self._rng.getrandbits(3) for _ in range(3)})
         cases = "".join(
-            f"{width}w{value}: {{\n{self._block(depth - 1, in_control=in_control)}\n        }} "
+            f"{width}w{value}: {{\n{self._block(depth - 1, in_ingress=in_ingress)}\n        }} "
             for value in values
         )
-        value = f"{self.expression(width, False, 1)} & {width}w3"
-        return f"switch ({value}) {{ {cases}default: {{ {self._assignment()} }} }}"
+        value = f"{self._scope.expression(width, False, 1)} & {width}w3"
+        return f"switch ({value}) {{ {cases}default: {{ {self._scope.assignment()} }} }}"
 
-    def _assignment(self) -> str:
-        name, width, signed = self._rng.choice(self._fields)
-        if not signed and width > 1 and self._rng.random() < 0.2:
-            high, low = sorted((self._rng.randrange(width) for _ in range(2)), reverse=True)
-            return f"{name}[{high}:{low}] = {self.expression(high - low + 1, False, _DEPTH)}; "
-        return f"{name} = {self.expression(width, signed, _DEPTH)}; "
+    def _headers_moved(self) -> str:
+        count = self._rng.randrange(1, _STACK_SIZE + 1)
+        return self._rng.choice(
+            (
+                f"hdr.items.{self._rng.choice(('push_front', 'pop_front'))}({count});",
+                "hdr.third = hdr.first;",
+                "hdr.first = hdr.third;",
+                "hdr.spare = hdr.options;",
+                "hdr.options.setInvalid();",
+                "hdr.items[2] = hdr.items[0];",
+            )
+        )
 
-    def _condition(self, depth: int) -> str:
-        choice = self._rng.randrange(6) if depth else 0
-        if choice == 1:
-            return f"hdr.{self._rng.choice(_HEADERS)}.isValid()" if self._fields else "true"
-        if choice == 2:
-            return f"!({self._condition(depth - 1)})"
-        if choice == 3:
-            return f"({self._condition(depth - 1)}) {self._rng.choice(('&&', '||'))} ({self._condition(depth - 1)})"
-        width, signed = self._rng.choice(_WIDTHS[1:]), self._rng.random() < 0.3
-        left, right = (self.expression(width, signed, max(depth - 1, 0)) for _ in range(2))
-        return f"{left} {self._rng.choice(('==', '!=', '<', '<=', '>', '>='))} {right}"
+    def _extern(self) -> str:
+        """What keeps state, and hashes."""
+        scope, last = self._scope, MEMORY_CELLS - 1
+        index = f"(bit<32>)({scope.expression(8, False, 1)} & {last})"
+        name, width, signed = self._rng.choice(scope.fields)
+        hashed = f"hash(hashed, HashAlgorithm.{self._rng.choice(_HASHES)}, 32w0, {self._hashed()}, 32w0xffff)"
+        result = "(bit<" + f"{width}>)hashed" if width != 32 else "hashed"
+        stored = f"(int<{width}>)({result})" if signed else result
+        return self._rng.choice(
+            (
+                f"memory.read(cell, {index}); memory.write({index}, cell ^ {scope.expression(32, False, 2)});",
+                f"odd_memory.read(odd_cell, {index}); odd_memory.write({index}, odd_cell + 1);",
+                f"counted.count({index});",
+                f"metered.execute_meter({index}, colour); meta.ahead = colour;",
+                f"{hashed}; {name} = {stored};",
+                "digest<learned_t>(1, { meta.seen, meta.passes });",
+                f"assert({scope.condition(1)} || meta.passes < 200);",
+            )
+        )
 
-    def expression(self, width: int, signed: bool, depth: int) -> str:
-        """An expression of the type bit<width> or int<width>."""
-        if depth == 0:
-            return self._leaf(width, signed)
-        choice = self._rng.randrange(12)
-        inner = [self.expression(width, signed, depth - 1) for _ in range(2)]
-        if choice <= 4:
-            operator = self._rng.choice(("+", "-", "*", "&", "|", "^", "|+|", "|-|"))
-            return f"({inner[0]} {operator} {inner[1]})"
-        if choice == 5:
-            amount = self._rng.choice((f"8w{self._rng.randrange(140)}", f"({self.expression(8, False, 0)})"))
-            return f"({inner[0]} {self._rng.choice(('<<', '>>'))} {amount})"
-        if choice == 6:
-            return f"({self._rng.choice(('~', '-'))}{inner[0]})"
-        if choice == 7:
-            return f"({self._condition(depth - 1)} ? {inner[0]} : {inner[1]})"
-        if choice == 8:
-            return f"(({_type(width, signed)})({_type(width, not signed)}){self.expression(width, signed, depth - 1)})"
-        if choice == 9 and width > 1:
-            left = self._rng.randrange(1, width)
-            joined = f"({self.expression(left, False, depth - 1)} ++ {self.expression(width - left, False, depth - 1)})"
-            return f"((int<{width}>){joined})" if signed else joined
-        if choice == 10 and not signed:
-            wide = width + self._rng.randrange(20)
-            low = self._rng.randrange(wide - width + 1)
-            return f"({self.expression(wide, False, depth - 1)})[{low + width - 1}:{low}]"
-        functions = [each for each in self._functions if each[1] == width]
-        if functions and not signed:
-            name, _, argument = self._rng.choice(functions)
-            return f"{name}({self.expression(argument, False, depth - 1)})"
-        return self._leaf(width, signed)
+    def _hashed(self) -> str:
+        chosen = [self._rng.choice(self._scope.fields)[0] for _ in range(self._rng.randrange(1, 4))]
+        return f"{{ {', '.join(chosen)} }}"
 
-    def _leaf(self, width: int, signed: bool) -> str:
-        sources = self._fields + self._variables
-        if sources and self._rng.random() < 0.7:
-            name, other_width, other_signed = self._rng.choice(sources)
-            if (other_width, other_signed) == (width, signed):
-                return name
-            if other_signed == signed:
-                return f"(({_type(width, signed)}){name})"
-            return f"(({_type(width, signed)})({_type(other_width, signed)}){name})"
-        number = self._rng.choice((self._rng.getrandbits(width), 0, 1, (1 << width) - 1)) & ((1 << width) - 1)
-        if signed:
-            return f"{width}s{number >> 1}"
-        return f"{width}w{number}"
-
-
-def _type(width: int, signed: bool) -> str:
-    return f"{'int' if signed else 'bit'}<{width}>"
+    def _way(self, in_ingress: bool) -> str:
+        """Where the packet goes, and its copies."""
+        rng, scope = self._rng, self._scope
+        session, fields = rng.randrange(CLONE_SESSIONS[-1] + 2), rng.choice((1, 2))
+        truncated = f"truncate(32w{rng.choice((1, 20, 60))});"
+        drop = f"if ({scope.condition(1)}) {{ mark_to_drop(standard_metadata); }}"
+        fresh = "if (standard_metadata.instance_type == 0 && meta.passes < 3)"
+        if in_ingress:
+            return rng.choice(
+                (
+                    f"standard_metadata.egress_spec = (bit<9>)({scope.expression(3, False, 1)});",
+                    f"standard_metadata.mcast_grp = 16w{rng.randrange(MULTICAST_GROUPS[-1] + 2)};",
+                    f"{fresh} {{ clone_preserving_field_list(CloneType.I2E, {session}, {fields}); }}",
+                    "if (meta.passes < 3) { resubmit_preserving_field_list(1); }",
+                    f"if ({scope.condition(1)}) {{ exit; }}",
+                    truncated,
+                    drop,
+                )
+            )
+        return rng.choice(
+            (
+                f"{fresh} {{ clone_preserving_field_list(CloneType.E2E, {session}, {fields}); }}",
+                "if (meta.passes < 3) { recirculate_preserving_field_list(1); }",
+                truncated,
+                drop,
+            )
+        )

@@ -104,7 +104,7 @@ class PacketsTarget:
         failures = [
             each for each in run_script(run, target, loaded) if "nothing more was expected" not in each
         ]
-        twin.compare_registers()
+        twin.compare_state()
         return f"{path.stem}: {'run' if not failures else 'a statement is refused'}"
 
 

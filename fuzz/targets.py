@@ -8,6 +8,7 @@ from fuzz.frontend import FrontendTarget
 from fuzz.json_documents import JsonTarget
 from fuzz.p4runtime import P4RuntimeTarget
 from fuzz.packets import PacketsTarget
+from fuzz.switch_programs import ProgramsTarget
 from fuzz.target import Target
 
 TARGETS: dict[str, Callable[[], Target]] = {
@@ -15,4 +16,5 @@ TARGETS: dict[str, Callable[[], Target]] = {
     "json": JsonTarget,
     "p4runtime": P4RuntimeTarget,
     "packets": PacketsTarget,
+    "programs": ProgramsTarget,
 }

@@ -11,6 +11,7 @@ from switch.backend import BackendError, Digest, PacketIn, StreamEvent, SwitchBa
 from switch.bmv2json import Program
 from switch.native import NativeSwitch
 from switch.oracle import OracleSwitch
+from switch.trace import CopyTrace
 
 CPU_PORT = 510
 _SHOWN_BYTES = 64
@@ -46,14 +47,22 @@ class Twin:
     def process(self, port: int, data: bytes) -> list[tuple[int, bytes]]:
         """What leaves, copies in any order."""
         before = Counter(self.native.drops()), Counter(self.oracle.drops)
+        told = CopyTrace()
         native = sorted(self.native.process(port, data))
-        oracle = sorted((output.port, output.data) for output in self.oracle.process(port, data))
+        oracle = sorted((output.port, output.data) for output in self.oracle.process(port, data, trace=told))
+        for trace in self.native.trace.take():
+            _require_same("traces", [trace.root], [told])
         native_events, oracle_events = _events(self.native), _events(self.oracle)
         oracle = sorted(
             oracle + [(CPU_PORT, event.data) for event in oracle_events if isinstance(event, PacketIn)]
         )
         if self._comparable:
             _require_same("packets", native, oracle)
+            fresh = [
+                dict(Counter(now) - earlier)
+                for now, earlier in zip((self.native.drops(), self.oracle.drops), before, strict=True)
+            ]
+            _require_same("drops", fresh[:1], fresh[1:])
             _require_same("digests", _digests(native_events), _digests(oracle_events))
         for name, left, drops, earlier in (
             ("native switch", native, Counter(self.native.drops()), before[0]),
@@ -63,13 +72,27 @@ class Twin:
                 raise Finding(f"the {name} lost a packet of {len(data)} bytes without counting it")
         return native
 
-    def compare_registers(self) -> None:
-        """All registers hold the same."""
+    def compare_state(self) -> None:
+        """All registers and counters hold the same."""
         if not self._comparable:
             return
         for name in self.program.register_arrays:
             native, oracle = self.native.register_read_all(name), self.oracle.register_read_all(name)
             _require_same(f"register {name}", list(native), list(oracle))
+        for array in self.program.counter_arrays.values():
+            self._compare_counters(array.name, array.table)
+
+    def _compare_counters(self, name: str, table: str | None) -> None:
+        counts = [
+            list(switch.counter_read_all(name))
+            if table is None
+            else [
+                switch.direct_counter_read(table, entry.key, entry.priority)
+                for entry in sorted(switch.table_entries(table), key=repr)
+            ]
+            for switch in (self.native, self.oracle)
+        ]
+        _require_same(f"counter {name}", *counts)
 
 
 def _refusal(act: Callable[[SwitchBackend], Any], switch: SwitchBackend) -> BackendError | None:

@@ -47,7 +47,10 @@ def emit_json(program: LoweredProgram, diagnostics: Diagnostics) -> Json:
     tables = [table for flow, _ in flows for table in flow.table_order]
     actions = visible_actions(program, tables)
     action_ids = {id(action): index for index, action in enumerate(actions)}
-    capacities = {table.name: capacity(table) for pipeline in program.pipelines for table in pipeline.tables}
+    capacities = {table.name: capacity(table) for table in tables}
+    # The table of a direct counter or meter may only be applied where nothing ever gets.
+    counters = [entry for entry in program.counters if entry.table is None or entry.table in capacities]
+    meters = [entry for entry in program.meters if entry.table is None or entry.table in capacities]
     headers = header_sections(program)
     return {
         **headers,
@@ -63,8 +66,8 @@ def emit_json(program: LoweredProgram, diagnostics: Diagnostics) -> Json:
             for index, entry in enumerate(program.value_sets)
         ],
         "deparsers": [_deparser(program)],
-        "meter_arrays": [_meter(entry, index, capacities) for index, entry in enumerate(program.meters)],
-        "counter_arrays": [_counter(entry, index) for index, entry in enumerate(program.counters)],
+        "meter_arrays": [_meter(entry, index, capacities) for index, entry in enumerate(meters)],
+        "counter_arrays": [_counter(entry, index) for index, entry in enumerate(counters)],
         "register_arrays": [
             {
                 "name": entry.name,
