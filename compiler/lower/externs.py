@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -23,7 +24,7 @@ from compiler.ir import (
 )
 from compiler.lower import build
 from compiler.lower.statements import Statements
-from compiler.lower.storage import scalar_type
+from compiler.lower.storage import SCALARS, scalar_type
 from compiler.lower.values import (
     ExternValue,
     HeaderLiteral,
@@ -185,7 +186,7 @@ class Externs(Statements):
         algorithm = self.enum_member(arguments[1])
         base = self._input(arguments[2])
         data = self._present(arguments[3], call)
-        inputs = self.calculation_inputs(self.value(data), data)
+        inputs = self._hashed(self.calculation_inputs(self.value(data), data), call)
         limit = self._input(arguments[4])
         output = self._output(call, arguments[0], self.type_of(self._present(arguments[0], call)))
         calculation = self.calculation(algorithm, inputs, False, None)
@@ -198,6 +199,22 @@ class Externs(Statements):
             limit,
         )
         output.store()
+
+    def _hashed(self, inputs: list[Expr], call: ast.Call) -> list[Expr]:
+        """BMv2 leaves fields of invalid headers out of a calculation; copies of them count, as with p4c.
+
+        The copies are needed until the hash is computed, so all calls share them.
+        """
+        used: Counter[Type] = Counter()
+        hashed: list[Expr] = []
+        for data in inputs:
+            if isinstance(data, FieldRef) and data.header != SCALARS:
+                copy = self.storage.reused(data.type, used[data.type])
+                used[data.type] += 1
+                self.assign(copy, data, call.span)
+                data = copy
+            hashed.append(data)
+        return hashed
 
     def calculation(self, algorithm: str, inputs: list[Expr], payload: bool, call: ast.Call | None) -> str:
         """Declare a calculation and return its name."""

@@ -64,6 +64,7 @@ class Storage:
     def __init__(self, program: LoweredProgram, diagnostics: Diagnostics) -> None:
         self.program = program
         self.diagnostics = diagnostics
+        self._reused: dict[Type, list[Any]] = {}
         self._names: set[str] = {SCALARS, "standard_metadata"}
         self._type_names: dict[StructType, str] = {}
         self._used_type_names: set[str] = {SCALARS, "standard_metadata"}
@@ -97,6 +98,13 @@ class Storage:
             return self._union(type_, self.unique(name))
         fields = {part: self.allocate(inner, f"{name}.{part}") for part, inner in member_types(type_)}
         return StructValue(type_, fields)
+
+    def reused(self, type_: Type, number: int) -> Any:
+        """The variable `number` (from 0) of those of a type that any statement may use for as long as it lasts."""
+        variables = self._reused.setdefault(type_, [])
+        while len(variables) <= number:
+            variables.append(self.allocate(type_, "tmp"))
+        return variables[number]
 
     def allocate_headers(self, type_: StructType) -> StructValue:
         """The parser's headers argument: instances are named after the fields."""
