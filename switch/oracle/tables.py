@@ -127,7 +127,7 @@ class OracleTable:
     def set_default(self, action: TableAction | None) -> None:
         """Set the action of a miss."""
         default = self.table.default_entry
-        if default is not None and default.constant:
+        if default is not None and default.constant and action is not None:
             raise NotPermittedError(f"table {self.table.name!r}: its default action is constant")
         if action is None:
             self.default.action = _program_default(self.table)
@@ -296,7 +296,8 @@ class OracleProfile:
             )
         for each in members:
             self.member(each.member_id)
-        self.groups[group_id] = tuple(members)
+        # In order of id, so that what a hash chooses does not depend on how the group was written.
+        self.groups[group_id] = tuple(sorted(members, key=lambda each: each.member_id))
 
     def delete_group(self, group_id: int) -> None:
         """Remove a group that no entry uses."""
@@ -307,7 +308,7 @@ class OracleProfile:
 
     def _check_unused(self, reference: TableAction) -> None:
         for table in self.tables:
-            if any(entry.action == reference for entry in table.entries.values()):
+            if any(entry.action == reference for entry in (*table.entries.values(), table.default)):
                 raise NotReadyError(f"table {table.table.name!r} has an entry that uses {reference}")
 
     def select(self, group_id: int, packet: PacketState) -> ActionCall | None:
