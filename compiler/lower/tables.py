@@ -29,9 +29,11 @@ from compiler.lower.key_names import key_name
 from compiler.lower.priorities import entry_priorities
 from compiler.lower.storage import scalar_type
 from compiler.lower.values import ActionValue, ExternValue, TableValue
+from compiler.subexpressions import walk
 from compiler.types import BOOL, BitsType, bits
 
 DEFAULT_TABLE_SIZE = 1024
+_CALLS_WITH_EFFECTS = ("function", "method", "table")
 
 
 class Tables(Externs):
@@ -75,7 +77,9 @@ class Tables(Externs):
         self.table_sources[name] = (declaration, frame)
         copies: list[tuple[FieldRef, ast.Expression]] = []
         with self.in_frame(frame):
-            keys = [self._key(key, copies) for key in declaration.keys]
+            # Where a key has effects, each application evaluates all of them, in order.
+            copied = any(_has_effects(key.expression) for key in declaration.keys)
+            keys = [self._key(key, copies, copied=copied) for key in declaration.keys]
             self._one_prefix(keys, declaration)
             table = Table(name, keys, [], None, [], False, DEFAULT_TABLE_SIZE, declaration.span)
             self._key_copies[id(table)] = copies
@@ -99,7 +103,10 @@ class Tables(Externs):
     def _key_value(self, expression: ast.Expression) -> Expr:
         return self.scalar(expression)
 
-    def _key(self, key: ast.KeyElement, copies: list[tuple[FieldRef, ast.Expression]]) -> KeyField:
+    def _key(
+        self, key: ast.KeyElement, copies: list[tuple[FieldRef, ast.Expression]], *, copied: bool
+    ) -> KeyField:
+        """A key; `copied`: through a variable, even if BMv2 could match the field itself."""
         expression = key.expression
         name = next(
             (text for entry in key.annotations if entry.name == "name" for text in entry.strings()), None
@@ -108,24 +115,30 @@ class Tables(Externs):
         if name is None:
             name = "key"
             self.diagnostics.error("this key needs a @name for the control plane", expression.span)
-        value = self._key_value(expression)
-        mask: int | None = None
-        if isinstance(expression, ast.Slice) and not expression.plus:
-            base = self.value(expression.base)
-            if isinstance(base, FieldRef):
-                high, low = self.bound(expression.high), self.bound(expression.low)
-                width = high - low + 1
-                if low == 0 and width == bit_width(base.type):
-                    value = base
-        if isinstance(expression, ast.Binary) and expression.operator == "&":
-            mask, value = self._masked(expression, value)
+        value, mask = self._key_value(expression), None
+        if not copied:
+            # Looked at once more, which does no harm: nothing in it has an effect.
+            value, mask = self._field_of_key(expression, value)
         width = bit_width(value.type)
-        if not isinstance(value, FieldRef | Valid) or (isinstance(value, FieldRef) and value.header == ""):
+        if copied or not isinstance(value, FieldRef | Valid):
             copy = self.temporary(value.type, "key")
             self.assign(copy, value, expression.span)
             copies.append((copy, expression))
             value, mask = copy, None
         return KeyField(key.match_kind.name, value, mask, name, width)
+
+    def _field_of_key(self, expression: ast.Expression, value: Expr) -> tuple[Expr, int | None]:
+        """The field and the mask that BMv2 can match by itself; else the value as it is."""
+        if isinstance(expression, ast.Slice) and not expression.plus:
+            base = self.value(expression.base)
+            if isinstance(base, FieldRef):
+                high, low = self.bound(expression.high), self.bound(expression.low)
+                if low == 0 and high - low + 1 == bit_width(base.type):
+                    value = base
+        if isinstance(expression, ast.Binary) and expression.operator == "&":
+            mask, value = self._masked(expression, value)
+            return value, mask
+        return value, None
 
     def _masked(self, expression: ast.Binary, value: Expr) -> tuple[int | None, Expr]:
         """`field & constant` is BMv2's masked key."""
@@ -401,3 +414,7 @@ class Tables(Externs):
         if not isinstance(value, Const):
             self.refuse("a key set must be known at compile time", element)
         return int(value.value)
+
+
+def _has_effects(expression: ast.Expression) -> bool:
+    return any(isinstance(part, ast.Call) and part.kind in _CALLS_WITH_EFFECTS for part in walk(expression))
