@@ -49,11 +49,25 @@ bool MatchTable::matches(const TableEntry& entry, const uint64_t* key) const {
 }
 
 TableEntry* MatchTable::lookup(const uint64_t* key) const {
+  switch (key_words_) {
+    case 1:
+      return lookup_in_tuples<1>(key);
+    case 2:
+      return lookup_in_tuples<2>(key);
+    default:
+      return lookup_in_tuples<0>(key);
+  }
+}
+
+template <size_t kWords>
+TableEntry* MatchTable::lookup_in_tuples(const uint64_t* key) const {
+  const size_t tuple_count = order_.size();
+  if (tuple_count == 1 && !order_[0]->shared) return order_[0]->chain<kWords>(key);
   TableEntry* best = nullptr;
-  for (size_t i = 0; i < order_.size(); ++i) {
+  for (size_t i = 0; i < tuple_count; ++i) {
     if (best != nullptr && best->priority >= highest_priorities_[i]) break;
     const Tuple& tuple = *order_[i];
-    TableEntry* entry = tuple.chain(key);
+    TableEntry* entry = tuple.chain<kWords>(key);
     if (tuple.shared)
       while (entry != nullptr && !matches(*entry, key)) entry = entry->next;
     if (entry != nullptr && (best == nullptr || entry->priority > best->priority)) best = entry;

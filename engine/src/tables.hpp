@@ -87,6 +87,8 @@ class MatchTable {
 
   FilingMasks filing_masks(std::span<const uint64_t> mask, const uint64_t* low, const uint64_t* high) const;
   Words filing_key(const EntryMatch& match) const;
+  template <size_t kWords>
+  TableEntry* lookup_in_tuples(const uint64_t* key) const;
   bool matches(const TableEntry& entry, const uint64_t* key) const;
   bool is_same(const TableEntry& entry, const EntryMatch& match) const;
   Tuple* tuple_of(const Words& mask) const;

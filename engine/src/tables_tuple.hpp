@@ -17,8 +17,11 @@ class Tuple {
 
   // The first of the entries whose keys agree with this one under the tuple's mask, by falling priority; or
   // null.
+  //
+  // `kWords` is the key's width in words where the caller knows it, so that nothing loops over them; else 0.
+  template <size_t kWords = 0>
   TableEntry* chain(const uint64_t* key) const {
-    const uint64_t key_hash = hash(key);
+    const uint64_t key_hash = hash<kWords>(key);
     const uint64_t last = heads_.size() - 1;
     // An only tuple mostly has the key: its entry's address comes while the tags do.
     if (likely_found) __builtin_prefetch(&heads_[key_hash & last]);
@@ -31,8 +34,8 @@ class Tuple {
       for (; candidates != 0; candidates &= candidates - 1) {
         TableEntry* head = heads_[(slot + static_cast<uint64_t>(std::countr_zero(candidates)) / 8) & last];
         // The action's data may be on the next line, which is on its way while the key is compared.
-        __builtin_prefetch(head->key() + mask_.size() + 2);
-        if (agree(*head, key)) return head;
+        __builtin_prefetch(head->key() + words<kWords>() + 2);
+        if (agree<kWords>(*head, key)) return head;
       }
       if (empty != 0) return nullptr;
     }
@@ -74,9 +77,15 @@ class Tuple {
     const auto product = static_cast<unsigned __int128>(a) * b;
     return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
   }
+  template <size_t kWords>
+  size_t words() const {
+    return kWords != 0 ? kWords : mask_.size();
+  }
+  template <size_t kWords = 0>
   uint64_t hash(const uint64_t* key) const {
     uint64_t state = kHashSeed;
-    for (size_t i = 0; i < mask_.size(); ++i) state = mix((key[i] & mask_[i]) ^ state, kHashMultiplier ^ i);
+    for (size_t i = 0; i < words<kWords>(); ++i)
+      state = mix((key[i] & mask_[i]) ^ state, kHashMultiplier ^ i);
     return state;
   }
   static uint8_t tag_of(uint64_t key_hash) {
@@ -93,9 +102,10 @@ class Tuple {
   static uint64_t zero_bytes(uint64_t bytes) { return (bytes - kEveryByte) & ~bytes & kEveryByte << 7; }
   static uint64_t below_lowest(uint64_t bits) { return (bits & (0 - bits)) - 1; }
   void set_tag(uint64_t slot, uint8_t tag);
+  template <size_t kWords = 0>
   bool agree(const TableEntry& entry, const uint64_t* key) const {
     uint64_t difference = 0;
-    for (size_t i = 0; i < mask_.size(); ++i) difference |= (entry.key()[i] ^ key[i]) & mask_[i];
+    for (size_t i = 0; i < words<kWords>(); ++i) difference |= (entry.key()[i] ^ key[i]) & mask_[i];
     return difference == 0;
   }
   uint64_t slot_of(const uint64_t* key, uint64_t key_hash) const;
