@@ -63,6 +63,22 @@ constexpr uint64_t kFold512Low = fold_factor(512 + 32);
 constexpr uint64_t kFold512High = fold_factor(512 - 32);
 constexpr uint64_t kFold128Low = fold_factor(128 + 32);
 constexpr uint64_t kFold128High = fold_factor(128 - 32);
+constexpr uint64_t kFold64 = fold_factor(64);
+constexpr uint64_t kReflectedPolynomial33 = (uint64_t{kReflectedPolynomial} << 1) | 1;
+
+// x^64 divided by the polynomial, reflected (33 bits).
+constexpr uint64_t barrett_factor() {
+  uint64_t remainder = uint64_t{1} << 32;
+  uint64_t reflected = 0;
+  for (int bit = 0; bit <= 32; ++bit) {
+    const bool divides = (remainder >> 32) != 0;
+    if (divides) reflected |= uint64_t{1} << bit;
+    remainder = (remainder ^ (divides ? (uint64_t{1} << 32) | kPolynomial : 0)) << 1;
+  }
+  return reflected;
+}
+constexpr uint64_t kBarrett = barrett_factor();
+static_assert(kFold64 == 0x163CD6124 && kBarrett == 0x1F7011641, "factors as published");
 static_assert(kFold512Low == 0x154442BD4 && kFold128High == 0x0CCAA009E, "factors as published");
 
 #define WEFT_CLMUL __attribute__((target("pclmul,sse4.1")))
@@ -78,7 +94,22 @@ WEFT_CLMUL inline __m128i fold(__m128i block, __m128i factors, __m128i next) {
   return _mm_xor_si128(_mm_xor_si128(low, high), next);
 }
 
-// At least 64 bytes. Folds all whole 16-byte blocks into one and leaves that and the tail to the tables.
+// The state that a block of 16 bytes leaves behind, by Barrett's reduction (same source).
+WEFT_CLMUL inline uint32_t reduce(__m128i block) {
+  const __m128i low_32 = _mm_set_epi32(0, 0, 0, -1);
+  const __m128i by_128 = _mm_cvtsi64_si128(static_cast<int64_t>(kFold128High));
+  const __m128i by_64 = _mm_cvtsi64_si128(static_cast<int64_t>(kFold64));
+  const __m128i barrett =
+      _mm_set_epi64x(static_cast<int64_t>(kBarrett), static_cast<int64_t>(kReflectedPolynomial33));
+  block = _mm_xor_si128(_mm_srli_si128(block, 8), _mm_clmulepi64_si128(block, by_128, 0x00));
+  block = _mm_xor_si128(_mm_srli_si128(block, 4),
+                        _mm_clmulepi64_si128(_mm_and_si128(block, low_32), by_64, 0x00));
+  __m128i quotient = _mm_clmulepi64_si128(_mm_and_si128(block, low_32), barrett, 0x10);
+  quotient = _mm_clmulepi64_si128(_mm_and_si128(quotient, low_32), barrett, 0x00);
+  return static_cast<uint32_t>(_mm_extract_epi32(_mm_xor_si128(block, quotient), 1));
+}
+
+// At least 64 bytes. Folds all whole 16-byte blocks into one and leaves the tail to the tables.
 WEFT_CLMUL uint32_t update_with_clmul(uint32_t state, const uint8_t* data, size_t size_bytes) {
   const __m128i by_512 =
       _mm_set_epi64x(static_cast<int64_t>(kFold512High), static_cast<int64_t>(kFold512Low));
@@ -95,10 +126,20 @@ WEFT_CLMUL uint32_t update_with_clmul(uint32_t state, const uint8_t* data, size_
   __m128i block = lanes[0];
   for (int lane = 1; lane < 4; ++lane) block = fold(block, by_128, lanes[lane]);
   for (; size_bytes >= 16; data += 16, size_bytes -= 16) block = fold(block, by_128, load128(data));
+  return crc32_update_portable(reduce(block), data, size_bytes);
+}
 
-  uint8_t last[16];
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(last), block);
-  return crc32_update_portable(crc32_update_portable(0, last, sizeof last), data, size_bytes);
+// At least 16 bytes. What is no whole block goes first, by the tables, which is what few bytes cost least by.
+WEFT_CLMUL uint32_t update_short_with_clmul(uint32_t state, const uint8_t* data, size_t size_bytes) {
+  const __m128i by_128 =
+      _mm_set_epi64x(static_cast<int64_t>(kFold128High), static_cast<int64_t>(kFold128Low));
+  const size_t odd_bytes = size_bytes % 16;
+  state = crc32_update_portable(state, data, odd_bytes);
+  const uint8_t* const end = data + size_bytes;
+  data += odd_bytes;
+  __m128i block = _mm_xor_si128(load128(data), _mm_cvtsi32_si128(static_cast<int>(state)));
+  for (data += 16; data != end; data += 16) block = fold(block, by_128, load128(data));
+  return reduce(block);
 }
 
 #endif
@@ -110,6 +151,16 @@ uint32_t crc32_update_portable(uint32_t state, const uint8_t* data, size_t size_
     state = four_bytes(load32(data) ^ state, 12) ^ four_bytes(load32(data + 4), 8) ^
             four_bytes(load32(data + 8), 4) ^ four_bytes(load32(data + 12), 0);
   }
+  if (size_bytes >= 8) {
+    state = four_bytes(load32(data) ^ state, 4) ^ four_bytes(load32(data + 4), 0);
+    data += 8;
+    size_bytes -= 8;
+  }
+  if (size_bytes >= 4) {
+    state = four_bytes(load32(data) ^ state, 0);
+    data += 4;
+    size_bytes -= 4;
+  }
   for (; size_bytes > 0; ++data, --size_bytes) state = (state >> 8) ^ kTables[0][(state ^ *data) & 0xFF];
   return state;
 }
@@ -117,7 +168,9 @@ uint32_t crc32_update_portable(uint32_t state, const uint8_t* data, size_t size_
 uint32_t crc32_update(uint32_t state, const uint8_t* data, size_t size_bytes) {
 #if defined(__x86_64__)
   static const bool has_clmul = __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
-  if (size_bytes >= 64 && has_clmul) return update_with_clmul(state, data, size_bytes);
+  if (size_bytes >= 16 && has_clmul)
+    return size_bytes >= 64 ? update_with_clmul(state, data, size_bytes)
+                            : update_short_with_clmul(state, data, size_bytes);
 #endif
   return crc32_update_portable(state, data, size_bytes);
 }
