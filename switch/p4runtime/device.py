@@ -36,13 +36,11 @@ from switch.p4runtime.errors import (
 from switch.p4runtime.packet_io import decode_packet_in, encode_packet_out
 from switch.p4runtime.pipeline import Pipeline, bind
 from switch.p4runtime.preserve import check_same_names, restore, state_of
+from switch.p4runtime.read_answer import ReadAnswer
 from switch.p4runtime.roles import Role
 from switch.p4runtime.session import Session
 from switch.p4runtime.tables import EntryKey
 from switch.p4runtime.translation import Ports
-
-READ_RESPONSE_ENTITIES = 256
-"""Entities in one message of a read's answer."""
 
 
 class Client:
@@ -181,6 +179,12 @@ class Device:
             raise RequestError(FAILED_PRECONDITION, "no forwarding pipeline config has been set")
         return session
 
+    def _running(self) -> Session:
+        """What packets meet, whatever is saved to be committed later."""
+        if self._session is None:
+            raise RequestError(FAILED_PRECONDITION, "no forwarding pipeline config runs")
+        return self._session
+
     def write(self, request: p4r.WriteRequest) -> None:
         """Write (§12). BatchError if some updates failed; `apply_batch` says what became of the others."""
         with self._lock:
@@ -201,18 +205,19 @@ class Device:
 
     def read(self, request: p4r.ReadRequest) -> Iterator[p4r.ReadResponse]:
         """Read (§13). BatchError, after all that could be read, if some queries failed."""
-        found: list[p4r.Entity] = []
+        answer = ReadAnswer()
         errors: list[RequestError | None] = []
         with self._lock:
             session, role = self._require_session(), self._arbitration.rights(request.role)
             for query in request.entities:
                 try:
-                    found.extend(each for each in session.read(query) if role.owns(each))
+                    for entity in session.read(query):
+                        if role.owns(entity):
+                            answer.add(entity)
                     errors.append(None)
                 except RequestError as error:
                     errors.append(error)
-        for start in range(0, len(found), READ_RESPONSE_ENTITIES):
-            yield p4r.ReadResponse(entities=found[start : start + READ_RESPONSE_ENTITIES])
+        yield from answer.messages()
         raise_for_batch("queries", errors)
 
     # streams
@@ -247,14 +252,13 @@ class Device:
             case "packet":
                 if not role.packet_io:
                     raise RequestError(PERMISSION_DENIED, "the role may not send packets")
-                session = self._require_session()
-                data = encode_packet_out(session.pipeline.packet_out, message.packet)
+                data = encode_packet_out(self._running().pipeline.packet_out, message.packet)
                 try:
                     self.backend.packet_out(data)
                 except BackendError as error:
                     raise RequestError(backend_code(error), str(error)) from error
             case "digest_ack":
-                self._require_session().digests.acknowledge(message.digest_ack)
+                self._running().digests.acknowledge(message.digest_ack)
             case _:
                 raise RequestError(UNIMPLEMENTED, "this kind of stream message is not supported")
 

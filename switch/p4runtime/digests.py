@@ -5,6 +5,7 @@ Events and `now` in, lists out.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -17,7 +18,9 @@ from switch.p4runtime.pipeline import Pipeline, lookup
 from switch.p4runtime.updates import check_existence
 
 MAX_LIST_SIZE = 1000
-"""Digests in one list where the controller sets no limit."""
+"""Digests in one list at most, whatever higher limit the controller sets."""
+MAX_REMEMBERED = 65_536
+"""Digests sent but not acknowledged; beyond that the oldest list is forgotten, and its digests may come again."""
 
 
 @dataclass(slots=True)
@@ -29,10 +32,23 @@ class _Stream:
     widths_bits: tuple[int, ...]
     waiting: dict[tuple[int, ...], None] = field(default_factory=dict)
     first_waiting_ns: int = 0
-    unacknowledged: dict[int, tuple[int, set[tuple[int, ...]]]] = field(default_factory=dict)
+    unacknowledged: OrderedDict[int, tuple[int, list[tuple[int, ...]]]] = field(default_factory=OrderedDict)
+    """When each list was sent, and its digests; in this order."""
+    remembered: set[tuple[int, ...]] = field(default_factory=set)
+    """All digests of `unacknowledged`, which has none twice."""
 
     def is_duplicate(self, values: tuple[int, ...]) -> bool:
-        return values in self.waiting or any(values in sent for _, sent in self.unacknowledged.values())
+        return values in self.waiting or values in self.remembered
+
+    def remember(self, list_id: int, sent_ns: int, digests: list[tuple[int, ...]]) -> None:
+        self.unacknowledged[list_id] = (sent_ns, digests)
+        self.remembered.update(digests)
+        while len(self.remembered) > MAX_REMEMBERED:
+            self.forget(next(iter(self.unacknowledged)))
+
+    def forget(self, list_id: int) -> None:
+        _, digests = self.unacknowledged.pop(list_id, (0, []))
+        self.remembered.difference_update(digests)
 
 
 class Digests:
@@ -90,7 +106,7 @@ class Digests:
         if not stream.waiting:
             stream.first_waiting_ns = now_ns
         stream.waiting[event.values] = None
-        limit = stream.config.max_list_size or MAX_LIST_SIZE
+        limit = min(stream.config.max_list_size or MAX_LIST_SIZE, MAX_LIST_SIZE)
         if stream.config.max_timeout_ns == 0 or len(stream.waiting) >= limit:
             return [self._flush(stream, now_ns)]
         return []
@@ -118,13 +134,15 @@ class Digests:
         lookup(self._pipeline.digests, message.digest_id, "digest")
         stream = self._streams.get(message.digest_id)
         if stream is not None:
-            stream.unacknowledged.pop(message.list_id, None)
+            stream.forget(message.list_id)
 
     def _expire(self, stream: _Stream, now_ns: int) -> None:
         oldest_ns = now_ns - stream.config.ack_timeout_ns
-        for list_id, (sent_ns, _) in list(stream.unacknowledged.items()):
-            if sent_ns <= oldest_ns:
-                del stream.unacknowledged[list_id]
+        while stream.unacknowledged:
+            list_id, (sent_ns, _) = next(iter(stream.unacknowledged.items()))
+            if sent_ns > oldest_ns:
+                break
+            stream.forget(list_id)
 
     def _flush(self, stream: _Stream, now_ns: int) -> p4r.DigestList:
         self._last_list_id += 1
@@ -135,6 +153,6 @@ class Digests:
         for values in stream.waiting:
             message.data.append(encode_digest(values, stream.widths_bits, stream.info.type_spec, types))
         if stream.config.ack_timeout_ns:
-            stream.unacknowledged[self._last_list_id] = (now_ns, set(stream.waiting))
+            stream.remember(self._last_list_id, now_ns, list(stream.waiting))
         stream.waiting = {}
         return message

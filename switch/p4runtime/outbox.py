@@ -8,7 +8,11 @@ from collections.abc import Iterator
 
 from finsy.proto import p4r
 
+from switch.p4runtime.errors import RESOURCE_EXHAUSTED, RequestError
+
 MAX_WAITING = 4096
+MAX_WAITING_ARBITRATION = 2 * MAX_WAITING
+"""Beyond this many messages the stream ends: who does not read its arbitration updates cannot take part."""
 """Packet-ins, digests and errors are dropped beyond this many messages.
 
 A slow controller must not fill the memory.
@@ -26,10 +30,17 @@ class Outbox:
         self.failure: Exception | None = None
 
     def put(self, message: p4r.StreamMessageResponse) -> None:
-        """Queue a message; arbitration updates are never dropped."""
+        """Queue a message; arbitration updates are not dropped, but too many of them end the stream."""
         with self._changed:
-            if len(self._messages) >= MAX_WAITING and not message.HasField("arbitration"):
+            if self._closed:
+                return
+            waiting = len(self._messages)
+            if waiting >= MAX_WAITING and not message.HasField("arbitration"):
                 self.dropped += 1
+                return
+            if waiting >= MAX_WAITING_ARBITRATION:
+                self.close(RequestError(RESOURCE_EXHAUSTED, f"{waiting} messages of the stream are unread"))
+                self._messages.clear()
                 return
             self._messages.append(message)
             self._changed.notify()

@@ -129,7 +129,7 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
         except grpc.RpcError:
             pass  # the controller has gone
         except Exception as error:
-            _LOGGER.debug("stream ended: %r", error)
+            failure = error  # a bug, which the controller is told as INTERNAL
         finally:
             if device is not None:
                 device.disconnect(client)

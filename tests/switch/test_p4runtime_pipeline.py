@@ -163,6 +163,14 @@ def test_a_bad_packet_out_is_told_on_the_stream(
     assert error.packet_out.packet_out.payload == b"x"
 
 
+def test_packet_outs_are_for_the_program_that_runs_not_for_the_saved_one(client: P4RuntimeClient) -> None:
+    config = router_config()
+    del config.p4info.controller_packet_metadata[:]
+    client.set_pipeline("VERIFY_AND_SAVE", config=config)
+    client.send(packet={"payload": b"hello", "metadata": [{"metadata_id": 1, "value": b"\x01\xfe"}]})
+    assert client.receive("packet").packet.payload == b"hello"
+
+
 def test_a_backup_may_not_send_packets(client: P4RuntimeClient, server: Server) -> None:
     backup = P4RuntimeClient(server.address, election_id=0)
     backup.arbitrate()
