@@ -30,9 +30,10 @@ from finsy.proto import p4r, p4r_grpc
 from scheduling import pin_this_process
 
 from controller.pipeline import Pipeline
-from switch.backend import ActionCall, ExactMatch, LpmMatch, TableEntry, TableKey, TernaryMatch
+from switch.backend import ActionCall, ExactMatch, LpmMatch, Match, TableEntry, TableKey, TernaryMatch
 from switch.bmv2json import load_program
 from switch.native import NativeSwitch
+from switch.p4runtime.values import encode
 from weft.child import python_environment
 from weft.program import Program, compile_program
 
@@ -42,7 +43,7 @@ FEW = 100
 PACKETS = 20_000
 ROUNDS = 5
 PASSES = 10
-INSERTS, BATCH = 100_000, 1_000
+BATCH = 1_000
 EXACT_KEY_BYTES = 8
 GOAL_SLOWDOWN = 3
 GOAL_INSERTS_PER_S = 10_000
@@ -120,18 +121,13 @@ TABLES: dict[str, tuple[Callable[[random.Random], Rule], int]] = {
 
 def nanoseconds(program: Program, kind: str, entries: int) -> float:
     """Of a packet through a table of this kind and size: the best of several rounds."""
-    make, _ = TABLES[kind]
     rng = random.Random(kind)
     switch = NativeSwitch(name=kind)
     switch.load(load_program(program.json.read_bytes()))
-    rules: dict[tuple[TableKey, int], Rule] = {}
-    while len(rules) < entries:
-        rule = make(rng)
-        rules[rule.key, rule.priority] = rule
+    choices = rules_of(kind, entries)
     action = ActionCall(f"{CONTROL}to_port", (1, 0))
-    for rule in rules.values():
+    for rule in choices:
         switch.table_insert(f"{CONTROL}{kind}_table", TableEntry(rule.key, action, rule.priority))
-    choices = list(rules.values())
     packets = [rng.choice(choices).packet(rng) for _ in range(PACKETS)]
     best_s = float("inf")
     for _ in range(ROUNDS):
@@ -193,18 +189,43 @@ def resident_bytes(process_id: int) -> int:
     return pages * resource.getpagesize()
 
 
-def write_requests(program: Program) -> Iterator[p4r.WriteRequest]:
-    """INSERTs of exact entries in batches."""
+def rules_of(kind: str, count: int) -> list[Rule]:
+    """Different ones, the same in every run."""
+    make, _ = TABLES[kind]
+    rng = random.Random(kind)
+    rules: dict[tuple[TableKey, int], Rule] = {}
+    while len(rules) < count:
+        rule = make(rng)
+        rules[rule.key, rule.priority] = rule
+    return list(rules.values())
+
+
+def put_match(entry: p4r.TableEntry, field_id: int, match: Match) -> None:
+    """Add a match field, unless it matches everything."""
+    field = p4r.FieldMatch(field_id=field_id)
+    if isinstance(match, ExactMatch):
+        field.exact.value = encode(match.value)
+    elif isinstance(match, LpmMatch):
+        field.lpm.value, field.lpm.prefix_len = encode(match.value), match.prefix_length
+    elif isinstance(match, TernaryMatch) and match.mask:
+        field.ternary.value, field.ternary.mask = encode(match.value), encode(match.mask)
+    else:
+        return
+    entry.match.append(field)
+
+
+def write_requests(program: Program, kind: str, count: int) -> Iterator[p4r.WriteRequest]:
+    """INSERTs in batches."""
     schema = Pipeline.load(program.p4info, program.json).schema()
-    table, action = schema.tables["exact_table"], schema.actions["to_port"]
-    rng = random.Random("inserts")
-    keys = list({rng.getrandbits(64) | 1 << 63 for _ in range(INSERTS + BATCH + 10)})[: INSERTS + BATCH]
-    for first in range(0, len(keys), BATCH):
+    table, action = schema.tables[f"{kind}_table"], schema.actions["to_port"]
+    rules = rules_of(kind, count)
+    for first in range(0, len(rules), BATCH):
         request = p4r.WriteRequest(device_id=1, election_id=p4r.Uint128(low=1))
-        for key in keys[first : first + BATCH]:
+        for rule in rules[first : first + BATCH]:
             entry = request.updates.add(type=p4r.Update.INSERT).entity.table_entry
-            entry.table_id = table.id
-            entry.match.add(field_id=1).exact.value = key.to_bytes(8, "big")
+            entry.table_id, entry.priority = table.id, rule.priority
+            for field_id, match in enumerate(rule.key, start=1):
+                put_match(entry, field_id, match)
             entry.action.action.action_id = action.id
             entry.action.action.params.add(param_id=1, value=b"\x01")
             entry.action.action.params.add(param_id=2, value=b"\x02\x00\x00\x00\x00\x01")
@@ -212,8 +233,14 @@ def write_requests(program: Program) -> Iterator[p4r.WriteRequest]:
 
 
 def inserts(program: Program) -> Iterator[Figure]:
-    """Figures of filling a table over P4Runtime."""
-    first, *requests = write_requests(program)
+    """Figures of filling each table over P4Runtime."""
+    for kind, (_, count) in TABLES.items():
+        yield from inserts_of(program, kind, count)
+
+
+def inserts_of(program: Program, kind: str, count: int) -> Iterator[Figure]:
+    """Rate of inserts into one table; of exact entries the memory, too."""
+    first, *requests = write_requests(program, kind, count + BATCH)
     with served_switch(program) as (stub, process_id):
         stub.Write(first)  # what a first write allocates once belongs to no entry
         before_bytes = resident_bytes(process_id)
@@ -222,10 +249,12 @@ def inserts(program: Program) -> Iterator[Figure]:
             stub.Write(request)
         elapsed_s = time.monotonic() - start_s
         grown_bytes = resident_bytes(process_id) - before_bytes
-    yield Figure("P4Runtime inserts", INSERTS / elapsed_s, "entries/s", goal=GOAL_INSERTS_PER_S)
+    yield Figure(f"P4Runtime inserts, {kind}", count / elapsed_s, "entries/s", goal=GOAL_INSERTS_PER_S)
+    if kind != "exact":
+        return
     yield Figure(
         f"memory beside a key of {EXACT_KEY_BYTES} B",
-        grown_bytes / INSERTS - EXACT_KEY_BYTES,
+        grown_bytes / count - EXACT_KEY_BYTES,
         "B/entry",
         goal=GOAL_ENTRY_BYTES,
         at_most=True,
