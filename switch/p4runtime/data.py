@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from finsy.proto import p4d, p4t
 
@@ -40,17 +40,28 @@ def encode_data(value: int, spec: p4t.P4DataTypeSpec, width_bits: int) -> p4d.P4
 def encode_digest(
     values: Sequence[int], widths_bits: Sequence[int], spec: p4t.P4DataTypeSpec, types: p4t.P4TypeInfo
 ) -> p4d.P4Data:
-    """The data of one digest as its P4Info type says: a struct, a tuple or a single value."""
+    """The data of one digest as its P4Info type says: structs and tuples, also nested, of plain values."""
+    cells = iter(list(zip(values, widths_bits, strict=True)))
+    data = _encode_cells(cells, spec, types)
+    if next(cells, None) is not None:
+        raise invalid(f"the digest has {len(values)} values, more than its type in P4Info")
+    return data
+
+
+def _encode_cells(
+    cells: Iterator[tuple[int, int]], spec: p4t.P4DataTypeSpec, types: p4t.P4TypeInfo
+) -> p4d.P4Data:
     if spec.HasField("struct"):
-        members = [member.type_spec for member in types.structs[spec.struct.name].members]
-        return p4d.P4Data(struct=_members(values, widths_bits, members))
+        specs = [member.type_spec for member in types.structs[spec.struct.name].members]
+        return p4d.P4Data(
+            struct=p4d.P4StructLike(members=[_encode_cells(cells, each, types) for each in specs])
+        )
     if spec.HasField("tuple"):
-        return p4d.P4Data(tuple=_members(values, widths_bits, list(spec.tuple.members)))
-    return encode_data(values[0], spec, widths_bits[0])
-
-
-def _members(
-    values: Sequence[int], widths_bits: Sequence[int], specs: Sequence[p4t.P4DataTypeSpec]
-) -> p4d.P4StructLike:
-    triples = zip(values, specs, widths_bits, strict=True)
-    return p4d.P4StructLike(members=[encode_data(*triple) for triple in triples])
+        specs = list(spec.tuple.members)
+        return p4d.P4Data(
+            tuple=p4d.P4StructLike(members=[_encode_cells(cells, each, types) for each in specs])
+        )
+    cell = next(cells, None)
+    if cell is None:
+        raise invalid("the digest has fewer values than its type in P4Info")
+    return encode_data(cell[0], spec, cell[1])
