@@ -98,6 +98,8 @@ class Assignments(LowererBase):
             self._assign_stack(target, value, span)
         elif isinstance(target, UnionValue):
             self._assign_union(target, value, span)
+        elif isinstance(target, StackCursor):
+            self.refuse(f"'{target.which}' of a stack cannot be assigned to as a whole", span)
         else:
             self.refuse("this cannot be written to", span)
 

@@ -10,11 +10,13 @@ import sys
 from pathlib import Path
 from types import FrameType
 
-from compiler import CompileError, compile_file
-from compiler.diagnostics import Diagnostics
-from compiler.warnings.reporter import WarningReporter
-
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from compiler import CompileError, compile_file  # noqa: E402
+from compiler.diagnostics import Diagnostics  # noqa: E402
+from compiler.warnings.reporter import WarningReporter  # noqa: E402
+
 REPORTING = frozenset(["error", "fail", "refuse", "warning", "warn", "_mismatch", "expected"])
 
 
