@@ -6,6 +6,7 @@ Exit codes: 0 ok, 1 a check failed, 2 usage, 3 bad input, 4 the environment lack
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -66,6 +67,7 @@ def weft() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command and exit with DESIGN's codes; expected errors are told without a traceback."""
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # gRPC would write its own lines beside ours
     sys.exit(run_guarded(lambda: weft.main(args=arguments, prog_name="weft", standalone_mode=False)))
 
 

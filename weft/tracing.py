@@ -62,12 +62,15 @@ def _load(path: Path) -> Program:
 
 def _frames(packet: str) -> list[bytes]:
     if packet.endswith((".pcap", ".pcapng")):
+        from scapy.error import Scapy_Exception
         from scapy.utils import rdpcap
 
         try:
             return [bytes(frame) for frame in rdpcap(packet)]
-        except (OSError, ValueError) as error:
-            raise BadInputError(f"--packet {packet}: {error}") from None
+        except OSError as error:
+            raise BadInputError(f"--packet {packet}: {error.strerror or error}") from None
+        except (ValueError, EOFError, Scapy_Exception) as error:
+            raise BadInputError(f"--packet {packet} cannot be read: {error}") from None
     try:
         return [bytes.fromhex(packet.removeprefix("0x"))]
     except ValueError:

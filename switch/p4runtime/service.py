@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -190,6 +191,20 @@ class EventPump(threading.Thread):
         self._stopping.set()
 
 
+def _why_not(address: str) -> str:
+    """The kernel's reason for refusing a TCP address, which gRPC keeps to itself; empty if it has none."""
+    host, _, port = address.rpartition(":")
+    try:
+        family, kind, protocol, _, resolved = socket.getaddrinfo(
+            host.strip("[]") or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        with socket.socket(family, kind, protocol) as trial:
+            trial.bind(resolved)
+    except OSError as error:
+        return error.strerror or ""
+    return ""
+
+
 class Server:
     """A running gRPC server; `address` has the port that was really bound."""
 
@@ -213,7 +228,7 @@ class Server:
             else:
                 port = self._server.add_secure_port(address, tls.credentials())
         except RuntimeError as error:
-            raise OSError(f"cannot listen on {address}: {error}") from error
+            raise OSError(f"cannot listen on {address}: {_why_not(address) or error}") from error
         host = address.rpartition(":")[0]
         self.address = address if address.startswith("unix:") else f"{host}:{port}"
 

@@ -68,12 +68,20 @@ def test_a_short_packet_and_a_drop_are_explained() -> None:
     [
         ([PROGRAM], "no packet for .*: give --packet HEX, --packet FILE.pcap or --stf FILE"),
         ([PROGRAM, "--packet", "xyz"], "--packet 'xyz' is neither hexadecimal digits nor a .pcap file"),
+        ([PROGRAM, "--packet", "/nowhere.pcap"], "--packet /nowhere.pcap: No such file or directory"),
         (["/nowhere.json", "--packet", "00"], "/nowhere.json: No such file or directory"),
     ],
 )
 def test_bad_input_is_told(arguments: list[object], message: str) -> None:
     with pytest.raises(BadInputError, match=message):
         CliRunner().invoke(weft, ["trace", *map(str, arguments)], catch_exceptions=False)
+
+
+def test_a_file_that_is_no_capture_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "text.pcap"
+    path.write_text("no capture, but long enough for a header")
+    with pytest.raises(BadInputError, match=r"text\.pcap cannot be read: Not a supported capture file"):
+        CliRunner().invoke(weft, ["trace", str(PROGRAM), "--packet", str(path)], catch_exceptions=False)
 
 
 def test_packets_are_not_for_a_running_switch() -> None:

@@ -65,6 +65,11 @@ def p4info(tmp_path: Path) -> Path:
         ),
         (["--no-p4", "-i", "600@a"], 2, "port 600 of '600@a' is out of range (valid: 0 to 511)"),
         (["--no-p4", "--", "--grpc-server-addr", "127.0.0.1"], 2, "'127.0.0.1' is not HOST:PORT"),
+        (
+            ["--no-p4", "--", "--grpc-server-addr", "192.0.2.1:9559"],
+            4,
+            "weft switch: cannot listen on 192.0.2.1:9559: Cannot assign requested address\n",
+        ),
         (["router.p4"], 2, "router.p4 must be compiled first: weft compile router.p4 -o router.json"),
         (
             ["--no-p4", "--pcap", "/nowhere", "--grpc-server-addr", "127.0.0.1:0"],

@@ -65,6 +65,9 @@ def _run_isolated(case: Case, switch: SwitchName, timeout_s: float) -> Outcome:
             return _failed(case, f"no outcome within {timeout_s:g} s")
         outcome: Outcome = receiver.recv()
         return outcome
+    except KeyboardInterrupt:
+        process.kill()
+        raise
     except EOFError:
         process.join()
         return _failed(case, f"the process that ran it {_ending(process.exitcode)}")
@@ -75,6 +78,9 @@ def _run_isolated(case: Case, switch: SwitchName, timeout_s: float) -> Outcome:
 
 
 def _run_and_send(case: Case, switch: SwitchName, sender: Connection) -> None:
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C reaches the whole group; the parent ends this process
     sender.send(run_case(case, switch))
     sender.close()
 
