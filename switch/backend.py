@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 from switch.bmv2json import ConstantEntry, MatchKind, MatchValue, Program, Table
@@ -168,11 +168,14 @@ NO_COLOUR_COUNTS: ColourCounts = (CounterValue(), CounterValue(), CounterValue()
 
 @dataclass(frozen=True, slots=True)
 class MeterState:
-    """A meter at some moment; `buckets` is the backend's own. Without `config` everything passes green."""
+    """A meter at some moment. Without `config` everything passes green.
+
+    `buckets` is the backend's own, with its own clock's time in it, so it says nothing of equality.
+    """
 
     config: MeterConfig | None
     counts: ColourCounts
-    buckets: Any
+    buckets: Any = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
