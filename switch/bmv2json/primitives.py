@@ -103,3 +103,8 @@ class PrimitiveCall:
     arguments: tuple[Argument, ...]
     source: str | None = None
     """`file:line: fragment` of the P4 program, where the compiler said."""
+
+    def assertion_message(self) -> str:
+        """The line in the log that tells of a packet for which this `assert` or `assume` does not hold."""
+        place = f" at {self.source}" if self.source else ""
+        return f"{self.name} does not hold{place}: the packet is dropped"

@@ -139,6 +139,7 @@ def _assertion(emit: Emitter, call: PrimitiveCall, end: Value) -> None:
     holds, failed = emit.block("holds"), emit.block("assertion_failed")
     emit.builder.cbranch(lower_condition(emit, _data(call, 0)), holds, failed)
     emit.continue_in(failed)
+    _log(emit, call.assertion_message(), ())
     _abort(emit, "kAssertionFailed", end)
     emit.continue_in(holds)
 
@@ -350,7 +351,11 @@ def _hash(emit: Emitter, call: PrimitiveCall) -> None:
 
 def _log_message(emit: Emitter, call: PrimitiveCall) -> None:
     text = cast(StringLiteral, call.arguments[0]).value
-    values = cast(ParametersVector, call.arguments[1]).elements
+    _log(emit, text, cast(ParametersVector, call.arguments[1]).elements)
+
+
+def _log(emit: Emitter, text: str, values: Sequence[Expression]) -> None:
+    """Log a text with values for its `{}`, if anybody reads the log."""
     formats = emit.shared.log_formats
     formats.append(text)
     enabled = emit.builder.icmp_unsigned("!=", emit.load_context("log_enabled", I32), I32(0))

@@ -108,7 +108,10 @@ def run_primitive(call: PrimitiveCall, env: Environment, machine: Machine) -> No
     report_of = PrimitiveReport(env, call)
     if call.name in ("exit", "assert", "assume"):
         report_of.finish()  # now: the packet may end here
-    _PRIMITIVES[call.name](env, machine, *call.arguments)
+    if call.name in ("assert", "assume"):
+        _assert(call, env, machine)
+    else:
+        _PRIMITIVES[call.name](env, machine, *call.arguments)
     if call.name not in ("exit", "assert", "assume"):
         report_of.finish()
 
@@ -222,8 +225,9 @@ def _exit(env: Environment, machine: Machine) -> None:
     env.packet.requests.exit = True
 
 
-def _assert(env: Environment, machine: Machine, condition: Any) -> None:
-    if not boolean(condition, env):
+def _assert(call: PrimitiveCall, env: Environment, machine: Machine) -> None:
+    if not boolean(call.arguments[0], env):  # type: ignore[arg-type]
+        machine.log(call.assertion_message())
         _abort(env.packet, "assertion")
 
 
@@ -324,8 +328,6 @@ _PRIMITIVES: dict[str, Callable[..., None]] = {
     "push": _push,
     "pop": _pop,
     "exit": _exit,
-    "assert": _assert,
-    "assume": _assert,
     "log_msg": _log,
     "add_header": _add_header,
     "remove_header": _remove_header,

@@ -13,6 +13,9 @@ from compiler import compile_file
 
 PROGRAM = Path(__file__).parent / "programs" / "messages.p4"
 
+SMALL_ASSERTED = 7
+"""The program asserts that a packet does not have it."""
+
 
 @pytest.fixture(scope="module")
 def twin() -> Twin:
@@ -49,4 +52,15 @@ def test_values_in_decimal(
     twin.process(0, b"".join(value.to_bytes(size, "big", signed=signed) for value, size, signed in fields))
     messages = list(twin.native.native.take_log())
     assert messages == twin.oracle.objects.log_messages
-    assert messages == ["no values", f"{small} {negative}", f"a {word}, b {wide}, c {wide_negative}."]
+    assert messages[:3] == ["no values", f"{small} {negative}", f"a {word}, b {wide}, c {wide_negative}."]
+    assert len(messages) == (4 if small == SMALL_ASSERTED else 3)
+
+
+def test_a_failed_assertion_is_told_with_its_place(twin: Twin) -> None:
+    twin.oracle.objects.log_messages.clear()
+    assert twin.process(0, bytes([SMALL_ASSERTED]).ljust(44, b"\0")) == []
+    messages = list(twin.native.native.take_log())
+    assert messages == twin.oracle.objects.log_messages
+    line = PROGRAM.read_text().split("assert(")[0].count("\n") + 1
+    place = f"{PROGRAM}:{line}: assert(hdr.values.small != {SMALL_ASSERTED})"
+    assert messages[-1] == f"assert does not hold at {place}: the packet is dropped"

@@ -33,6 +33,7 @@ control MessagesIngress(inout headers_t hdr, inout metadata_t meta, inout standa
         log_msg("no values");
         log_msg("{} {}", { hdr.values.small, hdr.values.negative });
         log_msg("a {}, b {}, c {}.", { hdr.values.word, hdr.values.wide, hdr.values.wide_negative });
+        assert(hdr.values.small != 7);
         standard_metadata.egress_spec = 1;
     }
 }
