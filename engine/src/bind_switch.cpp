@@ -602,9 +602,7 @@ void bind_packets(py::class_<Switch, Node, std::shared_ptr<Switch>>& cls) {
            })
       .def("take_log", [](Switch& self) {
         PythonGuard guard(self.engine());
-        std::vector<std::string> lines(self.log().begin(), self.log().end());
-        self.log().clear();
-        return lines;
+        return self.take_log();
       });
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <stdexcept>
 
 #include "switch_log.hpp"
@@ -476,8 +477,20 @@ void Switch::set_logging(bool enabled) {
 
 void Switch::log_message(uint32_t format, std::span<const uint64_t> values, size_t value_words) {
   std::string line = format_message(objects_->program().log_formats.at(format), values, value_words);
-  if (log_.size() >= kLogCapacity) log_.pop_front();
+  if (log_.size() >= kLogCapacity) {
+    log_.pop_front();
+    ++log_lines_lost_;
+  }
   log_.push_back(std::move(line));
+}
+
+std::vector<std::string> Switch::take_log() {
+  std::vector<std::string> lines;
+  if (log_lines_lost_ != 0) lines.push_back(std::to_string(log_lines_lost_) + " earlier lines were lost");
+  lines.insert(lines.end(), std::make_move_iterator(log_.begin()), std::make_move_iterator(log_.end()));
+  log_.clear();
+  log_lines_lost_ = 0;
+  return lines;
 }
 
 }  // namespace weft

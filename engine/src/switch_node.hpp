@@ -96,7 +96,8 @@ class Switch : public Node, public EgressStage {
 
   SwitchTrace& trace() { return trace_; }
   void set_logging(bool enabled);
-  std::deque<std::string>& log() { return log_; }
+  // The lines since the last call, at most kLogCapacity; where there were more, the first line says how many.
+  std::vector<std::string> take_log();
 
   // Called by generated code.
   uint64_t random_between(uint64_t low, uint64_t high);
@@ -172,6 +173,7 @@ class Switch : public Node, public EgressStage {
   Rng random_;
   SwitchTrace trace_;
   std::deque<std::string> log_;
+  uint64_t log_lines_lost_ = 0;
   bool logging_ = false;
 
   // Packets for egress that pass no queue of a port (the CPU port's, and all while process() runs), in order:

@@ -64,3 +64,14 @@ def test_a_failed_assertion_is_told_with_its_place(twin: Twin) -> None:
     line = PROGRAM.read_text().split("assert(")[0].count("\n") + 1
     place = f"{PROGRAM}:{line}: assert(hdr.values.small != {SMALL_ASSERTED})"
     assert messages[-1] == f"assert does not hold at {place}: the packet is dropped"
+
+
+def test_a_log_that_nobody_reads_says_what_it_lost(twin: Twin) -> None:
+    twin.native.native.take_log()
+    packets, lines_each, kept = 1500, 3, 4096
+    for _ in range(packets):
+        twin.native.process(0, bytes(44))
+    messages = list(twin.native.native.take_log())
+    assert messages[0] == f"{packets * lines_each - kept} earlier lines were lost"
+    assert len(messages) == 1 + kept
+    assert list(twin.native.native.take_log()) == []
