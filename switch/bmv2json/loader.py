@@ -11,19 +11,17 @@ from typing import Any
 from cache import collector_paused
 from switch.bmv2json.expressions import Constant, FieldRef, HeaderRef, Kind
 from switch.bmv2json.model import (
-    Action,
-    ActionParameter,
     Calculation,
     Checksum,
     CounterArray,
     FieldList,
     MeterArray,
     Payload,
-    Pipeline,
     Program,
     RegisterArray,
-    ValueSet,
 )
+from switch.bmv2json.model_parsers import ValueSet
+from switch.bmv2json.model_pipelines import Action, ActionParameter, Pipeline
 from switch.bmv2json.node import Bmv2JsonError, Node
 from switch.bmv2json.read_expressions import ExpressionReader, read_primitive
 from switch.bmv2json.read_headers import read_headers

@@ -31,7 +31,7 @@ from switch.bmv2json.expressions import (
     UnionStackField,
     UnionStackRef,
 )
-from switch.bmv2json.model import ActionParameter
+from switch.bmv2json.model_pipelines import ActionParameter
 from switch.bmv2json.node import Node, choices
 from switch.bmv2json.primitives import PACKET_PATH_PRIMITIVES, SIGNATURES, Parameter, PrimitiveCall
 from switch.bmv2json.scope import MAX_WIDTH_BITS, Scope, type_field, width

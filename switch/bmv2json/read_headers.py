@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
-from switch.bmv2json.model import (
+from switch.bmv2json.model_headers import (
     Field,
     Header,
     HeaderStack,

@@ -9,11 +9,11 @@ from switch.bmv2json.expressions import (
     Kind,
     StackRef,
 )
-from switch.bmv2json.model import (
+from switch.bmv2json.model_headers import HeaderType
+from switch.bmv2json.model_parsers import (
     Advance,
     Deparser,
     Extract,
-    HeaderType,
     Parser,
     ParserOperation,
     ParserPrimitive,

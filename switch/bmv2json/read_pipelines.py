@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from switch.bmv2json.expressions import Kind
-from switch.bmv2json.model import (
+from switch.bmv2json.model_pipelines import (
     Action,
     ActionCallNode,
     ActionProfile,

@@ -8,22 +8,18 @@ from types import MappingProxyType
 from typing import Protocol, TypeVar
 
 from switch.bmv2json.expressions import VALID_FIELD, FieldRef
-from switch.bmv2json.model import (
-    Action,
-    Calculation,
-    CounterArray,
+from switch.bmv2json.model import Calculation, CounterArray, FieldList, MeterArray, RegisterArray
+from switch.bmv2json.model_headers import (
     Field,
-    FieldList,
     Header,
     HeaderStack,
     HeaderType,
     HeaderUnion,
     HeaderUnionStack,
     HeaderUnionType,
-    MeterArray,
-    RegisterArray,
-    ValueSet,
 )
+from switch.bmv2json.model_parsers import ValueSet
+from switch.bmv2json.model_pipelines import Action
 from switch.bmv2json.node import Node, choices
 
 MAX_WIDTH_BITS = 16384

@@ -15,7 +15,7 @@ from switch.bmv2json.expressions import (
     UnionRef,
     UnionStackRef,
 )
-from switch.bmv2json.model import (
+from switch.bmv2json.model_headers import (
     Header,
     HeaderStack,
     HeaderType,

@@ -31,7 +31,7 @@ from switch.bmv2json import (
     UnionStackField,
     UnionStackRef,
 )
-from switch.bmv2json.model import TransitionKeyField
+from switch.bmv2json.model_parsers import TransitionKeyField
 
 _ADDRESS_HINTS = ("addr", "ip", "src", "dst", "source", "destination")
 _DECIMAL_BITS = 16

@@ -26,7 +26,8 @@ from switch.backend import (
 )
 from switch.bmv2json import Action, Extract, MatchKind, Program, Table
 from switch.bmv2json.expressions import FieldRef, HeaderRef, StackField, StackRef
-from switch.bmv2json.model import KeyField, ParseState, Transition, TransitionKind
+from switch.bmv2json.model_parsers import ParseState, Transition, TransitionKind
+from switch.bmv2json.model_pipelines import KeyField
 
 Places: TypeAlias = dict[str, dict[str, tuple[int, int]]]
 """First bit and width of each field of each header (stack: of the last element) in a packet."""
