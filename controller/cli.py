@@ -71,7 +71,7 @@ def _reports_errors(command: Callable[_Parameters, None]) -> Callable[_Parameter
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--address", help="P4Runtime server of a switch, HOST:PORT, instead of the running lab.")
-@click.option("--device-id", type=click.IntRange(min=1), help="Device id at --address (default 1).")
+@click.option("--device-id", type=click.IntRange(min=0), help="Device id at --address (default 0).")
 @click.option("--p4info", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="P4Info file.")
 @click.pass_context
 @_reports_errors
@@ -83,7 +83,7 @@ def controller(
         raise click.UsageError("--device-id needs --address")
 
     def find() -> Lab:
-        return lab_at(address, device_id or 1, p4info) if address else lab_from_state(state_file(), p4info)
+        return lab_at(address, device_id or 0, p4info) if address else lab_from_state(state_file(), p4info)
 
     context.obj = find
 
