@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import logging
 import select
 import socket
 import struct
 import threading
 from collections.abc import Callable, Mapping
 
+_LOGGER = logging.getLogger(__name__)
 SetPortUp = Callable[[bool], None]
 _RTMGRP_LINK = 1
 _RTM_NEWLINK, _RTM_DELLINK = 16, 17
@@ -56,6 +58,8 @@ class PortMonitor(threading.Thread):
         for name, set_up in self._interfaces.items():
             up = has_carrier(name)
             if self._known.get(name) != up:
+                if name in self._known:  # how it is at the start is no news
+                    _LOGGER.warning("interface %s %s", name, "is up" if up else "is down or gone")
                 self._known[name] = up
                 set_up(up)
 

@@ -133,7 +133,7 @@ def veth() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.mininet
-def test_an_interface_tells_its_carrier(veth: tuple[str, str]) -> None:
+def test_an_interface_tells_its_carrier(veth: tuple[str, str], caplog: pytest.LogCaptureFixture) -> None:
     told: queue.SimpleQueue[bool] = queue.SimpleQueue()
     monitor = PortMonitor({veth[0]: told.put})
     monitor.start()
@@ -149,3 +149,5 @@ def test_an_interface_tells_its_carrier(veth: tuple[str, str]) -> None:
     assert told.get(timeout=10) is False
     monitor.stop()
     assert not has_carrier(veth[0])
+    states = ["is up", "is down or gone", "is up", "is down or gone"]
+    assert caplog.messages == [f"interface {veth[0]} {state}" for state in states]
