@@ -37,6 +37,11 @@ class StreamEventQueue {
     return true;
   }
 
+  void clear() {
+    std::lock_guard lock(mutex_);
+    events_.clear();
+  }
+
   // Waits at most this long in real time.
   std::optional<StreamEvent> wait(double timeout_s) {
     std::unique_lock lock(mutex_);

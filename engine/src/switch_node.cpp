@@ -60,6 +60,7 @@ void Switch::load(std::shared_ptr<const SwitchProgram> program) {
   states_.reset(StatePool::create(program->state_bytes));
   objects_ = std::make_unique<SwitchObjects>(std::move(program), this);
   replication_ = {};
+  events_.clear();  // laid out as the program before had it
   objects_->context().log_enabled = logging_ ? 1 : 0;
   objects_->context().drop_port = options_.drop_port;
   objects_->context().now_ps = engine_.now();

@@ -141,6 +141,8 @@ class OracleSwitch:
         for name in preinitialized:
             objects.tables[name].modifiable = True
         with self._lock:
+            while self.wait_stream_event(0) is not None:
+                pass  # laid out as the program before had it
             self._objects = objects
             self._failover.clear()
             self._tell_profiles()

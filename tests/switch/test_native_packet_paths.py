@@ -22,7 +22,7 @@ from paths_program import (
 )
 
 from engine import Collector, Engine, Link, TransmitPort
-from switch.backend import CloneSession, PacketIn, Replica, SwitchBackend
+from switch.backend import CloneSession, Digest, PacketIn, Replica, SwitchBackend
 from switch.native import NativeSwitch
 
 GBPS = 10**9
@@ -205,3 +205,13 @@ def test_cpu_port_becomes_a_packet_in() -> None:
     event = line.switch.wait_stream_event(0)
     assert isinstance(event, PacketIn)
     assert report_of(event.data)["egress_port"] == CPU_PORT
+
+
+def test_events_of_a_replaced_program_are_gone() -> None:
+    twin = Twin(paths_json())
+    for switch in (twin.native, twin.oracle):
+        switch.process(1, paths_packet(ingress=DIGEST))
+        switch.load(twin.program)
+        assert switch.wait_stream_event(0) is None
+        switch.process(1, paths_packet(ingress=DIGEST))
+        assert isinstance(switch.wait_stream_event(0), Digest)
