@@ -1,0 +1,230 @@
+"""Packet-hops per second in virtual time: leaf/spine fabrics of switches that run fabric.p4, in one engine.
+
+    .venv/bin/python benchmarks/bench_hops.py [--leaves N…] [--rounds N] [--json] [--realtime]
+
+A packet-hop is one packet through one switch: parse, tables, queue, deparse, link. Fabrics of n leaves, n spines and n
+hosts on each leaf are programmed by the controller over P4Runtime, ECN and INT included. In every round each host
+sends a burst at its line rate to its peer, a host of another leaf, three hops away; the next round begins when
+all have arrived. Beside each stands the null program on as many switches, ports, links and packets, in rows of three
+switches; it sends everything to one port, whose rate is that of all the hosts.
+Only the engine's run is timed, in processor time; each figure is the best of several rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fabric_setup import compiled_fabric, programmed
+from figures import Figure, argument_parser, report
+from scheduling import pin_this_process
+
+from compiler import compile_file
+from controller.fabric import embedded_targets
+from engine import Engine, Link, TransmitPort
+from switch.bmv2json import load_program
+from switch.native import NativeSwitch
+from switch.p4runtime.device import Device
+from switch.p4runtime.service import Server
+from topologies import FabricSpec, leaf_spine
+from topologies.addressing import CPU_PORT
+from traffic.layers import rdma_write_frame
+from weft.program import Program
+
+RATE_BPS = 400e9
+DELAY_PS = 500_000
+PAYLOAD_BYTES = 128
+BURST_PACKETS = 8
+HOPS = 3
+NULL_PORT = 2
+GOAL_HOPS_PER_S = 2e6
+GOAL_TIMES_NULL = 0.4
+GOAL_TIMES_SMALLEST = 0.7
+
+
+@dataclass
+class Rig:
+    """A fabric in an engine: its switches, what each host sends through, and where what it gets ends."""
+
+    engine: Engine
+    switches: list[NativeSwitch]
+    senders: list[TransmitPort] = field(default_factory=list)
+    sinks: list[TransmitPort] = field(default_factory=list)
+
+    def add_host(self, leaf: NativeSwitch, port: int, rate_bps: int, delay_ps: int) -> None:
+        """A host that sends to this port of a switch."""
+        link = Link(self.engine, delay_ps=delay_ps)
+        link.connect(leaf.native, port)
+        self.senders.append(TransmitPort(self.engine, link, rate_bps=rate_bps))
+
+    def add_sink(self) -> TransmitPort:
+        """Where packets end: a queue without room counts what comes and lets it go."""
+        sink = TransmitPort(self.engine, Link(self.engine), queue_capacity_bytes=1)
+        self.sinks.append(sink)
+        return sink
+
+    def hops(self) -> int:
+        """Packets that switches have received so far."""
+        return sum(switch.native.received_packets for switch in self.switches)
+
+    def arrived(self) -> int:
+        """Packets that have come to sinks so far."""
+        return sum(sink.stats()["tail_dropped"]["packets"] for sink in self.sinks)
+
+
+def transmit_port(rig: Rig, switch: NativeSwitch, number: int, rate_bps: int, delay_ps: int) -> Link:
+    """Give the switch this port; the link behind it is still to be connected."""
+    link = Link(rig.engine, delay_ps=delay_ps)
+    switch.native.attach_port(number, TransmitPort(rig.engine, link, rate_bps=rate_bps))
+    return link
+
+
+def fabric_rig(fabric: FabricSpec, program: Program) -> Rig:
+    """The fabric, programmed by the controller."""
+    engine = Engine(seed=1)
+    switches = {spec.name: NativeSwitch(engine, spec.name) for spec in fabric.switches}
+    rig = Rig(engine, list(switches.values()))
+    for edge in fabric.links:
+        for near, far in ((edge.a, edge.b), (edge.b, edge.a)):
+            if near.node not in switches:
+                rig.add_host(switches[far.node], far.port, edge.link.rate_bps, edge.link.delay_ps)
+                continue
+            link = transmit_port(rig, switches[near.node], near.port, edge.link.rate_bps, edge.link.delay_ps)
+            if far.node in switches:
+                link.connect(switches[far.node].native, far.port)
+            else:
+                link.connect(rig.add_sink())
+    devices = {
+        spec.device_id: Device(spec.device_id, switches[spec.name], CPU_PORT) for spec in fabric.switches
+    }
+    server = Server(devices, "127.0.0.1:0")
+    server.start()
+    try:
+        with programmed(fabric, program, embedded_targets(fabric, server.address)):
+            return rig
+    finally:
+        server.stop()
+
+
+def null_rig(fabric: FabricSpec) -> Rig:
+    """As many hosts on as many rows of three switches that run the null program."""
+    engine = Engine(seed=1)
+    document = compile_file(Path(__file__).parent / "null.p4").json_text().encode()
+    rig = Rig(engine, [])
+    hosts = fabric.hosts
+    for leaf in sorted({host.nic(0).leaf for host in hosts}):
+        row = [NativeSwitch(engine, f"{leaf} {place}") for place in range(HOPS)]
+        attached = [host.nic(0) for host in hosts if host.nic(0).leaf == leaf]
+        rate_bps = sum(nic.link.rate_bps for nic in attached)
+        for switch, following in zip(row, [*row[1:], None], strict=True):
+            switch.load(load_program(document))
+            link = transmit_port(rig, switch, NULL_PORT, rate_bps, attached[0].link.delay_ps)
+            if following is None:
+                link.connect(rig.add_sink())
+            else:
+                link.connect(following.native, 1)
+        for nic in attached:
+            rig.add_host(row[0], nic.leaf_port, nic.link.rate_bps, nic.link.delay_ps)
+        rig.switches += row
+    return rig
+
+
+def frames(fabric: FabricSpec) -> list[bytes]:
+    """What each host sends: an RDMA WRITE with room for INT, to the next leaf but one's host of the same number."""
+    hosts = fabric.hosts
+    on_leaf = len(fabric.switch(hosts[0].nic(0).leaf).host_ports)
+    made = []
+    for index, host in enumerate(hosts):
+        a, b = host.nic(0), hosts[(index + 2 * on_leaf) % len(hosts)].nic(0)
+        frame = rdma_write_frame(
+            source_mac=a.mac,
+            destination_mac=a.gateway_mac,
+            source_ip=str(a.ipv4.ip),
+            destination_ip=str(b.ipv4.ip),
+            destination_qp=0x100 + index,
+            psn=index,
+            payload=bytes(PAYLOAD_BYTES),
+            source_port=0xC000 + index,
+            int_telemetry=True,
+        )
+        made.append(bytes(frame))
+    return made
+
+
+def best_rate(rig: Rig, bursts: Iterable[bytes], rounds: int) -> float:
+    """Packet-hops per second of processor time. RuntimeError if a packet is lost on the way."""
+    sent = list(zip(rig.senders, bursts, strict=True))
+    best = 0.0
+    for _ in range(rounds):
+        hops, arrived = rig.hops(), rig.arrived()
+        for sender, frame in sent:
+            for _ in range(BURST_PACKETS):
+                sender.enqueue(frame)
+        start_s = time.thread_time()
+        rig.engine.run()
+        elapsed_s = time.thread_time() - start_s
+        packets = len(sent) * BURST_PACKETS
+        made, ended = rig.hops() - hops, rig.arrived() - arrived
+        if (made, ended) != (HOPS * packets, packets):
+            raise RuntimeError(f"{packets} packets made {made} hops, and {ended} of them arrived")
+        best = max(best, made / elapsed_s)
+    return best
+
+
+def measure(sizes: list[int], rounds: int) -> list[Figure]:
+    """All figures; the first size is what the others are compared with."""
+    figures: list[Figure] = []
+    smallest = 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        program = compiled_fabric(Path(folder))
+        for size in sizes:
+            fabric = leaf_spine(
+                planes=1,
+                leaves=size,
+                spines=size,
+                hosts_per_leaf=size,
+                host_rate_bps=RATE_BPS,
+                delay_ps=DELAY_PS,
+            )
+            bursts = frames(fabric)
+            null = best_rate(null_rig(fabric), bursts, rounds)
+            rate = best_rate(fabric_rig(fabric, program), bursts, rounds)
+            smallest = smallest or rate
+            name = f"{size * size} endpoints, {2 * size} switches"
+            figures += [
+                Figure(name, rate, "hops/s", goal=GOAL_HOPS_PER_S),
+                Figure("  beside the null program", null, "hops/s", "null", rate / null, GOAL_TIMES_NULL),
+            ]
+            if size != sizes[0]:
+                beside = f"{sizes[0] ** 2} endpoints"
+                figures.append(
+                    Figure(
+                        "  beside the smallest", rate, "hops/s", beside, rate / smallest, GOAL_TIMES_SMALLEST
+                    )
+                )
+    return figures
+
+
+def main() -> None:
+    """Print the figures."""
+    parser: argparse.ArgumentParser = argument_parser(__doc__)
+    parser.add_argument(
+        "--leaves",
+        type=int,
+        nargs="+",
+        default=[4, 8, 32],
+        help="of each fabric, and spines, and hosts a leaf",
+    )
+    parser.add_argument("--rounds", type=int, default=30, help="of which the best counts")
+    options = parser.parse_args()
+    pin_this_process(1, realtime=options.realtime)
+    figures = measure(options.leaves, options.rounds)
+    report("packet-hops in virtual time, one core", figures, as_json=options.json)
+
+
+if __name__ == "__main__":
+    main()
