@@ -81,7 +81,7 @@ class ServerUnderTest:
             else:
                 answer = self._call(method, request)
                 if method == "Write" and answer.code == "OK":
-                    self._read_back(list(request.updates))  # type: ignore[attr-defined]
+                    self._read_back(list(request.updates))
             answers.append(answer)
         stream.close()
         self._require_alive()
@@ -141,7 +141,7 @@ def _refusal(method: str, request: Message, error: grpc.RpcError) -> Answer:
         if "grpc-status-details-bin" not in metadata:
             raise Finding(f"{method} answers UNKNOWN without details: {error.details()}; {text}")
         details = _detail_codes(metadata["grpc-status-details-bin"])
-        elements = request.updates if method == "Write" else request.entities  # type: ignore[attr-defined]
+        elements = request.updates if method == "Write" else request.entities
         if len(details) != len(elements) or not any(details) or _FORBIDDEN.intersection(details):
             raise Finding(f"{method} of {len(elements)} answers {details}: {error.details()}; {text}")
     elif int(code.value[0]) in _FORBIDDEN:

@@ -132,8 +132,10 @@ def parse_config(text: str | bytes) -> DaemonConfig:
 
 
 def told(error: ValidationError) -> str:
-    """What is wrong, and where, in a line."""
-    return "; ".join(_message(each) for each in error.errors())
+    """What is wrong, and where, in a line; nothing of a whole that lacks only the parts told of."""
+    errors = error.errors()
+    inner = {each["loc"][:depth] for each in errors for depth in range(1, len(each["loc"]))}
+    return "; ".join(_message(each) for each in errors if each["loc"] not in inner)
 
 
 def _message(error: object) -> str:

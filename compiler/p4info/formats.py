@@ -33,5 +33,6 @@ def binary_to_json(content: Content, data: bytes) -> str:
 
 
 def _read(content: Content, data: bytes) -> p4i.P4Info | p4r.WriteRequest:
-    kind = p4i.P4Info if content is Content.P4INFO else p4r.WriteRequest
-    return kind.FromString(data)
+    message = p4i.P4Info() if content is Content.P4INFO else p4r.WriteRequest()
+    message.ParseFromString(data)
+    return message

@@ -210,7 +210,19 @@ def test_the_daemon_dies_with_its_parent(tmp_path: Path) -> None:
         ),
         (
             {"switches": [{"device_id": 1, "name": "a", "ports": [{"port": 1, "interface": "x"}] * 2}]},
-            "port 1 of switch 'a' is listed twice",
+            "switches.0: interface 'x' of switch 'a' is listed twice",
+        ),
+        (
+            {
+                "switches": [
+                    {
+                        "device_id": 1,
+                        "name": "a",
+                        "ports": [{"port": 1, "interface": name} for name in ("x", "y")],
+                    }
+                ]
+            },
+            "switches.0: port 1 of switch 'a' is listed twice",
         ),
         (
             {
