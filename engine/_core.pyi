@@ -674,6 +674,8 @@ class ScheduleExecutor(CompletionHandler):
         """Release a run that has ended. Raises RuntimeError if it has not."""
     def take_ended(self) -> list[int]:
         """Runs that ended since the last call."""
+    def set_end_listener(self, listener: Callable[[], object] | None) -> None:
+        """Call listener() from the engine whenever a run ends; None ends that."""
     def fileno(self) -> int: ...
 
 class AggregationClient(QueuePair):
@@ -784,6 +786,8 @@ class Switch(Node):
     def packet_out(self, data: bytes) -> None: ...
     def wait_event(self, timeout_s: float) -> tuple[str, int, bytes, int] | None:
         """("packet_in" or "digest", learn list, bytes, time in ps), or None when the time is over."""
+    def set_event_listener(self, listener: Callable[[], object] | None) -> None:
+        """Call listener() from the engine whenever wait_event() has one more; None ends that."""
 
     def drops(self) -> dict[str, int]: ...
     @staticmethod

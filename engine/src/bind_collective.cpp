@@ -132,6 +132,7 @@ class PythonScheduleExecutor : public ScheduleExecutor {
       const uint64_t one = 1;
       // Fails only if the counter is full, and then the descriptor is readable as it should be.
       [[maybe_unused]] const ssize_t written = write(event_fd_, &one, sizeof(one));
+      if (end_listener_) end_listener_();
     });
   }
   ~PythonScheduleExecutor() override { close(event_fd_); }
@@ -143,11 +144,13 @@ class PythonScheduleExecutor : public ScheduleExecutor {
     [[maybe_unused]] const ssize_t taken = read(event_fd_, &count, sizeof(count));
     return std::exchange(ended_, {});
   }
+  void set_end_listener(std::function<void()> listener) { end_listener_ = std::move(listener); }
 
  private:
   Engine& engine_;
   int event_fd_;
   std::vector<uint64_t> ended_;
+  std::function<void()> end_listener_;
 };
 
 // Calls a method of the executor under the engine's lock.
@@ -191,6 +194,14 @@ void bind_executor(py::module_& m) {
       .def("cancel", locked<&ScheduleExecutor::cancel, uint64_t>(), "run"_a)
       .def("forget", locked<&ScheduleExecutor::forget, uint64_t>(), "run"_a)
       .def("take_ended", locked<&Executor::take_ended>())
+      .def(
+          "set_end_listener",
+          [](Executor& executor, std::optional<py::function> listener) {
+            std::function<void()> held = listener_of(std::move(listener));
+            PythonGuard guard(executor.engine());
+            executor.set_end_listener(std::move(held));
+          },
+          "listener"_a.none(true))
       .def("fileno", &Executor::event_fd);
 }
 

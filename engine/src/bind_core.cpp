@@ -23,26 +23,6 @@ using namespace py::literals;
 
 namespace {
 
-// A Python callable that engine threads may call, move and destroy.
-class PythonCallback {
- public:
-  explicit PythonCallback(py::function function) : function_(std::move(function)) {}
-  PythonCallback(PythonCallback&&) noexcept = default;
-  PythonCallback(const PythonCallback&) = delete;
-  ~PythonCallback() {
-    if (!function_) return;
-    py::gil_scoped_acquire acquire;
-    function_ = py::function();
-  }
-  void operator()() {
-    py::gil_scoped_acquire acquire;
-    function_();
-  }
-
- private:
-  py::function function_;
-};
-
 // A timer that calls a Python function.
 class PythonTimer {
  public:

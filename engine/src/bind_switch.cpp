@@ -244,6 +244,13 @@ Meter& meter_of(TableEntry& entry) {
   return *entry.meter;
 }
 
+// The objects at the engine's present time: an entry that is written counts as hit now, not when the last
+// packet came.
+SwitchObjects& present_objects(Switch& self) {
+  self.objects().context().now_ps = self.engine().now();
+  return self.objects();
+}
+
 void bind_tables(py::class_<Switch, Node, std::shared_ptr<Switch>>& cls) {
   cls.def(
          "table_insert",
@@ -257,7 +264,7 @@ void bind_tables(py::class_<Switch, Node, std::shared_ptr<Switch>>& cls) {
              if (matcher.find(*match) != nullptr) return false;
              throw std::overflow_error("the table is full");
            }
-           return self.objects().insert(table, *match, binding(kind, id, data), idle_timeout_ns);
+           return present_objects(self).insert(table, *match, binding(kind, id, data), idle_timeout_ns);
          },
          py::arg("table"), py::arg("value"), py::arg("mask"), py::arg("low"), py::arg("high"),
          py::arg("priority"), py::arg("kind"), py::arg("id"), py::arg("data"), py::arg("idle_timeout_ns"),
@@ -269,7 +276,7 @@ void bind_tables(py::class_<Switch, Node, std::shared_ptr<Switch>>& cls) {
               const py::bytes& data, int64_t idle_timeout_ns) {
              PythonGuard guard(self.engine());
              const MatchArgument match(self.objects().table(table), value, mask, low, high, priority);
-             return self.objects().modify(table, *match, binding(kind, id, data), idle_timeout_ns);
+             return present_objects(self).modify(table, *match, binding(kind, id, data), idle_timeout_ns);
            })
       .def("table_delete",
            [](Switch& self, uint32_t table, const py::bytes& value, const py::bytes& mask,
@@ -568,6 +575,14 @@ void bind_packets(py::class_<Switch, Node, std::shared_ptr<Switch>>& cls) {
                                   event->time_ps);
           },
           py::arg("timeout_s"))
+      .def(
+          "set_event_listener",
+          [](Switch& self, std::optional<py::function> listener) {
+            std::function<void()> held = listener_of(std::move(listener));
+            PythonGuard guard(self.engine());
+            self.events().set_listener(std::move(held));
+          },
+          py::arg("listener").none(true))
       .def("replace_code",
            [](Switch& self, std::shared_ptr<SwitchProgram> program) {
              PythonGuard guard(self.engine());

@@ -4,6 +4,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -39,6 +40,33 @@ std::shared_ptr<Component> make_component(Engine& engine, Arguments&&... argumen
   auto component = std::make_shared<Component>(std::forward<Arguments>(arguments)...);
   engine.adopt(component);
   return component;
+}
+
+// A Python callable that engine threads may call, move and destroy.
+class PythonCallback {
+ public:
+  explicit PythonCallback(pybind11::function function) : function_(std::move(function)) {}
+  PythonCallback(PythonCallback&&) noexcept = default;
+  PythonCallback(const PythonCallback&) = delete;
+  ~PythonCallback() {
+    if (!function_) return;
+    pybind11::gil_scoped_acquire acquire;
+    function_ = pybind11::function();
+  }
+  void operator()() {
+    pybind11::gil_scoped_acquire acquire;
+    function_();
+  }
+
+ private:
+  pybind11::function function_;
+};
+
+// A Python callable as a listener that may be copied; an empty one for None.
+inline std::function<void()> listener_of(std::optional<pybind11::function> function) {
+  if (!function) return {};
+  auto callback = std::make_shared<PythonCallback>(std::move(*function));
+  return [callback] { (*callback)(); };
 }
 
 inline std::span<const uint8_t> view_of(const pybind11::bytes& data) {

@@ -6,8 +6,10 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "time.hpp"
@@ -34,6 +36,7 @@ class StreamEventQueue {
       events_.push_back(std::move(event));
     }
     available_.notify_one();
+    if (listener_) listener_();
     return true;
   }
 
@@ -41,6 +44,9 @@ class StreamEventQueue {
     std::lock_guard lock(mutex_);
     events_.clear();
   }
+
+  // Called after every event that was queued, by whoever queues it; with the virtual clock nobody waits.
+  void set_listener(std::function<void()> listener) { listener_ = std::move(listener); }
 
   // Waits at most this long in real time.
   std::optional<StreamEvent> wait(double timeout_s) {
@@ -56,6 +62,7 @@ class StreamEventQueue {
   std::mutex mutex_;
   std::condition_variable available_;
   std::deque<StreamEvent> events_;
+  std::function<void()> listener_;
 };
 
 }  // namespace weft
