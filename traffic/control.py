@@ -31,6 +31,35 @@ class JsonLines(Protocol):
         """Return the next answer."""
 
 
+class RunClock(Protocol):
+    """The emulated time of all endpoints, as the runner sees it."""
+
+    def now_ps(self) -> int:
+        """Return the time."""
+
+    def start_margin_ps(self, ranks: int) -> int:
+        """Return how far ahead a common start must lie for so many endpoints to be told of it in time."""
+
+
+@dataclass(frozen=True)
+class WallClock:
+    """Time that passes while commands are on their way."""
+
+    epoch_ns: int
+    dilation: float
+
+    def now_ps(self) -> int:
+        """See RunClock."""
+        return self._emulated_ps(time.monotonic_ns() - self.epoch_ns)
+
+    def start_margin_ps(self, ranks: int) -> int:
+        """See RunClock."""
+        return self._emulated_ps(10_000_000 + 1_000_000 * ranks)
+
+    def _emulated_ps(self, real_ns: int) -> int:
+        return int(real_ns * 1000 / self.dilation)
+
+
 class RunError(RuntimeError):
     """A run failed or did not end in time; the message says on which hosts, and why."""
 
@@ -67,6 +96,10 @@ class HostSettings:
     wall_clock_floor_ns: int = 20_000_000
     realtime_priority: int = 0
 
+    def to_message(self) -> dict[str, Any]:
+        """Return the configuration that the endpoint is given, of JSON's types."""
+        return asdict(self) | {"nics": [asdict(nic) for nic in self.nics]}
+
 
 @dataclass(frozen=True)
 class RunOutcome:
@@ -93,8 +126,8 @@ class _PreparedRun:
 class EndpointGroup:
     """All endpoints of a fabric, by rank. Commands go to all of them before any answer is read.
 
-    `ip_version` is that of the connections; jobs bring theirs. Errors of `JsonLines.read_answer` pass through;
-    RunError is about runs.
+    `ip_version` is that of the connections; jobs bring theirs. `clock` is the hosts' wall clock unless given.
+    Errors of `JsonLines.read_answer` pass through; RunError is about runs.
     """
 
     def __init__(
@@ -103,6 +136,7 @@ class EndpointGroup:
         hosts: Sequence[HostSettings],
         answer_timeout_s: float = 30.0,
         ip_version: int = 4,
+        clock: RunClock | None = None,
     ) -> None:
         if ip_version not in (4, 6):
             raise ValueError(f"IP version {ip_version} (valid: 4, 6)")
@@ -112,6 +146,9 @@ class EndpointGroup:
         self._hosts = list(hosts)
         self._answer_timeout_s = answer_timeout_s
         self._ip_version = ip_version
+        self._clock = clock or (
+            WallClock(hosts[0].epoch_ns, hosts[0].dilation) if hosts else WallClock(0, 1.0)
+        )
         self._connected: dict[tuple[int, Channel], bool] = {}
         self._next_queue_pair = [count(FIRST_QUEUE_PAIR) for _ in hosts]
         self._psn = random.Random(hosts[0].seed if hosts else 0)
@@ -120,12 +157,11 @@ class EndpointGroup:
 
     def configure(self) -> None:
         """Tell every endpoint who it is and wait until all are ready."""
-        self._call_all({host.rank: asdict(host) for host in self._hosts})
+        self._call_all({host.rank: host.to_message() for host in self._hosts})
 
     def now_ps(self) -> int:
         """Return the emulated time that all endpoints agree on."""
-        host = self._hosts[0]
-        return int((time.monotonic_ns() - host.epoch_ns) * 1000 / host.dilation)
+        return self._clock.now_ps()
 
     def join(self, memberships: Mapping[int, Sequence[Mapping[str, Any]]]) -> None:
         """Have ranks join aggregation jobs: each membership has the fields of controller.jobs.JobMembership."""
@@ -236,8 +272,7 @@ class EndpointGroup:
         """
         prepared = self._runs[run]
         if start_ps is None:
-            margin_ns = 10_000_000 + 1_000_000 * len(prepared.ranks)
-            start_ps = self.now_ps() + int(margin_ns * 1000 / self._hosts[0].dilation)
+            start_ps = self._clock.now_ps() + self._clock.start_margin_ps(len(prepared.ranks))
         peers = {str(rank): memory for rank, memory in prepared.memory.items()}
         message = {"command": "start", "run": run, "start_ps": start_ps, "peers": peers}
         prepared.state = "started"

@@ -16,12 +16,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from traffic.host import Host, HostConfig
-from traffic.host_runs import HostRuns
-from traffic.messages import Message, MessageError, take, take_list, take_optional
+from traffic.host import Host, HostConfig, host_of_namespace
+from traffic.host_commands import ENDED, WAIT, HostCommands
+from traffic.messages import Message, MessageError, take
 from traffic.port_guard import PortGuard
-
-_ENDED = ("finished", "failed", "cancelled")
 
 
 class Endpoint:
@@ -29,23 +27,9 @@ class Endpoint:
 
     def __init__(self, host: Host, answer: Callable[[dict[str, Any]], None]) -> None:
         self._host = host
-        self._runs = HostRuns(host)
+        self._commands = HostCommands(host)
         self._answer = answer
         self._waits: list[tuple[float, Message]] = []
-        self._commands: dict[str, Callable[[Message], dict[str, Any]]] = {
-            "connect": self._connect,
-            "disconnect": self._disconnect,
-            "join": self._join,
-            "leave": self._leave,
-            "collective": self._runs.prepare_collective,
-            "traffic": self._runs.prepare_traffic,
-            "start": self._runs.start,
-            "status": self._runs.status,
-            "release": self._runs.release,
-            "stats": lambda _: host.stats(),
-            "reset_stats": self._reset_stats,
-            "pcap": self._pcap,
-        }
 
     def execute(self, line: str) -> None:
         """Carry out one line and answer it (a `wait` later)."""
@@ -55,14 +39,10 @@ class Endpoint:
             if not isinstance(parsed, dict):
                 raise MessageError(f"a command is an object, not {line.strip()!r}")
             message = parsed
-            name = take(message, "command", str)
-            if name == "wait":
+            if message.get("command") == WAIT:
                 self._wait(message)
                 return
-            if name not in self._commands:
-                valid = ", ".join(sorted([*self._commands, "wait"]))
-                raise MessageError(f"unknown command {name!r} (valid: {valid})")
-            self._reply(message, self._commands[name](message))
+            self._reply(message, self._commands.carry_out(message))
         except Exception as error:
             # Whatever a message makes a command raise is the answer to it; the host goes on.
             self._reply(message, {"error": f"{message.get('command', 'command')}: {error}"})
@@ -70,42 +50,9 @@ class Endpoint:
     def _reply(self, message: Message, answer: dict[str, Any]) -> None:
         self._answer(answer | ({"id": message["id"]} if "id" in message else {}))
 
-    def _connect(self, message: Message) -> dict[str, Any]:
-        connections = take_list(message, "connections", dict)
-        for connection in connections:
-            self._host.connect(connection)
-        return {"connected": len(connections)}
-
-    def _disconnect(self, message: Message) -> dict[str, Any]:
-        label = take_optional(message, "label", str)
-        gone = [channel for channel in self._host.channels() if label in (None, channel.label)]
-        for channel in gone:
-            self._host.disconnect(channel)
-        return {"disconnected": len(gone)}
-
-    def _join(self, message: Message) -> dict[str, Any]:
-        jobs = take_list(message, "jobs", dict)
-        for job in jobs:
-            self._host.join(job)
-        return {"joined": len(jobs)}
-
-    def _leave(self, message: Message) -> dict[str, Any]:
-        for plane in take_list(message, "planes", int):
-            self._host.leave(plane)
-        return {"left": message["planes"]}
-
-    def _reset_stats(self, _: Message) -> dict[str, Any]:
-        self._host.reset_stats()
-        return {"reset": True}
-
-    def _pcap(self, message: Message) -> dict[str, Any]:
-        path = take_optional(message, "path", str)
-        self._host.capture(take(message, "plane", int), path)
-        return {"pcap": path}
-
     def _wait(self, message: Message) -> None:
         deadline = time.monotonic() + take(message, "timeout_s", float, 60.0)
-        self._runs.status(message)  # refuses an unknown run
+        self._commands.status(message)  # refuses an unknown run
         self._waits.append((deadline, message))
         self.serve_waits()
 
@@ -116,12 +63,12 @@ class Endpoint:
         failure = self._host.engine.failure
         for deadline, message in waits:
             try:
-                status = self._runs.status(message)
+                status = self._commands.status(message)
             except ValueError as error:  # released meanwhile
                 status = {"error": f"wait: {error}"}
             if failure is not None:
                 status = {"error": f"wait: the engine has stopped: {failure}"}
-            ended = "error" in status or status["state"] in _ENDED
+            ended = "error" in status or status["state"] in ENDED
             if ended or time.monotonic() >= deadline:
                 self._reply(message, status)
             else:
@@ -184,7 +131,7 @@ def main() -> int:
     try:
         config = HostConfig.from_message(json.loads(lines[0]))
         guard = PortGuard()
-        host = Host(config)
+        host = host_of_namespace(config)
     except (ValueError, OSError, AttributeError) as error:
         _print_answer({"error": f"configuration: {error}"})
         return 3

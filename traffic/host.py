@@ -1,11 +1,13 @@
-"""A host of the real clock: one NIC with a port per plane, its connections and its aggregation jobs."""
+"""A host: one NIC with a port per plane, its connections and its aggregation jobs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from engine import Engine, Link, PacketSocket, PcapWriter, TransmitPort, _core
+from engine import Engine, PcapWriter, TransmitPort, _core
+from traffic.attachment import Attach, Attachment, SocketAttachment
 from traffic.int_stack import stack_in_bytes
 from traffic.messages import Message, take, take_list, take_optional
 from traffic.schedule_nodes import Channel
@@ -92,7 +94,7 @@ class HostConfig:
 class _Plane:
     config: NicConfig
     port: int
-    socket: PacketSocket
+    attachment: Attachment
     line: TransmitPort
     client: _core.AggregationClient | None = None
     aggregator: int = -1
@@ -104,46 +106,33 @@ class _Connection:
     channel: int
 
 
-def start_engine(engine: Engine, realtime_priority: int) -> None:
-    """Start an engine's thread under SCHED_FIFO, or as any other thread where that is not permitted."""
-    try:
-        engine.start(realtime_priority=realtime_priority)
-    except PermissionError:
-        engine.start()
-
-
 class Host:
-    """The NIC of an endpoint, in the network namespace of this process, and what is attached to it.
+    """The NIC of an endpoint, joined to its fabric by `attach`, and what is attached to it.
 
-    Raises OSError if an interface cannot be opened and ValueError for addresses that are none.
+    Raises ValueError for addresses that are none, and what `attach` raises.
     """
 
-    def __init__(self, config: HostConfig) -> None:
+    def __init__(self, config: HostConfig, engine: Engine, attach: Attach) -> None:
         self.config = config
-        self.engine = Engine.real_clock(epoch_ns=config.epoch_ns, dilation=config.dilation, seed=config.seed)
+        self.engine = engine
         self.nic = _core.Nic(self.engine, config.name)
         self.executor = _core.ScheduleExecutor(self.engine)
-        self._planes = [self._open_plane(nic) for nic in config.nics]
+        self._planes = [self._open_plane(nic, attach(nic.interface)) for nic in config.nics]
         self._connections: dict[Channel, _Connection] = {}
         self._captures: dict[int, PcapWriter] = {}
-        start_engine(self.engine, config.realtime_priority)
 
-    def _open_plane(self, config: NicConfig) -> _Plane:
-        socket = PacketSocket(self.engine, config.interface)
-        # Delay and faults of the host's link belong to the fabric's end of it.
-        link = Link(self.engine, name=config.interface)
-        line = TransmitPort(self.engine, link, rate_bps=config.rate_bps if config.paced else 0)
+    def _open_plane(self, config: NicConfig, attachment: Attachment) -> _Plane:
+        line = TransmitPort(self.engine, attachment.link, rate_bps=config.rate_bps if config.paced else 0)
         addresses = [config.ipv4] + ([config.ipv6] if config.ipv6 else [])
         port = self.nic.add_port(line, mac=config.mac, addresses=addresses)
-        link.connect(socket)
-        socket.connect(self.nic, port)
-        return _Plane(config, port, socket, line)
+        attachment.connect(self.nic, port)
+        return _Plane(config, port, attachment, line)
 
     def close(self) -> None:
-        """Stop the engine and close the interfaces and captures."""
+        """Close the interfaces and captures; stop the engine's thread, if it has one."""
         self.engine.stop()
         for plane in self._planes:
-            plane.socket.close()
+            plane.attachment.close()
         for capture in self._captures.values():
             capture.close()
 
@@ -260,7 +249,7 @@ class Host:
                     "plane": number,
                     "nic": self.nic.stats(plane.port),
                     "line": plane.line.stats(),
-                    "socket": plane.socket.stats(),
+                    "socket": plane.attachment.stats(),
                     "aggregation": plane.client.stats() if plane.client else None,
                 }
                 for number, plane in enumerate(self._planes)
@@ -285,11 +274,30 @@ class Host:
         self.nic.reset_stats()
         for plane in self._planes:
             plane.line.reset_stats()
-            plane.socket.reset_stats()
+            plane.attachment.reset_stats()
             if plane.client is not None:
                 plane.client.reset_stats()
         for connection in self._connections.values():
             connection.queue_pair.reset_stats()
+
+
+def start_engine(engine: Engine, realtime_priority: int) -> None:
+    """Start an engine's thread under SCHED_FIFO, or as any other thread where that is not permitted."""
+    try:
+        engine.start(realtime_priority=realtime_priority)
+    except PermissionError:
+        engine.start()
+
+
+def host_of_namespace(config: HostConfig) -> Host:
+    """Return a host of the real clock, whose interfaces are those of this process's network namespace.
+
+    Raises OSError if one cannot be opened and ValueError for addresses that are none.
+    """
+    engine = Engine.real_clock(epoch_ns=config.epoch_ns, dilation=config.dilation, seed=config.seed)
+    host = Host(config, engine, partial(SocketAttachment, engine))
+    start_engine(engine, config.realtime_priority)
+    return host
 
 
 def _without_prefix(address: str) -> str:

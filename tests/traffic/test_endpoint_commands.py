@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from traffic.endpoint import Endpoint, LineReader
-from traffic.host import Host, HostConfig
+from traffic.host import HostConfig, host_of_namespace
 from traffic.messages import MessageError, take, take_list
 
 COMMANDS = ["connect", "disconnect", "join", "leave", "collective", "traffic", "start", "status", "wait"]
@@ -38,7 +38,7 @@ values = st.recursive(
 def endpoint():
     """An endpoint, and the list its answers go to."""
     config = HostConfig.from_message({"name": "h0", "rank": 0, "epoch_ns": time.monotonic_ns(), "nics": []})
-    host = Host(config)
+    host = host_of_namespace(config)
     answers = []
     yield Endpoint(host, answers.append), answers
     host.close()
