@@ -16,7 +16,6 @@ import click
 
 from switch import trace_service
 from switch.daemon_config import ConfigError, DaemonConfig, read_config
-from switch.p4runtime.device import Device
 from switch.p4runtime.service import Server
 from switch.p4runtime.tls import TlsError
 from switch.process import EXIT_BAD_INPUT, EXIT_ENVIRONMENT, die_with_parent, on_termination
@@ -35,16 +34,7 @@ class Daemon:
 
     def __init__(self, config: DaemonConfig) -> None:
         self.wiring = Wiring(config)
-        self.devices = {
-            number: Device(
-                number,
-                wired.switch,
-                wired.config.cpu_port,
-                port_names=wired.config.interfaces_by_name,
-                port_numbers=wired.ports.keys(),
-            )
-            for number, wired in self.wiring.switches.items()
-        }
+        self.devices = {number: wired.device() for number, wired in self.wiring.switches.items()}
         try:
             switches = {number: wired.switch for number, wired in self.wiring.switches.items()}
             traces = trace_service.handler(switches)

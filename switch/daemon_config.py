@@ -39,12 +39,6 @@ class PortConfig(_Frozen):
     delay_probability: float = Field(default=0.0, ge=0, le=1)
     extra_delay_ps: int = Field(default=0, ge=0)
 
-    @model_validator(mode="after")
-    def _check(self) -> PortConfig:
-        if self.host_uplink and self.interface is None:
-            raise ValueError(f"port {self.port} is a host uplink, so it needs an interface")
-        return self
-
 
 class SwitchConfig(_Frozen):
     """A switch and its ports."""
@@ -116,6 +110,10 @@ class DaemonConfig(_Frozen):
                 raise ValueError(f"port {number} of device {device} has two internal links")
         for switch in self.switches:
             for port in switch.ports:
+                if port.host_uplink and port.interface is None:
+                    raise ValueError(
+                        f"port {port.port} of switch {switch.name!r} is a host uplink, so it needs an interface"
+                    )
                 if port.interface is None and (switch.device_id, port.port) not in ends:
                     raise ValueError(
                         f"port {port.port} of switch {switch.name!r} has neither interface nor internal link"

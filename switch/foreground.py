@@ -20,7 +20,7 @@ from switch.p4runtime.errors import RequestError
 from switch.packet_log import PacketLog
 from switch.packet_trees import PacketTrees
 from switch.process import on_termination
-from switch.wiring import WiredSwitch
+from switch.wired_switches import WiredSwitch
 
 LOG_INTERVAL_S = 0.2
 _LOGGER = logging.getLogger(__name__)

@@ -524,6 +524,10 @@ class NativeSwitch:
             if left <= 0:
                 return None
 
+    def next_idle_deadline_ns(self) -> int | None:
+        """How long until an entry's idle timeout may be due; None without such entries."""
+        return self._idle.next_deadline_ns(self.table_idle_ns)
+
     def _stream_event(self, kind: str, learn_list_id: int, data: bytes, _time_ps: int) -> StreamEvent | None:
         """The event; None for a digest of a program that has been replaced meanwhile."""
         if kind == "packet_in":

@@ -42,3 +42,16 @@ class IdleWatch:
                 self._reported_ns[table, key] = idle_ns
                 return IdleTimeout(table, entry.key, entry.priority)
         return None
+
+    def next_deadline_ns(self, idle_ns_of: Callable[[str, TableKey, int], int]) -> int | None:
+        """How long until `next_event` may have something to tell; None if nothing is watched."""
+        waits_ns = []
+        for (table, key), entry in self._entries.items():
+            try:
+                idle_ns = idle_ns_of(table, entry.key, entry.priority)
+            except BackendError:
+                continue
+            reported_ns = self._reported_ns.get((table, key), 0)
+            since_ns = idle_ns - reported_ns if idle_ns >= reported_ns else idle_ns
+            waits_ns.append(max(1, entry.idle_timeout_ns - since_ns))
+        return min(waits_ns, default=None)

@@ -1,4 +1,4 @@
-"""Wires native switches to interfaces and to each other: ports, true links and packet sockets of one engine.
+"""Wires the daemon's switches to interfaces, in real time.
 
 A host's frames enter through a paced uplink port and a link, because a host's interface has neither rate nor
 delay. Frames between switches were paced and delayed by their sender.
@@ -6,186 +6,40 @@ delay. Frames between switches were paced and delayed by their sender.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
-from typing import Any
 
-from engine import Engine, Link, PacketSocket, PcapWriter, TransmitPort
-from switch.daemon_config import DaemonConfig, PortConfig, SwitchConfig
-from switch.native import NativeSwitch
+from engine import Engine, PacketSocket
+from switch.daemon_config import DaemonConfig
 from switch.port_monitor import PortMonitor
 from switch.process import Repeater
+from switch.wired_switches import WiredPort, WiredSwitch, WiredSwitches
 
 FLUSH_INTERVAL_S = 0.2
 """A capture is behind the traffic by so much at most."""
 
 
-@dataclass(slots=True)
-class WiredPort:
-    """The engine's parts of one port.
-
-    `uplink` and `uplink_link` only for hosts, `socket` only for interfaces.
-    """
-
-    config: PortConfig
-    transmit: TransmitPort
-    link: Link
-    socket: PacketSocket | None = None
-    uplink: TransmitPort | None = None
-    uplink_link: Link | None = None
-    captures: tuple[PcapWriter, ...] = ()
-
-    def stats(self) -> dict[str, Any]:
-        """Counters of all parts; `link` and `uplink_link` have the injected faults."""
-        parts: dict[str, TransmitPort | Link | PacketSocket | None] = {
-            "transmit": self.transmit,
-            "link": self.link,
-            "uplink": self.uplink,
-            "uplink_link": self.uplink_link,
-            "socket": self.socket,
-        }
-        return {name: part.stats() for name, part in parts.items() if part is not None}
-
-    def reset_stats(self) -> None:
-        """Counters and largest depths back to zero."""
-        for part in (self.transmit, self.link, self.uplink, self.uplink_link, self.socket):
-            if part is not None:
-                part.reset_stats()
-
-    def set_capture(self, path: Path | None) -> None:
-        """Record the port's frames to a file, or stop (None). Without an interface, only what it sends."""
-        writer = None if path is None else PcapWriter(str(path))
-        self._capture(writer, writer)
-
-    def capture_by_direction(self, directory: Path, origin_ns: int) -> None:
-        """Record to INTERFACE_in.pcap and INTERFACE_out.pcap as BMv2 does, frames of time 0 dated `origin_ns`."""
-        received, sent = (
-            PcapWriter(str(directory / f"{self.config.interface}_{direction}.pcap"), origin_ns=origin_ns)
-            for direction in ("in", "out")
-        )
-        self._capture(received, sent)
-
-    def _capture(self, received: PcapWriter | None, sent: PcapWriter | None) -> None:
-        if self.socket is not None:
-            self.socket.set_capture(received, sent)
-        else:
-            self.transmit.set_capture(sent)
-        before, self.captures = self.captures, tuple(each for each in (received, sent) if each is not None)
-        for writer in before:
-            writer.close()
-
-
-@dataclass(slots=True)
-class WiredSwitch:
-    """A switch and its ports by number."""
-
-    config: SwitchConfig
-    switch: NativeSwitch
-    ports: dict[int, WiredPort] = field(default_factory=dict)
-
-    def stats(self) -> dict[str, Any]:
-        """Drops by reason, and counters of every port."""
-        return {
-            "device_id": self.config.device_id,
-            "received_packets": self.switch.native.received_packets,
-            "drops": self.switch.drops(),
-            "ports": {str(number): port.stats() for number, port in self.ports.items()},
-        }
-
-    def reset_stats(self) -> None:
-        """All counters back to zero."""
-        self.switch.native.reset_drops()
-        for port in self.ports.values():
-            port.reset_stats()
-
-
-class Wiring:
+class Wiring(WiredSwitches):
     """All switches of a configuration. OSError if an interface cannot be opened."""
 
     def __init__(self, config: DaemonConfig) -> None:
-        self.engine = Engine.real_clock(epoch_ns=config.epoch_ns, dilation=config.dilation, seed=config.seed)
-        self.switches = {each.device_id: self._make_switch(each) for each in config.switches}
+        engine = Engine.real_clock(epoch_ns=config.epoch_ns, dilation=config.dilation, seed=config.seed)
+        super().__init__(engine, config.switches, config.internal_links)
         self._flusher = Repeater(self.flush_captures, FLUSH_INTERVAL_S)
         self._port_monitor: PortMonitor | None = None
-        for first, first_port, second, second_port in config.internal_links:
-            self._connect(first, first_port, second, second_port)
-            self._connect(second, second_port, first, first_port)
+        for wired in self.switches.values():
+            for port in wired.ports.values():
+                if port.config.interface is not None:
+                    self._open(port.config.interface, port, wired)
 
-    def _make_switch(self, config: SwitchConfig) -> WiredSwitch:
-        switch = NativeSwitch(
-            self.engine,
-            config.name,
-            cpu_port=config.cpu_port,
-            drop_port=config.drop_port,
-            depth_unit=config.depth_unit,
-            time_unit=config.time_unit,
-        )
-        wired = WiredSwitch(config, switch)
-        for port in config.ports:
-            wired.ports[port.port] = self._make_port(config, port, switch)
-        return wired
-
-    def _make_port(self, switch: SwitchConfig, config: PortConfig, native: NativeSwitch) -> WiredPort:
-        name = f"{switch.name}:{config.port}"
-        link = self._make_link(f"{name} out", config)
-        port = WiredPort(config, self._make_transmit(config, link), link)
-        native.native.attach_port(config.port, port.transmit)
-        if config.interface is None:
-            return port
-        port.socket = PacketSocket(self.engine, config.interface)
-        link.connect(port.socket)
-        if config.host_uplink:
-            port.uplink_link = self._make_link(f"{name} in", config)
-            port.uplink_link.connect(native.native, config.port)
-            # The host's own port has paced what it sends; other programs of the host are held to the rate here.
-            port.uplink = self._make_transmit(config, port.uplink_link, arrivals_serialised=True)
-            port.socket.connect(port.uplink)
-        else:
-            port.socket.connect(native.native, config.port)
-        return port
-
-    def _make_link(self, name: str, config: PortConfig) -> Link:
-        return Link(
-            self.engine,
-            name=name,
-            delay_ps=config.delay_ps,
-            loss=config.loss,
-            duplicate=config.duplicate,
-            delay_probability=config.delay_probability,
-            extra_delay_ps=config.extra_delay_ps,
-        )
-
-    def _make_transmit(
-        self, config: PortConfig, link: Link, arrivals_serialised: bool = False
-    ) -> TransmitPort:
-        return TransmitPort(
-            self.engine,
-            link,
-            rate_bps=config.rate_bps,
-            queue_capacity_bytes=config.queue_capacity_bytes,
-            arrivals_serialised=arrivals_serialised,
-        )
-
-    def _connect(self, sender: int, sender_port: int, receiver: int, receiver_port: int) -> None:
-        link = self.switches[sender].ports[sender_port].link
-        link.connect(self.switches[receiver].switch.native, receiver_port)
-
-    def stats(self) -> dict[str, Any]:
-        """Counters of every switch by name, and how late the engine served its events."""
-        with self.engine.lock():
-            return {
-                "now_ps": self.engine.now_ps,
-                "lateness": self.engine.lateness(),
-                "switches": {wired.config.name: wired.stats() for wired in self.switches.values()},
-            }
-
-    def reset_stats(self) -> None:
-        """Counters, largest depths and lateness back to zero."""
-        with self.engine.lock():
-            for wired in self.switches.values():
-                wired.reset_stats()
-            self.engine.reset_lateness()
+    def _open(self, interface: str, port: WiredPort, wired: WiredSwitch) -> None:
+        port.socket = PacketSocket(self.engine, interface)
+        port.link.connect(port.socket)
+        if port.uplink_link is None:
+            port.socket.connect(wired.switch.native, port.config.port)
+            return
+        # The host's own port has paced what it sends; other programs of the host are held to the rate here.
+        port.uplink = self.make_transmit(port.config, port.uplink_link, arrivals_serialised=True)
+        port.socket.connect(port.uplink)
 
     def start(self, realtime_priority: int = 0) -> None:
         """Start the engine. OSError if the priority is not permitted."""
@@ -201,21 +55,14 @@ class Wiring:
         )
         self._port_monitor.start()
 
-    def flush_captures(self) -> None:
-        """Bring all captures up to date for whoever reads the files."""
-        for wired in self.switches.values():
-            for port in wired.ports.values():
-                for writer in port.captures:
-                    writer.flush()
-
     def close(self) -> None:
         """Stop the engine, close captures and sockets."""
         self._flusher.stop()
         if self._port_monitor is not None:
             self._port_monitor.stop()
         self.engine.stop()
+        super().close()
         for wired in self.switches.values():
             for port in wired.ports.values():
-                port.set_capture(None)
                 if port.socket is not None:
                     port.socket.close()

@@ -12,19 +12,17 @@ from typing import NoReturn
 import grpc
 from finsy.proto import p4r, p4r_grpc
 
-from switch.p4runtime.device import Client, Device, stream_error
+from switch.p4runtime.device import Device
 from switch.p4runtime.errors import (
     INTERNAL,
-    NOT_FOUND,
-    PERMISSION_DENIED,
     RESOURCE_EXHAUSTED,
     BatchError,
     RequestError,
-    choices,
     status_message,
     to_status,
 )
 from switch.p4runtime.outbox import Outbox
+from switch.p4runtime.stream import ControllerStream, find_device
 from switch.p4runtime.tls import ServerTls
 
 API_VERSION = "1.5.0"
@@ -49,35 +47,29 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
         self._devices = devices
         self._streams = threading.BoundedSemaphore(MAX_STREAMS)
 
-    def _device(self, device_id: int) -> Device:
-        device = self._devices.get(device_id)
-        if device is None:
-            raise RequestError(NOT_FOUND, f"unknown device_id {device_id} ({choices(self._devices)})")
-        return device
-
     def Write(self, request: p4r.WriteRequest, context: grpc.ServicerContext) -> p4r.WriteResponse:
         """Apply a batch of updates."""
         try:
-            self._device(request.device_id).write(request)
+            find_device(self._devices, request.device_id).write(request)
         except Exception as error:
-            _abort(context, error)
+            abort(context, error)
         return p4r.WriteResponse()
 
     def Read(self, request: p4r.ReadRequest, context: grpc.ServicerContext) -> Iterator[p4r.ReadResponse]:
         """Stream the entities that the queries select."""
         try:
-            yield from self._device(request.device_id).read(request)
+            yield from find_device(self._devices, request.device_id).read(request)
         except Exception as error:
-            _abort(context, error)
+            abort(context, error)
 
     def SetForwardingPipelineConfig(
         self, request: p4r.SetForwardingPipelineConfigRequest, context: grpc.ServicerContext
     ) -> p4r.SetForwardingPipelineConfigResponse:
         """Verify, save or realize a pipeline."""
         try:
-            self._device(request.device_id).set_pipeline(request)
+            find_device(self._devices, request.device_id).set_pipeline(request)
         except Exception as error:
-            _abort(context, error)
+            abort(context, error)
         return p4r.SetForwardingPipelineConfigResponse()
 
     def GetForwardingPipelineConfig(
@@ -85,9 +77,9 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
     ) -> p4r.GetForwardingPipelineConfigResponse:
         """Return the pipeline that runs."""
         try:
-            return self._device(request.device_id).get_pipeline(request)
+            return find_device(self._devices, request.device_id).get_pipeline(request)
         except Exception as error:
-            _abort(context, error)
+            abort(context, error)
 
     def Capabilities(
         self, request: p4r.CapabilitiesRequest, context: grpc.ServicerContext
@@ -95,9 +87,9 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
         """Return the API version."""
         try:
             if request.device_id:
-                self._device(request.device_id)
+                find_device(self._devices, request.device_id)
         except Exception as error:
-            _abort(context, error)
+            abort(context, error)
         return p4r.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
 
     def StreamChannel(
@@ -105,7 +97,7 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
     ) -> Iterator[p4r.StreamMessageResponse]:
         """Serve one controller until it leaves or breaks the rules of arbitration."""
         if not self._streams.acquire(blocking=False):
-            _abort(context, RequestError(RESOURCE_EXHAUSTED, f"{MAX_STREAMS} streams are open already"))
+            abort(context, RequestError(RESOURCE_EXHAUSTED, f"{MAX_STREAMS} streams are open already"))
         if not context.add_callback(self._streams.release):
             self._streams.release()  # the call is over already
             return
@@ -116,15 +108,14 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
         reader.start()
         yield from outbox
         if outbox.failure is not None:
-            _abort(context, outbox.failure)
+            abort(context, outbox.failure)
 
     def _read_stream(self, requests: Iterable[p4r.StreamMessageRequest], outbox: Outbox) -> None:
-        client = Client(outbox.put)
-        device: Device | None = None
+        stream = ControllerStream(self._devices, outbox.put)
         failure: Exception | None = None
         try:
             for message in requests:
-                device = self._take(device, client, message)
+                stream.take(message)
         except RequestError as error:
             failure = error
         except grpc.RpcError:
@@ -132,27 +123,12 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
         except Exception as error:
             failure = error  # a bug, which the controller is told as INTERNAL
         finally:
-            if device is not None:
-                device.disconnect(client)
+            stream.close()
             outbox.close(failure)
 
-    def _take(
-        self, device: Device | None, client: Client, message: p4r.StreamMessageRequest
-    ) -> Device | None:
-        """Handle one message; returns the device of the stream, which its first arbitration update names."""
-        if message.WhichOneof("update") == "arbitration":
-            if device is None:
-                device = self._device(message.arbitration.device_id)
-            device.arbitrate(client, message.arbitration)
-        elif device is None:
-            error = RequestError(PERMISSION_DENIED, "an arbitration update must come first on a stream")
-            client.send(stream_error(message, error))
-        else:
-            device.on_stream_message(client, message)
-        return device
 
-
-def _abort(context: grpc.ServicerContext, error: Exception) -> NoReturn:
+def abort(context: grpc.ServicerContext, error: Exception) -> NoReturn:
+    """End a call with the status that says what `error` does; `context.abort` raises."""
     if isinstance(error, BatchError):
         details = to_status(error).SerializeToString()
         context.set_trailing_metadata((("grpc-status-details-bin", details),))
