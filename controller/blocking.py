@@ -1,16 +1,16 @@
-"""The fabric's controller for callers without an event loop: it runs in a thread of its own."""
+"""The fabric's controller for callers without an event loop: it runs in a thread of its own, or in virtual time."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from controller.counters import SwitchCounters
 from controller.ecn import EcnProfile
-from controller.fabric import FabricController, GrpcTarget, Repair
+from controller.fabric import Channel, FabricController, GrpcTarget, Repair, open_channel
 from controller.jobs import JobMembership
 from controller.pipeline import Pipeline
 from controller.plan import Settings
@@ -20,8 +20,52 @@ from topologies.addressing import IpVersion
 _Result = TypeVar("_Result")
 
 
+class LoopRunner(Protocol):
+    """An event loop that runs coroutines for a caller outside it."""
+
+    def start(self) -> None:
+        """Make it ready."""
+
+    def run(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
+        """Run a coroutine to its end and return its result."""
+
+    def stop(self) -> None:
+        """End it, and what still runs in it."""
+
+
+class LoopThread:
+    """An event loop in a thread of its own; may be called from any other thread."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="controller", daemon=True)
+
+    def start(self) -> None:
+        """See LoopRunner."""
+        self._thread.start()
+
+    def run(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
+        """See LoopRunner; Ctrl-C cancels the coroutine."""
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def stop(self) -> None:
+        """See LoopRunner."""
+        self.run(cancel_other_tasks())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
 class BlockingFabricController:
-    """`FabricController`, each call waiting for its result. Use as a context manager, from any thread."""
+    """`FabricController`, each call waiting for its result. Use as a context manager.
+
+    Takes FabricController's arguments; `runner` is a thread unless given.
+    """
 
     def __init__(
         self,
@@ -32,17 +76,21 @@ class BlockingFabricController:
         seed: int = 0,
         timeout_s: float = 60.0,
         push: bool = True,
+        *,
+        open_channel: Callable[[str], Channel] = open_channel,
+        runner: LoopRunner | None = None,
     ) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="controller", daemon=True)
-        self._controller = FabricController(fabric, pipeline, targets, settings, seed, timeout_s, push)
+        self._runner = runner or LoopThread()
+        self._controller = FabricController(
+            fabric, pipeline, targets, settings, seed, timeout_s, push, open_channel
+        )
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._runner.start()
         try:
             self.call(self._controller.__aenter__())
         except BaseException:
-            self._stop()
+            self._runner.stop()
             raise
         return self
 
@@ -52,7 +100,7 @@ class BlockingFabricController:
         try:
             self.call(self._controller.close())
         finally:
-            self._stop()
+            self._runner.stop()
 
     @property
     def controller(self) -> FabricController:
@@ -61,12 +109,7 @@ class BlockingFabricController:
 
     def call(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
         """Run a coroutine on the controller's loop and return its result; Ctrl-C cancels it."""
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
+        return self._runner.run(coroutine)
 
     def add_job(
         self,
@@ -99,14 +142,8 @@ class BlockingFabricController:
         """See `FabricController.read_counters`."""
         return self.call(self._controller.read_counters())
 
-    def _stop(self) -> None:
-        asyncio.run_coroutine_threadsafe(_cancel_other_tasks(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
 
-
-async def _cancel_other_tasks() -> None:
+async def cancel_other_tasks() -> None:
     """End what an interrupted call may have left behind."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:

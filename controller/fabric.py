@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import finsy
 import grpc
@@ -66,14 +66,30 @@ class Repair:
     lost: dict[int, str] = field(default_factory=dict)
 
 
+class Channel(Protocol):
+    """What of `grpc.aio.Channel` P4Runtime's generated stub and the controller use."""
+
+    def unary_unary(self, method: str, *arguments: Any, **options: Any) -> Any:
+        """Return a call with one answer."""
+
+    def unary_stream(self, method: str, *arguments: Any, **options: Any) -> Any:
+        """Return a call with a stream of answers."""
+
+    def stream_stream(self, method: str, *arguments: Any, **options: Any) -> Any:
+        """Return a call with streams both ways."""
+
+    async def close(self) -> None:
+        """End it."""
+
+
 def embedded_targets(fabric: FabricSpec, address: str) -> dict[str, GrpcTarget]:
     """One server with one device id per switch."""
     return {switch.name: GrpcTarget(address, switch.device_id) for switch in fabric.switches}
 
 
-def open_channel(address: str) -> grpc.aio.Channel:
+def open_channel(address: str) -> Channel:
     """Open a channel to a P4Runtime server, for messages as large as pipelines and wildcard reads are."""
-    return grpc.aio.insecure_channel(
+    channel: Channel = grpc.aio.insecure_channel(
         address,
         options=[
             ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
@@ -81,6 +97,7 @@ def open_channel(address: str) -> grpc.aio.Channel:
             ("grpc.enable_http_proxy", 0),
         ],
     )
+    return channel
 
 
 class FabricController:
@@ -99,6 +116,7 @@ class FabricController:
         seed: of the jobs' Queue Keys.
         timeout_s: of each call.
         push: load the program on entering; without, switches that run it keep it and get the differences.
+        open_channel: from a target's address to a channel, `grpc.aio`'s or one that does the same.
 
     """
 
@@ -111,6 +129,7 @@ class FabricController:
         seed: int = 0,
         timeout_s: float = 60.0,
         push: bool = True,
+        open_channel: Callable[[str], Channel] = open_channel,
     ) -> None:
         missing = [switch.name for switch in fabric.switches if switch.name not in targets]
         if missing:
@@ -126,7 +145,8 @@ class FabricController:
         self._push = push
         self._jobs = JobTable(fabric, pipeline.slot_capacity(), seed)
         self._failures = NO_FAILURES
-        self._channels: dict[str, grpc.aio.Channel] = {}
+        self._open_channel = open_channel
+        self._channels: dict[str, Channel] = {}
         self._sessions: dict[str, SwitchSession] = {}
         self._installed: dict[str, EntitySet] = {}
         self._packets: asyncio.Queue[PacketIn] = asyncio.Queue(PACKET_QUEUE_LENGTH)
@@ -286,7 +306,7 @@ class FabricController:
     def _session(self, switch: SwitchSpec) -> SwitchSession:
         target = self._targets[switch.name]
         if target.address not in self._channels:
-            self._channels[target.address] = open_channel(target.address)
+            self._channels[target.address] = self._open_channel(target.address)
         return SwitchSession(
             switch.name,
             target.device_id,
