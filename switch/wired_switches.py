@@ -50,7 +50,10 @@ class WiredPort:
                 part.reset_stats()
 
     def set_capture(self, path: Path | None) -> None:
-        """Record the port's frames to a file, or stop (None). Without an interface, only what it sends."""
+        """Record the port's frames to a file, or stop (None).
+
+        Without an interface, what it sends, and what comes from a host.
+        """
         writer = None if path is None else PcapWriter(str(path))
         self._capture(writer, writer)
 
@@ -67,6 +70,8 @@ class WiredPort:
             self.socket.set_capture(received, sent)
         else:
             self.transmit.set_capture(sent)
+            if self.uplink_link is not None:
+                self.uplink_link.set_capture(received)
         before, self.captures = self.captures, tuple(each for each in (received, sent) if each is not None)
         for writer in before:
             writer.close()

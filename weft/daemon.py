@@ -8,11 +8,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from topologies import FabricSpec, PortSpec
-from topologies.addressing import CPU_PORT
+from topologies import FabricSpec
 from weft.child import JsonLinesChild, python_environment, python_module
 from weft.options import FabricOptions
-from weft.scenario import FaultsSection
+from weft.switch_configs import links_between_switches, switch_configs
 
 # The engines' threads run under SCHED_FIFO: they sleep most of the time, and serve an event late by microseconds
 # instead of milliseconds when something else keeps the cores busy.
@@ -24,49 +23,18 @@ def daemon_config(
 ) -> dict[str, Any]:
     """Return the configuration of `python -m switch.daemon` for a fabric."""
     internal = options.links == "internal"
-    switches = [
-        {
-            "device_id": switch.device_id,
-            "name": switch.name,
-            "cpu_port": CPU_PORT,
-            "depth_unit": "cells",
-            "time_unit": "ns",
-            "ports": [_port_config(port, options.faults, internal) for port in switch.ports],
-        }
-        for switch in fabric.switches
-    ]
     config: dict[str, Any] = {
         "epoch_ns": epoch_ns,
         "dilation": options.dilation,
         "seed": options.seed,
         "grpc_address": grpc_address,
         "realtime_priority": REALTIME_PRIORITY,
-        "switches": switches,
+        "switches": switch_configs(
+            fabric, options.faults, host_interfaces=True, fabric_interfaces=not internal
+        ),
     }
     if internal:
-        names = {switch.name: switch.device_id for switch in fabric.switches}
-        config["internal_links"] = [
-            [names[link.a.node], link.a.port, names[link.b.node], link.b.port]
-            for link in fabric.links
-            if link.a.node in names and link.b.node in names
-        ]
-    return config
-
-
-def _port_config(port: PortSpec, faults: FaultsSection, internal: bool) -> dict[str, Any]:
-    config: dict[str, Any] = {
-        "port": port.number,
-        "rate_bps": port.link.rate_bps,
-        "delay_ps": port.link.delay_ps,
-        "queue_capacity_bytes": port.link.queue_capacity_bytes,
-        "host_uplink": port.peer_is_host,
-        "loss": faults.loss,
-        "duplicate": faults.duplicate,
-        "delay_probability": faults.delay_probability,
-        "extra_delay_ps": faults.extra_delay,
-    }
-    if port.peer_is_host or not internal:
-        config["interface"] = port.interface
+        config["internal_links"] = links_between_switches(fabric)
     return config
 
 

@@ -1,9 +1,6 @@
-"""Start an endpoint process in every host's namespace."""
+"""What a host's endpoint is told about its fabric, whatever the clock."""
 
 from __future__ import annotations
-
-import contextlib
-import subprocess
 
 from topologies import (
     FabricSpec,
@@ -14,82 +11,24 @@ from topologies import (
 )
 from topologies.addressing import IpVersion
 from traffic.aggregation_format import FRAME_BYTES
-from traffic.control import EndpointGroup, HostSettings, NicSettings
-from weft.child import JsonLinesChild, python_environment, python_module
-from weft.daemon import REALTIME_PRIORITY
-from weft.lab import Lab
+from traffic.control import NicSettings
 from weft.scenario import MAX_SLOTS
 
-# Least retransmission timeout in real time. BMv2 takes about a millisecond for an aggregation packet; a timeout
-# below what a window of them takes would only add to its work.
-_WALL_CLOCK_FLOOR_NS = {"embedded": 20_000_000, "bmv2": 200_000_000}
 
-
-class Endpoints:
-    """The endpoint processes of a lab and the group that drives them. Use as a context manager."""
-
-    def __init__(self, lab: Lab) -> None:
-        self.lab = lab
-        self.children: list[JsonLinesChild] = []
-        self.group: EndpointGroup
-        self._exit = contextlib.ExitStack()
-
-    def __enter__(self) -> Endpoints:
-        with contextlib.ExitStack() as stack:
-            for host in self.lab.fabric.hosts:
-                child = self._start(host)
-                stack.callback(child.close)
-                self.children.append(child)
-            self.lab.own(*(child.process.pid for child in self.children))
-            settings = [self._settings(host) for host in self.lab.fabric.hosts]
-            self.group = EndpointGroup(self.children, settings, ip_version=self.lab.options.ip_version)
-            self.group.configure()
-            self._exit = stack.pop_all()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._exit.close()
-
-    def _start(self, host: HostSpec) -> JsonLinesChild:
-        log = self.lab.directory / f"{host.name}.log"
-        # One thread per host: NumPy's pools would only cost memory.
-        environment = python_environment() | {"OPENBLAS_NUM_THREADS": "1"}
-        with log.open("w", encoding="utf-8") as errors:
-            process = self.lab.network.popen(
-                host.name,
-                python_module("traffic.endpoint"),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                env=environment,
-            )
-        return JsonLinesChild(f"the endpoint of {host.name}", process, log, self.lab.switch_processes)
-
-    def _settings(self, host: HostSpec) -> HostSettings:
-        lab = self.lab
-        round_trip_ps = loaded_round_trip_ps(lab.fabric, lab.frame_bytes)
-        return HostSettings(
-            name=host.name,
-            rank=host.index,
-            epoch_ns=lab.epoch_ns,
-            dilation=lab.options.dilation,
-            seed=lab.options.seed,
-            mtu_bytes=lab.options.mtu_bytes,
-            realtime_priority=REALTIME_PRIORITY,
-            wall_clock_floor_ns=_WALL_CLOCK_FLOOR_NS[lab.options.target],
-            nics=tuple(
-                NicSettings(
-                    interface=nic.interface,
-                    mac=nic.mac,
-                    ipv4=str(nic.ipv4.ip),
-                    ipv6=str(nic.ipv6.ip),
-                    gateway_mac=nic.gateway_mac,
-                    rate_bps=nic.link.rate_bps,
-                    base_round_trip_ps=round_trip_ps,
-                )
-                for nic in host.nics
-            ),
+def nic_settings(host: HostSpec, round_trip_ps: int) -> tuple[NicSettings, ...]:
+    """Return the settings of a host's NICs; `round_trip_ps` is `loaded_round_trip_ps` of the fabric."""
+    return tuple(
+        NicSettings(
+            interface=nic.interface,
+            mac=nic.mac,
+            ipv4=str(nic.ipv4.ip),
+            ipv6=str(nic.ipv6.ip),
+            gateway_mac=nic.gateway_mac,
+            rate_bps=nic.link.rate_bps,
+            base_round_trip_ps=round_trip_ps,
         )
+        for nic in host.nics
+    )
 
 
 def path_round_trip_ps(fabric: FabricSpec, frame_bytes: int) -> int:

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 
 from topologies import FabricSpec
 from weft.errors import EnvironmentLacksError
@@ -31,7 +32,9 @@ def require_mininet() -> None:
             install or to allow.
     """
     if os.geteuid() != 0:
-        raise EnvironmentLacksError("Mininet needs root: run this with sudo")
+        raise EnvironmentLacksError(
+            "Mininet needs root: run this with sudo, or without Mininet by --clock virtual"
+        )
     for program, package in _PROGRAMS.items():
         if shutil.which(program) is None:
             raise EnvironmentLacksError(f"the program '{program}' is missing: install the package {package}")
@@ -66,14 +69,37 @@ def require_bmv2() -> tuple[str, str]:
     return paths[0], paths[1]
 
 
+def with_clock(options: FabricOptions) -> FabricOptions:
+    """Return the options with a clock: the real one where Mininet can be had or BMv2 is asked for, else the virtual.
+
+    Dilation and the kind of links mean something to the real clock only; under the virtual one they say what is.
+    """
+    clock = options.clock
+    if clock is None:
+        clock = "real" if os.geteuid() == 0 or options.target == "bmv2" else "virtual"
+    if clock == "virtual":
+        return replace(options, clock=clock, dilation=1.0, links="internal")
+    return replace(options, clock=clock)
+
+
 def require_for(fabric: FabricSpec, options: FabricOptions) -> None:
     """Check all that a fabric needs.
 
     Raises:
-        EnvironmentLacksError: something is missing, or the target is asked for what it does not have.
+        EnvironmentLacksError: something is missing, or clock or target are asked for what they do not have.
     """
+    options = with_clock(options)
     if options.clock == "virtual":
-        raise EnvironmentLacksError("the virtual clock is not there yet (LIMITATIONS.md); use --clock real")
+        if options.target == "bmv2":
+            raise EnvironmentLacksError(
+                "BMv2 runs in real time only: use --clock real, or --target embedded with --clock virtual"
+            )
+        return
+    if options.control.latency:
+        raise EnvironmentLacksError(
+            f"control.latency: {options.control.latency} ps is the virtual clock's; the real clock has that of the "
+            "machine: leave it out, or use --clock virtual"
+        )
     if options.target == "bmv2":
         require_bmv2()
         _require_nothing_that_bmv2_lacks(fabric, options)

@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from controller.errors import ControllerError
 from topologies import FabricSpec
 from traffic.aggregation_format import Operation
-from traffic.control import RunOutcome
+from traffic.control import EndpointGroup, RunOutcome
 from traffic.patterns import MAX_FLOW_BYTES, Flow, incast, permutation
 from traffic.schedule_nodes import DataType
 from traffic.schedules import CollectiveSpec
-from weft.endpoints import Endpoints, default_slot_count, path_round_trip_ps
-from weft.errors import BadInputError, EnvironmentLacksError, did_you_mean
-from weft.lab import Lab, Progress
+from weft.endpoints import default_slot_count, path_round_trip_ps
+from weft.environment import with_clock
+from weft.errors import BadInputError, did_you_mean
+from weft.lab import Progress, make_lab
 from weft.observation import drop_totals, lateness_of, longest_int_path, plane_results
 from weft.options import FabricOptions
 from weft.results import CollectiveResult, FlowsResult, RunResult
@@ -65,8 +66,9 @@ class Fabric:
             raise BadInputError(
                 f"{error}; valid options: {', '.join(FabricOptions.__dataclass_fields__)}"
             ) from None
-        self.lab = Lab(topology, self.options, progress)
-        self.endpoints: Endpoints
+        self.options = with_clock(self.options)
+        self.lab = make_lab(topology, self.options, progress)
+        self.hosts: EndpointGroup
         self.flows: list[FlowsResult] = []
         self.collectives: list[CollectiveResult] = []
         self._progress = progress
@@ -77,11 +79,10 @@ class Fabric:
         with contextlib.ExitStack() as stack:
             stack.enter_context(self.lab)
             self._progress("starting the hosts' endpoints")
-            self.endpoints = stack.enter_context(Endpoints(self.lab))
+            self.hosts = stack.enter_context(self.lab.hosts())
             # What was dropped or late while the switches had no program yet says nothing about the fabric.
-            if self.lab.daemon is not None:
-                self.lab.daemon.reset_stats()
-            self.endpoints.group.reset_stats()
+            self.lab.reset_switch_stats()
+            self.hosts.reset_stats()
             self._exit = stack.pop_all()
         return self
 
@@ -110,7 +111,7 @@ class Fabric:
             buffers: one array per host, all of one shape, int32 or float32; they are not changed.
             algorithm: "ring" or "in-network".
             data: what the buffers are, for the result's table.
-            timeout_s: real seconds after which the run has failed.
+            timeout_s: seconds after which the run has failed: real ones, or of the virtual clock.
 
         Raises:
             BadInputError: unknown names, or buffers that do not fit together.
@@ -193,7 +194,7 @@ class Fabric:
         """
         spec = self.topology.host(host)
         spec.nic(plane)
-        self.endpoints.group.capture(spec.index, plane, path)
+        self.hosts.capture(spec.index, plane, path)
 
     @told_as_weft_errors()
     def capture_port(self, switch: str, port: int, path: Path | None) -> None:
@@ -202,21 +203,23 @@ class Fabric:
         A port of an internal link records what it sends. The file has nanosecond stamps of emulated time.
 
         Raises:
-            BadInputError: no such switch. ChildError: no such port, or the file cannot be written.
+            BadInputError: no such switch or port. ChildError: the file cannot be written.
             EnvironmentLacksError: the fabric runs on BMv2.
         """
-        if self.lab.daemon is None:
-            raise EnvironmentLacksError(f"{self.options.target} does not capture the ports of switches")
-        self.lab.daemon.pcap(self.topology.switch(switch).device_id, port, path)
+        self.topology.switch(switch).port(port)
+        self.lab.capture_port(switch, port, path)
 
     @told_as_weft_errors()
     def summary(self) -> RunResult:
         """Return everything found so far, with the counters of all switches and hosts."""
         counters = self.lab.controller.read_counters()
-        daemon = self.lab.daemon.stats() if self.lab.daemon is not None else None
-        endpoints = self.endpoints.group.stats()
+        switches = self.lab.switch_stats()
+        endpoints = self.hosts.stats()
         path = longest_int_path(self.topology, endpoints, coarse=self.options.target == "bmv2")
-        rtt_ps = path_round_trip_ps(self.topology, self.lab.frame_bytes)
+        lateness = None
+        if self.options.clock == "real":
+            rtt_ps = path_round_trip_ps(self.topology, self.lab.frame_bytes)
+            lateness = lateness_of(switches, endpoints, rtt_ps, self.options.dilation)
         return RunResult(
             made_by={
                 **self.options.as_dict(),
@@ -226,12 +229,12 @@ class Fabric:
             },
             collectives=list(self.collectives),
             flows=list(self.flows),
-            planes=plane_results(self.topology, counters, daemon),
+            planes=plane_results(self.topology, counters, switches),
             int_paths=[path] if path is not None else [],
-            drops=drop_totals(counters, daemon, endpoints),
+            drops=drop_totals(counters, switches, endpoints),
             retransmissions=_retransmissions(endpoints),
             cnps=sum(endpoint["totals"]["cnps_received"] for endpoint in endpoints),
-            lateness=lateness_of(daemon, endpoints, rtt_ps, self.options.dilation),
+            lateness=lateness,
         )
 
     def _run_flows(self, pattern: str, flows: list[Flow], timeout_s: float) -> FlowsResult:
@@ -239,7 +242,7 @@ class Fabric:
             if not 0 < flow.size_bytes <= MAX_FLOW_BYTES:
                 raise BadInputError(f"a flow of {flow.size_bytes} B (valid: 1 to {MAX_FLOW_BYTES})")
         before = self._retransmissions()
-        group = self.endpoints.group
+        group = self.hosts
         run = group.prepare_traffic(flows, telemetry=self.options.int_telemetry)
         outcome = group.run(run, timeout_s)
         result = FlowsResult(
@@ -282,7 +285,7 @@ class Fabric:
         self, spec: CollectiveSpec, algorithm: str, inputs: list[NDArray[Any]], timeout_s: float
     ) -> tuple[RunOutcome, list[NDArray[Any]]]:
         """Run a collective over files that the hosts map, and return every rank's flat result."""
-        group = self.endpoints.group
+        group = self.hosts
         with tempfile.TemporaryDirectory(dir=self.lab.directory) as directory:
             files = [Path(directory, f"rank{rank}.bin") for rank in range(len(inputs))]
             results = [file.with_suffix(".result") for file in files]
@@ -308,7 +311,7 @@ class Fabric:
         memberships = self.lab.controller.add_job(
             JOB_ID, hosts, self.slot_count, ip_version=self.options.ip_version
         )
-        self.endpoints.group.join(
+        self.hosts.join(
             {
                 rank: [membership.to_dict() for membership in memberships[name]]
                 for rank, name in enumerate(hosts)
@@ -322,7 +325,7 @@ class Fabric:
             self._joined = False
 
     def _retransmissions(self) -> int:
-        return _retransmissions(self.endpoints.group.stats())
+        return _retransmissions(self.hosts.stats())
 
     def _aggregated_packets(self) -> int:
         counters = self.lab.controller.read_counters()

@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 from weft.paths import FABRIC_P4
-from weft.scenario import EcnSection, FaultsSection, Scenario, parse_scenario
+from weft.scenario import ControlSection, EcnSection, FaultsSection, Scenario, parse_scenario
 
 
 @dataclass(frozen=True)
 class FabricOptions:
-    """Clock, target, program and faults of a fabric; the defaults are the scenario file's."""
+    """Clock, target, program and faults of a fabric; the defaults are the scenario file's.
 
-    clock: Literal["real", "virtual"] = "real"
+    Without a clock, that of `weft.environment.with_clock` is taken.
+    """
+
+    clock: Literal["real", "virtual"] | None = None
     target: Literal["embedded", "bmv2"] = "embedded"
     links: Literal["veth", "internal"] = "veth"
     ip_version: Literal[4, 6] = 4
@@ -27,6 +30,7 @@ class FabricOptions:
     slots: int | None = None
     faults: FaultsSection = field(default_factory=FaultsSection)
     ecn: EcnSection = field(default_factory=EcnSection)
+    control: ControlSection = field(default_factory=ControlSection)
 
     def __post_init__(self) -> None:
         """Hold every value to the scenario file's rules; raises BadInputError."""
@@ -50,6 +54,7 @@ class FabricOptions:
             slots=scenario.slots,
             faults=scenario.faults,
             ecn=scenario.ecn,
+            control=scenario.control,
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -68,4 +73,5 @@ class FabricOptions:
             "slots": self.slots,
             "faults": self.faults.model_dump(),
             "ecn": self.ecn.model_dump(),
+            "control": self.control.model_dump(),
         }

@@ -81,6 +81,12 @@ class EcnSection(_Section):
     pmax: float | None = Field(None, gt=0.0, le=1.0)
 
 
+class ControlSection(_Section):
+    """The way between controller and switches. `latency`: of a request and its answer, under the virtual clock."""
+
+    latency: TimePs = Field(0, le=10**12)
+
+
 class CollectiveTraffic(_Section):
     """A collective, run once per algorithm and size, each result checked against NumPy."""
 
@@ -119,7 +125,7 @@ class Scenario(_Section):
     """All that a run depends on, except the machine."""
 
     name: str = Field("fabric", pattern=r"\A[a-z0-9][a-z0-9-]{0,40}\z")
-    clock: Literal["real", "virtual"] = "real"
+    clock: Literal["real", "virtual"] | None = None
     target: Literal["embedded", "bmv2"] = "embedded"
     links: Literal["veth", "internal"] = "veth"
     ip_version: Literal[4, 6] = 4
@@ -133,6 +139,7 @@ class Scenario(_Section):
     fabric: FabricSection = FabricSection()
     faults: FaultsSection = FaultsSection()
     ecn: EcnSection = EcnSection()
+    control: ControlSection = ControlSection()
     traffic: list[Traffic] = []
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)

@@ -202,11 +202,3 @@ def test_bmv2_that_is_not_installed_exits_4_and_names_what_to_install(tmp_path):
     assert done.returncode == 4
     assert "simple_switch_grpc" in done.stderr
     assert "p4lang-bmv2" in done.stderr
-
-
-def test_the_virtual_clock_is_refused_for_now(tmp_path):
-    scenario = tmp_path / "scenario.yaml"
-    scenario.write_text(SMALL, encoding="utf-8")
-    done = weft("run", scenario, "--clock", "virtual")
-    assert done.returncode == 4
-    assert "virtual clock" in done.stderr

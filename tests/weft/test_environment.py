@@ -4,15 +4,16 @@ import importlib.util
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 
 import pytest
 
 import topologies
 from weft import environment
-from weft.environment import require_for
+from weft.environment import require_for, with_clock
 from weft.errors import EnvironmentLacksError
 from weft.options import FabricOptions
-from weft.scenario import FaultsSection
+from weft.scenario import ControlSection, FaultsSection
 
 FABRIC = topologies.leaf_spine(leaves=1, spines=0, delay_ps=0)
 
@@ -54,8 +55,25 @@ def test_a_container_without_the_capabilities_is_told_which(machine, monkeypatch
 
 def test_without_root_sudo_is_named(machine, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(EnvironmentLacksError, match="sudo"):
-        require_for(FABRIC, FabricOptions())
+    with pytest.raises(EnvironmentLacksError, match=r"sudo.*--clock virtual"):
+        require_for(FABRIC, FabricOptions(clock="real"))
+
+
+def test_without_root_the_clock_is_virtual_unless_it_is_named(machine, monkeypatch):
+    assert with_clock(FabricOptions()).clock == "real"
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert with_clock(FabricOptions()).clock == "virtual"
+    assert with_clock(FabricOptions(clock="real")).clock == "real"
+    assert with_clock(FabricOptions(target="bmv2")).clock == "real"
+    require_for(FABRIC, FabricOptions())
+
+
+def test_the_virtual_clock_needs_nothing_and_says_what_is(machine):
+    machine |= {*environment._PROGRAMS, "mininet"}
+    options = FabricOptions(clock="virtual", dilation=500, links="veth")
+    require_for(FABRIC, options)
+    assert with_clock(options).dilation == 1
+    assert with_clock(options).links == "internal"
 
 
 @pytest.mark.parametrize("program", ["simple_switch_grpc", "simple_switch_CLI"])
@@ -85,6 +103,13 @@ def test_link_delays_are_refused_on_bmv2(machine):
         require_for(delayed, FabricOptions(target="bmv2", dilation=1))
 
 
-def test_the_virtual_clock_is_refused(machine):
-    with pytest.raises(EnvironmentLacksError, match="virtual clock"):
-        require_for(FABRIC, FabricOptions(clock="virtual"))
+def test_bmv2_has_no_virtual_clock(machine):
+    with pytest.raises(EnvironmentLacksError, match="real time only"):
+        require_for(FABRIC, FabricOptions(clock="virtual", target="bmv2"))
+
+
+def test_a_control_latency_is_the_virtual_clocks(machine):
+    slow = FabricOptions(clock="real", control=ControlSection(latency=10**6))
+    with pytest.raises(EnvironmentLacksError, match=r"control.latency: 1000000 ps"):
+        require_for(FABRIC, slow)
+    require_for(FABRIC, replace(slow, clock="virtual"))

@@ -7,6 +7,7 @@ import pytest
 
 import topologies
 from weft import lab
+from weft.emulated.lab import MininetLab
 from weft.options import FabricOptions
 
 NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -24,8 +25,8 @@ def handlers() -> list[object]:
 def an_empty_lab(monkeypatch):
     """Return a lab that builds nothing."""
     monkeypatch.setattr(lab, "require_for", lambda fabric, options: None)
-    monkeypatch.setattr(lab.Lab, "_build", lambda self, stack: None)
-    return lab.Lab(topologies.leaf_spine(), FabricOptions())
+    monkeypatch.setattr(MininetLab, "_build", lambda self, stack: None)
+    return MininetLab(topologies.leaf_spine(), FabricOptions())
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -45,7 +46,7 @@ def test_taking_down_cannot_be_interrupted(an_empty_lab, monkeypatch):
         stack.callback(lambda: seen.append("the rest"))
         stack.callback(lambda: [os.kill(os.getpid(), number) for number in NUMBERS])
 
-    monkeypatch.setattr(lab.Lab, "_build", build)
+    monkeypatch.setattr(MininetLab, "_build", build)
     with an_empty_lab:
         pass
     assert seen == ["the rest"]
@@ -61,7 +62,7 @@ def test_a_build_that_fails_takes_down_what_was_made(an_empty_lab, monkeypatch):
         stack.callback(lambda: os.kill(os.getpid(), signal.SIGINT))
         raise Failure
 
-    monkeypatch.setattr(lab.Lab, "_build", build)
+    monkeypatch.setattr(MininetLab, "_build", build)
     with pytest.raises(Failure):
         an_empty_lab.__enter__()
     assert seen == ["first"]

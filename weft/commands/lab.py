@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from weft.cli import EXISTING_FILE
 from weft.commands.scenario_options import override, scenario_options
+from weft.errors import EnvironmentLacksError
 
 
 @click.command()
@@ -19,17 +21,24 @@ def lab(scenario: Path, **overrides: object) -> None:
     Hosts are h0, h1, …; `h0 ping h1`, `pingall` and `h0 iperf3 …` work at the prompt, `weft controller …` and
     tcpdump on any switch interface beside it. Its traffic section is not run.
     """
-    from mininet.cli import CLI
-
     from topologies import describe
-    from weft.lab import Lab
+    from weft.emulated.lab import MininetLab
+    from weft.environment import require_for
     from weft.options import FabricOptions
     from weft.scenario import load_scenario
     from weft.topology import build_topology
 
     chosen = override(load_scenario(scenario), overrides)
+    if chosen.clock == "virtual":
+        raise EnvironmentLacksError(
+            "the virtual clock has no prompt and nothing to look at by hand: use --clock real, or `weft run`"
+        )
     fabric = build_topology(chosen.fabric)
-    with Lab(fabric, FabricOptions.of(chosen), progress=click.echo) as running:
+    options = replace(FabricOptions.of(chosen), clock="real")
+    require_for(fabric, options)
+    from mininet.cli import CLI
+
+    with MininetLab(fabric, options, progress=click.echo) as running:
         click.echo(describe(fabric, ports=False))
         click.echo(f"dilation {chosen.dilation:g}: an emulated second takes {chosen.dilation:g} real ones")
         CLI(running.network.net)

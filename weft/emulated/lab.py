@@ -1,0 +1,125 @@
+"""A lab of the real clock: Mininet's hosts and links, the switches, and the controller that programs them."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from controller.blocking import BlockingFabricController
+from controller.fabric import GrpcTarget, embedded_targets
+from topologies import FabricSpec
+from traffic.control import EndpointGroup
+from weft import lab_state
+from weft.bmv2 import Bmv2Switches
+from weft.child import WatchedProcess
+from weft.daemon import SwitchDaemon, daemon_config, new_epoch_ns
+from weft.emulated.endpoints import Endpoints
+from weft.errors import EnvironmentLacksError
+from weft.lab import Lab, Progress
+from weft.options import FabricOptions
+from weft.processes import ProcessId
+from weft.program import compile_program
+
+if TYPE_CHECKING:
+    from weft.network import FabricNetwork
+
+
+class MininetLab(Lab):
+    """A fabric in Mininet. Needs root; one at a time on a machine."""
+
+    def __init__(
+        self, fabric: FabricSpec, options: FabricOptions, progress: Progress = lambda _: None
+    ) -> None:
+        super().__init__(fabric, options, progress)
+        self.epoch_ns = new_epoch_ns()
+        self.network: FabricNetwork
+        self.daemon: SwitchDaemon | None = None
+        self.switch_processes: list[WatchedProcess] = []
+        self._state: lab_state.LabState
+
+    def own(self, *processes: int) -> None:
+        """Write processes down as the lab's, so that `weft clean` ends them if this process cannot."""
+        for pid in processes:
+            process = ProcessId.of(pid)
+            if process is not None:
+                self._state.processes.append(process)
+        self._state.save()
+
+    def _build(self, stack: contextlib.ExitStack) -> None:
+        self._state = lab_state.claim()
+        stack.callback(self._release)
+        self.directory = Path(tempfile.mkdtemp(prefix="weft-"))
+        self._state.directories.append(str(self.directory))
+        self._state.interfaces = [port.interface for switch in self.fabric.switches for port in switch.ports]
+        self._state.save()
+
+        self._progress(f"compiling {self.options.p4.name}")
+        self.program = compile_program(self.options.p4, self.directory, self.options.compiler)
+
+        self._progress(
+            f"building {len(self.fabric.hosts)} hosts and {len(self.fabric.links)} links in Mininet"
+        )
+        # Imported here, so that a machine without Mininet is told so by require_for.
+        from weft.network import FabricNetwork
+
+        self.network = FabricNetwork(
+            self.fabric, internal_links=self.options.links == "internal", own=self.own
+        )
+        stack.callback(self.network.stop)
+
+        self._progress(f"starting {len(self.fabric.switches)} switches")
+        targets = self._start_switches(stack)
+
+        self._progress("programming them over P4Runtime")
+        self.controller = stack.enter_context(
+            BlockingFabricController(
+                self.fabric, self._pipeline(), targets, self._settings(), seed=self.options.seed
+            )
+        )
+        self._state.fabric = dict(self.fabric.parameters)
+        self._state.target = self.options.target
+        self._state.grpc = {name: (target.address, target.device_id) for name, target in targets.items()}
+        self._state.p4info, self._state.json = str(self.program.p4info), str(self.program.json)
+        self._state.save()
+
+    def _start_switches(self, stack: contextlib.ExitStack) -> dict[str, GrpcTarget]:
+        if self.options.target == "bmv2":
+            bmv2 = Bmv2Switches(self.fabric, self.directory, self.frame_bytes, own=self.own)
+            stack.callback(bmv2.close)
+            self.switch_processes = bmv2.watched
+            return {name: GrpcTarget(address, device) for name, (address, device) in bmv2.addresses.items()}
+        config = daemon_config(self.fabric, self.options, self.epoch_ns, "127.0.0.1:0")
+        self.daemon = SwitchDaemon(config, self.directory)
+        stack.callback(self.daemon.close)
+        self.switch_processes = [self.daemon.child.watched]
+        self.own(self.daemon.child.process.pid)
+        return embedded_targets(self.fabric, self.daemon.grpc_address)
+
+    @contextlib.contextmanager
+    def hosts(self) -> Iterator[EndpointGroup]:
+        """Start a process in every host's namespace; see Lab."""
+        with Endpoints(self) as endpoints:
+            yield endpoints.group
+
+    def switch_stats(self) -> dict[str, Any] | None:
+        """See Lab."""
+        return self.daemon.stats() if self.daemon is not None else None
+
+    def reset_switch_stats(self) -> None:
+        """See Lab."""
+        if self.daemon is not None:
+            self.daemon.reset_stats()
+
+    def capture_port(self, switch: str, port: int, path: Path | None) -> None:
+        """See Lab."""
+        if self.daemon is None:
+            raise EnvironmentLacksError(f"{self.options.target} does not capture the ports of switches")
+        self.daemon.pcap(self.fabric.switch(switch).device_id, port, path)
+
+    def _release(self) -> None:
+        # Everything else has been taken down; the directory and the state file go last, and with them what an
+        # interrupted or failed taking down left.
+        lab_state.clean()

@@ -1,0 +1,135 @@
+"""A lab of the virtual clock: one engine with all switches, links and hosts, and the controller beside it."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from controller.blocking import BlockingFabricController
+from controller.fabric import embedded_targets
+from engine import Engine
+from switch.daemon_config import SwitchConfig
+from switch.p4runtime.device import Device
+from switch.wired_switches import WiredPort, WiredSwitches
+from topologies import FabricSpec, HostSpec
+from traffic.attachment import Attachment, LinkAttachment
+from traffic.control import EndpointGroup, HostSettings
+from weft.endpoints import loaded_round_trip_ps, nic_settings
+from weft.lab import Lab, Progress
+from weft.options import FabricOptions
+from weft.program import compile_program
+from weft.switch_configs import links_between_switches, switch_configs
+from weft.virtual.channel import InProcessChannel
+from weft.virtual.endpoint import VirtualEndpoint
+from weft.virtual.event_pump import EventPump
+from weft.virtual.loop import VirtualTimeLoop, VirtualTimeRunner
+
+_PS_PER_NS = 1000
+
+
+class VirtualLab(Lab):
+    """A fabric in virtual time. Needs nothing of the machine; any number at once."""
+
+    def __init__(
+        self, fabric: FabricSpec, options: FabricOptions, progress: Progress = lambda _: None
+    ) -> None:
+        super().__init__(fabric, options, progress)
+        self.engine: Engine
+        self.switches: WiredSwitches
+        self._loop: VirtualTimeLoop
+
+    def _build(self, stack: contextlib.ExitStack) -> None:
+        self.directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weft-")))
+        self._progress(f"compiling {self.options.p4.name}")
+        self.program = compile_program(self.options.p4, self.directory, self.options.compiler)
+
+        self._progress(f"building {len(self.fabric.hosts)} hosts and {len(self.fabric.switches)} switches")
+        self.engine = Engine(seed=self.options.seed)
+        self._loop = VirtualTimeLoop(self.engine)
+        stack.callback(self._loop.close)
+        configs = switch_configs(
+            self.fabric, self.options.faults, host_interfaces=False, fabric_interfaces=False
+        )
+        self.switches = WiredSwitches(
+            self.engine,
+            [SwitchConfig.model_validate(config) for config in configs],
+            links_between_switches(self.fabric),
+        )
+        stack.callback(self.switches.close)
+
+        self._progress("programming them over P4Runtime")
+        self.controller = stack.enter_context(self._connect_controller(stack))
+
+    def _connect_controller(self, stack: contextlib.ExitStack) -> BlockingFabricController:
+        devices: dict[int, Device] = {}
+        pumps: dict[int, EventPump] = {}
+        for number, wired in self.switches.switches.items():
+            devices[number] = wired.device(clock_ns=lambda: self.engine.now_ps // _PS_PER_NS)
+            pumps[number] = EventPump(devices[number], wired.switch, self._loop)
+            stack.callback(pumps[number].close)
+
+        def pump(device_id: int) -> None:
+            # What was written may fall due some time: an entry with an idle timeout. Capabilities name no device.
+            if device_id in pumps:
+                pumps[device_id].pump()
+
+        channel = InProcessChannel(devices, self._loop, self.options.control.latency, on_served=pump)
+        return BlockingFabricController(
+            self.fabric,
+            self._pipeline(),
+            embedded_targets(self.fabric, "this process"),
+            self._settings(),
+            seed=self.options.seed,
+            open_channel=lambda _address: channel,
+            runner=VirtualTimeRunner(self._loop),
+        )
+
+    @contextlib.contextmanager
+    def hosts(self) -> Iterator[EndpointGroup]:
+        """Make every host within this process; see Lab."""
+        with contextlib.ExitStack() as stack:
+            endpoints = []
+            for host in self.fabric.hosts:
+                endpoint = VirtualEndpoint(host.name, self.engine, self._loop, partial(self._attach, host))
+                stack.callback(endpoint.close)
+                endpoints.append(endpoint)
+            round_trip_ps = loaded_round_trip_ps(self.fabric, self.frame_bytes)
+            settings = [self._host_settings(host, round_trip_ps) for host in self.fabric.hosts]
+            group = EndpointGroup(endpoints, settings, ip_version=self.options.ip_version, clock=self._loop)
+            group.configure()
+            yield group
+
+    def _attach(self, host: HostSpec, interface: str) -> Attachment:
+        nic = next(each for each in host.nics if each.interface == interface)
+        leaf = self.fabric.switch(nic.leaf)
+        port: WiredPort = self.switches.switches[leaf.device_id].ports[nic.leaf_port]
+        assert port.uplink_link is not None
+        return LinkAttachment(port.uplink_link, port.link)
+
+    def _host_settings(self, host: HostSpec, round_trip_ps: int) -> HostSettings:
+        return HostSettings(
+            name=host.name,
+            rank=host.index,
+            epoch_ns=0,
+            dilation=1.0,
+            seed=self.options.seed,
+            mtu_bytes=self.options.mtu_bytes,
+            wall_clock_floor_ns=0,
+            nics=nic_settings(host, round_trip_ps),
+        )
+
+    def switch_stats(self) -> dict[str, Any]:
+        """See Lab."""
+        return self.switches.stats()
+
+    def reset_switch_stats(self) -> None:
+        """See Lab."""
+        self.switches.reset_stats()
+
+    def capture_port(self, switch: str, port: int, path: Path | None) -> None:
+        """See Lab."""
+        self.switches.switches[self.fabric.switch(switch).device_id].ports[port].set_capture(path)

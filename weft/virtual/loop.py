@@ -1,0 +1,116 @@
+"""An asyncio event loop whose time is an engine's: coroutines wait in virtual time, and waiting runs the engine."""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+import weakref
+from collections.abc import Callable, Coroutine
+from itertools import count
+from typing import Any, TypeVar
+
+from controller.blocking import cancel_other_tasks
+from engine import Engine
+
+_PS_PER_SECOND = 10**12
+_Result = TypeVar("_Result")
+
+
+class StalledError(RuntimeError):
+    """A coroutine waits for something that no event and no timer is going to bring about."""
+
+
+class _EngineSelector(selectors.SelectSelector):
+    """Instead of waiting for files, serves the engine's events, until one of them has something for Python."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__()
+        self._engine = engine
+        self.is_woken = False
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Run the engine for at most `timeout` seconds of its time; no file is ever ready."""
+        self.is_woken = False
+        if timeout is None:
+            self._engine.run()
+            if not self.is_woken:
+                raise StalledError("the controller waits, and nothing is going to happen in the fabric")
+        elif timeout > 0:
+            self._engine.run_for(max(1, round(timeout * _PS_PER_SECOND)))
+        return []
+
+
+class VirtualTimeLoop(asyncio.SelectorEventLoop):
+    """Coroutines and the engine take turns: all that is ready runs first, at one moment of virtual time.
+
+    Everything happens in the thread that runs it; no wall clock is read, so runs repeat exactly. It is a
+    `traffic.control.RunClock`, too.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._virtual = _EngineSelector(engine)
+        self._engine = engine
+        self._numbers = count()
+        self._due: dict[int, Callable[[], object]] = {}
+        super().__init__(self._virtual)
+
+    def time(self) -> float:
+        """Return the engine's time in seconds."""
+        return self._engine.now_ps / _PS_PER_SECOND
+
+    def now_ps(self) -> int:
+        """Return the engine's time."""
+        return self._engine.now_ps
+
+    def start_margin_ps(self, ranks: int) -> int:
+        """Return 0: time stands still while hosts are told of a start."""
+        return 0
+
+    def wake(self, callback: Callable[[], object]) -> None:
+        """Have the loop call something as soon as the engine's present event is served; to be called from events."""
+        self.call_soon(callback)
+        self._virtual.is_woken = True
+        self._engine.request_stop()
+
+    def call_after_ps(self, delay_ps: int, callback: Callable[[], object]) -> None:
+        """Have the loop call something that much virtual time later, to the picosecond."""
+        number = next(self._numbers)
+        self._due[number] = callback
+        # Weakly, because the engine keeps what it is going to call and does not take part in garbage collection.
+        here = weakref.ref(self)
+
+        def serve() -> None:
+            loop = here()
+            if loop is not None:
+                loop.wake(loop._due.pop(number))
+
+        self._engine.schedule_at(self._engine.now_ps + delay_ps, serve)
+
+    async def sleep_ps(self, duration_ps: int) -> None:
+        """Wait for that much virtual time, to the picosecond."""
+        over = self.create_future()
+        self.call_after_ps(duration_ps, lambda: None if over.done() else over.set_result(None))
+        await over
+
+
+class VirtualTimeRunner:
+    """A `controller.blocking.LoopRunner` in virtual time: the fabric runs while a coroutine waits, and only then."""
+
+    def __init__(self, loop: VirtualTimeLoop) -> None:
+        self._loop = loop
+
+    def start(self) -> None:
+        """Do nothing: there is no thread to start."""
+
+    def run(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
+        """Run a coroutine to its end.
+
+        Raises:
+            StalledError: it waits for what will never happen.
+            RuntimeError: another event loop runs in this thread.
+        """
+        return self._loop.run_until_complete(coroutine)
+
+    def stop(self) -> None:
+        """End what still runs."""
+        self.run(cancel_other_tasks())
