@@ -173,7 +173,8 @@ def test_a_second_controller_stays_backup_until_the_first_leaves(bench, primary)
     bench.run(second.become_primary(preempt=True))
     assert not primary.is_primary
     bench.run(second.close())
-    bench.run(bench.loop.sleep_ps(2 * LATENCY_PS))
+    # The switch learns of it, tells the first, which bids and is answered.
+    bench.run(bench.loop.sleep_ps(2 * LATENCY_PS + 1))
     assert primary.is_primary
 
 

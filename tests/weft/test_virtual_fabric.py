@@ -1,5 +1,6 @@
 """Fabrics in virtual time: right results, exact times, the same every time."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -8,8 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scapy.layers.inet import IP
+from scapy.layers.inet import UDP as UdpLayer
+from scapy.layers.l2 import Ether
+from scapy.utils import rdpcap
 
 import topologies
+from controller.acl import AclRule
 from topologies import serialisation_ps
 from traffic.control import EndpointGroup
 from weft import Fabric
@@ -247,6 +253,44 @@ def test_a_run_that_cannot_end_fails_after_its_virtual_time():
 def test_two_fabrics_live_in_one_process():
     with virtual_fabric(two_hosts()) as first, virtual_fabric(two_hosts()) as second:
         assert first.incast("h0", 4096).time_ps == second.incast("h0", 4096).time_ps
+
+
+def test_a_fabric_runs_inside_a_running_event_loop():
+    """As in a notebook, whose cells run in one."""
+
+    async def cell():
+        with virtual_fabric(two_hosts()) as fabric:
+            return fabric.incast("h0", 4096).time_ps
+
+    with virtual_fabric(two_hosts()) as fabric:
+        assert asyncio.run(cell()) == fabric.incast("h0", 4096).time_ps
+
+
+def test_a_packet_reaches_the_controller_from_another_switch_to_the_picosecond():
+    """Out of a leaf by packet-out, over one link, and in from the spine, whose access list punts it."""
+    latency_ps, delay_ps, rate_bps = 10**8, 10**6, 10**10
+    topology = two_hosts(host_rate_bps=rate_bps, delay_ps=delay_ps)
+    rule = AclRule(priority=10, action="punt", ether_type=0x0800, protocol=17)
+    frame = bytes(
+        Ether(dst=topology.switch("p0s0").mac)
+        / IP(src="10.0.0.1", dst="10.0.1.1")
+        / UdpLayer(dport=9)
+        / bytes(50)
+    )
+
+    async def round_trip(fabric):
+        controller = fabric.lab.controller.controller
+        await controller.set_acl([rule])
+        begun_ps = fabric.lab.engine.now_ps
+        await controller.packet_out("p0l0", topology.switch("p0l0").fabric_ports[0].number, frame)
+        async for packet in controller.packet_ins():
+            return packet, fabric.lab.engine.now_ps - begun_ps
+
+    with virtual_fabric(topology, control=ControlSection(latency=latency_ps)) as fabric:
+        packet, duration_ps = fabric.lab.controller.call(round_trip(fabric))
+    assert packet.switch == "p0s0"
+    assert packet.payload == frame
+    assert duration_ps == latency_ps + serialisation_ps(len(frame), rate_bps) + delay_ps
 
 
 def test_a_refused_command_names_the_host():

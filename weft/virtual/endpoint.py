@@ -44,7 +44,7 @@ class VirtualEndpoint:
         """Return the next answer. ChildError if the command was refused."""
         answer = self._answers.popleft()
         if WAIT in answer:
-            answer = self._loop.run_until_complete(self._wait(*answer[WAIT]))
+            answer = self._loop.run_here(self._wait(*answer[WAIT]))
         if "error" in answer:
             raise ChildError(f"the endpoint of {self.name}: {answer['error']}")
         return answer

@@ -6,6 +6,7 @@ import asyncio
 import selectors
 import weakref
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from typing import Any, TypeVar
 
@@ -92,6 +93,20 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self.call_after_ps(duration_ps, lambda: None if over.done() else over.set_result(None))
         await over
 
+    def run_here(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
+        """Run a coroutine to its end while the caller waits, and the fabric meanwhile.
+
+        Raises:
+            StalledError: it waits for what will never happen.
+        """
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return self.run_until_complete(coroutine)
+        # The caller is a coroutine of another loop, as in a notebook, and two cannot run in one thread.
+        with ThreadPoolExecutor(1) as other_thread:
+            return other_thread.submit(self.run_until_complete, coroutine).result()
+
 
 class VirtualTimeRunner:
     """A `controller.blocking.LoopRunner` in virtual time: the fabric runs while a coroutine waits, and only then."""
@@ -103,13 +118,8 @@ class VirtualTimeRunner:
         """Do nothing: there is no thread to start."""
 
     def run(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
-        """Run a coroutine to its end.
-
-        Raises:
-            StalledError: it waits for what will never happen.
-            RuntimeError: another event loop runs in this thread.
-        """
-        return self._loop.run_until_complete(coroutine)
+        """Run a coroutine to its end. StalledError: it waits for what will never happen."""
+        return self._loop.run_here(coroutine)
 
     def stop(self) -> None:
         """End what still runs."""
