@@ -173,8 +173,10 @@ class SwitchSession:
             raise explain(self.name, "Read", error) from None
         return entities
 
-    async def read(self, wanted: Iterable[Any]) -> list[Any]:
-        """Read entities, given and returned as finsy's.
+    async def read(
+        self, wanted: Iterable[Any], keep: Callable[[p4r.Entity], bool] = lambda _: True
+    ) -> list[Any]:
+        """Read entities, given and returned as finsy's; those that `keep` refuses are not even decoded.
 
         Raises:
             RequestRefusedError: the switch refused, or P4Info does not have what was asked for.
@@ -182,7 +184,8 @@ class SwitchSession:
         """
         try:
             request = encode_entities(wanted, self.schema)
-            return [decode_entity(entity, self.schema) for entity in await self.read_raw(request)]
+            entities = await self.read_raw(request)
+            return [decode_entity(entity, self.schema) for entity in entities if keep(entity)]
         except ValueError as error:
             raise RequestRefusedError(f"{self.name}: {error}") from None
 

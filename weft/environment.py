@@ -33,7 +33,7 @@ def require_mininet() -> None:
     """
     if os.geteuid() != 0:
         raise EnvironmentLacksError(
-            "Mininet needs root: run this with sudo, or without Mininet by --clock virtual"
+            "Mininet needs root: run this with sudo (`weft run --clock virtual` needs neither)"
         )
     for program, package in _PROGRAMS.items():
         if shutil.which(program) is None:
