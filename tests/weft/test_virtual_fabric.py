@@ -19,6 +19,7 @@ from controller.acl import AclRule
 from topologies import serialisation_ps
 from traffic.control import EndpointGroup
 from weft import Fabric
+from weft.endpoints import path_round_trip_ps
 from weft.errors import BadInputError, CheckFailedError
 from weft.run import run_scenario
 from weft.scenario import ControlSection, EcnSection, FaultsSection, load_scenario, parse_scenario
@@ -177,6 +178,53 @@ def test_a_single_flow_takes_what_the_formula_says(packets, rate_bps, telemetry)
     with virtual_fabric(topology, mtu_bytes=mtu_bytes, int_telemetry=telemetry) as fabric:
         flow = fabric.incast("h0", packets * mtu_bytes)
     assert flow.time_ps == data_ps + acknowledgement_ps
+
+
+AGGREGATION_FRAME, AGGREGATED_BYTES = 338, 256
+
+
+@pytest.mark.parametrize("spines", [0, 1])
+@pytest.mark.parametrize("size_bytes", [1 << 12, 1 << 18])
+def test_an_in_network_all_reduce_takes_what_the_formula_says(size_bytes, spines):
+    """S/B and latency: P packets of s each leave every host back to back, and the last one completes the last sum,
+
+    which with its result crosses H links up and down, stored and forwarded at each: P·s + (H − 1)·s + H·d.
+    """
+    rate_bps, delay_ps = 10**11, 600_000
+    topology = topologies.leaf_spine(
+        planes=1,
+        leaves=2 if spines else 1,
+        spines=spines,
+        hosts_per_leaf=2,
+        host_rate_bps=rate_bps,
+        delay_ps=delay_ps,
+    )
+    links = 4 if spines else 2
+    frame_ps = serialisation_ps(AGGREGATION_FRAME, rate_bps)
+    packets = size_bytes // AGGREGATED_BYTES
+    inputs = [np.arange(size_bytes // 4, dtype=np.int32)] * len(topology.hosts)
+    with virtual_fabric(topology) as fabric:
+        run = fabric.collective("allreduce", inputs, "in-network")
+    assert run.result.ok
+    assert run.result.time_ps == (packets + links - 1) * frame_ps + links * delay_ps
+
+
+def test_a_ring_all_reduce_is_bound_by_its_bytes():
+    """2(n − 1)/n · S through each line in frames, at most an acknowledgement for each, and a round trip a step."""
+    topology = topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=2)
+    ranks, size_bytes = len(topology.hosts), 1 << 20
+    rate_bps = topology.hosts[0].nics[0].link.rate_bps
+    packets = 2 * (ranks - 1) * size_bytes // ranks // 1024
+    outer = ETHERNET + INT_SHIM + IPV4 + UDP + BTH + ICRC
+    inputs = [np.arange(size_bytes // 4, dtype=np.int32)] * ranks
+    with virtual_fabric(topology) as fabric:
+        run = fabric.collective("allreduce", inputs, "ring")
+        round_trip_ps = path_round_trip_ps(topology, fabric.lab.frame_bytes)
+    assert run.result.ok
+    data_ps = packets * serialisation_ps(outer + 1024, rate_bps)
+    acknowledgements_ps = packets * serialisation_ps(outer + AETH, rate_bps)
+    assert data_ps < run.result.time_ps
+    assert run.result.time_ps < data_ps + acknowledgements_ps + 2 * (ranks - 1) * round_trip_ps
 
 
 def test_an_incast_fills_the_receivers_link():
