@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import BaseModel
+
 from weft.paths import FABRIC_P4
 from weft.scenario import ControlSection, EcnSection, FaultsSection, Scenario, parse_scenario
+
+# Where an option is called otherwise than in a scenario file, and in results.
+_SCENARIO_KEYS = {"mtu_bytes": "mtu", "int_telemetry": "int"}
+_KEYS_IN_RESULTS = {"int_telemetry": "int"}
 
 
 @dataclass(frozen=True)
@@ -34,44 +40,27 @@ class FabricOptions:
 
     def __post_init__(self) -> None:
         """Hold every value to the scenario file's rules; raises BadInputError."""
-        names = {"mtu_bytes": "mtu", "int_telemetry": "int"}
-        parse_scenario({names.get(name, name): value for name, value in vars(self).items()}, "options")
+        parse_scenario({_scenario_key(name): value for name, value in vars(self).items()}, "options")
 
     @classmethod
     def of(cls, scenario: Scenario) -> FabricOptions:
         """Return a scenario's options."""
-        return cls(
-            clock=scenario.clock,
-            target=scenario.target,
-            links=scenario.links,
-            ip_version=scenario.ip_version,
-            dilation=scenario.dilation,
-            seed=scenario.seed,
-            p4=scenario.p4,
-            compiler=scenario.compiler,
-            mtu_bytes=scenario.mtu,
-            int_telemetry=scenario.int_telemetry,
-            slots=scenario.slots,
-            faults=scenario.faults,
-            ecn=scenario.ecn,
-            control=scenario.control,
-        )
+        keys = {model.alias or name: name for name, model in Scenario.model_fields.items()}
+        return cls(**{each.name: getattr(scenario, keys[_scenario_key(each.name)]) for each in fields(cls)})
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for a result's header."""
         return {
-            "clock": self.clock,
-            "target": self.target,
-            "links": self.links,
-            "ip_version": self.ip_version,
-            "dilation": self.dilation,
-            "seed": self.seed,
-            "p4": self.p4.name,
-            "compiler": self.compiler,
-            "mtu_bytes": self.mtu_bytes,
-            "int": self.int_telemetry,
-            "slots": self.slots,
-            "faults": self.faults.model_dump(),
-            "ecn": self.ecn.model_dump(),
-            "control": self.control.model_dump(),
+            _KEYS_IN_RESULTS.get(each.name, each.name): _plain(getattr(self, each.name))
+            for each in fields(self)
         }
+
+
+def _scenario_key(name: str) -> str:
+    return _SCENARIO_KEYS.get(name, name)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        return value.model_dump()
+    return value.name if isinstance(value, Path) else value

@@ -1,0 +1,31 @@
+"""Scenario files: what fabric to build, which faults to inject, which traffic to run.
+
+A scenario is YAML; every key is checked, and an error says where it stands, what it holds and what would be valid.
+"""
+
+from weft.scenario.model import MAX_SLOTS, Scenario
+from weft.scenario.parsing import load_scenario, parse_scenario
+from weft.scenario.sections import ControlSection, EcnSection, FabricSection, FaultsSection
+from weft.scenario.traffic import (
+    ALGORITHMS,
+    CollectiveTraffic,
+    IncastTraffic,
+    PermutationTraffic,
+    Traffic,
+)
+
+__all__ = [
+    "ALGORITHMS",
+    "MAX_SLOTS",
+    "CollectiveTraffic",
+    "ControlSection",
+    "EcnSection",
+    "FabricSection",
+    "FaultsSection",
+    "IncastTraffic",
+    "PermutationTraffic",
+    "Scenario",
+    "Traffic",
+    "load_scenario",
+    "parse_scenario",
+]

@@ -1,0 +1,69 @@
+"""What no single key of a scenario shows."""
+
+from __future__ import annotations
+
+from weft.errors import BadInputError, did_you_mean
+from weft.scenario.model import Scenario
+from weft.scenario.sections import FabricSection
+from weft.scenario.traffic import CollectiveTraffic, IncastTraffic, Traffic
+
+
+def check_across(scenario: Scenario, place: str) -> None:
+    """Check a scenario's sections against each other. Raises BadInputError."""
+    fabric = scenario.fabric
+    if fabric.leaves > 1 and fabric.spines == 0:
+        raise BadInputError(
+            f"{place}: fabric.spines: 0 cannot join {fabric.leaves} leaves; at least 1 is needed"
+        )
+    _check_tiers(fabric, f"{place}: fabric")
+    ecn = scenario.ecn
+    given = [value is not None for value in (ecn.kmin, ecn.kmax, ecn.pmax)]
+    if any(given) and not all(given):
+        raise BadInputError(f"{place}: ecn: kmin, kmax and pmax go together")
+    if ecn.kmin is not None and ecn.kmax is not None and ecn.kmax <= ecn.kmin:
+        raise BadInputError(f"{place}: ecn.kmax: {ecn.kmax} B must be above kmin, {ecn.kmin} B")
+    faults = scenario.faults
+    if bool(faults.delay_probability) != bool(faults.extra_delay):
+        raise BadInputError(
+            f"{place}: faults: delay_probability ({faults.delay_probability:g}) and extra_delay "
+            f"({faults.extra_delay} ps) go together"
+        )
+    for index, traffic in enumerate(scenario.traffic):
+        _check_traffic(traffic, fabric, f"{place}: traffic[{index}]")
+
+
+def _check_tiers(fabric: FabricSection, place: str) -> None:
+    if fabric.pods is None:
+        for name in ("cores_per_spine", "core_rate"):
+            if getattr(fabric, name) is not None:
+                raise BadInputError(f"{place}.{name}: {getattr(fabric, name)} means nothing without pods")
+        return
+    if fabric.spines == 0:
+        raise BadInputError(f"{place}.spines: 0 cannot join the leaves of a pod; at least 1 is needed")
+    if fabric.oversubscription is not None:
+        raise BadInputError(
+            f"{place}.oversubscription: {fabric.oversubscription:g} is of two tiers; with pods give fabric_rate and "
+            "core_rate"
+        )
+
+
+def _check_traffic(traffic: Traffic, fabric: FabricSection, place: str) -> None:
+    if isinstance(traffic, CollectiveTraffic):
+        if traffic.data == "mlp-gradients" and traffic.sizes:
+            raise BadInputError(f"{place}.sizes: mlp-gradients have the size of their model, leave sizes out")
+        for size in traffic.sizes:
+            if size % 4:
+                raise BadInputError(
+                    f"{place}.sizes: {size} B is not a multiple of 4, the size of {traffic.dtype}"
+                )
+        return
+    hosts = [f"h{index}" for index in range(fabric.host_count)]
+    if len(hosts) < 2:
+        raise BadInputError(f"{place}: flows need 2 hosts or more, the fabric has {len(hosts)}")
+    if isinstance(traffic, IncastTraffic):
+        if traffic.incast not in hosts:
+            raise BadInputError(
+                f"{place}.incast: no host '{traffic.incast}'; {did_you_mean(traffic.incast, hosts)}"
+            )
+        if traffic.plane >= fabric.planes:
+            raise BadInputError(f"{place}.plane: {traffic.plane} is not one of 0 to {fabric.planes - 1}")

@@ -1,0 +1,40 @@
+"""The whole of a scenario."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from weft.paths import FABRIC_P4
+from weft.scenario.sections import ControlSection, EcnSection, FabricSection, FaultsSection
+from weft.scenario.traffic import Traffic
+from weft.scenario.values import Section
+
+# Slots of a switch (SLOTS in p4/include/aggregation.p4).
+MAX_SLOTS = 4096
+
+
+class Scenario(Section):
+    """All that a run depends on, except the machine."""
+
+    name: str = Field("fabric", pattern=r"\A[a-z0-9][a-z0-9-]{0,40}\z")
+    clock: Literal["real", "virtual"] | None = None
+    target: Literal["embedded", "bmv2"] = "embedded"
+    links: Literal["veth", "internal"] = "veth"
+    ip_version: Literal[4, 6] = 4
+    dilation: float = Field(1000.0, ge=1.0, le=1e6)
+    seed: int = Field(1, ge=0, lt=2**63)
+    p4: Path = FABRIC_P4
+    compiler: Literal["embedded", "p4c"] = "embedded"
+    mtu: Literal[256, 512, 1024, 2048, 4096] = 1024
+    int_telemetry: bool = Field(True, alias="int")
+    slots: int | None = Field(None, ge=1, le=MAX_SLOTS)
+    fabric: FabricSection = FabricSection()
+    faults: FaultsSection = FaultsSection()
+    ecn: EcnSection = EcnSection()
+    control: ControlSection = ControlSection()
+    traffic: list[Traffic] = Field(default=[])
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)

@@ -1,0 +1,61 @@
+"""Sections of a scenario file: the fabric, its faults, its marking, its control."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from weft.scenario.values import Probability, RateBps, Section, SizeBytes, TimePs
+
+
+class FabricSection(Section):
+    """A leaf/spine fabric of several planes; a host has one NIC on each plane.
+
+    With `pods`, leaves and spines are those of a pod, and a third tier joins the pods: `cores_per_spine` cores above
+    each spine of a pod.
+    """
+
+    planes: int = Field(2, ge=1, le=8)
+    leaves: int = Field(4, ge=1, le=64)
+    spines: int = Field(2, ge=0, le=64)
+    pods: int | None = Field(None, ge=2, le=64)
+    cores_per_spine: int | None = Field(None, ge=1, le=64)
+    hosts_per_leaf: int = Field(2, ge=1, le=64)
+    host_rate: RateBps = 10 * 10**9
+    fabric_rate: RateBps | None = None
+    core_rate: RateBps | None = None
+    oversubscription: float | None = Field(None, gt=0)
+    delay: TimePs = 10**6
+    queue_capacity: SizeBytes = 512 * 1024
+
+    @property
+    def host_count(self) -> int:
+        """Hosts of the whole fabric."""
+        return (self.pods or 1) * self.leaves * self.hosts_per_leaf
+
+
+class FaultsSection(Section):
+    """Faults on every link, drawn from the scenario's seed."""
+
+    loss: Probability = 0.0
+    duplicate: Probability = 0.0
+    delay_probability: Probability = 0.0
+    extra_delay: TimePs = 0
+
+    @property
+    def any(self) -> bool:
+        """Return whether any fault is asked for."""
+        return bool(self.loss or self.duplicate or self.delay_probability)
+
+
+class EcnSection(Section):
+    """Marking thresholds at every port; by default HPCC's set-up (SIGCOMM 2019, section 5.1), scaled by rate."""
+
+    kmin: SizeBytes | None = None
+    kmax: SizeBytes | None = None
+    pmax: float | None = Field(None, gt=0.0, le=1.0)
+
+
+class ControlSection(Section):
+    """The way between controller and switches. `latency`: of a request and its answer, under the virtual clock."""
+
+    latency: TimePs = Field(0, le=10**12)

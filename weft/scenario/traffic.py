@@ -1,0 +1,45 @@
+"""Kinds of traffic a scenario file may list, one section each."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from weft.scenario.values import FlowBytes, Section, SizeBytes
+
+ALGORITHMS = ("ring", "in-network")
+
+
+class CollectiveTraffic(Section):
+    """A collective, run once per algorithm and size, each result checked against NumPy."""
+
+    collective: Literal["allreduce"]
+    algorithms: list[Literal["ring", "in-network"]] = Field(["ring", "in-network"], min_length=1)
+    dtype: Literal["float32", "int32"] = "float32"
+    operation: Literal["sum"] = "sum"
+    data: Literal["random", "mlp-gradients"] = "random"
+    sizes: list[SizeBytes] = Field(default=[])
+    repetitions: int = Field(1, ge=1, le=1000)
+
+
+class IncastTraffic(Section):
+    """Every other host writes to one host at the same time, on one plane."""
+
+    incast: str
+    bytes_per_sender: FlowBytes = 65536
+    plane: int = Field(0, ge=0)
+
+
+class PermutationTraffic(Section):
+    """Every host writes to one other, drawn from the seed, on all planes."""
+
+    permutation: FlowBytes
+
+
+Traffic = CollectiveTraffic | IncastTraffic | PermutationTraffic
+TRAFFIC_KINDS: dict[str, type[Section]] = {
+    "collective": CollectiveTraffic,
+    "incast": IncastTraffic,
+    "permutation": PermutationTraffic,
+}
