@@ -19,19 +19,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fabric_setup import compiled_fabric, programmed
+from fabric_setup import compiled_fabric, program_over_p4runtime
 from figures import Figure, argument_parser, report
 from scheduling import pin_this_process
 
 from compiler import compile_file
-from controller.fabric import embedded_targets
 from engine import Engine, Link, TransmitPort
 from switch.bmv2json import load_program
 from switch.native import NativeSwitch
-from switch.p4runtime.device import Device
-from switch.p4runtime.service import Server
 from topologies import FabricSpec, leaf_spine
-from topologies.addressing import CPU_PORT
 from traffic.layers import rdma_write_frame
 from weft.program import Program
 
@@ -98,16 +94,8 @@ def fabric_rig(fabric: FabricSpec, program: Program) -> Rig:
                 link.connect(switches[far.node].native, far.port)
             else:
                 link.connect(rig.add_sink())
-    devices = {
-        spec.device_id: Device(spec.device_id, switches[spec.name], CPU_PORT) for spec in fabric.switches
-    }
-    server = Server(devices, "127.0.0.1:0")
-    server.start()
-    try:
-        with programmed(fabric, program, embedded_targets(fabric, server.address)):
-            return rig
-    finally:
-        server.stop()
+    program_over_p4runtime(fabric, program, switches)
+    return rig
 
 
 def null_rig(fabric: FabricSpec) -> Rig:

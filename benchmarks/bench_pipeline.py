@@ -16,17 +16,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fabric_setup import compiled_fabric, programmed, roce_frames
+from fabric_setup import compiled_fabric, program_over_p4runtime, roce_frames
 from figures import Figure, argument_parser, report
 from scheduling import pin_this_process
 
 from compiler import compile_file
-from controller.fabric import embedded_targets
 from switch.bmv2json import load_program
 from switch.native import NativeSwitch
 from switch.oracle import OracleSwitch
-from switch.p4runtime.device import Device
-from switch.p4runtime.service import Server
 from topologies import leaf_spine
 from topologies.addressing import CPU_PORT
 from weft.program import Program
@@ -40,19 +37,11 @@ GOAL_PACKETS_PER_S = 3e6
 GOAL_TIMES_ORACLE = 200
 
 
-def program_over_p4runtime(make: Callable[[], Any], program: Program) -> Any:
+def programmed_leaf(make: Callable[[], Any], program: Program) -> Any:
     """The leaf, of this kind, holding what the controller writes to it."""
-    switches = {switch.name: make() for switch in FABRIC.switches}
-    devices = {
-        spec.device_id: Device(spec.device_id, switches[spec.name], CPU_PORT) for spec in FABRIC.switches
-    }
-    server = Server(devices, "127.0.0.1:0")
-    server.start()
-    try:
-        with programmed(FABRIC, program, embedded_targets(FABRIC, server.address)):
-            return switches[LEAF]
-    finally:
-        server.stop()
+    switches = {spec.name: make() for spec in FABRIC.switches}
+    program_over_p4runtime(FABRIC, program, switches)
+    return switches[LEAF]
 
 
 def best_rate(run: Callable[[int], int], packets: int) -> float:
@@ -94,8 +83,8 @@ def measure(packets: int) -> list[Figure]:
     """All figures."""
     with tempfile.TemporaryDirectory() as folder:
         program = compiled_fabric(Path(folder))
-        native = program_over_p4runtime(NativeSwitch, program)
-        oracle = program_over_p4runtime(lambda: OracleSwitch(CPU_PORT), program)
+        native = programmed_leaf(NativeSwitch, program)
+        oracle = programmed_leaf(lambda: OracleSwitch(CPU_PORT), program)
     paths = {
         "to a host of the leaf": roce_frames(FABRIC, "h0", "h1", SIZE_BYTES, telemetry=False),
         "to another leaf (ECMP)": roce_frames(FABRIC, "h0", "h15", SIZE_BYTES, telemetry=False),

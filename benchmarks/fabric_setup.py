@@ -7,11 +7,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from controller.blocking import BlockingFabricController
-from controller.fabric import GrpcTarget
+from controller.fabric import GrpcTarget, embedded_targets
 from controller.pipeline import Pipeline
 from controller.plan import Settings
 from controller.target import target_facts
+from switch.backend import SwitchBackend
+from switch.p4runtime.device import Device
+from switch.p4runtime.service import Server
 from topologies import FabricSpec
+from topologies.addressing import CPU_PORT
 from traffic.layers import rdma_write_frame
 from weft.paths import FABRIC_P4
 from weft.program import Program, compile_program
@@ -36,6 +40,22 @@ def programmed(
     settings = Settings(target=target_facts(target))
     with BlockingFabricController(fabric, pipeline, targets, settings):
         yield
+
+
+def program_over_p4runtime(
+    fabric: FabricSpec, program: Program, switches: Mapping[str, SwitchBackend]
+) -> None:
+    """Have the controller write all entries into these switches (by name), through a P4Runtime server."""
+    devices = {
+        spec.device_id: Device(spec.device_id, switches[spec.name], CPU_PORT) for spec in fabric.switches
+    }
+    server = Server(devices, "127.0.0.1:0")
+    server.start()
+    try:
+        with programmed(fabric, program, embedded_targets(fabric, server.address)):
+            pass
+    finally:
+        server.stop()
 
 
 def roce_frames(
