@@ -19,7 +19,7 @@ from compiler.ir import (
 from compiler.lower import build
 from compiler.lower.base import LowererBase
 from compiler.lower.overlap import overlap, places
-from compiler.lower.storage import scalar_type
+from compiler.lower.storage import fields_of
 from compiler.lower.values import (
     HeaderElement,
     HeaderLiteral,
@@ -201,18 +201,8 @@ class Assignments(LowererBase):
         if not is_header(element):
             self.refuse("the last element of a stack of header unions cannot be read as a whole", where)
         assert isinstance(element, StructType)
-        return HeaderLiteral(element, self._last_fields(cursor.stack.name, element, ""))
-
-    def _last_fields(self, stack: str, type_: StructType, prefix: str) -> dict[str, Any]:
-        parts: dict[str, Any] = {}
-        for name, inner in type_.fields.items():
-            scalar = scalar_type(inner)
-            if scalar is not None:
-                parts[name] = LastField(stack, prefix + name, scalar)
-            else:
-                assert isinstance(inner, StructType)
-                parts[name] = StructValue(inner, self._last_fields(stack, inner, f"{prefix}{name}."))
-        return parts
+        stack = cursor.stack.name
+        return HeaderLiteral(element, fields_of(element, lambda path, scalar: LastField(stack, path, scalar)))
 
     def _assign_literal(self, target: HeaderValue, value: HeaderLiteral, span: Span | None) -> None:
         header = Reference("header", target.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from compiler.diagnostics import Diagnostics
@@ -155,18 +156,7 @@ class Storage:
 
     def _header(self, type_: StructType, name: str) -> HeaderValue:
         self.program.headers.append(HeaderInstance(name, self.header_type(type_), False))
-        return HeaderValue(name, type_, self._header_fields(type_, name, ""))
-
-    def _header_fields(self, type_: StructType, header: str, prefix: str) -> dict[str, Any]:
-        fields: dict[str, Any] = {}
-        for part, inner in type_.fields.items():
-            scalar = scalar_type(inner)
-            if scalar is not None:
-                fields[part] = FieldRef(header, prefix + part, scalar)
-            else:
-                assert isinstance(inner, StructType)
-                fields[part] = StructValue(inner, self._header_fields(inner, header, f"{prefix}{part}."))
-        return fields
+        return HeaderValue(name, type_, fields_of(type_, lambda path, scalar: FieldRef(name, path, scalar)))
 
     def _union(self, type_: StructType, name: str) -> UnionValue:
         union = UnionValue(name, type_)
@@ -243,4 +233,17 @@ def flat_fields(type_: StructType, prefix: str = "") -> list[tuple[str, Type]]:
         else:
             assert isinstance(inner, StructType)
             fields += flat_fields(inner, f"{prefix}{part}.")
+    return fields
+
+
+def fields_of(type_: StructType, leaf: Callable[[str, Type], Any], prefix: str = "") -> dict[str, Any]:
+    """A header's fields by name, structs within as StructValues; `leaf` makes a scalar of its path and IR type."""
+    fields: dict[str, Any] = {}
+    for name, inner in type_.fields.items():
+        scalar = scalar_type(inner)
+        if scalar is not None:
+            fields[name] = leaf(prefix + name, scalar)
+        else:
+            assert isinstance(inner, StructType)
+            fields[name] = StructValue(inner, fields_of(inner, leaf, f"{prefix}{name}."))
     return fields
