@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from compiler import ast
 
 
-def parts(expression: ast.Node) -> list[ast.Node]:
+def parts(expression: ast.Node) -> list[ast.Expression]:
     """The direct subexpressions, in order."""
     if isinstance(expression, ast.Member):
         return [expression.base]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compiler import ast
+from compiler.subexpressions import parts
 from compiler.types import StackType, StructType, Type, is_header, is_union, strip_new
 from compiler.warnings.flow_state import (
     INVALID,
@@ -83,7 +84,7 @@ class FlowExpressions:
         if isinstance(expression, ast.Ternary):
             yes, no = self.condition(expression.condition, state)
             return join(self.read(expression.first, yes), self.read(expression.second, no))
-        for part in _operands(expression):
+        for part in parts(expression):
             state = self.read(part, state)
         return state
 
@@ -401,17 +402,3 @@ def _is_header(expression: ast.Expression) -> bool:
 def _dotted(path: Path) -> str:
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return text.removeprefix(".")
-
-
-def _operands(expression: ast.Expression) -> list[ast.Expression]:
-    if isinstance(expression, ast.Unary | ast.Cast):
-        return [expression.operand]
-    if isinstance(expression, ast.Binary):
-        return [expression.left, expression.right]
-    if isinstance(expression, ast.Slice):
-        return [expression.base, expression.high, expression.low]
-    if isinstance(expression, ast.ListExpression | ast.KeysetTuple):
-        return list(expression.elements)
-    if isinstance(expression, ast.StructExpression):
-        return [element.expression for element in expression.elements]
-    return []
