@@ -10,24 +10,35 @@ from switch.backend import UnsupportedProgramError
 from switch.oracle.xxh64 import xxh64
 
 
-def crc16(data: bytes) -> int:
-    """CRC-16/ARC: polynomial 0x8005 reflected, initial value and final XOR 0."""
+def _reflected_crc(data: bytes, polynomial: int) -> int:
+    """Least significant bit first, the polynomial's bits reversed; initial value and final XOR 0."""
     remainder = 0
     for byte in data:
         remainder ^= byte
         for _ in range(8):
-            remainder = remainder >> 1 ^ (0xA001 if remainder & 1 else 0)
+            remainder = remainder >> 1 ^ (polynomial if remainder & 1 else 0)
     return remainder
+
+
+def _forward_crc(data: bytes, polynomial: int, width_bits: int, initial: int) -> int:
+    """Most significant bit first; final XOR 0."""
+    top, mask = 1 << width_bits - 1, (1 << width_bits) - 1
+    remainder = initial
+    for byte in data:
+        remainder ^= byte << width_bits - 8
+        for _ in range(8):
+            remainder = (remainder << 1 ^ (polynomial if remainder & top else 0)) & mask
+    return remainder
+
+
+def crc16(data: bytes) -> int:
+    """CRC-16/ARC: polynomial 0x8005 reflected, initial value and final XOR 0."""
+    return _reflected_crc(data, 0xA001)
 
 
 def crc_ccitt(data: bytes) -> int:
     """CRC-16/CCITT-FALSE: polynomial 0x1021, initial value 0xFFFF."""
-    remainder = 0xFFFF
-    for byte in data:
-        remainder ^= byte << 8
-        for _ in range(8):
-            remainder = (remainder << 1 ^ (0x1021 if remainder & 0x8000 else 0)) & 0xFFFF
-    return remainder
+    return _forward_crc(data, 0x1021, width_bits=16, initial=0xFFFF)
 
 
 def internet_checksum(data: bytes) -> int:
@@ -42,22 +53,12 @@ def internet_checksum(data: bytes) -> int:
 
 def crc8(data: bytes) -> int:
     """CRC-8: polynomial 0x07, initial value 0."""
-    remainder = 0
-    for byte in data:
-        remainder ^= byte
-        for _ in range(8):
-            remainder = (remainder << 1 ^ (0x07 if remainder & 0x80 else 0)) & 0xFF
-    return remainder
+    return _forward_crc(data, 0x07, width_bits=8, initial=0)
 
 
 def crc64(data: bytes) -> int:
     """CRC-64: polynomial 0x1B reflected, initial value and final XOR 0."""
-    remainder = 0
-    for byte in data:
-        remainder ^= byte
-        for _ in range(8):
-            remainder = remainder >> 1 ^ (0xD800000000000000 if remainder & 1 else 0)
-    return remainder
+    return _reflected_crc(data, 0xD800000000000000)
 
 
 def _xor_words(data: bytes, size_bytes: int) -> int:
