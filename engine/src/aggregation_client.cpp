@@ -108,13 +108,7 @@ PacketPtr AggregationClient::send(TimePs now, uint64_t message) {
   const uint64_t index = message - posted.first_message;
   const auto round = static_cast<uint32_t>(message / config_.slot_count);
 
-  roce::RoceHeaders headers;
-  headers.destination_mac = config_.destination_mac;
-  headers.source_mac = config_.source_mac;
-  headers.source_ip = config_.source_ip;
-  headers.destination_ip = config_.destination_ip;
-  headers.source_udp_port = config_.source_udp_port;
-  if (config_.source_ip.is_ipv6) headers.flow_label = entropy_flow_label(config_.source_udp_port);
+  roce::RoceHeaders headers = headers_on_path(config_);
   headers.bth.opcode = roce::kUdSendOnly;
   headers.bth.destination_qp = roce::kAggregationQueuePair;
   headers.bth.psn = round & 0xFFFFFF;

@@ -78,13 +78,7 @@ uint32_t entropy_flow_label(uint16_t source_udp_port) {
 }
 
 roce::RoceHeaders headers_to_peer(const RcConfig& config) {
-  roce::RoceHeaders headers;
-  headers.source_mac = config.source_mac;
-  headers.destination_mac = config.destination_mac;
-  headers.source_ip = config.source_ip;
-  headers.destination_ip = config.destination_ip;
-  headers.source_udp_port = config.source_udp_port;
-  if (config.source_ip.is_ipv6) headers.flow_label = entropy_flow_label(config.source_udp_port);
+  roce::RoceHeaders headers = headers_on_path(config);
   headers.hop_limit = config.hop_limit;
   headers.bth.destination_qp = config.remote_queue_pair;
   return headers;

@@ -62,6 +62,19 @@ uint16_t entropy_udp_port(const roce::IpAddress& source, const roce::IpAddress& 
 // port.
 uint32_t entropy_flow_label(uint16_t source_udp_port);
 
+// Addresses and entropy of what is sent by a configuration that has them (RcConfig, AggregationConfig).
+template <class Config>
+roce::RoceHeaders headers_on_path(const Config& config) {
+  roce::RoceHeaders headers;
+  headers.source_mac = config.source_mac;
+  headers.destination_mac = config.destination_mac;
+  headers.source_ip = config.source_ip;
+  headers.destination_ip = config.destination_ip;
+  headers.source_udp_port = config.source_udp_port;
+  if (config.source_ip.is_ipv6) headers.flow_label = entropy_flow_label(config.source_udp_port);
+  return headers;
+}
+
 // Headers of everything a queue pair sends to its peer: addresses, entropy, hop limit and queue pair number.
 roce::RoceHeaders headers_to_peer(const RcConfig& config);
 
