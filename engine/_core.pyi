@@ -540,6 +540,13 @@ class RcQueuePair(QueuePair):
         """Its number."""
     @property
     def source_udp_port(self) -> int: ...
+    def observe(
+        self, source: int, destination: int, plane: int, *, messages: bool = True, telemetry: bool = False
+    ) -> None:
+        """Have the engine's probe record messages sent, and INT stacks echoed, under these ranks and plane.
+
+        Raises RuntimeError if the engine has no probe.
+        """
     def post_write(
         self,
         memory: MemoryRegion | None,
@@ -672,6 +679,11 @@ class ScheduleExecutor(CompletionHandler):
     def cancel(self, run: int) -> None: ...
     def forget(self, run: int) -> None:
         """Release a run that has ended. Raises RuntimeError if it has not."""
+    def observe(self, rank: int) -> None:
+        """Have the engine's probe record every node of runs that start from now on, as a step of this rank.
+
+        Raises RuntimeError if the engine has no probe.
+        """
     def take_ended(self) -> list[int]:
         """Runs that ended since the last call."""
     def set_end_listener(self, listener: Callable[[], object] | None) -> None:
@@ -875,3 +887,39 @@ class Switch(Node):
         self, id: int, replicas: list[tuple[int, int]], priority_class: int, packet_length_bytes: int
     ) -> None: ...
     def clone_session_delete(self, id: int) -> bool: ...
+
+# --- what a run is observed by (bind_probe.cpp) ---
+
+class Probe:
+    """Records what components of an engine tell; one an engine, which owns it. Times in ps, sizes in bytes.
+
+    Rows beyond row_limit of a table are counted and not kept. Raises RuntimeError if the engine has a probe.
+    """
+
+    def __init__(self, engine: Engine, *, row_limit: int = 20_000_000) -> None: ...
+    def watch(self, component: TransmitPort | Link | Switch, place: int) -> None:
+        """Record drops and pauses of the component, under this number for the place."""
+    def start_sampling(self, interval_ps: int) -> None:
+        """Sample ports at every multiple of the interval. ValueError below 1; RuntimeError if it has begun."""
+    def sample(self, port: TransmitPort, place: int) -> None:
+        """Make a port's queues and what it has sent series of a place. RuntimeError before start_sampling."""
+    def take(self) -> dict[str, dict[str, NDArray[np.int64]]]:
+        """Hand over all that was recorded since the last call: columns by name, by table.
+
+        drops: time_ps, place, reason (a code of `drop_names`), priority_class, size_bytes (0: not told; class -1:
+        none). pauses: place, priority_class, begin_ps, end_ps. flows, a message of a queue pair each: source,
+        destination, plane, run, step, size_bytes, start_ps (posted), end_ps (acknowledged), retransmitted_packets,
+        status (index in `completion_status_names`). telemetry, a row per hop: time_ps, source, destination, plane,
+        psn, path_id, hop, rate_code, queue_cells, tx_units, timestamp_ns. steps: rank, run, step, kind (0 write, 1
+        wait, 2 reduce, 3 copy, 4 aggregate, 5 delay), peer, plane, size_bytes, start_ps, end_ps. queues, a row
+        where a sample differs from the series' last: time_ps, place, priority_class, queue_bytes,
+        transmitted_bytes.
+        """
+    def rows_lost(self) -> dict[str, int]:
+        """Rows beyond the limit, by table."""
+
+def drop_names() -> dict[int, str]:
+    """Return what the codes in the column `reason` of drops mean."""
+
+def completion_status_names() -> list[str]:
+    """Return the names of a completion's status, in the order of their numbers."""

@@ -202,6 +202,14 @@ void bind_executor(py::module_& m) {
             executor.set_end_listener(std::move(held));
           },
           "listener"_a.none(true))
+      .def(
+          "observe",
+          [](Executor& executor, int32_t rank) {
+            PythonGuard guard(executor.engine());
+            if (executor.engine().probe() == nullptr) throw std::logic_error("the engine has no probe");
+            executor.observe(executor.engine().probe(), rank);
+          },
+          "rank"_a)
       .def("fileno", &Executor::event_fd);
 }
 

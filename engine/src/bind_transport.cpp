@@ -359,6 +359,16 @@ void bind_queue_pairs(py::module_& m) {
            py::kw_only(), "work_id"_a = 0)
       .def_property_readonly("last_telemetry", &last_telemetry)
       .def("stats", &rc_stats)
+      .def(
+          "observe",
+          [](RcQueuePair& queue_pair, int32_t source, int32_t destination, int32_t plane, bool messages,
+             bool telemetry) {
+            Engine& engine = PythonRcQueuePair::engine_of(queue_pair);
+            PythonGuard guard(engine);
+            if (engine.probe() == nullptr) throw std::logic_error("the engine has no probe");
+            queue_pair.observe(engine.probe(), {source, destination, plane}, messages, telemetry);
+          },
+          "source"_a, "destination"_a, "plane"_a, py::kw_only(), "messages"_a = true, "telemetry"_a = false)
       .def("reset_stats", [](RcQueuePair& queue_pair) {
         PythonGuard guard(PythonRcQueuePair::engine_of(queue_pair));
         queue_pair.reset_counters();

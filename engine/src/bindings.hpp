@@ -10,5 +10,6 @@ void bind_ports(pybind11::module_& m);       // links, transmit ports, packet so
 void bind_switch(pybind11::module_& m);      // the v1model switch runtime
 void bind_transport(pybind11::module_& m);   // RoCEv2 codec, queue pairs, NIC
 void bind_collective(pybind11::module_& m);  // schedules of collectives, aggregation client
+void bind_probe(pybind11::module_& m);       // what a run is observed by
 
 }  // namespace weft

@@ -140,6 +140,8 @@ size_t Engine::serve_batch(TimePs limit) {
       if (served % kEventsPerWallReading == 0) wall = wall_now();
       lateness_.record(wall - events_.next_time());
     }
+    if (events_.next_time() > sample_due_ps_) [[unlikely]]
+      sample_due_ps_ = sample_taker_->take_samples(events_.next_time());
     now_ = std::max(now_, events_.next_time());
     ++served;
     ++events_served_;

@@ -46,6 +46,16 @@ struct Pollable {
   virtual void flush() = 0;
 };
 
+class Probe;
+
+// Looks at the engine's components at times of its own, between events.
+struct SampleTaker {
+  virtual ~SampleTaker() = default;
+  // All events before next_event_ps have been served. Takes what is due before it; result: when the next is
+  // due.
+  virtual TimePs take_samples(TimePs next_event_ps) = 0;
+};
+
 // Order of events is (time, sequence): first scheduled, first served at equal times. now() is the time of the
 // event being served, not the wall clock's: what an event that is served late does and schedules is still
 // dated right, so lateness does not add up along a path.
@@ -78,6 +88,15 @@ class Engine {
   template <class Callable>
   void schedule_at(TimePs time, Callable&& callable) {
     one_shots_.schedule(time < now_ ? now_ : time, std::forward<Callable>(callable));
+  }
+
+  // What this engine is observed by; null, unless somebody asked for it.
+  Probe* probe() const { return probe_; }
+  void set_probe(Probe* probe) { probe_ = probe; }
+  // Null takes it away again.
+  void set_sample_taker(SampleTaker* taker, TimePs due_ps) {
+    sample_taker_ = taker;
+    sample_due_ps_ = taker == nullptr ? kNever : due_ps;
   }
 
   // Components refer to each other by plain pointers; the engine owns them all, so none of those pointers
@@ -148,10 +167,13 @@ class Engine {
   uint64_t seed_;
   TimePs now_ = 0;
   uint64_t events_served_ = 0;
+  TimePs sample_due_ps_ = kNever;
   EventQueue events_;
   OneShotPool one_shots_;
   PacketPool packets_;
   LatenessHistogram lateness_;
+  Probe* probe_ = nullptr;
+  SampleTaker* sample_taker_ = nullptr;
 
   std::vector<Pollable*> pollables_;
   std::vector<Pollable*> unflushed_;

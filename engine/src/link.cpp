@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "probe.hpp"
+
 namespace weft {
 
 namespace {
@@ -58,6 +60,7 @@ void Link::transmit(PacketPtr packet, TimePs end_of_serialisation_ps) {
     const bool delayed = rng_.bernoulli(faults_.delay_probability);
     if (lost) {
       ++counters_.lost_packets;
+      if (Probe* probe = engine_.probe()) probe->dropped(this, DropPlace::kLink, 0, packet->wire_bytes(), -1);
       return;
     }
     if (delayed) {

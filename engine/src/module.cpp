@@ -11,4 +11,5 @@ PYBIND11_MODULE(_core, m) {
   weft::bind_switch(m);
   weft::bind_transport(m);
   weft::bind_collective(m);
+  weft::bind_probe(m);
 }

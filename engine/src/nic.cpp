@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "pcap_writer.hpp"
+#include "probe.hpp"
 #include "psn.hpp"
 
 namespace weft {
@@ -62,7 +63,17 @@ struct Nic::Port final : PacketSource {
   bool owns(const roce::IpAddress& address) const {
     return std::find(config.addresses.begin(), config.addresses.end(), address) != config.addresses.end();
   }
-  void drop(NicDrop reason) { ++counters.drops[static_cast<size_t>(reason)]; }
+  void drop(NicDrop reason) {
+    ++counters.drops[static_cast<size_t>(reason)];
+    tell_dropped(static_cast<size_t>(reason));
+  }
+  void drop(roce::ParseError error) {
+    ++counters.parse_errors[static_cast<size_t>(error)];
+    tell_dropped(kFirstParseErrorDrop + static_cast<size_t>(error));
+  }
+  void tell_dropped(size_t reason) {
+    if (Probe* probe = engine.probe()) probe->dropped(&line, DropPlace::kNic, reason, 0, -1);
+  }
 
   Engine& engine;
   NicPortConfig config;
@@ -257,7 +268,7 @@ void Nic::receive(int port_number, PacketPtr packet) {
     return;
   }
   if (error != roce::ParseError::kNone) {
-    ++port.counters.parse_errors[static_cast<size_t>(error)];
+    port.drop(error);
     return;
   }
   if (parsed.destination_mac != port.config.mac && !is_group_mac(parsed.destination_mac)) {

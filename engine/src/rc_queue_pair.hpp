@@ -43,6 +43,13 @@ class RcQueuePair : public QueuePair {
   TimePs next_deadline() const override;
   void on_deadline(TimePs now) override;
 
+  // See RcRequester::observe. Whose records they are: `ends` names the sender as source.
+  void observe(Probe* probe, ConnectionEnds ends, bool messages, bool telemetry) {
+    ends_ = ends;
+    requester_.observe(probe, ends, messages, telemetry);
+  }
+  const ConnectionEnds& ends() const { return ends_; }
+
   const RcConfig& config() const { return config_; }
   const RcCounters& counters() const { return counters_; }
   void reset_counters() { counters_ = RcCounters(); }
@@ -65,6 +72,7 @@ class RcQueuePair : public QueuePair {
   std::unique_ptr<CongestionControl> congestion_control_;
   RcRequester requester_;
   RcResponder responder_;
+  ConnectionEnds ends_;
 };
 
 }  // namespace weft

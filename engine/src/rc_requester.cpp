@@ -60,6 +60,12 @@ RcRequester::RcRequester(const RcConfig& config, RcCounters& counters, PacketPoo
   largest_frame_bytes_ = roce::frame_bytes(headers_, config.path_mtu_bytes);
 }
 
+void RcRequester::observe(Probe* probe, ConnectionEnds ends, bool messages, bool telemetry) {
+  message_probe_ = messages ? probe : nullptr;
+  telemetry_probe_ = telemetry ? probe : nullptr;
+  ends_ = ends;
+}
+
 void RcRequester::post(TimePs now, Request request) {
   if (request.length_bytes > kMaxMessageBytes) {
     throw std::invalid_argument("message of " + std::to_string(request.length_bytes) +
@@ -72,7 +78,7 @@ void RcRequester::post(TimePs now, Request request) {
   if (error_ != CompletionStatus::kSuccess) deliver_completions(now);
 }
 
-const RcRequester::Outstanding& RcRequester::request_to_send() {
+RcRequester::Outstanding& RcRequester::request_to_send() {
   while (requests_[send_index_].end_sequence <= next_sequence_) ++send_index_;
   return requests_[send_index_];
 }
@@ -108,7 +114,7 @@ PacketPtr RcRequester::pull(TimePs now) {
     return nullptr;
   }
   if (next_sequence_ - unacked_sequence_ >= kMaxOutstandingPackets - 1) return nullptr;
-  const Outstanding& request = request_to_send();
+  Outstanding& request = request_to_send();
   const size_t payload_bytes = packet_payload_bytes(request, next_sequence_);
   set_packet_headers(request, next_sequence_);
   const size_t frame_bytes = roce::frame_bytes(headers_, payload_bytes);
@@ -120,14 +126,17 @@ PacketPtr RcRequester::pull(TimePs now) {
   PacketPtr packet = roce::build_packet(
       pool_, headers_, request.data == nullptr ? nullptr : request.data + offset, payload_bytes);
   counters_.data_bytes_sent += payload_bytes;
-  record_sent(now, static_cast<uint32_t>(frame_bytes));
+  record_sent(now, request, static_cast<uint32_t>(frame_bytes));
   return packet;
 }
 
-void RcRequester::record_sent(TimePs now, uint32_t frame_bytes) {
+void RcRequester::record_sent(TimePs now, Outstanding& request, uint32_t frame_bytes) {
   const bool retransmission = next_sequence_ < highest_sequence_;
   ++counters_.data_packets_sent;
-  if (retransmission) ++counters_.retransmitted_packets;
+  if (retransmission) {
+    ++counters_.retransmitted_packets;
+    ++request.retransmitted_packets;
+  }
   if (in_flight_bytes_ == 0) progress_ps_ = now;
   if (next_sequence_ - unacked_sequence_ >= sent_.size()) grow_sent();
   sent(next_sequence_) = SentPacket{frame_bytes, retransmission, now};
@@ -165,6 +174,8 @@ void RcRequester::on_acknowledgement(TimePs now, const roce::ParsedPacket& packe
   }
   const bool has_echo = packet.telemetry && packet.telemetry->echo;
   if (has_echo) last_telemetry_ = packet.telemetry;
+  if (has_echo && telemetry_probe_ != nullptr) [[unlikely]]
+    telemetry_probe_->telemetry_arrived(now, ends_, packet.bth.psn, *packet.telemetry);
   const roce::IntStack* telemetry = has_echo ? &*packet.telemetry : nullptr;
 
   const uint8_t kind = packet.aeth.syndrome & kKindMask;
@@ -308,6 +319,14 @@ void RcRequester::deliver_completions(TimePs now) {
 }
 
 void RcRequester::complete(TimePs now, const Outstanding& request, CompletionStatus status) {
+  if (message_probe_ != nullptr) [[unlikely]]
+    message_probe_->message_completed({.ends = ends_,
+                                       .work_id = request.work_id,
+                                       .length_bytes = request.length_bytes,
+                                       .posted_ps = request.posted_ps,
+                                       .completed_ps = now,
+                                       .retransmitted_packets = request.retransmitted_packets,
+                                       .status = static_cast<int64_t>(status)});
   if (handler_ == nullptr) return;
   handler_->on_completion({.work_id = request.work_id,
                            .kind = request.kind,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "congestion_control.hpp"
+#include "probe.hpp"
 #include "psn.hpp"
 #include "queue_pair.hpp"
 #include "rc_config.hpp"
@@ -39,6 +40,9 @@ class RcRequester {
   // Completes what is outstanding as flushed, because the other half of the queue pair failed.
   void flush(TimePs now);
 
+  // Every message that completes is recorded, and every INT stack that comes back if `telemetry`.
+  void observe(Probe* probe, ConnectionEnds ends, bool messages, bool telemetry);
+
   const std::optional<roce::IntStack>& last_telemetry() const { return last_telemetry_; }
   uint64_t in_flight_bytes() const { return in_flight_bytes_; }
   size_t outstanding_requests() const { return requests_.size(); }
@@ -49,6 +53,7 @@ class RcRequester {
     uint64_t first_sequence = 0;
     uint64_t end_sequence = 0;  // one past its last packet
     TimePs posted_ps = 0;
+    uint64_t retransmitted_packets = 0;
   };
   struct SentPacket {
     uint32_t frame_bytes = 0;
@@ -56,11 +61,11 @@ class RcRequester {
     TimePs sent_ps = 0;
   };
 
-  const Outstanding& request_to_send();
+  Outstanding& request_to_send();
   size_t packet_payload_bytes(const Outstanding& request, uint64_t sequence) const;
   void set_packet_headers(const Outstanding& request, uint64_t sequence);
   bool should_request_ack(const Outstanding& request, uint64_t sequence, uint64_t in_flight_after) const;
-  void record_sent(TimePs now, uint32_t frame_bytes);
+  void record_sent(TimePs now, Outstanding& request, uint32_t frame_bytes);
   SentPacket& sent(uint64_t sequence) { return sent_[sequence & (sent_.size() - 1)]; }
   void grow_sent();
 
@@ -102,6 +107,9 @@ class RcRequester {
   bool error_reported_ = false;  // by the request that failed; those after it are flushed
   bool delivering_ = false;
   std::optional<roce::IntStack> last_telemetry_;
+  Probe* message_probe_ = nullptr;
+  Probe* telemetry_probe_ = nullptr;
+  ConnectionEnds ends_;
 };
 
 }  // namespace weft

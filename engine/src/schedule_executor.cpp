@@ -76,6 +76,7 @@ uint64_t ScheduleExecutor::start(std::shared_ptr<const Schedule> schedule, TimeP
   for (uint32_t node = 0; node < schedule->node_count(); ++node) {
     run.predecessors_left.push_back(schedule->predecessor_count(node));
   }
+  if (probe_ != nullptr) run.step_starts_ps.assign(schedule->node_count(), kNever);
   run.schedule = std::move(schedule);
   engine_.schedule_at(start_ps, [this, number] { begin(number); });
   return number;
@@ -140,6 +141,8 @@ void ScheduleExecutor::advance(Run& run) {
 }
 
 void ScheduleExecutor::execute(Run& run, uint32_t node) {
+  if (!run.step_starts_ps.empty()) [[unlikely]]
+    run.step_starts_ps[node] = engine_.now();
   try {
     std::visit([&](const auto& content) { start_node(run, node, content); }, run.schedule->content(node));
   } catch (const std::exception& error) {
@@ -208,10 +211,41 @@ void ScheduleExecutor::node_done(uint64_t number, uint32_t node) {
   if (found == runs_.end() || found->second.status.state != RunState::kRunning) return;
   Run& run = found->second;
   ++run.status.nodes_done;
+  if (!run.step_starts_ps.empty()) [[unlikely]]
+    record_step(run, node);
   for (const uint32_t successor : run.schedule->successors(node)) {
     if (--run.predecessors_left[successor] == 0) run.ready.push_back(successor);
   }
   advance(run);
+}
+
+ConnectionEnds ScheduleExecutor::ends_of(uint32_t channel) const {
+  const RcQueuePair* queue_pair = channels_[channel].queue_pair;
+  return queue_pair == nullptr ? ConnectionEnds() : queue_pair->ends();
+}
+
+void ScheduleExecutor::record_step(const Run& run, uint32_t node) {
+  if (probe_ == nullptr) return;
+  const NodeContent& content = run.schedule->content(node);
+  StepRecord step{.rank = rank_,
+                  .run = run.number,
+                  .node = node,
+                  .kind = static_cast<int64_t>(content.index()),
+                  .start_ps = run.step_starts_ps[node],
+                  .end_ps = engine_.now()};
+  if (const auto* write = std::get_if<WriteNode>(&content)) {
+    step.ends = ends_of(write->channel);
+    step.length_bytes = write->source.length_bytes;
+  } else if (const auto* wait = std::get_if<WaitReceiveNode>(&content)) {
+    step.ends = ends_of(wait->channel);
+  } else if (const auto* reduction = std::get_if<ReduceNode>(&content)) {
+    step.length_bytes = reduction->source.length_bytes;
+  } else if (const auto* copy = std::get_if<CopyNode>(&content)) {
+    step.length_bytes = copy->source.length_bytes;
+  } else if (const auto* aggregate = std::get_if<AggregateNode>(&content)) {
+    step.length_bytes = aggregate->range.length_bytes;
+  }
+  probe_->step_done(step);
 }
 
 void ScheduleExecutor::on_completion(const Completion& completion) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine.hpp"
+#include "probe.hpp"
 #include "queue_pair.hpp"
 #include "schedule.hpp"
 
@@ -60,6 +61,12 @@ class ScheduleExecutor : public CompletionHandler {
   // Throws std::logic_error if it has not ended.
   void forget(uint64_t run);
 
+  // Every node of the runs that start from now on is recorded as a step of this rank; null ends it.
+  void observe(Probe* probe, int32_t rank) {
+    probe_ = probe;
+    rank_ = rank;
+  }
+
   // Called, on the engine's thread, when a run ends.
   void set_end_callback(std::function<void(uint64_t run)> callback) { end_callback_ = std::move(callback); }
 
@@ -72,8 +79,9 @@ class ScheduleExecutor : public CompletionHandler {
     std::vector<uint32_t> predecessors_left;
     std::deque<uint32_t> ready;
     bool advancing = false;
-    uint32_t posted = 0;     // nodes with a queue pair, which may still read or write the buffers
-    bool forgotten = false;  // to be erased when the last of those completes
+    uint32_t posted = 0;                 // nodes with a queue pair, which may still read or write the buffers
+    bool forgotten = false;              // to be erased when the last of those completes
+    std::vector<TimePs> step_starts_ps;  // by node, where steps are recorded; else empty
     RunStatus status;
   };
   // Where an arrival with this immediate on a channel is waited for, or how many came unexpectedly early.
@@ -100,6 +108,8 @@ class ScheduleExecutor : public CompletionHandler {
   void node_done(uint64_t run, uint32_t node);
   void queue_pair_done(const Completion& completion);
   void arrived(const Completion& completion);
+  void record_step(const Run& run, uint32_t node);
+  ConnectionEnds ends_of(uint32_t channel) const;
   void fail(Run& run, uint32_t node, const std::string& reason);
   void end(Run& run, RunState state);
 
@@ -110,6 +120,8 @@ class ScheduleExecutor : public CompletionHandler {
   std::unordered_map<uint64_t, Run> runs_;
   uint64_t next_run_ = 1;
   std::function<void(uint64_t)> end_callback_;
+  Probe* probe_ = nullptr;
+  int32_t rank_ = -1;
 };
 
 }  // namespace weft

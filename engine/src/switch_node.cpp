@@ -5,6 +5,7 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "probe.hpp"
 #include "switch_log.hpp"
 
 namespace weft {
@@ -122,6 +123,15 @@ PacketPtr Switch::copy_with_state(const Packet& packet) {
   point_at(block->state, *copy);
   copy->context = block;
   return copy;
+}
+
+// What its program drops, a program tells by counters of its own, and what it absorbs on purpose looks alike.
+// A tail drop is the port's to tell.
+void Switch::tell_dropped(DropReason reason) {
+  if (reason == DropReason::kProgramIngress || reason == DropReason::kProgramEgress ||
+      reason == DropReason::kTailDrop)
+    return;
+  engine_.probe()->dropped(this, DropPlace::kSwitch, static_cast<size_t>(reason), 0, -1);
 }
 
 bool Switch::spend_pass(PacketState& state) {

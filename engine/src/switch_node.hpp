@@ -152,7 +152,12 @@ class Switch : public Node, public EgressStage {
   PacketPtr run_egress(uint32_t port, PacketPtr packet);
   void deparse(Packet& packet);
   void deliver(uint32_t port, PacketPtr packet);
-  void drop(DropReason reason) { ++dropped_[static_cast<size_t>(reason)]; }
+  void drop(DropReason reason) {
+    ++dropped_[static_cast<size_t>(reason)];
+    if (engine_.probe() != nullptr) [[unlikely]]
+      tell_dropped(reason);
+  }
+  void tell_dropped(DropReason reason);
   void drop(DropReason reason, TraceNumbers of) {
     drop(reason);
     record(of, TraceSite::kDropped, {static_cast<uint32_t>(reason)});

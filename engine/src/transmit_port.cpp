@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "pcap_writer.hpp"
+#include "probe.hpp"
 
 namespace weft {
 
@@ -40,6 +41,7 @@ bool TransmitPort::enqueue(PacketPtr packet, int priority_class) {
   if (queue_depth_bytes_ + size > config_.queue_capacity_bytes) {
     queue.tail_dropped.add(size);
     tail_dropped_.add(size);
+    if (Probe* probe = engine_.probe()) probe->dropped(this, DropPlace::kQueue, 0, size, priority_class);
     return false;
   }
   const TimePs now = engine_.now();

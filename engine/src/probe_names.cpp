@@ -1,0 +1,27 @@
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nic.hpp"
+#include "probe.hpp"
+#include "roce_codec.hpp"
+#include "switch_node.hpp"
+
+namespace weft {
+
+std::vector<std::pair<int64_t, std::string>> drop_names() {
+  std::vector<std::pair<int64_t, std::string>> names = {{drop_code(DropPlace::kQueue, 0), "queue full"},
+                                                        {drop_code(DropPlace::kLink, 0), "link lost"}};
+  for (size_t reason = 0; reason < static_cast<size_t>(DropReason::kCount); ++reason)
+    names.emplace_back(drop_code(DropPlace::kSwitch, reason),
+                       std::string("switch ") + drop_reason_name(static_cast<DropReason>(reason)));
+  for (size_t reason = 0; reason < static_cast<size_t>(NicDrop::kCount); ++reason)
+    names.emplace_back(drop_code(DropPlace::kNic, reason),
+                       std::string("nic ") + nic_drop_name(static_cast<NicDrop>(reason)));
+  for (size_t error = 1; error < static_cast<size_t>(roce::ParseError::kCount); ++error)
+    names.emplace_back(drop_code(DropPlace::kNic, kFirstParseErrorDrop + error),
+                       std::string("nic ") + roce::parse_error_name(static_cast<roce::ParseError>(error)));
+  return names;
+}
+
+}  // namespace weft
