@@ -19,9 +19,9 @@ _SAMPLE = 16
 class LineCoverage:
     """Traces all threads that are started after `start`, and the calling one."""
 
-    def __init__(self, packages: tuple[str, ...]) -> None:
+    def __init__(self, path_beginnings: tuple[str, ...]) -> None:
         root = Path(__file__).resolve().parent.parent
-        self._roots = tuple(f"{root / package}/" for package in packages)
+        self._roots = tuple(str(root / beginning) for beginning in path_beginnings)
         self._seen: dict[CodeType, set[int]] = {}
         self._idle_calls: dict[CodeType, int] = {}
         self.lines = 0

@@ -31,7 +31,7 @@ class FrontendTarget:
 
     name = "frontend"
     suffix = ".p4"
-    covered_packages = ("compiler",)
+    covered_paths = ("compiler",)
     timeout_s = 30.0
 
     def __init__(self) -> None:

@@ -63,7 +63,7 @@ class JsonTarget:
 
     name = "json"
     suffix = ".json"
-    covered_packages = ("switch/bmv2json", "switch/lowering", "switch/oracle")
+    covered_paths = ("switch/bmv2json", "switch/lowering", "switch/oracle")
     timeout_s = 30.0
 
     def seeds(self) -> list[bytes]:

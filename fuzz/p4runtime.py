@@ -46,7 +46,7 @@ class P4RuntimeTarget:
 
     name = "p4runtime"
     suffix = ".txt"
-    covered_packages = ("switch/p4runtime", "switch/checks.py", "switch/native.py", "switch/oracle")
+    covered_paths = ("switch/p4runtime", "switch/checks.py", "switch/native", "switch/oracle")
     timeout_s = 30.0
 
     def __init__(self) -> None:

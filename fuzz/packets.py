@@ -61,7 +61,7 @@ class PacketsTarget:
 
     name = "packets"
     suffix = ".stf"
-    covered_packages = ("switch/oracle", "switch/native.py")
+    covered_paths = ("switch/oracle", "switch/native")
     timeout_s = 30.0
 
     def __init__(self) -> None:

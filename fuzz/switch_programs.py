@@ -29,7 +29,7 @@ class ProgramsTarget:
 
     name = "programs"
     suffix = ".p4"
-    covered_packages = ("switch/oracle", "switch/lowering")
+    covered_paths = ("switch/oracle", "switch/lowering")
     timeout_s = 60.0
 
     def __init__(self) -> None:

@@ -23,8 +23,8 @@ class Target(Protocol):
         """Of files that hold cases."""
 
     @property
-    def covered_packages(self) -> tuple[str, ...]:
-        """Packages whose lines guide the choice of cases."""
+    def covered_paths(self) -> tuple[str, ...]:
+        """Beginnings of the paths of the files whose lines guide the choice of cases."""
 
     @property
     def timeout_s(self) -> float:

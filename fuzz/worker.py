@@ -95,7 +95,7 @@ class Worker:
         self._folder = folder
         self._statistics = statistics
         self._duration_s = duration_s
-        self._coverage = LineCoverage(target.covered_packages)
+        self._coverage = LineCoverage(target.covered_paths)
         self._rng = random.Random(f"{statistics.seed}.{statistics.restarts}")
         self._seeds = target.seeds()
         self._corpus: list[bytes] = []
