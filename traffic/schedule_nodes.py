@@ -16,12 +16,13 @@ ELEMENT_BYTES = 4
 DATA = "data"
 """The rank's buffer: input, and in the end the result."""
 SCRATCH = "scratch"
-"""Where peers put partial results; as large as the data."""
+"""Where peers put partial results."""
 ZEROS = "zeros"
 """A source of zeros without memory behind it."""
 SINK = "sink"
 """A destination whose bytes are counted and discarded."""
-
+SCALE_UP = "scale-up"
+"""Label of channels over the links between the ranks of a host."""
 
 IMMEDIATE_INDEX_BITS = 20
 MAX_RUN_TAG = (1 << (32 - IMMEDIATE_INDEX_BITS)) - 1
@@ -49,7 +50,10 @@ class DataType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A reliable connection to `peer` (a rank) over `plane`; `label` tells apart those of the same two."""
+    """A reliable connection to `peer` (a rank) over `plane`; `label` tells apart those of the same two.
+
+    Of one labelled `SCALE_UP`, which takes no plane's network, `plane` only tells apart those of the same two.
+    """
 
     plane: int
     peer: int

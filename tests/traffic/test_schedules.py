@@ -2,14 +2,16 @@
 
 import numpy as np
 import pytest
+from collective_results import assert_right, inputs_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from schedule_interpreter import UFUNC, Interpreter
+from schedule_interpreter import Interpreter
 
 from traffic.aggregation_format import Operation
 from traffic.patterns import Flow, flow_schedule, incast, permutation
-from traffic.schedule_nodes import DataType, WaitReceive, Write, run_immediate
-from traffic.schedules import CollectiveSpec, generate, peers_of
+from traffic.schedule_nodes import SCALE_UP, DataType, WaitReceive, Write, run_immediate
+from traffic.schedules import GENERATORS, CollectiveSpec, generate, peers_of
+from traffic.schedules.tree import children_of, parent_of
 from traffic.striping import split_evenly, stripe
 
 
@@ -17,34 +19,145 @@ def spec_of(ranks, elements, dtype=DataType.INT32, operation=Operation.SUM, rate
     return CollectiveSpec(ranks, elements, dtype, operation, tuple(rates), **options)
 
 
-def inputs_of(spec: CollectiveSpec, seed: int) -> list[np.ndarray]:
-    generator = np.random.default_rng(seed)
-    if spec.dtype is DataType.INT32:
-        draw = lambda: generator.integers(-(2**31), 2**31, spec.element_count, np.int32)  # noqa: E731
-    else:
-        draw = lambda: generator.standard_normal(spec.element_count).astype(np.float32)  # noqa: E731
-    return [draw() for _ in range(spec.rank_count)]
+@st.composite
+def collectives(draw):
+    """Any collective by any algorithm, on hosts of one rank or several, with a size and ranks that it takes."""
+    collective = draw(st.sampled_from(sorted(GENERATORS)))
+    algorithm = draw(st.sampled_from(sorted(GENERATORS[collective])))
+    per_host, stride, blocks = draw(
+        st.sampled_from(
+            [(1, 1, n) for n in range(1, 10)] + [(2, 1, 3), (4, 1, 2), (2, 2, 2), (3, 2, 1), (2, 4, 1)]
+        )
+    )
+    if algorithm == "hierarchical" and per_host == 1:
+        per_host, stride = 3, 2
+    ranks = per_host * stride * blocks
+    if algorithm == "halving-doubling" and collective != "allreduce":
+        per_host, stride, ranks = 2, 2, draw(st.sampled_from([4, 8]))
+    elements = draw(st.integers(0, 700))
+    if collective == "alltoall":
+        elements -= elements % ranks
+    return (
+        collective,
+        algorithm,
+        spec_of(
+            ranks,
+            elements,
+            draw(st.sampled_from(list(DataType))),
+            draw(st.sampled_from(list(Operation))),
+            draw(st.lists(st.integers(1, 4), min_size=1, max_size=3)),
+            piece_bytes=draw(st.sampled_from([64, 256, 4096])),
+            run_tag=draw(st.integers(0, 4095)),
+            root=draw(st.integers(0, ranks - 1)),
+            ranks_per_host=per_host,
+            rank_stride=stride,
+        ),
+    )
 
 
-@given(
-    ranks=st.integers(1, 9),
-    elements=st.integers(0, 700),
-    rates=st.lists(st.integers(1, 4), min_size=1, max_size=3),
-    operation=st.sampled_from(list(Operation)),
-    algorithm=st.sampled_from(["ring", "in-network"]),
-    piece_bytes=st.sampled_from([4, 64, 4096]),
-    seed=st.integers(0, 1000),
-)
-@settings(max_examples=40, deadline=None)
-def test_all_reduce_of_integers_is_exact(ranks, elements, rates, operation, algorithm, piece_bytes, seed):
-    if elements > 100 and piece_bytes == 4:
-        elements = 100
-    spec = spec_of(ranks, elements, operation=operation, rates=rates, piece_bytes=piece_bytes)
+@given(collectives(), st.integers(0, 1000))
+@settings(max_examples=150, deadline=None)
+def test_collectives_leave_what_numpy_computes(drawn, seed):
+    collective, algorithm, spec = drawn
     inputs = inputs_of(spec, seed)
+    schedules = [generate(collective, algorithm, spec, rank) for rank in range(spec.rank_count)]
+    results = Interpreter(schedules, inputs, seed).results(spec.dtype.value)
+    assert_right(collective, spec, inputs, results)
+
+
+@pytest.mark.parametrize("ranks", [3, 8])
+@pytest.mark.parametrize("algorithm", ["tree", "halving-doubling"])
+def test_all_ranks_hold_the_same_floats(algorithm, ranks):
+    spec = spec_of(ranks, 1000, DataType.FLOAT32, piece_bytes=256)
     schedules = [generate("allreduce", algorithm, spec, rank) for rank in range(ranks)]
-    expected = UFUNC[operation].reduce(inputs, dtype=np.int32)
-    for result in Interpreter(schedules, inputs, seed).results("int32"):
-        np.testing.assert_array_equal(result, expected)
+    results = Interpreter(schedules, inputs_of(spec, 7), 3).results("float32")
+    assert len({result.tobytes() for result in results}) == 1
+
+
+def sent_bytes(collective, algorithm, spec):
+    """Bytes that each rank sends over its NICs, and over scale-up links."""
+    return [
+        tuple(
+            sum(
+                node.source.length_bytes
+                for node in generate(collective, algorithm, spec, rank).nodes
+                if isinstance(node, Write) and (node.channel.label == SCALE_UP) == inside
+            )
+            for inside in (False, True)
+        )
+        for rank in range(spec.rank_count)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("collective", "algorithm", "times_the_data"),
+    [
+        ("allreduce", "halving-doubling", 2 * 7 / 8),
+        ("reducescatter", "ring", 7 / 8),
+        ("reducescatter", "halving-doubling", 7 / 8),
+        ("allgather", "ring", 7 / 8),
+        ("allgather", "halving-doubling", 7 / 8),
+        ("alltoall", "direct", 7 / 8),
+        ("alltoall", "pairwise", 7 / 8),
+    ],
+)
+def test_every_rank_sends_the_least_there_is(collective, algorithm, times_the_data):
+    spec = spec_of(8, 8 * 1024, rates=(1,))
+    assert sent_bytes(collective, algorithm, spec) == [(times_the_data * 4 * 8 * 1024, 0)] * 8
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 7, 16])
+def test_no_rank_of_two_trees_sends_more_than_twice_the_data(ranks):
+    spec = spec_of(ranks, 4096, rates=(1,))
+    sent = [bytes_sent for bytes_sent, _ in sent_bytes("allreduce", "tree", spec)]
+    assert max(sent) <= 2 * 4 * 4096
+    assert sum(sent) == 2 * (ranks - 1) * 4 * 4096
+
+
+@pytest.mark.parametrize("count", range(1, 40))
+def test_a_tree_joins_all_roles_and_its_leaves_are_odd(count):
+    found = {0}
+    for role in range(count):
+        children = children_of(role, count)
+        assert len(children) <= 2
+        assert all(parent_of(child, count) == role for child in children)
+        assert not (children and role % 2)
+        found |= set(children)
+    assert found == set(range(count))
+
+
+def test_a_hierarchical_all_reduce_loads_every_rail_alike():
+    """Hosts of 4 ranks, 4 hosts: a NIC carries 2(h-1)/h of a quarter, a scale-up link 2(r-1)/r of all."""
+    spec = spec_of(16, 16 * 1024, rates=(1,), ranks_per_host=4, rank_stride=4)
+    size_bytes = 4 * 16 * 1024
+    assert (
+        sent_bytes("allreduce", "hierarchical", spec)
+        == [(2 * 3 / 4 * size_bytes / 4, 2 * 3 / 4 * size_bytes)] * 16
+    )
+
+
+def test_rings_leave_a_host_by_the_rail_on_which_they_enter_the_next():
+    spec = spec_of(16, 16 * 1024, rates=(1,), ranks_per_host=4, rank_stride=4)
+    between = [
+        (rank, channel.peer)
+        for rank in range(16)
+        for channel in generate("allreduce", "ring", spec, rank).channels()
+        if channel.label != SCALE_UP
+    ]
+    rail = lambda rank: spec.position(rank) % 4  # noqa: E731
+    assert {rail(rank) for rank, _ in between} == set(range(4))
+    assert all(rail(rank) == rail(peer) for rank, peer in between)
+
+
+@pytest.mark.parametrize(("per_host", "stride"), [(1, 1), (4, 1), (2, 3), (3, 4)])
+def test_positions_count_ranks_host_by_host(per_host, stride):
+    ranks = 2 * per_host * stride
+    spec = spec_of(ranks, 1, ranks_per_host=per_host, rank_stride=stride)
+    assert [spec.rank_at(spec.position(rank)) for rank in range(ranks)] == list(range(ranks))
+    first_host = [spec.rank_at(position) for position in range(per_host)]
+    assert first_host == [local * stride for local in range(per_host)]
+    assert all(spec.share_a_host(first_host[0], rank) for rank in first_host)
+    assert not spec.share_a_host(0, ranks - 1)
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 8])
@@ -129,6 +242,9 @@ def test_even_splits_differ_by_at_most_one(start, length, parts):
         ({"plane_rates_bps": ()}, "plane rates"),
         ({"plane_rates_bps": (1, 0)}, "plane rates"),
         ({"run_tag": 4096}, "run tag 4096"),
+        ({"root": 4}, "root 4"),
+        ({"ranks_per_host": 3}, "4 ranks do not fill hosts of 3"),
+        ({"rank_stride": 0}, "0 apart"),
     ],
 )
 def test_senseless_collectives_are_refused(change, message):
@@ -141,6 +257,19 @@ def test_senseless_collectives_are_refused(change, message):
     }
     with pytest.raises(ValueError, match=message):
         generate("allreduce", "ring", CollectiveSpec(**(fields | change)), 0)
+
+
+@pytest.mark.parametrize(
+    ("collective", "algorithm", "spec", "message"),
+    [
+        ("allreduce", "hierarchical", spec_of(4, 8), "hosts of several ranks"),
+        ("allgather", "halving-doubling", spec_of(6, 6), "6 ranks.*powers of two"),
+        ("alltoall", "direct", spec_of(4, 6), "6 elements for an all-to-all of 4"),
+    ],
+)
+def test_what_an_algorithm_cannot_do_is_refused(collective, algorithm, spec, message):
+    with pytest.raises(ValueError, match=message):
+        generate(collective, algorithm, spec, 0)
 
 
 def test_unknown_algorithms_and_ranks_are_refused_by_name():

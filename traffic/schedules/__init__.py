@@ -1,0 +1,82 @@
+"""Generators of collective schedules: (what, rank, rank count) in, that rank's dependency graph out.
+
+Every generator is called alike on all ranks and needs no communication: what one rank writes is what its
+peer waits for, because both derive the same chunks and immediates. One algorithm a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from traffic.schedule_nodes import Channel, RankSchedule
+from traffic.schedules.all_to_all import direct_all_to_all, pairwise_all_to_all
+from traffic.schedules.halving_doubling import (
+    doubling_all_gather,
+    halving_doubling_all_reduce,
+    halving_reduce_scatter,
+)
+from traffic.schedules.hierarchical import hierarchical_all_reduce
+from traffic.schedules.in_network import in_network_all_reduce
+from traffic.schedules.ring import (
+    ring_all_gather,
+    ring_all_reduce,
+    ring_broadcast,
+    ring_reduce,
+    ring_reduce_scatter,
+)
+from traffic.schedules.spec import DEFAULT_PIECE_BYTES, MAX_RANKS, CollectiveSpec
+from traffic.schedules.tree import tree_all_reduce, tree_broadcast, tree_reduce
+
+Generator = Callable[[CollectiveSpec, int], RankSchedule]
+
+GENERATORS: dict[str, dict[str, Generator]] = {
+    "allreduce": {
+        "ring": ring_all_reduce,
+        "tree": tree_all_reduce,
+        "halving-doubling": halving_doubling_all_reduce,
+        "hierarchical": hierarchical_all_reduce,
+        "in-network": in_network_all_reduce,
+    },
+    "reducescatter": {"ring": ring_reduce_scatter, "halving-doubling": halving_reduce_scatter},
+    "allgather": {"ring": ring_all_gather, "halving-doubling": doubling_all_gather},
+    "alltoall": {"direct": direct_all_to_all, "pairwise": pairwise_all_to_all},
+    "broadcast": {"ring": ring_broadcast, "tree": tree_broadcast},
+    "reduce": {"ring": ring_reduce, "tree": tree_reduce},
+}
+"""Generators by collective and algorithm; the first algorithm of a collective runs on any fabric."""
+
+COLLECTIVES = tuple(GENERATORS)
+ALGORITHMS = tuple(dict.fromkeys(algorithm for each in GENERATORS.values() for algorithm in each))
+
+
+def generate(collective: str, algorithm: str, spec: CollectiveSpec, rank: int) -> RankSchedule:
+    """Return the rank's schedule of a collective.
+
+    Raises ValueError for an unknown collective or algorithm, a rank there is not, and what an algorithm cannot do.
+    """
+    generator = GENERATORS.get(collective, {}).get(algorithm)
+    if generator is None:
+        valid = ", ".join(f"{name} by {how}" for name, algorithms in GENERATORS.items() for how in algorithms)
+        raise ValueError(f"unknown collective {collective!r} by {algorithm!r} (valid: {valid})")
+    if not 0 <= rank < spec.rank_count:
+        raise ValueError(f"rank {rank} (valid: 0 to {spec.rank_count - 1})")
+    return generator(spec, rank)
+
+
+def peers_of(schedules: Sequence[RankSchedule]) -> list[tuple[int, Channel]]:
+    """Return every (rank, channel) pair that the schedules of all ranks use, each once."""
+    used = ((schedule.rank, channel) for schedule in schedules for channel in schedule.channels())
+    return list(dict.fromkeys(used))
+
+
+__all__ = [
+    "ALGORITHMS",
+    "COLLECTIVES",
+    "DEFAULT_PIECE_BYTES",
+    "GENERATORS",
+    "MAX_RANKS",
+    "CollectiveSpec",
+    "Generator",
+    "generate",
+    "peers_of",
+]
