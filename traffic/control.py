@@ -189,7 +189,7 @@ class EndpointGroup:
         """Connect the ranks as the algorithm needs and have them map and register their buffers; returns the run.
 
         The ranks are 0 to spec.rank_count-1; `spec.run_tag` is ignored. Without `results` the buffers are
-        reduced in place.
+        changed in place; without `buffers` lengths stand for data.
         """
         schedules = [generate(collective, algorithm, spec, rank) for rank in range(spec.rank_count)]
         message = {
@@ -202,11 +202,14 @@ class EndpointGroup:
             "operation": spec.operation.name.lower(),
             "plane_rates_bps": list(spec.plane_rates_bps),
             "piece_bytes": spec.piece_bytes,
+            "root": spec.root,
+            "ranks_per_host": spec.ranks_per_host,
+            "rank_stride": spec.rank_stride,
         }
-        files = [
+        files: list[dict[str, Any]] = [
             {"buffer": str(buffer)} | ({"result": str(results[rank])} if results else {})
             for rank, buffer in enumerate(buffers)
-        ]
+        ] or [{}] * spec.rank_count
         return self._prepare(schedules, [message | each for each in files], telemetry)
 
     def prepare_traffic(self, flows: Sequence[Flow], *, telemetry: bool = True) -> int:

@@ -44,10 +44,16 @@ class HostRuns:
             plane_rates_bps=tuple(take_list(message, "plane_rates_bps", int)),
             piece_bytes=take(message, "piece_bytes", int, DEFAULT_PIECE_BYTES),
             run_tag=_run_tag(message),
+            root=take(message, "root", int, 0),
+            ranks_per_host=take(message, "ranks_per_host", int, 1),
+            rank_stride=take(message, "rank_stride", int, 1),
         )
         collective = take(message, "collective", str, "allreduce")
         schedule = generate(collective, take(message, "algorithm", str), spec, self._rank(message))
-        data = _map_data(spec, Path(take(message, "buffer", str)), take_optional(message, "result", str))
+        source = take_optional(message, "buffer", str)
+        if source is None:
+            return self._prepare(message, schedule.of_lengths(), {})
+        data = _map_data(spec, Path(source), take_optional(message, "result", str))
         return self._prepare(message, schedule, {DATA: data})
 
     def prepare_traffic(self, message: Message) -> dict[str, Any]:
@@ -83,7 +89,7 @@ class HostRuns:
             if name == ZEROS:
                 continue
             if name not in buffers:
-                buffers[name] = np.empty(size_bytes, np.uint8)
+                buffers[name] = np.zeros(size_bytes, np.uint8)
             run.memory[name] = self._host.nic.register_memory(buffers[name])
         self._runs[number] = run
         return {

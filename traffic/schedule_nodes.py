@@ -143,6 +143,28 @@ class RankSchedule:
         self.after.append(tuple(number for number in after if number is not None))
         return len(self.nodes) - 1
 
+    def of_lengths(self) -> RankSchedule:
+        """Return a schedule that transfers as much, in the same order, without data: zeros into sinks.
+
+        Reductions and copies, which take no time, are left out; what followed them follows what they followed. What the
+        network aggregates stays data.
+        """
+        largest = max(self.buffer_bytes.values(), default=0)
+        lengths = RankSchedule(self.rank, {ZEROS: largest, SINK: largest})
+        if self.planes_aggregated():
+            lengths.buffer_bytes[DATA] = self.buffer_bytes[DATA]
+        stands_for: list[tuple[int, ...]] = []
+        for node, before in zip(self.nodes, self.after, strict=True):
+            after = tuple(dict.fromkeys(number for each in before for number in stands_for[each]))
+            if isinstance(node, Reduce | Copy):
+                stands_for.append(after)
+                continue
+            if isinstance(node, Write):
+                length = node.source.length_bytes
+                node = Write(node.channel, Span(ZEROS, 0, length), Span(SINK, 0, length), node.immediate)
+            stands_for.append((lengths.add(node, after),))
+        return lengths
+
     def channels(self) -> list[Channel]:
         """Return the channels that the nodes name, each once, in order of first use."""
         used = (node.channel for node in self.nodes if isinstance(node, Write | WaitReceive))

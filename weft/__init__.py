@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, WeftError
 
 if TYPE_CHECKING:
-    from weft.fabric import CollectiveRun, Fabric
+    from weft.collectives import CollectiveRun
+    from weft.fabric import Fabric
 
 __all__ = [
     "BadInputError",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,31 +13,32 @@ from numpy.typing import NDArray
 
 from controller.errors import ControllerError
 from topologies import FabricSpec
-from traffic.aggregation_format import Operation
 from traffic.control import EndpointGroup, RunOutcome
 from traffic.patterns import MAX_FLOW_BYTES, Flow, incast, permutation
-from traffic.schedule_nodes import DataType
+from traffic.schedule_nodes import ELEMENT_BYTES
 from traffic.schedules import CollectiveSpec
+from weft.collectives import (
+    CollectiveRun,
+    checked_buffers,
+    collective_spec,
+    data_of_ranks,
+    element_count_of,
+    input_elements_of,
+    nccl_count,
+    results_of_ranks,
+    shaped_result,
+)
 from weft.endpoints import default_slot_count, path_round_trip_ps
 from weft.environment import with_clock
-from weft.errors import BadInputError, did_you_mean
+from weft.errors import BadInputError
 from weft.lab import Progress, make_lab
 from weft.observation import drop_totals, lateness_of, longest_int_path, plane_results
 from weft.options import FabricOptions
-from weft.results import CollectiveResult, FlowsResult, RunResult
-from weft.scenario import ALGORITHMS
+from weft.results import LENGTHS, ROOTED, CollectiveResult, FlowsResult, RunResult
 from weft.told_errors import told_as_weft_errors
-from weft.verification import verify_all_reduce_sum
+from weft.verification import verify
 
 JOB_ID = 1
-
-
-@dataclass(frozen=True)
-class CollectiveRun:
-    """A collective that has run: every rank's result (arrays of the inputs' shape and dtype) and the figures."""
-
-    buffers: list[NDArray[Any]]
-    result: CollectiveResult
 
 
 class Fabric:
@@ -101,15 +101,20 @@ class Fabric:
         buffers: Sequence[NDArray[Any]],
         algorithm: str = "ring",
         *,
+        operation: str = "sum",
+        root: int = 0,
         data: str = "given",
         timeout_s: float = 300.0,
     ) -> CollectiveRun:
         """Run a collective over all hosts and verify its result against NumPy.
 
         Args:
-            collective: "allreduce", a sum.
-            buffers: one array per host, all of one shape, int32 or float32; they are not changed.
-            algorithm: "ring" or "in-network".
+            collective: "allreduce", "reducescatter", "allgather", "alltoall", "broadcast" or "reduce".
+            buffers: every host's input, all of one shape, int32 or float32; they are not changed. Those of a
+                reduce-scatter and an all-to-all are cut into a chunk for each host (`CollectiveSpec.chunk`).
+            algorithm: one of the collective's, see `traffic.schedules.GENERATORS`.
+            operation: of an all-reduce, a reduce-scatter or a reduce: "sum", "max" or "min".
+            root: rank of a broadcast's or a reduce's root.
             data: what the buffers are, for the result's table.
             timeout_s: seconds after which the run has failed: real ones, or of the virtual clock.
 
@@ -117,47 +122,80 @@ class Fabric:
             BadInputError: unknown names, or buffers that do not fit together.
             CheckFailedError: the run failed or did not end in time.
         """
-        if collective != "allreduce":
-            raise BadInputError(
-                f"unknown collective '{collective}'; {did_you_mean(collective, ['allreduce'])}"
-            )
-        if algorithm not in ALGORITHMS:
-            raise BadInputError(f"unknown algorithm '{algorithm}'; {did_you_mean(algorithm, ALGORITHMS)}")
-        inputs = self._check_buffers(buffers)
-        if algorithm == "in-network":
-            self._join_job()
-        spec = CollectiveSpec(
-            rank_count=len(inputs),
-            element_count=inputs[0].size,
-            dtype=DataType(inputs[0].dtype.name),
-            operation=Operation.SUM,
-            plane_rates_bps=tuple(nic.link.rate_bps for nic in self.topology.hosts[0].nics),
+        ranks = len(self.topology.hosts)
+        arrays = checked_buffers(buffers, ranks)
+        elements = element_count_of(collective, arrays[0].size, ranks)
+        spec = collective_spec(
+            self.topology, collective, algorithm, elements, arrays[0].dtype.name, operation, root
         )
+        inputs = data_of_ranks(collective, spec, arrays)
+        figures, outputs = self._run_collective(collective, algorithm, spec, inputs, data, timeout_s)
+        shaped = [shaped_result(collective, output, arrays[0].shape) for output in outputs]
+        return CollectiveRun(shaped, figures)
+
+    @told_as_weft_errors()
+    def collective_of_lengths(
+        self,
+        collective: str,
+        size_bytes: int,
+        algorithm: str = "ring",
+        *,
+        dtype: str = "float32",
+        operation: str = "sum",
+        root: int = 0,
+        timeout_s: float = 300.0,
+    ) -> CollectiveResult:
+        """Run a collective of nccl-tests' size with lengths in place of data: nothing is verified.
+
+        What the network reduces carries data all the same, zeros. Otherwise as `collective`.
+        """
+        ranks = len(self.topology.hosts)
+        elements = element_count_of(collective, input_elements_of(collective, size_bytes, ranks), ranks)
+        if not elements:
+            raise BadInputError(f"{collective} of {size_bytes} B leaves {ranks} ranks nothing to exchange")
+        spec = collective_spec(self.topology, collective, algorithm, elements, dtype, operation, root)
+        figures, _ = self._run_collective(collective, algorithm, spec, None, LENGTHS, timeout_s)
+        return figures
+
+    def _run_collective(
+        self,
+        collective: str,
+        algorithm: str,
+        spec: CollectiveSpec,
+        inputs: list[NDArray[Any]] | None,
+        data: str,
+        timeout_s: float,
+    ) -> tuple[CollectiveResult, list[NDArray[Any]]]:
+        """Run, verify and write down a collective; returns every rank's result, none for lengths."""
+        in_network = algorithm == "in-network"
+        if in_network:
+            self._join_job()
         before = self._retransmissions()
-        aggregated_before = self._aggregated_packets() if algorithm == "in-network" else 0
-        outcome, outputs = self._exchange(spec, algorithm, inputs, timeout_s)
-        verdict = verify_all_reduce_sum([each.ravel() for each in inputs], outputs, algorithm)
+        aggregated_before = self._aggregated_packets() if in_network else 0
+        outcome, outputs = self._exchange(collective, algorithm, spec, inputs, timeout_s)
+        results = results_of_ranks(collective, spec, outputs) if inputs is not None else []
+        verdict = verify(collective, algorithm, spec, inputs, results) if inputs is not None else None
         figures = CollectiveResult(
             collective=collective,
             algorithm=algorithm,
-            size_bytes=inputs[0].nbytes,
-            count=inputs[0].size,
-            dtype=inputs[0].dtype.name,
-            operation="sum",
-            ranks=len(inputs),
+            size_bytes=spec.element_count * ELEMENT_BYTES,
+            count=nccl_count(collective, spec),
+            dtype=spec.dtype.value,
+            operation=spec.operation.name.lower(),
+            ranks=spec.rank_count,
             time_ps=outcome.duration_ps,
-            wrong=verdict.wrong,
-            identical=verdict.identical,
-            largest_error=verdict.largest_error,
-            error_bound=verdict.bound,
-            packets_aggregated=(
-                self._aggregated_packets() - aggregated_before if algorithm == "in-network" else 0
-            ),
+            verified=verdict is not None,
+            wrong=verdict.wrong if verdict else 0,
+            identical=verdict.identical if verdict else True,
+            largest_error=verdict.largest_error if verdict else 0.0,
+            error_bound=verdict.bound if verdict else 0.0,
+            packets_aggregated=self._aggregated_packets() - aggregated_before if in_network else 0,
             retransmissions=self._retransmissions() - before,
             data=data,
+            root=spec.root if collective in ROOTED else None,
         )
         self.collectives.append(figures)
-        return CollectiveRun([output.reshape(inputs[0].shape) for output in outputs], figures)
+        return figures, results
 
     @told_as_weft_errors()
     def incast(
@@ -259,40 +297,28 @@ class Fabric:
         if len(self.topology.hosts) < 2:
             raise BadInputError(f"{what} needs 2 hosts or more; the fabric has 1")
 
-    def _check_buffers(self, buffers: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        hosts = len(self.topology.hosts)
-        if len(buffers) != hosts:
-            raise BadInputError(f"{len(buffers)} buffers for {hosts} hosts; there must be one for each")
-        arrays = [np.ascontiguousarray(each) for each in buffers]
-        first = arrays[0]
-        if first.dtype not in (np.int32, np.float32):
-            raise BadInputError(f"buffers of {first.dtype} cannot be reduced (valid: int32, float32)")
-        for rank, array in enumerate(arrays):
-            if array.dtype != first.dtype or array.shape != first.shape:
-                raise BadInputError(
-                    f"buffer {rank} is {array.dtype}{array.shape}, buffer 0 {first.dtype}{first.shape}; "
-                    "they must be alike"
-                )
-            if not np.all(np.isfinite(array)):
-                raise BadInputError(
-                    f"buffer {rank} holds NaN or infinity, which block floating point cannot carry"
-                )
-        if first.size == 0:
-            raise BadInputError("buffers are empty; there must be at least one element")
-        return arrays
-
     def _exchange(
-        self, spec: CollectiveSpec, algorithm: str, inputs: list[NDArray[Any]], timeout_s: float
+        self,
+        collective: str,
+        algorithm: str,
+        spec: CollectiveSpec,
+        inputs: list[NDArray[Any]] | None,
+        timeout_s: float,
     ) -> tuple[RunOutcome, list[NDArray[Any]]]:
-        """Run a collective over files that the hosts map, and return every rank's flat result."""
+        """Run a collective over files that the hosts map, and return every rank's data afterwards."""
         group = self.hosts
         with tempfile.TemporaryDirectory(dir=self.lab.directory) as directory:
-            files = [Path(directory, f"rank{rank}.bin") for rank in range(len(inputs))]
+            files = [Path(directory, f"rank{rank}.bin") for rank in range(len(inputs or ()))]
             results = [file.with_suffix(".result") for file in files]
-            for file, array in zip(files, inputs, strict=True):
+            for file, array in zip(files, inputs or (), strict=True):
                 array.tofile(file)
             run = group.prepare_collective(
-                spec, algorithm, files, results, telemetry=self.options.int_telemetry
+                spec,
+                algorithm,
+                files,
+                results,
+                collective=collective,
+                telemetry=self.options.int_telemetry,
             )
             try:
                 outcome = group.run(run, timeout_s)
@@ -302,7 +328,7 @@ class Fabric:
                 with contextlib.suppress(ControllerError):
                     self._leave_job()
                 raise
-            return outcome, [np.fromfile(result, inputs[0].dtype) for result in results]
+            return outcome, [np.fromfile(result, spec.dtype.value) for result in results]
 
     def _join_job(self) -> None:
         if self._joined:

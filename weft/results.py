@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict, dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,37 @@ from topologies.describe import format_rate, format_time
 LATENESS_BOUND = 0.5
 
 
+LENGTHS = "lengths"
+"""What stands for data where packets carry lengths only: nothing can be verified then."""
+ROOTED = ("broadcast", "reduce")
+_TITLES = {
+    "allreduce": "all-reduce",
+    "reducescatter": "reduce-scatter",
+    "allgather": "all-gather",
+    "alltoall": "all-to-all",
+}
+_WITHOUT_REDUCTION = ("allgather", "alltoall", "broadcast")
+
+
+def bus_bandwidth_factor(collective: str, ranks: int) -> float:
+    """Return busbw / algbw (nccl-tests, PERFORMANCE.md)."""
+    match collective:
+        case "allreduce":
+            return 2 * (ranks - 1) / ranks
+        case "reducescatter" | "allgather" | "alltoall":
+            return (ranks - 1) / ranks
+        case "broadcast" | "reduce":
+            return 1.0
+    raise ValueError(f"no bus bandwidth of {collective!r} is defined")
+
+
 @dataclass(frozen=True)
 class CollectiveResult:
     """One collective: nccl-tests' figures and how the result compared with NumPy's.
 
-    Bandwidths are in bytes per second of emulated time; `time_ps` is from the common start to the last rank's end.
+    `size_bytes` is that of the larger of input and result, `count` the elements that a rank gives or gets of another.
+    `verified` is false where lengths stood for data; `wrong` and the errors are 0 then. Bandwidths are in bytes per
+    second of emulated time; `time_ps` is from the common start to the last rank's end.
     They are 0 where no time passed, as with one rank, which has nothing to send.
     """
 
@@ -40,6 +67,8 @@ class CollectiveResult:
     packets_aggregated: int
     retransmissions: int
     data: str = "random"
+    root: int | None = None
+    verified: bool = True
 
     @property
     def algorithm_bandwidth(self) -> float:
@@ -48,12 +77,12 @@ class CollectiveResult:
 
     @property
     def bus_bandwidth(self) -> float:
-        """Return algbw · 2(n − 1)/n in bytes per second (nccl-tests, PERFORMANCE.md, all-reduce)."""
-        return self.algorithm_bandwidth * 2 * (self.ranks - 1) / self.ranks
+        """Return algbw times the collective's factor in bytes per second."""
+        return self.algorithm_bandwidth * bus_bandwidth_factor(self.collective, self.ranks)
 
     @property
     def ok(self) -> bool:
-        """Return whether the result is right on all ranks."""
+        """Return whether nothing is known to be wrong on any rank."""
         return self.wrong == 0 and self.identical
 
 
@@ -195,25 +224,34 @@ def _table(*columns: str) -> Table:
 def print_collectives(console: Console, results: list[CollectiveResult]) -> None:
     """Print nccl-tests' columns, one row per algorithm and size (time µs, bandwidths GB/s)."""
     table = _table(
-        "algorithm", "size\n(B)", "count", "type", "redop", "time\n(µs)", "algbw\n(GB/s)", "busbw\n(GB/s)",
+        "algorithm", "size\n(B)", "count", "type", "redop", "root", "time\n(µs)", "algbw\n(GB/s)", "busbw\n(GB/s)",
         "#wrong", "error", "bound",
     )  # fmt: skip
     for result in results:
-        exact = result.dtype == "int32"
+        # nccl-tests' words for what does not apply: no operation, no root.
+        exact = result.error_bound == 0.0
         table.add_row(
             result.algorithm,
             str(result.size_bytes),
             str(result.count),
             result.dtype,
-            result.operation,
+            "none" if result.collective in _WITHOUT_REDUCTION else result.operation,
+            str(-1 if result.root is None else result.root),
             f"{result.time_ps / 1e6:.1f}",
             f"{result.algorithm_bandwidth / 1e9:.2f}",
             f"{result.bus_bandwidth / 1e9:.2f}",
-            str(result.wrong) if result.identical else f"{result.wrong}, ranks differ",
-            "exact" if exact and result.ok else f"{result.largest_error:.2g}",
-            "" if exact else f"{result.error_bound:.2g}",
+            *_verdict(result, exact),
         )
     console.print(table)
+
+
+def _verdict(result: CollectiveResult, exact: bool) -> tuple[str, str, str]:
+    if not result.verified:
+        return "N/A", "not verified", ""
+    wrong = str(result.wrong) if result.identical else f"{result.wrong}, ranks differ"
+    if exact and result.ok:
+        return wrong, "exact", ""
+    return wrong, f"{result.largest_error:.2g}", "" if exact else f"{result.error_bound:.2g}"
 
 
 def show_run(run: RunResult, as_json: bool) -> None:
@@ -226,10 +264,10 @@ def show_run(run: RunResult, as_json: bool) -> None:
 
 def print_run(console: Console, run: RunResult) -> None:
     """Print all tables of a run."""
-    if run.collectives:
-        ranks = run.collectives[0].ranks
-        console.print(f"\n[bold]all-reduce over {ranks} ranks[/bold] (time is emulated)")
-        print_collectives(console, run.collectives)
+    for name, results in groupby(run.collectives, key=lambda result: result.collective):
+        of_one_kind, title = list(results), _TITLES.get(name, name)
+        console.print(f"\n[bold]{title} over {of_one_kind[0].ranks} ranks[/bold] (time is emulated)")
+        print_collectives(console, of_one_kind)
     for flow in run.flows:
         console.print(
             f"\n[bold]{flow.pattern}[/bold]: {flow.flows} flows, {flow.bytes_delivered} B in "

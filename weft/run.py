@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topologies import FabricSpec
+from weft.collectives import input_elements_of, suitable
 from weft.errors import BadInputError, EnvironmentLacksError, did_you_mean
 from weft.fabric import Fabric
 from weft.gradients import mlp_gradients
 from weft.lab import Progress
 from weft.options import FabricOptions
-from weft.results import RunResult
+from weft.results import LENGTHS, RunResult
 from weft.scenario import CollectiveTraffic, IncastTraffic, Scenario
 from weft.topology import build_topology
 
@@ -86,12 +88,8 @@ def run_scenario(
         first_done = None
         for traffic, inputs in zip(scenario.traffic, prepared, strict=True):
             if isinstance(traffic, CollectiveTraffic):
-                for buffers in inputs:
-                    for algorithm in traffic.algorithms:
-                        for _ in range(traffic.repetitions):
-                            progress(f"all-reduce of {buffers[0].nbytes} B, {algorithm}")
-                            fabric.collective(traffic.collective, buffers, algorithm, data=traffic.data)
-                            first_done = first_done or time.monotonic()
+                for _ in _collectives(fabric, traffic, inputs, progress):
+                    first_done = first_done or time.monotonic()
             elif isinstance(traffic, IncastTraffic):
                 progress(f"incast on {traffic.incast}")
                 fabric.incast(traffic.incast, traffic.bytes_per_sender, traffic.plane)
@@ -110,6 +108,41 @@ def run_scenario(
         "all": time.monotonic() - began,
     }
     return result
+
+
+def _collectives(
+    fabric: Fabric, traffic: CollectiveTraffic, inputs: list[list[NDArray[Any]]], progress: Progress
+) -> Iterator[None]:
+    """Run a collective of every size by every algorithm; yields after each run."""
+    name = traffic.collective
+    algorithms: Sequence[str] = traffic.algorithms or suitable(fabric.topology, name)
+    sizes: Sequence[int | list[NDArray[Any]]] = inputs
+    if traffic.data == LENGTHS:
+        sizes = traffic.sizes or [DEFAULT_SIZE_BYTES]
+    for size in sizes:
+        for algorithm in algorithms:
+            for _ in range(traffic.repetitions):
+                if isinstance(size, int):
+                    progress(f"{name} of {size} B, {algorithm}, lengths only")
+                    fabric.collective_of_lengths(
+                        name,
+                        size,
+                        algorithm,
+                        dtype=traffic.dtype,
+                        operation=traffic.operation,
+                        root=traffic.root,
+                    )
+                else:
+                    progress(f"{name} of {size[0].nbytes} B a host, {algorithm}")
+                    fabric.collective(
+                        name,
+                        size,
+                        algorithm,
+                        operation=traffic.operation,
+                        root=traffic.root,
+                        data=traffic.data,
+                    )
+                yield
 
 
 def _capture(fabric: Fabric, captures: Captures) -> None:
@@ -131,6 +164,8 @@ def result_directory(scenario: Scenario, out: Path | None) -> Path:
 
 def _inputs(traffic: CollectiveTraffic, ranks: int, seed: int) -> list[list[NDArray[Any]]]:
     """Return, for each size, one buffer per rank."""
+    if traffic.data == LENGTHS:
+        return []
     if traffic.data == "mlp-gradients":
         gradients = mlp_gradients(ranks, seed)
         if traffic.dtype == "int32":
@@ -139,7 +174,10 @@ def _inputs(traffic: CollectiveTraffic, ranks: int, seed: int) -> list[list[NDAr
         return [list(gradients)]
     generator = np.random.default_rng(seed)
     return [
-        [_random(generator, traffic.dtype, size // 4) for _ in range(ranks)]
+        [
+            _random(generator, traffic.dtype, input_elements_of(traffic.collective, size, ranks))
+            for _ in range(ranks)
+        ]
         for size in traffic.sizes or [DEFAULT_SIZE_BYTES]
     ]
 

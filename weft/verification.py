@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from traffic.aggregation_format import LANE_COUNT
+from traffic.aggregation_format import LANE_COUNT, Operation
+from traffic.schedule_nodes import DataType
+from traffic.schedules import CollectiveSpec
+
+Array = NDArray[np.generic]
+
+_UFUNCS = {Operation.SUM: np.add, Operation.MAX: np.maximum, Operation.MIN: np.minimum}
+_SAME_EVERYWHERE = ("allreduce", "allgather", "broadcast")
 
 
 @dataclass(frozen=True)
@@ -16,7 +24,8 @@ class Verdict:
     """How the ranks' results compare with NumPy's.
 
     `wrong` counts elements, over all ranks, outside the bound; `largest_error` and `bound` are absolute, the bound
-    being the one of the element with the largest error; `identical` says whether all ranks hold the same bits.
+    being the one of the element with the largest error; `identical` says whether all ranks hold the same bits where
+    the collective gives all the same.
     """
 
     wrong: int
@@ -30,36 +39,106 @@ class Verdict:
         return self.wrong == 0 and self.identical
 
 
-def verify_all_reduce_sum(
-    inputs: list[NDArray[np.generic]], results: list[NDArray[np.generic]], algorithm: str
+def result_elements(collective: str, spec: CollectiveSpec, rank: int) -> range:
+    """Return which elements of a rank's data are its result: none on the other ranks of a reduce."""
+    if collective == "reducescatter":
+        return spec.chunk(rank)
+    if collective == "reduce" and rank != spec.root:
+        return range(0)
+    return range(spec.element_count)
+
+
+def verify(
+    collective: str, algorithm: str, spec: CollectiveSpec, inputs: Sequence[Array], results: Sequence[Array]
 ) -> Verdict:
-    """Compare all-reduce results with NumPy's sum.
+    """Compare every rank's result with what NumPy makes of the ranks' inputs.
 
-    int32 sums wrap and must agree bit for bit. float32 must lie within the algorithm's bound: for a ring, n − 1
-    roundings of partial sums (n − 1)·ε·Σ|x|; in the network, block floating point's, see ARCHITECTURE.md.
+    Integers, maxima, minima and what is only moved must agree bit for bit. A float32 sum must lie within the
+    algorithm's bound: in the network block floating point's, see ARCHITECTURE.md; elsewhere that of n − 1 roundings of
+    partial sums in any order, (n − 1)·ε·Σ|x|.
+
+    Args:
+        collective: what was done, by `algorithm`.
+        spec: its parameters.
+        inputs: every rank's data, `spec.element_count` elements each; of an all-gather, the rank's own chunk counts.
+        results: every rank's `result_elements`.
     """
+    reference = _Reference(collective, algorithm, spec, inputs)
+    identical = collective not in _SAME_EVERYWHERE or all(
+        result.tobytes() == results[0].tobytes() for result in results
+    )
+    wrong, largest_error, its_bound = 0, 0.0, 0.0
+    for rank, result in enumerate(results):
+        expected, bound = reference.of_rank(rank)
+        errors = np.abs(result.astype(np.float64) - expected)
+        # A NaN is no number within any bound.
+        wrong += int(np.count_nonzero(~(errors <= bound)))
+        if errors.size:
+            worst = int(np.argmax(np.nan_to_num(errors, nan=np.inf)))
+            if not errors[worst] <= largest_error:
+                largest_error, its_bound = (
+                    float(errors[worst]),
+                    float(np.broadcast_to(bound, errors.shape)[worst]),
+                )
+            elif rank == 0:
+                its_bound = float(np.broadcast_to(bound, errors.shape)[worst])
+    return Verdict(wrong, identical, largest_error, its_bound)
+
+
+class _Reference:
+    """What every rank should hold, as float64, which holds every int32 and float32, and how far off it may be."""
+
+    def __init__(
+        self, collective: str, algorithm: str, spec: CollectiveSpec, inputs: Sequence[Array]
+    ) -> None:
+        self.collective, self.spec, self.inputs = collective, spec, inputs
+        self._reduced, self._bound = np.zeros(0), np.zeros(0)
+        if collective in ("allreduce", "reducescatter", "reduce"):
+            self._reduced, self._bound = _reduction(algorithm, spec, inputs)
+
+    def of_rank(self, rank: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return a rank's expected result and the bound of its errors."""
+        if self.collective in ("allreduce", "reducescatter", "reduce"):
+            where = _slice(result_elements(self.collective, self.spec, rank))
+            return self._reduced[where], self._bound[where]
+        return self._moved(rank).astype(np.float64), np.zeros(())
+
+    def _moved(self, rank: int) -> Array:
+        match self.collective:
+            case "broadcast":
+                return self.inputs[self.spec.root]
+            case "allgather":
+                own = [each[_slice(self.spec.chunk(source))] for source, each in enumerate(self.inputs)]
+                return np.concatenate(own)
+            case "alltoall":
+                return np.concatenate([each[_slice(self.spec.chunk(rank))] for each in self.inputs])
+        raise ValueError(f"nothing is known of what {self.collective!r} gives")
+
+
+def _slice(elements: range) -> slice:
+    return slice(elements.start, elements.stop)
+
+
+def _reduction(
+    algorithm: str, spec: CollectiveSpec, inputs: Sequence[Array]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     stacked = np.stack(inputs)
-    identical = all(result.tobytes() == results[0].tobytes() for result in results)
-    if stacked.dtype == np.int32:
-        expected = stacked.sum(axis=0, dtype=np.int64).astype(np.int32)
-        differences = np.abs(np.stack(results).astype(np.int64) - expected)
-        return Verdict(int(np.count_nonzero(differences)), identical, float(differences.max()), 0.0)
+    nothing = np.zeros(stacked.shape[1:])
+    if spec.operation is not Operation.SUM or spec.dtype is DataType.INT32:
+        # int32 sums wrap.
+        reduced = _UFUNCS[spec.operation].reduce(stacked, axis=0, dtype=stacked.dtype)
+        return np.asarray(reduced, dtype=np.float64), nothing
     exact = stacked.astype(np.float64).sum(axis=0)
-    bound = _ring_bound(stacked) if algorithm == "ring" else _block_bound(stacked)
-    errors = np.stack([np.abs(result.astype(np.float64) - exact) for result in results])
-    # A NaN is no number within any bound.
-    wrong = int(np.count_nonzero(~(errors <= bound)))
-    worst = np.unravel_index(int(np.argmax(np.nan_to_num(errors, nan=np.inf))), errors.shape)
-    return Verdict(wrong, identical, float(errors[worst]), float(bound[worst[-1]]))
+    return exact, _block_bound(stacked) if algorithm == "in-network" else _rounding_bound(stacked)
 
 
-def _ring_bound(stacked: NDArray[np.generic]) -> NDArray[np.float64]:
+def _rounding_bound(stacked: Array) -> NDArray[np.float64]:
     ranks = stacked.shape[0]
     magnitude: NDArray[np.float64] = np.abs(stacked.astype(np.float64)).sum(axis=0)
     return np.asarray((ranks - 1) * float(np.finfo(np.float32).eps) * magnitude)
 
 
-def _block_bound(stacked: NDArray[np.generic]) -> NDArray[np.float64]:
+def _block_bound(stacked: Array) -> NDArray[np.float64]:
     """Return n·½·2^(e − 31 + b) per element plus one rounding to float32, e being the block's exponent.
 
     b and e as in ARCHITECTURE.md, "Float32".

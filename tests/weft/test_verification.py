@@ -4,7 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine._core import block_exponent, dequantise_block, quantise_block
-from weft.verification import verify_all_reduce_sum
+from traffic.aggregation_format import Operation
+from traffic.schedule_nodes import DataType
+from traffic.schedules import COLLECTIVES, CollectiveSpec
+from weft.verification import result_elements, verify
 
 
 def inputs_of(dtype, ranks=4, elements=200, seed=0):
@@ -17,17 +20,62 @@ def inputs_of(dtype, ranks=4, elements=200, seed=0):
     return [generator.standard_normal(elements).astype(np.float32) for _ in range(ranks)]
 
 
+def spec_of(inputs, operation=Operation.SUM, root=0):
+    dtype = DataType(inputs[0].dtype.name)
+    return CollectiveSpec(len(inputs), inputs[0].size, dtype, operation, (1,), root=root)
+
+
+def verify_sum(inputs, results, algorithm):
+    return verify("allreduce", algorithm, spec_of(inputs), inputs, results)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float32])
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_a_wrong_element_of_any_collective_is_found(collective, dtype):
+    inputs = inputs_of(dtype, ranks=4, elements=8)
+    spec = spec_of(inputs, root=2)
+    chunks = [slice(2 * rank, 2 * rank + 2) for rank in range(4)]
+    total = np.add.reduce(inputs, dtype=dtype)
+    right = {
+        "allreduce": [total] * 4,
+        "reducescatter": [total[chunk] for chunk in chunks],
+        "allgather": [np.concatenate([each[chunk] for each, chunk in zip(inputs, chunks, strict=True)])] * 4,
+        "alltoall": [np.concatenate([each[chunk] for each in inputs]) for chunk in chunks],
+        "broadcast": [inputs[2]] * 4,
+        "reduce": [total[:0], total[:0], total, total[:0]],
+    }[collective]
+    assert [len(result_elements(collective, spec, rank)) for rank in range(4)] == [
+        len(each) for each in right
+    ]
+    assert verify(collective, "ring", spec, inputs, right).ok
+    wrong = [each.copy() for each in right]
+    wrong[2][1] += 1
+    verdict = verify(collective, "ring", spec, inputs, wrong)
+    assert verdict.wrong == 1
+    assert verdict.identical is (collective in ("reducescatter", "alltoall", "reduce"))
+    assert verdict.largest_error == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("operation", "of_numpy"), [(Operation.MAX, np.max), (Operation.MIN, np.min)])
+def test_maxima_and_minima_are_exact(operation, of_numpy):
+    inputs = inputs_of(np.float32)
+    result = of_numpy(inputs, axis=0)
+    assert verify("allreduce", "in-network", spec_of(inputs, operation), inputs, [result] * 4).ok
+    result[0] = np.nextafter(result[0], np.float32(np.inf))
+    assert verify("allreduce", "in-network", spec_of(inputs, operation), inputs, [result] * 4).wrong == 4
+
+
 def test_int32_sums_wrap_and_are_exact():
     inputs = inputs_of(np.int32)
     total = np.zeros_like(inputs[0])
     with np.errstate(over="ignore"):
         for each in inputs:
             total = total + each
-    verdict = verify_all_reduce_sum(inputs, [total.copy() for _ in inputs], "ring")
+    verdict = verify_sum(inputs, [total.copy() for _ in inputs], "ring")
     assert verdict.ok
     wrong = total.copy()
     wrong[7] ^= 1
-    verdict = verify_all_reduce_sum(inputs, [total, wrong, total, total], "ring")
+    verdict = verify_sum(inputs, [total, wrong, total, total], "ring")
     assert (verdict.wrong, verdict.identical, verdict.ok) == (1, False, False)
 
 
@@ -37,7 +85,7 @@ def test_any_order_of_float32_additions_is_within_the_rings_bound(seed, order):
     total = inputs[order[0]].copy()
     for index in order[1:]:
         total = total + inputs[index]
-    assert verify_all_reduce_sum(inputs, [total] * 4, "ring").ok
+    assert verify_sum(inputs, [total] * 4, "ring").ok
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -47,30 +95,30 @@ def test_a_block_floating_point_sum_is_within_the_networks_bound_and_a_quantum_o
     scale = np.ldexp(1.0, 31 - 2 - exponent)
     integers = sum(np.rint(each.astype(np.float64) * scale) for each in inputs)
     result = (integers / scale).astype(np.float32)
-    assert verify_all_reduce_sum(inputs, [result] * 4, "in-network").ok
+    assert verify_sum(inputs, [result] * 4, "in-network").ok
     off = result + np.float32(4 * 2.0 ** (exponent - 22))
-    assert verify_all_reduce_sum(inputs, [off] * 4, "in-network").wrong > 0
+    assert verify_sum(inputs, [off] * 4, "in-network").wrong > 0
 
 
 def test_not_a_number_is_wrong():
     inputs = inputs_of(np.float32)
     result = np.sum(inputs, axis=0)
     result[3] = np.nan
-    assert verify_all_reduce_sum(inputs, [result] * 4, "ring").wrong == 4
+    assert verify_sum(inputs, [result] * 4, "ring").wrong == 4
 
 
 @pytest.mark.parametrize("algorithm", ["ring", "in-network"])
 def test_zeros_reduce_to_zeros(algorithm):
     inputs = [np.zeros(100, np.float32)] * 3
-    assert verify_all_reduce_sum(inputs, [np.zeros(100, np.float32)] * 3, algorithm).ok
-    assert not verify_all_reduce_sum(inputs, [np.full(100, 1e-30, np.float32)] * 3, algorithm).ok
+    assert verify_sum(inputs, [np.zeros(100, np.float32)] * 3, algorithm).ok
+    assert not verify_sum(inputs, [np.full(100, 1e-30, np.float32)] * 3, algorithm).ok
 
 
 def test_a_wrong_int32_sum_says_how_wrong():
     inputs = inputs_of(np.int32, ranks=2, elements=3)
     result = (inputs[0].astype(np.int64) + inputs[1]).astype(np.int32)
     result[1] ^= 0x100
-    verdict = verify_all_reduce_sum(inputs, [result, result], "ring")
+    verdict = verify_sum(inputs, [result, result], "ring")
     assert (verdict.wrong, verdict.identical, verdict.largest_error) == (2, True, 256.0)
 
 
@@ -81,4 +129,4 @@ def test_what_the_hosts_compute_is_within_the_networks_bound(ranks, magnitude):
     exponent = max(block_exponent(each) for each in inputs)
     sums = sum(quantise_block(each, exponent, ranks).astype(np.int64) for each in inputs)
     result = dequantise_block(sums.astype(np.int32), exponent, ranks)
-    assert verify_all_reduce_sum(inputs, [result] * ranks, "in-network").ok
+    assert verify_sum(inputs, [result] * ranks, "in-network").ok

@@ -7,6 +7,7 @@ peer waits for, because both derive the same chunks and immediates. One algorith
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from traffic.schedule_nodes import Channel, RankSchedule
 from traffic.schedules.all_to_all import direct_all_to_all, pairwise_all_to_all
@@ -49,18 +50,39 @@ COLLECTIVES = tuple(GENERATORS)
 ALGORITHMS = tuple(dict.fromkeys(algorithm for each in GENERATORS.values() for algorithm in each))
 
 
+def check_algorithm(collective: str, algorithm: str, spec: CollectiveSpec) -> None:
+    """Raise ValueError for an unknown collective or algorithm, and for what the algorithm cannot do."""
+    if algorithm not in GENERATORS.get(collective, {}):
+        valid = ", ".join(f"{name} by {how}" for name, algorithms in GENERATORS.items() for how in algorithms)
+        raise ValueError(f"unknown collective {collective!r} by {algorithm!r} (valid: {valid})")
+    ranks = spec.rank_count
+    if algorithm == "hierarchical" and spec.ranks_per_host == 1:
+        raise ValueError("hosts of 1 rank have nothing to reduce inside (valid: 2 ranks a host or more)")
+    if algorithm == "halving-doubling" and collective != "allreduce" and ranks & (ranks - 1):
+        raise ValueError(f"{ranks} ranks are not each left with a chunk (valid: powers of two)")
+    if collective == "alltoall" and spec.element_count % ranks:
+        raise ValueError(f"{spec.element_count} elements for {ranks} ranks (valid: a multiple)")
+
+
+def suitable_algorithms(collective: str, spec: CollectiveSpec) -> list[str]:
+    """Return the algorithms of a collective that can do what the spec says."""
+    suitable = []
+    for algorithm in GENERATORS[collective]:
+        with suppress(ValueError):
+            check_algorithm(collective, algorithm, spec)
+            suitable.append(algorithm)
+    return suitable
+
+
 def generate(collective: str, algorithm: str, spec: CollectiveSpec, rank: int) -> RankSchedule:
     """Return the rank's schedule of a collective.
 
     Raises ValueError for an unknown collective or algorithm, a rank there is not, and what an algorithm cannot do.
     """
-    generator = GENERATORS.get(collective, {}).get(algorithm)
-    if generator is None:
-        valid = ", ".join(f"{name} by {how}" for name, algorithms in GENERATORS.items() for how in algorithms)
-        raise ValueError(f"unknown collective {collective!r} by {algorithm!r} (valid: {valid})")
+    check_algorithm(collective, algorithm, spec)
     if not 0 <= rank < spec.rank_count:
         raise ValueError(f"rank {rank} (valid: 0 to {spec.rank_count - 1})")
-    return generator(spec, rank)
+    return GENERATORS[collective][algorithm](spec, rank)
 
 
 def peers_of(schedules: Sequence[RankSchedule]) -> list[tuple[int, Channel]]:
@@ -77,6 +99,8 @@ __all__ = [
     "MAX_RANKS",
     "CollectiveSpec",
     "Generator",
+    "check_algorithm",
     "generate",
     "peers_of",
+    "suitable_algorithms",
 ]

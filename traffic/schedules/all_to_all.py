@@ -21,10 +21,6 @@ def pairwise_all_to_all(spec: CollectiveSpec, rank: int) -> RankSchedule:
 
 
 def _all_to_all(spec: CollectiveSpec, rank: int, in_turn: bool) -> RankSchedule:
-    if spec.element_count % spec.rank_count:
-        raise ValueError(
-            f"{spec.element_count} elements for an all-to-all of {spec.rank_count} ranks (valid: a multiple)"
-        )
     size_bytes = spec.element_count * ELEMENT_BYTES
     schedule = RankSchedule(rank, {DATA: size_bytes, SCRATCH: size_bytes})
     for plane in range(len(spec.plane_rates_bps)):

@@ -4,7 +4,8 @@ In log2(n) steps ranks exchange and reduce halves of what they still hold, and i
 bytes in a tree's steps, for powers of two (Thakur, Rabenseifner and Gropp, "Optimization of collective communication
 operations in MPICH", 2005, sections 4.1 and 4.5). An all-reduce of other numbers of ranks first has as many give their
 data to a neighbour as there are above the power of two, and take the result from it in the end. Reduce-scatter and
-all-gather are for powers of two.
+all-gather are for powers of two. A rank's step begins when all of the one before has come: two steps at once would meet
+at the receivers' lines and leave others idle.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from traffic.schedule_nodes import DATA, ELEMENT_BYTES, SCRATCH, RankSchedule
 from traffic.schedules.plan import MAX_PIECES, RankPlan, Readiness, cut, shifted
 from traffic.schedules.spec import CollectiveSpec
 from traffic.striping import split_evenly
+
+_MESSAGE_BYTES = 1 << 30
+"""What a step exchanges is one message where it can be; one of RDMA is at most 2 GiB."""
 
 
 class _Halving:
@@ -56,10 +60,8 @@ class _Halving:
         return joined
 
     def _segments(self, held: range) -> list[range]:
-        """The elements of some chunks, cut into pieces."""
-        return [
-            piece for elements in self._joined(held) for piece in cut(elements, self.plan.spec.piece_bytes)
-        ]
+        """The elements of some chunks, as messages."""
+        return [message for elements in self._joined(held) for message in cut(elements, _MESSAGE_BYTES)]
 
     def _landings(self, member: int, step: int) -> list[range]:
         """Where in a member's scratch buffer the step's pieces land: behind those of the steps before."""
@@ -79,7 +81,7 @@ class _Halving:
             plan, peer = self.plan, self.ranks[partner]
             sent = self._segments(self._held(partner, step + 1))
             for number, (piece, landing) in enumerate(zip(sent, self._landings(partner, step), strict=True)):
-                plan.write(peer, number, piece, landing, to=SCRATCH, after=ready.after(piece))
+                plan.write(peer, number, piece, landing, to=SCRATCH, after=ready.nodes())
             kept = self._segments(self._held(self.member, step + 1))
             reduced = Readiness()
             for number, (piece, landing) in enumerate(
@@ -98,7 +100,7 @@ class _Halving:
             partner = self.member ^ self.distances[step]
             peer = self.ranks[partner]
             for number, piece in enumerate(self._segments(self._held(self.member, step + 1))):
-                plan.write(peer, number, piece, after=ready.after(piece))
+                plan.write(peer, number, piece, after=ready.nodes())
             for number, piece in enumerate(self._segments(self._held(partner, step + 1))):
                 ready.record(piece, plan.wait(peer, number))
         return ready
@@ -124,7 +126,7 @@ def halving_doubling_all_reduce(spec: CollectiveSpec, rank: int) -> RankSchedule
         if not stripe or spec.rank_count == 1:
             continue
         plan = RankPlan(spec, rank, schedule, plane)
-        pieces = cut(stripe, spec.piece_bytes)
+        pieces = cut(stripe, _MESSAGE_BYTES)
         landing_offset = own_bytes // ELEMENT_BYTES
         if position < 2 * paired and position % 2 == 0:
             neighbour = spec.rank_at(position + 1)
@@ -149,16 +151,12 @@ def halving_doubling_all_reduce(spec: CollectiveSpec, rank: int) -> RankSchedule
         ready = exchange.all_gather(exchange.reduce_scatter(ready))
         if position < 2 * paired:
             for number, piece in enumerate(pieces):
-                plan.write(neighbour, number, piece, after=ready.after(piece))
+                plan.write(neighbour, number, piece, after=ready.nodes())
     return schedule
 
 
 def _chunk_exchanges(spec: CollectiveSpec, rank: int, schedule: RankSchedule) -> list[_Halving]:
     """Return each plane's exchange that leaves rank r with chunk r: farthest partners first."""
-    if spec.rank_count & (spec.rank_count - 1):
-        raise ValueError(
-            f"{spec.rank_count} ranks: halving and doubling leave every rank its chunk for powers of two only"
-        )
     distances = _powers_of_two_below(spec.rank_count)[::-1]
     exchanges, landing = [], 0
     for plane in range(len(spec.plane_rates_bps)):
@@ -171,7 +169,7 @@ def _chunk_exchanges(spec: CollectiveSpec, rank: int, schedule: RankSchedule) ->
 
 
 def halving_reduce_scatter(spec: CollectiveSpec, rank: int) -> RankSchedule:
-    """Reduce-scatter by recursive halving. Raises ValueError unless the ranks are a power of two."""
+    """Reduce-scatter by recursive halving. The ranks are a power of two."""
     size_bytes = spec.element_count * ELEMENT_BYTES
     rounding_bytes = len(spec.plane_rates_bps) * spec.rank_count.bit_length() * ELEMENT_BYTES
     schedule = RankSchedule(rank, {DATA: size_bytes, SCRATCH: size_bytes + rounding_bytes})
@@ -181,7 +179,7 @@ def halving_reduce_scatter(spec: CollectiveSpec, rank: int) -> RankSchedule:
 
 
 def doubling_all_gather(spec: CollectiveSpec, rank: int) -> RankSchedule:
-    """All-gather by recursive doubling. Raises ValueError unless the ranks are a power of two."""
+    """All-gather by recursive doubling. The ranks are a power of two."""
     schedule = RankSchedule(rank, {DATA: spec.element_count * ELEMENT_BYTES})
     for exchange in _chunk_exchanges(spec, rank, schedule):
         exchange.all_gather(Readiness())

@@ -65,9 +65,7 @@ class _Host:
 
 
 def hierarchical_all_reduce(spec: CollectiveSpec, rank: int) -> RankSchedule:
-    """All-reduce inside hosts, between them by rail, inside them again. Raises ValueError for hosts of one rank."""
-    if spec.ranks_per_host == 1:
-        raise ValueError("a hierarchical all-reduce is for hosts of several ranks; these have 1")
+    """All-reduce inside hosts, between them by rail, inside them again."""
     size_bytes = spec.element_count * ELEMENT_BYTES
     # What comes from other hosts lands as far on as its place; behind that is what comes from the host's ranks, whose
     # chunks are rounded up.

@@ -51,6 +51,10 @@ class Readiness:
         if elements:
             insort(self._entries, (elements.start, elements.stop, node))
 
+    def nodes(self) -> list[int]:
+        """Return all nodes recorded."""
+        return [node for *_, node in self._entries]
+
     def after(self, elements: range) -> list[int]:
         """Return the nodes that any of these elements waits for, each once."""
         if not elements:

@@ -6,19 +6,42 @@ from pathlib import Path
 
 import click
 
+from traffic.schedules import ALGORITHMS, COLLECTIVES
 from weft.cli import SIZES
 from weft.commands.reporting import report_options, run_and_show
 from weft.commands.scenario_options import scenario_options
-from weft.scenario import ALGORITHMS
 
 
 @click.command()
-@click.argument("name", type=click.Choice(["allreduce"]))
-@click.option("--algorithm", "algorithms", type=click.Choice(ALGORITHMS), multiple=True, help="Default: all.")
+@click.argument("name", type=click.Choice(COLLECTIVES))
+@click.option(
+    "--algorithm",
+    "algorithms",
+    type=click.Choice(ALGORITHMS),
+    multiple=True,
+    help="Several may be given; default: all of the collective's that suit the fabric.",
+)
 @click.option(
     "--sizes", type=SIZES, default="4K:64K:4", show_default=True, help="BEGIN:END:FACTOR, or a list."
 )
 @click.option("--dtype", type=click.Choice(["float32", "int32"]), default="float32", show_default=True)
+@click.option(
+    "--operation",
+    type=click.Choice(["sum", "max", "min"]),
+    default="sum",
+    show_default=True,
+    help="Of reductions.",
+)
+@click.option(
+    "--root", type=int, default=0, show_default=True, help="Rank of a broadcast's or reduce's root."
+)
+@click.option(
+    "--data",
+    type=click.Choice(["random", "lengths"]),
+    default="random",
+    show_default=True,
+    help="What is exchanged and verified; lengths: nothing is, for large sweeps.",
+)
 @click.option("--repetitions", type=click.IntRange(1, 1000), default=1, show_default=True)
 @click.option("--planes", type=int, default=2, show_default=True)
 @click.option("--leaves", type=int, default=4, show_default=True)
@@ -36,6 +59,9 @@ def collective(
     algorithms: tuple[str, ...],
     sizes: list[int],
     dtype: str,
+    operation: str,
+    root: int,
+    data: str,
     repetitions: int,
     planes: int,
     leaves: int,
@@ -64,8 +90,11 @@ def collective(
         "traffic": [
             {
                 "collective": name,
-                "algorithms": list(algorithms or ALGORITHMS),
+                "algorithms": list(algorithms) or None,
                 "dtype": dtype,
+                "operation": operation,
+                "root": root,
+                "data": data,
                 "sizes": sizes,
                 "repetitions": repetitions,
             }

@@ -7,7 +7,6 @@ from weft.scenario.model import MAX_SLOTS, Scenario
 from weft.scenario.parsing import load_scenario, parse_scenario
 from weft.scenario.sections import ControlSection, EcnSection, FabricSection, FaultsSection
 from weft.scenario.traffic import (
-    ALGORITHMS,
     CollectiveTraffic,
     IncastTraffic,
     PermutationTraffic,
@@ -15,7 +14,6 @@ from weft.scenario.traffic import (
 )
 
 __all__ = [
-    "ALGORITHMS",
     "MAX_SLOTS",
     "CollectiveTraffic",
     "ControlSection",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from traffic.aggregation_format import Operation
+from traffic.schedule_nodes import ELEMENT_BYTES, DataType
+from traffic.schedules import CollectiveSpec, check_algorithm
 from weft.errors import BadInputError, did_you_mean
 from weft.scenario.model import Scenario
 from weft.scenario.sections import FabricSection
@@ -49,13 +52,7 @@ def _check_tiers(fabric: FabricSection, place: str) -> None:
 
 def _check_traffic(traffic: Traffic, fabric: FabricSection, place: str) -> None:
     if isinstance(traffic, CollectiveTraffic):
-        if traffic.data == "mlp-gradients" and traffic.sizes:
-            raise BadInputError(f"{place}.sizes: mlp-gradients have the size of their model, leave sizes out")
-        for size in traffic.sizes:
-            if size % 4:
-                raise BadInputError(
-                    f"{place}.sizes: {size} B is not a multiple of 4, the size of {traffic.dtype}"
-                )
+        _check_collective(traffic, fabric, place)
         return
     hosts = [f"h{index}" for index in range(fabric.host_count)]
     if len(hosts) < 2:
@@ -67,3 +64,34 @@ def _check_traffic(traffic: Traffic, fabric: FabricSection, place: str) -> None:
             )
         if traffic.plane >= fabric.planes:
             raise BadInputError(f"{place}.plane: {traffic.plane} is not one of 0 to {fabric.planes - 1}")
+
+
+def _check_collective(traffic: CollectiveTraffic, fabric: FabricSection, place: str) -> None:
+    if traffic.data == "mlp-gradients" and traffic.sizes:
+        raise BadInputError(f"{place}.sizes: mlp-gradients have the size of their model, leave sizes out")
+    if traffic.data == "mlp-gradients" and traffic.collective != "allreduce":
+        raise BadInputError(f"{place}.data: mlp-gradients are for an allreduce, not for {traffic.collective}")
+    ranks = fabric.host_count
+    for size in traffic.sizes:
+        if size % ELEMENT_BYTES:
+            raise BadInputError(
+                f"{place}.sizes: {size} B is not a multiple of {ELEMENT_BYTES}, the size of {traffic.dtype}"
+            )
+        if traffic.collective in ("reducescatter", "allgather", "alltoall") and size < ranks * ELEMENT_BYTES:
+            raise BadInputError(
+                f"{place}.sizes: {size} B leave some of {ranks} ranks nothing of the {traffic.collective} "
+                f"(valid: {ranks * ELEMENT_BYTES} B or more)"
+            )
+    try:
+        spec = CollectiveSpec(
+            rank_count=ranks,
+            element_count=0,
+            dtype=DataType(traffic.dtype),
+            operation=Operation.SUM,
+            plane_rates_bps=(fabric.host_rate,) * fabric.planes,
+            root=traffic.root,
+        )
+        for algorithm in traffic.algorithms or ():
+            check_algorithm(traffic.collective, algorithm, spec)
+    except ValueError as error:
+        raise BadInputError(f"{place}: {error}") from None

@@ -8,17 +8,25 @@ from pydantic import Field
 
 from weft.scenario.values import FlowBytes, Section, SizeBytes
 
-ALGORITHMS = ("ring", "in-network")
+CollectiveName = Literal["allreduce", "reducescatter", "allgather", "alltoall", "broadcast", "reduce"]
+AlgorithmName = Literal[
+    "ring", "tree", "halving-doubling", "hierarchical", "in-network", "direct", "pairwise"
+]
 
 
 class CollectiveTraffic(Section):
-    """A collective, run once per algorithm and size, each result checked against NumPy."""
+    """A collective, run once per algorithm and size, each result checked against NumPy.
 
-    collective: Literal["allreduce"]
-    algorithms: list[Literal["ring", "in-network"]] = Field(["ring", "in-network"], min_length=1)
+    Without `algorithms` it is run by all that suit it and the fabric. `data: lengths` carries lengths in place of data
+    (but for what the network reduces), for large fabrics and sizes; then nothing is checked.
+    """
+
+    collective: CollectiveName
+    algorithms: list[AlgorithmName] | None = Field(None, min_length=1)
     dtype: Literal["float32", "int32"] = "float32"
-    operation: Literal["sum"] = "sum"
-    data: Literal["random", "mlp-gradients"] = "random"
+    operation: Literal["sum", "max", "min"] = "sum"
+    root: int = Field(0, ge=0)
+    data: Literal["random", "mlp-gradients", "lengths"] = "random"
     sizes: list[SizeBytes] = Field(default=[])
     repetitions: int = Field(1, ge=1, le=1000)
 

@@ -1,0 +1,176 @@
+"""Collectives over fabrics in virtual time: right results of every algorithm, and the times that bound them."""
+
+import subprocess
+import sys
+from typing import get_args
+
+import numpy as np
+import pytest
+
+import topologies
+from topologies import serialisation_ps
+from traffic.schedules import ALGORITHMS, COLLECTIVES, GENERATORS
+from weft import BadInputError, Fabric
+from weft.endpoints import path_round_trip_ps
+from weft.run import run_scenario
+from weft.scenario import parse_scenario
+from weft.scenario.traffic import AlgorithmName, CollectiveName
+
+ETHERNET, IPV4, UDP, BTH, AETH, ICRC, INT_SHIM = 14, 20, 8, 12, 4, 4, 46
+MTU_BYTES = 1024
+SMALL = {"planes": 2, "leaves": 2, "spines": 1, "hosts_per_leaf": 2}
+
+
+def four_hosts(**arguments):
+    return topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=2, **arguments)
+
+
+def scenario(traffic, **more):
+    return parse_scenario({"clock": "virtual", "fabric": SMALL, "traffic": [traffic]} | more)
+
+
+def test_scenarios_name_what_there_is():
+    assert get_args(CollectiveName) == COLLECTIVES
+    assert sorted(get_args(AlgorithmName)) == sorted(ALGORITHMS)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_every_collective_gives_what_numpy_gives(collective, dtype):
+    traffic = {"collective": collective, "dtype": dtype, "sizes": ["40KB"], "root": 3}
+    result = run_scenario(scenario(traffic))
+    assert [run.algorithm for run in result.collectives] == [
+        algorithm for algorithm in GENERATORS[collective] if algorithm != "hierarchical"
+    ]
+    assert all(run.ok and run.verified for run in result.collectives)
+    assert all(run.size_bytes == 40_000 for run in result.collectives)
+    assert {run.root for run in result.collectives} == {3 if collective in ("broadcast", "reduce") else None}
+
+
+@pytest.mark.parametrize("operation", ["max", "min"])
+def test_maxima_and_minima(operation):
+    traffic = {"collective": "allreduce", "operation": operation, "sizes": ["8KiB"]}
+    result = run_scenario(scenario(traffic, faults={"loss": 0.01}))
+    assert all(run.ok and run.largest_error == 0 for run in result.collectives)
+
+
+def test_results_come_back_as_numpy_arrays():
+    with Fabric(four_hosts(), clock="virtual") as fabric:
+        inputs = [np.arange(8, dtype=np.int32).reshape(4, 2) + 100 * rank for rank in range(4)]
+        gathered = fabric.collective("allgather", inputs, "ring").buffers
+        assert gathered[1].shape == (16, 2)
+        np.testing.assert_array_equal(gathered[1], np.concatenate(inputs))
+        scattered = fabric.collective("reducescatter", inputs, "ring").buffers
+        np.testing.assert_array_equal(scattered[2], np.sum(inputs, axis=0).ravel()[4:6])
+        swapped = fabric.collective("alltoall", inputs, "pairwise").buffers
+        np.testing.assert_array_equal(swapped[1], [102 - 100, 3, 102, 103, 202, 203, 302, 303])
+        reduced = fabric.collective("reduce", inputs, "tree", root=2).buffers
+        assert [each.size for each in reduced] == [0, 0, 8, 0]
+        np.testing.assert_array_equal(reduced[2], np.sum(inputs, axis=0))
+
+
+# --- lengths in place of data
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_lengths_take_the_time_that_data_takes(collective):
+    times = {}
+    for data in ("random", "lengths"):
+        traffic = {"collective": collective, "dtype": "int32", "data": data, "sizes": ["64KiB"]}
+        runs = run_scenario(scenario(traffic)).collectives
+        assert {run.verified for run in runs} == {data == "random"}
+        times[data] = [run.time_ps for run in runs]
+    assert times["random"] == times["lengths"]
+
+
+def test_what_is_not_verified_says_so():
+    command = "-m weft collective alltoall --clock virtual --data lengths --sizes 4K --leaves 2 --spines 1"
+    done = subprocess.run([sys.executable, *command.split()], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "not verified" in done.stdout
+    assert "N/A" in done.stdout
+
+
+# --- times
+
+
+def wire_ps(size_bytes, rate_bps):
+    """So many bytes in frames of a whole MTU, and at most an acknowledgement for each."""
+    outer = ETHERNET + INT_SHIM + IPV4 + UDP + BTH + ICRC
+    packets = -(-size_bytes // MTU_BYTES)
+    data = serialisation_ps(packets * (outer + MTU_BYTES), rate_bps)
+    return data, data + serialisation_ps(packets * (outer + AETH + 24), rate_bps)
+
+
+@pytest.mark.parametrize(
+    ("collective", "algorithm", "sent_share", "steps"),
+    [
+        ("allreduce", "halving-doubling", 2 * 3 / 4, 4),
+        ("reducescatter", "ring", 3 / 4, 3),
+        ("reducescatter", "halving-doubling", 3 / 4, 2),
+        ("allgather", "ring", 3 / 4, 3),
+        ("allgather", "halving-doubling", 3 / 4, 2),
+        ("alltoall", "pairwise", 3 / 4, 3),
+        ("broadcast", "ring", 1, 3),
+        ("reduce", "ring", 1, 3),
+    ],
+)
+def test_times_are_bound_by_bytes_and_steps(collective, algorithm, sent_share, steps):
+    """S·share through the busiest line, one ACK a packet, and a round trip a step."""
+    topology = four_hosts(fabric_rate_bps=40e9)
+    size_bytes = 1 << 20
+    rate_bps = topology.hosts[0].nics[0].link.rate_bps
+    least_ps, with_acknowledgements_ps = wire_ps(int(size_bytes * sent_share), rate_bps)
+    with Fabric(topology, clock="virtual") as fabric:
+        time_ps = fabric.collective_of_lengths(collective, size_bytes, algorithm).time_ps
+        round_trip_ps = path_round_trip_ps(topology, fabric.lab.frame_bytes)
+    piece_ps, _ = wire_ps(16384, rate_bps)
+    assert least_ps < time_ps < with_acknowledgements_ps + steps * (round_trip_ps + piece_ps)
+
+
+def test_two_trees_take_the_time_of_twice_the_data():
+    """No line carries more than 2S, and pieces fill the pipeline of log2(n) levels up and down."""
+    topology = four_hosts(fabric_rate_bps=40e9)
+    size_bytes = 1 << 20
+    rate_bps = topology.hosts[0].nics[0].link.rate_bps
+    with Fabric(topology, clock="virtual") as fabric:
+        time_ps = fabric.collective_of_lengths("allreduce", size_bytes, "tree").time_ps
+        round_trip_ps = path_round_trip_ps(topology, fabric.lab.frame_bytes)
+    most_ps = wire_ps(2 * size_bytes, rate_bps)[1]
+    piece_ps, _ = wire_ps(16384, rate_bps)
+    assert wire_ps(size_bytes, rate_bps)[0] < time_ps < most_ps + 2 * 3 * (round_trip_ps + 2 * piece_ps)
+
+
+# --- refusals
+
+
+@pytest.mark.parametrize(
+    ("traffic", "words"),
+    [
+        ({"collective": "gather"}, ["collective", "allreduce"]),
+        ({"collective": "allgather", "algorithms": ["tree"]}, ["traffic[0]", "'allgather' by 'tree'"]),
+        ({"collective": "allreduce", "algorithms": ["hierarchical"]}, ["hosts of 1 rank"]),
+        ({"collective": "reduce", "root": 4}, ["root 4", "0 to 3"]),
+        ({"collective": "alltoall", "sizes": [12]}, ["12 B", "16 B or more"]),
+        ({"collective": "reduce", "data": "mlp-gradients"}, ["mlp-gradients", "allreduce"]),
+    ],
+)
+def test_what_makes_no_sense_is_refused(traffic, words):
+    with pytest.raises(BadInputError) as refused:
+        scenario(traffic)
+    assert all(word in str(refused.value) for word in words), refused.value
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"collective": "scan"}, "unknown collective 'scan'"),
+        ({"algorithm": "rings"}, "did you mean 'ring'"),
+        ({"operation": "product"}, "unknown operation 'product'"),
+        ({"collective": "broadcast", "root": 9}, "root 9"),
+    ],
+)
+def test_the_python_interface_refuses_by_name(arguments, words):
+    given = {"collective": "allreduce", "algorithm": "ring", "size_bytes": 64} | arguments
+    with Fabric(four_hosts(), clock="virtual") as fabric, pytest.raises(BadInputError, match=words):
+        fabric.collective_of_lengths(**given)
