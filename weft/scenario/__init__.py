@@ -4,7 +4,7 @@ A scenario is YAML; every key is checked, and an error says where it stands, wha
 """
 
 from weft.scenario.model import MAX_SLOTS, Scenario
-from weft.scenario.parsing import load_scenario, parse_scenario
+from weft.scenario.parsing import anchor_paths, load_scenario, parse_scenario, read_mapping
 from weft.scenario.sections import ControlSection, EcnSection, FabricSection, FaultsSection
 from weft.scenario.traffic import (
     CollectiveTraffic,
@@ -24,6 +24,8 @@ __all__ = [
     "PermutationTraffic",
     "Scenario",
     "Traffic",
+    "anchor_paths",
     "load_scenario",
     "parse_scenario",
+    "read_mapping",
 ]

@@ -24,6 +24,17 @@ def load_scenario(path: Path) -> Scenario:
         BadInputError: the file cannot be read, is no YAML, or a key or value is not valid; the message names
             the file, the line, the key, the value and what would be valid.
     """
+    tree = read_mapping(path, "a scenario")
+    anchor_paths(tree, path.parent)
+    return parse_scenario(tree, str(path))
+
+
+def read_mapping(path: Path, what: str) -> dict[str, Any]:
+    """Return the mapping in a YAML file, with the lines that keys stand on; empty for an empty file.
+
+    Raises:
+        BadInputError: the file cannot be read, is no YAML, or does not hold a mapping; `what` says what it should be.
+    """
     yaml = ruamel.yaml.YAML(typ="rt")
     try:
         tree = yaml.load(path.read_text(encoding="utf-8"))
@@ -34,13 +45,16 @@ def load_scenario(path: Path) -> Scenario:
     except ruamel.yaml.error.YAMLError as error:
         raise BadInputError(f"{path}: is not YAML: {error}") from None
     if tree is None:
-        tree = {}
+        return {}
     if not isinstance(tree, dict):
-        raise BadInputError(f"{path}: a scenario is a mapping of keys, not a {type(tree).__name__}")
-    scenario = parse_scenario(tree, str(path))
-    if not scenario.p4.is_absolute():
-        scenario = scenario.model_copy(update={"p4": (path.parent / scenario.p4).resolve()})
-    return scenario
+        raise BadInputError(f"{path}: {what} is a mapping of keys, not a {type(tree).__name__}")
+    return tree
+
+
+def anchor_paths(tree: dict[str, Any], folder: Path) -> None:
+    """Make the files that a scenario's tree names absolute; relative ones lie below `folder`."""
+    if isinstance(tree.get("p4"), str):
+        tree["p4"] = str((folder / tree["p4"]).resolve())
 
 
 def parse_scenario(tree: dict[str, Any], place: str = "scenario") -> Scenario:
