@@ -51,7 +51,7 @@ make_environment() {
     echo "provision: installing Python packages and building the engine"
     # setuptools also stands in for distutils, which Mininet imports and Python 3.12 no longer has.
     .venv/bin/python -m pip install --quiet --upgrade "setuptools>=68" wheel "pybind11>=2.12"
-    .venv/bin/python -m pip install --quiet --no-build-isolation --editable '.[demo,test,dev]' \
+    .venv/bin/python -m pip install --quiet --no-build-isolation --editable '.[demo,sweep,test,dev]' \
       --config-settings editable_mode=compat
     echo "$wanted" >.venv/weft-installed
     touch .venv/weft-built # the engine was built with the rest
