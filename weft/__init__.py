@@ -9,6 +9,7 @@ from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, 
 if TYPE_CHECKING:
     from weft.collectives import CollectiveRun
     from weft.fabric import Fabric
+    from weft.sweeps import SweepResult, sweep
 
 __all__ = [
     "BadInputError",
@@ -16,7 +17,9 @@ __all__ = [
     "CollectiveRun",
     "EnvironmentLacksError",
     "Fabric",
+    "SweepResult",
     "WeftError",
+    "sweep",
 ]
 
 
@@ -26,4 +29,8 @@ def __getattr__(name: str) -> Any:
         from weft import fabric
 
         return getattr(fabric, name)
+    if name in ("SweepResult", "sweep"):
+        from weft import sweeps
+
+        return getattr(sweeps, name)
     raise AttributeError(f"module 'weft' has no attribute '{name}'")

@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "switch": ("switch.cli", "switch"),
     "controller": ("controller.cli", "controller"),
     "run": ("weft.commands.run", "run"),
+    "sweep": ("weft.commands.sweep", "sweep"),
     "lab": ("weft.commands.lab", "lab"),
     "collective": ("weft.commands.collective", "collective"),
     "trace": ("weft.commands.trace", "trace"),

@@ -1,0 +1,100 @@
+"""Points run by Dask: on this machine, or on a cluster whose workers see the same files."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from weft.errors import EnvironmentLacksError
+from weft.sweeps.plan import Point
+from weft.sweeps.store import Outcome, State, SweepStore
+from weft.sweeps.worker import run_point, sees, stop_points
+
+_CONNECT_S = 10.0
+# Dask's own pages on its state; at any free port, and for nobody else.
+_LOOPBACK = "127.0.0.1:0"
+
+
+def run_points(
+    points: Sequence[Point],
+    store: SweepStore,
+    workers: int,
+    scheduler: str | None,
+    on_done: Callable[[Point, Outcome], None],
+) -> None:
+    """Run points, as many at a time as there are workers, and keep what they find; `on_done` is told of each.
+
+    An interruption ends what runs.
+
+    Raises:
+        EnvironmentLacksError: Dask is not installed, or the cluster cannot be used.
+    """
+    if not points:
+        return
+    sweep = uuid.uuid4().hex
+    with _client(workers, scheduler) as client:
+        _require_shared(client, store.directory / ".lock")
+        from distributed import as_completed
+
+        futures = {}
+        for point in points:
+            directory = store.prepare(point)
+            # Nothing a worker has found before is taken for an answer: what is finished is the store's to say.
+            key = f"{point.identity}-{sweep}"
+            futures[client.submit(run_point, sweep, str(directory), key=key, pure=False)] = point
+        try:
+            for future in as_completed(list(futures), loop=client.loop):
+                outcome = _outcome_of(future)
+                store.keep(futures[future], outcome)
+                on_done(futures[future], outcome)
+        except BaseException:
+            client.run(stop_points, sweep)
+            raise
+
+
+def _outcome_of(future: Any) -> Outcome:
+    if future.status == "finished":
+        outcome: Outcome = future.result()
+        return outcome
+    return Outcome(State.FAILED, f"Dask could not run it: {future.exception()!r}")
+
+
+@contextlib.contextmanager
+def _client(workers: int, scheduler: str | None) -> Iterator[Any]:
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise EnvironmentLacksError("a sweep needs Dask distributed: pip install 'weft[sweep]'") from None
+    with contextlib.ExitStack() as stack:
+        if scheduler is None:
+            # Threads, because each point has a process of its own already.
+            address = stack.enter_context(
+                LocalCluster(
+                    n_workers=1,
+                    threads_per_worker=workers,
+                    processes=False,
+                    dashboard_address=_LOOPBACK,
+                    worker_dashboard_address=_LOOPBACK,
+                    memory_limit=0,
+                )
+            )
+        else:
+            address = scheduler
+        try:
+            client = stack.enter_context(Client(address, timeout=_CONNECT_S, set_as_default=False))
+            client.wait_for_workers(1, timeout=_CONNECT_S)
+        except (OSError, ValueError) as error:
+            raise EnvironmentLacksError(f"no Dask cluster with workers at {scheduler}: {error}") from None
+        yield client
+
+
+def _require_shared(client: Any, file: Path) -> None:
+    """Every worker sees the sweep's directory; what differs in its Weft, the runs' identities do not show."""
+    blind = [worker for worker, found in client.run(sees, str(file)).items() if not found]
+    if blind:
+        raise EnvironmentLacksError(
+            f"the Dask workers {', '.join(blind)} do not see {file.parent}: --out must be a directory that they share"
+        )

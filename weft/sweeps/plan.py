@@ -1,0 +1,184 @@
+"""From a scenario and axes to the runs of a sweep, each checked before any of them starts."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import math
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cache import version_of
+from weft.environment import require_for
+from weft.errors import BadInputError, WeftError
+from weft.options import FabricOptions
+from weft.paths import ROOT
+from weft.program import compile_program
+from weft.scenario import Scenario, anchor_paths, parse_scenario, read_mapping
+from weft.sweeps.axes import Assignment, Axis, describe, grid_axis, points_axis, require_distinct, zip_axis
+from weft.sweeps.dotted import plain, set_at
+from weft.topology import build_topology
+
+MAX_POINTS = 100_000
+_MAX_TOLD = 5
+_SWEEP_KEYS = ("scenario", "grid", "zip", "points")
+_ROOMS = ("cache", "compiler", "engine", "switch", "controller", "topologies", "traffic", "weft")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run of a sweep.
+
+    `identity` is a hash of all that the run's figures depend on: the scenario, the files that it names, Weft itself.
+    """
+
+    identity: str
+    parameters: Assignment
+    tree: dict[str, Any]
+
+    @property
+    def label(self) -> str:
+        """The parameters, for people."""
+        return describe(self.parameters) or "the scenario as it is"
+
+
+@dataclass(frozen=True)
+class SweepPlan:
+    """A scenario's tree, its paths absolute, and the axes of a sweep over it; `place` is for errors."""
+
+    tree: dict[str, Any]
+    axes: tuple[Axis, ...]
+    place: str
+
+    @classmethod
+    def read(cls, path: Path, axes: Sequence[Axis] = ()) -> SweepPlan:
+        """Read a sweep's file or a scenario, and add further axes; paths in these lie below the working directory.
+
+        A file with the key `scenario` is a sweep's: `scenario` is a path or a scenario itself; `grid` a mapping of
+        parameters to values, `zip` one mapping or a list of such, `points` a list of mappings.
+
+        Raises:
+            BadInputError: the file, or an axis, cannot be used; says where and why.
+        """
+        tree = read_mapping(path, "a sweep or a scenario")
+        if "scenario" not in tree:
+            anchor_paths(tree, path.parent)
+            parse_scenario(tree, str(path))
+            return cls(plain(tree), tuple(axes), str(path))
+        for key in tree:
+            if key not in _SWEEP_KEYS:
+                raise BadInputError(f"{path}: unknown key '{key}'; valid: {', '.join(_SWEEP_KEYS)}")
+        base, place = _base(tree["scenario"], path)
+        own = [replace(axis, folder=path.parent) for axis in _axes(plain(tree), str(path))]
+        return cls(base, (*own, *axes), place)
+
+    def points(self) -> list[Point]:
+        """Return the runs in order, the last axis changing fastest.
+
+        Raises:
+            BadInputError: a value is not valid, or there are too many runs; nothing has been started.
+            EnvironmentLacksError: a run needs what a sweep cannot have.
+        """
+        require_distinct(self.axes, self.place)
+        count = math.prod(len(axis.assignments) for axis in self.axes)
+        if count > MAX_POINTS:
+            raise BadInputError(f"{self.place}: the sweep has {count} points (valid: up to {MAX_POINTS})")
+        points, problems = [], []
+        check = _Checker()
+        for choice in itertools.product(*([(axis, each) for each in axis.assignments] for axis in self.axes)):
+            try:
+                points.append(self._point(choice, check))
+            except BadInputError as error:
+                problems.append(str(error))
+        if problems:
+            distinct = list(dict.fromkeys(problems))
+            more = len(distinct) - _MAX_TOLD
+            told = distinct[:_MAX_TOLD] + ([f"… and {more} more"] if more > 0 else [])
+            raise BadInputError("\n".join(told))
+        return points
+
+    def _point(self, choice: Sequence[tuple[Axis, Assignment]], check: _Checker) -> Point:
+        tree = plain(self.tree)
+        parameters: Assignment = {}
+        for axis, assignment in choice:
+            for key, value in assignment.items():
+                try:
+                    set_at(tree, key, plain(value))
+                except BadInputError as error:
+                    raise BadInputError(f"{self.place}: {error}") from None
+            parameters.update(assignment)
+            anchor_paths(tree, axis.folder)
+        place = f"{self.place} with {describe(parameters)}" if parameters else self.place
+        scenario = parse_scenario(tree, place)
+        try:
+            identity = check.identity(scenario)
+        except WeftError as error:
+            raise type(error)(f"{place}: {error}") from None
+        # A point's file may be run again by itself, and then must have the same clock.
+        return Point(identity, parameters, {**tree, "clock": "virtual"})
+
+
+class _Checker:
+    """Checks what a scenario's keys alone do not show, once for all points that share it."""
+
+    def __init__(self) -> None:
+        self._programs: dict[tuple[Path, str], str] = {}
+        self._fabrics: dict[str, Any] = {}
+        folders = [ROOT / room for room in _ROOMS]
+        self._weft = version_of(folders, (".py", ".p4", ".so"))
+
+    def identity(self, scenario: Scenario) -> str:
+        """Return the hash that a point is recognised by; raises WeftError if it cannot run."""
+        if scenario.clock == "real":
+            raise BadInputError("clock: a sweep's runs are of the virtual clock: leave 'real' out")
+        options = FabricOptions.of(scenario.model_copy(update={"clock": "virtual"}))
+        fabric = scenario.fabric.model_dump_json()
+        if fabric not in self._fabrics:
+            self._fabrics[fabric] = build_topology(scenario.fabric)
+        require_for(self._fabrics[fabric], options)
+        content = scenario.model_dump(mode="json")
+        del content["clock"]
+        content["p4"] = self._program_hash(scenario)
+        text = json.dumps([self._weft, content], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def _program_hash(self, scenario: Scenario) -> str:
+        key = (scenario.p4, scenario.compiler)
+        if key not in self._programs:
+            with tempfile.TemporaryDirectory(prefix="weft-") as directory:
+                self._programs[key] = compile_program(scenario.p4, Path(directory), scenario.compiler).p4_hash
+        return self._programs[key]
+
+
+def _base(scenario: Any, path: Path) -> tuple[dict[str, Any], str]:
+    if isinstance(scenario, str):
+        file = path.parent / scenario
+        tree = read_mapping(file, "a scenario")
+        anchor_paths(tree, file.parent)
+        place = str(file)
+    elif isinstance(scenario, dict):
+        tree, place = scenario, f"{path}: scenario"
+        anchor_paths(tree, path.parent)
+    else:
+        raise BadInputError(f"{path}: scenario: must be a path or a mapping, is '{scenario}'")
+    parse_scenario(tree, place)
+    return plain(tree), place
+
+
+def _axes(tree: Mapping[str, Any], place: str) -> list[Axis]:
+    grid, zipped, points = tree.get("grid") or {}, tree.get("zip") or [], tree.get("points")
+    if not isinstance(grid, dict):
+        raise BadInputError(f"{place}: grid: must be a mapping of parameters to values, is '{grid}'")
+    groups = [zipped] if isinstance(zipped, dict) else zipped
+    if not isinstance(groups, list) or not all(isinstance(group, dict) and group for group in groups):
+        raise BadInputError(f"{place}: zip: must be a mapping of parameters to values, or a list of such")
+    axes = [zip_axis(group, f"{place}: zip") for group in groups]
+    if points is not None:
+        if not isinstance(points, list):
+            raise BadInputError(f"{place}: points: must be a list of mappings, is '{points}'")
+        axes.append(points_axis(points, f"{place}: points"))
+    return [*axes, *(grid_axis(key, values, f"{place}: grid") for key, values in grid.items())]

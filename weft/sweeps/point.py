@@ -1,0 +1,15 @@
+"""`python -m weft.sweeps.point DIRECTORY`: `weft run` on a sweep's point, ended with whoever started it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from switch.process import die_with_parent
+from weft.cli import main
+from weft.sweeps.store import SCENARIO
+
+if __name__ == "__main__":
+    die_with_parent()
+    directory = Path(sys.argv[1])
+    main(["run", str(directory / SCENARIO), "--clock", "virtual", "--out", str(directory)])

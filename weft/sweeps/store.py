@@ -1,0 +1,111 @@
+"""The directory of a sweep: one directory for each run, found again by the run's identity, and the table."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import fcntl
+import io
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import ruamel.yaml
+
+from weft.errors import BadInputError
+from weft.sweeps.plan import Point
+
+SCENARIO = "scenario.yaml"
+RESULTS = "results.json"
+OUTPUT = "output.txt"
+LOG = "log.txt"
+_OUTCOME = "outcome.json"
+_RUNNING = ".running"
+
+
+class State(enum.StrEnum):
+    """What has become of a point."""
+
+    FINISHED = "finished"
+    FAILED = "failed"
+    NOT_RUN = "not run"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What has become of a point, and why if it failed."""
+
+    state: State
+    error: str = ""
+
+
+class SweepStore:
+    """A sweep's directory. A run writes to `points/IDENTITY.running`, which gets its final name once it has ended."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory.resolve()
+        self._points = self.directory / "points"
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep the directory for this sweep alone, and clear away what interrupted ones have left.
+
+        Raises:
+            BadInputError: another sweep is using it.
+        """
+        self._points.mkdir(parents=True, exist_ok=True)
+        with (self.directory / ".lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise BadInputError(f"{self.directory}: another sweep is writing there") from None
+            self._remove_unfinished()
+            try:
+                yield
+            finally:
+                self._remove_unfinished()
+
+    def directory_of(self, point: Point) -> Path:
+        """Where an ended run's files are."""
+        return self._points / point.identity
+
+    def outcome(self, point: Point) -> Outcome:
+        """What has become of a point, in this sweep or one before."""
+        try:
+            kept = json.loads((self.directory_of(point) / _OUTCOME).read_text(encoding="utf-8"))
+            return Outcome(State(kept["state"]), kept["error"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return Outcome(State.NOT_RUN)
+
+    def results(self, point: Point) -> dict[str, Any]:
+        """A finished run's results.json."""
+        results: dict[str, Any] = json.loads((self.directory_of(point) / RESULTS).read_text(encoding="utf-8"))
+        return results
+
+    def prepare(self, point: Point) -> Path:
+        """Make the directory that a run writes to, with its scenario."""
+        running = self._points / f"{point.identity}{_RUNNING}"
+        running.mkdir()
+        text = io.StringIO()
+        yaml = ruamel.yaml.YAML(typ="safe", pure=True)
+        yaml.default_flow_style = False
+        yaml.dump(point.tree, text)
+        (running / SCENARIO).write_text(text.getvalue(), encoding="utf-8")
+        return running
+
+    def keep(self, point: Point, outcome: Outcome) -> None:
+        """Keep what a run has left, in place of what an earlier one has."""
+        running = self._points / f"{point.identity}{_RUNNING}"
+        (running / _OUTCOME).write_text(json.dumps(asdict(outcome), indent=1) + "\n", encoding="utf-8")
+        final = self.directory_of(point)
+        if final.exists():
+            shutil.rmtree(final)
+        os.replace(running, final)
+
+    def _remove_unfinished(self) -> None:
+        for left in self._points.glob(f"*{_RUNNING}"):
+            shutil.rmtree(left)
