@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, WeftError
 
 if TYPE_CHECKING:
+    from traffic.extensions import TrafficPattern
+    from traffic.patterns import Flow
     from weft.collectives import CollectiveRun
     from weft.fabric import Fabric
     from weft.sweeps import SweepResult, sweep
@@ -17,20 +20,25 @@ __all__ = [
     "CollectiveRun",
     "EnvironmentLacksError",
     "Fabric",
+    "Flow",
     "SweepResult",
+    "TrafficPattern",
     "WeftError",
     "sweep",
 ]
 
+# Importing these takes most of a second, which commands like `weft clean` need not wait for.
+_IMPORTED_LATE = {
+    "CollectiveRun": "weft.collectives",
+    "Fabric": "weft.fabric",
+    "Flow": "traffic.patterns",
+    "SweepResult": "weft.sweeps",
+    "TrafficPattern": "traffic.extensions",
+    "sweep": "weft.sweeps",
+}
+
 
 def __getattr__(name: str) -> Any:
-    # Importing these takes most of a second, which commands like `weft clean` need not wait for.
-    if name in ("CollectiveRun", "Fabric"):
-        from weft import fabric
-
-        return getattr(fabric, name)
-    if name in ("SweepResult", "sweep"):
-        from weft import sweeps
-
-        return getattr(sweeps, name)
+    if name in _IMPORTED_LATE:
+        return getattr(importlib.import_module(_IMPORTED_LATE[name]), name)
     raise AttributeError(f"module 'weft' has no attribute '{name}'")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from controller.errors import ControllerError
 from topologies import FabricSpec
 from traffic.control import EndpointGroup, RunOutcome
+from traffic.extensions import TrafficPattern, flows_of
 from traffic.patterns import MAX_FLOW_BYTES, Flow, incast, permutation
 from traffic.schedule_nodes import ELEMENT_BYTES
 from traffic.schedules import CollectiveSpec
@@ -224,6 +225,17 @@ class Fabric:
             for flow in permutation(len(self.topology.hosts), bytes_per_host, plane, self.options.seed)
         ]
         return self._run_flows("permutation", flows, timeout_s)
+
+    @told_as_weft_errors()
+    def pattern(self, pattern: TrafficPattern, timeout_s: float = 300.0) -> FlowsResult:
+        """Run the flows of a user's traffic pattern.
+
+        Raises:
+            BadInputError: the pattern raised, or one of its flows is not possible here; says which and why.
+            CheckFailedError: the run failed or did not end in time.
+        """
+        flows = flows_of(pattern, self.topology, self.options.seed, len(self.flows))
+        return self._run_flows(type(pattern).__name__, flows, timeout_s)
 
     def capture(self, host: str, plane: int, path: Path | None) -> None:
         """Record what a host's RoCEv2 endpoint sends and receives in a plane into a pcap file; None ends it.

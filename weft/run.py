@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from topologies import FabricSpec
 from weft.collectives import input_elements_of, suitable
 from weft.errors import BadInputError, EnvironmentLacksError, did_you_mean
+from weft.extensions import check_extensions, make_pattern
 from weft.fabric import Fabric
 from weft.gradients import mlp_gradients
 from weft.lab import Progress
 from weft.options import FabricOptions
 from weft.results import LENGTHS, RunResult
-from weft.scenario import CollectiveTraffic, IncastTraffic, Scenario
+from weft.scenario import CollectiveTraffic, IncastTraffic, PatternTraffic, Scenario
 from weft.topology import build_topology
 
 DEFAULT_SIZE_BYTES = 65536
@@ -70,6 +71,7 @@ def run_scenario(
     topology = build_topology(scenario.fabric)
     if captures is not None:
         captures = captures.checked(topology, options.target)
+    check_extensions(scenario, topology)
     # Before the fabric is up, so that the data's making does not disturb its clock.
     prepared = [
         _inputs(traffic, len(topology.hosts), scenario.seed) if isinstance(traffic, CollectiveTraffic) else []
@@ -93,6 +95,10 @@ def run_scenario(
             elif isinstance(traffic, IncastTraffic):
                 progress(f"incast on {traffic.incast}")
                 fabric.incast(traffic.incast, traffic.bytes_per_sender, traffic.plane)
+            elif isinstance(traffic, PatternTraffic):
+                pattern = make_pattern(traffic)
+                progress(type(pattern).__name__)
+                fabric.pattern(pattern)
             else:
                 progress("permutation")
                 fabric.permutation(traffic.permutation)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from controller.errors import ControllerError, JobError, PipelineError, RequestRefusedError, SettingError
 from topologies import TopologyError
 from traffic.control import RunError
+from traffic.extensions import ExtensionError
 from weft.errors import BadInputError, CheckFailedError
 
 
@@ -19,7 +20,14 @@ def told_as_weft_errors() -> Iterator[None]:
     """
     try:
         yield
-    except (TopologyError, SettingError, JobError, PipelineError, RequestRefusedError) as error:
+    except (
+        TopologyError,
+        SettingError,
+        JobError,
+        PipelineError,
+        RequestRefusedError,
+        ExtensionError,
+    ) as error:
         raise BadInputError(str(error)) from error
     except (ControllerError, RunError) as error:
         raise CheckFailedError(str(error)) from error

@@ -9,6 +9,7 @@ from weft.scenario.sections import ControlSection, EcnSection, FabricSection, Fa
 from weft.scenario.traffic import (
     CollectiveTraffic,
     IncastTraffic,
+    PatternTraffic,
     PermutationTraffic,
     Traffic,
 )
@@ -21,6 +22,7 @@ __all__ = [
     "FabricSection",
     "FaultsSection",
     "IncastTraffic",
+    "PatternTraffic",
     "PermutationTraffic",
     "Scenario",
     "Traffic",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from weft.errors import BadInputError, did_you_mean
 from weft.scenario.checks import check_across
 from weft.scenario.model import Scenario
 from weft.scenario.traffic import TRAFFIC_KINDS
-from weft.scenario.values import Section
+from weft.scenario.values import CLASS_REFERENCE, Section
 
 
 def load_scenario(path: Path) -> Scenario:
@@ -52,9 +53,23 @@ def read_mapping(path: Path, what: str) -> dict[str, Any]:
 
 
 def anchor_paths(tree: dict[str, Any], folder: Path) -> None:
-    """Make the files that a scenario's tree names absolute; relative ones lie below `folder`."""
+    """Make the files that a scenario's tree names absolute; relative ones lie below `folder`.
+
+    These are the P4 program and every `path/to/file.py:Class`, wherever it stands.
+    """
     if isinstance(tree.get("p4"), str):
         tree["p4"] = str((folder / tree["p4"]).resolve())
+    _anchor_classes(tree, folder)
+
+
+def _anchor_classes(tree: Any, folder: Path) -> None:
+    items = list(tree.items() if isinstance(tree, dict) else enumerate(tree))
+    for key, value in items:
+        if isinstance(value, dict | list):
+            _anchor_classes(value, folder)
+        elif isinstance(value, str) and re.match(CLASS_REFERENCE, value.strip()):
+            file, _, name = value.rpartition(":")
+            tree[key] = f"{(folder / file).resolve()}:{name}"
 
 
 def parse_scenario(tree: dict[str, Any], place: str = "scenario") -> Scenario:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
-from weft.scenario.values import FlowBytes, Section, SizeBytes
+from weft.scenario.values import ClassReference, FlowBytes, Section, SizeBytes
 
 CollectiveName = Literal["allreduce", "reducescatter", "allgather", "alltoall", "broadcast", "reduce"]
 AlgorithmName = Literal[
@@ -45,9 +45,17 @@ class PermutationTraffic(Section):
     permutation: FlowBytes
 
 
-Traffic = CollectiveTraffic | IncastTraffic | PermutationTraffic
+class PatternTraffic(Section):
+    """Flows of a user's class, a `weft.TrafficPattern`, made with `parameters`."""
+
+    pattern: ClassReference
+    parameters: dict[str, Any] = Field(default={})
+
+
+Traffic = CollectiveTraffic | IncastTraffic | PermutationTraffic | PatternTraffic
 TRAFFIC_KINDS: dict[str, type[Section]] = {
     "collective": CollectiveTraffic,
     "incast": IncastTraffic,
     "permutation": PermutationTraffic,
+    "pattern": PatternTraffic,
 }

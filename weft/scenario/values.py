@@ -9,10 +9,14 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from traffic.patterns import MAX_FLOW_BYTES
 from weft.units import parse_rate_bps, parse_size_bytes, parse_time_ps
 
+CLASS_REFERENCE = r"^[^:]+\.py:[A-Za-z_][A-Za-z_0-9]*$"
+"""A user's class, path/to/file.py:Class."""
+
 RateBps = Annotated[int, BeforeValidator(parse_rate_bps), Field(gt=0)]
 TimePs = Annotated[int, BeforeValidator(parse_time_ps), Field(ge=0)]
 SizeBytes = Annotated[int, BeforeValidator(parse_size_bytes), Field(gt=0)]
 FlowBytes = Annotated[SizeBytes, Field(le=MAX_FLOW_BYTES)]
+ClassReference = Annotated[str, Field(pattern=CLASS_REFERENCE)]
 Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
 
 

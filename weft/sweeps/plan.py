@@ -15,6 +15,7 @@ from typing import Any
 from cache import version_of
 from weft.environment import require_for
 from weft.errors import BadInputError, WeftError
+from weft.extensions import check_extensions, extension_hashes
 from weft.options import FabricOptions
 from weft.paths import ROOT
 from weft.program import compile_program
@@ -140,10 +141,11 @@ class _Checker:
         if fabric not in self._fabrics:
             self._fabrics[fabric] = build_topology(scenario.fabric)
         require_for(self._fabrics[fabric], options)
+        check_extensions(scenario, self._fabrics[fabric])
         content = scenario.model_dump(mode="json")
         del content["clock"]
         content["p4"] = self._program_hash(scenario)
-        text = json.dumps([self._weft, content], sort_keys=True)
+        text = json.dumps([self._weft, content, extension_hashes(scenario)], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def _program_hash(self, scenario: Scenario) -> str:

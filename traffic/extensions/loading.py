@@ -1,0 +1,129 @@
+"""Classes of users: found by `path/to/file.py:Class`, checked, made, and their errors told where they happened."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class ExtensionError(ValueError):
+    """A user's class cannot be used, or failed; the message says where and, if it raised, ends with its traceback."""
+
+
+@dataclass(frozen=True)
+class ClassSpec:
+    """A user's class, `path/to/file.py:Class`, and the keyword arguments that it is made with."""
+
+    reference: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+def load_class(reference: str, base: type[T]) -> type[T]:
+    """Return the class that `path/to/file.py:Class` names.
+
+    A file is run once in a process, as long as it stays as it is.
+
+    Raises:
+        ExtensionError: there is no such file or class, the file cannot be run, or the class is not of `base`, or lacks
+            a method of it.
+    """
+    file, colon, name = reference.rpartition(":")
+    if not colon or not file.endswith(".py") or not name.isidentifier():
+        raise ExtensionError(f"'{reference}' does not name a class (valid: path/to/file.py:Class)")
+    module = _load_module(Path(file).resolve(), file)
+    found = getattr(module, name, None)
+    if found is None:
+        own = [key for key, value in vars(module).items() if _is_usable(value, base)]
+        valid = f"valid: {', '.join(sorted(own))}" if own else f"it has no {base.__name__}"
+        raise ExtensionError(f"{file} has no class '{name}' ({valid})")
+    if not isinstance(found, type) or not issubclass(found, base):
+        raise ExtensionError(f"{reference} is no {base.__name__}: write class {name}(weft.{base.__name__})")
+    missing = sorted(getattr(found, "__abstractmethods__", ()))
+    if missing:
+        raise ExtensionError(f"{reference} lacks {', '.join(f'{method}()' for method in missing)}")
+    return found
+
+
+def make(spec: ClassSpec, base: type[T]) -> T:
+    """Make an object of a user's class.
+
+    Raises:
+        ExtensionError: as `load_class`, or the parameters are not what the class takes, or its making failed.
+    """
+    made_class = load_class(spec.reference, base)
+    signature = inspect.signature(made_class)
+    try:
+        signature.bind(**spec.parameters)
+    except TypeError as error:
+        taken = [str(each) for each in signature.parameters.values()]
+        raise ExtensionError(
+            f"{spec.reference}: parameters {dict(spec.parameters)}: {error} (valid: {', '.join(taken) or 'none'})"
+        ) from None
+    with user_code(spec.reference):
+        return made_class(**spec.parameters)
+
+
+@contextlib.contextmanager
+def user_code(what: str) -> Iterator[None]:
+    """Tell exceptions of a user's code as ExtensionError, with the traceback from where that code begins."""
+    try:
+        yield
+    except ExtensionError:
+        raise
+    except Exception as error:
+        raise ExtensionError(
+            f"{what} raised {type(error).__name__}: {error}\n{user_traceback(error)}"
+        ) from error
+
+
+def user_traceback(error: BaseException) -> str:
+    """Return an exception's traceback without the frames above the user's file."""
+    here = error.__traceback__
+    while here is not None and not here.tb_frame.f_globals.get("__weft_extension__"):
+        here = here.tb_next
+    return "".join(traceback.format_exception(type(error), error, here)).rstrip()
+
+
+def _is_usable(value: Any, base: type) -> bool:
+    return (
+        isinstance(value, type)
+        and issubclass(value, base)
+        and value is not base
+        and not getattr(value, "__abstractmethods__", ())
+    )
+
+
+def _load_module(path: Path, given: str) -> ModuleType:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ExtensionError(f"{given}: cannot be read: {error.strerror}") from None
+    digest = hashlib.sha256(str(path).encode() + b"\0" + content).hexdigest()[:16]
+    name = f"weft_extension_{path.stem}_{digest}"
+    known = sys.modules.get(name)
+    if known is not None:
+        return known
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    module.__dict__["__weft_extension__"] = True
+    sys.modules[name] = module
+    try:
+        with user_code(given):
+            spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
