@@ -1,6 +1,6 @@
 """Types of the native module. Each part of the engine adds its classes in a section of its own."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, TypedDict
 
@@ -496,17 +496,78 @@ class RcStats(TypedDict):
     error: str
     responder_error: str
 
-class RcQueuePair(QueuePair):
-    """A connected RC queue pair on a port of a NIC: WRITE and SEND, go-back-N, fixed window.
+class CongestionControl:
+    """Decides a queue pair's window and rate from acknowledgements, CNPs, losses and timers.
 
-    window_bytes counts frame bytes in flight (see bandwidth_delay_product_bytes). retransmission_timeout_ps
-    must lie above the round trip and, on a real clock, the host's jitter (see the function of that name).
-    queue_pair None allocates a number; source_udp_port None takes 14 bits of entropy from addresses and
-    numbers. pacing_rate_bps 0 leaves pacing to the port. telemetry: data carries the INT shim. An
-    acknowledgement is asked for with every ack_interval_packets-th packet, the last of a message and one
-    that closes the window. receive_for_immediate: a WRITE with immediate consumes a posted receive, as the
-    specification has it; otherwise it needs none. rnr_retry_limit 7: for ever. Raises ValueError naming the
-    parameter that is out of range.
+    Made by make_congestion_control() and given to one queue pair, which calls it; calling it oneself is for
+    tests and models. Times are emulated picoseconds, window_bytes counts frame bytes (Ethernet to iCRC),
+    pacing_rate_bps 0 means as fast as the port takes frames, next_deadline_ps None that no timer runs.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def window_bytes(self) -> int: ...
+    @property
+    def pacing_rate_bps(self) -> int: ...
+    @property
+    def next_deadline_ps(self) -> int | None: ...
+    def on_packet_sent(self, now_ps: int, frame_bytes: int, retransmission: bool = False) -> None: ...
+    def on_acknowledgement(
+        self,
+        now_ps: int,
+        *,
+        acknowledged_bytes: int = 0,
+        acknowledged_packets: int = 1,
+        in_flight_bytes: int = 0,
+        round_trip_ps: int = 0,
+        sequence: int = 0,
+        next_sequence: int = 0,
+        hops: int = 0,
+        telemetry: TelemetryFields | None = None,
+    ) -> None:
+        """Tell of an acknowledgement.
+
+        sequence: of the newest packet covered, counted from the queue pair's start; next_sequence: of the
+        next packet never sent before; round_trip_ps 0: that packet had been sent twice; hops: routers that
+        the acknowledgement passed; telemetry: the INT stack that it echoes.
+        """
+    def on_congestion_notification(self, now_ps: int) -> None:
+        """Tell of a CNP."""
+    def on_loss(self, now_ps: int, timeout: bool) -> None:
+        """Tell of a sequence NAK or a retransmission timeout."""
+    def on_deadline(self, now_ps: int) -> None:
+        """Tell that next_deadline_ps has come."""
+
+def congestion_control_names() -> list[str]: ...
+def congestion_parameter_names(name: str) -> set[str]:
+    """Parameters of an algorithm; a name ends in its unit (_ps, _bps, _bytes, _packets) if it has one."""
+
+def make_congestion_control(
+    name: str,
+    *,
+    line_rate_bps: int,
+    base_round_trip_ps: int,
+    frame_bytes: int,
+    parameters: Mapping[str, float] = {},
+) -> CongestionControl:
+    """A congestion control for a path: rate of the sender's port, idle round trip, frame of a full packet.
+
+    Parameters left out have defaults that fit the path; their names are those of the *Parameters structures in
+    engine/src (hpcc.hpp and so on). Raises ValueError for unknown names and values out of range, naming the
+    valid ones.
+    """
+
+class RcQueuePair(QueuePair):
+    """A connected RC queue pair on a port of a NIC: WRITE and SEND, go-back-N.
+
+    congestion_control serves this queue pair alone. retransmission_timeout_ps must lie above the round trip
+    and, on a real clock, the host's jitter (see the function of that name). queue_pair None allocates a
+    number; source_udp_port None takes 14 bits of entropy from addresses and numbers. telemetry: data carries
+    the INT shim. An acknowledgement is asked for with every ack_interval_packets-th packet, the last of a
+    message and one that closes the window. receive_for_immediate: a WRITE with immediate consumes a posted
+    receive, as the specification has it; otherwise it needs none. rnr_retry_limit 7: for ever. Raises
+    ValueError naming the parameter that is out of range.
     """
 
     def __init__(
@@ -518,11 +579,10 @@ class RcQueuePair(QueuePair):
         remote_queue_pair: int,
         destination_mac: str,
         destination_ip: str,
-        window_bytes: int,
+        congestion_control: CongestionControl,
         retransmission_timeout_ps: int,
         queue_pair: int | None = None,
         source_udp_port: int | None = None,
-        pacing_rate_bps: int = 0,
         initial_psn: int = 0,
         remote_initial_psn: int = 0,
         path_mtu_bytes: int = 1024,

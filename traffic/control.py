@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from traffic.patterns import Flow, flow_schedule
 from traffic.schedule_nodes import Channel, RankSchedule
 from traffic.schedules import CollectiveSpec, generate, peers_of
+from traffic.transport_settings import DEFAULT_TRANSPORT, TransportSettings
 
 FIRST_QUEUE_PAIR = 0x100
 _PSN_BITS = 24
@@ -95,10 +96,14 @@ class HostSettings:
     mtu_bytes: int = 1024
     wall_clock_floor_ns: int = 20_000_000
     realtime_priority: int = 0
+    transport: TransportSettings = DEFAULT_TRANSPORT
 
     def to_message(self) -> dict[str, Any]:
         """Return the configuration that the endpoint is given, of JSON's types."""
-        return asdict(self) | {"nics": [asdict(nic) for nic in self.nics]}
+        return asdict(self) | {
+            "nics": [asdict(nic) for nic in self.nics],
+            "transport": self.transport.to_message(),
+        }
 
 
 @dataclass(frozen=True)

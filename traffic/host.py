@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from engine import Engine, PcapWriter, TransmitPort, _core
+from engine import CongestionControl, Engine, PcapWriter, TransmitPort, _core, make_congestion_control
 from traffic.attachment import Attach, Attachment, SocketAttachment
 from traffic.int_stack import stack_in_bytes
 from traffic.messages import Message, take, take_list, take_optional
 from traffic.schedule_nodes import Channel
+from traffic.transport_settings import DEFAULT_TRANSPORT, TransportSettings
 
 DEFAULT_MTU_BYTES = 1024
 DEFAULT_WALL_CLOCK_FLOOR_NS = 20_000_000
-MIN_WINDOW_PACKETS = 8
 _HEADER_BYTES = 128
 """More than the headers of any packet, INT shim and IPv6 included."""
 _QUEUE_PAIR_TOTALS = (
@@ -73,6 +73,7 @@ class HostConfig:
     wall_clock_floor_ns: int
     realtime_priority: int
     nics: tuple[NicConfig, ...]
+    transport: TransportSettings = DEFAULT_TRANSPORT
 
     @classmethod
     def from_message(cls, message: Message) -> HostConfig:
@@ -87,6 +88,7 @@ class HostConfig:
             wall_clock_floor_ns=take(message, "wall_clock_floor_ns", int, DEFAULT_WALL_CLOCK_FLOOR_NS),
             realtime_priority=take(message, "realtime_priority", int, 0),
             nics=tuple(NicConfig.from_message(nic) for nic in take_list(message, "nics", dict)),
+            transport=TransportSettings.from_message(take(message, "transport", dict, {})),
         )
 
 
@@ -150,15 +152,21 @@ class Host:
             dilation=self.config.dilation,
         )
 
+    def _congestion_control(self, plane: _Plane) -> CongestionControl:
+        transport = self.config.transport
+        return make_congestion_control(
+            transport.congestion_control,
+            line_rate_bps=plane.config.rate_bps,
+            base_round_trip_ps=plane.config.base_round_trip_ps,
+            frame_bytes=self.config.mtu_bytes + _HEADER_BYTES,
+            parameters=transport.parameters,
+        )
+
     def connect(self, message: Message) -> None:
         """Make a queue pair, in place of one to the same peer with the same label."""
         plane = self.plane(take(message, "plane", int))
         peer, label = take(message, "peer", int), take(message, "label", str, "collective")
         channel = Channel(take(message, "plane", int), peer, label)
-        default_window = max(
-            _core.bandwidth_delay_product_bytes(plane.config.rate_bps, plane.config.base_round_trip_ps),
-            MIN_WINDOW_PACKETS * (self.config.mtu_bytes + _HEADER_BYTES),
-        )
         self.disconnect(channel)
         queue_pair = _core.RcQueuePair(
             self.nic,
@@ -168,7 +176,7 @@ class Host:
             remote_queue_pair=take(message, "remote_queue_pair", int),
             destination_mac=take(message, "destination_mac", str, plane.config.gateway_mac),
             destination_ip=_without_prefix(take(message, "destination_ip", str)),
-            window_bytes=take(message, "window_bytes", int, default_window),
+            congestion_control=self._congestion_control(plane),
             retransmission_timeout_ps=self.timeout_ps(plane),
             source_udp_port=take_optional(message, "source_udp_port", int),
             initial_psn=take(message, "initial_psn", int, 0),

@@ -301,6 +301,14 @@ std::string format_ip(const roce::IpAddress& address) {
   return text;
 }
 
+roce::IntStack int_stack_of(const py::dict& dict) {
+  roce::IntStack stack;
+  FieldReader fields(dict, "telemetry");
+  read_telemetry(fields, stack);
+  fields.finish();
+  return stack;
+}
+
 py::dict telemetry_dict(const roce::IntStack& stack) {
   py::list hops;
   for (const roce::IntHop& hop : stack.hops) {

@@ -16,6 +16,8 @@ roce::IpAddress parse_ip(const std::string& text);
 std::string format_mac(const roce::MacAddress& mac);
 std::string format_ip(const roce::IpAddress& address);
 
+// Throws std::invalid_argument naming the field that is unknown or out of range.
+roce::IntStack int_stack_of(const pybind11::dict& fields);
 pybind11::dict telemetry_dict(const roce::IntStack& stack);
 
 // build_packet(), parse_packet(), icrc(), crc32()

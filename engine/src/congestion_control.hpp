@@ -1,7 +1,9 @@
-// Congestion control of a queue pair: events in, window and rate out. One algorithm a file.
+// Congestion control of a queue pair: events in, window and rate out. One algorithm a file; their names and
+// makers are in congestion_controls.hpp.
 #pragma once
 
 #include <cstdint>
+#include <stdexcept>
 #include <string_view>
 
 #include "roce_formats.hpp"
@@ -9,14 +11,23 @@
 
 namespace weft {
 
-// One acknowledgement, seen from the sender.
+// What an algorithm knows of its path when it starts.
+struct PathProperties {
+  uint64_t line_rate_bps = 0;     // of the sender's port
+  TimePs base_round_trip_ps = 0;  // of an idle path to the farthest peer
+  uint32_t frame_bytes = 0;       // of a full data packet, from Ethernet to iCRC
+};
+
+// One acknowledgement, seen from the sender. Sequence numbers count packets from the queue pair's start.
 struct AcknowledgementEvent {
   TimePs now = 0;
   uint64_t acknowledged_bytes = 0;            // frame bytes that this acknowledgement newly covers
+  uint64_t acknowledged_packets = 0;          // packets that it newly covers
   uint64_t in_flight_bytes = 0;               // frame bytes still unacknowledged
   TimePs round_trip_ps = 0;                   // of the newest packet covered; 0 if that one was retransmitted
-  uint32_t psn = 0;                           // newest sequence number covered
-  uint32_t next_psn = 0;                      // next sequence number the sender will send
+  uint64_t sequence = 0;                      // newest packet covered
+  uint64_t next_sequence = 0;                 // the next packet that the sender will send for the first time
+  uint8_t hops = 0;                           // routers that the acknowledgement itself passed
   const roce::IntStack* telemetry = nullptr;  // the receiver's echo, null without INT
 };
 
@@ -25,6 +36,12 @@ class CongestionControl {
   virtual ~CongestionControl() = default;
   virtual std::string_view name() const = 0;
 
+  // Once, by the queue pair that it is to serve. Throws std::invalid_argument for a second one.
+  void attach() {
+    if (attached_) throw std::invalid_argument("this congestion control serves another queue pair already");
+    attached_ = true;
+  }
+
   // Frame bytes that may be unacknowledged. One packet may always be in flight.
   virtual uint64_t window_bytes() const = 0;
   // Rate at which frames may leave, in bits per second of emulated time; 0: as fast as the port takes them.
@@ -32,12 +49,19 @@ class CongestionControl {
 
   virtual void on_packet_sent(TimePs /*now*/, uint64_t /*frame_bytes*/, bool /*retransmission*/) {}
   virtual void on_acknowledgement(const AcknowledgementEvent& /*event*/) {}
+  // A CNP.
   virtual void on_congestion_notification(TimePs /*now*/) {}
   // A sequence NAK or a retransmission timeout.
   virtual void on_loss(TimePs /*now*/, bool /*timeout*/) {}
   // Timers of the algorithm (rate increase and the like).
   virtual TimePs next_deadline() const { return kNever; }
   virtual void on_deadline(TimePs /*now*/) {}
+
+ private:
+  bool attached_ = false;
 };
+
+// A window that no sender fills, for algorithms that set a rate only.
+constexpr uint64_t kUnlimitedWindowBytes = ~0ull;
 
 }  // namespace weft

@@ -4,16 +4,26 @@
 #include <cstdint>
 
 #include "congestion_control.hpp"
+#include "congestion_parameters.hpp"
 
 namespace weft {
 
 // Bytes on the way in `round_trip_ps` at `rate_bps`, rounded up.
 uint64_t bandwidth_delay_product_bytes(uint64_t rate_bps, TimePs round_trip_ps);
 
+struct FixedWindowParameters {
+  uint64_t window_bytes = 0;
+  uint64_t pacing_rate_bps = 0;  // 0 leaves pacing to the port
+
+  // The window is the path's bandwidth-delay product, and at least eight frames. Throws
+  // std::invalid_argument for a value out of range.
+  static FixedWindowParameters read(const PathProperties& path, ParameterReader& reader);
+};
+
 class FixedWindow final : public CongestionControl {
  public:
-  // `pacing_rate_bps` 0 leaves pacing to the port. Throws std::invalid_argument for a window of 0.
-  explicit FixedWindow(uint64_t window_bytes, uint64_t pacing_rate_bps = 0);
+  // Throws std::invalid_argument for a window of 0.
+  explicit FixedWindow(const FixedWindowParameters& parameters);
 
   std::string_view name() const override { return "fixed-window"; }
   uint64_t window_bytes() const override { return window_bytes_; }

@@ -9,7 +9,9 @@ PYBIND11_MODULE(_core, m) {
   weft::bind_core(m);
   weft::bind_ports(m);
   weft::bind_switch(m);
+  weft::bind_congestion(m);
   weft::bind_transport(m);
+  weft::bind_queue_pair(m);
   weft::bind_collective(m);
   weft::bind_probe(m);
 }

@@ -12,8 +12,9 @@ const RcConfig& checked(const RcConfig& config) {
   return config;
 }
 
-CongestionControl& required(const std::unique_ptr<CongestionControl>& congestion_control) {
+CongestionControl& required(const std::shared_ptr<CongestionControl>& congestion_control) {
   if (congestion_control == nullptr) throw std::invalid_argument("congestion_control is null");
+  congestion_control->attach();
   return *congestion_control;
 }
 
@@ -25,7 +26,7 @@ bool is_request(uint8_t opcode) {
 }  // namespace
 
 RcQueuePair::RcQueuePair(const RcConfig& config, PacketPool& pool, const MemoryRegistry& memory,
-                         std::unique_ptr<CongestionControl> congestion_control, CompletionHandler* handler)
+                         std::shared_ptr<CongestionControl> congestion_control, CompletionHandler* handler)
     : config_(checked(config)),
       congestion_control_(std::move(congestion_control)),
       requester_(config_, counters_, pool, required(congestion_control_), handler),

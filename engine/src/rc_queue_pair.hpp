@@ -21,7 +21,7 @@ class RcQueuePair : public QueuePair {
   // `pool`, `memory` and `handler` outlive the queue pair; `handler` may be null.
   // Throws std::invalid_argument for parameters out of range (see check(RcConfig)).
   RcQueuePair(const RcConfig& config, PacketPool& pool, const MemoryRegistry& memory,
-              std::unique_ptr<CongestionControl> congestion_control, CompletionHandler* handler);
+              std::shared_ptr<CongestionControl> congestion_control, CompletionHandler* handler);
 
   // Posts an RDMA WRITE of `length_bytes` (0 to 2^31) bytes at `data` to the peer's `remote_address`. `data`
   // must stay as it is until the completion, and alive by `owner` or the caller; null sends zeros. Completes
@@ -69,7 +69,7 @@ class RcQueuePair : public QueuePair {
 
   RcConfig config_;
   RcCounters counters_;
-  std::unique_ptr<CongestionControl> congestion_control_;
+  std::shared_ptr<CongestionControl> congestion_control_;
   RcRequester requester_;
   RcResponder responder_;
   ConnectionEnds ends_;

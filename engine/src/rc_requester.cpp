@@ -172,19 +172,18 @@ void RcRequester::on_acknowledgement(TimePs now, const roce::ParsedPacket& packe
     ++counters_.invalid_acknowledgements;
     return;
   }
-  const bool has_echo = packet.telemetry && packet.telemetry->echo;
-  if (has_echo) last_telemetry_ = packet.telemetry;
-  if (has_echo && telemetry_probe_ != nullptr) [[unlikely]]
-    telemetry_probe_->telemetry_arrived(now, ends_, packet.bth.psn, *packet.telemetry);
-  const roce::IntStack* telemetry = has_echo ? &*packet.telemetry : nullptr;
-
+  if (packet.telemetry && packet.telemetry->echo) {
+    last_telemetry_ = packet.telemetry;
+    if (telemetry_probe_ != nullptr) [[unlikely]]
+      telemetry_probe_->telemetry_arrived(now, ends_, packet.bth.psn, *packet.telemetry);
+  }
   const uint8_t kind = packet.aeth.syndrome & kKindMask;
   if (kind == (roce::kSyndromeAck & kKindMask)) {
     ++counters_.acknowledgements_received;
-    acknowledge_up_to(now, static_cast<uint64_t>(sequence) + 1, telemetry);
+    acknowledge_up_to(now, static_cast<uint64_t>(sequence) + 1, packet);
   } else {
     // A NAK names the packet it is about, and acknowledges all before.
-    acknowledge_up_to(now, static_cast<uint64_t>(sequence), telemetry);
+    acknowledge_up_to(now, static_cast<uint64_t>(sequence), packet);
     if (kind == roce::kSyndromeRnrNak) {
       on_rnr_nak(now, packet.aeth.syndrome & kValueMask);
     } else {
@@ -195,8 +194,12 @@ void RcRequester::on_acknowledgement(TimePs now, const roce::ParsedPacket& packe
 }
 
 // Everything before `sequence` has arrived.
-void RcRequester::acknowledge_up_to(TimePs now, uint64_t sequence, const roce::IntStack* telemetry) {
+void RcRequester::acknowledge_up_to(TimePs now, uint64_t sequence, const roce::ParsedPacket& packet) {
   if (sequence == unacked_sequence_) return;
+  const bool has_echo = packet.telemetry && packet.telemetry->echo;
+  // The peer starts with our own hop limit.
+  const auto hops = static_cast<uint8_t>(std::max(0, config_.hop_limit - packet.hop_limit));
+  const uint64_t acknowledged_packets = sequence - unacked_sequence_;
   uint64_t acknowledged_bytes = 0;
   for (uint64_t at = unacked_sequence_; at < std::min(sequence, next_sequence_); ++at) {
     acknowledged_bytes += sent(at).frame_bytes;
@@ -211,11 +214,13 @@ void RcRequester::acknowledge_up_to(TimePs now, uint64_t sequence, const roce::I
   progress_ps_ = now;
   congestion_control_.on_acknowledgement({.now = now,
                                           .acknowledged_bytes = acknowledged_bytes,
+                                          .acknowledged_packets = acknowledged_packets,
                                           .in_flight_bytes = in_flight_bytes_,
                                           .round_trip_ps = newest.retransmitted ? 0 : now - newest.sent_ps,
-                                          .psn = psn_map_.psn(sequence - 1),
-                                          .next_psn = psn_map_.psn(next_sequence_),
-                                          .telemetry = telemetry});
+                                          .sequence = sequence - 1,
+                                          .next_sequence = highest_sequence_,
+                                          .hops = hops,
+                                          .telemetry = has_echo ? &*packet.telemetry : nullptr});
 }
 
 void RcRequester::go_back(TimePs now) {

@@ -69,7 +69,7 @@ class RcRequester {
   SentPacket& sent(uint64_t sequence) { return sent_[sequence & (sent_.size() - 1)]; }
   void grow_sent();
 
-  void acknowledge_up_to(TimePs now, uint64_t sequence, const roce::IntStack* telemetry);
+  void acknowledge_up_to(TimePs now, uint64_t sequence, const roce::ParsedPacket& packet);
   void go_back(TimePs now);
   void on_nak(TimePs now, uint8_t syndrome);
   void on_rnr_nak(TimePs now, uint8_t timer_code);

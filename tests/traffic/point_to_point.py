@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine import Link, TransmitPort, _core
+from engine import Link, TransmitPort, _core, make_congestion_control
 from traffic.native_schedule import Peers, RemoteBuffer, build_native_schedule
 from traffic.schedule_nodes import DATA, SCRATCH, SINK, Channel, RankSchedule
 
@@ -62,7 +62,13 @@ class PointToPoint:
                 remote_queue_pair=far[6],
                 destination_mac=far[4],
                 destination_ip=far[5],
-                window_bytes=32 * 1024,
+                congestion_control=make_congestion_control(
+                    "fixed-window",
+                    line_rate_bps=RATE_BPS,
+                    base_round_trip_ps=2 * DELAY_PS,
+                    frame_bytes=1100,
+                    parameters={"window_bytes": 32 * 1024},
+                ),
                 retransmission_timeout_ps=20 * DELAY_PS,
                 queue_pair=number,
                 telemetry=self.telemetry,

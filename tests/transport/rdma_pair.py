@@ -7,7 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine import Collector, CompletionQueue, Engine, Link, MemoryRegion, Nic, RcQueuePair, TransmitPort
+from engine import (
+    Collector,
+    CompletionQueue,
+    CongestionControl,
+    Engine,
+    Link,
+    MemoryRegion,
+    Nic,
+    RcQueuePair,
+    TransmitPort,
+    make_congestion_control,
+)
 
 US = 1_000_000
 MS = 1_000_000_000
@@ -17,6 +28,16 @@ WINDOW_BYTES = 64 * 1024
 TIMEOUT_PS = 20 * US
 
 Bytes = NDArray[np.uint8]
+
+
+def fixed_window(window_bytes: int = WINDOW_BYTES, pacing_rate_bps: int = 0) -> CongestionControl:
+    return make_congestion_control(
+        "fixed-window",
+        line_rate_bps=RATE_BPS,
+        base_round_trip_ps=2 * DELAY_PS,
+        frame_bytes=1100,
+        parameters={"window_bytes": window_bytes, "pacing_rate_bps": pacing_rate_bps},
+    )
 
 
 @dataclass
@@ -41,7 +62,10 @@ class Host:
         return self.nic.register_memory(data, virtual_address=virtual_address)
 
     def connect(self, peer: "Host", version: int, **options: Any) -> None:
-        defaults = {"window_bytes": WINDOW_BYTES, "retransmission_timeout_ps": TIMEOUT_PS}
+        window = {name: options.pop(name) for name in ("window_bytes", "pacing_rate_bps") if name in options}
+        defaults: dict[str, Any] = {"retransmission_timeout_ps": TIMEOUT_PS}
+        if "congestion_control" not in options:
+            defaults["congestion_control"] = fixed_window(**window)
         self.queue_pair = RcQueuePair(
             self.nic,
             0,

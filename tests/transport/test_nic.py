@@ -25,6 +25,7 @@ from tests.transport.rdma_pair import (
     TIMEOUT_PS,
     US,
     cabled_pair,
+    fixed_window,
     ideal_wire,
     random_bytes,
     wired_pair,
@@ -94,7 +95,7 @@ def test_queue_pairs_take_turns_and_acknowledgements_go_first() -> None:
             remote_queue_pair=number,
             destination_mac=TO_B["source_mac"],
             destination_ip="10.0.0.1",
-            window_bytes=1 << 20,
+            congestion_control=fixed_window(1 << 20),
             retransmission_timeout_ps=TIMEOUT_PS,
         )
         for number in (0x20, 0x21, 0x22)
@@ -144,7 +145,7 @@ def test_planes_are_independent() -> None:
                 remote_queue_pair=0x30 + plane,
                 destination_mac=f"02:00:0{plane}:00:00:0{2 - side}",
                 destination_ip=f"10.{plane}.0.{2 - side}",
-                window_bytes=1 << 20,
+                congestion_control=fixed_window(1 << 20),
                 retransmission_timeout_ps=TIMEOUT_PS,
             )
     source, target = random_bytes(100_000), np.zeros(100_000, np.uint8)

@@ -1,0 +1,72 @@
+// Congestion controls in Python.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "bind_codec.hpp"
+#include "bindings.hpp"
+#include "congestion_controls.hpp"
+
+namespace weft {
+
+namespace py = pybind11;
+using namespace py::literals;
+
+namespace {
+
+void acknowledge(CongestionControl& control, TimePs now_ps, uint64_t acknowledged_bytes,
+                 uint64_t acknowledged_packets, uint64_t in_flight_bytes, TimePs round_trip_ps,
+                 uint64_t sequence, uint64_t next_sequence, uint8_t hops,
+                 const std::optional<py::dict>& telemetry) {
+  std::optional<roce::IntStack> stack;
+  if (telemetry) stack = int_stack_of(*telemetry);
+  control.on_acknowledgement({.now = now_ps,
+                              .acknowledged_bytes = acknowledged_bytes,
+                              .acknowledged_packets = acknowledged_packets,
+                              .in_flight_bytes = in_flight_bytes,
+                              .round_trip_ps = round_trip_ps,
+                              .sequence = sequence,
+                              .next_sequence = next_sequence,
+                              .hops = hops,
+                              .telemetry = stack ? &*stack : nullptr});
+}
+
+std::optional<TimePs> deadline_of(const CongestionControl& control) {
+  const TimePs deadline = control.next_deadline();
+  return deadline == kNever ? std::nullopt : std::optional(deadline);
+}
+
+}  // namespace
+
+void bind_congestion(py::module_& m) {
+  py::class_<CongestionControl, std::shared_ptr<CongestionControl>>(m, "CongestionControl")
+      .def_property_readonly("name", &CongestionControl::name)
+      .def_property_readonly("window_bytes", &CongestionControl::window_bytes)
+      .def_property_readonly("pacing_rate_bps", &CongestionControl::pacing_rate_bps)
+      .def_property_readonly("next_deadline_ps", &deadline_of)
+      .def("on_packet_sent", &CongestionControl::on_packet_sent, "now_ps"_a, "frame_bytes"_a,
+           "retransmission"_a = false)
+      .def("on_acknowledgement", &acknowledge, "now_ps"_a, py::kw_only(), "acknowledged_bytes"_a = 0,
+           "acknowledged_packets"_a = 1, "in_flight_bytes"_a = 0, "round_trip_ps"_a = 0, "sequence"_a = 0,
+           "next_sequence"_a = 0, "hops"_a = 0, "telemetry"_a = py::none())
+      .def("on_congestion_notification", &CongestionControl::on_congestion_notification, "now_ps"_a)
+      .def("on_loss", &CongestionControl::on_loss, "now_ps"_a, "timeout"_a)
+      .def("on_deadline", &CongestionControl::on_deadline, "now_ps"_a);
+
+  m.def("congestion_control_names", &congestion_control_names);
+  m.def("congestion_parameter_names", &congestion_parameter_names, "name"_a);
+  m.def(
+      "make_congestion_control",
+      [](const std::string& name, uint64_t line_rate_bps, TimePs base_round_trip_ps, uint32_t frame_bytes,
+         const CongestionParameters& parameters) {
+        const PathProperties path{line_rate_bps, base_round_trip_ps, frame_bytes};
+        return std::shared_ptr<CongestionControl>(make_congestion_control(name, path, parameters));
+      },
+      "name"_a, py::kw_only(), "line_rate_bps"_a, "base_round_trip_ps"_a, "frame_bytes"_a,
+      "parameters"_a = CongestionParameters());
+}
+
+}  // namespace weft

@@ -1,0 +1,63 @@
+#include "congestion_controls.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+#include "dcqcn.hpp"
+#include "fixed_window.hpp"
+#include "hpcc.hpp"
+#include "swift.hpp"
+
+namespace weft {
+namespace {
+
+using Maker = std::unique_ptr<CongestionControl> (*)(const PathProperties&, ParameterReader&);
+
+// An algorithm is made from its parameters, and these from the path and what the user gave.
+template <class Algorithm, class Parameters>
+std::unique_ptr<CongestionControl> make(const PathProperties& path, ParameterReader& reader) {
+  const Parameters parameters = Parameters::read(path, reader);
+  reader.finish();
+  return std::make_unique<Algorithm>(parameters);
+}
+
+constexpr std::pair<std::string_view, Maker> kMakers[] = {
+    {"dcqcn", &make<Dcqcn, DcqcnParameters>},
+    {"fixed-window", &make<FixedWindow, FixedWindowParameters>},
+    {"hpcc", &make<Hpcc, HpccParameters>},
+    {"swift", &make<Swift, SwiftParameters>},
+};
+
+Maker maker_of(const std::string& name) {
+  std::string valid;
+  for (const auto& [known, maker] : kMakers) {
+    if (known == name) return maker;
+    valid += (valid.empty() ? "'" : ", '") + std::string(known) + "'";
+  }
+  throw std::invalid_argument("unknown congestion control '" + name + "' (valid: " + valid + ")");
+}
+
+}  // namespace
+
+std::vector<std::string_view> congestion_control_names() {
+  std::vector<std::string_view> names;
+  for (const auto& [name, maker] : kMakers) names.push_back(name);
+  return names;
+}
+
+std::set<std::string> congestion_parameter_names(const std::string& name) {
+  constexpr PathProperties kAnyPath{100'000'000'000, 10 * kPsPerUs, 1100};
+  const CongestionParameters none;
+  ParameterReader reader(name, none);
+  maker_of(name)(kAnyPath, reader);
+  return reader.names();
+}
+
+std::unique_ptr<CongestionControl> make_congestion_control(const std::string& name,
+                                                           const PathProperties& path,
+                                                           const CongestionParameters& parameters) {
+  ParameterReader reader(name, parameters);
+  return maker_of(name)(path, reader);
+}
+
+}  // namespace weft

@@ -1,0 +1,27 @@
+// The congestion controls that there are, by name.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "congestion_control.hpp"
+#include "congestion_parameters.hpp"
+
+namespace weft {
+
+// Names that make_congestion_control() knows, in alphabetical order.
+std::vector<std::string_view> congestion_control_names();
+
+// Names of an algorithm's parameters. Throws std::invalid_argument for an unknown algorithm.
+std::set<std::string> congestion_parameter_names(const std::string& name);
+
+// Throws std::invalid_argument for an unknown name or parameter, or a value out of range, naming the valid
+// ones.
+std::unique_ptr<CongestionControl> make_congestion_control(const std::string& name,
+                                                           const PathProperties& path,
+                                                           const CongestionParameters& parameters);
+
+}  // namespace weft
