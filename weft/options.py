@@ -9,7 +9,14 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from weft.paths import FABRIC_P4
-from weft.scenario import ControlSection, EcnSection, FaultsSection, Scenario, parse_scenario
+from weft.scenario import (
+    ControlSection,
+    EcnSection,
+    FaultsSection,
+    Scenario,
+    TransportSection,
+    parse_scenario,
+)
 
 # Where an option is called otherwise than in a scenario file, and in results.
 _SCENARIO_KEYS = {"mtu_bytes": "mtu", "int_telemetry": "int"}
@@ -37,6 +44,7 @@ class FabricOptions:
     faults: FaultsSection = field(default_factory=FaultsSection)
     ecn: EcnSection = field(default_factory=EcnSection)
     control: ControlSection = field(default_factory=ControlSection)
+    transport: TransportSection = field(default_factory=TransportSection)
 
     def __post_init__(self) -> None:
         """Hold every value to the scenario file's rules; raises BadInputError."""

@@ -73,4 +73,5 @@ class Endpoints:
             realtime_priority=REALTIME_PRIORITY,
             wall_clock_floor_ns=_WALL_CLOCK_FLOOR_NS[lab.options.target],
             nics=nic_settings(host, round_trip_ps),
+            transport=lab.options.transport.settings(),
         )

@@ -13,6 +13,7 @@ from weft.scenario.traffic import (
     PermutationTraffic,
     Traffic,
 )
+from weft.scenario.transport import TransportSection
 
 __all__ = [
     "MAX_SLOTS",
@@ -26,6 +27,7 @@ __all__ = [
     "PermutationTraffic",
     "Scenario",
     "Traffic",
+    "TransportSection",
     "anchor_paths",
     "load_scenario",
     "parse_scenario",

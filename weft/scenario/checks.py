@@ -25,6 +25,10 @@ def check_across(scenario: Scenario, place: str) -> None:
         raise BadInputError(f"{place}: ecn: kmin, kmax and pmax go together")
     if ecn.kmin is not None and ecn.kmax is not None and ecn.kmax <= ecn.kmin:
         raise BadInputError(f"{place}: ecn.kmax: {ecn.kmax} B must be above kmin, {ecn.kmin} B")
+    if scenario.transport.congestion_control == "hpcc" and not scenario.int_telemetry:
+        raise BadInputError(
+            f"{place}: transport.congestion_control: hpcc follows what INT tells; int must be true"
+        )
     faults = scenario.faults
     if bool(faults.delay_probability) != bool(faults.extra_delay):
         raise BadInputError(

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field
 from weft.paths import FABRIC_P4
 from weft.scenario.sections import ControlSection, EcnSection, FabricSection, FaultsSection
 from weft.scenario.traffic import Traffic
+from weft.scenario.transport import TransportSection
 from weft.scenario.values import Section
 
 # Slots of a switch (SLOTS in p4/include/aggregation.p4).
@@ -35,6 +36,7 @@ class Scenario(Section):
     faults: FaultsSection = FaultsSection()
     ecn: EcnSection = EcnSection()
     control: ControlSection = ControlSection()
+    transport: TransportSection = TransportSection()
     traffic: list[Traffic] = Field(default=[])
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)

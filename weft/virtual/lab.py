@@ -120,6 +120,7 @@ class VirtualLab(Lab):
             mtu_bytes=self.options.mtu_bytes,
             wall_clock_floor_ns=0,
             nics=nic_settings(host, round_trip_ps),
+            transport=self.options.transport.settings(),
         )
 
     def switch_stats(self) -> dict[str, Any]:

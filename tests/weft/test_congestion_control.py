@@ -1,0 +1,158 @@
+"""Congestion controls on a fabric whose switches mark and stamp: what they are there for."""
+
+import asyncio
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import topologies
+from traffic.patterns import Flow, incast
+from weft.endpoints import loaded_round_trip_ps
+from weft.errors import BadInputError
+from weft.fabric import Fabric
+from weft.options import FabricOptions
+from weft.scenario import TransportSection, parse_scenario
+
+US, MS = 1_000_000, 1_000_000_000
+SENDERS = 4
+
+
+def star(hosts=SENDERS + 1, rate_bps=10**11, queue_capacity_bytes=512 * 1024):
+    return topologies.leaf_spine(
+        planes=1,
+        leaves=1,
+        spines=0,
+        hosts_per_leaf=hosts,
+        host_rate_bps=rate_bps,
+        queue_capacity_bytes=queue_capacity_bytes,
+    )
+
+
+@dataclass
+class Window:
+    """What happened at the receiver's port of the switch in a stretch of time."""
+
+    utilisation: float
+    max_queue_bytes: int
+    drops: int
+    bytes_by_sender: list[int]
+    round_trip_ps: int
+
+    @property
+    def fairness(self):
+        """Jain's index: 1 if all have the same."""
+        shares = np.array(self.bytes_by_sender, dtype=float)
+        return shares.sum() ** 2 / (len(shares) * (shares**2).sum())
+
+
+def watch(flows, before_ps, during_ps, topology=None, **options):
+    """Run flows, look away for some time and watch from then on, while all of them still send."""
+    topology = topology or star()
+    with Fabric(topology, clock="virtual", **options) as fabric:
+        group, call = fabric.hosts, fabric.lab.controller.call
+
+        def sent():
+            return [each["totals"]["data_bytes_sent"] for each in group.stats()[1:]]
+
+        run = group.prepare_traffic(flows)
+        group.start(run)
+        call(asyncio.sleep(before_ps / 1e12))
+        fabric.lab.reset_switch_stats()
+        first = sent()
+        call(asyncio.sleep(during_ps / 1e12))
+        shares = [after - before for after, before in zip(sent(), first, strict=True)]
+        port = fabric.lab.switch_stats()["switches"]["p0l0"]["ports"]["1"]["transmit"]
+        rate_bps = topology.hosts[0].nics[0].link.rate_bps
+        carried_ps = port["transmitted"]["bytes"] * 8 * 10**12 / rate_bps
+        window = Window(
+            utilisation=carried_ps / during_ps,
+            max_queue_bytes=port["max_queue_depth_bytes"],
+            drops=port["tail_dropped"]["packets"],
+            bytes_by_sender=shares,
+            round_trip_ps=loaded_round_trip_ps(topology, fabric.lab.frame_bytes),
+        )
+        assert group.wait(run).finished_ps
+    return window
+
+
+def transport(name, **parameters):
+    return TransportSection(congestion_control=name, parameters=parameters)
+
+
+def test_hpcc_empties_the_queue_and_leaves_head_room():
+    flows = incast(0, list(range(SENDERS + 1)), 6_000_000)
+    fixed = watch(flows, 300 * US, 500 * US)
+    hpcc = watch(flows, 300 * US, 500 * US, transport=transport("hpcc"))
+    assert hpcc.utilisation == pytest.approx(0.95, abs=0.04)
+    assert hpcc.drops == 0
+    assert hpcc.fairness > 0.95
+    frame_bytes = 1200
+    assert hpcc.max_queue_bytes < 2 * SENDERS * frame_bytes < fixed.max_queue_bytes / 4
+    assert fixed.utilisation > 0.99
+
+
+def test_swift_keeps_the_delay_near_its_target():
+    flows = incast(0, list(range(SENDERS + 1)), 6_000_000)
+    topology = star()
+    target_us = 30
+    section = transport("swift", base_target=f"{target_us}us", flow_scaling_range="0us")
+    swift = watch(flows, 300 * US, 500 * US, topology, transport=section)
+    idle_ps = swift.round_trip_ps
+    # What the target leaves above the idle round trip is the queue, give or take each sender's increase.
+    queue_bytes = (target_us * US - idle_ps) * 10**11 // 8 // 10**12
+    assert swift.max_queue_bytes == pytest.approx(queue_bytes, rel=0.25)
+    assert swift.utilisation > 0.98
+    assert swift.drops == 0
+    assert swift.fairness > 0.9
+
+
+@pytest.mark.parametrize("late_us", [0, 1000])
+def test_dcqcn_shares_a_link(late_us):
+    """Two flows, the second perhaps when the first has the line; in the end each has half of it."""
+    rate_bps = 4 * 10**10
+    flows = [Flow(1, 0, 60_000_000, 0, 0), Flow(2, 0, 60_000_000, 0, late_us * US)]
+    dcqcn = watch(
+        flows, 8 * MS, 10 * MS, star(hosts=3, rate_bps=rate_bps), transport=transport("dcqcn"), mtu_bytes=4096
+    )
+    assert dcqcn.fairness > 0.95
+    assert dcqcn.utilisation > 0.85
+    assert dcqcn.drops == 0
+
+
+@pytest.mark.parametrize("name", ["hpcc", "swift", "dcqcn", "fixed-window"])
+def test_every_algorithm_finishes_what_it_begins_and_repeats(name):
+    def run():
+        topology = topologies.leaf_spine(planes=2, leaves=2, spines=2, hosts_per_leaf=2)
+        inputs = [np.arange(20_000, dtype=np.int32) * (rank + 1) for rank in range(4)]
+        with Fabric(topology, clock="virtual", transport=transport(name)) as fabric:
+            assert fabric.collective("allreduce", inputs, "ring").result.ok
+            fabric.permutation(200_000)
+            return fabric.summary().as_dict()
+
+    first = run()
+    assert first["made_by"]["transport"]["congestion_control"] == name
+    assert run() == first
+
+
+@pytest.mark.parametrize(
+    ("section", "words"),
+    [
+        ({"congestion_control": "hpc"}, r"transport.congestion_control: .*did you mean 'hpcc'"),
+        ({"congestion_control": "hpcc", "parameters": {"etta": 1}}, r"hpcc has no parameter 'etta'"),
+        ({"congestion_control": "dcqcn", "parameters": {"gain": 2}}, r"dcqcn: gain is 2 \(valid: 0 to 1\)"),
+        (
+            {"congestion_control": "dcqcn", "parameters": {"increase_timer": "5 KB"}},
+            r"increase_timer: time '5 KB'",
+        ),
+        ({"parameters": {"window": 0}}, r"fixed-window: window_bytes is 0"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(section, words):
+    with pytest.raises(BadInputError, match=words):
+        parse_scenario({"transport": section}, "s.yaml")
+
+
+def test_hpcc_needs_int():
+    with pytest.raises(BadInputError, match="int must be true"):
+        FabricOptions(int_telemetry=False, transport=transport("hpcc"))
