@@ -79,8 +79,9 @@ class Engine:
     """A clock and its event queue; owns the components made for it, which live as long as it does.
 
     `Engine(seed=1)` has a virtual clock and runs as fast as it can; `Engine.real_clock(...)` is paced by
-    CLOCK_MONOTONIC. All times are int picoseconds of emulated time. Events at equal times are served in the
-    order in which they were scheduled. Every method may be called from any thread.
+    CLOCK_MONOTONIC. All times are int picoseconds of emulated time. At equal times arrivals from links are served
+    first, in the order of the links' connecting, then events in the order in which they were scheduled. Every method
+    may be called from any thread. `Partitions.add()` makes an engine that is run together with others.
     """
 
     def __init__(self, *, seed: int = 0) -> None: ...
@@ -118,7 +119,7 @@ class Engine:
         """Serve all events up to and including time_ps; now_ps is then time_ps."""
     def run_for(self, duration_ps: int) -> None: ...
     def request_stop(self) -> None:
-        """Make the run in progress return after the event being served."""
+        """Make the run in progress return after the event being served (of partitions: its window)."""
     def start(self, *, realtime_priority: int = 0) -> None:
         """Serve events in a thread of the engine's own. Raises RuntimeError on a virtual clock.
 
@@ -136,6 +137,67 @@ class Engine:
     def lock(self) -> EngineLock: ...
     def lateness(self) -> Lateness:
         """How far behind its time each event of a real clock was served, in emulated picoseconds."""
+    def reset_lateness(self) -> None: ...
+
+class PartitionsLock:
+    """Holds all partitions still: `with partitions.lock(): ...`."""
+
+    def __enter__(self) -> None: ...
+    def __exit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+
+class Partitions:
+    """Engines of one virtual clock that meet only through links, run by one thread or several.
+
+    In windows of the shortest delay of a link between two of them, each is served alone; the outcome is the same for
+    every number of workers. Components of one partition must not be touched by events of another. All times are int
+    picoseconds. Every method may be called from any thread, but not from events of the partitions.
+    """
+
+    def __init__(self, *, seed: int = 0, workers: int = 1) -> None:
+        """Raises ValueError for a number of workers outside 1 to 256."""
+    def add(self) -> Engine:
+        """A new partition's engine, which is not run by itself."""
+    def __len__(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def workers(self) -> int:
+        """Threads that serve a run, the caller's included; may be set between runs."""
+    @workers.setter
+    def workers(self, workers: int) -> None: ...
+    @property
+    def now_ps(self) -> int:
+        """Up to when everything has been served."""
+    @property
+    def window_ps(self) -> int:
+        """How long windows are: the shortest delay of a link between partitions, at most a microsecond.
+
+        What an event tells Python (a listener's call) is told that much later.
+        """
+    @property
+    def windows_served(self) -> int: ...
+    @property
+    def events_served(self) -> int: ...
+    @property
+    def live_packets(self) -> int:
+        """Packets that exist at this moment, in queues, on links, in nodes."""
+    def schedule_at(self, time_ps: int, callback: Callable[[], object]) -> None:
+        """Call callback() at time_ps (at once if that is past), after all events of that time; it may touch all."""
+    def run(self) -> None:
+        """Serve events until there are none. Raises what an event raised, when its window has been served."""
+    def run_until(self, time_ps: int) -> None:
+        """Serve all events up to and including time_ps; now_ps is then time_ps."""
+    def run_for(self, duration_ps: int) -> None: ...
+    def request_stop(self) -> None:
+        """Make the run in progress return after the present window or callback."""
+    def lock(self) -> PartitionsLock: ...
+    def lateness(self) -> Lateness:
+        """Nothing: a virtual clock is never late."""
     def reset_lateness(self) -> None: ...
 
 class Timer:

@@ -202,18 +202,20 @@ class CloneSession:
 @dataclass(frozen=True, slots=True)
 class PacketIn:
     """A packet sent to the CPU port, as the deparser left it (with the packet_in header, if the program has
-    one).
+    one). `time_ps`: when, in emulated time; None where there is none.
     """
 
     data: bytes
+    time_ps: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """One `generate_digest`: the values of the learn list's elements."""
+    """One `generate_digest`: the values of the learn list's elements. `time_ps` as a packet-in's."""
 
     learn_list_id: int
     values: tuple[int, ...]
+    time_ps: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,10 +110,10 @@ class NativeSwitch(NativeEntries, NativeActionProfiles, NativeCounters, NativeRe
         """How long until an entry's idle timeout may be due; None without such entries."""
         return self._idle.next_deadline_ns(self.table_idle_ns)
 
-    def _stream_event(self, kind: str, learn_list_id: int, data: bytes, _time_ps: int) -> StreamEvent | None:
+    def _stream_event(self, kind: str, learn_list_id: int, data: bytes, time_ps: int) -> StreamEvent | None:
         """The event; None for a digest of a program that has been replaced meanwhile."""
         if kind == "packet_in":
-            return PacketIn(data)
+            return PacketIn(data, time_ps)
         learn_list = self._loaded().program.learn_lists.get(learn_list_id)
         if learn_list is None:
             return None
@@ -122,7 +122,7 @@ class NativeSwitch(NativeEntries, NativeActionProfiles, NativeCounters, NativeRe
             size = bytes_for(getattr(element, "width_bits", None) or 0)
             values.append(int.from_bytes(data[:size], "big"))
             data = data[size:]
-        return Digest(learn_list_id, tuple(values))
+        return Digest(learn_list_id, tuple(values), time_ps)
 
     def process(self, port: int, data: bytes) -> list[tuple[int, bytes]]:
         """Run one packet through both pipelines at once, without queues; what leaves, as (port, bytes)."""

@@ -1,4 +1,4 @@
-"""Switches of one engine: their ports, true links, and the links between them.
+"""Switches of one clock: their ports, true links, and the links between them.
 
 What is at the other ports' far ends, packet sockets or hosts' NICs, is for whoever made this to connect.
 """
@@ -15,6 +15,7 @@ from engine import Engine, Link, PacketSocket, PcapWriter, TransmitPort
 from switch.daemon_config import PortConfig, SwitchConfig
 from switch.native import NativeSwitch
 from switch.p4runtime.device import Device
+from switch.placement import Placement
 
 
 @dataclass(slots=True)
@@ -116,16 +117,16 @@ class WiredSwitches:
     """Switches by device id. An internal link is (device, port, device, port).
 
     A host's port has `uplink_link`, which leads to the switch, for the host to send into, and `link`, which is to be
-    connected to the host.
+    connected to the host. `placed`: one engine for all, or where each part is.
     """
 
     def __init__(
         self,
-        engine: Engine,
+        placed: Engine | Placement,
         switches: Sequence[SwitchConfig],
         internal_links: Sequence[tuple[int, int, int, int]] = (),
     ) -> None:
-        self.engine = engine
+        self.placement = placed if isinstance(placed, Placement) else Placement.in_one(placed, switches)
         self.switches = {each.device_id: self._make_switch(each) for each in switches}
         for first, first_port, second, second_port in internal_links:
             self._connect(first, first_port, second, second_port)
@@ -133,7 +134,7 @@ class WiredSwitches:
 
     def _make_switch(self, config: SwitchConfig) -> WiredSwitch:
         switch = NativeSwitch(
-            self.engine,
+            self.placement.switches[config.device_id],
             config.name,
             cpu_port=config.cpu_port,
             drop_port=config.drop_port,
@@ -147,17 +148,19 @@ class WiredSwitches:
 
     def _make_port(self, switch: SwitchConfig, config: PortConfig, native: NativeSwitch) -> WiredPort:
         name = f"{switch.name}:{config.port}"
-        link = self._make_link(f"{name} out", config)
-        port = WiredPort(config, self.make_transmit(config, link), link)
+        link = self._make_link(native.engine, f"{name} out", config)
+        port = WiredPort(config, self.make_transmit(native.engine, config, link), link)
         native.native.attach_port(config.port, port.transmit)
         if config.host_uplink:
-            port.uplink_link = self._make_link(f"{name} in", config)
+            host = self.placement.hosts[switch.device_id, config.port]
+            port.uplink_link = self._make_link(host, f"{name} in", config)
             port.uplink_link.connect(native.native, config.port)
         return port
 
-    def _make_link(self, name: str, config: PortConfig) -> Link:
+    @staticmethod
+    def _make_link(engine: Engine, name: str, config: PortConfig) -> Link:
         return Link(
-            self.engine,
+            engine,
             name=name,
             delay_ps=config.delay_ps,
             loss=config.loss,
@@ -166,12 +169,13 @@ class WiredSwitches:
             extra_delay_ps=config.extra_delay_ps,
         )
 
+    @staticmethod
     def make_transmit(
-        self, config: PortConfig, link: Link, arrivals_serialised: bool = False
+        engine: Engine, config: PortConfig, link: Link, arrivals_serialised: bool = False
     ) -> TransmitPort:
         """A transmit port of a port's rate and capacity, in front of a link."""
         return TransmitPort(
-            self.engine,
+            engine,
             link,
             rate_bps=config.rate_bps,
             queue_capacity_bytes=config.queue_capacity_bytes,
@@ -183,20 +187,21 @@ class WiredSwitches:
         link.connect(self.switches[receiver].switch.native, receiver_port)
 
     def stats(self) -> dict[str, Any]:
-        """Counters of every switch by name, and how late the engine served its events."""
-        with self.engine.lock():
+        """Counters of every switch by name, and how late a real clock's engine served its events."""
+        clock = self.placement.clock
+        with clock.lock():
             return {
-                "now_ps": self.engine.now_ps,
-                "lateness": self.engine.lateness(),
+                "now_ps": clock.now_ps,
+                "lateness": clock.lateness(),
                 "switches": {wired.config.name: wired.stats() for wired in self.switches.values()},
             }
 
     def reset_stats(self) -> None:
         """Counters, largest depths and lateness back to zero."""
-        with self.engine.lock():
+        with self.placement.clock.lock():
             for wired in self.switches.values():
                 wired.reset_stats()
-            self.engine.reset_lateness()
+            self.placement.clock.reset_lateness()
 
     def flush_captures(self) -> None:
         """Bring all captures up to date for whoever reads the files."""

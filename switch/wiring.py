@@ -22,8 +22,8 @@ class Wiring(WiredSwitches):
     """All switches of a configuration. OSError if an interface cannot be opened."""
 
     def __init__(self, config: DaemonConfig) -> None:
-        engine = Engine.real_clock(epoch_ns=config.epoch_ns, dilation=config.dilation, seed=config.seed)
-        super().__init__(engine, config.switches, config.internal_links)
+        self.engine = Engine.real_clock(epoch_ns=config.epoch_ns, dilation=config.dilation, seed=config.seed)
+        super().__init__(self.engine, config.switches, config.internal_links)
         self._flusher = Repeater(self.flush_captures, FLUSH_INTERVAL_S)
         self._port_monitor: PortMonitor | None = None
         for wired in self.switches.values():
@@ -38,7 +38,7 @@ class Wiring(WiredSwitches):
             port.socket.connect(wired.switch.native, port.config.port)
             return
         # The host's own port has paced what it sends; other programs of the host are held to the rate here.
-        port.uplink = self.make_transmit(port.config, port.uplink_link, arrivals_serialised=True)
+        port.uplink = self.make_transmit(self.engine, port.config, port.uplink_link, arrivals_serialised=True)
         port.socket.connect(port.uplink)
 
     def start(self, realtime_priority: int = 0) -> None:

@@ -21,12 +21,15 @@ from weft.scenario import (
 # Where an option is called otherwise than in a scenario file, and in results.
 _SCENARIO_KEYS = {"mtu_bytes": "mtu", "int_telemetry": "int"}
 _KEYS_IN_RESULTS = {"int_telemetry": "int"}
+# Files of results are the same for every number of workers.
+_NOT_IN_RESULTS = {"workers"}
 
 
 @dataclass(frozen=True)
 class FabricOptions:
     """Clock, target, program and faults of a fabric; the defaults are the scenario file's.
 
+    `workers`: threads that serve a virtual run, for the same outcome.
     Without a clock, that of `weft.environment.with_clock` is taken.
     """
 
@@ -36,6 +39,7 @@ class FabricOptions:
     ip_version: Literal[4, 6] = 4
     dilation: float = 1000.0
     seed: int = 1
+    workers: int = 1
     p4: Path = FABRIC_P4
     compiler: Literal["embedded", "p4c"] = "embedded"
     mtu_bytes: Literal[256, 512, 1024, 2048, 4096] = 1024
@@ -57,10 +61,11 @@ class FabricOptions:
         return cls(**{each.name: getattr(scenario, keys[_scenario_key(each.name)]) for each in fields(cls)})
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values for a result's header."""
+        """Return plain values for a result's header: all that it depends on."""
         return {
             _KEYS_IN_RESULTS.get(each.name, each.name): _plain(getattr(self, each.name))
             for each in fields(self)
+            if each.name not in _NOT_IN_RESULTS
         }
 
 

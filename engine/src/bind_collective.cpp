@@ -197,7 +197,7 @@ void bind_executor(py::module_& m) {
       .def(
           "set_end_listener",
           [](Executor& executor, std::optional<py::function> listener) {
-            std::function<void()> held = listener_of(std::move(listener));
+            std::function<void()> held = listener_of(executor.engine(), std::move(listener));
             PythonGuard guard(executor.engine());
             executor.set_end_listener(std::move(held));
           },

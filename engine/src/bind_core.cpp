@@ -47,22 +47,6 @@ class PythonTimer {
   std::unique_ptr<Timer> timer_;
 };
 
-// `with engine.lock():` several calls at one moment of emulated time.
-class EngineLock {
- public:
-  explicit EngineLock(Engine& engine) : engine_(engine) {}
-  void enter() {
-    if (guard_ != nullptr)
-      throw std::logic_error("this lock is already held; call engine.lock() again to nest");
-    guard_ = std::make_unique<PythonGuard>(engine_);
-  }
-  void exit() { guard_.reset(); }
-
- private:
-  Engine& engine_;
-  std::unique_ptr<PythonGuard> guard_;
-};
-
 std::shared_ptr<Engine> own_engine(Engine* engine) {
   return {engine, [](Engine* dying) {
             try {
@@ -81,13 +65,9 @@ int64_t monotonic_now_ns() {
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
-void check_python_signals() {
-  py::gil_scoped_acquire acquire;
-  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-}
-
 void inject(Engine& engine, Node& node, int port, const py::bytes& data, std::optional<TimePs> time_ps) {
   PythonGuard guard(engine);
+  if (&node.engine() != &engine) throw std::invalid_argument("the node is not of this engine");
   PacketPtr packet = engine.packets().copy_of(view_of(data));
   engine.schedule_at(time_ps.value_or(engine.now()),
                      [&engine, &node, port, packet = std::move(packet)]() mutable {
@@ -98,9 +78,7 @@ void inject(Engine& engine, Node& node, int port, const py::bytes& data, std::op
 
 py::dict lateness(Engine& engine) {
   PythonGuard guard(engine);
-  const LatenessHistogram& histogram = engine.lateness();
-  return py::dict("count"_a = histogram.count(), "max_ps"_a = histogram.max_ps(),
-                  "p50_ps"_a = histogram.quantile_ps(0.5), "p99_ps"_a = histogram.quantile_ps(0.99));
+  return lateness_dict(engine.lateness());
 }
 
 template <auto Method>

@@ -95,7 +95,7 @@ void bind_switch_packets(SwitchClass& cls) {
       .def(
           "set_event_listener",
           [](Switch& self, std::optional<py::function> listener) {
-            std::function<void()> held = listener_of(std::move(listener));
+            std::function<void()> held = listener_of(self.engine(), std::move(listener));
             PythonGuard guard(self.engine());
             self.events().set_listener(std::move(held));
           },

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -62,11 +63,43 @@ class PythonCallback {
   pybind11::function function_;
 };
 
-// A Python callable as a listener that may be copied; an empty one for None.
-inline std::function<void()> listener_of(std::optional<pybind11::function> function) {
+// A Python callable as a listener to something of the engine's; an empty one for None. It is called when what
+// events tell may leave the engine: see Engine::hand_over().
+inline std::function<void()> listener_of(Engine& engine, std::optional<pybind11::function> function) {
   if (!function) return {};
   auto callback = std::make_shared<PythonCallback>(std::move(*function));
-  return [callback] { (*callback)(); };
+  return [&engine, callback] { engine.hand_over([callback] { (*callback)(); }); };
+}
+
+// For run() and the like: Ctrl-C ends them.
+inline void check_python_signals() {
+  pybind11::gil_scoped_acquire acquire;
+  if (PyErr_CheckSignals() != 0) throw pybind11::error_already_set();
+}
+
+// `with engine.lock():` several calls at one moment of emulated time. Guard is made from Clock without the
+// GIL.
+template <class Clock, class Guard>
+class PythonLock {
+ public:
+  explicit PythonLock(Clock& clock) : clock_(clock) {}
+  void enter() {
+    if (guard_ != nullptr) throw std::logic_error("this lock is already held; call lock() again to nest");
+    pybind11::gil_scoped_release release;
+    guard_ = std::make_unique<Guard>(clock_);
+  }
+  void exit() { guard_.reset(); }
+
+ private:
+  Clock& clock_;
+  std::unique_ptr<Guard> guard_;
+};
+using EngineLock = PythonLock<Engine, Engine::Guard>;
+
+inline pybind11::dict lateness_dict(const LatenessHistogram& histogram) {
+  using namespace pybind11::literals;
+  return pybind11::dict("count"_a = histogram.count(), "max_ps"_a = histogram.max_ps(),
+                        "p50_ps"_a = histogram.quantile_ps(0.5), "p99_ps"_a = histogram.quantile_ps(0.99));
 }
 
 inline std::span<const uint8_t> view_of(const pybind11::bytes& data) {

@@ -24,7 +24,7 @@ class Collector : public Node {
     arrivals_.push_back({engine_.now(), port, std::move(packet)});
   }
 
-  Engine& engine() { return engine_; }
+  Engine& engine() override { return engine_; }
   const std::vector<Arrival>& arrivals() const { return arrivals_; }
   // Totals go on counting over clear().
   uint64_t received_packets() const { return received_packets_; }

@@ -1,5 +1,6 @@
 #include "delay_line.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "pcap_writer.hpp"
@@ -7,28 +8,39 @@
 namespace weft {
 
 DelayLine::DelayLine(Engine& engine)
-    : engine_(engine), timer_(engine.events(), member_action<&DelayLine::on_due>(this)) {}
+    : engine_(engine),
+      rank_(engine.events().reserve_rank()),
+      timer_(engine.events(), member_action<&DelayLine::on_due>(this)) {}
 
-void DelayLine::push(PacketPtr packet, TimePs due_ps) {
-  ++in_flight_;
-  if (!fifo_.empty() && due_ps < fifo_.back().due_ps) {
-    // Overtaking is rare (several senders on one line), so it may cost an event of its own.
-    engine_.schedule_at(due_ps, [this, packet = std::move(packet)]() mutable { deliver(std::move(packet)); });
-    return;
-  }
-  const uint64_t sequence = engine_.events().reserve_sequence();
-  if (fifo_.empty()) timer_.arm(due_ps, sequence);
-  fifo_.push({std::move(packet), due_ps, sequence});
+void DelayLine::push_among(PacketPtr packet, TimePs due_ps) {
+  // To the queue whose last packet is the latest of those not later than this one; several senders on one
+  // line may leave none, and then the packet goes forward to its place.
+  const TimePs first_back = in_order_.empty() ? -1 : in_order_.back().due_ps;
+  const TimePs second_back = overtaken_.empty() ? -1 : overtaken_.back().due_ps;
+  const bool first_fits = first_back <= due_ps;
+  const bool second_fits = second_back <= due_ps;
+  const bool to_first = first_fits && (!second_fits || first_back >= second_back);
+  RingBuffer<InFlight>& queue = to_first ? in_order_ : overtaken_;
+  queue.push({std::move(packet), due_ps});
+  for (size_t i = queue.size() - 1; i > 0 && queue[i].due_ps < queue[i - 1].due_ps; --i)
+    std::swap(queue[i], queue[i - 1]);
+  timer_.arm(first_due_ps(), rank_);
+}
+
+TimePs DelayLine::first_due_ps() const {
+  const TimePs first = in_order_.empty() ? kNever : in_order_.front().due_ps;
+  return overtaken_.empty() ? first : std::min(first, overtaken_.front().due_ps);
+}
+
+DelayLine::InFlight DelayLine::pop_first() {
+  if (in_order_.empty() || (!overtaken_.empty() && overtaken_.front().due_ps < in_order_.front().due_ps))
+    return overtaken_.pop();
+  return in_order_.pop();
 }
 
 void DelayLine::on_due() {
-  PacketPtr packet = std::move(fifo_.pop().packet);
-  if (!fifo_.empty()) timer_.arm(fifo_.front().due_ps, fifo_.front().sequence);
-  deliver(std::move(packet));
-}
-
-void DelayLine::deliver(PacketPtr packet) {
-  --in_flight_;
+  PacketPtr packet = pop_first().packet;
+  if (const TimePs next_ps = first_due_ps(); next_ps != kNever) timer_.arm(next_ps, rank_);
   packet->received_ps = engine_.now();
   if (capture_ != nullptr) capture_->write(engine_.now(), *packet);
   node_->receive(port_, std::move(packet));

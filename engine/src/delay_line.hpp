@@ -1,7 +1,8 @@
-// Packets on their way to a node, each due at its own time: a FIFO behind one timer, so that a long link with
-// many packets on it costs the event queue one entry.
+// Packets on their way to a node, each due at its own time: a queue behind one timer, so that a long link
+// with many packets on it costs the event queue one entry.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -14,8 +15,11 @@ namespace weft {
 
 class PcapWriter;
 
+// Arrivals of a line go before all other events of their time, lines among each other in the order in which
+// they were made. So the outcome does not depend on when a packet is pushed, only on when it is due.
 class DelayLine {
  public:
+  // engine: the receiving node's.
   explicit DelayLine(Engine& engine);
 
   void connect(Node* node, int port) {
@@ -23,29 +27,41 @@ class DelayLine {
     port_ = port;
   }
   bool connected() const { return node_ != nullptr; }
+  Engine& engine() { return engine_; }
 
   // Delivers at due_ps, in the order of pushing at equal times. The node must be connected.
-  void push(PacketPtr packet, TimePs due_ps);
+  void push(PacketPtr packet, TimePs due_ps) {
+    if (overtaken_.empty() && (in_order_.empty() || in_order_.back().due_ps <= due_ps)) [[likely]] {
+      if (in_order_.empty()) timer_.arm(due_ps, rank_);
+      in_order_.push({std::move(packet), due_ps});
+    } else {
+      push_among(std::move(packet), due_ps);
+    }
+  }
   // Records every packet as it is delivered; null stops.
   void set_capture(std::shared_ptr<PcapWriter> capture) { capture_ = std::move(capture); }
-  uint64_t packets_in_flight() const { return in_flight_; }
+  uint64_t packets_in_flight() const { return in_order_.size() + overtaken_.size(); }
 
  private:
   struct InFlight {
     PacketPtr packet;
     TimePs due_ps = 0;
-    uint64_t sequence = 0;
   };
 
+  void push_among(PacketPtr packet, TimePs due_ps);
+  InFlight pop_first();
+  TimePs first_due_ps() const;
   void on_due();
-  void deliver(PacketPtr packet);
 
   Engine& engine_;
   Node* node_ = nullptr;
   int port_ = 0;
+  uint64_t rank_;
   std::shared_ptr<PcapWriter> capture_;
-  RingBuffer<InFlight> fifo_;
-  uint64_t in_flight_ = 0;
+  RingBuffer<InFlight> in_order_;
+  // Packets that a fault delays while those behind them come as always: with one fixed extra delay, each of
+  // the two queues stays in order by itself.
+  RingBuffer<InFlight> overtaken_;
   Timer timer_;
 };
 

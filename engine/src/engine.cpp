@@ -15,6 +15,10 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "packet_store.hpp"
+#include "partition.hpp"
+#include "partitions.hpp"
+
 namespace weft {
 
 namespace {
@@ -39,11 +43,23 @@ int64_t monotonic_now_ns() {
   throw std::system_error(errno, std::generic_category(), what);
 }
 
+thread_local Engine* engine_served_here = nullptr;
+
 }  // namespace
 
-Engine::Engine(uint64_t seed) : seed_(seed), one_shots_(events_) {}
+Engine::Engine(uint64_t seed)
+    : one_shots_(events_),
+      packets_(std::make_shared<PacketStore>()),
+      seed_(seed),
+      own_lock_(std::make_unique<FairLock>()),
+      lock_(*own_lock_) {}
 
-Engine::Engine(RealClock clock, uint64_t seed) : clock_(clock), seed_(seed), one_shots_(events_) {
+Engine::Engine(Partition& partition, uint64_t seed, FairLock& lock, std::shared_ptr<PacketStore> store)
+    : one_shots_(events_), packets_(std::move(store)), partition_(&partition), seed_(seed), lock_(lock) {}
+
+Engine::Engine(RealClock clock, uint64_t seed) : Engine(seed) {
+  clock_ = clock;
+  lateness_ = std::make_unique<LatenessHistogram>();
   if (!(clock.dilation > 0))
     throw std::invalid_argument("dilation is " + std::to_string(clock.dilation) + " (a number above 0)");
   open_poller();
@@ -66,6 +82,11 @@ void Engine::require_no_thread(const char* what) const {
     throw std::logic_error(std::string(what) + " while the engine's thread runs; stop() it first");
 }
 
+void Engine::require_alone(const char* what) const {
+  if (partition_ != nullptr)
+    throw std::logic_error(std::string(what) + " of a partition; its Partitions run all of them together");
+}
+
 void Engine::require_real(const char* what) const {
   if (!is_real())
     throw std::logic_error(std::string(what) + " needs an engine with a real clock; this one's is virtual");
@@ -79,6 +100,7 @@ TimePs Engine::wall_now() const {
 // --- running ---
 
 void Engine::run_until(TimePs time, InterruptCheck check) {
+  require_alone("run_until()");
   require_no_thread("run_until()");
   lock_.lock();
   struct Leave {
@@ -103,6 +125,10 @@ void Engine::run(InterruptCheck check) {
 }
 
 void Engine::request_stop() {
+  if (partition_ != nullptr) {
+    partition_->owner().request_stop();
+    return;
+  }
   stop_requested_ = true;
   if (is_real()) wake();
 }
@@ -138,7 +164,7 @@ size_t Engine::serve_batch(TimePs limit) {
   while (served < kBatchEvents && !events_.empty() && events_.next_time() <= limit && !stop_requested_) {
     if (is_real()) {
       if (served % kEventsPerWallReading == 0) wall = wall_now();
-      lateness_.record(wall - events_.next_time());
+      lateness_->record(wall - events_.next_time());
     }
     if (events_.next_time() > sample_due_ps_) [[unlikely]]
       sample_due_ps_ = sample_taker_->take_samples(events_.next_time());
@@ -149,6 +175,46 @@ size_t Engine::serve_batch(TimePs limit) {
     action.function(action.object);
   }
   return served;
+}
+
+void Engine::serve_until(TimePs limit) {
+  struct Served {
+    explicit Served(Engine* engine) { engine_served_here = engine; }
+    ~Served() { engine_served_here = nullptr; }
+  } served(this);
+  while (events_.next_time() <= limit) {
+    if (events_.next_time() > sample_due_ps_) [[unlikely]]
+      sample_due_ps_ = sample_taker_->take_samples(events_.next_time());
+    now_ = std::max(now_, events_.next_time());
+    ++events_served_;
+    const TimerAction action = events_.pop();
+    action.function(action.object);
+  }
+}
+
+Engine* Engine::served_here() { return engine_served_here; }
+
+void Engine::adopt(std::shared_ptr<void> component) {
+  if (partition_ != nullptr)
+    partition_->owner().adopt(std::move(component));
+  else
+    components_.push_back(std::move(component));
+}
+
+void Engine::hand_over(std::function<void()> call) {
+  if (partition_ != nullptr)
+    partition_->hand_over(std::move(call));
+  else
+    call();
+}
+
+const LatenessHistogram& Engine::lateness() const {
+  static const LatenessHistogram none;
+  return lateness_ == nullptr ? none : *lateness_;
+}
+
+void Engine::reset_lateness() {
+  if (lateness_ != nullptr) lateness_->reset();
 }
 
 void Engine::check_interrupt() {
@@ -306,21 +372,33 @@ std::optional<std::string> Engine::failure() {
   return failure_text_;
 }
 
-void Engine::enter() {
+bool Engine::enter() {
+  if (partition_ != nullptr && engine_served_here != nullptr) {
+    if (engine_served_here == this) return false;
+    throw std::logic_error("an event of one partition uses a component of another");
+  }
   lock_.lock();
-  // Not past an event still to be served: time never runs backwards for it.
-  if (is_real() && lock_.depth() == 1) now_ = std::max(now_, std::min(wall_now(), events_.next_time()));
+  if (partition_ != nullptr)
+    now_ = std::max(now_, partition_->owner().now());
+  else if (is_real() && lock_.depth() == 1)
+    // Not past an event still to be served: time never runs backwards for it.
+    now_ = std::max(now_, std::min(wall_now(), events_.next_time()));
+  return true;
 }
 
 void Engine::leave() {
-  if (is_real() && lock_.depth() == 1) {
+  if (partition_ != nullptr) {
+    partition_->touch();
+  } else if (is_real() && lock_.depth() == 1) {
     flush_all();
     if (asleep_) wake();
   }
   lock_.unlock();
 }
 
-Engine::Guard::Guard(Engine& engine) : engine_(engine) { engine_.enter(); }
-Engine::Guard::~Guard() { engine_.leave(); }
+Engine::Guard::Guard(Engine& engine) : engine_(engine), locked_(engine.enter()) {}
+Engine::Guard::~Guard() {
+  if (locked_) engine_.leave();
+}
 
 }  // namespace weft

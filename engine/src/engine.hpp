@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,9 @@
 #include "time.hpp"
 
 namespace weft {
+
+class PacketStore;
+class Partition;
 
 // Emulated time = (CLOCK_MONOTONIC - epoch) / dilation: one emulated second takes `dilation` real ones.
 struct RealClock {
@@ -56,18 +60,22 @@ struct SampleTaker {
   virtual TimePs take_samples(TimePs next_event_ps) = 0;
 };
 
-// Order of events is (time, sequence): first scheduled, first served at equal times. now() is the time of the
-// event being served, not the wall clock's: what an event that is served late does and schedules is still
-// dated right, so lateness does not add up along a path.
+// Order of events is (time, sequence): at equal times, first what arrives from links, in the order in which
+// these were connected, then first scheduled, first served. now() is the time of the event being served, not
+// the wall clock's: what an event that is served late does and schedules is still dated right, so lateness
+// does not add up along a path.
 //
 // Threads other than the engine's own touch the engine and everything attached to it under Engine::Guard
-// only.
+// only. An engine may be one of the partitions of a virtual run, which is then run as a whole: see
+// partitions.hpp.
 class Engine {
  public:
   using InterruptCheck = void (*)();
 
   explicit Engine(uint64_t seed = 0);
   explicit Engine(RealClock clock, uint64_t seed = 0);
+  // The engine of a partition.
+  Engine(Partition& partition, uint64_t seed, FairLock& lock, std::shared_ptr<PacketStore> store);
   // Stops the thread, then destroys adopted components, last adopted first.
   ~Engine();
   Engine(const Engine&) = delete;
@@ -75,6 +83,8 @@ class Engine {
 
   TimePs now() const { return now_; }
   bool is_real() const { return clock_.has_value(); }
+  // Null unless this is one of several partitions.
+  Partition* partition() { return partition_; }
   const std::optional<RealClock>& real_clock() const { return clock_; }
   // The real clock's emulated time at this moment. Throws std::logic_error on a virtual clock.
   TimePs wall_now() const;
@@ -101,10 +111,14 @@ class Engine {
 
   // Components refer to each other by plain pointers; the engine owns them all, so none of those pointers
   // dangles.
-  void adopt(std::shared_ptr<void> component) { components_.push_back(std::move(component)); }
+  void adopt(std::shared_ptr<void> component);
+  // For an event that has something for the world outside: makes this call at once; for a partition, one
+  // window later, when all partitions stand still.
+  void hand_over(std::function<void()> call);
 
   // Serve all events up to and including time; now() is then time. On a real clock this takes as long as it
-  // takes, and packet sockets are served meanwhile. Throws std::logic_error while the background thread runs.
+  // takes, and packet sockets are served meanwhile. Throws std::logic_error while the background thread runs,
+  // or if this is a partition.
   // check is called now and then and may throw to end the run (Ctrl-C in Python).
   void run_until(TimePs time, InterruptCheck check = nullptr);
   // Virtual clock: serve events until there are none. Throws std::logic_error on a real clock.
@@ -127,12 +141,22 @@ class Engine {
   void remove_pollable(Pollable* pollable);
   void flush_later(Pollable* pollable) { unflushed_.push_back(pollable); }
 
-  const LatenessHistogram& lateness() const { return lateness_; }
-  void reset_lateness() { lateness_.reset(); }
+  // Of a virtual clock: empty.
+  const LatenessHistogram& lateness() const;
+  void reset_lateness();
   uint64_t events_served() const { return events_served_; }
 
+  // --- for the partitions' workers
+
+  TimePs next_event_ps() const { return events_.next_time(); }
+  // Serves a partition's events up to and including limit.
+  void serve_until(TimePs limit);
+  // The partition's engine whose event this thread is serving, or null.
+  static Engine* served_here();
+
   // Holds the engine's lock, with now() brought up to the real clock (but never past an event still to be
-  // served). Recursive; releasing it wakes the engine's thread if that sleeps.
+  // served). Recursive; releasing it wakes the engine's thread if that sleeps. Partitions share a lock; an
+  // event of one that takes another's (they must not touch each other) gets std::logic_error.
   class Guard {
    public:
     explicit Guard(Engine& engine);
@@ -142,13 +166,15 @@ class Engine {
 
    private:
     Engine& engine_;
+    bool locked_;
   };
 
  private:
   friend class Guard;
 
-  void enter();
+  bool enter();
   void leave();
+  void require_alone(const char* what) const;
   void run_virtual_until(TimePs time);
   void run_real_until(TimePs time);
   TimePs poll_all();
@@ -163,15 +189,16 @@ class Engine {
   void run_thread();
   void wake();
 
-  std::optional<RealClock> clock_;
-  uint64_t seed_;
   TimePs now_ = 0;
   uint64_t events_served_ = 0;
   TimePs sample_due_ps_ = kNever;
   EventQueue events_;
   OneShotPool one_shots_;
   PacketPool packets_;
-  LatenessHistogram lateness_;
+  Partition* partition_ = nullptr;
+  uint64_t seed_;
+  std::optional<RealClock> clock_;
+  std::unique_ptr<LatenessHistogram> lateness_;  // of a real clock
   Probe* probe_ = nullptr;
   SampleTaker* sample_taker_ = nullptr;
 
@@ -182,7 +209,8 @@ class Engine {
 
   InterruptCheck interrupt_check_ = nullptr;
   int64_t next_interrupt_check_ns_ = 0;
-  FairLock lock_;
+  std::unique_ptr<FairLock> own_lock_;  // unless it is shared
+  FairLock& lock_;
   std::thread thread_;
   std::atomic<bool> stop_requested_{false};
   std::atomic<bool> asleep_{false};

@@ -12,6 +12,11 @@ Timer::Timer(EventQueue& queue, TimerAction action) : queue_(queue), slot_(queue
 
 Timer::~Timer() { queue_.remove_timer(slot_); }
 
+uint64_t EventQueue::reserve_rank() {
+  if (next_rank_ >= kRanks) throw std::length_error("an event queue has at most 2^24 ranks");
+  return next_rank_++;
+}
+
 uint32_t EventQueue::add_timer(TimerAction action) {
   if (!free_slots_.empty()) {
     const uint32_t slot = free_slots_.back();

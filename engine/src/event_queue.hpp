@@ -35,8 +35,8 @@ class Timer {
   // Fires at time (or, if that is past, as soon as events are served), after everything armed before for the
   // same time.
   void arm(TimePs time);
-  // As arm(), with a sequence number reserved earlier by EventQueue::reserve_sequence().
-  void arm(TimePs time, uint64_t reserved_sequence);
+  // As arm(), with a place of its own among equal times, from EventQueue::reserve_rank().
+  void arm(TimePs time, uint64_t rank);
   void cancel();
   bool armed() const;
   // kNever when not armed.
@@ -53,6 +53,7 @@ class EventQueue {
   static constexpr int kSlotBits = 22;
   static constexpr uint32_t kMaxTimers = 1u << kSlotBits;
   static constexpr uint64_t kMaxSequence = (1ull << (64 - kSlotBits)) - 1;
+  static constexpr uint64_t kRanks = 1ull << 24;
 
   EventQueue() = default;
   EventQueue(const EventQueue&) = delete;
@@ -61,13 +62,11 @@ class EventQueue {
   bool empty() const { return heap_.empty(); }
   size_t size() const { return heap_.size(); }
   TimePs next_time() const { return heap_.empty() ? kNever : heap_.front().time; }
-  // A place in the order of equal times, to be used by a later arm(). Throws std::overflow_error after 2^42
-  // of them.
-  uint64_t reserve_sequence() {
-    if (next_sequence_ > kMaxSequence) [[unlikely]]
-      throw_sequence_overflow();
-    return next_sequence_++;
-  }
+  // A place in the order of equal times: before everything that is armed without one, and after the ranks
+  // reserved earlier. Throws std::length_error after 2^24 of them.
+  uint64_t reserve_rank();
+  // Timers that exist, armed or not: how much may happen here.
+  size_t timer_count() const { return actions_.size() - free_slots_.size(); }
   // Takes the earliest timer out and returns its action. The queue must not be empty.
   TimerAction pop();
 
@@ -84,6 +83,11 @@ class EventQueue {
     }
   };
 
+  uint64_t next_sequence() {
+    if (next_sequence_ > kMaxSequence) [[unlikely]]
+      throw_sequence_overflow();
+    return next_sequence_++;
+  }
   uint32_t add_timer(TimerAction action);
   void remove_timer(uint32_t slot);
   void arm(uint32_t slot, TimePs time, uint64_t sequence);
@@ -101,13 +105,12 @@ class EventQueue {
   std::vector<uint32_t> heap_index_;  // by slot
   std::vector<TimerAction> actions_;  // by slot
   std::vector<uint32_t> free_slots_;
-  uint64_t next_sequence_ = 0;
+  uint64_t next_rank_ = 0;
+  uint64_t next_sequence_ = kRanks;
 };
 
-inline void Timer::arm(TimePs time) { queue_.arm(slot_, time, queue_.reserve_sequence()); }
-inline void Timer::arm(TimePs time, uint64_t reserved_sequence) {
-  queue_.arm(slot_, time, reserved_sequence);
-}
+inline void Timer::arm(TimePs time) { queue_.arm(slot_, time, queue_.next_sequence()); }
+inline void Timer::arm(TimePs time, uint64_t rank) { queue_.arm(slot_, time, rank); }
 inline void Timer::cancel() { queue_.cancel(slot_); }
 inline bool Timer::armed() const { return queue_.heap_index_[slot_] != EventQueue::kNotQueued; }
 inline TimePs Timer::deadline() const {

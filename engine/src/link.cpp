@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "partition.hpp"
+#include "partitions.hpp"
 #include "probe.hpp"
 
 namespace weft {
@@ -19,10 +21,10 @@ void check_probability(const char* name, double value) {
 }  // namespace
 
 Link::Link(Engine& engine, TimePs delay_ps, FaultConfig faults, Rng rng)
-    : engine_(engine), delay_ps_(delay_ps), faults_(faults), rng_(rng), line_(engine), late_line_(engine) {
+    : engine_(engine), delay_ps_(delay_ps), rng_(rng) {
   if (delay_ps < 0)
     throw std::invalid_argument("link delay_ps is " + std::to_string(delay_ps) + " (0 or more)");
-  check(faults);
+  set_faults(faults);
 }
 
 void Link::check(const FaultConfig& faults) {
@@ -34,53 +36,63 @@ void Link::check(const FaultConfig& faults) {
 }
 
 void Link::connect(Node& node, int port) {
-  line_.connect(&node, port);
-  late_line_.connect(&node, port);
+  Engine& far = node.engine();
+  if (line_ == nullptr) {
+    if (&far != &engine_) Partitions::join(engine_, far, delay_ps_);
+    line_ = std::make_unique<DelayLine>(far);
+    line_->set_capture(capture_);
+    crosses_ = &far != &engine_;
+  } else if (&line_->engine() != &far) {
+    throw std::logic_error("a link that ends in one partition cannot be connected to another");
+  }
+  line_->connect(&node, port);
 }
 
 void Link::set_capture(std::shared_ptr<PcapWriter> capture) {
-  line_.set_capture(capture);
-  late_line_.set_capture(std::move(capture));
+  capture_ = std::move(capture);
+  if (line_ != nullptr) line_->set_capture(capture_);
 }
 
 void Link::set_faults(FaultConfig faults) {
   check(faults);
   faults_ = faults;
+  faulty_ = faults.any();
 }
 
 void Link::transmit(PacketPtr packet, TimePs end_of_serialisation_ps) {
-  if (!line_.connected()) throw std::logic_error("a packet was sent on a link that is connected to nothing");
-  TimePs arrival_ps = end_of_serialisation_ps + delay_ps_;
-  DelayLine* line = &line_;
-  bool duplicated = false;
-  if (faults_.any()) {
-    // Always three draws, so that one probability does not shift the others' decisions.
-    const bool lost = rng_.bernoulli(faults_.loss);
-    duplicated = rng_.bernoulli(faults_.duplicate);
-    const bool delayed = rng_.bernoulli(faults_.delay_probability);
-    if (lost) {
-      ++counters_.lost_packets;
-      if (Probe* probe = engine_.probe()) probe->dropped(this, DropPlace::kLink, 0, packet->wire_bytes(), -1);
-      return;
-    }
-    if (delayed) {
-      ++counters_.delayed_packets;
-      arrival_ps += faults_.delay_ps;
-      line = &late_line_;
-    }
-  }
-  ++counters_.delivered_packets;
-  counters_.delivered_bytes += packet->wire_bytes();
-  if (duplicated) {
-    ++counters_.duplicated_packets;
-    ++counters_.delivered_packets;
-    counters_.delivered_bytes += packet->wire_bytes();
-    PacketPtr copy = packet->clone();
-    line->push(std::move(packet), arrival_ps);
-    line->push(std::move(copy), arrival_ps);
+  if (line_ == nullptr) throw std::logic_error("a packet was sent on a link that is connected to nothing");
+  const TimePs arrival_ps = end_of_serialisation_ps + delay_ps_;
+  if (faulty_)
+    transmit_with_faults(std::move(packet), arrival_ps);
+  else
+    deliver(std::move(packet), arrival_ps);
+}
+
+void Link::transmit_with_faults(PacketPtr packet, TimePs arrival_ps) {
+  // Always three draws, so that one probability does not shift the others' decisions.
+  const bool lost = rng_.bernoulli(faults_.loss);
+  const bool duplicated = rng_.bernoulli(faults_.duplicate);
+  const bool delayed = rng_.bernoulli(faults_.delay_probability);
+  if (lost) {
+    ++counters_.lost_packets;
+    if (Probe* probe = engine_.probe()) probe->dropped(this, DropPlace::kLink, 0, packet->wire_bytes(), -1);
     return;
   }
-  line->push(std::move(packet), arrival_ps);
+  if (delayed) {
+    ++counters_.delayed_packets;
+    arrival_ps += faults_.delay_ps;
+  }
+  PacketPtr copy;
+  if (duplicated) {
+    ++counters_.duplicated_packets;
+    copy = packet->clone();
+  }
+  deliver(std::move(packet), arrival_ps);
+  if (copy != nullptr) deliver(std::move(copy), arrival_ps);
+}
+
+void Link::send_across(PacketPtr packet, TimePs arrival_ps) {
+  engine_.partition()->send(*line_, std::move(packet), arrival_ps);
 }
 
 }  // namespace weft

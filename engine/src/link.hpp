@@ -36,7 +36,9 @@ class Link {
   // Throws std::invalid_argument for a negative delay or a probability outside 0 to 1.
   Link(Engine& engine, TimePs delay_ps, FaultConfig faults, Rng rng);
 
-  // The far end: a switch, a NIC, a packet socket, another transmit port.
+  // The far end: a switch, a NIC, a packet socket, another transmit port. Throws std::invalid_argument if it
+  // is in another partition and the delay is 0, or in an engine of its own; std::logic_error if the link
+  // already ends in one partition and the node is in another.
   void connect(Node& node, int port);
   // Throws std::logic_error if the link is connected to nothing.
   void transmit(PacketPtr packet, TimePs end_of_serialisation_ps);
@@ -53,14 +55,26 @@ class Link {
 
  private:
   static void check(const FaultConfig& faults);
+  void transmit_with_faults(PacketPtr packet, TimePs arrival_ps);
+  void deliver(PacketPtr packet, TimePs arrival_ps) {
+    ++counters_.delivered_packets;
+    counters_.delivered_bytes += packet->wire_bytes();
+    if (crosses_)
+      send_across(std::move(packet), arrival_ps);
+    else
+      line_->push(std::move(packet), arrival_ps);
+  }
+  void send_across(PacketPtr packet, TimePs arrival_ps);
 
   Engine& engine_;
   TimePs delay_ps_;
+  std::unique_ptr<DelayLine> line_;  // the receiver's, who may be served by another thread
+  bool crosses_ = false;             // from one partition to another
+  bool faulty_ = false;
+  LinkCounters counters_;
   FaultConfig faults_;
   Rng rng_;
-  LinkCounters counters_;
-  DelayLine line_;
-  DelayLine late_line_;  // the packets delayed by a fault, which must not hold up the others
+  std::shared_ptr<PcapWriter> capture_;
 };
 
 }  // namespace weft

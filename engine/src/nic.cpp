@@ -159,6 +159,8 @@ Nic::Nic(Engine& engine, std::string name) : engine_(engine), name_(std::move(na
 Nic::~Nic() = default;
 
 int Nic::add_port(NicPortConfig config, TransmitPort& line) {
+  if (&line.engine() != &engine_)
+    throw std::invalid_argument("NIC '" + name_ + "': the line is of another engine");
   ports_.push_back(std::make_unique<Port>(engine_, std::move(config), line));
   line.set_source(ports_.back().get());
   return static_cast<int>(ports_.size()) - 1;

@@ -75,7 +75,7 @@ class Nic final : public Node {
   void detach(QueuePair& queue_pair);
 
   MemoryRegistry& memory() { return memory_; }
-  Engine& engine() { return engine_; }
+  Engine& engine() override { return engine_; }
   const std::string& name() const { return name_; }
 
   void receive(int port, PacketPtr packet) override;

@@ -1,76 +1,29 @@
 #include "packet.hpp"
 
-#include <array>
-#include <new>
 #include <stdexcept>
 #include <string>
-#include <vector>
+#include <utility>
+
+#include "packet_store.hpp"
 
 namespace weft {
 
 namespace {
-
-// Storage sizes, headroom included: control packets and ACKs, frames of a 1,500-byte MTU, jumbo frames.
-// Larger ones are allocated to measure and not kept.
-constexpr std::array<uint32_t, 3> kClassCapacities = {512, 2304, 10240};
-constexpr size_t kUnpooled = kClassCapacities.size();
 constexpr size_t kTailroomBytes = 32;
-
-// The smallest class of at least so many bytes, or kUnpooled.
-size_t class_of(size_t capacity) {
-  size_t size_class = 0;
-  while (size_class < kUnpooled && kClassCapacities[size_class] < capacity) ++size_class;
-  return size_class;
 }
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kRecycle = false;  // so that AddressSanitizer sees a packet used after its release
-#else
-constexpr bool kRecycle = true;
-#endif
-
-}  // namespace
-
 struct PacketPoolState {
-  std::array<std::vector<Packet*>, kClassCapacities.size()> free;
+  std::shared_ptr<PacketStore> store;
   uint64_t live = 0;
-  uint64_t next_id = 0;
   bool abandoned = false;
 
-  static Packet* create(uint32_t capacity) {
-    void* memory = ::operator new(sizeof(Packet) + capacity, std::align_val_t(alignof(Packet)));
-    Packet* packet = new (memory) Packet();
-    packet->capacity_ = capacity;
-    return packet;
-  }
-
-  static void destroy(Packet* packet) {
-    packet->~Packet();
-    ::operator delete(packet, std::align_val_t(alignof(Packet)));
-  }
-
-  static uint8_t* inline_storage(Packet* packet) {
-    return reinterpret_cast<uint8_t*>(packet) + sizeof(Packet);
-  }
-
   Packet* take(size_t size) {
-    const size_t needed = Packet::kHeadroomBytes + size + kTailroomBytes;
-    if (needed > UINT32_MAX)
-      throw std::length_error("packet of " + std::to_string(size) + " bytes (at most 2^32)");
-    uint8_t size_class = 0;
-    while (size_class < kUnpooled && kClassCapacities[size_class] < needed) ++size_class;
-    Packet* packet = nullptr;
-    if (size_class < kUnpooled && !free[size_class].empty()) {
-      packet = free[size_class].back();
-      free[size_class].pop_back();
-    } else {
-      packet = create(size_class < kUnpooled ? kClassCapacities[size_class] : static_cast<uint32_t>(needed));
-      packet->pool_ = this;
-    }
-    packet->storage_ = inline_storage(packet);
+    Packet* packet = store->take(Packet::kHeadroomBytes + size + kTailroomBytes);
+    packet->pool_ = this;
+    packet->storage_ = reinterpret_cast<uint8_t*>(packet) + sizeof(Packet);
     packet->data_ = packet->storage_ + Packet::kHeadroomBytes;
     packet->size_ = static_cast<uint32_t>(size);
-    packet->id = next_id++;
+    packet->received_ps = 0;
     ++live;
     return packet;
   }
@@ -80,20 +33,9 @@ struct PacketPoolState {
       packet->context->release(packet->context);
       packet->context = nullptr;
     }
+    store->give_back(packet);
     --live;
-    const size_t size_class = class_of(packet->capacity_);
-    if (kRecycle && !abandoned && size_class < kUnpooled && packet->grown_ == nullptr) {
-      packet->received_ps = 0;
-      free[size_class].push_back(packet);
-    } else {
-      destroy(packet);
-    }
     if (abandoned && live == 0) delete this;
-  }
-
-  ~PacketPoolState() {
-    for (auto& packets : free)
-      for (Packet* packet : packets) destroy(packet);
   }
 };
 
@@ -122,7 +64,9 @@ void Packet::throw_trim(size_t n) const {
                           " bytes");
 }
 
-PacketPool::PacketPool() : state_(new PacketPoolState()) {}
+PacketPool::PacketPool(std::shared_ptr<PacketStore> store) : state_(new PacketPoolState()) {
+  use_store(std::move(store));
+}
 
 PacketPool::~PacketPool() {
   if (state_->live == 0)
@@ -140,5 +84,22 @@ PacketPtr PacketPool::copy_of(std::span<const uint8_t> bytes) {
 }
 
 uint64_t PacketPool::live_packets() const { return state_->live; }
+
+void PacketPool::use_store(std::shared_ptr<PacketStore> store) { state_->store = std::move(store); }
+
+Packet* PacketPool::part_with(PacketPtr packet) {
+  if (packet->context != nullptr) {
+    packet->context->release(packet->context);
+    packet->context = nullptr;
+  }
+  --state_->live;
+  return packet.release();
+}
+
+PacketPtr PacketPool::adopt(Packet* packet) {
+  packet->pool_ = state_;
+  ++state_->live;
+  return PacketPtr(packet);
+}
 
 }  // namespace weft

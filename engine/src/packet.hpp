@@ -13,6 +13,7 @@ namespace weft {
 
 class Packet;
 class PacketPool;
+class PacketStore;
 struct PacketPoolState;
 
 struct PacketDeleter {
@@ -74,15 +75,15 @@ class alignas(64) Packet {
     size_ = static_cast<uint32_t>(n);
   }
 
-  // A packet of the same pool with the same bytes and received_ps, and an id of its own.
+  // A packet of the same pool with the same bytes and received_ps.
   PacketPtr clone() const;
 
   TimePs received_ps = 0;  // when it entered the node that holds it: set by links and packet sockets
-  uint64_t id = 0;         // unique within its pool, in order of creation
   PacketContext* context = nullptr;
 
  private:
   friend class PacketPool;
+  friend class PacketStore;
   friend struct PacketPoolState;
   friend struct PacketDeleter;
 
@@ -104,7 +105,7 @@ static_assert(sizeof(Packet) == 64);
 // Where packets come from. Belongs to an engine and is used under its lock; packets may outlive it.
 class PacketPool {
  public:
-  PacketPool();
+  explicit PacketPool(std::shared_ptr<PacketStore> store);
   ~PacketPool();
   PacketPool(const PacketPool&) = delete;
   PacketPool& operator=(const PacketPool&) = delete;
@@ -114,6 +115,12 @@ class PacketPool {
   PacketPtr copy_of(std::span<const uint8_t> bytes);
   // Packets handed out and not yet released.
   uint64_t live_packets() const;
+
+  // Where storage is taken from and returned to from now on.
+  void use_store(std::shared_ptr<PacketStore> store);
+  // Lets a packet of this pool go to another one, which adopts it (maybe in another thread, later).
+  Packet* part_with(PacketPtr packet);
+  PacketPtr adopt(Packet* packet);
 
  private:
   PacketPoolState* state_;

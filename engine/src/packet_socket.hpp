@@ -62,7 +62,7 @@ class PacketSocket : public Node, public Pollable {
   // Idempotent; packets sent afterwards are counted as interface_down_packets.
   void close();
 
-  Engine& engine() { return engine_; }
+  Engine& engine() override { return engine_; }
   const std::string& interface() const { return config_.interface; }
   int mtu_bytes() const { return mtu_bytes_; }
   // Brought up to date with the kernel's statistics.

@@ -15,6 +15,7 @@ class RingBuffer {
   // The queue must not be empty for these.
   T& front() { return slots_[head_]; }
   const T& front() const { return slots_[head_]; }
+  T& operator[](size_t index) { return slots_[(head_ + index) & (slots_.size() - 1)]; }
   const T& back() const { return slots_[(head_ + size_ - 1) & (slots_.size() - 1)]; }
 
   void push(T value) {

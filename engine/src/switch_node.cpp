@@ -78,6 +78,9 @@ void Switch::attach_port(uint32_t port, TransmitPort& transmit_port) {
     throw std::invalid_argument("switch '" + options_.name + "': port " + std::to_string(port) +
                                 " is not attachable (valid: 0 to " + std::to_string(kMaxPort) +
                                 " except the CPU and drop ports)");
+  if (&transmit_port.engine() != &engine_)
+    throw std::invalid_argument("switch '" + options_.name + "': port " + std::to_string(port) +
+                                " is of another engine");
   if (ports_[port] != nullptr)
     throw std::invalid_argument("switch '" + options_.name + "': port " + std::to_string(port) +
                                 " is attached already");

@@ -89,7 +89,7 @@ class Switch : public Node, public EgressStage {
   ReplicationEngine& replication() { return replication_; }
   StreamEventQueue& events() { return events_; }
   const SwitchOptions& options() const { return options_; }
-  Engine& engine() { return engine_; }
+  Engine& engine() override { return engine_; }
   uint64_t dropped(DropReason reason) const { return dropped_[static_cast<size_t>(reason)]; }
   void reset_drop_counters() { dropped_.fill(0); }
   uint64_t received_packets() const { return received_packets_; }

@@ -21,6 +21,7 @@ TransmitPort::TransmitPort(Engine& engine, PortConfig config, Link& link)
     throw std::invalid_argument("port with " + std::to_string(config.classes) + " classes (1 to 8)");
   if (config.queue_capacity_bytes == 0)
     throw std::invalid_argument("port queue_capacity_bytes is 0 (1 or more)");
+  if (&link.engine() != &engine) throw std::invalid_argument("a port and its link are of two engines");
 }
 
 int TransmitPort::clamp_class(int priority_class) const {

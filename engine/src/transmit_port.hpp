@@ -81,7 +81,7 @@ class TransmitPort : public Node {
   void set_capture(std::shared_ptr<PcapWriter> capture) { capture_ = std::move(capture); }
 
   Link& link() { return link_; }
-  Engine& engine() { return engine_; }
+  Engine& engine() override { return engine_; }
   const PortConfig& config() const { return config_; }
   uint64_t rate_bps() const { return config_.rate_bps; }
   // From the next packet on.

@@ -262,11 +262,11 @@ def test_control_latency_delays_control_and_not_data():
     for latency_ps in (0, 10**9):
         control = ControlSection(latency=latency_ps)
         with virtual_fabric(two_hosts(), control=control) as fabric:
-            up_ps = fabric.lab.engine.now_ps
+            up_ps = fabric.lab.partitions.now_ps
             times[latency_ps] = fabric.incast("h0", 65536).time_ps
-            before_ps = fabric.lab.engine.now_ps
+            before_ps = fabric.lab.partitions.now_ps
             fabric.lab.controller.read_counters()
-            assert fabric.lab.engine.now_ps > before_ps if latency_ps else up_ps == 0
+            assert fabric.lab.partitions.now_ps > before_ps if latency_ps else up_ps == 0
     assert times[0] == times[10**9]
 
 
@@ -292,10 +292,10 @@ def test_a_run_that_cannot_end_fails_after_its_virtual_time():
     """Of a switch that forwards nothing any more, nothing comes back: retries end, or the time is up."""
     with virtual_fabric(two_hosts()) as fabric:
         fabric.lab.controller.link_down("p0l0", "p0s0")
-        begun_ps = fabric.lab.engine.now_ps
+        begun_ps = fabric.lab.partitions.now_ps
         with pytest.raises(CheckFailedError, match="run 1"):
             fabric.incast("h0", 4096, timeout_s=0.001)
-        assert fabric.lab.engine.now_ps - begun_ps <= 10**9
+        assert fabric.lab.partitions.now_ps - begun_ps <= 10**9
 
 
 def test_two_fabrics_live_in_one_process():
@@ -329,10 +329,10 @@ def test_a_packet_reaches_the_controller_from_another_switch_to_the_picosecond()
     async def round_trip(fabric):
         controller = fabric.lab.controller.controller
         await controller.set_acl([rule])
-        begun_ps = fabric.lab.engine.now_ps
+        begun_ps = fabric.lab.partitions.now_ps
         await controller.packet_out("p0l0", topology.switch("p0l0").fabric_ports[0].number, frame)
         async for packet in controller.packet_ins():
-            return packet, fabric.lab.engine.now_ps - begun_ps
+            return packet, fabric.lab.partitions.now_ps - begun_ps
 
     with virtual_fabric(topology, control=ControlSection(latency=latency_ps)) as fabric:
         packet, duration_ps = fabric.lab.controller.call(round_trip(fabric))

@@ -27,6 +27,7 @@ _OPTIONS = (
         help="Of RoCEv2 and aggregation packets.",
     ),
     click.option("--dilation", type=float, help="Real seconds that an emulated second takes."),
+    click.option("--workers", type=int, help="Threads that serve a virtual run; the results are the same."),
     click.option("--seed", type=int, help="Of faults, weights and random data."),
 )
 

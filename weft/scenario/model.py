@@ -17,8 +17,12 @@ from weft.scenario.values import Section
 MAX_SLOTS = 4096
 
 
+# Threads that serve a virtual run (kMaxWorkers in engine/src/partitions.hpp).
+MAX_WORKERS = 256
+
+
 class Scenario(Section):
-    """All that a run depends on, except the machine."""
+    """All that a run depends on, except the machine. What comes out does not depend on `workers`."""
 
     name: str = Field("fabric", pattern=r"\A[a-z0-9][a-z0-9-]{0,40}\z")
     clock: Literal["real", "virtual"] | None = None
@@ -27,6 +31,7 @@ class Scenario(Section):
     ip_version: Literal[4, 6] = 4
     dilation: float = Field(1000.0, ge=1.0, le=1e6)
     seed: int = Field(1, ge=0, lt=2**63)
+    workers: int = Field(1, ge=1, le=MAX_WORKERS)
     p4: Path = FABRIC_P4
     compiler: Literal["embedded", "p4c"] = "embedded"
     mtu: Literal[256, 512, 1024, 2048, 4096] = 1024

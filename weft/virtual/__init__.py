@@ -1,1 +1,1 @@
-"""The virtual clock: a fabric and its controller in one engine's discrete events, in one thread, repeatable."""
+"""The virtual clock: a fabric in the discrete events of partitions, its controller between them, repeatable."""

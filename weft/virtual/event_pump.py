@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from switch.backend import Digest, PacketIn, StreamEvent
 from switch.native import NativeSwitch
 from switch.p4runtime.device import Device
 from weft.virtual.loop import VirtualTimeLoop
@@ -24,7 +25,8 @@ class EventPump:
         """Pass on what there is, and come back for what falls due later."""
         self._scheduled = False
         while (event := self._switch.wait_stream_event(0.0)) is not None:
-            self._device.on_event(event)
+            with self._loop.as_of(self._happened_ps(event)):
+                self._device.on_event(event)
         digests_s = self._device.on_time()
         idle_ns = self._switch.next_idle_deadline_ns()
         waits_ps = [] if digests_s is None else [round(digests_s * 1e12)]
@@ -36,6 +38,11 @@ class EventPump:
     def close(self) -> None:
         """Listen no more."""
         self._switch.native.set_event_listener(None)
+
+    def _happened_ps(self, event: StreamEvent) -> int:
+        if isinstance(event, PacketIn | Digest) and event.time_ps is not None:
+            return event.time_ps
+        return self._loop.now_ps()
 
     def _happened(self) -> None:
         if not self._scheduled:

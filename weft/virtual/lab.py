@@ -1,4 +1,4 @@
-"""A lab of the virtual clock: one engine with all switches, links and hosts, and the controller beside it."""
+"""A lab of the virtual clock: all switches, links and hosts in partitions, and the controller beside them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from controller.blocking import BlockingFabricController
 from controller.fabric import embedded_targets
-from engine import Engine
+from engine import Engine, Partitions
 from switch.daemon_config import SwitchConfig
 from switch.p4runtime.device import Device
 from switch.wired_switches import WiredPort, WiredSwitches
@@ -27,18 +27,23 @@ from weft.virtual.channel import InProcessChannel
 from weft.virtual.endpoint import VirtualEndpoint
 from weft.virtual.event_pump import EventPump
 from weft.virtual.loop import VirtualTimeLoop, VirtualTimeRunner
+from weft.virtual.placement import engines_by_node, place
 
 _PS_PER_NS = 1000
 
 
 class VirtualLab(Lab):
-    """A fabric in virtual time. Needs nothing of the machine; any number at once."""
+    """A fabric in virtual time. Needs nothing of the machine; any number at once.
+
+    `partitions` is its clock; `engines` are the nodes' by name.
+    """
 
     def __init__(
         self, fabric: FabricSpec, options: FabricOptions, progress: Progress = lambda _: None
     ) -> None:
         super().__init__(fabric, options, progress)
-        self.engine: Engine
+        self.partitions: Partitions
+        self.engines: dict[str, Engine]
         self.switches: WiredSwitches
         self._loop: VirtualTimeLoop
 
@@ -48,14 +53,15 @@ class VirtualLab(Lab):
         self.program = compile_program(self.options.p4, self.directory, self.options.compiler)
 
         self._progress(f"building {len(self.fabric.hosts)} hosts and {len(self.fabric.switches)} switches")
-        self.engine = Engine(seed=self.options.seed)
-        self._loop = VirtualTimeLoop(self.engine)
+        self.partitions = Partitions(seed=self.options.seed, workers=self.options.workers)
+        self.engines = engines_by_node(self.fabric, self.partitions)
+        self._loop = VirtualTimeLoop(self.partitions)
         stack.callback(self._loop.close)
         configs = switch_configs(
             self.fabric, self.options.faults, host_interfaces=False, fabric_interfaces=False
         )
         self.switches = WiredSwitches(
-            self.engine,
+            place(self.fabric, self.partitions, self.engines),
             [SwitchConfig.model_validate(config) for config in configs],
             links_between_switches(self.fabric),
         )
@@ -68,7 +74,7 @@ class VirtualLab(Lab):
         devices: dict[int, Device] = {}
         pumps: dict[int, EventPump] = {}
         for number, wired in self.switches.switches.items():
-            devices[number] = wired.device(clock_ns=lambda: self.engine.now_ps // _PS_PER_NS)
+            devices[number] = wired.device(clock_ns=lambda: self.partitions.now_ps // _PS_PER_NS)
             pumps[number] = EventPump(devices[number], wired.switch, self._loop)
             stack.callback(pumps[number].close)
 
@@ -94,7 +100,9 @@ class VirtualLab(Lab):
         with contextlib.ExitStack() as stack:
             endpoints = []
             for host in self.fabric.hosts:
-                endpoint = VirtualEndpoint(host.name, self.engine, self._loop, partial(self._attach, host))
+                endpoint = VirtualEndpoint(
+                    host.name, self.engines[host.name], self._loop, partial(self._attach, host)
+                )
                 stack.callback(endpoint.close)
                 endpoints.append(endpoint)
             round_trip_ps = loaded_round_trip_ps(self.fabric, self.frame_bytes)

@@ -1,83 +1,114 @@
-"""An asyncio event loop whose time is an engine's: coroutines wait in virtual time, and waiting runs the engine."""
+"""An asyncio event loop in virtual time: coroutines wait for a simulated clock, and waiting runs what it drives."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import selectors
 import weakref
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from controller.blocking import cancel_other_tasks
-from engine import Engine
 
 _PS_PER_SECOND = 10**12
 _Result = TypeVar("_Result")
+
+
+class SimulatedClock(Protocol):
+    """What of `engine.Engine` and `engine.Partitions` a loop needs; see there."""
+
+    @property
+    def now_ps(self) -> int:
+        """Time of the event being served."""
+
+    def schedule_at(self, time_ps: int, callback: Callable[[], object]) -> None:
+        """Call something then."""
+
+    def run(self) -> None:
+        """Serve events until there are none."""
+
+    def run_for(self, duration_ps: int) -> None:
+        """Serve the events of that long."""
+
+    def request_stop(self) -> None:
+        """Make the run in progress return."""
 
 
 class StalledError(RuntimeError):
     """A coroutine waits for something that no event and no timer is going to bring about."""
 
 
-class _EngineSelector(selectors.SelectSelector):
-    """Instead of waiting for files, serves the engine's events, until one of them has something for Python."""
+class _EventSelector(selectors.SelectSelector):
+    """Instead of waiting for files, serves the clock's events, until one of them has something for Python."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, clock: SimulatedClock) -> None:
         super().__init__()
-        self._engine = engine
+        self._clock = clock
         self.is_woken = False
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Run the engine for at most `timeout` seconds of its time; no file is ever ready."""
+        """Serve events for at most `timeout` seconds of their time; no file is ever ready."""
         self.is_woken = False
         if timeout is None:
-            self._engine.run()
+            self._clock.run()
             if not self.is_woken:
                 raise StalledError("the controller waits, and nothing is going to happen in the fabric")
         elif timeout > 0:
-            self._engine.run_for(max(1, round(timeout * _PS_PER_SECOND)))
+            self._clock.run_for(max(1, round(timeout * _PS_PER_SECOND)))
         return []
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    """Coroutines and the engine take turns: all that is ready runs first, at one moment of virtual time.
+    """Coroutines and the fabric take turns: all that is ready runs first, at one moment of virtual time.
 
     Everything happens in the thread that runs it; no wall clock is read, so runs repeat exactly. It is a
     `traffic.control.RunClock`, too.
     """
 
-    def __init__(self, engine: Engine) -> None:
-        self._virtual = _EngineSelector(engine)
-        self._engine = engine
+    def __init__(self, clock: SimulatedClock) -> None:
+        self._virtual = _EventSelector(clock)
+        self._clock = clock
+        self._happened_ps: int | None = None
         self._numbers = count()
         self._due: dict[int, Callable[[], object]] = {}
         super().__init__(self._virtual)
 
     def time(self) -> float:
-        """Return the engine's time in seconds."""
-        return self._engine.now_ps / _PS_PER_SECOND
+        """Return the clock's time in seconds."""
+        return self._clock.now_ps / _PS_PER_SECOND
 
     def now_ps(self) -> int:
-        """Return the engine's time."""
-        return self._engine.now_ps
+        """Return the clock's time."""
+        return self._clock.now_ps
 
     def start_margin_ps(self, ranks: int) -> int:
         """Return 0: time stands still while hosts are told of a start."""
         return 0
 
     def wake(self, callback: Callable[[], object]) -> None:
-        """Have the loop call something as soon as the engine's present event is served; to be called from events."""
+        """Have the loop call something as soon as the present event is served; to be called from events."""
         self.call_soon(callback)
         self._virtual.is_woken = True
-        self._engine.request_stop()
+        self._clock.request_stop()
+
+    @contextlib.contextmanager
+    def as_of(self, happened_ps: int) -> Iterator[None]:
+        """Count delays from when something happened in the fabric: Python is told of it later, between windows."""
+        self._happened_ps = happened_ps
+        try:
+            yield
+        finally:
+            self._happened_ps = None
 
     def call_after_ps(self, delay_ps: int, callback: Callable[[], object]) -> None:
-        """Have the loop call something that much virtual time later, to the picosecond."""
+        """Have the loop call something that much virtual time later, to the picosecond; at once if that is past."""
+        since_ps = self._clock.now_ps if self._happened_ps is None else self._happened_ps
         number = next(self._numbers)
         self._due[number] = callback
-        # Weakly, because the engine keeps what it is going to call and does not take part in garbage collection.
+        # Weakly, because the clock keeps what it is going to call and does not take part in garbage collection.
         here = weakref.ref(self)
 
         def serve() -> None:
@@ -85,7 +116,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
             if loop is not None:
                 loop.wake(loop._due.pop(number))
 
-        self._engine.schedule_at(self._engine.now_ps + delay_ps, serve)
+        self._clock.schedule_at(since_ps + delay_ps, serve)
 
     async def sleep_ps(self, duration_ps: int) -> None:
         """Wait for that much virtual time, to the picosecond."""

@@ -1,0 +1,65 @@
+// Storage of packets that are not in use, for the pools of one thread at a time.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "packet.hpp"
+
+namespace weft {
+
+// Where stores of several threads leave what they have too much of: packets made by one thread and released
+// by another would otherwise pile up there.
+class PacketDepot;
+
+class PacketStore {
+ public:
+  // Storage sizes, headroom included: control packets and ACKs, frames of a 1,500-byte MTU, jumbo frames.
+  // Larger ones are allocated to measure and not kept.
+  static constexpr std::array<uint32_t, 3> kClassCapacities = {512, 2304, 10240};
+
+  explicit PacketStore(std::shared_ptr<PacketDepot> depot = nullptr);
+  ~PacketStore();
+  PacketStore(const PacketStore&) = delete;
+  PacketStore& operator=(const PacketStore&) = delete;
+
+  // A packet with room for so many bytes in all. Throws std::length_error beyond 2^32.
+  Packet* take(size_t capacity);
+  void give_back(Packet* packet);
+  // Packets that wait for their next use.
+  size_t idle_packets() const;
+
+ private:
+  friend class PacketDepot;
+  using FreeList = std::vector<Packet*>;
+
+  Packet* refill(size_t size_class);
+  void spill(size_t size_class);
+  static Packet* create(size_t capacity);
+  static void destroy(Packet* packet);
+
+  std::array<FreeList, kClassCapacities.size()> free_;
+  size_t most_idle_;  // of a class, before some go to the depot
+  std::shared_ptr<PacketDepot> depot_;
+};
+
+class PacketDepot {
+ public:
+  PacketDepot() = default;
+  ~PacketDepot();
+  PacketDepot(const PacketDepot&) = delete;
+  PacketDepot& operator=(const PacketDepot&) = delete;
+
+ private:
+  friend class PacketStore;
+  using Batch = std::vector<Packet*>;
+
+  std::mutex mutex_;
+  std::array<std::vector<Batch>, PacketStore::kClassCapacities.size()> batches_;
+};
+
+}  // namespace weft

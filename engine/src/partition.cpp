@@ -1,0 +1,137 @@
+#include "partition.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "delay_line.hpp"
+#include "packet_store.hpp"
+#include "partitions.hpp"
+
+namespace weft {
+
+Partition::Partition(Partitions& owner, uint32_t index, uint64_t seed, FairLock& lock,
+                     std::shared_ptr<PacketStore> store)
+    : owner_(owner), index_(index), engine_(*this, seed, lock, std::move(store)) {}
+
+void Partition::send(DelayLine& line, PacketPtr packet, TimePs due_ps) {
+  if (due_ps <= worker_->limit_ps_) [[unlikely]]
+    throw std::logic_error("a packet would reach another partition at " + std::to_string(due_ps) +
+                           " ps, and that has been served up to " + std::to_string(worker_->limit_ps_) +
+                           " ps");
+  Partition& target = *line.engine().partition();
+  std::vector<Parcel>& inbox = target.inboxes_[static_cast<size_t>(worker_->index_)][worker_->parity_];
+  if (inbox.empty())
+    worker_->addressed_[worker_->parity_][static_cast<size_t>(target.worker_->index_)].push_back(
+        target.place_);
+  inbox.push_back({&line, due_ps, engine_.packets().part_with(std::move(packet))});
+  worker_->earliest_sent_ps_ = std::min(worker_->earliest_sent_ps_, due_ps);
+}
+
+void Partition::hand_over(std::function<void()> call) {
+  if (hand_overs_.empty()) worker_->talkative_.push_back(this);
+  hand_overs_.push_back({engine_.now(), std::move(call)});
+}
+
+std::vector<HandOver> Partition::take_hand_overs() { return std::exchange(hand_overs_, {}); }
+
+uint64_t Partition::parcels_waiting() const {
+  uint64_t count = 0;
+  for (const auto& by_parity : inboxes_)
+    for (const std::vector<Parcel>& parcels : by_parity) count += parcels.size();
+  return count;
+}
+
+void Partition::touch() {
+  if (touched_) return;
+  touched_ = true;
+  owner_.touched(*this);
+}
+
+// --- the worker
+
+PartitionWorker::PartitionWorker(int index, int worker_count, std::shared_ptr<PacketStore> store)
+    : index_(index), store_(std::move(store)) {
+  for (auto& by_worker : addressed_) by_worker.resize(static_cast<size_t>(worker_count));
+}
+
+void PartitionWorker::take(Partition& partition) {
+  partition.worker_ = this;
+  partition.place_ = static_cast<uint32_t>(partitions_.size());
+  partition.inboxes_.resize(addressed_[0].size());
+  partition.engine_.packets().use_store(store_);
+  partitions_.push_back(&partition);
+  next_times_.push_back(kNever);
+  look_at(partition);
+}
+
+void PartitionWorker::look_at(const Partition& partition) {
+  const TimePs next_ps = partition.engine_.next_event_ps();
+  next_times_[partition.place_] = next_ps;
+  // What was earlier and is no longer is found out in the next window, which may be served for nothing.
+  earliest_ps_ = std::min(earliest_ps_, next_ps);
+}
+
+void PartitionWorker::serve_window(std::vector<std::unique_ptr<PartitionWorker>>& all, TimePs limit_ps) {
+  const unsigned full = parity_;
+  parity_ ^= 1;
+  limit_ps_ = limit_ps;
+  earliest_sent_ps_ = kNever;
+  latest_ps_ = 0;
+  for (const auto& sender : all) {
+    std::vector<uint32_t>& places = sender->addressed_[full][static_cast<size_t>(index_)];
+    for (const uint32_t place : places) next_times_[place] = kMail;
+    places.clear();
+  }
+  TimePs earliest_ps = kNever;
+  for (size_t place = 0; place < next_times_.size(); ++place) {
+    if (next_times_[place] <= limit_ps) next_times_[place] = visit(*partitions_[place], full, limit_ps);
+    earliest_ps = std::min(earliest_ps, next_times_[place]);
+  }
+  earliest_ps_ = earliest_ps;
+}
+
+TimePs PartitionWorker::visit(Partition& partition, unsigned parity, TimePs limit_ps) {
+  if (next_times_[partition.place_] == kMail) deliver(partition, parity);
+  Engine& engine = partition.engine_;
+  if (engine.next_event_ps() <= limit_ps) {
+    const uint64_t served_before = engine.events_served();
+    // An event that throws does not keep the others from being served: the window is whole for everybody,
+    // and the run ends after it.
+    for (bool done = false; !done;) {
+      try {
+        engine.serve_until(limit_ps);
+        done = true;
+      } catch (...) {
+        note_failure(partition);
+      }
+    }
+    events_served_ += engine.events_served() - served_before;
+    latest_ps_ = std::max(latest_ps_, engine.now());
+  }
+  return engine.next_event_ps();
+}
+
+void PartitionWorker::deliver(Partition& partition, unsigned parity) {
+  PacketPool& pool = partition.engine_.packets();
+  for (auto& by_parity : partition.inboxes_) {
+    std::vector<Parcel>& parcels = by_parity[parity];
+    for (const Parcel& parcel : parcels) parcel.line->push(pool.adopt(parcel.packet), parcel.due_ps);
+    parcels.clear();
+  }
+}
+
+void PartitionWorker::deliver_all() {
+  for (Partition* partition : partitions_)
+    for (unsigned parity = 0; parity < 2; ++parity) deliver(*partition, parity);
+}
+
+void PartitionWorker::note_failure(const Partition& partition) {
+  const TimePs time_ps = partition.engine_.now();
+  const bool is_first = !failure_ || time_ps < failure_->time_ps ||
+                        (time_ps == failure_->time_ps && partition.index_ < failure_->partition);
+  if (is_first) failure_ = PartitionFailure{time_ps, partition.index_, std::current_exception()};
+}
+
+}  // namespace weft

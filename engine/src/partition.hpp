@@ -1,0 +1,131 @@
+// A partition of a virtual run, an engine and its mail, and the worker that serves it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine.hpp"
+#include "packet.hpp"
+#include "time.hpp"
+
+namespace weft {
+
+class DelayLine;
+class PacketStore;
+class Partitions;
+class PartitionWorker;
+
+// A packet on its way to another partition.
+struct Parcel {
+  DelayLine* line;
+  TimePs due_ps;
+  Packet* packet;
+};
+
+// A call that an event wants made outside the partitions: of the controller, of a run's owner.
+struct HandOver {
+  TimePs time_ps;
+  std::function<void()> call;
+};
+
+class Partition {
+ public:
+  Partition(Partitions& owner, uint32_t index, uint64_t seed, FairLock& lock,
+            std::shared_ptr<PacketStore> store);
+
+  Engine& engine() { return engine_; }
+  Partitions& owner() { return owner_; }
+  uint32_t index() const { return index_; }
+
+  // Puts a packet of this partition's on a line that ends in another one. Throws std::logic_error if it
+  // would be late there.
+  void send(DelayLine& line, PacketPtr packet, TimePs due_ps);
+  // Has the owner make this call between windows, one window after now.
+  void hand_over(std::function<void()> call);
+  std::vector<HandOver> take_hand_overs();
+  // Sent to this partition and not delivered yet. Not in a window.
+  uint64_t parcels_waiting() const;
+  // Somebody other than its worker has used the engine: its next event may be another.
+  void touch();
+
+ private:
+  friend class PartitionWorker;
+  friend class Partitions;
+
+  Partitions& owner_;
+  uint32_t index_;
+  Engine engine_;
+  PartitionWorker* worker_ = nullptr;
+  uint32_t place_ = 0;  // among its worker's
+  bool touched_ = false;
+  std::vector<HandOver> hand_overs_;
+  // By worker that sends, and by the parity of the window.
+  std::vector<std::array<std::vector<Parcel>, 2>> inboxes_;
+};
+
+// What an event has thrown.
+struct PartitionFailure {
+  TimePs time_ps;
+  uint32_t partition;
+  std::exception_ptr exception;
+};
+
+// Serves its partitions one after the other, each for a whole window, so that what a partition works with
+// stays in the processor's caches meanwhile. What is sent in a window is delivered at the start of the next
+// one, by the receiver's worker; windows alternate between two sets of inboxes, so senders and receivers
+// need no locks.
+class PartitionWorker {
+ public:
+  PartitionWorker(int index, int worker_count, std::shared_ptr<PacketStore> store);
+
+  void take(Partition& partition);
+  // Serves all events up to and including limit_ps. All workers of a run, this one included, must be at
+  // this, or have been, when the window ends.
+  void serve_window(std::vector<std::unique_ptr<PartitionWorker>>& all, TimePs limit_ps);
+  // Delivers what has been sent to its partitions, as serve_window() does at its start. Not in a window.
+  void deliver_all();
+  // Looks again when the partition's next event is.
+  void look_at(const Partition& partition);
+
+  // Of the next event of its partitions, or of the first arrival it has sent to any.
+  TimePs earliest_ps() const { return earliest_ps_ < earliest_sent_ps_ ? earliest_ps_ : earliest_sent_ps_; }
+  // Of the last event served in the last window.
+  TimePs latest_ps() const { return latest_ps_; }
+  uint64_t events_served() const { return events_served_; }
+  // The first, by time and partition, since it was taken.
+  std::optional<PartitionFailure> take_failure() { return std::exchange(failure_, std::nullopt); }
+  // Partitions that have handed something over since the last call.
+  std::vector<Partition*> take_talkative() { return std::exchange(talkative_, {}); }
+  const std::shared_ptr<PacketStore>& store() const { return store_; }
+
+ private:
+  friend class Partition;
+  // Stands for the time of the next event while there is mail: before every window's end.
+  static constexpr TimePs kMail = INT64_MIN;
+
+  TimePs visit(Partition& partition, unsigned parity, TimePs limit_ps);
+  void deliver(Partition& partition, unsigned parity);
+  void note_failure(const Partition& partition);
+
+  int index_;
+  std::shared_ptr<PacketStore> store_;
+  std::vector<Partition*> partitions_;
+  std::vector<TimePs> next_times_;  // of the partitions, by place
+  unsigned parity_ = 0;             // of the present window, or of the last one
+  TimePs limit_ps_ = -1;            // the same window's
+  // Places of partitions that something was sent to, by parity and their worker.
+  std::array<std::vector<std::vector<uint32_t>>, 2> addressed_;
+  TimePs earliest_ps_ = kNever;
+  TimePs earliest_sent_ps_ = kNever;
+  TimePs latest_ps_ = 0;
+  uint64_t events_served_ = 0;
+  std::optional<PartitionFailure> failure_;
+  std::vector<Partition*> talkative_;
+};
+
+}  // namespace weft

@@ -1,0 +1,29 @@
+"""Gives every node of a fabric its engine: that of its partition."""
+
+from __future__ import annotations
+
+from engine import Engine, Partitions
+from switch.placement import Placement
+from topologies import FabricSpec
+from weft.virtual.partitioning import partition_nodes
+
+
+def engines_by_node(fabric: FabricSpec, partitions: Partitions) -> dict[str, Engine]:
+    """Return a new partition's engine for each set of nodes that share one."""
+    engines: dict[str, Engine] = {}
+    for nodes in partition_nodes(fabric):
+        engines |= dict.fromkeys(nodes, partitions.add())
+    return engines
+
+
+def place(fabric: FabricSpec, partitions: Partitions, engines: dict[str, Engine]) -> Placement:
+    """Return where each switch is, and what is at its ports."""
+    return Placement(
+        partitions,
+        {switch.device_id: engines[switch.name] for switch in fabric.switches},
+        {
+            (switch.device_id, port.number): engines[port.peer.node]
+            for switch in fabric.switches
+            for port in switch.host_ports
+        },
+    )
