@@ -1,11 +1,13 @@
 """Native discrete-event engine: clock, links, queues, switch runtime, NIC transports."""
 
 from engine._core import (
+    Acknowledgement,
     Collector,
     CompletionHandler,
     CompletionQueue,
     CongestionControl,
     Engine,
+    ExtensionError,
     Link,
     MemoryRegion,
     Nic,
@@ -29,16 +31,19 @@ from engine._core import (
     make_congestion_control,
     parse_error,
     parse_packet,
+    python_congestion_control,
     retransmission_timeout_ps,
     serialisation_ps,
 )
 
 __all__ = [
+    "Acknowledgement",
     "Collector",
     "CompletionHandler",
     "CompletionQueue",
     "CongestionControl",
     "Engine",
+    "ExtensionError",
     "Link",
     "MemoryRegion",
     "Nic",
@@ -62,6 +67,7 @@ __all__ = [
     "make_congestion_control",
     "parse_error",
     "parse_packet",
+    "python_congestion_control",
     "retransmission_timeout_ps",
     "serialisation_ps",
 ]

@@ -620,6 +620,56 @@ def make_congestion_control(
     valid ones.
     """
 
+class ExtensionError(ValueError):
+    """A user's class cannot be used, or gave what cannot be used."""
+
+class Acknowledgement:
+    """What a sender learns from an acknowledgement."""
+
+    @property
+    def now_ps(self) -> int: ...
+    @property
+    def acknowledged_bytes(self) -> int:
+        """Frame bytes, from Ethernet to iCRC, that it newly covers."""
+    @property
+    def acknowledged_packets(self) -> int: ...
+    @property
+    def in_flight_bytes(self) -> int:
+        """Frame bytes that are still not acknowledged."""
+    @property
+    def round_trip_ps(self) -> int:
+        """Of the newest packet covered; 0 if that one was retransmitted."""
+    @property
+    def sequence(self) -> int:
+        """The newest packet covered, counted from the queue pair's start."""
+    @property
+    def next_sequence(self) -> int:
+        """The next packet that will be sent for the first time."""
+    @property
+    def hops(self) -> int:
+        """Routers that the acknowledgement itself passed."""
+    @property
+    def telemetry(self) -> TelemetryFields | None:
+        """The INT stack that the receiver echoed, None without INT."""
+
+def python_congestion_control(
+    name: str,
+    *,
+    window_bytes: Callable[[], object],
+    pacing_rate_bps: Callable[[], object] | None,
+    next_deadline_ps: Callable[[], object] | None,
+    on_packet_sent: Callable[[int, int, bool], object] | None,
+    on_acknowledgement: Callable[[Acknowledgement], object],
+    on_congestion_notification: Callable[[int], object] | None,
+    on_loss: Callable[[int, bool], object] | None,
+    on_deadline: Callable[[int], object] | None,
+) -> CongestionControl:
+    """A congestion control that calls these; None stands for a method that there is not.
+
+    After each event window, rate and deadline are asked for. What they raise ends the run, and so does a value out of
+    range (ExtensionError).
+    """
+
 class RcQueuePair(QueuePair):
     """A connected RC queue pair on a port of a NIC: WRITE and SEND, go-back-N.
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from engine import CongestionControl, Engine, PcapWriter, TransmitPort, _core, make_congestion_control
 from traffic.attachment import Attach, Attachment, SocketAttachment
+from traffic.class_reference import is_class_reference
+from traffic.extensions import ClassSpec, PathProperties, congestion_control
 from traffic.int_stack import stack_in_bytes
 from traffic.messages import Message, take, take_list, take_optional
 from traffic.schedule_nodes import Channel
@@ -154,6 +156,15 @@ class Host:
 
     def _congestion_control(self, plane: _Plane) -> CongestionControl:
         transport = self.config.transport
+        if is_class_reference(transport.congestion_control):
+            return congestion_control(
+                ClassSpec(transport.congestion_control, transport.parameters),
+                PathProperties(
+                    line_rate_bps=plane.config.rate_bps,
+                    base_round_trip_ps=plane.config.base_round_trip_ps,
+                    frame_bytes=self.config.mtu_bytes + _HEADER_BYTES,
+                ),
+            )
         return make_congestion_control(
             transport.congestion_control,
             line_rate_bps=plane.config.rate_bps,

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from topologies import FabricSpec
+from traffic.class_reference import is_class_reference
 from traffic.extensions import ClassSpec, TrafficPattern, flows_of, make
 from weft.scenario import CollectiveTraffic, PatternTraffic, Scenario
-from weft.scenario.values import CLASS_REFERENCE
 from weft.told_errors import told_as_weft_errors
 
 
@@ -43,7 +42,7 @@ def extension_hashes(scenario: Scenario) -> dict[str, str]:
 
 def _references(value: Any) -> Iterator[str]:
     if isinstance(value, str):
-        if re.match(CLASS_REFERENCE, value):
+        if is_class_reference(value):
             yield value
     elif isinstance(value, dict | list):
         for each in value.values() if isinstance(value, dict) else value:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from controller.errors import ControllerError, JobError, PipelineError, RequestRefusedError, SettingError
 from topologies import TopologyError
 from traffic.control import RunError
-from traffic.extensions import ExtensionError
-from weft.errors import BadInputError, CheckFailedError
+from traffic.extensions import ExtensionError, is_user_error, user_traceback
+from weft.errors import BadInputError, CheckFailedError, WeftError
 
 
 @contextlib.contextmanager
@@ -31,3 +31,9 @@ def told_as_weft_errors() -> Iterator[None]:
         raise BadInputError(str(error)) from error
     except (ControllerError, RunError) as error:
         raise CheckFailedError(str(error)) from error
+    except Exception as error:
+        if not is_user_error(error) or isinstance(error, WeftError):
+            raise
+        raise BadInputError(
+            f"a class of yours raised {type(error).__name__}: {error}\n{user_traceback(error)}"
+        ) from error

@@ -9,6 +9,7 @@
 #include "bind_codec.hpp"
 #include "bindings.hpp"
 #include "congestion_controls.hpp"
+#include "python_congestion_control.hpp"
 
 namespace weft {
 
@@ -67,6 +68,7 @@ void bind_congestion(py::module_& m) {
       },
       "name"_a, py::kw_only(), "line_rate_bps"_a, "base_round_trip_ps"_a, "frame_bytes"_a,
       "parameters"_a = CongestionParameters());
+  bind_python_congestion_control(m);
 }
 
 }  // namespace weft

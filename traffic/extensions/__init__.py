@@ -1,6 +1,21 @@
 """What users write in Python: traffic patterns, congestion controls, choices of path."""
 
-from traffic.extensions.loading import ClassSpec, ExtensionError, load_class, make
+from engine import Acknowledgement, ExtensionError
+from traffic.extensions.congestion import CongestionControl, PathProperties, congestion_control
+from traffic.extensions.loading import ClassSpec, is_user_error, load_class, make, user_traceback
 from traffic.extensions.pattern import TrafficPattern, flows_of
 
-__all__ = ["ClassSpec", "ExtensionError", "TrafficPattern", "flows_of", "load_class", "make"]
+__all__ = [
+    "Acknowledgement",
+    "ClassSpec",
+    "CongestionControl",
+    "ExtensionError",
+    "PathProperties",
+    "TrafficPattern",
+    "congestion_control",
+    "flows_of",
+    "is_user_error",
+    "load_class",
+    "make",
+    "user_traceback",
+]

@@ -14,11 +14,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
+from engine import ExtensionError
+
 T = TypeVar("T")
-
-
-class ExtensionError(ValueError):
-    """A user's class cannot be used, or failed; the message says where and, if it raised, ends with its traceback."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +53,8 @@ def load_class(reference: str, base: type[T]) -> type[T]:
     return found
 
 
-def make(spec: ClassSpec, base: type[T]) -> T:
-    """Make an object of a user's class.
+def make(spec: ClassSpec, base: type[T], *arguments: Any) -> T:
+    """Make an object of a user's class, with these arguments before its parameters.
 
     Raises:
         ExtensionError: as `load_class`, or the parameters are not what the class takes, or its making failed.
@@ -64,14 +62,14 @@ def make(spec: ClassSpec, base: type[T]) -> T:
     made_class = load_class(spec.reference, base)
     signature = inspect.signature(made_class)
     try:
-        signature.bind(**spec.parameters)
+        signature.bind(*arguments, **spec.parameters)
     except TypeError as error:
-        taken = [str(each) for each in signature.parameters.values()]
+        taken = [str(each) for each in signature.parameters.values()][len(arguments) :]
         raise ExtensionError(
             f"{spec.reference}: parameters {dict(spec.parameters)}: {error} (valid: {', '.join(taken) or 'none'})"
         ) from None
     with user_code(spec.reference):
-        return made_class(**spec.parameters)
+        return made_class(*arguments, **spec.parameters)
 
 
 @contextlib.contextmanager
@@ -93,6 +91,16 @@ def user_traceback(error: BaseException) -> str:
     while here is not None and not here.tb_frame.f_globals.get("__weft_extension__"):
         here = here.tb_next
     return "".join(traceback.format_exception(type(error), error, here)).rstrip()
+
+
+def is_user_error(error: BaseException) -> bool:
+    """Whether an exception comes from a user's file."""
+    here = error.__traceback__
+    while here is not None:
+        if here.tb_frame.f_globals.get("__weft_extension__"):
+            return True
+        here = here.tb_next
+    return False
 
 
 def _is_usable(value: Any, base: type) -> bool:

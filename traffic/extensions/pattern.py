@@ -7,8 +7,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from engine import ExtensionError
 from topologies import FabricSpec
-from traffic.extensions.loading import ExtensionError, user_code
+from traffic.extensions.loading import user_code
 from traffic.patterns import MAX_FLOW_BYTES, Flow
 
 MAX_FLOWS = 1 << 20

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,12 @@ import ruamel.yaml
 import ruamel.yaml.error
 from pydantic import BaseModel
 
+from traffic.class_reference import is_class_reference
 from weft.errors import BadInputError, did_you_mean
 from weft.scenario.checks import check_across
 from weft.scenario.model import Scenario
 from weft.scenario.traffic import TRAFFIC_KINDS
-from weft.scenario.values import CLASS_REFERENCE, Section
+from weft.scenario.values import Section
 
 
 def load_scenario(path: Path) -> Scenario:
@@ -67,7 +67,7 @@ def _anchor_classes(tree: Any, folder: Path) -> None:
     for key, value in items:
         if isinstance(value, dict | list):
             _anchor_classes(value, folder)
-        elif isinstance(value, str) and re.match(CLASS_REFERENCE, value.strip()):
+        elif isinstance(value, str) and is_class_reference(value):
             file, _, name = value.rpartition(":")
             tree[key] = f"{(folder / file).resolve()}:{name}"
 

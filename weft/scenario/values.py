@@ -6,11 +6,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from traffic.class_reference import CLASS_REFERENCE
 from traffic.patterns import MAX_FLOW_BYTES
 from weft.units import parse_rate_bps, parse_size_bytes, parse_time_ps
-
-CLASS_REFERENCE = r"^[^:]+\.py:[A-Za-z_][A-Za-z_0-9]*$"
-"""A user's class, path/to/file.py:Class."""
 
 RateBps = Annotated[int, BeforeValidator(parse_rate_bps), Field(gt=0)]
 TimePs = Annotated[int, BeforeValidator(parse_time_ps), Field(ge=0)]
