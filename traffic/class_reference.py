@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 CLASS_REFERENCE = r"^[^:]+\.py:[A-Za-z_][A-Za-z_0-9]*$"
 """path/to/file.py:Class"""
@@ -11,3 +12,14 @@ CLASS_REFERENCE = r"^[^:]+\.py:[A-Za-z_][A-Za-z_0-9]*$"
 def is_class_reference(text: str) -> bool:
     """Return whether a text names a class of a user rather than something of Weft's."""
     return re.match(CLASS_REFERENCE, text) is not None
+
+
+def absolute_reference(reference: str, folder: Path) -> str:
+    """Return the reference with its file's absolute path; a relative one lies below `folder`."""
+    file, _, name = reference.rpartition(":")
+    return f"{(folder / file).resolve()}:{name}"
+
+
+def short_reference(reference: str) -> str:
+    """Return the reference without folders, for results that should not depend on where a file lies."""
+    return Path(reference).name

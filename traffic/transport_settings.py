@@ -16,11 +16,12 @@ class TransportSettings:
     """Options of every RC queue pair of a host.
 
     `congestion_control` is one of `engine.congestion_control_names()`, `parameters` some of
-    `engine.congestion_parameter_names()`; what is left out fits the path.
+    `engine.congestion_parameter_names()`; what is left out fits the path. Or it is path/to/file.py:Class, and
+    `parameters` are the class's.
     """
 
     congestion_control: str = DEFAULT_CONGESTION_CONTROL
-    parameters: Mapping[str, float] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_message(cls, message: Message) -> TransportSettings:

@@ -8,19 +8,22 @@ from typing import TYPE_CHECKING, Any
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, WeftError
 
 if TYPE_CHECKING:
-    from traffic.extensions import TrafficPattern
+    from traffic.extensions import Acknowledgement, CongestionControl, PathProperties, TrafficPattern
     from traffic.patterns import Flow
     from weft.collectives import CollectiveRun
     from weft.fabric import Fabric
     from weft.sweeps import SweepResult, sweep
 
 __all__ = [
+    "Acknowledgement",
     "BadInputError",
     "CheckFailedError",
     "CollectiveRun",
+    "CongestionControl",
     "EnvironmentLacksError",
     "Fabric",
     "Flow",
+    "PathProperties",
     "SweepResult",
     "TrafficPattern",
     "WeftError",
@@ -29,12 +32,15 @@ __all__ = [
 
 # Importing these takes most of a second, which commands like `weft clean` need not wait for.
 _IMPORTED_LATE = {
+    "Acknowledgement": "traffic.extensions",
     "CollectiveRun": "weft.collectives",
+    "CongestionControl": "traffic.extensions",
     "Fabric": "weft.fabric",
     "Flow": "traffic.patterns",
+    "PathProperties": "traffic.extensions",
+    "sweep": "weft.sweeps",
     "SweepResult": "weft.sweeps",
     "TrafficPattern": "traffic.extensions",
-    "sweep": "weft.sweeps",
 }
 
 

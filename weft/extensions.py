@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from topologies import FabricSpec
 from traffic.class_reference import is_class_reference
-from traffic.extensions import ClassSpec, TrafficPattern, flows_of, make
-from weft.scenario import CollectiveTraffic, PatternTraffic, Scenario
+from traffic.extensions import ClassSpec, PathProperties, TrafficPattern, congestion_control, flows_of, make
+from weft.scenario import CollectiveTraffic, PatternTraffic, Scenario, TransportSection
 from weft.told_errors import told_as_weft_errors
+
+_ANY_PATH = PathProperties(line_rate_bps=10**11, base_round_trip_ps=10**7, frame_bytes=1152)
 
 
 @told_as_weft_errors()
@@ -22,22 +26,32 @@ def make_pattern(traffic: PatternTraffic) -> TrafficPattern:
 
 
 @told_as_weft_errors()
+def check_transport(transport: TransportSection) -> None:
+    """Check the classes that all hosts' transport names. BadInputError: one cannot be used; says which and why."""
+    settings = transport.settings()
+    if is_class_reference(settings.congestion_control):
+        congestion_control(ClassSpec(settings.congestion_control, settings.parameters), _ANY_PATH)
+
+
+@told_as_weft_errors()
 def check_extensions(scenario: Scenario, topology: FabricSpec) -> None:
     """Check all classes that a scenario names, and the flows of its patterns, before anything is built.
 
     Raises:
         BadInputError: one cannot be used; says which and why.
     """
+    check_transport(scenario.transport)
     flows = [traffic for traffic in scenario.traffic if not isinstance(traffic, CollectiveTraffic)]
     for number, traffic in enumerate(flows):
         if isinstance(traffic, PatternTraffic):
             flows_of(make_pattern(traffic), topology, scenario.seed, number)
 
 
-def extension_hashes(scenario: Scenario) -> dict[str, str]:
-    """Return the content (SHA-256) of each file whose classes a scenario names."""
-    files = {reference.rpartition(":")[0] for reference in _references(scenario.model_dump(mode="json"))}
-    return {file: hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in sorted(files)}
+def extension_hashes(sections: Iterable[BaseModel]) -> dict[str, str]:
+    """Return the content (SHA-256) of each file whose classes are named in a scenario, or a section of it, by name."""
+    dumped = [section.model_dump(mode="json") for section in sections]
+    files = {Path(reference.rpartition(":")[0]) for reference in _references(dumped)}
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(files)}
 
 
 def _references(value: Any) -> Iterator[str]:

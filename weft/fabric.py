@@ -32,6 +32,7 @@ from weft.collectives import (
 from weft.endpoints import default_slot_count, path_round_trip_ps
 from weft.environment import with_clock
 from weft.errors import BadInputError
+from weft.extensions import check_transport, extension_hashes
 from weft.lab import Progress, make_lab
 from weft.observation import drop_totals, lateness_of, longest_int_path, plane_results
 from weft.options import FabricOptions
@@ -68,6 +69,7 @@ class Fabric:
                 f"{error}; valid options: {', '.join(FabricOptions.__dataclass_fields__)}"
             ) from None
         self.options = with_clock(self.options)
+        check_transport(self.options.transport)
         self.lab = make_lab(topology, self.options, progress)
         self.hosts: EndpointGroup
         self.flows: list[FlowsResult] = []
@@ -276,6 +278,7 @@ class Fabric:
                 "p4_hash": self.lab.program.p4_hash,
                 "fabric": dict(self.topology.parameters),
                 "slots": self.slot_count,
+                "extensions": extension_hashes([self.options.transport]),
             },
             collectives=list(self.collectives),
             flows=list(self.flows),

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from traffic.class_reference import is_class_reference, short_reference
 from weft.paths import FABRIC_P4
 from weft.scenario import (
     ControlSection,
@@ -75,5 +76,7 @@ def _scenario_key(name: str) -> str:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
-        return value.model_dump()
+        return {name: _plain(each) for name, each in value.model_dump().items()}
+    if isinstance(value, str) and is_class_reference(value):
+        return short_reference(value)
     return value.name if isinstance(value, Path) else value

@@ -10,7 +10,7 @@ import ruamel.yaml
 import ruamel.yaml.error
 from pydantic import BaseModel
 
-from traffic.class_reference import is_class_reference
+from traffic.class_reference import absolute_reference, is_class_reference
 from weft.errors import BadInputError, did_you_mean
 from weft.scenario.checks import check_across
 from weft.scenario.model import Scenario
@@ -68,8 +68,7 @@ def _anchor_classes(tree: Any, folder: Path) -> None:
         if isinstance(value, dict | list):
             _anchor_classes(value, folder)
         elif isinstance(value, str) and is_class_reference(value):
-            file, _, name = value.rpartition(":")
-            tree[key] = f"{(folder / file).resolve()}:{name}"
+            tree[key] = absolute_reference(value, folder)
 
 
 def parse_scenario(tree: dict[str, Any], place: str = "scenario") -> Scenario:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from pydantic import Field, ValidationInfo, field_validator
 
 from engine import congestion_control_names, congestion_parameter_names, make_congestion_control
+from traffic.class_reference import absolute_reference, is_class_reference
 from traffic.transport_settings import DEFAULT_CONGESTION_CONTROL, TransportSettings
 from weft.errors import did_you_mean
 from weft.scenario.values import Section
@@ -20,8 +22,9 @@ _ANY_PATH = {"line_rate_bps": 10**11, "base_round_trip_ps": 10**7, "frame_bytes"
 class TransportSection(Section):
     """The RC queue pairs of all hosts.
 
-    `parameters` are those of the congestion control, without the unit that ends the engine's name for them
-    (`increase_timer: 55us`); those left out are made for the rate and round trip of the fabric.
+    `congestion_control` is one of Weft's; `parameters` are its, without the unit that ends the engine's name for them
+    (`increase_timer: 55us`); those left out are made for the rate and round trip of the fabric. Or it is
+    path/to/file.py:Class, a user's `weft.CongestionControl`, and `parameters` are the class's keyword arguments.
     """
 
     congestion_control: str = DEFAULT_CONGESTION_CONTROL
@@ -30,9 +33,10 @@ class TransportSection(Section):
     @field_validator("congestion_control")
     @classmethod
     def _check_name(cls, name: str) -> str:
-        if name not in congestion_control_names():
+        if name not in congestion_control_names() and not is_class_reference(name):
             raise ValueError(
-                f"no congestion control has this name; {did_you_mean(name, congestion_control_names())}"
+                f"no congestion control has this name; {did_you_mean(name, congestion_control_names())}, "
+                "or path/to/file.py:Class"
             )
         return name
 
@@ -41,11 +45,16 @@ class TransportSection(Section):
     def _check_parameters(cls, parameters: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
         if "congestion_control" in info.data:
             name = info.data["congestion_control"]
+            if is_class_reference(name):
+                return parameters
             make_congestion_control(name, **_ANY_PATH, parameters=native_parameters(name, parameters))
         return parameters
 
     def settings(self) -> TransportSettings:
         """Return what the hosts are told."""
+        if is_class_reference(self.congestion_control):
+            # Hosts of the real clock are processes of their own.
+            return TransportSettings(absolute_reference(self.congestion_control, Path()), self.parameters)
         return TransportSettings(
             congestion_control=self.congestion_control,
             parameters=native_parameters(self.congestion_control, self.parameters),

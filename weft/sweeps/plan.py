@@ -145,7 +145,7 @@ class _Checker:
         content = scenario.model_dump(mode="json")
         del content["clock"]
         content["p4"] = self._program_hash(scenario)
-        text = json.dumps([self._weft, content, extension_hashes(scenario)], sort_keys=True)
+        text = json.dumps([self._weft, content, extension_hashes([scenario])], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def _program_hash(self, scenario: Scenario) -> str:
