@@ -1,14 +1,15 @@
 """A pytest plugin: the fixture `fabric`, a running fabric for a test of a user's own P4, controller or traffic.
 
 ```
-@pytest.mark.fabric(planes=1, leaves=2, spines=1, hosts_per_leaf=1, p4=Path("mine.p4"))
+@pytest.mark.fabric(clock="virtual", planes=1, leaves=2, spines=1, hosts_per_leaf=1, p4=Path("mine.p4"))
 def test_all_reduce(fabric):
     run = fabric.collective("allreduce", buffers, algorithm="ring")
     assert run.result.ok
 ```
 
 The mark's arguments are those of `topologies.leaf_spine` and the fields of `weft.options.FabricOptions`. Tests are
-skipped, with the reason, where the machine cannot run a fabric.
+skipped, with the reason, where the machine cannot run a fabric; the virtual clock runs
+everywhere (docs/pytest.md).
 """
 
 from __future__ import annotations

@@ -117,3 +117,26 @@ def test_it_is_chosen_from_python_too(mine: Path) -> None:
         slow = fabric.incast("h0", 100_000).time_ps
     with weft.Fabric(topology, clock="virtual") as fabric:
         assert fabric.incast("h0", 100_000).time_ps < slow
+
+
+def test_it_does_not_matter_how_many_workers_serve_it(mine: Path) -> None:
+    topology = leaf_spine(planes=2, leaves=4, spines=2, hosts_per_leaf=2)
+    transport = TransportSection(congestion_control=f"{mine}:Mine", parameters={"window": 9000})
+    results = []
+    for workers in (1, 2, 3):
+        with weft.Fabric(topology, clock="virtual", transport=transport, workers=workers) as fabric:
+            fabric.permutation(60_000)
+            fabric.incast("h3", 30_000)
+            results.append(fabric.summary().as_dict())
+    assert results[0] == results[1] == results[2]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_exception_in_a_worker_is_told(mine: Path, workers: int) -> None:
+    transport = TransportSection(congestion_control=f"{mine}:Mine", parameters={"fail_at": 9})
+    topology = leaf_spine(planes=2, leaves=4, spines=2, hosts_per_leaf=2)
+    with (
+        weft.Fabric(topology, clock="virtual", transport=transport, workers=workers) as fabric,
+        pytest.raises(BadInputError, match="acknowledgement 9\n(.*\n)*RuntimeError: acknowledgement 9"),
+    ):
+        fabric.permutation(60_000)

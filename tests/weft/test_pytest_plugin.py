@@ -16,13 +16,27 @@ def test_it(fabric):
 """
 
 
+VIRTUAL = """
+import numpy as np
+import pytest
+
+@pytest.mark.fabric(clock="virtual", planes=1, leaves=1, spines=0, hosts_per_leaf=2, seed={seed})
+@pytest.mark.parametrize("turn", [1, 2])
+def test_it(fabric, turn, request):
+    run = fabric.collective("allreduce", [np.ones(100, np.int32)] * 2, algorithm="ring")
+    assert run.result.ok
+    assert run.result.time_ps == request.config.cache.get("time", run.result.time_ps)
+    request.config.cache.set("time", run.result.time_ps)
+"""
+
+
 @pytest.fixture
 def run(tmp_path):
     """Run pytest on a test whose mark has these arguments."""
 
-    def started(arguments: str) -> str:
-        (tmp_path / "test_mine.py").write_text(TEST.format(arguments=arguments), encoding="utf-8")
-        command = [sys.executable, "-m", "pytest", "-rs", "--strict-markers", "-p", "no:cacheprovider"]
+    def started(arguments: str = "", test: str = TEST) -> str:
+        (tmp_path / "test_mine.py").write_text(test.format(arguments=arguments, seed=1), encoding="utf-8")
+        command = [sys.executable, "-m", "pytest", "-rs", "--strict-markers"]
         # Named once, whether the package is installed (its entry point names the plugin, too) or not.
         environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         done = subprocess.run(
@@ -55,3 +69,7 @@ def test_bad_arguments_are_told(run, arguments, words):
     output = run(arguments)
     assert "1 error" in output
     assert words in output
+
+
+def test_the_virtual_clock_runs_anywhere_and_repeats(run):
+    assert "2 passed" in run(test=VIRTUAL)
