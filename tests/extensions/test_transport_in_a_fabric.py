@@ -137,6 +137,6 @@ def test_an_exception_in_a_worker_is_told(mine: Path, workers: int) -> None:
     topology = leaf_spine(planes=2, leaves=4, spines=2, hosts_per_leaf=2)
     with (
         weft.Fabric(topology, clock="virtual", transport=transport, workers=workers) as fabric,
-        pytest.raises(BadInputError, match="acknowledgement 9\n(.*\n)*RuntimeError: acknowledgement 9"),
+        pytest.raises(BadInputError, match=r"acknowledgement 9\n(.*\n)*RuntimeError: acknowledgement 9"),
     ):
         fabric.permutation(60_000)
