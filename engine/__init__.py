@@ -14,6 +14,7 @@ from engine._core import (
     Node,
     PacketSocket,
     Partitions,
+    PathChoice,
     PcapWriter,
     Probe,
     QueuePair,
@@ -27,6 +28,7 @@ from engine._core import (
     congestion_control_names,
     congestion_parameter_names,
     drop_names,
+    flowlet,
     icrc,
     make_congestion_control,
     parse_error,
@@ -34,6 +36,7 @@ from engine._core import (
     python_congestion_control,
     retransmission_timeout_ps,
     serialisation_ps,
+    spray,
 )
 
 __all__ = [
@@ -50,6 +53,7 @@ __all__ = [
     "Node",
     "PacketSocket",
     "Partitions",
+    "PathChoice",
     "PcapWriter",
     "Probe",
     "QueuePair",
@@ -63,6 +67,7 @@ __all__ = [
     "congestion_control_names",
     "congestion_parameter_names",
     "drop_names",
+    "flowlet",
     "icrc",
     "make_congestion_control",
     "parse_error",
@@ -70,4 +75,5 @@ __all__ = [
     "python_congestion_control",
     "retransmission_timeout_ps",
     "serialisation_ps",
+    "spray",
 ]

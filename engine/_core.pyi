@@ -496,7 +496,22 @@ class NicStats(TypedDict):
 class Nic(Node):
     """A RoCEv2 adapter: validates what arrives, hands it to queue pairs, lets them take turns in sending."""
 
-    def __init__(self, engine: Engine, name: str) -> None: ...
+    def __init__(
+        self,
+        engine: Engine,
+        name: str,
+        *,
+        pcie_rate_bps: int = 0,
+        dma_latency_ps: int = 0,
+        per_message_overhead_ps: int = 0,
+        per_packet_overhead_ps: int = 0,
+    ) -> None:
+        """A NIC whose payload crosses PCIe, at pcie_rate_bps (0: unlimited) in each direction for all ports.
+
+        dma_latency_ps passes from the end of a transfer until its bytes are there, per_message_overhead_ps
+        before the first packet of each message sent, per_packet_overhead_ps before each data packet sent or
+        received. Raises ValueError for negative times.
+        """
     @property
     def name(self) -> str: ...
     def add_port(self, line: TransmitPort, *, mac: str, addresses: Sequence[str]) -> int:
@@ -543,6 +558,7 @@ class RcStats(TypedDict):
     data_bytes_received: int
     duplicate_packets: int
     out_of_sequence_packets: int
+    out_of_window_packets: int
     ce_marked_packets: int
     acknowledgements_sent: int
     sequence_naks_sent: int
@@ -601,6 +617,24 @@ class CongestionControl:
     def on_deadline(self, now_ps: int) -> None:
         """Tell that next_deadline_ps has come."""
 
+class PathChoice:
+    """Decides the entropy (14 bits) of every packet of a queue pair, made by spray() or flowlet()."""
+
+    @property
+    def name(self) -> str: ...
+    def entropy(self, now_ps: int, sequence: int = 0, retransmission: bool = False) -> int:
+        """The entropy of the packet that is about to be sent: of its UDP source port and IPv6 flow label."""
+    def on_delivered(self, now_ps: int, entropy: int, round_trip_ps: int) -> None:
+        """Tell that a packet has arrived; round_trip_ps 0: it had been sent twice."""
+    def on_lost(self, now_ps: int, entropy: int) -> None:
+        """Tell that a packet counts as lost."""
+
+def spray(seed: int, path_count: int) -> PathChoice:
+    """Another of path_count (1 to 2^14) entropies for every packet, pseudo-randomly."""
+
+def flowlet(seed: int, gap_ps: int) -> PathChoice:
+    """Another entropy after every pause of more than gap_ps."""
+
 def congestion_control_names() -> list[str]: ...
 def congestion_parameter_names(name: str) -> set[str]:
     """Parameters of an algorithm; a name ends in its unit (_ps, _bps, _bytes, _packets) if it has one."""
@@ -611,9 +645,12 @@ def make_congestion_control(
     line_rate_bps: int,
     base_round_trip_ps: int,
     frame_bytes: int,
+    ack_interval_packets: int = 1,
     parameters: Mapping[str, float] = {},
 ) -> CongestionControl:
     """A congestion control for a path: rate of the sender's port, idle round trip, frame of a full packet.
+
+    ack_interval_packets: how many packets are acknowledged together.
 
     Parameters left out have defaults that fit the path; their names are those of the *Parameters structures in
     engine/src (hpcc.hpp and so on). Raises ValueError for unknown names and values out of range, naming the
@@ -671,15 +708,18 @@ def python_congestion_control(
     """
 
 class RcQueuePair(QueuePair):
-    """A connected RC queue pair on a port of a NIC: WRITE and SEND, go-back-N.
+    """A connected RC queue pair on a port of a NIC: WRITE and SEND.
 
-    congestion_control serves this queue pair alone. retransmission_timeout_ps must lie above the round trip
-    and, on a real clock, the host's jitter (see the function of that name). queue_pair None allocates a
-    number; source_udp_port None takes 14 bits of entropy from addresses and numbers. telemetry: data carries
-    the INT shim. An acknowledgement is asked for with every ack_interval_packets-th packet, the last of a
-    message and one that closes the window. receive_for_immediate: a WRITE with immediate consumes a posted
-    receive, as the specification has it; otherwise it needs none. rnr_retry_limit 7: for ever. Raises
-    ValueError naming the parameter that is out of range.
+    retransmission "selective-repeat" (at both ends) carries WRITEs only, places them in any order and sends
+    again only what was overtaken by a packet sent more than reordering_window_ps later. path_choice None: all
+    packets have one entropy. congestion_control and path_choice serve this queue pair alone.
+    retransmission_timeout_ps must lie above the round trip and, on a real clock, the host's jitter (see the
+    function of that name). queue_pair None allocates a number; source_udp_port None takes 14 bits of entropy
+    from addresses and numbers. telemetry: data carries the INT shim. An acknowledgement is asked for with
+    every ack_interval_packets-th packet, the last of a message and one that closes the window.
+    receive_for_immediate: a WRITE with immediate consumes a posted receive, as the specification has it;
+    otherwise it needs none. rnr_retry_limit 7: for ever. Raises ValueError naming the parameter that is out of
+    range.
     """
 
     def __init__(
@@ -693,12 +733,15 @@ class RcQueuePair(QueuePair):
         destination_ip: str,
         congestion_control: CongestionControl,
         retransmission_timeout_ps: int,
+        path_choice: PathChoice | None = None,
         queue_pair: int | None = None,
         source_udp_port: int | None = None,
         initial_psn: int = 0,
         remote_initial_psn: int = 0,
         path_mtu_bytes: int = 1024,
         telemetry: bool = False,
+        retransmission: str = "go-back-n",
+        reordering_window_ps: int = 0,
         ack_interval_packets: int = 1,
         timeout_backoff_limit: int = 5,
         retry_limit: int = 7,

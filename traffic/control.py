@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from traffic.patterns import Flow, flow_schedule
 from traffic.schedule_nodes import Channel, RankSchedule
 from traffic.schedules import CollectiveSpec, generate, peers_of
-from traffic.transport_settings import DEFAULT_TRANSPORT, TransportSettings
+from traffic.transport_settings import DEFAULT_TRANSPORT, NO_COSTS, NicCosts, TransportSettings
 
 FIRST_QUEUE_PAIR = 0x100
 _PSN_BITS = 24
@@ -97,6 +97,7 @@ class HostSettings:
     wall_clock_floor_ns: int = 20_000_000
     realtime_priority: int = 0
     transport: TransportSettings = DEFAULT_TRANSPORT
+    nic_costs: NicCosts = NO_COSTS
 
     def to_message(self) -> dict[str, Any]:
         """Return the configuration that the endpoint is given, of JSON's types."""

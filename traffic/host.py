@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
-from engine import CongestionControl, Engine, PcapWriter, TransmitPort, _core, make_congestion_control
+from engine import (
+    CongestionControl,
+    Engine,
+    PathChoice,
+    PcapWriter,
+    TransmitPort,
+    _core,
+    flowlet,
+    make_congestion_control,
+    spray,
+)
 from traffic.attachment import Attach, Attachment, SocketAttachment
 from traffic.class_reference import is_class_reference
 from traffic.extensions import ClassSpec, PathProperties, congestion_control
 from traffic.int_stack import stack_in_bytes
 from traffic.messages import Message, take, take_list, take_optional
 from traffic.schedule_nodes import Channel
-from traffic.transport_settings import DEFAULT_TRANSPORT, TransportSettings
+from traffic.transport_settings import DEFAULT_TRANSPORT, NO_COSTS, NicCosts, TransportSettings
 
 DEFAULT_MTU_BYTES = 1024
 DEFAULT_WALL_CLOCK_FLOOR_NS = 20_000_000
@@ -76,6 +87,7 @@ class HostConfig:
     realtime_priority: int
     nics: tuple[NicConfig, ...]
     transport: TransportSettings = DEFAULT_TRANSPORT
+    nic_costs: NicCosts = NO_COSTS
 
     @classmethod
     def from_message(cls, message: Message) -> HostConfig:
@@ -91,6 +103,7 @@ class HostConfig:
             realtime_priority=take(message, "realtime_priority", int, 0),
             nics=tuple(NicConfig.from_message(nic) for nic in take_list(message, "nics", dict)),
             transport=TransportSettings.from_message(take(message, "transport", dict, {})),
+            nic_costs=NicCosts.from_message(take(message, "nic_costs", dict, {})),
         )
 
 
@@ -119,7 +132,7 @@ class Host:
     def __init__(self, config: HostConfig, engine: Engine, attach: Attach) -> None:
         self.config = config
         self.engine = engine
-        self.nic = _core.Nic(self.engine, config.name)
+        self.nic = _core.Nic(self.engine, config.name, **asdict(config.nic_costs))
         self.executor = _core.ScheduleExecutor(self.engine)
         self._planes = [self._open_plane(nic, attach(nic.interface)) for nic in config.nics]
         self._connections: dict[Channel, _Connection] = {}
@@ -154,6 +167,37 @@ class Host:
             dilation=self.config.dilation,
         )
 
+    def connect(self, message: Message) -> None:
+        """Make a queue pair, in place of one to the same peer with the same label."""
+        plane = self.plane(take(message, "plane", int))
+        peer, label = take(message, "peer", int), take(message, "label", str, "collective")
+        channel = Channel(take(message, "plane", int), peer, label)
+        self.disconnect(channel)
+        transport, number = self.config.transport, take(message, "queue_pair", int)
+        timeout_ps = max(transport.retransmission_timeout_ps or 0, self.timeout_ps(plane))
+        queue_pair = _core.RcQueuePair(
+            self.nic,
+            plane.port,
+            self.executor,
+            queue_pair=number,
+            remote_queue_pair=take(message, "remote_queue_pair", int),
+            destination_mac=take(message, "destination_mac", str, plane.config.gateway_mac),
+            destination_ip=_without_prefix(take(message, "destination_ip", str)),
+            congestion_control=self._congestion_control(plane),
+            path_choice=self._path_choice(plane, number),
+            retransmission=transport.retransmission,
+            retransmission_timeout_ps=timeout_ps,
+            reordering_window_ps=transport.reordering_window(plane.config.base_round_trip_ps),
+            ack_interval_packets=transport.ack_interval(),
+            source_udp_port=take_optional(message, "source_udp_port", int),
+            initial_psn=take(message, "initial_psn", int, 0),
+            remote_initial_psn=take(message, "remote_initial_psn", int, 0),
+            path_mtu_bytes=self.config.mtu_bytes,
+            telemetry=take(message, "telemetry", bool, False),
+            retry_limit=take(message, "retry_limit", int, 7),
+        )
+        self._connections[channel] = _Connection(queue_pair, self.executor.add_channel(queue_pair))
+
     def _congestion_control(self, plane: _Plane) -> CongestionControl:
         transport = self.config.transport
         if is_class_reference(transport.congestion_control):
@@ -170,33 +214,21 @@ class Host:
             line_rate_bps=plane.config.rate_bps,
             base_round_trip_ps=plane.config.base_round_trip_ps,
             frame_bytes=self.config.mtu_bytes + _HEADER_BYTES,
+            ack_interval_packets=transport.ack_interval(),
             parameters=transport.parameters,
         )
 
-    def connect(self, message: Message) -> None:
-        """Make a queue pair, in place of one to the same peer with the same label."""
-        plane = self.plane(take(message, "plane", int))
-        peer, label = take(message, "peer", int), take(message, "label", str, "collective")
-        channel = Channel(take(message, "plane", int), peer, label)
-        self.disconnect(channel)
-        queue_pair = _core.RcQueuePair(
-            self.nic,
-            plane.port,
-            self.executor,
-            queue_pair=take(message, "queue_pair", int),
-            remote_queue_pair=take(message, "remote_queue_pair", int),
-            destination_mac=take(message, "destination_mac", str, plane.config.gateway_mac),
-            destination_ip=_without_prefix(take(message, "destination_ip", str)),
-            congestion_control=self._congestion_control(plane),
-            retransmission_timeout_ps=self.timeout_ps(plane),
-            source_udp_port=take_optional(message, "source_udp_port", int),
-            initial_psn=take(message, "initial_psn", int, 0),
-            remote_initial_psn=take(message, "remote_initial_psn", int, 0),
-            path_mtu_bytes=self.config.mtu_bytes,
-            telemetry=take(message, "telemetry", bool, False),
-            retry_limit=take(message, "retry_limit", int, 7),
-        )
-        self._connections[channel] = _Connection(queue_pair, self.executor.add_channel(queue_pair))
+    def _path_choice(self, plane: _Plane, queue_pair: int) -> PathChoice | None:
+        transport, seed = self.config.transport, self._path_seed(plane, queue_pair)
+        if transport.path == "spray":
+            return spray(seed, transport.spray_paths)
+        if transport.path == "flowlet":
+            return flowlet(seed, transport.flowlet_gap_ps or plane.config.base_round_trip_ps)
+        return None
+
+    def _path_seed(self, plane: _Plane, queue_pair: int) -> int:
+        text = f"{self.config.seed} {self.config.rank} {plane.port} {queue_pair}"
+        return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
     def disconnect(self, channel: Channel) -> None:
         """Forget a connection, if there is one; what still arrives for it is dropped and counted."""

@@ -1,14 +1,20 @@
-"""How a host's queue pairs send: their congestion control."""
+"""How a host's queue pairs send: congestion control, retransmission, paths, acknowledgements."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from traffic.messages import Message, take
+from traffic.messages import Message, take, take_optional
 
 DEFAULT_CONGESTION_CONTROL = "fixed-window"
+RETRANSMISSIONS = ("go-back-n", "selective-repeat")
+PATHS = ("flow", "flowlet", "spray")
+MAX_SPRAY_PATHS = 1 << 14
+
+# These need not hear of every packet, and acknowledgements take line rate from data that goes the other way.
+_ACK_INTERVAL_PACKETS = {"fixed-window": 8, "dcqcn": 8}
 
 
 @dataclass(frozen=True)
@@ -16,12 +22,21 @@ class TransportSettings:
     """Options of every RC queue pair of a host.
 
     `congestion_control` is one of `engine.congestion_control_names()`, `parameters` some of
-    `engine.congestion_parameter_names()`; what is left out fits the path. Or it is path/to/file.py:Class, and
-    `parameters` are the class's.
+    `engine.congestion_parameter_names()`; what is left out fits the path. Or it is
+    path/to/file.py:Class, and `parameters` are the class's. `path` "spray" needs selective repeat,
+    and none of the algorithms that follow one path's telemetry. Times in picoseconds. None: made for the path, or
+    for the congestion control.
     """
 
     congestion_control: str = DEFAULT_CONGESTION_CONTROL
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    retransmission: str = "go-back-n"
+    retransmission_timeout_ps: int | None = None
+    reordering_window_ps: int | None = None
+    path: str = "flow"
+    spray_paths: int = MAX_SPRAY_PATHS
+    flowlet_gap_ps: int | None = None
+    ack_interval_packets: int | None = None
 
     @classmethod
     def from_message(cls, message: Message) -> TransportSettings:
@@ -29,11 +44,44 @@ class TransportSettings:
         return cls(
             congestion_control=take(message, "congestion_control", str, DEFAULT_CONGESTION_CONTROL),
             parameters=take(message, "parameters", dict, {}),
+            retransmission=take(message, "retransmission", str, "go-back-n"),
+            retransmission_timeout_ps=take_optional(message, "retransmission_timeout_ps", int),
+            reordering_window_ps=take_optional(message, "reordering_window_ps", int),
+            path=take(message, "path", str, "flow"),
+            spray_paths=take(message, "spray_paths", int, MAX_SPRAY_PATHS),
+            flowlet_gap_ps=take_optional(message, "flowlet_gap_ps", int),
+            ack_interval_packets=take_optional(message, "ack_interval_packets", int),
         )
 
     def to_message(self) -> dict[str, Any]:
         """Return the settings as the endpoint is told them, of JSON's types."""
         return asdict(self) | {"parameters": dict(self.parameters)}
 
+    def ack_interval(self) -> int:
+        """Return how many packets ask for an acknowledgement together."""
+        return self.ack_interval_packets or _ACK_INTERVAL_PACKETS.get(self.congestion_control, 1)
+
+    def reordering_window(self, base_round_trip_ps: int) -> int:
+        """Return how much later than a packet one may have been sent that arrives before it."""
+        if self.reordering_window_ps is not None:
+            return self.reordering_window_ps
+        return base_round_trip_ps if self.path == "spray" else 0
+
+
+@dataclass(frozen=True)
+class NicCosts:
+    """What the way between memory and line costs a host's NIC (engine/src/nic_dma.hpp); rate 0: unlimited."""
+
+    pcie_rate_bps: int = 0
+    dma_latency_ps: int = 0
+    per_message_overhead_ps: int = 0
+    per_packet_overhead_ps: int = 0
+
+    @classmethod
+    def from_message(cls, message: Message) -> NicCosts:
+        """Read the configuration's `nic_costs`. Raises MessageError."""
+        return cls(**{each.name: take(message, each.name, int, 0) for each in fields(cls)})
+
 
 DEFAULT_TRANSPORT = TransportSettings()
+NO_COSTS = NicCosts()

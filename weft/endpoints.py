@@ -51,6 +51,19 @@ def loaded_round_trip_ps(fabric: FabricSpec, frame_bytes: int) -> int:
     return base_rtt_ps(path, frame_bytes, frame_bytes)
 
 
+def patient_timeout_ps(fabric: FabricSpec, frame_bytes: int) -> int:
+    """Return a retransmission timeout that no full queue runs out: four round trips, and one such queue's drain.
+
+    Under the real clock a timeout is kept short, since every one of them is waited for; see the wall clock's floor.
+    """
+    drain_ps = max(
+        port.link.queue_capacity_bytes * 8 * 10**12 // port.link.rate_bps
+        for switch in fabric.switches
+        for port in switch.ports
+    )
+    return 4 * loaded_round_trip_ps(fabric, frame_bytes) + drain_ps
+
+
 def default_slot_count(fabric: FabricSpec, ip_version: IpVersion) -> int:
     """Return the slots of a job: two bandwidth-delay products of aggregation packets, a power of two.
 

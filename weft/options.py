@@ -14,6 +14,7 @@ from weft.scenario import (
     ControlSection,
     EcnSection,
     FaultsSection,
+    NicSection,
     Scenario,
     TransportSection,
     parse_scenario,
@@ -50,6 +51,7 @@ class FabricOptions:
     ecn: EcnSection = field(default_factory=EcnSection)
     control: ControlSection = field(default_factory=ControlSection)
     transport: TransportSection = field(default_factory=TransportSection)
+    nic: NicSection = field(default_factory=NicSection)
 
     def __post_init__(self) -> None:
         """Hold every value to the scenario file's rules; raises BadInputError."""

@@ -73,6 +73,10 @@ class AggregationClient : public QueuePair {
 
   void on_packet(TimePs now, const roce::ParsedPacket& packet) override;
   PacketPtr pull(TimePs now) override;
+  // A reduction is one request of the host, however many messages the network makes of it.
+  PulledPacket last_pulled() const override {
+    return {.payload_bytes = 4 * roce::kAggregationLanes, .starts_message = false};
+  }
   TimePs next_deadline() const override;
   void on_deadline(TimePs now) override;
 

@@ -1,7 +1,8 @@
-// Congestion controls in Python.
+// Congestion controls and path choices in Python.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include "bind_codec.hpp"
 #include "bindings.hpp"
 #include "congestion_controls.hpp"
+#include "path_choices.hpp"
 #include "python_congestion_control.hpp"
 
 namespace weft {
@@ -40,9 +42,30 @@ std::optional<TimePs> deadline_of(const CongestionControl& control) {
   return deadline == kNever ? std::nullopt : std::optional(deadline);
 }
 
+void bind_path_choices(py::module_& m) {
+  py::class_<PathChoice, std::shared_ptr<PathChoice>>(m, "PathChoice")
+      .def_property_readonly("name", &PathChoice::name)
+      .def("entropy", &PathChoice::entropy, "now_ps"_a, "sequence"_a = 0, "retransmission"_a = false)
+      .def("on_delivered", &PathChoice::on_delivered, "now_ps"_a, "entropy"_a, "round_trip_ps"_a)
+      .def("on_lost", &PathChoice::on_lost, "now_ps"_a, "entropy"_a);
+  m.def(
+      "spray",
+      [](uint64_t seed, uint32_t path_count) -> std::shared_ptr<PathChoice> {
+        return std::make_shared<Spray>(seed, path_count);
+      },
+      "seed"_a, "path_count"_a);
+  m.def(
+      "flowlet",
+      [](uint64_t seed, TimePs gap_ps) -> std::shared_ptr<PathChoice> {
+        return std::make_shared<Flowlet>(seed, gap_ps);
+      },
+      "seed"_a, "gap_ps"_a);
+}
+
 }  // namespace
 
 void bind_congestion(py::module_& m) {
+  bind_path_choices(m);
   py::class_<CongestionControl, std::shared_ptr<CongestionControl>>(m, "CongestionControl")
       .def_property_readonly("name", &CongestionControl::name)
       .def_property_readonly("window_bytes", &CongestionControl::window_bytes)
@@ -62,12 +85,13 @@ void bind_congestion(py::module_& m) {
   m.def(
       "make_congestion_control",
       [](const std::string& name, uint64_t line_rate_bps, TimePs base_round_trip_ps, uint32_t frame_bytes,
-         const CongestionParameters& parameters) {
-        const PathProperties path{line_rate_bps, base_round_trip_ps, frame_bytes};
+         uint32_t ack_interval_packets, const CongestionParameters& parameters) {
+        const PathProperties path{line_rate_bps, base_round_trip_ps, frame_bytes,
+                                  std::max(1u, ack_interval_packets)};
         return std::shared_ptr<CongestionControl>(make_congestion_control(name, path, parameters));
       },
       "name"_a, py::kw_only(), "line_rate_bps"_a, "base_round_trip_ps"_a, "frame_bytes"_a,
-      "parameters"_a = CongestionParameters());
+      "ack_interval_packets"_a = 1, "parameters"_a = CongestionParameters());
   bind_python_congestion_control(m);
 }
 

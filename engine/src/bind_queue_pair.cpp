@@ -35,9 +35,9 @@ struct LocalRange {
 class PythonRcQueuePair final : public RcQueuePair {
  public:
   PythonRcQueuePair(Nic& nic, const RcConfig& config, std::shared_ptr<CongestionControl> congestion_control,
-                    std::shared_ptr<CompletionHandler> handler)
+                    std::shared_ptr<PathChoice> path_choice, std::shared_ptr<CompletionHandler> handler)
       : RcQueuePair(config, nic.engine().packets(), nic.memory(), std::move(congestion_control),
-                    handler.get()),
+                    std::move(path_choice), handler.get()),
         engine_(nic.engine()),
         handler_(std::move(handler)) {}
 
@@ -63,8 +63,18 @@ void take_option(py::dict& options, const char* name, Value& value) {
   }
 }
 
+Retransmission retransmission_of(const std::string& name) {
+  if (name == "go-back-n") return Retransmission::kGoBackN;
+  if (name == "selective-repeat") return Retransmission::kSelectiveRepeat;
+  throw std::invalid_argument("retransmission is '" + name + "' (valid: 'go-back-n', 'selective-repeat')");
+}
+
 RcConfig take_config(py::dict& options) {
   RcConfig config;
+  std::string retransmission = "go-back-n";
+  take_option(options, "retransmission", retransmission);
+  config.retransmission = retransmission_of(retransmission);
+  take_option(options, "reordering_window_ps", config.reordering_window_ps);
   take_option(options, "initial_psn", config.initial_psn);
   take_option(options, "remote_initial_psn", config.remote_initial_psn);
   take_option(options, "path_mtu_bytes", config.path_mtu_bytes);
@@ -83,7 +93,8 @@ std::shared_ptr<RcQueuePair> make_rc_queue_pair(
     Nic& nic, int port, std::shared_ptr<CompletionHandler> completions, uint32_t remote_queue_pair,
     const std::string& destination_mac, const std::string& destination_ip,
     std::shared_ptr<CongestionControl> congestion_control, TimePs retransmission_timeout,
-    std::optional<uint32_t> queue_pair, std::optional<uint16_t> source_udp_port, const py::kwargs& options) {
+    std::shared_ptr<PathChoice> path_choice, std::optional<uint32_t> queue_pair,
+    std::optional<uint16_t> source_udp_port, const py::kwargs& options) {
   py::dict left = options.attr("copy")();
   RcConfig config = take_config(left);
   for (const auto& [name, value] : left) {
@@ -100,8 +111,8 @@ std::shared_ptr<RcQueuePair> make_rc_queue_pair(
   config.source_udp_port = source_udp_port.value_or(
       entropy_udp_port(config.source_ip, config.destination_ip, config.queue_pair, config.remote_queue_pair));
   config.retransmission_timeout_ps = retransmission_timeout;
-  auto made =
-      std::make_shared<PythonRcQueuePair>(nic, config, std::move(congestion_control), std::move(completions));
+  auto made = std::make_shared<PythonRcQueuePair>(nic, config, std::move(congestion_control),
+                                                  std::move(path_choice), std::move(completions));
   nic.attach(*made, port, config.queue_pair);
   engine.adopt(made);
   return made;
@@ -123,6 +134,7 @@ py::dict rc_stats(const RcQueuePair& queue_pair) {
       "data_bytes_received"_a = counters.data_bytes_received,
       "duplicate_packets"_a = counters.duplicate_packets,
       "out_of_sequence_packets"_a = counters.out_of_sequence_packets,
+      "out_of_window_packets"_a = counters.out_of_window_packets,
       "ce_marked_packets"_a = counters.ce_marked_packets,
       "acknowledgements_sent"_a = counters.acknowledgements_sent,
       "sequence_naks_sent"_a = counters.sequence_naks_sent, "rnr_naks_sent"_a = counters.rnr_naks_sent,
@@ -177,8 +189,8 @@ void bind_queue_pair(py::module_& m) {
   py::class_<RcQueuePair, QueuePair, std::shared_ptr<RcQueuePair>>(m, "RcQueuePair")
       .def(py::init(&make_rc_queue_pair), "nic"_a, "port"_a, "completions"_a, py::kw_only(),
            "remote_queue_pair"_a, "destination_mac"_a, "destination_ip"_a, "congestion_control"_a,
-           "retransmission_timeout_ps"_a, "queue_pair"_a = py::none(), "source_udp_port"_a = py::none(),
-           py::keep_alive<1, 2>(), py::keep_alive<1, 4>())
+           "retransmission_timeout_ps"_a, "path_choice"_a = py::none(), "queue_pair"_a = py::none(),
+           "source_udp_port"_a = py::none(), py::keep_alive<1, 2>(), py::keep_alive<1, 4>())
       .def_property_readonly("queue_pair",
                              [](const RcQueuePair& queue_pair) { return queue_pair.config().queue_pair; })
       .def_property_readonly(

@@ -90,10 +90,14 @@ void bind_nic(py::module_& m) {
       .def("deregister", &RegisteredMemory::deregister);
 
   py::class_<Nic, Node, std::shared_ptr<Nic>>(m, "Nic")
-      .def(py::init([](Engine& engine, const std::string& name) {
-             return make_component<Nic>(engine, engine, name);
+      .def(py::init([](Engine& engine, const std::string& name, uint64_t pcie_rate_bps, TimePs dma_latency_ps,
+                       TimePs per_message_overhead_ps, TimePs per_packet_overhead_ps) {
+             const NicConfig config{pcie_rate_bps, dma_latency_ps, per_message_overhead_ps,
+                                    per_packet_overhead_ps};
+             return make_component<Nic>(engine, engine, name, config);
            }),
-           "engine"_a, "name"_a, py::keep_alive<1, 2>())
+           "engine"_a, "name"_a, py::kw_only(), "pcie_rate_bps"_a = 0, "dma_latency_ps"_a = 0,
+           "per_message_overhead_ps"_a = 0, "per_packet_overhead_ps"_a = 0, py::keep_alive<1, 2>())
       .def_property_readonly("name", &Nic::name)
       .def(
           "add_port",

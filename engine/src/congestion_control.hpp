@@ -13,9 +13,10 @@ namespace weft {
 
 // What an algorithm knows of its path when it starts.
 struct PathProperties {
-  uint64_t line_rate_bps = 0;     // of the sender's port
-  TimePs base_round_trip_ps = 0;  // of an idle path to the farthest peer
-  uint32_t frame_bytes = 0;       // of a full data packet, from Ethernet to iCRC
+  uint64_t line_rate_bps = 0;         // of the sender's port
+  TimePs base_round_trip_ps = 0;      // of an idle path to the farthest peer
+  uint32_t frame_bytes = 0;           // of a full data packet, from Ethernet to iCRC
+  uint32_t ack_interval_packets = 1;  // acknowledgements come in steps of so many packets
 };
 
 // One acknowledgement, seen from the sender. Sequence numbers count packets from the queue pair's start.

@@ -46,7 +46,7 @@ std::vector<std::string_view> congestion_control_names() {
 }
 
 std::set<std::string> congestion_parameter_names(const std::string& name) {
-  constexpr PathProperties kAnyPath{100'000'000'000, 10 * kPsPerUs, 1100};
+  constexpr PathProperties kAnyPath{100'000'000'000, 10 * kPsPerUs, 1100, 1};
   const CongestionParameters none;
   ParameterReader reader(name, none);
   maker_of(name)(kAnyPath, reader);

@@ -21,7 +21,8 @@ FixedWindowParameters FixedWindowParameters::read(const PathProperties& path, Pa
   FixedWindowParameters parameters;
   parameters.window_bytes =
       std::max(bandwidth_delay_product_bytes(path.line_rate_bps, path.base_round_trip_ps),
-               kMinWindowFrames * path.frame_bytes);
+               kMinWindowFrames * path.frame_bytes) +
+      (path.ack_interval_packets - 1) * static_cast<uint64_t>(path.frame_bytes);
   reader.read("window_bytes", parameters.window_bytes, 1, kMaxParameterBytes);
   reader.read("pacing_rate_bps", parameters.pacing_rate_bps, 0, kMaxParameterBps);
   return parameters;

@@ -15,7 +15,8 @@ struct FixedWindowParameters {
   uint64_t window_bytes = 0;
   uint64_t pacing_rate_bps = 0;  // 0 leaves pacing to the port
 
-  // The window is the path's bandwidth-delay product, and at least eight frames. Throws
+  // The window is the path's bandwidth-delay product, and at least eight frames; and on top of it what is
+  // not acknowledged yet because acknowledgements come in steps. Throws
   // std::invalid_argument for a value out of range.
   static FixedWindowParameters read(const PathProperties& path, ParameterReader& reader);
 };

@@ -7,6 +7,7 @@
 #include "pcap_writer.hpp"
 #include "probe.hpp"
 #include "psn.hpp"
+#include "ring_buffer.hpp"
 
 namespace weft {
 namespace {
@@ -53,11 +54,21 @@ struct Nic::Attachment final : Waker {
   bool in_data_turns = false;
 };
 
-struct Nic::Port final : PacketSource {
-  Port(Engine& engine_, NicPortConfig config_, TransmitPort& line_)
-      : engine(engine_), config(std::move(config_)), line(line_) {}
+struct Nic::Port final : PacketSource, NicDma::Client {
+  Port(Nic& nic_, NicPortConfig config_, TransmitPort& line_)
+      : nic(nic_), engine(nic_.engine_), config(std::move(config_)), line(line_) {
+    if (nic.dma_ != nullptr) dma_port = nic.dma_->add_port(*this, line.rate_bps());
+  }
 
   PacketPtr pull(TimePs now) override;
+  PacketPtr next_data(TimePs now, PulledPacket& pulled) override;
+  void on_fetched() override { line.kick(); }
+  void on_placed(PacketPtr packet) override;
+  // Queue pairs may have something to send.
+  void start() {
+    if (nic.dma_ != nullptr) nic.dma_->fetch();
+    line.kick();
+  }
   void want_turns(Attachment& attachment);
   void forget(Attachment& attachment);
   bool owns(const roce::IpAddress& address) const {
@@ -75,12 +86,14 @@ struct Nic::Port final : PacketSource {
     if (Probe* probe = engine.probe()) probe->dropped(&line, DropPlace::kNic, reason, 0, -1);
   }
 
+  Nic& nic;
   Engine& engine;
+  size_t dma_port = 0;
   NicPortConfig config;
   TransmitPort& line;
   NicPortCounters counters;
-  std::deque<Attachment*> control_turns;
-  std::deque<Attachment*> data_turns;
+  RingBuffer<Attachment*> control_turns;
+  RingBuffer<Attachment*> data_turns;
   std::vector<std::pair<roce::IpAddress, Attachment*>> groups;
   std::shared_ptr<PcapWriter> capture;
   bool dispatching = false;  // a queue pair is at work; the line is kicked when it is done
@@ -89,7 +102,7 @@ struct Nic::Port final : PacketSource {
 void Nic::Attachment::wake() {
   port.want_turns(*this);
   if (!port.dispatching) {
-    port.line.kick();
+    port.start();
     arm_timer();
   }
 }
@@ -101,7 +114,7 @@ void Nic::Attachment::on_timer() {
     queue_pair.on_deadline(now);
     port.dispatching = outer;
     port.want_turns(*this);
-    port.line.kick();
+    port.start();
   }
   arm_timer();
 }
@@ -117,17 +130,17 @@ void Nic::Attachment::arm_timer() {
 void Nic::Port::want_turns(Attachment& attachment) {
   if (!attachment.in_control_turns) {
     attachment.in_control_turns = true;
-    control_turns.push_back(&attachment);
+    control_turns.push(&attachment);
   }
   if (!attachment.in_data_turns) {
     attachment.in_data_turns = true;
-    data_turns.push_back(&attachment);
+    data_turns.push(&attachment);
   }
 }
 
 void Nic::Port::forget(Attachment& attachment) {
-  std::erase(control_turns, &attachment);
-  std::erase(data_turns, &attachment);
+  control_turns.erase(&attachment);
+  data_turns.erase(&attachment);
   std::erase_if(groups, [&](const auto& group) { return group.second == &attachment; });
 }
 
@@ -137,16 +150,22 @@ PacketPtr Nic::Port::pull(TimePs now) {
   while (!control_turns.empty()) {
     Attachment& attachment = *control_turns.front();
     if (PacketPtr packet = attachment.queue_pair.pull_control(now)) return packet;
-    control_turns.pop_front();
+    control_turns.pop();
     attachment.in_control_turns = false;
   }
+  if (nic.dma_ != nullptr) return nic.dma_->take(dma_port, now);
+  PulledPacket pulled;
+  return next_data(now, pulled);
+}
+
+PacketPtr Nic::Port::next_data(TimePs now, PulledPacket& pulled) {
   while (!data_turns.empty()) {
-    Attachment& attachment = *data_turns.front();
-    data_turns.pop_front();
+    Attachment& attachment = *data_turns.pop();
     PacketPtr packet = attachment.queue_pair.pull(now);
     attachment.arm_timer();
     if (packet != nullptr) {
-      data_turns.push_back(&attachment);
+      pulled = attachment.queue_pair.last_pulled();
+      data_turns.push(&attachment);
       return packet;
     }
     attachment.in_data_turns = false;
@@ -154,14 +173,17 @@ PacketPtr Nic::Port::pull(TimePs now) {
   return nullptr;
 }
 
-Nic::Nic(Engine& engine, std::string name) : engine_(engine), name_(std::move(name)) {}
+Nic::Nic(Engine& engine, std::string name, const NicConfig& config)
+    : engine_(engine), name_(std::move(name)) {
+  if (config.takes_time()) dma_ = std::make_unique<NicDma>(engine, config);
+}
 
 Nic::~Nic() = default;
 
 int Nic::add_port(NicPortConfig config, TransmitPort& line) {
   if (&line.engine() != &engine_)
     throw std::invalid_argument("NIC '" + name_ + "': the line is of another engine");
-  ports_.push_back(std::make_unique<Port>(engine_, std::move(config), line));
+  ports_.push_back(std::make_unique<Port>(*this, std::move(config), line));
   line.set_source(ports_.back().get());
   return static_cast<int>(ports_.size()) - 1;
 }
@@ -281,12 +303,27 @@ void Nic::receive(int port_number, PacketPtr packet) {
   if (attachment == nullptr) return;
   ++port.counters.received_packets;
   port.counters.received_bytes += packet->size();
+  if (dma_ != nullptr && parsed.payload_bytes > 0) {
+    dma_->deliver(port.dma_port, std::move(packet), parsed.payload_bytes);
+  } else {
+    hand_over(port, *attachment, parsed);
+  }
+}
+
+void Nic::hand_over(Port& port, Attachment& attachment, const roce::ParsedPacket& packet) {
   const bool outer = std::exchange(port.dispatching, true);
-  attachment->queue_pair.on_packet(engine_.now(), parsed);
+  attachment.queue_pair.on_packet(engine_.now(), packet);
   port.dispatching = outer;
-  port.want_turns(*attachment);
-  if (!outer) port.line.kick();
-  attachment->arm_timer();
+  port.want_turns(attachment);
+  if (!outer) port.start();
+  attachment.arm_timer();
+}
+
+// Meanwhile its queue pair may have gone.
+void Nic::Port::on_placed(PacketPtr packet) {
+  roce::ParsedPacket parsed;
+  roce::parse_packet(*packet, parsed, false);
+  if (Attachment* attachment = nic.find_receiver(*this, parsed)) nic.hand_over(*this, *attachment, parsed);
 }
 
 const NicPortCounters& Nic::counters(int port) const { return port_at(port).counters; }

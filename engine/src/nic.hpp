@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -13,6 +12,7 @@
 
 #include "engine.hpp"
 #include "memory_region.hpp"
+#include "nic_dma.hpp"
 #include "node.hpp"
 #include "queue_pair.hpp"
 #include "roce_codec.hpp"
@@ -46,7 +46,7 @@ struct NicPortCounters {
 
 class Nic final : public Node {
  public:
-  Nic(Engine& engine, std::string name);
+  Nic(Engine& engine, std::string name, const NicConfig& config = {});
   ~Nic() override;
   Nic(const Nic&) = delete;
   Nic& operator=(const Nic&) = delete;
@@ -93,10 +93,12 @@ class Nic final : public Node {
   const Port& port_at(int port) const;
   Attachment& attachment_for(QueuePair& queue_pair, int port);
   Attachment* find_receiver(Port& port, const roce::ParsedPacket& packet);
+  void hand_over(Port& port, Attachment& attachment, const roce::ParsedPacket& packet);
 
   Engine& engine_;
   std::string name_;
   MemoryRegistry memory_;
+  std::unique_ptr<NicDma> dma_;  // null: memory is at hand in no time
   std::vector<std::unique_ptr<Port>> ports_;
   std::unordered_map<QueuePair*, std::unique_ptr<Attachment>> attachments_;
   std::unordered_map<uint32_t, Attachment*> by_number_;

@@ -2,6 +2,7 @@
 // packets and the next deadline come out. RcQueuePair and the aggregation client are the implementations.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "packet.hpp"
@@ -67,6 +68,12 @@ class Waker {
   virtual void forget() = 0;
 };
 
+// What a NIC's DMA needs to know of the packet that pull() gave last.
+struct PulledPacket {
+  size_t payload_bytes = 0;
+  bool starts_message = false;
+};
+
 class QueuePair {
  public:
   QueuePair() = default;
@@ -83,6 +90,7 @@ class QueuePair {
   virtual PacketPtr pull_control(TimePs /*now*/) { return nullptr; }
   // Next data packet, null if there is none or window or pacing forbid it now.
   virtual PacketPtr pull(TimePs now) = 0;
+  virtual PulledPacket last_pulled() const = 0;
   // When on_deadline() must be called at the latest (kNever: not at all): a retransmission timeout or a
   // pacing gap.
   virtual TimePs next_deadline() const = 0;

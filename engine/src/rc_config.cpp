@@ -50,6 +50,10 @@ void check(const RcConfig& config) {
     refuse("timeout_backoff_limit", config.timeout_backoff_limit, "0 to 20");
   if (config.rnr_retry_limit > 7) refuse("rnr_retry_limit", config.rnr_retry_limit, "0 to 6, 7 for ever");
   if (config.rnr_timer_code > 31) refuse("rnr_timer_code", config.rnr_timer_code, "0 to 31");
+  if (config.reordering_window_ps < 0) throw std::invalid_argument("reordering_window_ps is negative");
+  if (config.retransmission == Retransmission::kSelectiveRepeat && config.receive_for_immediate) {
+    throw std::invalid_argument("receive_for_immediate does not go with selective repeat");
+  }
   if (config.cnp_interval_ps < 0) throw std::invalid_argument("cnp_interval_ps is negative");
 }
 

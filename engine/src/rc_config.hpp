@@ -8,6 +8,11 @@
 
 namespace weft {
 
+enum class Retransmission : uint8_t {
+  kGoBackN,          // the responder takes packets in order only; everything from a gap on is sent again
+  kSelectiveRepeat,  // WRITEs are placed as they arrive; what was lost alone is sent again
+};
+
 struct RcConfig {
   uint32_t queue_pair = 0;         // own number, 24 bits
   uint32_t remote_queue_pair = 0;  // the peer's
@@ -28,8 +33,14 @@ struct RcConfig {
   // packet, and with a packet after which the window is closed.
   uint32_t ack_interval_packets = 1;
 
-  // Time without progress after which the oldest unacknowledged packet and all after it are sent again. It
-  // doubles with every retry, at most timeout_backoff_limit times. See retransmission_timeout_ps().
+  Retransmission retransmission = Retransmission::kGoBackN;
+  // Selective repeat: a packet counts as lost if one sent so much later has arrived. More than 0 only makes
+  // sense where packets overtake each other.
+  TimePs reordering_window_ps = 0;
+
+  // Time without progress after which the oldest unacknowledged packet is sent again (go-back-N: and all
+  // after it). It is longer where round trips are (RFC 6298), and doubles with every retry, at most
+  // timeout_backoff_limit times. See retransmission_timeout_ps().
   TimePs retransmission_timeout_ps = 0;
   uint32_t timeout_backoff_limit = 5;
   uint32_t retry_limit = 7;  // timeouts in a row without progress until the queue pair fails
@@ -95,10 +106,11 @@ struct RcCounters {
   uint64_t invalid_acknowledgements = 0;  // for something never sent, or of an unknown syndrome
   uint64_t cnps_received = 0;
   // Responder
-  uint64_t data_packets_received = 0;  // accepted, in order
+  uint64_t data_packets_received = 0;  // accepted; go-back-N: in order
   uint64_t data_bytes_received = 0;    // payload, accepted
   uint64_t duplicate_packets = 0;
   uint64_t out_of_sequence_packets = 0;
+  uint64_t out_of_window_packets = 0;  // selective repeat: too far ahead of the gap to be remembered
   uint64_t ce_marked_packets = 0;
   uint64_t acknowledgements_sent = 0;
   uint64_t sequence_naks_sent = 0;

@@ -26,10 +26,12 @@ bool is_request(uint8_t opcode) {
 }  // namespace
 
 RcQueuePair::RcQueuePair(const RcConfig& config, PacketPool& pool, const MemoryRegistry& memory,
-                         std::shared_ptr<CongestionControl> congestion_control, CompletionHandler* handler)
+                         std::shared_ptr<CongestionControl> congestion_control,
+                         std::shared_ptr<PathChoice> path_choice, CompletionHandler* handler)
     : config_(checked(config)),
       congestion_control_(std::move(congestion_control)),
-      requester_(config_, counters_, pool, required(congestion_control_), handler),
+      path_choice_(std::move(path_choice)),
+      requester_(config_, counters_, pool, required(congestion_control_), path_choice_.get(), handler),
       responder_(config_, counters_, pool, memory, handler) {}
 
 void RcQueuePair::post_write(TimePs now, const uint8_t* data, uint64_t length_bytes, uint64_t remote_address,

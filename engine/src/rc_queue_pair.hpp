@@ -18,10 +18,12 @@ namespace weft {
 
 class RcQueuePair : public QueuePair {
  public:
-  // `pool`, `memory` and `handler` outlive the queue pair; `handler` may be null.
-  // Throws std::invalid_argument for parameters out of range (see check(RcConfig)).
+  // `pool`, `memory` and `handler` outlive the queue pair; `handler` may be null, as may `path_choice`: then
+  // all packets have config.source_udp_port. Throws std::invalid_argument for parameters out of range (see
+  // check(RcConfig)).
   RcQueuePair(const RcConfig& config, PacketPool& pool, const MemoryRegistry& memory,
-              std::shared_ptr<CongestionControl> congestion_control, CompletionHandler* handler);
+              std::shared_ptr<CongestionControl> congestion_control, std::shared_ptr<PathChoice> path_choice,
+              CompletionHandler* handler);
 
   // Posts an RDMA WRITE of `length_bytes` (0 to 2^31) bytes at `data` to the peer's `remote_address`. `data`
   // must stay as it is until the completion, and alive by `owner` or the caller; null sends zeros. Completes
@@ -40,6 +42,7 @@ class RcQueuePair : public QueuePair {
   void on_packet(TimePs now, const roce::ParsedPacket& packet) override;
   PacketPtr pull_control(TimePs now) override;
   PacketPtr pull(TimePs now) override;
+  PulledPacket last_pulled() const override { return requester_.last_pulled(); }
   TimePs next_deadline() const override;
   void on_deadline(TimePs now) override;
 
@@ -70,6 +73,7 @@ class RcQueuePair : public QueuePair {
   RcConfig config_;
   RcCounters counters_;
   std::shared_ptr<CongestionControl> congestion_control_;
+  std::shared_ptr<PathChoice> path_choice_;
   RcRequester requester_;
   RcResponder responder_;
   ConnectionEnds ends_;

@@ -9,7 +9,7 @@ namespace weft {
 namespace {
 
 constexpr uint64_t kMaxMessageBytes = 1ull << 31;
-constexpr size_t kInitialRing = 64;
+constexpr uint16_t kFirstEntropyPort = 0xC000;
 
 // AETH syndrome: what kind of answer it is, and its value.
 constexpr uint8_t kKindMask = 0x60;
@@ -28,23 +28,11 @@ uint8_t opcode_of(CompletionKind kind, bool first, bool last, bool immediate) {
   return write ? kRcWriteLast : kRcSendLast;
 }
 
-CompletionStatus status_of_nak(uint8_t syndrome) {
-  switch (syndrome) {
-    case roce::kSyndromeNakInvalidRequest:
-      return CompletionStatus::kRemoteInvalidRequest;
-    case roce::kSyndromeNakRemoteAccess:
-      return CompletionStatus::kRemoteAccessError;
-    case roce::kSyndromeNakRemoteOperation:
-      return CompletionStatus::kRemoteOperationError;
-    default:
-      return CompletionStatus::kSuccess;
-  }
-}
-
 }  // namespace
 
 RcRequester::RcRequester(const RcConfig& config, RcCounters& counters, PacketPool& pool,
-                         CongestionControl& congestion_control, CompletionHandler* handler)
+                         CongestionControl& congestion_control, PathChoice* path_choice,
+                         CompletionHandler* handler)
     : config_(config),
       counters_(counters),
       pool_(pool),
@@ -52,7 +40,9 @@ RcRequester::RcRequester(const RcConfig& config, RcCounters& counters, PacketPoo
       handler_(handler),
       headers_(headers_to_peer(config)),
       psn_map_(config.initial_psn),
-      sent_(kInitialRing) {
+      path_choice_(path_choice),
+      selective_repeat_(config.retransmission == Retransmission::kSelectiveRepeat),
+      loss_detector_(config.reordering_window_ps) {
   headers_.dscp = roce::kDataDscp;
   headers_.ecn = roce::kEct0;
   if (config.telemetry) headers_.telemetry.emplace();
@@ -71,6 +61,9 @@ void RcRequester::post(TimePs now, Request request) {
     throw std::invalid_argument("message of " + std::to_string(request.length_bytes) +
                                 " bytes (valid: at most 2147483648)");
   }
+  if (selective_repeat_ && request.kind != CompletionKind::kWrite) {
+    throw std::invalid_argument("a queue pair with selective repeat carries WRITEs only");
+  }
   const uint64_t packets =
       std::max<uint64_t>(1, (request.length_bytes + config_.path_mtu_bytes - 1) / config_.path_mtu_bytes);
   requests_.push_back(Outstanding{std::move(request), end_sequence_, end_sequence_ + packets, now});
@@ -78,84 +71,124 @@ void RcRequester::post(TimePs now, Request request) {
   if (error_ != CompletionStatus::kSuccess) deliver_completions(now);
 }
 
-RcRequester::Outstanding& RcRequester::request_to_send() {
-  while (requests_[send_index_].end_sequence <= next_sequence_) ++send_index_;
-  return requests_[send_index_];
-}
-
 size_t RcRequester::packet_payload_bytes(const Outstanding& request, uint64_t sequence) const {
   const uint64_t offset = (sequence - request.first_sequence) * config_.path_mtu_bytes;
   return std::min<uint64_t>(config_.path_mtu_bytes, request.length_bytes - offset);
 }
 
-void RcRequester::set_packet_headers(const Outstanding& request, uint64_t sequence) {
+// With selective repeat every packet says where its payload goes, so that it can be placed whenever it
+// arrives: a WRITE of its own, the solicited event bit marking the last one of a message.
+void RcRequester::set_packet_headers(const Outstanding& request, uint64_t sequence, size_t payload_bytes) {
   const bool first = sequence == request.first_sequence;
   const bool last = sequence + 1 == request.end_sequence;
-  headers_.bth.opcode = opcode_of(request.kind, first, last, request.immediate.has_value());
+  const bool immediate = request.immediate.has_value();
   headers_.bth.psn = psn_map_.psn(sequence);
-  headers_.bth.solicited = last && request.immediate.has_value();
-  headers_.reth = {request.remote_address, request.rkey, static_cast<uint32_t>(request.length_bytes)};
   headers_.immediate = request.immediate.value_or(0);
+  if (selective_repeat_) {
+    const uint64_t offset = (sequence - request.first_sequence) * config_.path_mtu_bytes;
+    headers_.bth.opcode = opcode_of(CompletionKind::kWrite, true, true, last && immediate);
+    headers_.bth.solicited = last;
+    headers_.reth = {request.remote_address + offset, request.rkey, static_cast<uint32_t>(payload_bytes)};
+  } else {
+    headers_.bth.opcode = opcode_of(request.kind, first, last, immediate);
+    headers_.bth.solicited = last && immediate;
+    headers_.reth = {request.remote_address, request.rkey, static_cast<uint32_t>(request.length_bytes)};
+  }
 }
 
-// Without an acknowledgement of the packet that closes the window, nothing would open it but the timeout.
+void RcRequester::set_path(TimePs now, uint64_t sequence) {
+  const uint16_t entropy = path_choice_->entropy(now, sequence, sequence < highest_sequence_) & kEntropyMask;
+  headers_.source_udp_port = static_cast<uint16_t>(kFirstEntropyPort | entropy);
+  if (headers_.source_ip.is_ipv6) headers_.flow_label = entropy_flow_label(headers_.source_udp_port);
+}
+
+// Without an acknowledgement to come nothing would open a closed window but the timeout; the packet that
+// closes it therefore asks for one, unless a packet before it has done so. Half a window without a question
+// is too much for a window that may shrink.
 bool RcRequester::should_request_ack(const Outstanding& request, uint64_t sequence,
                                      uint64_t in_flight_after) const {
-  return sequence + 1 == request.end_sequence || (sequence + 1) % config_.ack_interval_packets == 0 ||
-         in_flight_after + largest_frame_bytes_ > congestion_control_.window_bytes();
+  const bool selective_retransmission = sequence != next_sequence_;
+  if (selective_retransmission || sequence + 1 == request.end_sequence) return true;
+  const uint64_t unasked_packets = sequence + 1 - std::max(asked_end_, unacked_sequence_);
+  if (unasked_packets >= config_.ack_interval_packets) return true;
+  const uint64_t window_bytes = congestion_control_.window_bytes();
+  if (unasked_packets * largest_frame_bytes_ >= window_bytes / 2) return true;
+  return asked_end_ <= unacked_sequence_ && in_flight_after + largest_frame_bytes_ > window_bytes;
+}
+
+// Retransmissions of selective repeat go first; go-back-N's are next_sequence_'s.
+std::optional<uint64_t> RcRequester::sequence_to_send() {
+  while (!lost_.empty()) {
+    const uint64_t sequence = lost_.front();
+    if (sequence >= unacked_sequence_ && sent_[sequence].state == SentPacket::State::kLost) return sequence;
+    lost_.pop();  // it has arrived after all
+  }
+  const uint64_t limit = selective_repeat_ ? ArrivalWindow::kMaxPackets : kMaxOutstandingPackets - 1;
+  if (next_sequence_ == end_sequence_ || next_sequence_ - unacked_sequence_ >= limit) return std::nullopt;
+  return next_sequence_;
+}
+
+RcRequester::Outstanding& RcRequester::request_of(uint64_t sequence) {
+  if (sequence != next_sequence_) {
+    return *std::partition_point(requests_.begin(), requests_.end(), [&](const Outstanding& request) {
+      return request.end_sequence <= sequence;
+    });
+  }
+  while (requests_[send_index_].end_sequence <= next_sequence_) ++send_index_;
+  return requests_[send_index_];
 }
 
 PacketPtr RcRequester::pull(TimePs now) {
   wait_until_ps_ = kNever;
-  if (error_ != CompletionStatus::kSuccess || next_sequence_ == end_sequence_) return nullptr;
+  if (error_ != CompletionStatus::kSuccess) return nullptr;
+  const std::optional<uint64_t> sequence = sequence_to_send();
+  if (!sequence) return nullptr;
   const TimePs earliest = std::max(rnr_until_ps_, next_send_ps_);
   if (now < earliest) {
     wait_until_ps_ = earliest;
     return nullptr;
   }
-  if (next_sequence_ - unacked_sequence_ >= kMaxOutstandingPackets - 1) return nullptr;
-  Outstanding& request = request_to_send();
-  const size_t payload_bytes = packet_payload_bytes(request, next_sequence_);
-  set_packet_headers(request, next_sequence_);
+  Outstanding& request = request_of(*sequence);
+  const size_t payload_bytes = packet_payload_bytes(request, *sequence);
+  set_packet_headers(request, *sequence, payload_bytes);
   const size_t frame_bytes = roce::frame_bytes(headers_, payload_bytes);
   const uint64_t in_flight_after = in_flight_bytes_ + frame_bytes;
   if (in_flight_bytes_ > 0 && in_flight_after > congestion_control_.window_bytes()) return nullptr;
 
-  headers_.bth.acknowledge_request = should_request_ack(request, next_sequence_, in_flight_after);
-  const uint64_t offset = (next_sequence_ - request.first_sequence) * config_.path_mtu_bytes;
+  headers_.bth.acknowledge_request = should_request_ack(request, *sequence, in_flight_after);
+  if (headers_.bth.acknowledge_request) asked_end_ = std::max(asked_end_, *sequence + 1);
+  if (path_choice_ != nullptr) set_path(now, *sequence);
+  const uint64_t offset = (*sequence - request.first_sequence) * config_.path_mtu_bytes;
   PacketPtr packet = roce::build_packet(
       pool_, headers_, request.data == nullptr ? nullptr : request.data + offset, payload_bytes);
   counters_.data_bytes_sent += payload_bytes;
-  record_sent(now, request, static_cast<uint32_t>(frame_bytes));
+  last_pulled_ = {payload_bytes, *sequence == request.first_sequence};
+  record_sent(now, request, *sequence, static_cast<uint16_t>(frame_bytes));
   return packet;
 }
 
-void RcRequester::record_sent(TimePs now, Outstanding& request, uint32_t frame_bytes) {
-  const bool retransmission = next_sequence_ < highest_sequence_;
+void RcRequester::record_sent(TimePs now, Outstanding& request, uint64_t sequence, uint16_t frame_bytes) {
+  const bool retransmission = sequence < highest_sequence_;
   ++counters_.data_packets_sent;
   if (retransmission) {
     ++counters_.retransmitted_packets;
     ++request.retransmitted_packets;
   }
   if (in_flight_bytes_ == 0) progress_ps_ = now;
-  if (next_sequence_ - unacked_sequence_ >= sent_.size()) grow_sent();
-  sent(next_sequence_) = SentPacket{frame_bytes, retransmission, now};
+  sent_.make_room(unacked_sequence_, sequence);
+  sent_[sequence] = {.sent_ps = now,
+                     .frame_bytes = frame_bytes,
+                     .entropy = static_cast<uint16_t>(headers_.source_udp_port & kEntropyMask),
+                     .state = SentPacket::State::kInFlight,
+                     .retransmitted = retransmission};
   in_flight_bytes_ += frame_bytes;
-  ++next_sequence_;
+  if (sequence == next_sequence_) ++next_sequence_;
   highest_sequence_ = std::max(highest_sequence_, next_sequence_);
-  if (congestion_control_.pacing_rate_bps() != 0) {
-    const BitRate pace(congestion_control_.pacing_rate_bps());
-    next_send_ps_ = std::max(next_send_ps_, now) + pace.serialisation_ps(frame_bytes);
+  if (selective_repeat_) loss_detector_.on_sent(sequence, now);
+  if (const uint64_t rate_bps = congestion_control_.pacing_rate_bps(); rate_bps != 0) {
+    next_send_ps_ = std::max(next_send_ps_, now) + BitRate(rate_bps).serialisation_ps(frame_bytes);
   }
   congestion_control_.on_packet_sent(now, frame_bytes, retransmission);
-}
-
-void RcRequester::grow_sent() {
-  std::vector<SentPacket> larger(2 * sent_.size());
-  for (uint64_t sequence = unacked_sequence_; sequence < unacked_sequence_ + sent_.size(); ++sequence) {
-    larger[sequence & (larger.size() - 1)] = sent(sequence);
-  }
-  sent_ = std::move(larger);
 }
 
 void RcRequester::on_acknowledgement(TimePs now, const roce::ParsedPacket& packet) {
@@ -163,13 +196,18 @@ void RcRequester::on_acknowledgement(TimePs now, const roce::ParsedPacket& packe
     ++counters_.dropped_in_error;
     return;
   }
+  const uint8_t kind = packet.aeth.syndrome & kKindMask;
+  const bool is_ack = kind == (roce::kSyndromeAck & kKindMask);
   const int64_t sequence = psn_map_.sequence(packet.bth.psn, unacked_sequence_);
-  if (sequence < static_cast<int64_t>(unacked_sequence_)) {
-    ++counters_.stale_acknowledgements;
-    return;
-  }
   if (sequence >= static_cast<int64_t>(highest_sequence_)) {
     ++counters_.invalid_acknowledgements;
+    return;
+  }
+  // A NAK names the packet it is about, and acknowledges all before.
+  const int64_t end = is_ack ? sequence + 1 : sequence;
+  const auto unacked = static_cast<int64_t>(unacked_sequence_);
+  if (sequence < unacked && !selective_repeat_) {
+    ++counters_.stale_acknowledgements;
     return;
   }
   if (packet.telemetry && packet.telemetry->echo) {
@@ -177,118 +215,83 @@ void RcRequester::on_acknowledgement(TimePs now, const roce::ParsedPacket& packe
     if (telemetry_probe_ != nullptr) [[unlikely]]
       telemetry_probe_->telemetry_arrived(now, ends_, packet.bth.psn, *packet.telemetry);
   }
-  const uint8_t kind = packet.aeth.syndrome & kKindMask;
-  if (kind == (roce::kSyndromeAck & kKindMask)) {
-    ++counters_.acknowledgements_received;
-    acknowledge_up_to(now, static_cast<uint64_t>(sequence) + 1, packet);
-  } else {
-    // A NAK names the packet it is about, and acknowledges all before.
-    acknowledge_up_to(now, static_cast<uint64_t>(sequence), packet);
-    if (kind == roce::kSyndromeRnrNak) {
-      on_rnr_nak(now, packet.aeth.syndrome & kValueMask);
-    } else {
-      on_nak(now, packet.aeth.syndrome);
-    }
+  if (is_ack) ++counters_.acknowledgements_received;
+  const auto end_sequence = static_cast<uint64_t>(std::max(end, unacked));
+  acknowledge(now, end_sequence, answered_sequence(packet, end_sequence), packet);
+  if (kind == roce::kSyndromeRnrNak) {
+    on_rnr_nak(now, packet.aeth.syndrome & kValueMask);
+  } else if (!is_ack) {
+    on_nak(now, packet.aeth.syndrome);
   }
+  if (selective_repeat_) detect_losses(now);
   deliver_completions(now);
 }
 
-// Everything before `sequence` has arrived.
-void RcRequester::acknowledge_up_to(TimePs now, uint64_t sequence, const roce::ParsedPacket& packet) {
-  if (sequence == unacked_sequence_) return;
-  const bool has_echo = packet.telemetry && packet.telemetry->echo;
-  // The peer starts with our own hop limit.
-  const auto hops = static_cast<uint8_t>(std::max(0, config_.hop_limit - packet.hop_limit));
-  const uint64_t acknowledged_packets = sequence - unacked_sequence_;
-  uint64_t acknowledged_bytes = 0;
-  for (uint64_t at = unacked_sequence_; at < std::min(sequence, next_sequence_); ++at) {
-    acknowledged_bytes += sent(at).frame_bytes;
+// The packet that the peer answers: with selective repeat the one that the MSN field names, otherwise the
+// last one that it acknowledges.
+std::optional<uint64_t> RcRequester::answered_sequence(const roce::ParsedPacket& packet,
+                                                       uint64_t end_sequence) const {
+  if (selective_repeat_) {
+    const int64_t answered = psn_map_.sequence(packet.aeth.msn, unacked_sequence_);
+    if (answered >= static_cast<int64_t>(unacked_sequence_) &&
+        answered < static_cast<int64_t>(highest_sequence_)) {
+      return static_cast<uint64_t>(answered);
+    }
   }
-  in_flight_bytes_ -= acknowledged_bytes;
-  const bool sent_since_going_back = sequence <= next_sequence_;
-  const SentPacket newest = sent_since_going_back ? sent(sequence - 1) : SentPacket{0, true, 0};
-  unacked_sequence_ = sequence;
-  next_sequence_ = std::max(next_sequence_, sequence);
+  if (end_sequence == unacked_sequence_) return std::nullopt;
+  return end_sequence - 1;
+}
+
+// Everything before `end_sequence` has arrived, and `answered`, which caused this acknowledgement.
+void RcRequester::acknowledge(TimePs now, uint64_t end_sequence, std::optional<uint64_t> answered,
+                              const roce::ParsedPacket& packet) {
+  uint64_t bytes = 0;
+  uint64_t packets = 0;
+  const SentPacket newest = answered ? sent_[*answered] : SentPacket();
+  const bool answer_is_new = answered && newest.state != SentPacket::State::kDelivered;
+  for (uint64_t at = unacked_sequence_; at < end_sequence; ++at) settle(now, sent_[at], bytes, packets);
+  if (answered && *answered >= end_sequence) settle(now, sent_[*answered], bytes, packets);
+  if (packets == 0) {
+    if (end_sequence == unacked_sequence_ && selective_repeat_) ++counters_.stale_acknowledgements;
+    unacked_sequence_ = end_sequence;
+    return;
+  }
+  unacked_sequence_ = end_sequence;
+  next_sequence_ = std::max(next_sequence_, end_sequence);
   retries_ = 0;
   rnr_retries_ = 0;
   progress_ps_ = now;
-  congestion_control_.on_acknowledgement({.now = now,
-                                          .acknowledged_bytes = acknowledged_bytes,
-                                          .acknowledged_packets = acknowledged_packets,
-                                          .in_flight_bytes = in_flight_bytes_,
-                                          .round_trip_ps = newest.retransmitted ? 0 : now - newest.sent_ps,
-                                          .sequence = sequence - 1,
-                                          .next_sequence = highest_sequence_,
-                                          .hops = hops,
-                                          .telemetry = has_echo ? &*packet.telemetry : nullptr});
+  const TimePs round_trip_ps = answer_is_new && !newest.retransmitted ? now - newest.sent_ps : 0;
+  if (round_trip_ps > 0) round_trips_.add(round_trip_ps);
+  const bool has_echo = packet.telemetry && packet.telemetry->echo;
+  congestion_control_.on_acknowledgement(
+      {.now = now,
+       .acknowledged_bytes = bytes,
+       .acknowledged_packets = packets,
+       .in_flight_bytes = in_flight_bytes_,
+       .round_trip_ps = round_trip_ps,
+       .sequence = answered.value_or(end_sequence - 1),
+       .next_sequence = highest_sequence_,
+       // The peer starts with our own hop limit.
+       .hops = static_cast<uint8_t>(std::max(0, config_.hop_limit - packet.hop_limit)),
+       .telemetry = has_echo ? &*packet.telemetry : nullptr});
 }
 
-void RcRequester::go_back(TimePs now) {
-  next_sequence_ = unacked_sequence_;
-  in_flight_bytes_ = 0;
-  send_index_ = 0;
-  progress_ps_ = now;
-}
-
-void RcRequester::on_nak(TimePs now, uint8_t syndrome) {
-  if (syndrome == roce::kSyndromeNakSequence) {
-    ++counters_.sequence_naks_received;
-    congestion_control_.on_loss(now, false);
-    go_back(now);
-    return;
-  }
-  const CompletionStatus status = status_of_nak(syndrome);
-  if (status == CompletionStatus::kSuccess) {
-    ++counters_.invalid_acknowledgements;
-    return;
-  }
-  ++counters_.fatal_naks_received;
-  fail(status);
-}
-
-void RcRequester::on_rnr_nak(TimePs now, uint8_t timer_code) {
-  ++counters_.rnr_naks_received;
-  ++rnr_retries_;
-  constexpr uint32_t kForEver = 7;
-  if (config_.rnr_retry_limit != kForEver && rnr_retries_ > config_.rnr_retry_limit) {
-    fail(CompletionStatus::kRnrRetryExceeded);
-    return;
-  }
-  go_back(now);
-  rnr_until_ps_ = now + rnr_timer_ps(timer_code);
+// A packet has arrived.
+void RcRequester::settle(TimePs now, SentPacket& packet, uint64_t& bytes, uint64_t& packets) {
+  if (packet.state == SentPacket::State::kDelivered) return;
+  if (packet.state == SentPacket::State::kInFlight) in_flight_bytes_ -= packet.frame_bytes;
+  packet.state = SentPacket::State::kDelivered;
+  bytes += packet.frame_bytes;
+  ++packets;
+  if (selective_repeat_) loss_detector_.on_delivered(now, packet.sent_ps, packet.retransmitted);
+  if (path_choice_ != nullptr)
+    path_choice_->on_delivered(now, packet.entropy, packet.retransmitted ? 0 : now - packet.sent_ps);
 }
 
 void RcRequester::on_congestion_notification(TimePs now) {
   ++counters_.cnps_received;
   congestion_control_.on_congestion_notification(now);
-}
-
-TimePs RcRequester::timeout_deadline() const {
-  if (next_sequence_ == unacked_sequence_ || error_ != CompletionStatus::kSuccess) return kNever;
-  const uint32_t doublings = std::min(retries_, config_.timeout_backoff_limit);
-  return progress_ps_ + (config_.retransmission_timeout_ps << doublings);
-}
-
-TimePs RcRequester::next_deadline() const {
-  return std::min({timeout_deadline(), wait_until_ps_, congestion_control_.next_deadline()});
-}
-
-void RcRequester::on_deadline(TimePs now) {
-  if (now >= wait_until_ps_) wait_until_ps_ = kNever;  // the NIC pulls next
-  if (now >= congestion_control_.next_deadline()) congestion_control_.on_deadline(now);
-  if (now >= timeout_deadline()) on_timeout(now);
-  deliver_completions(now);
-}
-
-void RcRequester::on_timeout(TimePs now) {
-  ++counters_.timeouts;
-  if (retries_ == config_.retry_limit) {
-    fail(CompletionStatus::kRetryExceeded);
-    return;
-  }
-  ++retries_;
-  congestion_control_.on_loss(now, true);
-  go_back(now);
 }
 
 void RcRequester::fail(CompletionStatus status) {

@@ -5,20 +5,25 @@
 #include <deque>
 #include <memory>
 #include <optional>
-#include <vector>
 
+#include "arrival_window.hpp"
 #include "congestion_control.hpp"
+#include "loss_detection.hpp"
+#include "path_choice.hpp"
 #include "probe.hpp"
 #include "psn.hpp"
 #include "queue_pair.hpp"
 #include "rc_config.hpp"
+#include "ring_buffer.hpp"
+#include "round_trip_estimator.hpp"
+#include "sent_packets.hpp"
 
 namespace weft {
 
 class RcRequester {
  public:
   RcRequester(const RcConfig& config, RcCounters& counters, PacketPool& pool,
-              CongestionControl& congestion_control, CompletionHandler* handler);
+              CongestionControl& congestion_control, PathChoice* path_choice, CompletionHandler* handler);
 
   struct Request {
     CompletionKind kind = CompletionKind::kWrite;  // kWrite or kSend
@@ -33,6 +38,7 @@ class RcRequester {
 
   void post(TimePs now, Request request);
   PacketPtr pull(TimePs now);
+  PulledPacket last_pulled() const { return last_pulled_; }
   void on_acknowledgement(TimePs now, const roce::ParsedPacket& packet);
   void on_congestion_notification(TimePs now);
   TimePs next_deadline() const;
@@ -55,25 +61,26 @@ class RcRequester {
     TimePs posted_ps = 0;
     uint64_t retransmitted_packets = 0;
   };
-  struct SentPacket {
-    uint32_t frame_bytes = 0;
-    bool retransmitted = false;
-    TimePs sent_ps = 0;
-  };
 
-  Outstanding& request_to_send();
+  std::optional<uint64_t> sequence_to_send();
+  Outstanding& request_of(uint64_t sequence);
   size_t packet_payload_bytes(const Outstanding& request, uint64_t sequence) const;
-  void set_packet_headers(const Outstanding& request, uint64_t sequence);
+  void set_packet_headers(const Outstanding& request, uint64_t sequence, size_t payload_bytes);
+  void set_path(TimePs now, uint64_t sequence);
   bool should_request_ack(const Outstanding& request, uint64_t sequence, uint64_t in_flight_after) const;
-  void record_sent(TimePs now, Outstanding& request, uint32_t frame_bytes);
-  SentPacket& sent(uint64_t sequence) { return sent_[sequence & (sent_.size() - 1)]; }
-  void grow_sent();
+  void record_sent(TimePs now, Outstanding& request, uint64_t sequence, uint16_t frame_bytes);
 
-  void acknowledge_up_to(TimePs now, uint64_t sequence, const roce::ParsedPacket& packet);
+  std::optional<uint64_t> answered_sequence(const roce::ParsedPacket& packet, uint64_t end_sequence) const;
+  void acknowledge(TimePs now, uint64_t end_sequence, std::optional<uint64_t> answered,
+                   const roce::ParsedPacket& packet);
+  void settle(TimePs now, SentPacket& packet, uint64_t& bytes, uint64_t& packets);
+  void detect_losses(TimePs now);
+  void take_for_lost(TimePs now, uint64_t sequence);
   void go_back(TimePs now);
   void on_nak(TimePs now, uint8_t syndrome);
   void on_rnr_nak(TimePs now, uint8_t timer_code);
   void on_timeout(TimePs now);
+  TimePs retransmission_timeout_ps() const;
   TimePs timeout_deadline() const;
   void fail(CompletionStatus status);
   void deliver_completions(TimePs now);
@@ -93,8 +100,15 @@ class RcRequester {
   uint64_t unacked_sequence_ = 0;  // oldest unacknowledged packet
   uint64_t next_sequence_ = 0;     // next packet to send
   uint64_t highest_sequence_ = 0;  // one past the newest packet ever sent
-  uint64_t in_flight_bytes_ = 0;   // frame bytes of [unacked, next)
-  std::vector<SentPacket> sent_;   // ring over [unacked, highest), a power of two long
+  uint64_t asked_end_ = 0;         // one past the newest packet that asks for an acknowledgement
+  uint64_t in_flight_bytes_ = 0;   // frame bytes sent and neither answered nor taken for lost
+  SentPackets sent_;               // [unacked, highest)
+  RoundTripEstimator round_trips_;
+
+  PathChoice* path_choice_;  // null: one path
+  bool selective_repeat_;
+  LossDetector loss_detector_;  // this and lost_: selective repeat only
+  RingBuffer<uint64_t> lost_;   // to be sent again
 
   TimePs progress_ps_ = 0;  // when the timeout started to count
   uint32_t retries_ = 0;
@@ -103,6 +117,7 @@ class RcRequester {
   TimePs next_send_ps_ = 0;        // pacing
   TimePs wait_until_ps_ = kNever;  // what the last pull() was refused for, if for time alone
   size_t largest_frame_bytes_ = 0;
+  PulledPacket last_pulled_;
   CompletionStatus error_ = CompletionStatus::kSuccess;
   bool error_reported_ = false;  // by the request that failed; those after it are flushed
   bool delivering_ = false;

@@ -82,7 +82,9 @@ void RcResponder::on_request(TimePs now, const roce::ParsedPacket& packet) {
   }
   note_congestion(now, packet);
   if (packet.telemetry && !packet.telemetry->echo) echo_ = packet.telemetry;
-  if (sequence == expected) {
+  if (config_.retransmission == Retransmission::kSelectiveRepeat) {
+    take_in_any_order(now, packet, sequence);
+  } else if (sequence == expected) {
     accept(now, packet);
   } else if (sequence < expected) {
     ++counters_.duplicate_packets;
@@ -139,6 +141,56 @@ void RcResponder::accept(TimePs now, const roce::ParsedPacket& packet) {
   if (shape.last) finish_message(now, shape, packet);
 }
 
+// Selective repeat. Whatever arrives is placed and answered; messages are told in order. The answer to a
+// packet behind a gap is a NAK for the gap, whose MSN field names the packet (IRN, section 3.1).
+void RcResponder::take_in_any_order(TimePs now, const roce::ParsedPacket& packet, int64_t signed_sequence) {
+  const auto sequence = static_cast<uint64_t>(signed_sequence);
+  if (signed_sequence < static_cast<int64_t>(expected_sequence_) || arrivals_.contains(sequence)) {
+    ++counters_.duplicate_packets;
+    selective_answers_.push(sequence);
+    return;
+  }
+  if (!arrivals_.has_room(sequence)) {
+    ++counters_.out_of_window_packets;
+    return;
+  }
+  const Shape shape = shape_of(packet.bth.opcode);
+  if (const uint8_t syndrome = place_alone(shape, packet); syndrome != roce::kSyndromeAck) {
+    refuse(now, syndrome);
+    return;
+  }
+  ++counters_.data_packets_received;
+  counters_.data_bytes_received += packet.payload_bytes;
+  const bool in_order = sequence == expected_sequence_;
+  if (!in_order) ++counters_.out_of_sequence_packets;
+  if (!in_order || arrivals_.has_gap() || packet.bth.acknowledge_request) selective_answers_.push(sequence);
+  arrivals_.insert(sequence, {.immediate = packet.immediate,
+                              .payload_bytes = static_cast<uint16_t>(packet.payload_bytes),
+                              .ends_message = packet.bth.solicited,
+                              .has_immediate = shape.immediate});
+  while (const std::optional<Arrival> arrival = arrivals_.pop()) finish_in_order(now, *arrival);
+  expected_sequence_ = arrivals_.expected();
+}
+
+uint8_t RcResponder::place_alone(const Shape& shape, const roce::ParsedPacket& packet) {
+  const bool whole_write = shape.message == Message::kWrite && shape.first && shape.last;
+  if (!whole_write || packet.payload_bytes > config_.path_mtu_bytes ||
+      packet.reth.length_bytes != packet.payload_bytes) {
+    return roce::kSyndromeNakInvalidRequest;
+  }
+  return write_to_memory(packet.reth.rkey, packet.reth.virtual_address, packet);
+}
+
+void RcResponder::finish_in_order(TimePs now, const Arrival& arrival) {
+  message_bytes_ += arrival.payload_bytes;
+  if (!arrival.ends_message) return;
+  if (arrival.has_immediate) {
+    complete(now, CompletionKind::kWriteImmediate, CompletionStatus::kSuccess, 0, message_bytes_,
+             arrival.immediate);
+  }
+  message_bytes_ = 0;
+}
+
 uint8_t RcResponder::check_shape(const Shape& shape, const roce::ParsedPacket& packet) const {
   const bool continues = message_ != Message::kNone;
   if (shape.message == Message::kNone || shape.first == continues) return roce::kSyndromeNakInvalidRequest;
@@ -177,16 +229,22 @@ uint8_t RcResponder::place_payload(const Shape& shape, const roce::ParsedPacket&
     if (target != nullptr) target += message_bytes_;
   } else {
     if (shape.last && end_bytes != message_limit_bytes_) return roce::kSyndromeNakInvalidRequest;
-    if (packet.payload_bytes > 0) {
-      // Looked up for each packet, because the region may have been deregistered meanwhile.
-      const uint64_t address = write_address_ + message_bytes_;
-      const MemoryRegion* region = memory_.find_writable(write_rkey_, address, packet.payload_bytes);
-      if (region == nullptr) return roce::kSyndromeNakRemoteAccess;
-      if (region->data != nullptr) target = region->data + (address - region->virtual_address);
-    }
+    const uint8_t syndrome = write_to_memory(write_rkey_, write_address_ + message_bytes_, packet);
+    if (syndrome != roce::kSyndromeAck) return syndrome;
   }
   if (target != nullptr) std::copy_n(packet.payload, packet.payload_bytes, target);
   message_bytes_ = end_bytes;
+  return roce::kSyndromeAck;
+}
+
+// The region is looked up for each packet, because it may have been deregistered meanwhile.
+uint8_t RcResponder::write_to_memory(uint32_t rkey, uint64_t address, const roce::ParsedPacket& packet) {
+  if (packet.payload_bytes == 0) return roce::kSyndromeAck;
+  const MemoryRegion* region = memory_.find_writable(rkey, address, packet.payload_bytes);
+  if (region == nullptr) return roce::kSyndromeNakRemoteAccess;
+  if (region->data != nullptr) {
+    std::copy_n(packet.payload, packet.payload_bytes, region->data + (address - region->virtual_address));
+  }
   return roce::kSyndromeAck;
 }
 
@@ -232,6 +290,7 @@ void RcResponder::flush(TimePs now) {
   error_ = CompletionStatus::kFlushed;
   pending_answer_ = Answer::kNone;
   cnp_pending_ = false;
+  selective_answers_ = {};
   for (const Receive& receive : std::exchange(receives_, {})) {
     complete(now, CompletionKind::kReceive, CompletionStatus::kFlushed, receive.work_id, 0, std::nullopt);
   }
@@ -253,6 +312,7 @@ void RcResponder::complete(TimePs now, CompletionKind kind, CompletionStatus sta
 
 PacketPtr RcResponder::pull_control(TimePs /*now*/) {
   if (pending_answer_ != Answer::kNone) return build_answer();
+  if (!selective_answers_.empty()) return build_selective_answer();
   if (cnp_pending_) return build_cnp();
   return nullptr;
 }
@@ -261,12 +321,8 @@ PacketPtr RcResponder::pull_control(TimePs /*now*/) {
 PacketPtr RcResponder::build_answer() {
   const bool is_ack = pending_answer_ == Answer::kAck;
   pending_answer_ = Answer::kNone;
-  headers_.bth.opcode = roce::kRcAcknowledge;
-  headers_.bth.becn = false;
   headers_.bth.psn = psn_map_.psn(is_ack ? expected_sequence_ - 1 : expected_sequence_);
   headers_.aeth = {is_ack ? static_cast<uint8_t>(roce::kSyndromeAckNoCredits) : pending_syndrome_, msn_};
-  headers_.telemetry = std::exchange(echo_, std::nullopt);
-  if (headers_.telemetry) headers_.telemetry->echo = true;
   if (is_ack) {
     ++counters_.acknowledgements_sent;
   } else if (pending_syndrome_ == roce::kSyndromeNakSequence) {
@@ -276,6 +332,26 @@ PacketPtr RcResponder::build_answer() {
   } else {
     ++counters_.fatal_naks_sent;
   }
+  return build_acknowledgement();
+}
+
+// One for each packet behind a gap; packets in order are acknowledged all at once.
+PacketPtr RcResponder::build_selective_answer() {
+  uint64_t answered = selective_answers_.pop();
+  while (answered < expected_sequence_ && !selective_answers_.empty()) answered = selective_answers_.pop();
+  const bool gap = arrivals_.has_gap();
+  headers_.aeth = {static_cast<uint8_t>(gap ? roce::kSyndromeNakSequence : roce::kSyndromeAckNoCredits),
+                   psn_map_.psn(answered)};
+  headers_.bth.psn = psn_map_.psn(gap ? expected_sequence_ : expected_sequence_ - 1);
+  ++(gap ? counters_.sequence_naks_sent : counters_.acknowledgements_sent);
+  return build_acknowledgement();
+}
+
+PacketPtr RcResponder::build_acknowledgement() {
+  headers_.bth.opcode = roce::kRcAcknowledge;
+  headers_.bth.becn = false;
+  headers_.telemetry = std::exchange(echo_, std::nullopt);
+  if (headers_.telemetry) headers_.telemetry->echo = true;
   return roce::build_packet(pool_, headers_);
 }
 

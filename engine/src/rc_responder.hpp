@@ -6,10 +6,12 @@
 #include <memory>
 #include <optional>
 
+#include "arrival_window.hpp"
 #include "memory_region.hpp"
 #include "psn.hpp"
 #include "queue_pair.hpp"
 #include "rc_config.hpp"
+#include "ring_buffer.hpp"
 
 namespace weft {
 
@@ -49,16 +51,22 @@ class RcResponder {
   void note_gap(int64_t sequence);
   void note_congestion(TimePs now, const roce::ParsedPacket& packet);
   void accept(TimePs now, const roce::ParsedPacket& packet);
-  // These three return kSyndromeAck to go on, otherwise the NAK that the packet earns.
+  void take_in_any_order(TimePs now, const roce::ParsedPacket& packet, int64_t signed_sequence);
+  void finish_in_order(TimePs now, const Arrival& arrival);
+  // These return kSyndromeAck to go on, otherwise the NAK that the packet earns.
   uint8_t check_shape(const Shape& shape, const roce::ParsedPacket& packet) const;
   uint8_t begin_message(const Shape& shape, const roce::ParsedPacket& packet);
   uint8_t place_payload(const Shape& shape, const roce::ParsedPacket& packet);
+  uint8_t place_alone(const Shape& shape, const roce::ParsedPacket& packet);
+  uint8_t write_to_memory(uint32_t rkey, uint64_t address, const roce::ParsedPacket& packet);
   void finish_message(TimePs now, const Shape& shape, const roce::ParsedPacket& packet);
   void ask_to_wait();
   void refuse(TimePs now, uint8_t syndrome);
   void complete(TimePs now, CompletionKind kind, CompletionStatus status, uint64_t work_id,
                 uint64_t length_bytes, std::optional<uint32_t> immediate);
   PacketPtr build_answer();
+  PacketPtr build_selective_answer();
+  PacketPtr build_acknowledgement();
   PacketPtr build_cnp();
 
   const RcConfig& config_;
@@ -70,7 +78,9 @@ class RcResponder {
   roce::RoceHeaders headers_;  // addresses of what we answer
   PsnMap psn_map_;
   uint64_t expected_sequence_ = 0;
-  uint32_t msn_ = 0;  // messages completed, 24 bits
+  ArrivalWindow arrivals_;                  // this and the next: selective repeat only
+  RingBuffer<uint64_t> selective_answers_;  // packets to be answered
+  uint32_t msn_ = 0;                        // messages completed, 24 bits
   std::deque<Receive> receives_;
 
   Message message_ = Message::kNone;  // in progress

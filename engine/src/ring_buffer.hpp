@@ -24,6 +24,14 @@ class RingBuffer {
     ++size_;
   }
 
+  // Takes out every value that equals this one; the others keep their order.
+  void erase(const T& value) {
+    for (size_t left = size_; left > 0; --left) {
+      T other = pop();
+      if (!(other == value)) push(std::move(other));
+    }
+  }
+
   // The queue must not be empty.
   T pop() {
     T value = std::move(slots_[head_]);

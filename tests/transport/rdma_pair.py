@@ -78,8 +78,10 @@ class Host:
         )
 
 
-def make_host(engine: Engine, index: int, link: Link, rate_bps: int) -> Host:
-    nic = Nic(engine, f"h{index}")
+def make_host(
+    engine: Engine, index: int, link: Link, rate_bps: int, nic_costs: dict[str, int] | None = None
+) -> Host:
+    nic = Nic(engine, f"h{index}", **(nic_costs or {}))
     port = TransmitPort(engine, link, rate_bps=rate_bps)
     host = Host(engine, index, nic, port, CompletionQueue(engine))
     nic.add_port(port, mac=host.mac, addresses=[host.ip(4), host.ip(6)])
@@ -103,13 +105,15 @@ def cabled_pair(
     rate_bps: int = RATE_BPS,
     delay_ps: int = DELAY_PS,
     faults: dict[str, Any] | None = None,
+    nic_costs: dict[str, int] | None = None,
     **options: Any,
 ) -> RdmaPair:
     """Joined by two links; options go to both queue pairs."""
     engine = Engine(seed=seed)
     there = Link(engine, name="a-b", delay_ps=delay_ps, **(faults or {}))
     back = Link(engine, name="b-a", delay_ps=delay_ps, **(faults or {}))
-    a, b = make_host(engine, 1, there, rate_bps), make_host(engine, 2, back, rate_bps)
+    a = make_host(engine, 1, there, rate_bps, nic_costs)
+    b = make_host(engine, 2, back, rate_bps, nic_costs)
     there.connect(b.nic, 0)
     back.connect(a.nic, 0)
     psn = options.pop("initial_psn", 0)

@@ -72,6 +72,7 @@ class Endpoints:
             mtu_bytes=lab.options.mtu_bytes,
             realtime_priority=REALTIME_PRIORITY,
             wall_clock_floor_ns=_WALL_CLOCK_FLOOR_NS[lab.options.target],
-            nics=nic_settings(host, round_trip_ps),
+            nics=nic_settings(host, round_trip_ps + lab.options.nic.round_trip_ps(lab.options.mtu_bytes)),
             transport=lab.options.transport.settings(),
+            nic_costs=lab.options.nic.costs(),
         )

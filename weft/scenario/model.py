@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from weft.paths import FABRIC_P4
+from weft.scenario.nic import NicSection
 from weft.scenario.sections import ControlSection, EcnSection, FabricSection, FaultsSection
 from weft.scenario.traffic import Traffic
 from weft.scenario.transport import TransportSection
@@ -42,6 +43,7 @@ class Scenario(Section):
     ecn: EcnSection = EcnSection()
     control: ControlSection = ControlSection()
     transport: TransportSection = TransportSection()
+    nic: NicSection = NicSection()
     traffic: list[Traffic] = Field(default=[])
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from engine import congestion_control_names, congestion_parameter_names, make_congestion_control
 from traffic.class_reference import absolute_reference, is_class_reference
-from traffic.transport_settings import DEFAULT_CONGESTION_CONTROL, TransportSettings
+from traffic.transport_settings import DEFAULT_CONGESTION_CONTROL, MAX_SPRAY_PATHS, TransportSettings
 from weft.errors import did_you_mean
-from weft.scenario.values import Section
+from weft.scenario.values import Section, TimePs
 from weft.units import parse_rate_bps, parse_size_bytes, parse_time_ps
 
 # A parameter's unit ends the engine's name for it; a scenario leaves it out and writes the unit with the value.
@@ -25,10 +25,18 @@ class TransportSection(Section):
     `congestion_control` is one of Weft's; `parameters` are its, without the unit that ends the engine's name for them
     (`increase_timer: 55us`); those left out are made for the rate and round trip of the fabric. Or it is
     path/to/file.py:Class, a user's `weft.CongestionControl`, and `parameters` are the class's keyword arguments.
+    `retransmission` to `ack_interval` (packets that ask for an acknowledgement together) go with either.
     """
 
     congestion_control: str = DEFAULT_CONGESTION_CONTROL
     parameters: dict[str, Any] = Field(default={}, validate_default=True)
+    retransmission: Literal["go-back-n", "selective-repeat"] = "go-back-n"
+    retransmission_timeout: TimePs | None = Field(None, gt=0)
+    reordering_window: TimePs | None = None
+    path: Literal["flow", "flowlet", "spray"] = "flow"
+    spray_paths: int = Field(MAX_SPRAY_PATHS, ge=1, le=MAX_SPRAY_PATHS)
+    flowlet_gap: TimePs | None = Field(None, gt=0)
+    ack_interval: int | None = Field(None, ge=1, le=1024)
 
     @field_validator("congestion_control")
     @classmethod
@@ -50,14 +58,32 @@ class TransportSection(Section):
             make_congestion_control(name, **_ANY_PATH, parameters=native_parameters(name, parameters))
         return parameters
 
-    def settings(self) -> TransportSettings:
-        """Return what the hosts are told."""
-        if is_class_reference(self.congestion_control):
+    @model_validator(mode="after")
+    def _check_path(self) -> TransportSection:
+        if self.path == "spray" and self.retransmission != "selective-repeat":
+            raise ValueError("path: spray reorders packets, which needs retransmission: selective-repeat")
+        if self.path == "spray" and self.congestion_control == "hpcc":
+            raise ValueError("path: spray does not go with hpcc, which compares INT of one path")
+        return self
+
+    def settings(self, least_timeout_ps: int = 0) -> TransportSettings:
+        """Return what the hosts are told; unless the scenario says, no timeout is below `least_timeout_ps`."""
+        name, parameters = self.congestion_control, self.parameters
+        if is_class_reference(name):
             # Hosts of the real clock are processes of their own.
-            return TransportSettings(absolute_reference(self.congestion_control, Path()), self.parameters)
+            name = absolute_reference(name, Path())
+        else:
+            parameters = native_parameters(name, parameters)
         return TransportSettings(
-            congestion_control=self.congestion_control,
-            parameters=native_parameters(self.congestion_control, self.parameters),
+            congestion_control=name,
+            parameters=parameters,
+            retransmission=self.retransmission,
+            retransmission_timeout_ps=self.retransmission_timeout or least_timeout_ps or None,
+            reordering_window_ps=self.reordering_window,
+            path=self.path,
+            spray_paths=self.spray_paths,
+            flowlet_gap_ps=self.flowlet_gap,
+            ack_interval_packets=self.ack_interval,
         )
 
 

@@ -18,7 +18,7 @@ from switch.wired_switches import WiredPort, WiredSwitches
 from topologies import FabricSpec, HostSpec
 from traffic.attachment import Attachment, LinkAttachment
 from traffic.control import EndpointGroup, HostSettings
-from weft.endpoints import loaded_round_trip_ps, nic_settings
+from weft.endpoints import loaded_round_trip_ps, nic_settings, patient_timeout_ps
 from weft.lab import Lab, Progress
 from weft.options import FabricOptions
 from weft.program import compile_program
@@ -127,8 +127,9 @@ class VirtualLab(Lab):
             seed=self.options.seed,
             mtu_bytes=self.options.mtu_bytes,
             wall_clock_floor_ns=0,
-            nics=nic_settings(host, round_trip_ps),
-            transport=self.options.transport.settings(),
+            nics=nic_settings(host, round_trip_ps + self.options.nic.round_trip_ps(self.options.mtu_bytes)),
+            transport=self.options.transport.settings(patient_timeout_ps(self.fabric, self.frame_bytes)),
+            nic_costs=self.options.nic.costs(),
         )
 
     def switch_stats(self) -> dict[str, Any]:

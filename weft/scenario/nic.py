@@ -1,0 +1,35 @@
+"""Section of a scenario file on the hosts' network adapters."""
+
+from __future__ import annotations
+
+from traffic.transport_settings import NicCosts
+from weft.scenario.values import RateBps, Section, TimePs
+
+
+class NicSection(Section):
+    """What the way between a host's memory and the line costs; nothing unless given.
+
+    `pcie_rate`: of payload, in each direction, shared by all ports. `dma_latency`: from the end of a transfer until
+    its bytes are there. `per_message_overhead`: before the first packet of a message that is sent;
+    `per_packet_overhead`: before each data packet, in either direction.
+    """
+
+    pcie_rate: RateBps | None = None
+    dma_latency: TimePs = 0
+    per_message_overhead: TimePs = 0
+    per_packet_overhead: TimePs = 0
+
+    def costs(self) -> NicCosts:
+        """Return what the hosts are told."""
+        return NicCosts(
+            pcie_rate_bps=self.pcie_rate or 0,
+            dma_latency_ps=self.dma_latency,
+            per_message_overhead_ps=self.per_message_overhead,
+            per_packet_overhead_ps=self.per_packet_overhead,
+        )
+
+    def round_trip_ps(self, payload_bytes: int) -> int:
+        """Return what a packet's fetching at one end and placing at the other add to its round trip."""
+        transfer_ps = payload_bytes * 8 * 10**12 // self.pcie_rate if self.pcie_rate else 0
+        one_way_ps = self.per_packet_overhead + transfer_ps + self.dma_latency
+        return self.per_message_overhead + 2 * one_way_ps
