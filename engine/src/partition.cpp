@@ -11,9 +11,26 @@
 
 namespace weft {
 
+namespace {
+
+constexpr size_t kPrefetchDistance = 6;
+
+// Into the second-level cache come the packet and the headers that usually stand at its front: since it was
+// sent, a whole window of other packets has passed.
+void prefetch(const Packet& packet) {
+  constexpr size_t kLine = 64;
+  constexpr size_t kHeaderBytes = 192;
+  const auto* start = reinterpret_cast<const char*>(&packet);
+  __builtin_prefetch(start, 1);
+  const char* headers = start + sizeof(Packet) + Packet::kHeadroomBytes;
+  for (size_t offset = 0; offset < kHeaderBytes; offset += kLine) __builtin_prefetch(headers + offset, 1, 2);
+}
+
+}  // namespace
+
 Partition::Partition(Partitions& owner, uint32_t index, uint64_t seed, FairLock& lock,
                      std::shared_ptr<PacketStore> store)
-    : owner_(owner), index_(index), engine_(*this, seed, lock, std::move(store)) {}
+    : index_(index), owner_(owner), engine_(*this, seed, lock, std::move(store)) {}
 
 void Partition::send(DelayLine& line, PacketPtr packet, TimePs due_ps) {
   if (due_ps <= worker_->limit_ps_) [[unlikely]]
@@ -117,7 +134,10 @@ void PartitionWorker::deliver(Partition& partition, unsigned parity) {
   PacketPool& pool = partition.engine_.packets();
   for (auto& by_parity : partition.inboxes_) {
     std::vector<Parcel>& parcels = by_parity[parity];
-    for (const Parcel& parcel : parcels) parcel.line->push(pool.adopt(parcel.packet), parcel.due_ps);
+    for (size_t i = 0; i < parcels.size(); ++i) {
+      if (i + kPrefetchDistance < parcels.size()) prefetch(*parcels[i + kPrefetchDistance].packet);
+      parcels[i].line->push(pool.adopt(parcels[i].packet), parcels[i].due_ps);
+    }
     parcels.clear();
   }
 }

@@ -57,15 +57,17 @@ class Partition {
   friend class PartitionWorker;
   friend class Partitions;
 
-  Partitions& owner_;
-  uint32_t index_;
-  Engine engine_;
-  PartitionWorker* worker_ = nullptr;
+  // What others read when they send to this partition, apart from what it writes itself.
+  alignas(64) PartitionWorker* worker_ = nullptr;
   uint32_t place_ = 0;  // among its worker's
-  bool touched_ = false;
-  std::vector<HandOver> hand_overs_;
+  uint32_t index_;
   // By worker that sends, and by the parity of the window.
   std::vector<std::array<std::vector<Parcel>, 2>> inboxes_;
+  Partitions& owner_;
+
+  alignas(64) Engine engine_;
+  bool touched_ = false;
+  std::vector<HandOver> hand_overs_;
 };
 
 // What an event has thrown.
