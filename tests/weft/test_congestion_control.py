@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from weft.endpoints import loaded_round_trip_ps
 from weft.errors import BadInputError
 from weft.fabric import Fabric
 from weft.options import FabricOptions
-from weft.scenario import TransportSection, parse_scenario
+from weft.run import run_scenario
+from weft.scenario import TransportSection, load_scenario, parse_scenario
 
 US, MS = 1_000_000, 1_000_000_000
 SENDERS = 4
@@ -156,3 +158,18 @@ def test_what_is_wrong_is_told_with_its_place(section, words):
 def test_hpcc_needs_int():
     with pytest.raises(BadInputError, match="int must be true"):
         FabricOptions(int_telemetry=False, transport=transport("hpcc"))
+
+
+@pytest.mark.parametrize("name", ["hpcc", "swift", "dcqcn", "fixed-window"])
+def test_the_lab_runs_under_each(name):
+    """Its README's figures, within a tenth: the line's time, and who keeps how much waiting."""
+    scenario = load_scenario(Path(__file__).parents[2] / "labs" / "02-congestion-control" / "scenario.yaml")
+    scenario = scenario.model_copy(update={"transport": transport(name)})
+    result = run_scenario(scenario)
+    permutation, incast_flows = result.flows
+    milliseconds = {"hpcc": 5.88, "swift": 5.56, "dcqcn": 8.06, "fixed-window": 5.55}
+    queue_bytes = {"hpcc": 8.1e5, "swift": 9.7e5, "dcqcn": 2.04e7, "fixed-window": 1.06e6}
+    assert incast_flows.time_ps / MS == pytest.approx(milliseconds[name], rel=0.1)
+    assert result.planes[0].largest_queue_bytes == pytest.approx(queue_bytes[name], rel=0.1)
+    assert permutation.time_ps < 250 * US
+    assert result.retransmissions == 0

@@ -22,7 +22,14 @@ from weft import Fabric
 from weft.endpoints import path_round_trip_ps
 from weft.errors import BadInputError, CheckFailedError
 from weft.run import run_scenario
-from weft.scenario import ControlSection, EcnSection, FaultsSection, load_scenario, parse_scenario
+from weft.scenario import (
+    ControlSection,
+    EcnSection,
+    FaultsSection,
+    TransportSection,
+    load_scenario,
+    parse_scenario,
+)
 
 LAB = Path(__file__).parents[2] / "labs" / "01-allreduce" / "scenario.yaml"
 SMALL = {"planes": 1, "leaves": 2, "spines": 1, "hosts_per_leaf": 2}
@@ -209,22 +216,28 @@ def test_an_in_network_all_reduce_takes_what_the_formula_says(size_bytes, spines
     assert run.result.time_ps == (packets + links - 1) * frame_ps + links * delay_ps
 
 
-def test_a_ring_all_reduce_is_bound_by_its_bytes():
-    """2(n − 1)/n · S through each line in frames, at most an acknowledgement for each, and a round trip a step."""
+@pytest.mark.parametrize("size_bytes", [1 << 20, 1 << 22])
+@pytest.mark.parametrize("ack_interval", [1, 8])
+def test_a_ring_all_reduce_is_bound_by_its_bytes(size_bytes, ack_interval):
+    """2(n − 1)/n · S through each line in frames, an acknowledgement for each interval, and less than a round trip:
+
+    the steps' latencies but the last one's pass while other pieces are on the line.
+    """
     topology = topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=2)
-    ranks, size_bytes = len(topology.hosts), 1 << 20
+    ranks, piece_bytes = len(topology.hosts), 16 * 1024
     rate_bps = topology.hosts[0].nics[0].link.rate_bps
-    packets = 2 * (ranks - 1) * size_bytes // ranks // 1024
+    sent_bytes = 2 * (ranks - 1) * size_bytes // ranks
+    packets, pieces = sent_bytes // 1024, sent_bytes // piece_bytes
     outer = ETHERNET + INT_SHIM + IPV4 + UDP + BTH + ICRC
     inputs = [np.arange(size_bytes // 4, dtype=np.int32)] * ranks
-    with virtual_fabric(topology) as fabric:
+    with virtual_fabric(topology, transport=TransportSection(ack_interval=ack_interval)) as fabric:
         run = fabric.collective("allreduce", inputs, "ring")
         round_trip_ps = path_round_trip_ps(topology, fabric.lab.frame_bytes)
     assert run.result.ok
-    data_ps = packets * serialisation_ps(outer + 1024, rate_bps)
-    acknowledgements_ps = packets * serialisation_ps(outer + AETH, rate_bps)
-    assert data_ps < run.result.time_ps
-    assert run.result.time_ps < data_ps + acknowledgements_ps + 2 * (ranks - 1) * round_trip_ps
+    data_ps = serialisation_ps(packets * (outer + 1024) + pieces * (RETH + IMMEDIATE), rate_bps)
+    acknowledgements_ps = packets // ack_interval * serialisation_ps(outer + AETH, rate_bps)
+    line_ps = data_ps + acknowledgements_ps
+    assert line_ps < run.result.time_ps < line_ps + round_trip_ps
 
 
 def test_an_incast_fills_the_receivers_link():
