@@ -778,6 +778,16 @@ class RcQueuePair(QueuePair):
         With an immediate, the peer gets "write_immediate" when all has arrived. The bytes must not change
         before the completion. Raises ValueError for a range outside the region or more than 2^31 bytes.
         """
+    def post_write_as_length(
+        self,
+        length_bytes: int,
+        remote_address: int,
+        rkey: int,
+        *,
+        immediate: int | None = None,
+        work_id: int = 0,
+    ) -> None:
+        """Like post_write, with payloads that are only counted: the peer writes nothing, nothing is checked."""
     def post_send(
         self,
         memory: MemoryRegion | None,
@@ -852,6 +862,8 @@ class Schedule:
         """Add a writable C-contiguous array, kept alive while the schedule is."""
     def add_zeros(self, length_bytes: int) -> int:
         """Add a source of zeros without memory, for writes only."""
+    def add_lengths(self, length_bytes: int) -> int:
+        """Add a source of zeros for writes only, whose packets carry their payload as a length."""
     def add_write(
         self,
         channel: int,

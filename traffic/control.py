@@ -10,7 +10,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
-from traffic.patterns import Flow, flow_schedule
+from traffic.messages import AS_BYTES
+from traffic.patterns import Flow, flow_schedule, flows_by_rank
 from traffic.schedule_nodes import Channel, RankSchedule
 from traffic.schedules import CollectiveSpec, generate, peers_of
 from traffic.transport_settings import DEFAULT_TRANSPORT, NO_COSTS, NicCosts, TransportSettings
@@ -109,7 +110,7 @@ class HostSettings:
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """When each rank started and ended a run, in emulated time, in order of rank."""
+    """When each rank that took part started and ended a run, in emulated time, in order of rank."""
 
     run: int
     started_ps: tuple[int, ...]
@@ -118,13 +119,14 @@ class RunOutcome:
     @property
     def duration_ps(self) -> int:
         """From the first rank's start to the last one's end."""
-        return max(self.finished_ps) - min(self.started_ps)
+        return max(self.finished_ps, default=0) - min(self.started_ps, default=0)
 
 
 @dataclass
 class _PreparedRun:
     ranks: list[int]
     memory: dict[int, dict[str, Any]]
+    written_peers: dict[int, list[int]]
     connections: list[tuple[int, Channel]]
     state: str = "prepared"
 
@@ -191,11 +193,13 @@ class EndpointGroup:
         *,
         collective: str = "allreduce",
         telemetry: bool = True,
+        payload: str = AS_BYTES,
     ) -> int:
         """Connect the ranks as the algorithm needs and have them map and register their buffers; returns the run.
 
         The ranks are 0 to spec.rank_count-1; `spec.run_tag` is ignored. Without `results` the buffers are
-        changed in place; without `buffers` lengths stand for data.
+        changed in place; without `buffers` zeros stand for data, which travel as `payload` says (of
+        traffic.messages.PAYLOADS).
         """
         schedules = [generate(collective, algorithm, spec, rank) for rank in range(spec.rank_count)]
         message = {
@@ -211,6 +215,7 @@ class EndpointGroup:
             "root": spec.root,
             "ranks_per_host": spec.ranks_per_host,
             "rank_stride": spec.rank_stride,
+            "payload": payload,
         }
         files: list[dict[str, Any]] = [
             {"buffer": str(buffer)} | ({"result": str(results[rank])} if results else {})
@@ -218,11 +223,24 @@ class EndpointGroup:
         ] or [{}] * spec.rank_count
         return self._prepare(schedules, [message | each for each in files], telemetry)
 
-    def prepare_traffic(self, flows: Sequence[Flow], *, telemetry: bool = True) -> int:
-        """Connect the ranks as the flows need, and have them make ready; returns the run."""
-        schedules = [flow_schedule(flows, host.rank) for host in self._hosts]
-        message = {"command": "traffic", "flows": [asdict(flow) for flow in flows]}
-        return self._prepare(schedules, [message] * len(schedules), telemetry)
+    def prepare_traffic(
+        self, flows: Sequence[Flow], *, telemetry: bool = True, payload: str = AS_BYTES
+    ) -> int:
+        """Connect the ranks as the flows need, and have those that take part make ready; returns the run.
+
+        The flows are of zeros, which travel as `payload` says.
+        """
+        by_rank = flows_by_rank(flows)
+        schedules = [flow_schedule(own, rank) for rank, own in sorted(by_rank.items())]
+        messages = [
+            {
+                "command": "traffic",
+                "flows": [asdict(flow) | {"number": number} for number, flow in by_rank[each.rank].items()],
+                "payload": payload,
+            }
+            for each in schedules
+        ]
+        return self._prepare(schedules, messages, telemetry)
 
     def _prepare(
         self, schedules: Sequence[RankSchedule], messages: Sequence[dict[str, Any]], telemetry: bool
@@ -234,7 +252,8 @@ class EndpointGroup:
             {rank: message | {"run": number} for rank, message in zip(ranks, messages, strict=True)}
         )
         memory = {rank: answer["memory"] for rank, answer in answers.items()}
-        self._runs[number] = _PreparedRun(ranks, memory, peers_of(schedules))
+        written_peers = {schedule.rank: schedule.written_peers() for schedule in schedules}
+        self._runs[number] = _PreparedRun(ranks, memory, written_peers, peers_of(schedules))
         return number
 
     def _connect(self, schedules: Sequence[RankSchedule], telemetry: bool) -> None:
@@ -282,10 +301,14 @@ class EndpointGroup:
         prepared = self._runs[run]
         if start_ps is None:
             start_ps = self._clock.now_ps() + self._clock.start_margin_ps(len(prepared.ranks))
-        peers = {str(rank): memory for rank, memory in prepared.memory.items()}
-        message = {"command": "start", "run": run, "start_ps": start_ps, "peers": peers}
+        message = {"command": "start", "run": run, "start_ps": start_ps}
         prepared.state = "started"
-        self._call_all(dict.fromkeys(prepared.ranks, message))
+        self._call_all(
+            {
+                rank: message | {"peers": {str(peer): prepared.memory[peer] for peer in peers}}
+                for rank, peers in prepared.written_peers.items()
+            }
+        )
         return start_ps
 
     def wait(self, run: int, timeout_s: float = 120.0) -> RunOutcome:

@@ -12,7 +12,15 @@ import numpy.typing as npt
 from engine import _core
 from traffic.aggregation_format import Operation
 from traffic.host import Host
-from traffic.messages import Message, MessageError, take, take_list, take_optional
+from traffic.messages import (
+    AS_BYTES,
+    PAYLOADS,
+    Message,
+    MessageError,
+    take,
+    take_list,
+    take_optional,
+)
 from traffic.native_schedule import RemoteBuffer, build_native_schedule
 from traffic.patterns import Flow, flow_schedule
 from traffic.schedule_nodes import DATA, MAX_RUN_TAG, SINK, ZEROS, DataType, RankSchedule
@@ -23,6 +31,7 @@ from traffic.schedules import DEFAULT_PIECE_BYTES, CollectiveSpec, generate
 class _Run:
     schedule: RankSchedule
     buffers: dict[str, npt.NDArray[Any]]
+    payload: str
     memory: dict[str, _core.MemoryRegion] = field(default_factory=dict)
     native_run: int | None = None
 
@@ -57,9 +66,9 @@ class HostRuns:
         return self._prepare(message, schedule, {DATA: data})
 
     def prepare_traffic(self, message: Message) -> dict[str, Any]:
-        """Prepare to send and receive flows. Each item of `flows` has the fields of patterns.Flow."""
-        flows = [
-            Flow(
+        """Prepare to send and receive flows. Each item of `flows` has the fields of patterns.Flow and its number."""
+        flows = {
+            take(flow, "number", int): Flow(
                 source=take(flow, "source", int),
                 destination=take(flow, "destination", int),
                 size_bytes=take(flow, "size_bytes", int),
@@ -67,7 +76,7 @@ class HostRuns:
                 start_ps=take(flow, "start_ps", int, 0),
             )
             for flow in take_list(message, "flows", dict)
-        ]
+        }
         schedule = flow_schedule(flows, self._rank(message), _run_tag(message))
         return self._prepare(message, schedule, {})
 
@@ -80,13 +89,13 @@ class HostRuns:
         number = take(message, "run", int)
         if number in self._runs:
             raise ValueError(f"run {number} exists already (release it first)")
-        run = _Run(schedule, buffers)
+        run = _Run(schedule, buffers, _parse_payload(take(message, "payload", str, AS_BYTES)))
         for name, size_bytes in schedule.buffer_bytes.items():
+            if name == ZEROS:
+                continue
             if name == SINK:
                 if size_bytes:
                     run.memory[SINK] = self._host.nic.register_sink(size_bytes)
-                continue
-            if name == ZEROS:
                 continue
             if name not in buffers:
                 buffers[name] = np.zeros(size_bytes, np.uint8)
@@ -108,7 +117,7 @@ class HostRuns:
         memory = take(message, "peers", dict, {})
         peers = {int(rank): _remote_buffers(take(memory, rank, dict)) for rank in memory}
         native = build_native_schedule(
-            run.schedule, run.buffers, self._host.channels(), self._host.aggregators(), peers
+            run.schedule, run.buffers, self._host.channels(), self._host.aggregators(), peers, run.payload
         )
         run.native_run = self._host.executor.start(native, take(message, "start_ps", int, 0))
         return {"run": message["run"], "started": True}
@@ -176,6 +185,12 @@ def _parse_data_type(text: str) -> DataType:
         return DataType(text)
     except ValueError:
         raise MessageError(f"dtype {text!r} (valid: {', '.join(DataType)})") from None
+
+
+def _parse_payload(text: str) -> str:
+    if text not in PAYLOADS:
+        raise MessageError(f"payload {text!r} (valid: {', '.join(PAYLOADS)})")
+    return text
 
 
 def _parse_operation(text: str) -> Operation:

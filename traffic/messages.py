@@ -9,6 +9,9 @@ T = TypeVar("T")
 
 Message = Mapping[str, Any]
 
+AS_BYTES, AS_LENGTHS = PAYLOADS = ("bytes", "lengths")
+"""How zeros travel, which stand for data: as bytes, or only their number (the virtual clock's)."""
+
 
 class MessageError(ValueError):
     """A message lacks a field, or a field has the wrong type."""
@@ -37,4 +40,6 @@ def take_optional(message: Message, name: str, kind: type[T]) -> T | None:
 def take_list(message: Message, name: str, kind: type[T]) -> list[T]:
     """Return a list field whose items are all of type `kind`."""
     values = take(message, name, list)
+    if all(type(value) is kind for value in values):
+        return list(values)
     return [take({f"{name}[{index}]": value}, f"{name}[{index}]", kind) for index, value in enumerate(values)]

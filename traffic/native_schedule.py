@@ -9,6 +9,7 @@ from typing import Any
 import numpy.typing as npt
 
 from engine import _core
+from traffic.messages import AS_BYTES, AS_LENGTHS
 from traffic.schedule_nodes import (
     ZEROS,
     Aggregate,
@@ -50,6 +51,9 @@ class _Builder:
 
     def add_zeros(self, length_bytes: int) -> None:
         self.numbers[ZEROS] = self.native.add_zeros(length_bytes)
+
+    def add_lengths(self, length_bytes: int) -> None:
+        self.numbers[ZEROS] = self.native.add_lengths(length_bytes)
 
     def span(self, span: Span) -> tuple[int, int, int]:
         number = _look_up(self.numbers, span.buffer, "buffer")
@@ -102,14 +106,18 @@ def build_native_schedule(
     channels: Mapping[Channel, int],
     aggregators: Mapping[int, int],
     peers: Peers,
+    payload: str = AS_BYTES,
 ) -> _core.Schedule:
     """Return the schedule over the rank's arrays, executor channels, aggregators by plane, and peers' memory.
+
+    With the payload AS_LENGTHS zeros travel as their number.
 
     Raises ValueError naming a buffer, channel, plane or peer's buffer that the schedule needs and lacks.
     """
     builder = _Builder(buffers, channels, aggregators, peers)
     if ZEROS in schedule.buffer_bytes:
-        builder.add_zeros(schedule.buffer_bytes[ZEROS])
+        add = builder.add_lengths if payload == AS_LENGTHS else builder.add_zeros
+        add(schedule.buffer_bytes[ZEROS])
     for node, after in zip(schedule.nodes, schedule.after, strict=True):
         builder.add(node, after)
     return builder.native

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from traffic.schedule_nodes import (
@@ -54,21 +54,32 @@ def permutation(rank_count: int, size_bytes: int, plane: int = 0, seed: int = 0)
     return [Flow(rank, following[rank], size_bytes, plane) for rank in range(rank_count)]
 
 
-def flow_schedule(flows: Sequence[Flow], rank: int, run_tag: int = 0) -> RankSchedule:
+def flows_by_rank(flows: Sequence[Flow]) -> dict[int, dict[int, Flow]]:
+    """Return the flows that each rank sends or receives, by rank and by their place among all."""
+    by_rank: dict[int, dict[int, Flow]] = {}
+    for number, flow in enumerate(flows):
+        for rank in (flow.source, flow.destination):
+            by_rank.setdefault(rank, {})[number] = flow
+    return by_rank
+
+
+def flow_schedule(flows: Mapping[int, Flow], rank: int, run_tag: int = 0) -> RankSchedule:
     """Return what `rank` does for the flows it takes part in; done when all it sends and receives is through.
+
+    A flow's number tells it apart from all others of the run.
 
     Raises ValueError for a flow from a rank to itself, of a size outside 1 byte to 2 GiB, or before the start.
     """
-    largest = max((flow.size_bytes for flow in flows), default=0)
+    largest = max((flow.size_bytes for flow in flows.values()), default=0)
     schedule = RankSchedule(rank, {ZEROS: largest, SINK: largest})
-    for index, flow in enumerate(flows):
+    for number, flow in flows.items():
         if flow.source == flow.destination:
-            raise ValueError(f"flow {index} goes from rank {flow.source} to itself")
+            raise ValueError(f"flow {number} goes from rank {flow.source} to itself")
         if not 0 < flow.size_bytes <= MAX_FLOW_BYTES:
-            raise ValueError(f"flow {index} of {flow.size_bytes} bytes (valid: 1 to {MAX_FLOW_BYTES})")
+            raise ValueError(f"flow {number} of {flow.size_bytes} bytes (valid: 1 to {MAX_FLOW_BYTES})")
         if flow.start_ps < 0:
-            raise ValueError(f"flow {index} starts at {flow.start_ps} ps (valid: 0 or later)")
-        immediate = run_immediate(run_tag, index)
+            raise ValueError(f"flow {number} starts at {flow.start_ps} ps (valid: 0 or later)")
+        immediate = run_immediate(run_tag, number)
         span_bytes = flow.size_bytes
         if flow.source == rank:
             channel = Channel(flow.plane, flow.destination, LABEL)

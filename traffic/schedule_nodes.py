@@ -170,6 +170,10 @@ class RankSchedule:
         used = (node.channel for node in self.nodes if isinstance(node, Write | WaitReceive))
         return list(dict.fromkeys(used))
 
+    def written_peers(self) -> list[int]:
+        """Return the ranks whose memory the nodes write to, each once."""
+        return list(dict.fromkeys(node.channel.peer for node in self.nodes if isinstance(node, Write)))
+
     def planes_aggregated(self) -> list[int]:
         """Return the planes in whose network something is aggregated, in order."""
         return sorted({node.plane for node in self.nodes if isinstance(node, Aggregate)})

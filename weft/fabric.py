@@ -15,6 +15,7 @@ from controller.errors import ControllerError
 from topologies import FabricSpec
 from traffic.control import EndpointGroup, RunOutcome
 from traffic.extensions import TrafficPattern, flows_of
+from traffic.messages import AS_BYTES, AS_LENGTHS
 from traffic.patterns import MAX_FLOW_BYTES, Flow, incast, permutation
 from traffic.schedule_nodes import ELEMENT_BYTES
 from traffic.schedules import CollectiveSpec
@@ -31,12 +32,13 @@ from weft.collectives import (
 )
 from weft.endpoints import default_slot_count, path_round_trip_ps
 from weft.environment import with_clock
-from weft.errors import BadInputError
+from weft.errors import BadInputError, did_you_mean
 from weft.extensions import check_transport, extension_hashes
 from weft.lab import Progress, make_lab
 from weft.observation import drop_totals, lateness_of, longest_int_path, plane_results
 from weft.options import FabricOptions
 from weft.results import LENGTHS, ROOTED, CollectiveResult, FlowsResult, RunResult
+from weft.scenario import FLOW_DATA
 from weft.told_errors import told_as_weft_errors
 from weft.verification import verify
 
@@ -202,12 +204,26 @@ class Fabric:
 
     @told_as_weft_errors()
     def incast(
-        self, receiver: str, bytes_per_sender: int, plane: int = 0, timeout_s: float = 300.0
+        self,
+        receiver: str,
+        bytes_per_sender: int,
+        plane: int = 0,
+        timeout_s: float = 300.0,
+        *,
+        data: str = "zeros",
     ) -> FlowsResult:
         """Have every other host write to one at the same time, in one plane.
 
+        Args:
+            receiver: whose name.
+            bytes_per_sender: that each of the others writes.
+            plane: over which.
+            timeout_s: seconds after which the run has failed: real ones, or of the virtual clock.
+            data: "zeros", or "lengths": under the virtual clock packets then carry the number of payload bytes only,
+                at the same times, which large runs need.
+
         Raises:
-            BadInputError: unknown host or plane, no other host, or a size that no flow can have.
+            BadInputError: unknown host, plane or data, no other host, or a size that no flow can have.
             CheckFailedError: the run failed or did not end in time.
         """
         self._require_other_hosts("an incast")
@@ -215,18 +231,20 @@ class Fabric:
         self.topology.host(receiver).nic(plane)
         senders = [host.index for host in self.topology.hosts]
         flows = incast(target, senders, bytes_per_sender, plane)
-        return self._run_flows(f"incast on {receiver}, plane {plane}", flows, timeout_s)
+        return self._run_flows(f"incast on {receiver}, plane {plane}", flows, timeout_s, data)
 
     @told_as_weft_errors()
-    def permutation(self, bytes_per_host: int, timeout_s: float = 300.0) -> FlowsResult:
-        """Have every host write to one other, drawn from the seed, in every plane; raises as `incast`."""
+    def permutation(
+        self, bytes_per_host: int, timeout_s: float = 300.0, *, data: str = "zeros"
+    ) -> FlowsResult:
+        """Have every host write to one other, drawn from the seed, in every plane; `data` and errors as `incast`."""
         self._require_other_hosts("a permutation")
         flows = [
             flow
             for plane in range(self.topology.planes)
             for flow in permutation(len(self.topology.hosts), bytes_per_host, plane, self.options.seed)
         ]
-        return self._run_flows("permutation", flows, timeout_s)
+        return self._run_flows("permutation", flows, timeout_s, data)
 
     @told_as_weft_errors()
     def pattern(self, pattern: TrafficPattern, timeout_s: float = 300.0) -> FlowsResult:
@@ -290,13 +308,17 @@ class Fabric:
             lateness=lateness,
         )
 
-    def _run_flows(self, pattern: str, flows: list[Flow], timeout_s: float) -> FlowsResult:
+    def _run_flows(
+        self, pattern: str, flows: list[Flow], timeout_s: float, data: str = "zeros"
+    ) -> FlowsResult:
+        if data not in FLOW_DATA:
+            raise BadInputError(f"unknown data '{data}'; {did_you_mean(data, FLOW_DATA)}")
         for flow in flows:
             if not 0 < flow.size_bytes <= MAX_FLOW_BYTES:
                 raise BadInputError(f"a flow of {flow.size_bytes} B (valid: 1 to {MAX_FLOW_BYTES})")
         before = self._retransmissions()
         group = self.hosts
-        run = group.prepare_traffic(flows, telemetry=self.options.int_telemetry)
+        run = group.prepare_traffic(flows, telemetry=self.options.int_telemetry, payload=self._payload(data))
         outcome = group.run(run, timeout_s)
         result = FlowsResult(
             pattern=pattern,
@@ -307,6 +329,10 @@ class Fabric:
         )
         self.flows.append(result)
         return result
+
+    def _payload(self, data: str) -> str:
+        """Return how zeros travel that stand for such data: over real interfaces always as bytes."""
+        return AS_LENGTHS if data == LENGTHS and self.options.clock == "virtual" else AS_BYTES
 
     def _require_other_hosts(self, what: str) -> None:
         if len(self.topology.hosts) < 2:
@@ -334,6 +360,7 @@ class Fabric:
                 results,
                 collective=collective,
                 telemetry=self.options.int_telemetry,
+                payload=self._payload(LENGTHS),
             )
             try:
                 outcome = group.run(run, timeout_s)

@@ -94,14 +94,14 @@ def run_scenario(
                     first_done = first_done or time.monotonic()
             elif isinstance(traffic, IncastTraffic):
                 progress(f"incast on {traffic.incast}")
-                fabric.incast(traffic.incast, traffic.bytes_per_sender, traffic.plane)
+                fabric.incast(traffic.incast, traffic.bytes_per_sender, traffic.plane, data=traffic.data)
             elif isinstance(traffic, PatternTraffic):
                 pattern = make_pattern(traffic)
                 progress(type(pattern).__name__)
                 fabric.pattern(pattern)
             else:
                 progress("permutation")
-                fabric.permutation(traffic.permutation)
+                fabric.permutation(traffic.permutation, data=traffic.data)
         result = fabric.summary()
         result.made_by["scenario"] = scenario.name
         done = time.monotonic()

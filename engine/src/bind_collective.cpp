@@ -73,6 +73,7 @@ void bind_schedule(py::module_& m) {
             return schedule.add_buffer(nullptr, length_bytes, nullptr);
           },
           "length_bytes"_a)
+      .def("add_lengths", &Schedule::add_lengths, "length_bytes"_a)
       .def(
           "add_write",
           [](Schedule& schedule, uint32_t channel, const Range& source, uint64_t remote_address,

@@ -157,6 +157,13 @@ void post_write(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint64_
                         std::move(local.owner));
 }
 
+void post_write_as_length(RcQueuePair& queue_pair, uint64_t length_bytes, uint64_t remote_address,
+                          uint32_t rkey, std::optional<uint32_t> immediate, uint64_t work_id) {
+  Engine& engine = PythonRcQueuePair::engine_of(queue_pair);
+  PythonGuard guard(engine);
+  queue_pair.post_write_as_length(engine.now(), length_bytes, remote_address, rkey, immediate, work_id);
+}
+
 void post_send(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
                uint64_t length_bytes, std::optional<uint32_t> immediate, uint64_t work_id) {
   LocalRange local(memory, offset_bytes, length_bytes);
@@ -198,6 +205,8 @@ void bind_queue_pair(py::module_& m) {
           [](const RcQueuePair& queue_pair) { return queue_pair.config().source_udp_port; })
       .def("post_write", &post_write, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a,
            "remote_address"_a, "rkey"_a, py::kw_only(), "immediate"_a = py::none(), "work_id"_a = 0)
+      .def("post_write_as_length", &post_write_as_length, "length_bytes"_a, "remote_address"_a, "rkey"_a,
+           py::kw_only(), "immediate"_a = py::none(), "work_id"_a = 0)
       .def("post_send", &post_send, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a, py::kw_only(),
            "immediate"_a = py::none(), "work_id"_a = 0)
       .def("post_receive", &post_receive, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a,

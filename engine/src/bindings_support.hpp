@@ -107,8 +107,11 @@ inline std::span<const uint8_t> view_of(const pybind11::bytes& data) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
+// All bytes on the wire, virtual ones as zeros.
 inline pybind11::bytes bytes_of(const Packet& packet) {
-  return {reinterpret_cast<const char*>(packet.data()), packet.size()};
+  std::string bytes(reinterpret_cast<const char*>(packet.data()), packet.size());
+  bytes.resize(packet.wire_bytes());
+  return bytes;
 }
 
 }  // namespace weft

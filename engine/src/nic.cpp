@@ -302,7 +302,7 @@ void Nic::receive(int port_number, PacketPtr packet) {
   Attachment* attachment = find_receiver(port, parsed);
   if (attachment == nullptr) return;
   ++port.counters.received_packets;
-  port.counters.received_bytes += packet->size();
+  port.counters.received_bytes += packet->wire_bytes();
   if (dma_ != nullptr && parsed.payload_bytes > 0) {
     dma_->deliver(port.dma_port, std::move(packet), parsed.payload_bytes);
   } else {

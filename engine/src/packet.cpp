@@ -24,6 +24,8 @@ struct PacketPoolState {
     packet->data_ = packet->storage_ + Packet::kHeadroomBytes;
     packet->size_ = static_cast<uint32_t>(size);
     packet->received_ps = 0;
+    packet->virtual_bytes_ = 0;
+    packet->as_length_ = false;
     ++live;
     return packet;
   }
@@ -44,6 +46,8 @@ void PacketDeleter::operator()(Packet* packet) const noexcept { packet->pool_->g
 PacketPtr Packet::clone() const {
   PacketPtr copy(pool_->take(size_));
   std::memcpy(copy->data_, data_, size_);
+  copy->virtual_bytes_ = virtual_bytes_;
+  copy->as_length_ = as_length_;
   copy->received_ps = received_ps;
   return copy;
 }

@@ -29,6 +29,9 @@ struct PacketContext {
 };
 
 // One cache line, and its bytes behind it.
+//
+// The last bytes may be virtual: zeros of which only the number is kept, so that large runs need no memory for
+// payloads nobody looks at. size() and bytes() are without them, wire_bytes() is with them.
 class alignas(64) Packet {
  public:
   static constexpr size_t kHeadroomBytes = 128;
@@ -41,9 +44,12 @@ class alignas(64) Packet {
   size_t size() const { return size_; }
   std::span<uint8_t> bytes() { return {data_, size_}; }
   std::span<const uint8_t> bytes() const { return {data_, size_}; }
-  // Bytes the packet takes on the wire and in a queue. The one place to change when payloads travel as a
-  // length.
-  size_t wire_bytes() const { return size_; }
+  // Bytes the packet takes on the wire and in a queue.
+  size_t wire_bytes() const { return size_t{size_} + virtual_bytes_; }
+  size_t virtual_bytes() const { return virtual_bytes_; }
+  // Whether it was made with virtual bytes: what covers the payload, as RoCEv2's iCRC does, was never computed
+  // and cannot be checked, not even once the bytes have been written out.
+  bool as_length() const { return as_length_; }
 
   size_t headroom() const { return static_cast<size_t>(data_ - storage_); }
   size_t tailroom() const { return capacity_ - headroom() - size_; }
@@ -65,8 +71,25 @@ class alignas(64) Packet {
     size_ -= static_cast<uint32_t>(n);
   }
 
-  // Makes the packet n bytes long: cuts the tail, or adds zeros to it.
+  // Adds n virtual bytes at the end.
+  void append_virtual(size_t n) {
+    virtual_bytes_ += static_cast<uint32_t>(n);
+    as_length_ = true;
+  }
+
+  // Writes the virtual bytes out as zeros, for whoever looks at them.
+  void materialise() {
+    if (virtual_bytes_ != 0) resize(wire_bytes());
+  }
+
+  // Makes the packet n bytes long on the wire: cuts the tail, or adds zeros to it. Virtual bytes that are left
+  // stay so if the packet becomes shorter.
   void resize(size_t n) {
+    if (n > size_ && n < wire_bytes()) {
+      virtual_bytes_ = static_cast<uint32_t>(n - size_);
+      return;
+    }
+    virtual_bytes_ = 0;
     if (n > size_) {
       if (n - size_ > tailroom()) [[unlikely]]
         reserve(headroom(), n - size_);
@@ -75,7 +98,7 @@ class alignas(64) Packet {
     size_ = static_cast<uint32_t>(n);
   }
 
-  // A packet of the same pool with the same bytes and received_ps.
+  // A packet of the same pool with the same bytes, virtual ones too, and received_ps.
   PacketPtr clone() const;
 
   TimePs received_ps = 0;  // when it entered the node that holds it: set by links and packet sockets
@@ -98,6 +121,8 @@ class alignas(64) Packet {
   uint32_t capacity_ = 0;
   PacketPoolState* pool_ = nullptr;
   std::unique_ptr<uint8_t[]> grown_;
+  uint32_t virtual_bytes_ = 0;
+  bool as_length_ = false;
 };
 
 static_assert(sizeof(Packet) == 64);

@@ -181,6 +181,7 @@ void PacketSocket::receive(int /*port*/, PacketPtr packet) {
     ++counters_.runt_packets;
     return;
   }
+  packet->materialise();
   if (sent_capture_ != nullptr) sent_capture_->write(engine_.now(), *packet);
   if (transmit_batch_.empty()) engine_.flush_later(this);
   transmit_batch_.push_back(std::move(packet));

@@ -1,6 +1,7 @@
 #include "pcap_writer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <system_error>
 
@@ -44,19 +45,30 @@ PcapWriter::PcapWriter(const std::string& path, uint32_t snap_length, int64_t or
 
 PcapWriter::~PcapWriter() { close(); }
 
-void PcapWriter::write(TimePs time_ps, std::span<const uint8_t> frame) {
+void PcapWriter::write(TimePs time_ps, std::span<const uint8_t> frame, size_t zero_bytes) {
   const int64_t nanoseconds = origin_ns_ + std::max<TimePs>(time_ps, 0) / kPsPerNs;
+  std::lock_guard guard(mutex_);
+  ++(write_record(nanoseconds, frame, zero_bytes) ? packets_written_ : packets_failed_);
+}
+
+bool PcapWriter::write_record(int64_t nanoseconds, std::span<const uint8_t> frame, size_t zero_bytes) {
+  const size_t frame_bytes = std::min<size_t>(frame.size(), snap_length_);
+  size_t zeros_left = std::min<size_t>(zero_bytes, snap_length_ - frame_bytes);
   const RecordHeader header{.seconds = static_cast<uint32_t>(nanoseconds / 1'000'000'000),
                             .nanoseconds = static_cast<uint32_t>(nanoseconds % 1'000'000'000),
-                            .captured_bytes = std::min(static_cast<uint32_t>(frame.size()), snap_length_),
-                            .original_bytes = static_cast<uint32_t>(frame.size())};
-  std::lock_guard guard(mutex_);
+                            .captured_bytes = static_cast<uint32_t>(frame_bytes + zeros_left),
+                            .original_bytes = static_cast<uint32_t>(frame.size() + zero_bytes)};
   if (file_ == nullptr || std::fwrite(&header, sizeof header, 1, file_) != 1 ||
-      std::fwrite(frame.data(), 1, header.captured_bytes, file_) != header.captured_bytes) {
-    ++packets_failed_;
-    return;
+      std::fwrite(frame.data(), 1, frame_bytes, file_) != frame_bytes) {
+    return false;
   }
-  ++packets_written_;
+  static constexpr std::array<uint8_t, 1024> kZeros{};
+  while (zeros_left > 0) {
+    const size_t piece_bytes = std::min(zeros_left, kZeros.size());
+    if (std::fwrite(kZeros.data(), 1, piece_bytes, file_) != piece_bytes) return false;
+    zeros_left -= piece_bytes;
+  }
+  return true;
 }
 
 void PcapWriter::flush() {

@@ -22,8 +22,10 @@ class PcapWriter {
   PcapWriter(const PcapWriter&) = delete;
   PcapWriter& operator=(const PcapWriter&) = delete;
 
-  void write(TimePs time_ps, std::span<const uint8_t> frame);
-  void write(TimePs time_ps, const Packet& packet) { write(time_ps, packet.bytes()); }
+  // Writes a frame, followed by so many zeros.
+  void write(TimePs time_ps, std::span<const uint8_t> frame, size_t zero_bytes = 0);
+  // Virtual bytes are restored as zeros.
+  void write(TimePs time_ps, const Packet& packet) { write(time_ps, packet.bytes(), packet.virtual_bytes()); }
   void flush();
   // Further writes are ignored and counted.
   void close();
@@ -34,6 +36,8 @@ class PcapWriter {
   uint64_t packets_failed() const;
 
  private:
+  bool write_record(int64_t nanoseconds, std::span<const uint8_t> frame, size_t zero_bytes);
+
   mutable std::mutex mutex_;
   std::string path_;
   std::FILE* file_ = nullptr;

@@ -48,6 +48,20 @@ void RcQueuePair::post_write(TimePs now, const uint8_t* data, uint64_t length_by
   wake();
 }
 
+void RcQueuePair::post_write_as_length(TimePs now, uint64_t length_bytes, uint64_t remote_address,
+                                       uint32_t rkey, std::optional<uint32_t> immediate, uint64_t work_id) {
+  requester_.post(now, {.kind = CompletionKind::kWrite,
+                        .work_id = work_id,
+                        .data = nullptr,
+                        .length_bytes = length_bytes,
+                        .remote_address = remote_address,
+                        .rkey = rkey,
+                        .immediate = immediate,
+                        .owner = nullptr,
+                        .as_length = true});
+  wake();
+}
+
 void RcQueuePair::post_send(TimePs now, const uint8_t* data, uint64_t length_bytes,
                             std::optional<uint32_t> immediate, uint64_t work_id,
                             std::shared_ptr<const void> owner) {

@@ -32,6 +32,10 @@ class RcQueuePair : public QueuePair {
   void post_write(TimePs now, const uint8_t* data, uint64_t length_bytes, uint64_t remote_address,
                   uint32_t rkey, std::optional<uint32_t> immediate, uint64_t work_id,
                   std::shared_ptr<const void> owner = nullptr);
+  // Posts a WRITE whose packets carry their payload as a length: zeros that take no memory, which nothing
+  // checks and the peer writes nowhere. Otherwise as post_write.
+  void post_write_as_length(TimePs now, uint64_t length_bytes, uint64_t remote_address, uint32_t rkey,
+                            std::optional<uint32_t> immediate, uint64_t work_id);
   // Posts a SEND; completes with kSend. Otherwise as post_write.
   void post_send(TimePs now, const uint8_t* data, uint64_t length_bytes, std::optional<uint32_t> immediate,
                  uint64_t work_id, std::shared_ptr<const void> owner = nullptr);

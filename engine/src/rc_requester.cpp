@@ -158,13 +158,18 @@ PacketPtr RcRequester::pull(TimePs now) {
   headers_.bth.acknowledge_request = should_request_ack(request, *sequence, in_flight_after);
   if (headers_.bth.acknowledge_request) asked_end_ = std::max(asked_end_, *sequence + 1);
   if (path_choice_ != nullptr) set_path(now, *sequence);
-  const uint64_t offset = (*sequence - request.first_sequence) * config_.path_mtu_bytes;
-  PacketPtr packet = roce::build_packet(
-      pool_, headers_, request.data == nullptr ? nullptr : request.data + offset, payload_bytes);
+  PacketPtr packet = build(request, *sequence, payload_bytes);
   counters_.data_bytes_sent += payload_bytes;
   last_pulled_ = {payload_bytes, *sequence == request.first_sequence};
   record_sent(now, request, *sequence, static_cast<uint16_t>(frame_bytes));
   return packet;
+}
+
+PacketPtr RcRequester::build(const Outstanding& request, uint64_t sequence, size_t payload_bytes) {
+  if (request.as_length) return roce::build_packet_as_length(pool_, headers_, payload_bytes);
+  const uint64_t offset = (sequence - request.first_sequence) * config_.path_mtu_bytes;
+  return roce::build_packet(pool_, headers_, request.data == nullptr ? nullptr : request.data + offset,
+                            payload_bytes);
 }
 
 void RcRequester::record_sent(TimePs now, Outstanding& request, uint64_t sequence, uint16_t frame_bytes) {

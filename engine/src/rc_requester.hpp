@@ -34,6 +34,7 @@ class RcRequester {
     uint32_t rkey = 0;
     std::optional<uint32_t> immediate;
     std::shared_ptr<const void> owner;  // of the data
+    bool as_length = false;             // packets carry zeros as virtual bytes; `data` is null
   };
 
   void post(TimePs now, Request request);
@@ -67,6 +68,7 @@ class RcRequester {
   size_t packet_payload_bytes(const Outstanding& request, uint64_t sequence) const;
   void set_packet_headers(const Outstanding& request, uint64_t sequence, size_t payload_bytes);
   void set_path(TimePs now, uint64_t sequence);
+  PacketPtr build(const Outstanding& request, uint64_t sequence, size_t payload_bytes);
   bool should_request_ack(const Outstanding& request, uint64_t sequence, uint64_t in_flight_after) const;
   void record_sent(TimePs now, Outstanding& request, uint64_t sequence, uint16_t frame_bytes);
 

@@ -232,7 +232,7 @@ uint8_t RcResponder::place_payload(const Shape& shape, const roce::ParsedPacket&
     const uint8_t syndrome = write_to_memory(write_rkey_, write_address_ + message_bytes_, packet);
     if (syndrome != roce::kSyndromeAck) return syndrome;
   }
-  if (target != nullptr) std::copy_n(packet.payload, packet.payload_bytes, target);
+  if (target != nullptr && !packet.as_length) std::copy_n(packet.payload, packet.payload_bytes, target);
   message_bytes_ = end_bytes;
   return roce::kSyndromeAck;
 }

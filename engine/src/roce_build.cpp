@@ -209,6 +209,29 @@ uint8_t* write_aggregation(const AggregationHeader& header, uint8_t* at) {
   return at + kAggregationHeaderBytes;
 }
 
+struct WrittenHeaders {
+  const uint8_t* ip;
+  uint8_t* end;  // where the payload begins
+};
+
+// Everything before a payload of this length.
+WrittenHeaders write_headers(const RoceHeaders& headers, size_t payload_bytes, uint8_t* out) {
+  const uint16_t extensions = extensions_of(headers.bth.opcode);
+  const size_t udp_length_bytes = udp_bytes(headers, extensions, payload_bytes);
+  check_values(headers, extensions, payload_bytes, udp_length_bytes);
+
+  uint8_t* const ip = write_ethernet(headers, out);
+  uint8_t* const udp = write_ip(headers, udp_length_bytes, ip);
+  store_big_endian<uint16_t>(udp, headers.source_udp_port);
+  store_big_endian<uint16_t>(udp + 2, kUdpPort);
+  store_big_endian<uint16_t>(udp + 4, static_cast<uint16_t>(udp_length_bytes));
+  store_big_endian<uint16_t>(udp + 6, 0);
+  uint8_t* at = write_bth(headers.bth, pad_bytes(payload_bytes), udp + kUdpBytes);
+  at = write_extensions(headers, extensions, at);
+  if (headers.aggregation) at = write_aggregation(*headers.aggregation, at);
+  return {ip, at};
+}
+
 }  // namespace
 
 bool is_aggregation(const Bth& bth, size_t udp_length_bytes) {
@@ -222,26 +245,15 @@ size_t frame_bytes(const RoceHeaders& headers, size_t payload_bytes) {
 }
 
 void write_frame(const RoceHeaders& headers, const uint8_t* payload, size_t payload_bytes, uint8_t* out) {
-  const uint16_t extensions = extensions_of(headers.bth.opcode);
-  const size_t udp_length_bytes = udp_bytes(headers, extensions, payload_bytes);
-  check_values(headers, extensions, payload_bytes, udp_length_bytes);
-
-  uint8_t* const ip = write_ethernet(headers, out);
-  uint8_t* const udp = write_ip(headers, udp_length_bytes, ip);
-  store_big_endian<uint16_t>(udp, headers.source_udp_port);
-  store_big_endian<uint16_t>(udp + 2, kUdpPort);
-  store_big_endian<uint16_t>(udp + 4, static_cast<uint16_t>(udp_length_bytes));
-  store_big_endian<uint16_t>(udp + 6, 0);
-  const size_t pad = pad_bytes(payload_bytes);
-  uint8_t* at = write_bth(headers.bth, pad, udp + kUdpBytes);
-  at = write_extensions(headers, extensions, at);
-  if (headers.aggregation) at = write_aggregation(*headers.aggregation, at);
+  const auto [ip, payload_at] = write_headers(headers, payload_bytes, out);
+  uint8_t* at = payload_at;
   if (payload != nullptr) {
     std::copy_n(payload, payload_bytes, at);
   } else {
     std::fill_n(at, payload_bytes, uint8_t{0});
   }
   at += payload_bytes;
+  const size_t pad = pad_bytes(payload_bytes);
   std::fill_n(at, pad, uint8_t{0});
   at += pad;
   const uint32_t icrc = invariant_crc(ip, static_cast<size_t>(at - ip));
@@ -252,6 +264,14 @@ PacketPtr build_packet(PacketPool& pool, const RoceHeaders& headers, const uint8
                        size_t payload_bytes) {
   PacketPtr packet = pool.allocate(frame_bytes(headers, payload_bytes));
   write_frame(headers, payload, payload_bytes, packet->data());
+  return packet;
+}
+
+PacketPtr build_packet_as_length(PacketPool& pool, const RoceHeaders& headers, size_t payload_bytes) {
+  const size_t virtual_bytes = payload_bytes + pad_bytes(payload_bytes) + kIcrcBytes;
+  PacketPtr packet = pool.allocate(frame_bytes(headers, payload_bytes) - virtual_bytes);
+  write_headers(headers, payload_bytes, packet->data());
+  packet->append_virtual(virtual_bytes);
   return packet;
 }
 

@@ -38,8 +38,9 @@ struct ParsedPacket : RoceHeaders {
   const uint8_t* frame = nullptr;
   size_t frame_bytes = 0;
   uint16_t extensions = 0;           // Extension bits of the opcode
-  const uint8_t* payload = nullptr;  // without pad; the lanes of an aggregation packet
+  const uint8_t* payload = nullptr;  // without pad; the lanes of an aggregation packet; null if it is virtual
   size_t payload_bytes = 0;
+  bool as_length = false;  // made with a virtual payload: its bytes stand for nothing
   TimePs received_ps = 0;
 
   bool has(Extension extension) const { return (extensions & extension) != 0; }
@@ -51,7 +52,8 @@ bool is_aggregation(const Bth& bth, size_t udp_length_bytes);
 // Parses one Ethernet frame. `out` is complete only if the result is kNone; after other results it holds what
 // was read up to the fault. `check_icrc` false skips the CRC over the payload (for a frame validated before).
 ParseError parse_frame(const uint8_t* frame, size_t frame_bytes, ParsedPacket& out, bool check_icrc = true);
-ParseError parse_packet(const Packet& packet, ParsedPacket& out, bool check_icrc = true);
+// Of a packet made as a length no iCRC is checked. Virtual bytes that a header lies in are written out.
+ParseError parse_packet(Packet& packet, ParsedPacket& out, bool check_icrc = true);
 
 // Length of the Ethernet frame (without FCS) of these headers over a payload of `payload_bytes`.
 // Throws std::invalid_argument if the opcode is unknown.
@@ -66,6 +68,10 @@ void write_frame(const RoceHeaders& headers, const uint8_t* payload, size_t payl
 // A pooled packet with the frame.
 PacketPtr build_packet(PacketPool& pool, const RoceHeaders& headers, const uint8_t* payload = nullptr,
                        size_t payload_bytes = 0);
+
+// The same frame with its payload as a length: payload, pad and iCRC are virtual bytes. Nothing checks its
+// iCRC.
+PacketPtr build_packet_as_length(PacketPool& pool, const RoceHeaders& headers, size_t payload_bytes);
 
 // The invariant CRC (annex A17.3.3) of a packet from the first byte of its IP header up to and without its
 // last four bytes, in host order; it is sent little-endian. `ip_bytes` is the length without those four. The

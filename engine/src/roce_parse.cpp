@@ -1,4 +1,5 @@
 // Parsing half of the codec.
+#include <algorithm>
 #include <cstring>
 
 #include "byte_order.hpp"
@@ -8,17 +9,23 @@
 namespace weft::roce {
 namespace {
 
-// What is left of a frame. Every read is preceded by has().
+// What is left of a frame, and how much of that can be read: the rest is virtual. Every read is preceded by
+// has().
 struct Reader {
   const uint8_t* at;
   size_t left;
+  size_t readable;
 
-  bool has(size_t bytes) const { return left >= bytes; }
+  bool has(size_t bytes) const { return readable >= bytes; }
   void skip(size_t bytes) {
     at += bytes;
     left -= bytes;
+    readable -= bytes;
   }
-  void limit(size_t bytes) { left = bytes; }
+  void limit(size_t bytes) {
+    left = bytes;
+    readable = std::min(readable, bytes);
+  }
 };
 
 IntHop decode_hop(const uint8_t* at) {
@@ -102,6 +109,7 @@ ParseError parse_udp(Reader& reader, const uint8_t* ip, ParsedPacket& out) {
   if (load_big_endian<uint16_t>(udp + 2) != kUdpPort) return ParseError::kNotRoce;
   if (load_big_endian<uint16_t>(udp + 4) != reader.left) return ParseError::kBadUdpLength;
   if (load_big_endian<uint16_t>(udp + 6) != 0) {
+    if (reader.readable < reader.left) return ParseError::kTruncated;
     const size_t address_bytes = out.source_ip.is_ipv6 ? 16 : 4;
     const uint8_t* addresses = ip + (out.source_ip.is_ipv6 ? 8 : 12);
     uint64_t sum = internet_sum(addresses, 2 * address_bytes) + kIpProtocolUdp + reader.left;
@@ -177,16 +185,19 @@ ParseError parse_extensions(Reader& reader, ParsedPacket& out) {
 }
 
 ParseError parse_payload(Reader& reader, size_t pad_bytes, ParsedPacket& out) {
-  if (!reader.has(kIcrcBytes)) return ParseError::kTruncated;
+  const bool is_virtual = reader.readable == 0;
+  if (reader.left < kIcrcBytes || (reader.readable < reader.left && !is_virtual))
+    return ParseError::kTruncated;
   reader.limit(reader.left - kIcrcBytes);
   if (!out.has(kHasPayload) && reader.left != 0) return ParseError::kUnexpectedPayload;
   if (reader.left % 4 != 0 || pad_bytes > reader.left) return ParseError::kBadPadCount;
-  out.payload = reader.at;
+  out.payload = is_virtual ? nullptr : reader.at;
   out.payload_bytes = reader.left - pad_bytes;
   return ParseError::kNone;
 }
 
 ParseError parse_aggregation(ParsedPacket& out) {
+  if (out.payload == nullptr) return ParseError::kTruncated;
   if (out.payload_bytes != kAggregationHeaderBytes + 4 * kAggregationLanes) {
     return ParseError::kBadAggregationHeader;
   }
@@ -249,11 +260,14 @@ const char* parse_error_name(ParseError error) {
   return "unknown";
 }
 
-ParseError parse_frame(const uint8_t* frame, size_t frame_bytes, ParsedPacket& out, bool check_icrc) {
+namespace {
+
+ParseError parse(const uint8_t* frame, size_t frame_bytes, size_t virtual_bytes, ParsedPacket& out,
+                 bool check_icrc) {
   out = ParsedPacket();
   out.frame = frame;
   out.frame_bytes = frame_bytes;
-  Reader reader{frame, frame_bytes};
+  Reader reader{frame, frame_bytes + virtual_bytes, frame_bytes};
   if (!reader.has(kEthernetBytes)) return ParseError::kTruncated;
   std::memcpy(out.destination_mac.data(), frame, 6);
   std::memcpy(out.source_mac.data(), frame + 6, 6);
@@ -298,8 +312,20 @@ ParseError parse_frame(const uint8_t* frame, size_t frame_bytes, ParsedPacket& o
   return ParseError::kNone;
 }
 
-ParseError parse_packet(const Packet& packet, ParsedPacket& out, bool check_icrc) {
-  const ParseError error = parse_frame(packet.data(), packet.size(), out, check_icrc);
+}  // namespace
+
+ParseError parse_frame(const uint8_t* frame, size_t frame_bytes, ParsedPacket& out, bool check_icrc) {
+  return parse(frame, frame_bytes, 0, out, check_icrc);
+}
+
+ParseError parse_packet(Packet& packet, ParsedPacket& out, bool check_icrc) {
+  check_icrc = check_icrc && !packet.as_length();
+  ParseError error = parse(packet.data(), packet.size(), packet.virtual_bytes(), out, check_icrc);
+  if (error != ParseError::kNone && packet.virtual_bytes() != 0) {
+    packet.materialise();
+    error = parse(packet.data(), packet.size(), 0, out, check_icrc);
+  }
+  out.as_length = packet.as_length();
   out.received_ps = packet.received_ps;
   return error;
 }

@@ -11,6 +11,11 @@ uint32_t Schedule::add_buffer(uint8_t* data, uint64_t length_bytes, std::shared_
   return static_cast<uint32_t>(buffers_.size() - 1);
 }
 
+uint32_t Schedule::add_lengths(uint64_t length_bytes) {
+  buffers_.push_back({nullptr, length_bytes, nullptr, true});
+  return static_cast<uint32_t>(buffers_.size() - 1);
+}
+
 uint32_t Schedule::add_node(NodeContent content, std::span<const uint32_t> after) {
   check(content);
   const auto number = static_cast<uint32_t>(nodes_.size());

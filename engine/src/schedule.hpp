@@ -69,6 +69,8 @@ class Schedule {
   // Adds memory that the schedule works on and returns its number. `owner` keeps it alive. Null data: a
   // source of zeros, which only WriteNodes may name.
   uint32_t add_buffer(uint8_t* data, uint64_t length_bytes, std::shared_ptr<void> owner);
+  // Adds a source of zeros whose packets carry their payload as a length, and returns its number.
+  uint32_t add_lengths(uint64_t length_bytes);
   // Adds a node that starts when all nodes in `after` are done, and returns its number. Nodes only follow
   // earlier ones, so there are no cycles. Throws std::invalid_argument, naming the node, for a range beyond
   // its buffer, a length that is no multiple of the element, ranges of different lengths, or an unknown
@@ -84,6 +86,7 @@ class Schedule {
   const uint8_t* source(const BufferRange& range) const {
     return buffers_[range.buffer].data == nullptr ? nullptr : data(range);
   }
+  bool is_as_length(const BufferRange& range) const { return buffers_[range.buffer].as_length; }
   uint32_t channel_limit() const { return channel_limit_; }        // above every channel named
   uint32_t aggregator_limit() const { return aggregator_limit_; }  // above every aggregator named
 
@@ -92,6 +95,7 @@ class Schedule {
     uint8_t* data;
     uint64_t length_bytes;
     std::shared_ptr<void> owner;
+    bool as_length = false;
   };
   struct Node {
     NodeContent content;

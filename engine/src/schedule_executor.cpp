@@ -155,8 +155,13 @@ void ScheduleExecutor::start_node(Run& run, uint32_t node, const WriteNode& writ
   if (queue_pair == nullptr) return fail(run, node, "its channel has been removed");
   ++run.posted;
   try {
-    queue_pair->post_write(engine_.now(), run.schedule->source(write.source), write.source.length_bytes,
-                           write.remote_address, write.rkey, write.immediate, work_id(run.number, node));
+    if (run.schedule->is_as_length(write.source)) {
+      queue_pair->post_write_as_length(engine_.now(), write.source.length_bytes, write.remote_address,
+                                       write.rkey, write.immediate, work_id(run.number, node));
+    } else {
+      queue_pair->post_write(engine_.now(), run.schedule->source(write.source), write.source.length_bytes,
+                             write.remote_address, write.rkey, write.immediate, work_id(run.number, node));
+    }
   } catch (...) {
     --run.posted;  // refused: no completion will come
     throw;

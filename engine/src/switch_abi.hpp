@@ -57,6 +57,7 @@ struct PacketState {
   const uint8_t* data;
   uint32_t size_bytes;
   uint32_t payload_offset_bytes;
+  uint32_t virtual_bytes;  // zeros behind these that are not written out
   // Set by the runtime; generated code copies them into the program's metadata.
   uint64_t ingress_timestamp;
   uint64_t egress_timestamp;

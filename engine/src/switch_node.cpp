@@ -92,10 +92,14 @@ void Switch::attach_port(uint32_t port, TransmitPort& transmit_port) {
 
 StateBlock* Switch::new_state() {
   StateBlock* block = states_->acquire();
-  clear(&block->state, states_->state_bytes());
-  block->state.truncated_length_bytes = PacketState::kNotTruncated;
-  block->state.loop_budget = PacketState::kLoopBudget;
+  clear_state(block->state);
   return block;
+}
+
+void Switch::clear_state(PacketState& state) {
+  clear(&state, states_->state_bytes());
+  state.truncated_length_bytes = PacketState::kNotTruncated;
+  state.loop_budget = PacketState::kLoopBudget;
 }
 
 void Switch::clear_metadata(PacketState& state) {
@@ -116,6 +120,7 @@ void Switch::clear_requests(PacketState& state) {
 void Switch::point_at(PacketState& state, const Packet& packet) {
   state.data = packet.data();
   state.size_bytes = static_cast<uint32_t>(packet.size());
+  state.virtual_bytes = static_cast<uint32_t>(packet.virtual_bytes());
 }
 
 PacketPtr Switch::copy_with_state(const Packet& packet) {
@@ -188,10 +193,12 @@ void Switch::start_pass(PacketPtr packet, uint32_t port, InstanceType type, uint
   } else {
     trace_.copied(previous->trace, state.trace, type, engine_.now());
   }
+  // Only what has come from a port is parsed a second time if it must be, see parse().
+  if (previous != nullptr || state.trace.packet != 0) packet->materialise();
   point_at(state, *packet);
   state.ingress_port = port;
   state.instance_type = type;
-  state.packet_length_bytes = state.size_bytes;
+  state.packet_length_bytes = state.size_bytes + state.virtual_bytes;
   state.ingress_timestamp = timestamp(engine_.now());
   state.pass_budget = pass_budget;
   if (previous != nullptr) preserve(state, *previous, field_list);
@@ -207,6 +214,26 @@ void Switch::preserve(PacketState& state, const PacketState& previous, uint32_t 
   state.loop_budget = previous.loop_budget;
 }
 
+// A parser that has looked for more than the bytes that are there starts over on the packet written out.
+void Switch::parse(Packet& packet) {
+  const SwitchProgram& program = objects_->program();
+  PacketState& state = state_of(packet)->state;
+  program.parse(&state, &objects_->context());
+  if (state.virtual_bytes == 0 || state.parser_error == 0) [[likely]]
+    return;
+  const PacketState before = state;
+  clear_state(state);
+  packet.materialise();
+  point_at(state, packet);
+  state.trace = before.trace;
+  state.ingress_port = before.ingress_port;
+  state.instance_type = before.instance_type;
+  state.packet_length_bytes = state.size_bytes;
+  state.ingress_timestamp = before.ingress_timestamp;
+  state.pass_budget = before.pass_budget;
+  program.parse(&state, &objects_->context());
+}
+
 void Switch::run_ingress(PacketPtr packet) {
   SwitchContext& context = objects_->context();
   const SwitchProgram& program = objects_->program();
@@ -215,7 +242,7 @@ void Switch::run_ingress(PacketPtr packet) {
     PacketState& state = state_of(*packet)->state;
     if (!spend_pass(state)) return;
     record(state.trace, TraceSite::kReceived, {state.ingress_port, state.instance_type}, packet->bytes());
-    program.parse(&state, &context);
+    parse(*packet);
     if (dropped_by_abort(state)) return;
     program.ingress(&state, &context);
     if (dropped_by_abort(state)) return;
@@ -254,6 +281,7 @@ PacketPtr Switch::resubmit(PacketPtr packet) {
   StateBlock* block = new_state();
   PacketState& state = block->state;
   trace_.copied(old_state.trace, state.trace, kResubmitted, engine_.now());
+  packet->materialise();
   point_at(state, *packet);
   state.ingress_port = old_state.ingress_port;
   state.instance_type = kResubmitted;
@@ -277,6 +305,7 @@ void Switch::clone_from_ingress(const Packet& packet) {
   }
   // The clone is the packet as it entered ingress, parsed again.
   PacketPtr clone = packet.clone();
+  clone->materialise();
   StateBlock* block = new_state();
   PacketState& state = block->state;
   clone->context = block;
@@ -443,7 +472,7 @@ PacketPtr Switch::run_egress(uint32_t port, PacketPtr packet) {
     return nullptr;
   }
   // BMv2 recirculates the whole packet, so this comes last.
-  if (packet->size() > state.truncated_length_bytes) packet->resize(state.truncated_length_bytes);
+  if (packet->wire_bytes() > state.truncated_length_bytes) packet->resize(state.truncated_length_bytes);
   record(state.trace, TraceSite::kSent, {port}, packet->bytes());
   packet->context->release(packet->context);
   packet->context = nullptr;
@@ -459,6 +488,7 @@ void Switch::deparse(Packet& packet) {
 }
 
 void Switch::deliver(uint32_t port, PacketPtr packet) {
+  packet->materialise();
   if (captured_count_ != nullptr) {
     ++*captured_count_;
   } else if (captured_ != nullptr) {

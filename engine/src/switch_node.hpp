@@ -122,6 +122,7 @@ class Switch : public Node, public EgressStage {
   };
 
   StateBlock* new_state();
+  void clear_state(PacketState& state);
   StateBlock* state_of(Packet& packet) { return static_cast<StateBlock*>(packet.context); }
   uint8_t* program_state(PacketState& state) {
     return reinterpret_cast<uint8_t*>(&state) + kProgramStateOffset;
@@ -138,6 +139,7 @@ class Switch : public Node, public EgressStage {
   void start_pass(PacketPtr packet, uint32_t port, InstanceType type, uint32_t pass_budget,
                   const PacketState* previous, uint32_t field_list);
   void preserve(PacketState& state, const PacketState& previous, uint32_t field_list);
+  void parse(Packet& packet);
   void run_ingress(PacketPtr packet);
   PacketPtr resubmit(PacketPtr packet);
   void clone_from_ingress(const Packet& packet);

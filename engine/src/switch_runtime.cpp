@@ -98,6 +98,7 @@ uint64_t hash_with_payload(HashFunction hash, const uint8_t* data, uint64_t size
   static thread_local std::vector<uint8_t> buffer;
   buffer.assign(data, data + size_bytes);
   buffer.insert(buffer.end(), state->data + state->payload_offset_bytes, state->data + state->size_bytes);
+  buffer.resize(buffer.size() + state->virtual_bytes);
   return hash(buffer.data(), buffer.size());
 }
 

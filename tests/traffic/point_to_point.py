@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine import Link, TransmitPort, _core, make_congestion_control
+from traffic.messages import AS_BYTES
 from traffic.native_schedule import Peers, RemoteBuffer, build_native_schedule
 from traffic.schedule_nodes import DATA, SCRATCH, SINK, Channel, RankSchedule
 
@@ -85,7 +86,11 @@ class PointToPoint:
             self.connect(one, other, plane, label)
 
     def start(
-        self, schedules: list[RankSchedule], inputs: list[np.ndarray], start_ps: list[int] = ()
+        self,
+        schedules: list[RankSchedule],
+        inputs: list[np.ndarray],
+        start_ps: list[int] = (),
+        payload: str = AS_BYTES,
     ) -> list[int]:
         """Register memory, tell every rank the others', and start all; returns the runs' numbers."""
         for host, schedule, data in zip(self.hosts, schedules, inputs, strict=True):
@@ -102,7 +107,7 @@ class PointToPoint:
         runs = []
         times = start_ps or [0] * len(self.hosts)
         for host, schedule, time_ps in zip(self.hosts, schedules, times, strict=True):
-            native = build_native_schedule(schedule, host.arrays, host.channels, {}, remote)
+            native = build_native_schedule(schedule, host.arrays, host.channels, {}, remote, payload)
             runs.append(host.executor.start(native, time_ps))
         return runs
 

@@ -293,7 +293,7 @@ def test_incast_and_permutation_say_who_sends_to_whom():
 
 def test_flows_run_and_every_byte_is_written():
     flows = [*permutation(5, 300, seed=1), *incast(2, range(5), 77, start_ps=10)]
-    schedules = [flow_schedule(flows, rank, run_tag=9) for rank in range(5)]
+    schedules = [flow_schedule(dict(enumerate(flows)), rank, run_tag=9) for rank in range(5)]
     interpreter = Interpreter(schedules, [np.zeros(0, np.int32)] * 5)
     interpreter.results("int32")
     assert sum(interpreter.written_bytes.values()) == 5 * 300 + 4 * 77
@@ -310,4 +310,4 @@ def test_flows_run_and_every_byte_is_written():
 )
 def test_senseless_flows_are_refused(flow, message):
     with pytest.raises(ValueError, match=message):
-        flow_schedule([flow], 0)
+        flow_schedule({0: flow}, 0)

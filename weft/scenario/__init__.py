@@ -8,6 +8,7 @@ from weft.scenario.nic import NicSection
 from weft.scenario.parsing import anchor_paths, load_scenario, parse_scenario, read_mapping
 from weft.scenario.sections import ControlSection, EcnSection, FabricSection, FaultsSection
 from weft.scenario.traffic import (
+    FLOW_DATA,
     CollectiveTraffic,
     IncastTraffic,
     PatternTraffic,
@@ -17,6 +18,7 @@ from weft.scenario.traffic import (
 from weft.scenario.transport import TransportSection
 
 __all__ = [
+    "FLOW_DATA",
     "MAX_SLOTS",
     "CollectiveTraffic",
     "ControlSection",

@@ -14,6 +14,11 @@ AlgorithmName = Literal[
 ]
 
 
+FLOW_DATA = ("zeros", "lengths")
+FlowData = Literal["zeros", "lengths"]
+"""What flows carry: bytes, all of them zero, or only the number of bytes, for large runs in virtual time."""
+
+
 class CollectiveTraffic(Section):
     """A collective, run once per algorithm and size, each result checked against NumPy.
 
@@ -37,12 +42,14 @@ class IncastTraffic(Section):
     incast: str
     bytes_per_sender: FlowBytes = 65536
     plane: int = Field(0, ge=0)
+    data: FlowData = "zeros"
 
 
 class PermutationTraffic(Section):
     """Every host writes to one other, drawn from the seed, on all planes."""
 
     permutation: FlowBytes
+    data: FlowData = "zeros"
 
 
 class PatternTraffic(Section):
