@@ -208,7 +208,7 @@ async def _set_thresholds(
     updates = []
     for port in wanted:
         kind = p4r.Update.MODIFY if (port, priority_class) in present else p4r.Update.INSERT
-        entity = session.encode([threshold_entity(port, priority_class, profile, lab.facts)])[0]
+        (entity,) = session.encode([threshold_entity(port, priority_class, profile, lab.facts)]).values()
         updates.append(p4r.Update(type=kind, entity=entity))
     await session.write(updates)
 

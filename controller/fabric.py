@@ -25,7 +25,7 @@ from controller.installed import read_installed
 from controller.jobs import Job, JobMembership, JobTable
 from controller.pipeline import Pipeline
 from controller.plan import FabricState, Settings, desired_entities
-from controller.reconcile import EntitySet, entity_set, plan_updates
+from controller.reconcile import EntitySet, plan_updates
 from controller.session import SwitchSession
 from topologies import FabricSpec, SwitchSpec
 from topologies.addressing import IpVersion
@@ -332,7 +332,7 @@ class FabricController:
         installed = self._installed.pop(name, None)
         if installed is None:
             installed = await read_installed(session)
-        desired = entity_set(session.encode(entities))
+        desired = session.encode(entities)
         updates = plan_updates(installed, desired)
         await session.write(updates)
         # Only now: after a failed write the switch is read back before the next one.

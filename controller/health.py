@@ -11,7 +11,7 @@ from controller.entities import Entity
 from controller.errors import ControllerError, SwitchUnavailableError
 from controller.installed import read_installed
 from controller.pipeline import Pipeline
-from controller.reconcile import entity_set, is_default
+from controller.reconcile import is_default
 from controller.session import SwitchSession
 
 
@@ -67,9 +67,7 @@ async def check_switch(
             return SwitchHealth(session.name, ("its program has another P4Info",))
         installed = await read_installed(session)
         desired = {
-            key: entity
-            for key, entity in entity_set(session.encode(planned or [])).items()
-            if not is_default(entity)
+            key: entity for key, entity in session.encode(planned or []).items() if not is_default(entity)
         }
         missing = sum(key not in installed for key in desired)
         return SwitchHealth(

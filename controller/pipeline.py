@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import finsy
+from finsy.p4schema import P4RuntimeVersion
 from finsy.proto import p4i
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
+from controller.encoding import EntityEncoder
 from controller.errors import PipelineError
 
 SLOT_REGISTER = "slot_tag"
@@ -22,6 +24,7 @@ class Pipeline:
 
     p4info: p4i.P4Info
     device_config: bytes = b""
+    _encoders: dict[str, EntityEncoder] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def load(cls, p4info: str | Path, device_config: str | Path | None = None) -> Pipeline:
@@ -40,6 +43,16 @@ class Pipeline:
     def schema(self) -> finsy.P4Schema:
         """Return a new schema (names to ids, values to bytes), which also knows a P4Runtime version."""
         return finsy.P4Schema(self.p4info, self.device_config or None)
+
+    def encoder(self, version: P4RuntimeVersion | None = None) -> EntityEncoder:
+        """Return the encoder for switches of a P4Runtime version, None until it is known; always the same one."""
+        name = str(version)
+        if name not in self._encoders:
+            schema = self.schema()
+            if version is not None:
+                schema.set_p4runtime_version(version)
+            self._encoders[name] = EntityEncoder(schema)
+        return self._encoders[name]
 
     def slot_capacity(self) -> int:
         """Aggregation slots of a switch: half the slot registers' size, for a slot has two versions.

@@ -23,13 +23,17 @@ def entity_set(entities: Iterable[p4r.Entity]) -> EntitySet:
         ValueError: two entities have the same key, or a kind the controller does not manage.
 
     """
+    stable = (stable_entity(entity) for entity in entities)
+    return index_entities((entity_key(entity), entity) for entity in stable)
+
+
+def index_entities(entities: Iterable[tuple[EntityKey, p4r.Entity]]) -> EntitySet:
+    """Return entities by their keys. ValueError: two have the same key."""
     indexed: EntitySet = {}
-    for entity in entities:
-        stable = _stable(entity)
-        key = entity_key(stable)
+    for key, entity in entities:
         if key in indexed:
             raise ValueError(f"two entities have the same key: {entity}")
-        indexed[key] = stable
+        indexed[key] = entity
     return indexed
 
 
@@ -43,6 +47,8 @@ def plan_updates(installed: EntitySet, desired: EntitySet) -> list[p4r.Update]:
     removals: list[tuple[int, EntityKey, p4r.Update]] = []
     for key, entity in desired.items():
         present = installed.get(key)
+        if present is entity:
+            continue
         if present is None or _bytes(present) != _bytes(entity):
             kind = p4r.Update.INSERT if present is None and not is_default(entity) else p4r.Update.MODIFY
             changes.append((_depth(entity), key, p4r.Update(type=kind, entity=entity)))
@@ -58,7 +64,7 @@ def entity_key(entity: p4r.Entity) -> EntityKey:
     """What identifies an entity: its kind and the bytes of its key fields."""
     kind = entity.WhichOneof("entity")
     if kind == "table_entry":
-        return kind, _bytes(_table_key(entity.table_entry))
+        return kind, _bytes(table_key(entity.table_entry))
     if kind == "action_profile_member":
         member = entity.action_profile_member
         return kind, _bytes(
@@ -76,7 +82,8 @@ def entity_key(entity: p4r.Entity) -> EntityKey:
     raise ValueError(f"the controller does not manage entities of kind {kind!r}")
 
 
-def _table_key(table_entry: p4r.TableEntry) -> p4r.TableEntry:
+def table_key(table_entry: p4r.TableEntry) -> p4r.TableEntry:
+    """Return what identifies a table entry, as an entry without all else."""
     key = p4r.TableEntry(
         table_id=table_entry.table_id,
         priority=table_entry.priority,
@@ -86,7 +93,8 @@ def _table_key(table_entry: p4r.TableEntry) -> p4r.TableEntry:
     return key
 
 
-def _stable(entity: p4r.Entity) -> p4r.Entity:
+def stable_entity(entity: p4r.Entity) -> p4r.Entity:
+    """Return an entity in canonical order and without what changes by itself."""
     stable = copy.deepcopy(entity)
     if stable.HasField("table_entry"):
         entry = stable.table_entry
@@ -95,11 +103,18 @@ def _stable(entity: p4r.Entity) -> p4r.Entity:
         fields = sorted(entry.match, key=lambda field: field.field_id)
         del entry.match[:]
         entry.match.extend(fields)
-        if entry.HasField("action") and entry.action.HasField("action"):
-            parameters = sorted(entry.action.action.params, key=lambda parameter: parameter.param_id)
-            del entry.action.action.params[:]
-            entry.action.action.params.extend(parameters)
+        if entry.HasField("action"):
+            sort_parameters(entry.action)
     return stable
+
+
+def sort_parameters(action: p4r.TableAction) -> p4r.TableAction:
+    """Bring the parameters of a direct action into the order of their ids, and return it."""
+    if action.HasField("action"):
+        parameters = sorted(action.action.params, key=lambda parameter: parameter.param_id)
+        del action.action.params[:]
+        action.action.params.extend(parameters)
+    return action
 
 
 def _depth(entity: p4r.Entity) -> int:

@@ -15,12 +15,13 @@ from typing import Any
 import grpc
 from finsy import P4PacketIn, P4PacketOut
 from finsy.p4entity import decode_entity, decode_stream, encode_entities
-from finsy.p4schema import P4RuntimeVersion
+from finsy.p4schema import P4RuntimeVersion, P4Schema
 from finsy.proto import U128, p4r, rpc_code
 
 from controller.entities import Entity
 from controller.errors import NotPrimaryError, RequestRefusedError, SwitchUnavailableError
 from controller.pipeline import Pipeline
+from controller.reconcile import EntitySet
 from controller.refusals import explain
 
 BATCH_UPDATES = 1000
@@ -56,10 +57,10 @@ class SwitchSession:
     ) -> None:
         self.name = name
         self.device_id = device_id
-        self.schema = pipeline.schema()
         self.stream_errors = 0
         self._stub = stub
         self._pipeline = pipeline
+        self._encoder = pipeline.encoder()
         self._timeout_s = timeout_s
         self._on_packet = on_packet
         self._stream: Any = None
@@ -69,6 +70,11 @@ class SwitchSession:
         self._primary = asyncio.Event()
         self._decided = asyncio.Event()
         self._stream_failure: grpc.aio.AioRpcError | None = None
+
+    @property
+    def schema(self) -> P4Schema:
+        """P4Info's names and values, as the switch's version of P4Runtime has them; shared with other sessions."""
+        return self._encoder.schema
 
     @property
     def is_lost(self) -> bool:
@@ -88,7 +94,7 @@ class SwitchSession:
             if error.code() is not grpc.StatusCode.UNIMPLEMENTED:
                 raise explain(self.name, "Capabilities", error) from None
         else:
-            self.schema.set_p4runtime_version(P4RuntimeVersion.parse(reply.p4runtime_api_version))
+            self._encoder = self._pipeline.encoder(P4RuntimeVersion.parse(reply.p4runtime_api_version))
         return self.schema.p4runtime_version
 
     async def become_primary(self, election_id: int = FIRST_ELECTION_ID, preempt: bool = False) -> None:
@@ -189,15 +195,15 @@ class SwitchSession:
         except ValueError as error:
             raise RequestRefusedError(f"{self.name}: {error}") from None
 
-    def encode(self, entities: Iterable[Entity]) -> list[p4r.Entity]:
-        """Encode entities with the switch's P4Info.
+    def encode(self, entities: Iterable[Entity]) -> EntitySet:
+        """Encode entities with the switch's P4Info; equal ones are shared with other switches' sets.
 
         Raises:
             RequestRefusedError: P4Info has no such table, action or parameter, or a value does not fit.
 
         """
         try:
-            return encode_entities(entities, self.schema)
+            return self._encoder.entity_set(entities)
         except ValueError as error:
             raise RequestRefusedError(
                 f"{self.name}: the program does not fit the controller: {error}"

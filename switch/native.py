@@ -19,7 +19,7 @@ from switch.native_idle import IdleWatch
 from switch.native_profiles import NativeActionProfiles
 from switch.native_registers import NativeRegisters
 from switch.native_replication import NativeReplication
-from switch.native_tables import NativeTable
+from switch.native_tables import tables_of
 
 _EVENT_POLL_S = 0.5
 
@@ -56,12 +56,7 @@ class NativeSwitch(NativeEntries, NativeActionProfiles, NativeCounters, NativeRe
             self.native.load(compiled.native)
             self.trace.loaded(compiled)
             self._compiled = compiled
-            self._tables = {
-                name: NativeTable(
-                    table, index, modifiable=not table.immutable or table.name in preinitialized
-                )
-                for index, (name, table) in enumerate(program.tables.items())
-            }
+            self._tables = tables_of(program, frozenset(preinitialized))
             self._profile_index = {name: index for index, name in enumerate(program.action_profiles)}
             self._idle = IdleWatch()
             self._failover.clear()

@@ -19,7 +19,7 @@ from switch.backend import (
     TableKey,
     TernaryMatch,
 )
-from switch.bmv2json import Action, KeyField, MatchKind, Table, TableType
+from switch.bmv2json import Action, KeyField, MatchKind, Program, Table, TableType
 from switch.checks import MATCH_TYPES, check_call, check_key, check_table_action
 from switch.lowering.layout import ActionDataLayout, action_data_layout, bytes_for, key_bytes, key_offsets
 from switch.native_values import ACTION, GROUP, MEMBER, Binding, checked_id
@@ -63,7 +63,9 @@ def _field(key: KeyField, offset: int, key_size_bytes: int) -> _Field:
 
 
 class NativeTable:
-    """`index` is the table's place in the program; `modifiable` says if its entries may change.
+    """How entries of a table are encoded; switches that run the same program share it.
+
+    `index` is the table's place in the program; `modifiable` says if its entries may change.
 
     `key_size_bytes` is the size of its native keys.
     """
@@ -172,3 +174,22 @@ class NativeTable:
         else:
             action = MemberRef(number) if kind == MEMBER else GroupRef(number)
         return TableEntry(key, action, priority, idle_timeout_ns)
+
+
+_tables: dict[tuple[str, frozenset[str]], dict[str, NativeTable]] = {}
+_MAX_PROGRAMS = 16
+
+
+def tables_of(program: Program, preinitialized: frozenset[str]) -> dict[str, NativeTable]:
+    """All tables of a program by name; those `preinitialized` may change although the program lists their entries."""
+    key = program.content_hash, preinitialized
+    found = _tables.get(key)
+    if found is None:
+        found = {
+            name: NativeTable(table, index, modifiable=not table.immutable or table.name in preinitialized)
+            for index, (name, table) in enumerate(program.tables.items())
+        }
+        if len(_tables) >= _MAX_PROGRAMS:
+            _tables.clear()
+        _tables[key] = found
+    return found

@@ -163,9 +163,29 @@ def bind(config: p4r.ForwardingPipelineConfig, ports: Ports) -> Pipeline:
     except Bmv2JsonError as error:
         raise invalid(f"p4_device_config: {error}") from None
     info = config.p4info
-    _check_ids(info)
+    if any(each.HasField("translated_type") for each in info.type_info.new_types.values()):
+        return _bind_checked(config, program, Translations(info.type_info, ports))
+    key = config.SerializeToString(deterministic=True)
+    found = _bound.get(key)
+    if found is None:
+        found = _bind_checked(config, program, Translations(info.type_info, ports))
+        if len(_bound) >= _MAX_BOUND:
+            _bound.clear()
+        _bound[key] = found
+    return found
+
+
+_bound: dict[bytes, Pipeline] = {}
+"""By config. A fabric's devices share a pipeline, unless its types are translated, which is each device's own."""
+_MAX_BOUND = 16
+
+
+def _bind_checked(
+    config: p4r.ForwardingPipelineConfig, program: Program, translations: Translations
+) -> Pipeline:
+    _check_ids(config.p4info)
     with place("p4info"):
-        return _bind(config, program, info, Translations(info.type_info, ports))
+        return _bind(config, program, config.p4info, translations)
 
 
 def _bind(
