@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -72,11 +72,17 @@ class SwitchCounters:
         return asdict(self)
 
 
-async def read_counters(session: SwitchSession) -> SwitchCounters:
-    """Read all counters of a switch."""
-    names = (PORT_RECEIVED, PORT_SENT, ECN_MARKED, AGGREGATION_OUTCOMES)
-    # Of the thousand and more cells of a switch most are 0, and decoding is what takes the time.
-    arrays = await session.read((finsy.P4CounterEntry(name) for name in names), keep=_has_counted)
+async def read_counters(session: SwitchSession, ports: Collection[int] | None = None) -> SwitchCounters:
+    """Read all counters of a switch, of these ports or (None) of whatever ports there may be."""
+    # Of the thousand and more cells of a switch few are its ports', and of these many are 0: reading and decoding
+    # them is what takes the time.
+    wanted = [finsy.P4CounterEntry(AGGREGATION_OUTCOMES)]
+    for name in (PORT_RECEIVED, PORT_SENT, ECN_MARKED):
+        if ports is None:
+            wanted.append(finsy.P4CounterEntry(name))
+        else:
+            wanted.extend(finsy.P4CounterEntry(name, index=port) for port in ports)
+    arrays = await session.read(wanted, keep=_has_counted)
     by_name: dict[str, dict[int, Count]] = {}
     for entry in arrays:
         counted = Count(entry.packet_count, entry.byte_count)

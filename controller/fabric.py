@@ -28,7 +28,7 @@ from controller.plan import FabricState, Settings, desired_entities
 from controller.reconcile import EntitySet, plan_updates
 from controller.session import SwitchSession
 from topologies import FabricSpec, SwitchSpec
-from topologies.addressing import IpVersion
+from topologies.addressing import CPU_PORT, IpVersion
 
 MAX_MESSAGE_BYTES = 256 * 1024 * 1024
 PACKET_QUEUE_LENGTH = 1024
@@ -282,8 +282,12 @@ class FabricController:
     async def read_counters(self) -> dict[str, SwitchCounters]:
         """Read all counters of all switches that are up, by switch name."""
         names = [name for name in self._sessions if name not in self._failures.switches]
-        counters = await self._on_all(lambda name: read_counters(self._sessions[name]), names)
+        counters = await self._on_all(self._read_counters_of, names)
         return dict(zip(names, counters, strict=True))
+
+    async def _read_counters_of(self, name: str) -> SwitchCounters:
+        ports = [port.number for port in self.fabric.switch(name).ports]
+        return await read_counters(self._sessions[name], [*ports, CPU_PORT])
 
     async def packet_ins(self) -> AsyncIterator[PacketIn]:
         """Packets that switches send to the controller, as they come; those nobody fetches are counted."""
