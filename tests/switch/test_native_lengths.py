@@ -19,7 +19,7 @@ from paths_program import (
 )
 
 from compiler import compile_file
-from engine import Collector, Engine, Link, TransmitPort, _core
+from engine import Collector, CongestionControl, Engine, Link, TransmitPort, _core, make_congestion_control
 from switch.backend import CloneSession, PacketIn, Replica
 from switch.bmv2json import Program, load_program
 from switch.native import NativeSwitch
@@ -27,6 +27,17 @@ from switch.native import NativeSwitch
 RATE_BPS = 100 * 10**9
 PORTS = range(1, 9)
 Arrivals = list[tuple[int, int, bytes]]
+
+
+def large_window() -> CongestionControl:
+    """More than is ever sent."""
+    return make_congestion_control(
+        "fixed-window",
+        line_rate_bps=RATE_BPS,
+        base_round_trip_ps=10**6,
+        frame_bytes=1100,
+        parameters={"window_bytes": 10**6},
+    )
 
 
 def sender(engine: Engine, destination_mac: str, link: Link) -> _core.RcQueuePair:
@@ -42,7 +53,7 @@ def sender(engine: Engine, destination_mac: str, link: Link) -> _core.RcQueuePai
         remote_queue_pair=0x200,
         destination_mac=destination_mac,
         destination_ip="10.0.0.2",
-        window_bytes=10**6,
+        congestion_control=large_window(),
         retransmission_timeout_ps=10**15,
         retry_limit=0,
         telemetry=True,
@@ -210,7 +221,7 @@ def test_payloads_that_a_switch_has_written_out_are_still_accepted(lengths: Prog
         remote_queue_pair=0x100,
         destination_mac="02:00:00:00:00:02",
         destination_ip="10.0.0.1",
-        window_bytes=10**6,
+        congestion_control=large_window(),
         retransmission_timeout_ps=10**15,
     )
     requester = sender(engine, "02:00:00:00:00:01", entrance)
