@@ -242,7 +242,7 @@ uint8_t RcResponder::write_to_memory(uint32_t rkey, uint64_t address, const roce
   if (packet.payload_bytes == 0) return roce::kSyndromeAck;
   const MemoryRegion* region = memory_.find_writable(rkey, address, packet.payload_bytes);
   if (region == nullptr) return roce::kSyndromeNakRemoteAccess;
-  if (region->data != nullptr) {
+  if (region->data != nullptr && !packet.as_length) {
     std::copy_n(packet.payload, packet.payload_bytes, region->data + (address - region->virtual_address));
   }
   return roce::kSyndromeAck;
