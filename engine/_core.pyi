@@ -24,7 +24,10 @@ class PortStats(TypedDict):
     queue_depth_packets: int
     max_queue_depth_bytes: int
     transmitted: TrafficCounter
+    control_transmitted: TrafficCounter
     tail_dropped: TrafficCounter
+    headroom_dropped: TrafficCounter
+    down_dropped: TrafficCounter
     egress_dropped: TrafficCounter
     classes: list[ClassStats]
 
@@ -34,6 +37,42 @@ class LinkStats(TypedDict):
     lost_packets: int
     duplicated_packets: int
     delayed_packets: int
+
+class IngressStats(TypedDict):
+    held_bytes: int
+    max_held_bytes: int
+    own_used_bytes: int
+    max_own_used_bytes: int
+    is_paused: bool
+    dropped_packets: int
+    dropped_bytes: int
+
+class BufferPortStats(TypedDict):
+    queue_bytes: list[int]
+    ingress: list[IngressStats]
+
+class BufferStats(TypedDict):
+    capacity_bytes: int
+    shared_capacity_bytes: int
+    used_bytes: int
+    max_used_bytes: int
+    shared_used_bytes: int
+    class_bytes: list[int]
+    ports: dict[int, BufferPortStats]
+
+class PfcClassStats(TypedDict):
+    pauses_sent: int
+    resumes_sent: int
+    pauses_received: int
+    resumes_received: int
+    paused_ps: int
+    is_paused: bool
+
+class PortMacStats(TypedDict):
+    received: TrafficCounter
+    control_taken: TrafficCounter
+    unknown_control_packets: int
+    pfc: list[PfcClassStats] | None
 
 class PacketSocketStats(TypedDict):
     received_packets: int
@@ -282,10 +321,11 @@ class Link:
 class TransmitPort(Node):
     """Byte-accounted queues (strict priority, the highest class first) in front of a serialiser.
 
-    rate_bps 0 is unpaced. queue_capacity_bytes bounds all classes together. As a Node it queues what it
+    rate_bps 0 is unpaced. queue_capacity_bytes bounds all classes together. Classes with quantum_bytes share what the
+    strict ones leave, by deficit weighted round robin. As a Node it queues what it
     receives in class 0. With arrivals_serialised a packet that finds the line idle leaves as it comes (its sender
     has paced it), and only what comes faster than the rate is held back. Raises ValueError for classes outside
-    1 to 8 or a capacity of 0.
+    1 to 8, a capacity of 0, or a quantum of 1 to 63.
     """
 
     def __init__(
@@ -297,9 +337,14 @@ class TransmitPort(Node):
         queue_capacity_bytes: int = 524288,
         classes: int = 8,
         arrivals_serialised: bool = False,
+        quantum_bytes: Sequence[int] = ...,
     ) -> None: ...
-    def enqueue(self, data: bytes, priority_class: int = 0) -> bool:
-        """Queue a frame now. False: dropped at the tail, and counted."""
+    def enqueue(self, data: bytes, priority_class: int = 0, ingress_port: int = 0xFFFF) -> bool:
+        """Queue a frame now. False: dropped, and counted. ingress_port is where a switch took it in."""
+    def set_buffer(self, buffer: SharedBuffer, number: int) -> None:
+        """Take memory of a buffer, as its port `number`. Raises RuntimeError when packets wait already."""
+    def set_up(self, up: bool) -> None:
+        """Down: drop what waits and what comes."""
     @property
     def rate_bps(self) -> int: ...
     @rate_bps.setter
@@ -309,6 +354,52 @@ class TransmitPort(Node):
     def set_capture(self, capture: PcapWriter | None) -> None:
         """Record every frame as its serialisation starts."""
     def stats(self) -> PortStats: ...
+    def reset_stats(self) -> None: ...
+
+class SharedBuffer:
+    """A switch's packet memory. reserved_bytes and alpha are by class (eight of each).
+
+    Raises ValueError for a capacity of 0 or an alpha that is not above 0.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        capacity_bytes: int,
+        reserved_bytes: Sequence[int] = ...,
+        alpha: Sequence[float] = ...,
+    ) -> None: ...
+    def add_port(self, number: int) -> None:
+        """Add a port and its queues' reservations. Raises ValueError when they do not fit."""
+    def threshold_bytes(self, priority_class: int) -> int:
+        """What a queue of the class may take of the shared memory now."""
+    def stats(self) -> BufferStats: ...
+    def reset_stats(self) -> None: ...
+
+class PortMac(Node):
+    """The receiving half of a port with flow control, in front of `node`; `transmit` is its sending half."""
+
+    def __init__(self, engine: Engine, transmit: TransmitPort, node: Node, port: int = 0) -> None: ...
+    def enable_pfc(self, *, source_mac: str, pause_quanta: int = 0xFFFF) -> None:
+        """Obey PFC frames. Raises ValueError for an unpaced port or quanta of 0."""
+    def set_pause_limits(
+        self,
+        buffer: SharedBuffer,
+        number: int,
+        priority_class: int,
+        *,
+        headroom_bytes: int,
+        xoff_bytes: int = 0,
+        alpha: float = 0.0,
+        hysteresis_bytes: int = 0,
+    ) -> None:
+        """Pause the far end when what came in here holds more than xoff_bytes, or alpha times the free memory.
+
+        It goes on below the threshold less hysteresis_bytes. Raises ValueError for a class or port that is not there,
+        without a threshold, or when the headroom does not fit; RuntimeError without PFC.
+        """
+    def stats(self) -> PortMacStats: ...
     def reset_stats(self) -> None: ...
 
 class PacketSocket(Node):
@@ -332,6 +423,11 @@ class PacketSocket(Node):
         """Record frames received from and sent to the interface, in one file or two."""
     def stats(self) -> PacketSocketStats: ...
     def reset_stats(self) -> None: ...
+
+def pfc_headroom_bytes(
+    *, rate_bps: int, delay_ps: int, frame_bytes: int, response_ps: int = 0
+) -> int:
+    """Return the bytes that may still come after a port has decided to pause a class (802.1Qbb, annex O)."""
 
 def serialisation_ps(size_bytes: int, rate_bps: int) -> int:
     """Picoseconds that size_bytes occupy a line of rate_bps (0: none), rounded to the nearest."""

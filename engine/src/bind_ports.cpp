@@ -84,27 +84,47 @@ py::dict port_stats(TransmitPort& port) {
                   "queue_depth_packets"_a = port.queue_depth_packets(),
                   "max_queue_depth_bytes"_a = port.max_queue_depth_bytes(),
                   "transmitted"_a = counter_dict(port.transmitted()),
+                  "control_transmitted"_a = counter_dict(port.control_transmitted()),
                   "tail_dropped"_a = counter_dict(port.tail_dropped()),
+                  "headroom_dropped"_a = counter_dict(port.headroom_dropped()),
+                  "down_dropped"_a = counter_dict(port.down_dropped()),
                   "egress_dropped"_a = counter_dict(port.egress_dropped()), "classes"_a = classes);
 }
 
 void bind_transmit_port(py::module_& m) {
   py::class_<TransmitPort, Node, std::shared_ptr<TransmitPort>>(m, "TransmitPort")
-      .def(py::init([](Engine& engine, Link& link, uint64_t rate_bps, uint64_t queue_capacity_bytes,
-                       int classes, bool arrivals_serialised) {
-             const PortConfig config{rate_bps, queue_capacity_bytes, classes, arrivals_serialised};
-             return make_component<TransmitPort>(engine, engine, config, link);
-           }),
-           "engine"_a, "link"_a, py::kw_only(), "rate_bps"_a = 0,
-           "queue_capacity_bytes"_a = PortConfig().queue_capacity_bytes, "classes"_a = PortConfig().classes,
-           "arrivals_serialised"_a = false, py::keep_alive<1, 2>())
+      .def(
+          py::init([](Engine& engine, Link& link, uint64_t rate_bps, uint64_t queue_capacity_bytes,
+                      int classes, bool arrivals_serialised, const DeficitRoundRobin::Quanta& quantum_bytes) {
+            const PortConfig config{rate_bps, queue_capacity_bytes, classes, arrivals_serialised,
+                                    quantum_bytes};
+            return make_component<TransmitPort>(engine, engine, config, link);
+          }),
+          "engine"_a, "link"_a, py::kw_only(), "rate_bps"_a = 0,
+          "queue_capacity_bytes"_a = PortConfig().queue_capacity_bytes, "classes"_a = PortConfig().classes,
+          "arrivals_serialised"_a = false, "quantum_bytes"_a = DeficitRoundRobin::Quanta{},
+          py::keep_alive<1, 2>())
       .def(
           "enqueue",
-          [](TransmitPort& port, const py::bytes& data, int priority_class) {
+          [](TransmitPort& port, const py::bytes& data, int priority_class, uint32_t ingress_port) {
             PythonGuard guard(port.engine());
-            return port.enqueue(port.engine().packets().copy_of(view_of(data)), priority_class);
+            return port.enqueue(port.engine().packets().copy_of(view_of(data)), priority_class, ingress_port);
           },
-          "data"_a, "priority_class"_a = 0)
+          "data"_a, "priority_class"_a = 0, "ingress_port"_a = TransmitPort::kNoIngress)
+      .def(
+          "set_buffer",
+          [](TransmitPort& port, SharedBuffer& buffer, uint32_t number) {
+            PythonGuard guard(port.engine());
+            port.set_buffer(&buffer, number);
+          },
+          "buffer"_a, "number"_a, py::keep_alive<1, 2>())
+      .def(
+          "set_up",
+          [](TransmitPort& port, bool up) {
+            PythonGuard guard(port.engine());
+            port.set_up(up);
+          },
+          "up"_a)
       .def_property("rate_bps", &TransmitPort::rate_bps,
                     [](TransmitPort& port, uint64_t rate_bps) {
                       PythonGuard guard(port.engine());

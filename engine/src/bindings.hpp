@@ -7,6 +7,7 @@ namespace weft {
 
 void bind_core(pybind11::module_& m);        // clock, events, nodes, captures
 void bind_partitions(pybind11::module_& m);  // engines of one clock
+void bind_memory(pybind11::module_& m);      // a switch's shared buffer, flow control
 void bind_ports(pybind11::module_& m);       // links, transmit ports, packet sockets
 void bind_switch(pybind11::module_& m);      // the v1model switch runtime
 void bind_transport(pybind11::module_& m);   // RoCEv2 codec, NIC, completions

@@ -8,6 +8,7 @@ PYBIND11_MODULE(_core, m) {
   m.doc() = "Weft's native engine: clock, events, links, queues, packet I/O, switch runtime and transports.";
   weft::bind_core(m);
   weft::bind_partitions(m);
+  weft::bind_memory(m);
   weft::bind_ports(m);
   weft::bind_switch(m);
   weft::bind_congestion(m);

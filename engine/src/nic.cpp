@@ -60,7 +60,7 @@ struct Nic::Port final : PacketSource, NicDma::Client {
     if (nic.dma_ != nullptr) dma_port = nic.dma_->add_port(*this, line.rate_bps());
   }
 
-  PacketPtr pull(TimePs now) override;
+  PacketPtr pull(TimePs now, int& priority_class) override;
   PacketPtr next_data(TimePs now, PulledPacket& pulled) override;
   void on_fetched() override { line.kick(); }
   void on_placed(PacketPtr packet) override;
@@ -69,6 +69,8 @@ struct Nic::Port final : PacketSource, NicDma::Client {
     if (nic.dma_ != nullptr) nic.dma_->fetch();
     line.kick();
   }
+  void on_blocked_classes(uint32_t blocked_classes_) override { blocked_classes = blocked_classes_; }
+  bool is_blocked(int priority_class) const { return (blocked_classes >> priority_class & 1u) != 0; }
   void want_turns(Attachment& attachment);
   void forget(Attachment& attachment);
   bool owns(const roce::IpAddress& address) const {
@@ -96,6 +98,7 @@ struct Nic::Port final : PacketSource, NicDma::Client {
   RingBuffer<Attachment*> data_turns;
   std::vector<std::pair<roce::IpAddress, Attachment*>> groups;
   std::shared_ptr<PcapWriter> capture;
+  uint32_t blocked_classes = 0;
   bool dispatching = false;  // a queue pair is at work; the line is kicked when it is done
 };
 
@@ -146,13 +149,16 @@ void Nic::Port::forget(Attachment& attachment) {
 
 // Acknowledgements and CNPs first, then one data packet of each queue pair in turn. Who has nothing to send
 // leaves the turns until it wakes.
-PacketPtr Nic::Port::pull(TimePs now) {
-  while (!control_turns.empty()) {
+PacketPtr Nic::Port::pull(TimePs now, int& priority_class) {
+  priority_class = roce::kControlClass;
+  while (!control_turns.empty() && !is_blocked(roce::kControlClass)) {
     Attachment& attachment = *control_turns.front();
     if (PacketPtr packet = attachment.queue_pair.pull_control(now)) return packet;
     control_turns.pop();
     attachment.in_control_turns = false;
   }
+  priority_class = roce::kDataClass;
+  if (is_blocked(roce::kDataClass)) return nullptr;
   if (nic.dma_ != nullptr) return nic.dma_->take(dma_port, now);
   PulledPacket pulled;
   return next_data(now, pulled);

@@ -6,12 +6,15 @@
 #include "probe.hpp"
 #include "roce_codec.hpp"
 #include "switch_node.hpp"
+#include "transmit_port.hpp"
 
 namespace weft {
 
 std::vector<std::pair<int64_t, std::string>> drop_names() {
-  std::vector<std::pair<int64_t, std::string>> names = {{drop_code(DropPlace::kQueue, 0), "queue full"},
-                                                        {drop_code(DropPlace::kLink, 0), "link lost"}};
+  std::vector<std::pair<int64_t, std::string>> names = {{drop_code(DropPlace::kLink, 0), "link lost"}};
+  for (size_t reason = 0; reason < static_cast<size_t>(QueueDrop::kCount); ++reason)
+    names.emplace_back(drop_code(DropPlace::kQueue, reason),
+                       std::string("queue ") + queue_drop_name(static_cast<QueueDrop>(reason)));
   for (size_t reason = 0; reason < static_cast<size_t>(DropReason::kCount); ++reason)
     names.emplace_back(drop_code(DropPlace::kSwitch, reason),
                        std::string("switch ") + drop_reason_name(static_cast<DropReason>(reason)));

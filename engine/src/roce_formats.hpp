@@ -45,6 +45,9 @@ constexpr uint32_t kMulticastQueuePair = 0xFFFFFF;    // destination of results
 
 constexpr uint8_t kDataDscp = 26;
 constexpr uint8_t kControlDscp = 48;
+// The classes that the fabric's switches map these to (controller/identity.py).
+constexpr int kDataClass = 3;
+constexpr int kControlClass = 6;
 
 // The two low bits of the IPv4 TOS or IPv6 traffic class (RFC 3168).
 enum Ecn : uint8_t { kNotEct = 0, kEct1 = 1, kEct0 = 2, kCe = 3 };

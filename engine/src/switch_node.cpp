@@ -409,7 +409,9 @@ void Switch::enqueue(uint32_t port, PacketPtr packet) {
   state.enqueue_depth =
       depth(transmit_port->queue_depth_bytes(queue_class), transmit_port->queue_depth_packets(queue_class));
   const TraceNumbers trace = state.trace;  // a packet that finds no room is gone with its state
-  if (!transmit_port->enqueue(std::move(packet), queue_class)) drop(DropReason::kTailDrop, trace);
+  // Copies are the switch's own: what came in by the port is the original.
+  const uint32_t came_by = state.instance_type == kNormal ? state.ingress_port : TransmitPort::kNoIngress;
+  if (!transmit_port->enqueue(std::move(packet), queue_class, came_by)) drop(DropReason::kTailDrop, trace);
 }
 
 void Switch::run_bypassing() {

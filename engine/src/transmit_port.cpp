@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -11,52 +12,115 @@
 
 namespace weft {
 
+namespace {
+
+// Below it a round would be many times as long as a packet takes to pass.
+constexpr uint32_t kSmallestQuantumBytes = 64;
+
+}  // namespace
+
+const char* queue_drop_name(QueueDrop reason) {
+  static constexpr std::array<const char*, static_cast<size_t>(QueueDrop::kCount)> kNames = {
+      "full", "no_headroom", "down"};
+  return kNames.at(static_cast<size_t>(reason));
+}
+
 TransmitPort::TransmitPort(Engine& engine, PortConfig config, Link& link)
     : engine_(engine),
-      config_(config),
-      rate_(config.rate_bps),
       link_(link),
-      line_free_(engine.events(), member_action<&TransmitPort::on_line_free>(this)) {
+      rate_(config.rate_bps),
+      line_free_(engine.events(), member_action<&TransmitPort::on_line_free>(this)),
+      queue_capacity_bytes_(config.queue_capacity_bytes),
+      last_class_(config.classes - 1),
+      arrivals_serialised_(config.arrivals_serialised),
+      round_robin_(config.quantum_bytes),
+      config_(config) {
   if (config.classes < 1 || config.classes > kMaxClasses)
     throw std::invalid_argument("port with " + std::to_string(config.classes) + " classes (1 to 8)");
   if (config.queue_capacity_bytes == 0)
     throw std::invalid_argument("port queue_capacity_bytes is 0 (1 or more)");
   if (&link.engine() != &engine) throw std::invalid_argument("a port and its link are of two engines");
-}
-
-int TransmitPort::clamp_class(int priority_class) const {
-  return std::clamp(priority_class, 0, config_.classes - 1);
+  for (const uint32_t quantum_bytes : config.quantum_bytes)
+    if (quantum_bytes != 0 && quantum_bytes < kSmallestQuantumBytes)
+      throw std::invalid_argument("port quantum_bytes is " + std::to_string(quantum_bytes) +
+                                  " (0 for strict priority, or 64 or more)");
+  dwrr_classes_ = round_robin_.members();
 }
 
 const TransmitPort::ClassQueue& TransmitPort::class_queue(int priority_class) const {
-  if (priority_class < 0 || priority_class >= config_.classes)
+  if (priority_class < 0 || priority_class > last_class_)
     throw std::out_of_range("priority class " + std::to_string(priority_class) + " (0 to " +
-                            std::to_string(config_.classes - 1) + ")");
+                            std::to_string(last_class_) + ")");
   return classes_[static_cast<size_t>(priority_class)];
 }
 
-bool TransmitPort::enqueue(PacketPtr packet, int priority_class) {
+// --- in
+
+bool TransmitPort::enqueue(PacketPtr packet, int priority_class, uint32_t ingress_port) {
   priority_class = clamp_class(priority_class);
   ClassQueue& queue = classes_[static_cast<size_t>(priority_class)];
   const uint64_t size = packet->wire_bytes();
-  if (queue_depth_bytes_ + size > config_.queue_capacity_bytes) {
-    queue.tail_dropped.add(size);
-    tail_dropped_.add(size);
-    if (Probe* probe = engine_.probe()) probe->dropped(this, DropPlace::kQueue, 0, size, priority_class);
+  auto charge = SharedBuffer::Charge::kShared;
+  if (plain_) [[likely]] {
+    if (queue_depth_bytes_ + size > queue_capacity_bytes_) {
+      queue.tail_dropped.add(size);
+      drop(QueueDrop::kFull, tail_dropped_, priority_class, size);
+      return false;
+    }
+  } else if (!admit(priority_class, ingress_port, size, charge)) {
     return false;
   }
   const TimePs now = engine_.now();
-  queue.packets.push({std::move(packet), now, queue_depth_bytes_});
+  const auto depth_bytes =
+      static_cast<uint32_t>(std::min<uint64_t>(queue_depth_bytes_, std::numeric_limits<uint32_t>::max()));
+  queue.packets.push({std::move(packet), now, depth_bytes, static_cast<uint16_t>(ingress_port), charge});
   queue.depth_bytes += size;
   queue_depth_bytes_ += size;
   ++queue_depth_packets_;
   nonempty_classes_ |= 1u << priority_class;
-  start_if_idle(now, config_.arrivals_serialised ? now - rate_.serialisation_ps(size) : now);
+  start_if_idle(now, arrivals_serialised_ ? now - rate_.serialisation_ps(size) : now);
   max_queue_depth_bytes_ = std::max(max_queue_depth_bytes_, queue_depth_bytes_);
   return true;
 }
 
-void TransmitPort::receive(int /*port*/, PacketPtr packet) { enqueue(std::move(packet), 0); }
+void TransmitPort::drop(QueueDrop reason, TrafficCounter& counter, int priority_class, uint64_t size_bytes) {
+  counter.add(size_bytes);
+  if (Probe* probe = engine_.probe())
+    probe->dropped(this, DropPlace::kQueue, static_cast<size_t>(reason), size_bytes, priority_class);
+}
+
+bool TransmitPort::admit(int priority_class, uint32_t ingress_port, uint64_t size_bytes,
+                         SharedBuffer::Charge& charge) {
+  if (!up_) {
+    drop(QueueDrop::kDown, down_dropped_, priority_class, size_bytes);
+    return false;
+  }
+  charge = buffer_->admit(ingress_port, buffer_port_, priority_class, size_bytes);
+  if (SharedBuffer::admitted(charge)) return true;
+  if (charge == SharedBuffer::Charge::kRefusedIngress) {
+    drop(QueueDrop::kNoHeadroom, headroom_dropped_, priority_class, size_bytes);
+  } else {
+    classes_[static_cast<size_t>(priority_class)].tail_dropped.add(size_bytes);
+    drop(QueueDrop::kFull, tail_dropped_, priority_class, size_bytes);
+  }
+  return false;
+}
+
+void TransmitPort::receive(int port, PacketPtr packet) {
+  enqueue(std::move(packet), 0, static_cast<uint32_t>(port));
+}
+
+void TransmitPort::send_control(PacketPtr frame) {
+  if (!up_) {
+    drop(QueueDrop::kDown, down_dropped_, kControl, frame->wire_bytes());
+    return;
+  }
+  control_.push(std::move(frame));
+  nonempty_classes_ |= kControlBit;
+  kick();
+}
+
+// --- settings
 
 void TransmitPort::set_egress_stage(EgressStage* stage, int number) {
   stage_ = stage;
@@ -65,8 +129,52 @@ void TransmitPort::set_egress_stage(EgressStage* stage, int number) {
 
 void TransmitPort::set_source(PacketSource* source) {
   source_ = source;
-  if (source != nullptr) kick();
+  if (source == nullptr) return;
+  source->on_blocked_classes(blocked_classes_);
+  kick();
 }
+
+void TransmitPort::set_buffer(SharedBuffer* buffer, uint32_t number) {
+  if (queue_depth_packets_ != 0) throw std::logic_error("a port with packets waiting takes no other memory");
+  buffer_ = buffer;
+  buffer_port_ = number;
+  plain_ = up_ && buffer_ == nullptr;
+}
+
+void TransmitPort::set_blocked_classes(uint32_t blocked_classes) {
+  if (blocked_classes == blocked_classes_) return;
+  const uint32_t released = blocked_classes_ & ~blocked_classes;
+  blocked_classes_ = blocked_classes;
+  if (source_ != nullptr) source_->on_blocked_classes(blocked_classes);
+  if (released != 0) kick();
+}
+
+void TransmitPort::set_up(bool up) {
+  if (up == up_) return;
+  up_ = up;
+  plain_ = up_ && buffer_ == nullptr;
+  if (!up)
+    drop_all_waiting();
+  else
+    kick();
+}
+
+void TransmitPort::drop_all_waiting() {
+  for (int priority_class = 0; priority_class <= last_class_; ++priority_class) {
+    while (!classes_[static_cast<size_t>(priority_class)].packets.empty())
+      drop(QueueDrop::kDown, down_dropped_, priority_class, take_first(priority_class).packet->wire_bytes());
+  }
+  while (!control_.empty()) drop(QueueDrop::kDown, down_dropped_, kControl, control_.pop()->wire_bytes());
+  nonempty_classes_ &= ~kControlBit;
+  line_free_.cancel();
+}
+
+void TransmitPort::set_rate_bps(uint64_t rate_bps) {
+  config_.rate_bps = rate_bps;
+  rate_ = BitRate(rate_bps);
+}
+
+// --- out
 
 void TransmitPort::kick() {
   const TimePs now = engine_.now();
@@ -83,6 +191,10 @@ void TransmitPort::start_if_idle(TimePs now, TimePs earliest_ps) {
 
 void TransmitPort::on_line_free() { serve(busy_until_ps_); }
 
+bool TransmitPort::may_send() const {
+  return (nonempty_classes_ & ~blocked_classes_) != 0 || source_ != nullptr;
+}
+
 void TransmitPort::serve(TimePs start_ps) {
   // An egress stage or a source may call back into enqueue() or kick(); the loop below picks that up.
   struct Serving {
@@ -95,24 +207,35 @@ void TransmitPort::serve(TimePs start_ps) {
   while (PacketPtr packet = next_packet(start_ps, priority_class)) {
     const uint64_t size = packet->wire_bytes();
     transmitted_.add(size);
-    classes_[static_cast<size_t>(priority_class)].transmitted.add(size);
+    if (priority_class == kControl) [[unlikely]]
+      control_transmitted_.add(size);
+    else
+      classes_[static_cast<size_t>(priority_class)].transmitted.add(size);
     if (capture_ != nullptr) capture_->write(start_ps, *packet);
+    if (observer_ != nullptr) [[unlikely]]
+      observer_->on_transmit(priority_class, size);
     const TimePs end_ps = start_ps + rate_.serialisation_ps(size);
     link_.transmit(std::move(packet), end_ps);
     if (end_ps > start_ps) {
       busy_until_ps_ = end_ps;
       // Nothing to send next: the line falls idle without costing an event, and kick() looks at
       // busy_until_ps_.
-      if (nonempty_classes_ != 0 || source_ != nullptr) line_free_.arm(end_ps);
+      if (may_send()) line_free_.arm(end_ps);
       return;
     }
   }
 }
 
 PacketPtr TransmitPort::next_packet(TimePs start_ps, int& priority_class) {
-  while (nonempty_classes_ != 0) {
+  while (const uint32_t ready = nonempty_classes_ & ~blocked_classes_) {
+    if ((ready & kControlBit) != 0) [[unlikely]] {
+      PacketPtr frame = control_.pop();
+      if (control_.empty()) nonempty_classes_ &= ~kControlBit;
+      priority_class = kControl;
+      return frame;
+    }
     QueueStamp stamp;
-    PacketPtr packet = dequeue(start_ps, stamp);
+    PacketPtr packet = dequeue(next_class(ready), start_ps, stamp);
     priority_class = stamp.priority_class;
     if (stage_ == nullptr) return packet;
     const uint64_t size = packet->wire_bytes();
@@ -120,20 +243,38 @@ PacketPtr TransmitPort::next_packet(TimePs start_ps, int& priority_class) {
     if (packet != nullptr) return packet;
     egress_dropped_.add(size);
   }
-  if (source_ == nullptr) return nullptr;
-  priority_class = 0;
-  return source_->pull(start_ps);
+  if (source_ == nullptr || !up_) return nullptr;
+  return source_->pull(start_ps, priority_class);
 }
 
-PacketPtr TransmitPort::dequeue(TimePs start_ps, QueueStamp& stamp) {
-  const int priority_class = static_cast<int>(std::bit_width(nonempty_classes_)) - 1;
+int TransmitPort::next_class(uint32_t ready) {
+  const uint32_t strict = ready & ~dwrr_classes_;
+  if (strict != 0) [[likely]]
+    return static_cast<int>(std::bit_width(strict)) - 1;
+  return round_robin_.next(ready, [this](int priority_class) {
+    return classes_[static_cast<size_t>(priority_class)].packets.front().packet->wire_bytes();
+  });
+}
+
+TransmitPort::Waiting TransmitPort::take_first(int priority_class) {
   ClassQueue& queue = classes_[static_cast<size_t>(priority_class)];
   Waiting waiting = queue.packets.pop();
   const uint64_t size = waiting.packet->wire_bytes();
-  if (queue.packets.empty()) nonempty_classes_ &= ~(1u << priority_class);
+  if (queue.packets.empty()) {
+    nonempty_classes_ &= ~(1u << priority_class);
+    if (dwrr_classes_ != 0) [[unlikely]]
+      round_robin_.emptied(priority_class);
+  }
   queue.depth_bytes -= size;
   queue_depth_bytes_ -= size;
   --queue_depth_packets_;
+  if (buffer_ != nullptr) [[unlikely]]
+    buffer_->release(waiting.ingress_port, buffer_port_, priority_class, size, waiting.charge);
+  return waiting;
+}
+
+PacketPtr TransmitPort::dequeue(int priority_class, TimePs start_ps, QueueStamp& stamp) {
+  Waiting waiting = take_first(priority_class);
   stamp = {.enqueued_ps = waiting.enqueued_ps,
            .enqueue_depth_bytes = waiting.enqueue_depth_bytes,
            .dequeued_ps = start_ps,
@@ -142,10 +283,7 @@ PacketPtr TransmitPort::dequeue(TimePs start_ps, QueueStamp& stamp) {
   return std::move(waiting.packet);
 }
 
-void TransmitPort::set_rate_bps(uint64_t rate_bps) {
-  config_.rate_bps = rate_bps;
-  rate_ = BitRate(rate_bps);
-}
+// --- figures
 
 uint64_t TransmitPort::queue_depth_bytes(int priority_class) const {
   return class_queue(priority_class).depth_bytes;
@@ -164,7 +302,8 @@ const TrafficCounter& TransmitPort::tail_dropped(int priority_class) const {
 }
 
 void TransmitPort::reset_counters() {
-  transmitted_ = tail_dropped_ = egress_dropped_ = TrafficCounter();
+  transmitted_ = control_transmitted_ = tail_dropped_ = TrafficCounter();
+  headroom_dropped_ = down_dropped_ = egress_dropped_ = TrafficCounter();
   for (ClassQueue& queue : classes_) queue.transmitted = queue.tail_dropped = TrafficCounter();
   max_queue_depth_bytes_ = queue_depth_bytes_;
 }

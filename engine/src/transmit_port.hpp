@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <memory>
 
+#include "deficit_round_robin.hpp"
 #include "engine.hpp"
 #include "link.hpp"
 #include "node.hpp"
 #include "packet.hpp"
 #include "ring_buffer.hpp"
+#include "shared_buffer.hpp"
 
 namespace weft {
 
@@ -22,6 +24,9 @@ struct PortConfig {
   // Packets come with their serialisation behind them, as from a sender that has paced them itself: on an
   // idle port a packet leaves as it comes, and the port only holds back what comes faster than its rate.
   bool arrivals_serialised = false;
+  // Bytes a class may send each round of deficit weighted round robin; 0: strict priority, before all classes
+  // that have such a quantum.
+  DeficitRoundRobin::Quanta quantum_bytes{};
 };
 
 // What a transmit port knows about a packet's stay in its queue. Depths are those of the whole port, in
@@ -43,6 +48,15 @@ struct TrafficCounter {
   }
 };
 
+// Why a port did not send a packet that it was given.
+enum class QueueDrop : uint8_t {
+  kFull,        // the queue, or its threshold in a shared buffer
+  kNoHeadroom,  // more came than flow control allows for
+  kDown,        // the port
+  kCount,
+};
+const char* queue_drop_name(QueueDrop reason);
+
 // The egress pipeline, run when a packet leaves the queue and before it is serialised.
 struct EgressStage {
   virtual ~EgressStage() = default;
@@ -53,22 +67,34 @@ struct EgressStage {
 // A sender that decides what to send only when the line is free (a NIC).
 struct PacketSource {
   virtual ~PacketSource() = default;
-  // The packet to send now, or null: then the port asks again after kick().
-  virtual PacketPtr pull(TimePs now) = 0;
+  // The packet to send now and its class, or null: then the port asks again after kick().
+  virtual PacketPtr pull(TimePs now, int& priority_class) = 0;
+  // Classes (a bit each) of which it must give no packet until it is told otherwise.
+  virtual void on_blocked_classes(uint32_t blocked_classes) = 0;
 };
 
-// Strict priority. While packets wait, each transmission starts when the one before ended, however late the
-// event that starts it is served; on an idle port it starts at now(). As a Node, a port takes packets into
-// class 0 (a host's paced uplink).
+// What flow control wants to know of each frame that a port sends.
+struct TransmitObserver {
+  virtual ~TransmitObserver() = default;
+  virtual void on_transmit(int priority_class, uint64_t size_bytes) = 0;
+};
+
+// Strict priority, then deficit weighted round robin among the classes that have a quantum. While packets
+// wait, each transmission starts when the one before ended, however late the event that starts it is served;
+// on an idle port it starts at now(). As a Node, a port takes packets into class 0 (a host's paced uplink),
+// its port number being their ingress port.
 class TransmitPort : public Node {
  public:
   static constexpr int kMaxClasses = 8;
+  static constexpr uint32_t kNoIngress = SharedBuffer::kNoIngress;
 
-  // Throws std::invalid_argument for a number of classes outside 1 to 8 or a capacity of 0.
+  // Throws std::invalid_argument for a number of classes outside 1 to 8, a capacity of 0, or a quantum below
+  // 64 bytes.
   TransmitPort(Engine& engine, PortConfig config, Link& link);
 
-  // Queue the packet in a class (larger than the highest: the highest). False: tail drop, counted.
-  bool enqueue(PacketPtr packet, int priority_class = 0);
+  // Queue the packet in a class (larger than the highest: the highest). False: dropped, and counted.
+  // ingress_port is the switch's port it came in by, for the accounts of a shared buffer.
+  bool enqueue(PacketPtr packet, int priority_class = 0, uint32_t ingress_port = kNoIngress);
   void receive(int port, PacketPtr packet) override;
 
   // number is what the stage is told as its port.
@@ -79,11 +105,25 @@ class TransmitPort : public Node {
   void kick();
   // Records every frame as its serialisation starts; null stops.
   void set_capture(std::shared_ptr<PcapWriter> capture) { capture_ = std::move(capture); }
+  // Packets take the memory of the buffer, in which this is port `number`, instead of queue_capacity_bytes.
+  // Before the first packet. Throws std::logic_error when packets wait already.
+  void set_buffer(SharedBuffer* buffer, uint32_t number);
+
+  // A frame of the MAC's own (pause, credits): before all that waits, past queues and egress stage.
+  void send_control(PacketPtr frame);
+  // Classes (a bit each) that must wait; control frames do not.
+  void set_blocked_classes(uint32_t blocked_classes);
+  uint32_t blocked_classes() const { return blocked_classes_; }
+  void set_observer(TransmitObserver* observer) { observer_ = observer; }
+  // Down: what waits is dropped, and what comes; the source is not asked. What is on the line is the link's.
+  void set_up(bool up);
+  bool is_up() const { return up_; }
 
   Link& link() { return link_; }
   Engine& engine() override { return engine_; }
   const PortConfig& config() const { return config_; }
   uint64_t rate_bps() const { return config_.rate_bps; }
+  const BitRate& rate() const { return rate_; }
   // From the next packet on.
   void set_rate_bps(uint64_t rate_bps);
 
@@ -96,10 +136,17 @@ class TransmitPort : public Node {
   uint64_t max_queue_depth_bytes() const { return max_queue_depth_bytes_; }
   TimePs busy_until_ps() const { return busy_until_ps_; }
 
+  // All frames, those of the MAC included.
   const TrafficCounter& transmitted() const { return transmitted_; }
   const TrafficCounter& transmitted(int priority_class) const;
+  const TrafficCounter& control_transmitted() const { return control_transmitted_; }
+  // Found no memory in the queue, in any class: the port's own capacity, or a shared buffer's threshold.
   const TrafficCounter& tail_dropped() const { return tail_dropped_; }
   const TrafficCounter& tail_dropped(int priority_class) const;
+  // Found no memory left for its ingress port and class: more came than flow control allows for.
+  const TrafficCounter& headroom_dropped() const { return headroom_dropped_; }
+  // Queued at, or sent to, a port that was down.
+  const TrafficCounter& down_dropped() const { return down_dropped_; }
   // Dropped by the egress stage.
   const TrafficCounter& egress_dropped() const { return egress_dropped_; }
   // Counters and the maximum depth to zero (the maximum: to the present depth).
@@ -109,7 +156,9 @@ class TransmitPort : public Node {
   struct Waiting {
     PacketPtr packet;
     TimePs enqueued_ps = 0;
-    uint64_t enqueue_depth_bytes = 0;
+    uint32_t enqueue_depth_bytes = 0;
+    uint16_t ingress_port = 0;
+    SharedBuffer::Charge charge = SharedBuffer::Charge::kShared;
   };
 
   struct ClassQueue {
@@ -119,34 +168,60 @@ class TransmitPort : public Node {
     TrafficCounter tail_dropped;
   };
 
-  int clamp_class(int priority_class) const;
+  int clamp_class(int priority_class) const {
+    return priority_class < 0 ? 0 : (priority_class > last_class_ ? last_class_ : priority_class);
+  }
   const ClassQueue& class_queue(int priority_class) const;
+  void drop(QueueDrop reason, TrafficCounter& counter, int priority_class, uint64_t size_bytes);
+  bool admit(int priority_class, uint32_t ingress_port, uint64_t size_bytes, SharedBuffer::Charge& charge);
   void on_line_free();
   void start_if_idle(TimePs now, TimePs earliest_ps);
   void serve(TimePs start_ps);
+  bool may_send() const;
   PacketPtr next_packet(TimePs start_ps, int& priority_class);
-  PacketPtr dequeue(TimePs start_ps, QueueStamp& stamp);
+  int next_class(uint32_t ready);
+  Waiting take_first(int priority_class);
+  PacketPtr dequeue(int priority_class, TimePs start_ps, QueueStamp& stamp);
+  void drop_all_waiting();
 
+  // What every packet needs comes first.
   Engine& engine_;
-  PortConfig config_;
-  BitRate rate_;
   Link& link_;
   EgressStage* stage_ = nullptr;
-  int stage_port_ = 0;
   PacketSource* source_ = nullptr;
-  std::shared_ptr<PcapWriter> capture_;
-
-  Timer line_free_;
+  BitRate rate_;
   TimePs busy_until_ps_ = 0;
-  bool serving_ = false;
-  uint32_t nonempty_classes_ = 0;  // bit per class
+  Timer line_free_;
   uint64_t queue_depth_bytes_ = 0;
   uint64_t queue_depth_packets_ = 0;
   uint64_t max_queue_depth_bytes_ = 0;
+  uint64_t queue_capacity_bytes_;
+  uint32_t nonempty_classes_ = 0;  // bit per class, and kControlBit
+  uint32_t blocked_classes_ = 0;
+  uint32_t dwrr_classes_ = 0;
+  int stage_port_ = 0;
+  int last_class_;
+  bool serving_ = false;
+  bool arrivals_serialised_;
+  bool plain_ = true;  // up, and with a capacity of its own
+  bool up_ = true;
+  TransmitObserver* observer_ = nullptr;
   TrafficCounter transmitted_;
-  TrafficCounter tail_dropped_;
-  TrafficCounter egress_dropped_;
   std::array<ClassQueue, kMaxClasses> classes_;
+
+  static constexpr uint32_t kControlBit = 1u << kMaxClasses;
+  static constexpr int kControl = -1;  // instead of a class
+  RingBuffer<PacketPtr> control_;
+  SharedBuffer* buffer_ = nullptr;
+  uint32_t buffer_port_ = 0;
+  DeficitRoundRobin round_robin_;
+  std::shared_ptr<PcapWriter> capture_;
+  PortConfig config_;
+  TrafficCounter control_transmitted_;
+  TrafficCounter tail_dropped_;
+  TrafficCounter headroom_dropped_;
+  TrafficCounter down_dropped_;
+  TrafficCounter egress_dropped_;
 };
 
 }  // namespace weft

@@ -1,0 +1,10 @@
+"""Parts every test of switch memory needs."""
+
+import pytest
+
+from engine import Engine
+
+
+@pytest.fixture
+def engine() -> Engine:
+    return Engine(seed=1)
