@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -22,6 +22,32 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+_CLASSES = 8
+_PriorityClass = Annotated[int, Field(ge=0, lt=_CLASSES)]
+
+
+class BufferConfig(_Frozen):
+    """Packet memory that a switch's ports share, instead of their own capacities; lists are by class."""
+
+    capacity_bytes: int = Field(gt=0)
+    reserved_bytes: tuple[Annotated[int, Field(ge=0)], ...] = Field(
+        (0,) * _CLASSES, min_length=8, max_length=8
+    )
+    alpha: tuple[Annotated[float, Field(gt=0)], ...] = Field((1.0,) * _CLASSES, min_length=8, max_length=8)
+
+
+class PfcConfig(_Frozen):
+    """Priority flow control of a port: pause the far end above `xoff_bytes`, or `alpha` times the free memory."""
+
+    classes: tuple[_PriorityClass, ...] = Field(min_length=1)
+    source_mac: str
+    xoff_bytes: int = Field(default=0, ge=0)
+    alpha: float = Field(default=0.0, ge=0)
+    hysteresis_bytes: int = Field(default=0, ge=0)
+    headroom_bytes: int = Field(ge=0)
+    pause_quanta: int = Field(default=0xFFFF, ge=1, le=0xFFFF)
+
+
 class PortConfig(_Frozen):
     """A port; without an interface it ends an internal link. `rate_bps` 0 is unpaced.
 
@@ -38,6 +64,10 @@ class PortConfig(_Frozen):
     duplicate: float = Field(default=0.0, ge=0, le=1)
     delay_probability: float = Field(default=0.0, ge=0, le=1)
     extra_delay_ps: int = Field(default=0, ge=0)
+    quantum_bytes: tuple[Annotated[int, Field(ge=0)], ...] = Field(
+        (0,) * _CLASSES, min_length=8, max_length=8
+    )
+    pfc: PfcConfig | None = None
 
 
 class SwitchConfig(_Frozen):
@@ -50,6 +80,7 @@ class SwitchConfig(_Frozen):
     depth_unit: Literal["cells", "packets"] = "cells"
     time_unit: Literal["ns", "us"] = "ns"
     ports: tuple[PortConfig, ...] = ()
+    buffer: BufferConfig | None = None
 
     @model_validator(mode="after")
     def _check(self) -> SwitchConfig:
@@ -63,6 +94,11 @@ class SwitchConfig(_Frozen):
                 raise ValueError(f"port {number} of switch {self.name!r} is listed twice")
             if number in (self.cpu_port, self.drop_port):
                 raise ValueError(f"port {number} of switch {self.name!r} is its CPU or drop port")
+        for port in self.ports:
+            if port.pfc is not None and self.buffer is None:
+                raise ValueError(
+                    f"port {port.port} of switch {self.name!r} has PFC, so the switch needs a buffer"
+                )
         return self
 
     @property

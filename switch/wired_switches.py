@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from engine import Engine, Link, PacketSocket, PcapWriter, TransmitPort
-from switch.daemon_config import PortConfig, SwitchConfig
+from engine import Engine, Link, PacketSocket, PcapWriter, PortMac, SharedBuffer, TransmitPort
+from switch.daemon_config import PfcConfig, PortConfig, SwitchConfig
 from switch.native import NativeSwitch
 from switch.p4runtime.device import Device
 from switch.placement import Placement
@@ -22,12 +22,13 @@ from switch.placement import Placement
 class WiredPort:
     """The engine's parts of one port.
 
-    `uplink` and `uplink_link` only for hosts, `socket` only for interfaces.
+    `uplink` and `uplink_link` only for hosts, `socket` only for interfaces, `mac` only with flow control.
     """
 
     config: PortConfig
     transmit: TransmitPort
     link: Link
+    mac: PortMac | None = None
     socket: PacketSocket | None = None
     uplink: TransmitPort | None = None
     uplink_link: Link | None = None
@@ -35,18 +36,19 @@ class WiredPort:
 
     def stats(self) -> dict[str, Any]:
         """Counters of all parts; `link` and `uplink_link` have the injected faults."""
-        parts: dict[str, TransmitPort | Link | PacketSocket | None] = {
+        parts: dict[str, TransmitPort | Link | PacketSocket | PortMac | None] = {
             "transmit": self.transmit,
             "link": self.link,
             "uplink": self.uplink,
             "uplink_link": self.uplink_link,
             "socket": self.socket,
+            "mac": self.mac,
         }
         return {name: part.stats() for name, part in parts.items() if part is not None}
 
     def reset_stats(self) -> None:
         """Counters and largest depths back to zero."""
-        for part in (self.transmit, self.link, self.uplink, self.uplink_link, self.socket):
+        for part in (self.transmit, self.link, self.uplink, self.uplink_link, self.socket, self.mac):
             if part is not None:
                 part.reset_stats()
 
@@ -85,6 +87,15 @@ class WiredSwitch:
     config: SwitchConfig
     switch: NativeSwitch
     ports: dict[int, WiredPort] = field(default_factory=dict)
+    buffer: SharedBuffer | None = None
+
+    def lead_to(self, number: int, source: Link | PacketSocket) -> None:
+        """Let what comes from a link or a socket arrive at a port."""
+        mac = self.ports[number].mac
+        if mac is None:
+            source.connect(self.switch.native, number)
+        else:
+            source.connect(mac)
 
     def device(self, clock_ns: Callable[[], int] = time.time_ns) -> Device:
         """A P4Runtime device for the switch; `clock_ns` stamps what it tells its controllers."""
@@ -104,11 +115,14 @@ class WiredSwitch:
             "received_packets": self.switch.native.received_packets,
             "drops": self.switch.drops(),
             "ports": {str(number): port.stats() for number, port in self.ports.items()},
+            "buffer": None if self.buffer is None else self.buffer.stats(),
         }
 
     def reset_stats(self) -> None:
         """All counters back to zero."""
         self.switch.native.reset_drops()
+        if self.buffer is not None:
+            self.buffer.reset_stats()
         for port in self.ports.values():
             port.reset_stats()
 
@@ -142,20 +156,33 @@ class WiredSwitches:
             time_unit=config.time_unit,
         )
         wired = WiredSwitch(config, switch)
+        if config.buffer is not None:
+            wired.buffer = SharedBuffer(
+                switch.engine,
+                capacity_bytes=config.buffer.capacity_bytes,
+                reserved_bytes=config.buffer.reserved_bytes,
+                alpha=config.buffer.alpha,
+            )
         for port in config.ports:
-            wired.ports[port.port] = self._make_port(config, port, switch)
+            self._add_port(wired, port)
         return wired
 
-    def _make_port(self, switch: SwitchConfig, config: PortConfig, native: NativeSwitch) -> WiredPort:
-        name = f"{switch.name}:{config.port}"
-        link = self._make_link(native.engine, f"{name} out", config)
-        port = WiredPort(config, self.make_transmit(native.engine, config, link), link)
-        native.native.attach_port(config.port, port.transmit)
+    def _add_port(self, wired: WiredSwitch, config: PortConfig) -> None:
+        name = f"{wired.config.name}:{config.port}"
+        native, engine = wired.switch.native, wired.switch.engine
+        link = self._make_link(engine, f"{name} out", config)
+        port = WiredPort(config, self.make_transmit(engine, config, link), link)
+        wired.ports[config.port] = port
+        native.attach_port(config.port, port.transmit)
+        if wired.buffer is not None:
+            wired.buffer.add_port(config.port)
+            port.transmit.set_buffer(wired.buffer, config.port)
+            if config.pfc is not None:
+                port.mac = _make_mac(wired, port, config.pfc, wired.buffer)
         if config.host_uplink:
-            host = self.placement.hosts[switch.device_id, config.port]
+            host = self.placement.hosts[wired.config.device_id, config.port]
             port.uplink_link = self._make_link(host, f"{name} in", config)
-            port.uplink_link.connect(native.native, config.port)
-        return port
+            wired.lead_to(config.port, port.uplink_link)
 
     @staticmethod
     def _make_link(engine: Engine, name: str, config: PortConfig) -> Link:
@@ -179,12 +206,12 @@ class WiredSwitches:
             link,
             rate_bps=config.rate_bps,
             queue_capacity_bytes=config.queue_capacity_bytes,
+            quantum_bytes=config.quantum_bytes,
             arrivals_serialised=arrivals_serialised,
         )
 
     def _connect(self, sender: int, sender_port: int, receiver: int, receiver_port: int) -> None:
-        link = self.switches[sender].ports[sender_port].link
-        link.connect(self.switches[receiver].switch.native, receiver_port)
+        self.switches[receiver].lead_to(receiver_port, self.switches[sender].ports[sender_port].link)
 
     def stats(self) -> dict[str, Any]:
         """Counters of every switch by name, and how late a real clock's engine served its events."""
@@ -215,3 +242,20 @@ class WiredSwitches:
         for wired in self.switches.values():
             for port in wired.ports.values():
                 port.set_capture(None)
+
+
+def _make_mac(wired: WiredSwitch, port: WiredPort, pfc: PfcConfig, buffer: SharedBuffer) -> PortMac:
+    number = port.config.port
+    mac = PortMac(wired.switch.engine, port.transmit, wired.switch.native, number)
+    mac.enable_pfc(source_mac=pfc.source_mac, pause_quanta=pfc.pause_quanta)
+    for priority_class in pfc.classes:
+        mac.set_pause_limits(
+            buffer,
+            number,
+            priority_class,
+            headroom_bytes=pfc.headroom_bytes,
+            xoff_bytes=pfc.xoff_bytes,
+            alpha=pfc.alpha,
+            hysteresis_bytes=pfc.hysteresis_bytes,
+        )
+    return mac

@@ -35,7 +35,7 @@ class Wiring(WiredSwitches):
         port.socket = PacketSocket(self.engine, interface)
         port.link.connect(port.socket)
         if port.uplink_link is None:
-            port.socket.connect(wired.switch.native, port.config.port)
+            wired.lead_to(port.config.port, port.socket)
             return
         # The host's own port has paced what it sends; other programs of the host are held to the rate here.
         port.uplink = self.make_transmit(self.engine, port.config, port.uplink_link, arrivals_serialised=True)

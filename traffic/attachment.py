@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from engine import Engine, Link, Nic, PacketSocket
+from engine import Engine, Link, Node, PacketSocket
 
 
 class Attachment(Protocol):
@@ -15,7 +15,7 @@ class Attachment(Protocol):
     def link(self) -> Link:
         """Where the port's line sends to."""
 
-    def connect(self, nic: Nic, port: int) -> None:
+    def connect(self, node: Node, port: int) -> None:
         """Let the port have what arrives."""
 
     def stats(self) -> Mapping[str, Any] | None:
@@ -43,9 +43,9 @@ class SocketAttachment:
         self._socket = PacketSocket(engine, interface)
         self.link.connect(self._socket)
 
-    def connect(self, nic: Nic, port: int) -> None:
+    def connect(self, node: Node, port: int) -> None:
         """See Attachment."""
-        self._socket.connect(nic, port)
+        self._socket.connect(node, port)
 
     def stats(self) -> Mapping[str, Any]:
         """See Attachment."""
@@ -67,9 +67,9 @@ class LinkAttachment:
         self.link = link
         self._from_fabric = from_fabric
 
-    def connect(self, nic: Nic, port: int) -> None:
+    def connect(self, node: Node, port: int) -> None:
         """See Attachment."""
-        self._from_fabric.connect(nic, port)
+        self._from_fabric.connect(node, port)
 
     def stats(self) -> None:
         """See Attachment."""

@@ -78,6 +78,7 @@ class NicSettings:
     base_round_trip_ps: int
     ipv6: str | None = None
     paced: bool = True
+    pfc_quanta: int = 0
 
 
 @dataclass(frozen=True)

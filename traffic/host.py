@@ -12,6 +12,7 @@ from engine import (
     Engine,
     PathChoice,
     PcapWriter,
+    PortMac,
     TransmitPort,
     _core,
     flowlet,
@@ -47,7 +48,10 @@ _QUEUE_PAIR_TOTALS = (
 
 @dataclass(frozen=True)
 class NicConfig:
-    """One NIC port, on one plane. `base_round_trip_ps` is that of an idle path to the farthest peer."""
+    """One NIC port, on one plane. `base_round_trip_ps` is that of an idle path to the farthest peer.
+
+    `pfc_quanta`: the port obeys PFC, and would ask for pauses of so many quanta; 0: it takes no part.
+    """
 
     interface: str
     mac: str
@@ -57,6 +61,7 @@ class NicConfig:
     rate_bps: int
     base_round_trip_ps: int
     paced: bool
+    pfc_quanta: int = 0
 
     @classmethod
     def from_message(cls, message: Message) -> NicConfig:
@@ -70,6 +75,7 @@ class NicConfig:
             rate_bps=take(message, "rate_bps", int),
             base_round_trip_ps=take(message, "base_round_trip_ps", int),
             paced=take(message, "paced", bool, True),
+            pfc_quanta=take(message, "pfc_quanta", int, 0),
         )
 
 
@@ -113,6 +119,7 @@ class _Plane:
     port: int
     attachment: Attachment
     line: TransmitPort
+    mac: PortMac | None = None
     client: _core.AggregationClient | None = None
     aggregator: int = -1
 
@@ -142,8 +149,14 @@ class Host:
         line = TransmitPort(self.engine, attachment.link, rate_bps=config.rate_bps if config.paced else 0)
         addresses = [config.ipv4] + ([config.ipv6] if config.ipv6 else [])
         port = self.nic.add_port(line, mac=config.mac, addresses=addresses)
-        attachment.connect(self.nic, port)
-        return _Plane(config, port, attachment, line)
+        mac = None
+        if config.pfc_quanta:
+            mac = PortMac(self.engine, line, self.nic, port)
+            mac.enable_pfc(source_mac=config.mac, pause_quanta=config.pfc_quanta)
+            attachment.connect(mac, 0)
+        else:
+            attachment.connect(self.nic, port)
+        return _Plane(config, port, attachment, line, mac)
 
     def close(self) -> None:
         """Close the interfaces and captures; stop the engine's thread, if it has one."""
@@ -300,6 +313,7 @@ class Host:
                     "plane": number,
                     "nic": self.nic.stats(plane.port),
                     "line": plane.line.stats(),
+                    "mac": plane.mac.stats() if plane.mac else None,
                     "socket": plane.attachment.stats(),
                     "aggregation": plane.client.stats() if plane.client else None,
                 }
@@ -325,6 +339,8 @@ class Host:
         self.nic.reset_stats()
         for plane in self._planes:
             plane.line.reset_stats()
+            if plane.mac is not None:
+                plane.mac.reset_stats()
             plane.attachment.reset_stats()
             if plane.client is not None:
                 plane.client.reset_stats()

@@ -12,6 +12,7 @@ from topologies import FabricSpec
 from weft.child import JsonLinesChild, python_environment, python_module
 from weft.options import FabricOptions
 from weft.switch_configs import links_between_switches, switch_configs
+from weft.switch_memory import with_memory
 
 # The engines' threads run under SCHED_FIFO: they sleep most of the time, and serve an event late by microseconds
 # instead of milliseconds when something else keeps the cores busy.
@@ -19,9 +20,9 @@ REALTIME_PRIORITY = 10
 
 
 def daemon_config(
-    fabric: FabricSpec, options: FabricOptions, epoch_ns: int, grpc_address: str
+    fabric: FabricSpec, options: FabricOptions, epoch_ns: int, grpc_address: str, frame_bytes: int
 ) -> dict[str, Any]:
-    """Return the configuration of `python -m switch.daemon` for a fabric."""
+    """Return the configuration of `python -m switch.daemon` for a fabric whose largest frame is given."""
     internal = options.links == "internal"
     config: dict[str, Any] = {
         "epoch_ns": epoch_ns,
@@ -29,8 +30,11 @@ def daemon_config(
         "seed": options.seed,
         "grpc_address": grpc_address,
         "realtime_priority": REALTIME_PRIORITY,
-        "switches": switch_configs(
-            fabric, options.faults, host_interfaces=True, fabric_interfaces=not internal
+        "switches": with_memory(
+            switch_configs(fabric, options.faults, host_interfaces=True, fabric_interfaces=not internal),
+            fabric,
+            options,
+            frame_bytes,
         ),
     }
     if internal:

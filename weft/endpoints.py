@@ -15,8 +15,11 @@ from traffic.control import NicSettings
 from weft.scenario import MAX_SLOTS
 
 
-def nic_settings(host: HostSpec, round_trip_ps: int) -> tuple[NicSettings, ...]:
-    """Return the settings of a host's NICs; `round_trip_ps` is `loaded_round_trip_ps` of the fabric."""
+def nic_settings(host: HostSpec, round_trip_ps: int, pfc_quanta: int = 0) -> tuple[NicSettings, ...]:
+    """Return the settings of a host's NICs.
+
+    `round_trip_ps` is `loaded_round_trip_ps` of the fabric; `pfc_quanta` those of its priority flow control, 0 without.
+    """
     return tuple(
         NicSettings(
             interface=nic.interface,
@@ -26,6 +29,7 @@ def nic_settings(host: HostSpec, round_trip_ps: int) -> tuple[NicSettings, ...]:
             gateway_mac=nic.gateway_mac,
             rate_bps=nic.link.rate_bps,
             base_round_trip_ps=round_trip_ps,
+            pfc_quanta=pfc_quanta,
         )
         for nic in host.nics
     )

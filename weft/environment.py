@@ -112,6 +112,9 @@ def _require_nothing_that_bmv2_lacks(fabric: FabricSpec, options: FabricOptions)
         lacking.append("faults")
     if options.links == "internal":
         lacking.append("links: internal")
+    for section in ("buffer", "scheduling", "pfc"):
+        if getattr(options, section) != FabricOptions.__dataclass_fields__[section].default_factory():
+            lacking.append(section)
     if options.dilation != 1.0:
         lacking.append(f"a dilation of {options.dilation:g} (only 1)")
     if any(link.link.delay_ps for link in fabric.links):

@@ -35,6 +35,7 @@ from weft.environment import with_clock
 from weft.errors import BadInputError, did_you_mean
 from weft.extensions import check_transport, extension_hashes
 from weft.lab import Progress, make_lab
+from weft.memory_results import memory_results
 from weft.observation import drop_totals, lateness_of, longest_int_path, plane_results
 from weft.options import FabricOptions
 from weft.results import LENGTHS, ROOTED, CollectiveResult, FlowsResult, RunResult
@@ -301,6 +302,7 @@ class Fabric:
             collectives=list(self.collectives),
             flows=list(self.flows),
             planes=plane_results(self.topology, counters, switches),
+            memory=memory_results(self.topology, switches, endpoints),
             int_paths=[path] if path is not None else [],
             drops=drop_totals(counters, switches, endpoints),
             retransmissions=_retransmissions(endpoints),

@@ -11,11 +11,14 @@ from pydantic import BaseModel
 from traffic.class_reference import is_class_reference, short_reference
 from weft.paths import FABRIC_P4
 from weft.scenario import (
+    BufferSection,
     ControlSection,
     EcnSection,
     FaultsSection,
     NicSection,
+    PfcSection,
     Scenario,
+    SchedulingSection,
     TransportSection,
     parse_scenario,
 )
@@ -52,6 +55,9 @@ class FabricOptions:
     control: ControlSection = field(default_factory=ControlSection)
     transport: TransportSection = field(default_factory=TransportSection)
     nic: NicSection = field(default_factory=NicSection)
+    buffer: BufferSection = field(default_factory=BufferSection)
+    scheduling: SchedulingSection = field(default_factory=SchedulingSection)
+    pfc: PfcSection = field(default_factory=PfcSection)
 
     def __post_init__(self) -> None:
         """Hold every value to the scenario file's rules; raises BadInputError."""

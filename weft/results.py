@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from topologies.describe import format_rate, format_time
+from weft.memory_results import MemoryResult, print_memory
 
 # A packet served this much of a round trip too late may already have changed what the transport does.
 LATENESS_BOUND = 0.5
@@ -169,6 +170,7 @@ class RunResult:
     flows: list[FlowsResult] = field(default_factory=list)
     planes: list[PlaneResult] = field(default_factory=list)
     int_paths: list[IntPath] = field(default_factory=list)
+    memory: list[MemoryResult] = field(default_factory=list)
     drops: dict[str, int] = field(default_factory=dict)
     retransmissions: int = 0
     cnps: int = 0
@@ -274,6 +276,7 @@ def print_run(console: Console, run: RunResult) -> None:
             f"{format_time(flow.time_ps)}, {flow.retransmissions} packets retransmitted"
         )
     _print_planes(console, run.planes)
+    print_memory(console, run.memory)
     for path in run.int_paths:
         _print_int_path(console, path)
     if run.drops:

@@ -11,6 +11,7 @@ from traffic.control import EndpointGroup, HostSettings
 from weft.child import JsonLinesChild, python_environment, python_module
 from weft.daemon import REALTIME_PRIORITY
 from weft.endpoints import loaded_round_trip_ps, nic_settings
+from weft.switch_memory import host_pfc_quanta
 
 if TYPE_CHECKING:
     from weft.emulated.lab import MininetLab
@@ -72,7 +73,11 @@ class Endpoints:
             mtu_bytes=lab.options.mtu_bytes,
             realtime_priority=REALTIME_PRIORITY,
             wall_clock_floor_ns=_WALL_CLOCK_FLOOR_NS[lab.options.target],
-            nics=nic_settings(host, round_trip_ps + lab.options.nic.round_trip_ps(lab.options.mtu_bytes)),
+            nics=nic_settings(
+                host,
+                round_trip_ps + lab.options.nic.round_trip_ps(lab.options.mtu_bytes),
+                host_pfc_quanta(lab.options),
+            ),
             transport=lab.options.transport.settings(),
             nic_costs=lab.options.nic.costs(),
         )

@@ -91,7 +91,7 @@ class MininetLab(Lab):
             stack.callback(bmv2.close)
             self.switch_processes = bmv2.watched
             return {name: GrpcTarget(address, device) for name, (address, device) in bmv2.addresses.items()}
-        config = daemon_config(self.fabric, self.options, self.epoch_ns, "127.0.0.1:0")
+        config = daemon_config(self.fabric, self.options, self.epoch_ns, "127.0.0.1:0", self.frame_bytes)
         self.daemon = SwitchDaemon(config, self.directory)
         stack.callback(self.daemon.close)
         self.switch_processes = [self.daemon.child.watched]

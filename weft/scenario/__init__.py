@@ -3,6 +3,7 @@
 A scenario is YAML; every key is checked, and an error says where it stands, what it holds and what would be valid.
 """
 
+from weft.scenario.memory import BufferSection, PfcSection, SchedulingSection
 from weft.scenario.model import MAX_SLOTS, Scenario
 from weft.scenario.nic import NicSection
 from weft.scenario.parsing import anchor_paths, load_scenario, parse_scenario, read_mapping
@@ -20,6 +21,7 @@ from weft.scenario.transport import TransportSection
 __all__ = [
     "FLOW_DATA",
     "MAX_SLOTS",
+    "BufferSection",
     "CollectiveTraffic",
     "ControlSection",
     "EcnSection",
@@ -29,7 +31,9 @@ __all__ = [
     "NicSection",
     "PatternTraffic",
     "PermutationTraffic",
+    "PfcSection",
     "Scenario",
+    "SchedulingSection",
     "Traffic",
     "TransportSection",
     "anchor_paths",

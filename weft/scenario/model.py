@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from weft.paths import FABRIC_P4
+from weft.scenario.memory import BufferSection, PfcSection, SchedulingSection
 from weft.scenario.nic import NicSection
 from weft.scenario.sections import ControlSection, EcnSection, FabricSection, FaultsSection
 from weft.scenario.traffic import Traffic
@@ -44,6 +45,9 @@ class Scenario(Section):
     control: ControlSection = ControlSection()
     transport: TransportSection = TransportSection()
     nic: NicSection = NicSection()
+    buffer: BufferSection = BufferSection()
+    scheduling: SchedulingSection = SchedulingSection()
+    pfc: PfcSection = PfcSection()
     traffic: list[Traffic] = Field(default=[])
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)

@@ -23,6 +23,7 @@ from weft.lab import Lab, Progress
 from weft.options import FabricOptions
 from weft.program import compile_program
 from weft.switch_configs import links_between_switches, switch_configs
+from weft.switch_memory import host_pfc_quanta, with_memory
 from weft.virtual.channel import InProcessChannel
 from weft.virtual.endpoint import VirtualEndpoint
 from weft.virtual.event_pump import EventPump
@@ -57,8 +58,11 @@ class VirtualLab(Lab):
         self.engines = engines_by_node(self.fabric, self.partitions)
         self._loop = VirtualTimeLoop(self.partitions)
         stack.callback(self._loop.close)
-        configs = switch_configs(
-            self.fabric, self.options.faults, host_interfaces=False, fabric_interfaces=False
+        configs = with_memory(
+            switch_configs(self.fabric, self.options.faults, host_interfaces=False, fabric_interfaces=False),
+            self.fabric,
+            self.options,
+            self.frame_bytes,
         )
         self.switches = WiredSwitches(
             place(self.fabric, self.partitions, self.engines),
@@ -127,7 +131,11 @@ class VirtualLab(Lab):
             seed=self.options.seed,
             mtu_bytes=self.options.mtu_bytes,
             wall_clock_floor_ns=0,
-            nics=nic_settings(host, round_trip_ps + self.options.nic.round_trip_ps(self.options.mtu_bytes)),
+            nics=nic_settings(
+                host,
+                round_trip_ps + self.options.nic.round_trip_ps(self.options.mtu_bytes),
+                host_pfc_quanta(self.options),
+            ),
             transport=self.options.transport.settings(patient_timeout_ps(self.fabric, self.frame_bytes)),
             nic_costs=self.options.nic.costs(),
         )
