@@ -803,6 +803,19 @@ def python_congestion_control(
     range (ExtensionError).
     """
 
+def python_path_choice(
+    name: str,
+    *,
+    entropy: Callable[[int, int, bool], object],
+    on_delivered: Callable[[int, int, int], object] | None,
+    on_lost: Callable[[int, int], object] | None,
+    on_congestion_notification: Callable[[int], object] | None,
+) -> PathChoice:
+    """A choice of path that calls these; None stands for a method that there is not.
+
+    What they raise ends the run, and so does an entropy out of range (ExtensionError).
+    """
+
 class RcQueuePair(QueuePair):
     """A connected RC queue pair on a port of a NIC: WRITE and SEND.
 

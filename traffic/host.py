@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from engine import (
     CongestionControl,
     Engine,
@@ -21,7 +23,7 @@ from engine import (
 )
 from traffic.attachment import Attach, Attachment, SocketAttachment
 from traffic.class_reference import is_class_reference
-from traffic.extensions import ClassSpec, PathProperties, congestion_control
+from traffic.extensions import ClassSpec, PathProperties, congestion_control, path_choice
 from traffic.int_stack import stack_in_bytes
 from traffic.messages import Message, take, take_list, take_optional
 from traffic.schedule_nodes import Channel
@@ -215,12 +217,7 @@ class Host:
         transport = self.config.transport
         if is_class_reference(transport.congestion_control):
             return congestion_control(
-                ClassSpec(transport.congestion_control, transport.parameters),
-                PathProperties(
-                    line_rate_bps=plane.config.rate_bps,
-                    base_round_trip_ps=plane.config.base_round_trip_ps,
-                    frame_bytes=self.config.mtu_bytes + _HEADER_BYTES,
-                ),
+                ClassSpec(transport.congestion_control, transport.parameters), self._path_properties(plane)
             )
         return make_congestion_control(
             transport.congestion_control,
@@ -237,7 +234,17 @@ class Host:
             return spray(seed, transport.spray_paths)
         if transport.path == "flowlet":
             return flowlet(seed, transport.flowlet_gap_ps or plane.config.base_round_trip_ps)
+        if is_class_reference(transport.path):
+            spec = ClassSpec(transport.path, transport.path_parameters)
+            return path_choice(spec, self._path_properties(plane), np.random.default_rng(seed))
         return None
+
+    def _path_properties(self, plane: _Plane) -> PathProperties:
+        return PathProperties(
+            line_rate_bps=plane.config.rate_bps,
+            base_round_trip_ps=plane.config.base_round_trip_ps,
+            frame_bytes=self.config.mtu_bytes + _HEADER_BYTES,
+        )
 
     def _path_seed(self, plane: _Plane, queue_pair: int) -> int:
         text = f"{self.config.seed} {self.config.rank} {plane.port} {queue_pair}"

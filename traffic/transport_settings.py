@@ -22,10 +22,10 @@ class TransportSettings:
     """Options of every RC queue pair of a host.
 
     `congestion_control` is one of `engine.congestion_control_names()`, `parameters` some of
-    `engine.congestion_parameter_names()`; what is left out fits the path. Or it is
-    path/to/file.py:Class, and `parameters` are the class's. `path` "spray" needs selective repeat,
-    and none of the algorithms that follow one path's telemetry. Times in picoseconds. None: made for the path, or
-    for the congestion control.
+    `engine.congestion_parameter_names()`; what is left out fits the path. Or it is path/to/file.py:Class, and
+    `parameters` are the class's. `path` is one of `PATHS`, or such a class, made with `path_parameters`; "spray" needs
+    selective repeat, and none of the algorithms that follow one path's telemetry. Times in picoseconds. None: made for
+    the path, or for the congestion control.
     """
 
     congestion_control: str = DEFAULT_CONGESTION_CONTROL
@@ -34,6 +34,7 @@ class TransportSettings:
     retransmission_timeout_ps: int | None = None
     reordering_window_ps: int | None = None
     path: str = "flow"
+    path_parameters: Mapping[str, Any] = field(default_factory=dict)
     spray_paths: int = MAX_SPRAY_PATHS
     flowlet_gap_ps: int | None = None
     ack_interval_packets: int | None = None
@@ -48,6 +49,7 @@ class TransportSettings:
             retransmission_timeout_ps=take_optional(message, "retransmission_timeout_ps", int),
             reordering_window_ps=take_optional(message, "reordering_window_ps", int),
             path=take(message, "path", str, "flow"),
+            path_parameters=take(message, "path_parameters", dict, {}),
             spray_paths=take(message, "spray_paths", int, MAX_SPRAY_PATHS),
             flowlet_gap_ps=take_optional(message, "flowlet_gap_ps", int),
             ack_interval_packets=take_optional(message, "ack_interval_packets", int),
@@ -55,7 +57,10 @@ class TransportSettings:
 
     def to_message(self) -> dict[str, Any]:
         """Return the settings as the endpoint is told them, of JSON's types."""
-        return asdict(self) | {"parameters": dict(self.parameters)}
+        return asdict(self) | {
+            "parameters": dict(self.parameters),
+            "path_parameters": dict(self.path_parameters),
+        }
 
     def ack_interval(self) -> int:
         """Return how many packets ask for an acknowledgement together."""

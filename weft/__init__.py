@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, WeftError
 
 if TYPE_CHECKING:
-    from traffic.extensions import Acknowledgement, CongestionControl, PathProperties, TrafficPattern
+    from traffic.extensions import (
+        Acknowledgement,
+        CongestionControl,
+        PathChoice,
+        PathProperties,
+        TrafficPattern,
+    )
     from traffic.patterns import Flow
     from weft.collectives import CollectiveRun
     from weft.fabric import Fabric
@@ -23,6 +29,7 @@ __all__ = [
     "EnvironmentLacksError",
     "Fabric",
     "Flow",
+    "PathChoice",
     "PathProperties",
     "SweepResult",
     "TrafficPattern",
@@ -37,6 +44,7 @@ _IMPORTED_LATE = {
     "CongestionControl": "traffic.extensions",
     "Fabric": "weft.fabric",
     "Flow": "traffic.patterns",
+    "PathChoice": "traffic.extensions",
     "PathProperties": "traffic.extensions",
     "sweep": "weft.sweeps",
     "SweepResult": "weft.sweeps",

@@ -7,11 +7,20 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pydantic import BaseModel
 
 from topologies import FabricSpec
 from traffic.class_reference import is_class_reference
-from traffic.extensions import ClassSpec, PathProperties, TrafficPattern, congestion_control, flows_of, make
+from traffic.extensions import (
+    ClassSpec,
+    PathProperties,
+    TrafficPattern,
+    congestion_control,
+    flows_of,
+    make,
+    path_choice,
+)
 from weft.scenario import CollectiveTraffic, PatternTraffic, Scenario, TransportSection
 from weft.told_errors import told_as_weft_errors
 
@@ -31,6 +40,8 @@ def check_transport(transport: TransportSection) -> None:
     settings = transport.settings()
     if is_class_reference(settings.congestion_control):
         congestion_control(ClassSpec(settings.congestion_control, settings.parameters), _ANY_PATH)
+    if is_class_reference(settings.path):
+        path_choice(ClassSpec(settings.path, settings.path_parameters), _ANY_PATH, np.random.default_rng(0))
 
 
 @told_as_weft_errors()

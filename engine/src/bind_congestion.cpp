@@ -12,6 +12,7 @@
 #include "congestion_controls.hpp"
 #include "path_choices.hpp"
 #include "python_congestion_control.hpp"
+#include "python_path_choice.hpp"
 
 namespace weft {
 
@@ -47,7 +48,8 @@ void bind_path_choices(py::module_& m) {
       .def_property_readonly("name", &PathChoice::name)
       .def("entropy", &PathChoice::entropy, "now_ps"_a, "sequence"_a = 0, "retransmission"_a = false)
       .def("on_delivered", &PathChoice::on_delivered, "now_ps"_a, "entropy"_a, "round_trip_ps"_a)
-      .def("on_lost", &PathChoice::on_lost, "now_ps"_a, "entropy"_a);
+      .def("on_lost", &PathChoice::on_lost, "now_ps"_a, "entropy"_a)
+      .def("on_congestion_notification", &PathChoice::on_congestion_notification, "now_ps"_a);
   m.def(
       "spray",
       [](uint64_t seed, uint32_t path_count) -> std::shared_ptr<PathChoice> {
@@ -93,6 +95,7 @@ void bind_congestion(py::module_& m) {
       "name"_a, py::kw_only(), "line_rate_bps"_a, "base_round_trip_ps"_a, "frame_bytes"_a,
       "ack_interval_packets"_a = 1, "parameters"_a = CongestionParameters());
   bind_python_congestion_control(m);
+  bind_python_path_choice(m);
 }
 
 }  // namespace weft

@@ -21,6 +21,8 @@ class PathChoice {
   // What became of packets; round_trip_ps is 0 if nobody knows which transmission was answered.
   virtual void on_delivered(TimePs /*now*/, uint16_t /*entropy*/, TimePs /*round_trip_ps*/) {}
   virtual void on_lost(TimePs /*now*/, uint16_t /*entropy*/) {}
+  // A CNP: some switch marked a packet of the connection.
+  virtual void on_congestion_notification(TimePs /*now*/) {}
 };
 
 }  // namespace weft

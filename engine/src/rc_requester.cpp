@@ -297,6 +297,7 @@ void RcRequester::settle(TimePs now, SentPacket& packet, uint64_t& bytes, uint64
 void RcRequester::on_congestion_notification(TimePs now) {
   ++counters_.cnps_received;
   congestion_control_.on_congestion_notification(now);
+  if (path_choice_ != nullptr) path_choice_->on_congestion_notification(now);
 }
 
 void RcRequester::fail(CompletionStatus status) {

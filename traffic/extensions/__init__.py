@@ -3,6 +3,7 @@
 from engine import Acknowledgement, ExtensionError
 from traffic.extensions.congestion import CongestionControl, PathProperties, congestion_control
 from traffic.extensions.loading import ClassSpec, is_user_error, load_class, make, user_traceback
+from traffic.extensions.path_choice import PathChoice, path_choice
 from traffic.extensions.pattern import TrafficPattern, flows_of
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "ClassSpec",
     "CongestionControl",
     "ExtensionError",
+    "PathChoice",
     "PathProperties",
     "TrafficPattern",
     "congestion_control",
@@ -17,5 +19,6 @@ __all__ = [
     "is_user_error",
     "load_class",
     "make",
+    "path_choice",
     "user_traceback",
 ]

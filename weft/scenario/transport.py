@@ -9,7 +9,12 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from engine import congestion_control_names, congestion_parameter_names, make_congestion_control
 from traffic.class_reference import absolute_reference, is_class_reference
-from traffic.transport_settings import DEFAULT_CONGESTION_CONTROL, MAX_SPRAY_PATHS, TransportSettings
+from traffic.transport_settings import (
+    DEFAULT_CONGESTION_CONTROL,
+    MAX_SPRAY_PATHS,
+    PATHS,
+    TransportSettings,
+)
 from weft.errors import did_you_mean
 from weft.scenario.values import Section, TimePs
 from weft.units import parse_rate_bps, parse_size_bytes, parse_time_ps
@@ -25,7 +30,8 @@ class TransportSection(Section):
     `congestion_control` is one of Weft's; `parameters` are its, without the unit that ends the engine's name for them
     (`increase_timer: 55us`); those left out are made for the rate and round trip of the fabric. Or it is
     path/to/file.py:Class, a user's `weft.CongestionControl`, and `parameters` are the class's keyword arguments.
-    `retransmission` to `ack_interval` (packets that ask for an acknowledgement together) go with either.
+    `path`, too, may be a class: a user's `weft.PathChoice`, with `path_parameters`. `retransmission` to `ack_interval`
+    (packets that ask for an acknowledgement together) go with either.
     """
 
     congestion_control: str = DEFAULT_CONGESTION_CONTROL
@@ -33,7 +39,8 @@ class TransportSection(Section):
     retransmission: Literal["go-back-n", "selective-repeat"] = "go-back-n"
     retransmission_timeout: TimePs | None = Field(None, gt=0)
     reordering_window: TimePs | None = None
-    path: Literal["flow", "flowlet", "spray"] = "flow"
+    path: str = "flow"
+    path_parameters: dict[str, Any] = Field(default={})
     spray_paths: int = Field(MAX_SPRAY_PATHS, ge=1, le=MAX_SPRAY_PATHS)
     flowlet_gap: TimePs | None = Field(None, gt=0)
     ack_interval: int | None = Field(None, ge=1, le=1024)
@@ -46,6 +53,13 @@ class TransportSection(Section):
                 f"no congestion control has this name; {did_you_mean(name, congestion_control_names())}, "
                 "or path/to/file.py:Class"
             )
+        return name
+
+    @field_validator("path")
+    @classmethod
+    def _check_path_name(cls, name: str) -> str:
+        if name not in PATHS and not is_class_reference(name):
+            raise ValueError(f"no such choice of path; {did_you_mean(name, PATHS)}, or path/to/file.py:Class")
         return name
 
     @field_validator("parameters")
@@ -64,6 +78,8 @@ class TransportSection(Section):
             raise ValueError("path: spray reorders packets, which needs retransmission: selective-repeat")
         if self.path == "spray" and self.congestion_control == "hpcc":
             raise ValueError("path: spray does not go with hpcc, which compares INT of one path")
+        if self.path_parameters and not is_class_reference(self.path):
+            raise ValueError(f"path_parameters: {self.path} has none; they are for path/to/file.py:Class")
         return self
 
     def settings(self, least_timeout_ps: int = 0) -> TransportSettings:
@@ -74,13 +90,15 @@ class TransportSection(Section):
             name = absolute_reference(name, Path())
         else:
             parameters = native_parameters(name, parameters)
+        is_own_path = is_class_reference(self.path)
         return TransportSettings(
             congestion_control=name,
             parameters=parameters,
             retransmission=self.retransmission,
             retransmission_timeout_ps=self.retransmission_timeout or least_timeout_ps or None,
             reordering_window_ps=self.reordering_window,
-            path=self.path,
+            path=absolute_reference(self.path, Path()) if is_own_path else self.path,
+            path_parameters=self.path_parameters,
             spray_paths=self.spray_paths,
             flowlet_gap_ps=self.flowlet_gap,
             ack_interval_packets=self.ack_interval,
