@@ -11,9 +11,9 @@
 namespace weft {
 
 // A user's class gave something that cannot be used. Python sees it as engine.ExtensionError.
-class ExtensionError : public std::invalid_argument {
+class ExtensionError : public std::runtime_error {
  public:
-  using std::invalid_argument::invalid_argument;
+  using std::runtime_error::runtime_error;
 };
 
 // A method of a user's object. May be called, moved and destroyed by any thread, without the GIL. What the

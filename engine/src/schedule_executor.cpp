@@ -145,7 +145,8 @@ void ScheduleExecutor::execute(Run& run, uint32_t node) {
     run.step_starts_ps[node] = engine_.now();
   try {
     std::visit([&](const auto& content) { start_node(run, node, content); }, run.schedule->content(node));
-  } catch (const std::exception& error) {
+  } catch (const std::logic_error& error) {
+    // The request was refused. What a user's code raises while a packet is sent is no such thing: it ends all.
     fail(run, node, error.what());
   }
 }
