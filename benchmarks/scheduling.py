@@ -21,4 +21,9 @@ def pin_this_process(core: int, *, realtime: bool) -> None:
     """Run this process, and the threads that it starts from now on, on one core."""
     os.sched_setaffinity(0, {core})
     if realtime:
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(REALTIME_PRIORITY))
+        realtime_this_process()
+
+
+def realtime_this_process() -> None:
+    """Run this process, and the threads that it starts from now on, before all ordinary processes."""
+    os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(REALTIME_PRIORITY))

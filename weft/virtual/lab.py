@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from cache import collector_paused
 from controller.blocking import BlockingFabricController
 from controller.fabric import embedded_targets
 from engine import Engine, Partitions
@@ -53,6 +54,10 @@ class VirtualLab(Lab):
         self._progress(f"compiling {self.options.p4.name}")
         self.program = compile_program(self.options.p4, self.directory, self.options.compiler)
 
+        with collector_paused():
+            self._build_fabric(stack)
+
+    def _build_fabric(self, stack: contextlib.ExitStack) -> None:
         self._progress(f"building {len(self.fabric.hosts)} hosts and {len(self.fabric.switches)} switches")
         self.partitions = Partitions(seed=self.options.seed, workers=self.options.workers)
         self.engines = engines_by_node(self.fabric, self.partitions)

@@ -1,0 +1,168 @@
+"""Fabrics of up to 16,384 endpoints in virtual time: what building, programming and running them takes.
+
+    .venv/bin/python benchmarks/bench_scale.py [--sizes NAME…] [--workers N] [--bytes N] [--json] [--realtime]
+
+Each size is a process of its own, so that its peak of memory is its own. The fabric is built and programmed by the
+controller over P4Runtime as `weft run` does it, fabric.p4 at each switch, ECN and INT on; then every NIC writes to
+another host's on its plane (1 MiB, MTU 4,096 B, a window of one bandwidth-delay product, payloads as lengths). Times
+are of the wall clock; a packet-hop is one packet through one switch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import resource
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from figures import Figure, argument_parser, report
+from scheduling import realtime_this_process
+
+import topologies
+from weft.fabric import Fabric
+
+RATE_BPS = 400e9
+DELAY_PS = 500_000
+MTU_BYTES = 4096
+QUEUE_CAPACITY_BYTES = 4 << 20
+GIB = 1 << 30
+
+
+@dataclass(frozen=True)
+class Size:
+    """A fabric: every leaf has as many hosts as spines."""
+
+    planes: int
+    leaves: int
+    spines: int
+
+    @property
+    def endpoints(self) -> int:
+        """NICs of all hosts."""
+        return self.planes * self.leaves * self.spines
+
+    @property
+    def switches(self) -> int:
+        """Leaves and spines of all planes."""
+        return self.planes * (self.leaves + self.spines)
+
+
+SIZES = {"128": Size(1, 16, 8), "512": Size(1, 32, 16), "2048": Size(1, 64, 32), "16384": Size(8, 64, 32)}
+GOALS = {"16384": {"built and programmed": 60.0, "permutation": 90.0, "peak memory": 8.0}}
+
+
+def measure(size: Size, workers: int, size_bytes: int) -> dict[str, float]:
+    """Seconds of each phase, bytes at most resident, packet-hops."""
+    began = time.monotonic()
+    phases: dict[str, float] = {}
+    last = began
+
+    def lap(name: str) -> None:
+        nonlocal last
+        now = time.monotonic()
+        phases[name] = phases.get(name, 0.0) + now - last
+        last = now
+
+    topology = topologies.leaf_spine(
+        planes=size.planes,
+        leaves=size.leaves,
+        spines=size.spines,
+        hosts_per_leaf=size.spines,
+        host_rate_bps=RATE_BPS,
+        delay_ps=DELAY_PS,
+        queue_capacity_bytes=QUEUE_CAPACITY_BYTES,
+    )
+    lap("topology")
+    steps = iter(("compiling", "compiled", "building switches", "programming", "starting hosts"))
+    current = next(steps)
+
+    def progress(_text: str) -> None:
+        nonlocal current
+        lap(current)
+        current = next(steps, "rest")
+
+    with Fabric(topology, clock="virtual", mtu_bytes=MTU_BYTES, workers=workers, progress=progress) as fabric:
+        lap("starting hosts")
+        up = time.monotonic()
+        flows = fabric.permutation(size_bytes, data="lengths")
+        done = time.monotonic()
+        summary = fabric.summary()
+        summed = time.monotonic()
+        switches = fabric.lab.switch_stats()
+        assert switches is not None
+        hops = sum(switch["received_packets"] for switch in switches["switches"].values())
+    if flows.bytes_delivered != size.endpoints * size_bytes:
+        raise RuntimeError(f"{flows.bytes_delivered} bytes of {size.endpoints * size_bytes} arrived")
+    return {
+        **{f"phase {name}": seconds for name, seconds in phases.items()},
+        "built and programmed": up - began,
+        "permutation": done - up,
+        "summary": summed - done,
+        "hops": hops,
+        "emulated_us": flows.time_ps / 1e6,
+        "retransmissions": summary.retransmissions,
+        "peak memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / GIB,
+    }
+
+
+def _child(connection: Any, size: Size, workers: int, size_bytes: int, realtime: bool) -> None:
+    if realtime:
+        realtime_this_process()
+    connection.send(measure(size, workers, size_bytes))
+
+
+def measured_apart(size: Size, workers: int, size_bytes: int, realtime: bool) -> dict[str, float]:
+    """`measure` in a new process. RuntimeError if it fails."""
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe(duplex=False)
+    child = context.Process(target=_child, args=(there, size, workers, size_bytes, realtime))
+    child.start()
+    there.close()
+    try:
+        found: dict[str, float] = here.recv()
+    except EOFError:
+        raise RuntimeError(f"the process of {size.endpoints} endpoints failed") from None
+    finally:
+        child.join()
+    return found
+
+
+def figures_of(name: str, size: Size, found: dict[str, float]) -> list[Figure]:
+    """The figures of one size; the largest has goals."""
+    goals = GOALS.get(name, {})
+
+    def figure(key: str, unit: str) -> Figure:
+        return Figure(f"  {key}", found[key], unit, goal=goals.get(key), at_most=True)
+
+    return [
+        Figure(f"{size.endpoints} endpoints, {size.switches} switches", size.endpoints, "endpoints"),
+        *(Figure(f"    {key[6:]}", value, "s") for key, value in found.items() if key.startswith("phase ")),
+        figure("built and programmed", "s"),
+        figure("permutation", "s"),
+        Figure("    in emulated time", found["emulated_us"], "us"),
+        Figure("    packets sent again", found["retransmissions"], "packets"),
+        Figure("    packet-hops", found["hops"], "hops"),
+        Figure("    rate, set-up of connections included", found["hops"] / found["permutation"], "hops/s"),
+        Figure("  all counters read", found["summary"], "s"),
+        figure("peak memory", "GiB"),
+    ]
+
+
+def main() -> None:
+    """Print the figures."""
+    parser: argparse.ArgumentParser = argument_parser(__doc__)
+    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES), help="endpoints")
+    parser.add_argument("--workers", type=int, default=2, help="threads that serve the fabric")
+    parser.add_argument("--bytes", type=int, default=1 << 20, help="of each flow")
+    options = parser.parse_args()
+    figures: list[Figure] = []
+    for name in options.sizes:
+        found = measured_apart(SIZES[name], options.workers, options.bytes, options.realtime)
+        figures += figures_of(name, SIZES[name], found)
+    report("fabrics in virtual time, by size", figures, as_json=options.json)
+
+
+if __name__ == "__main__":
+    main()

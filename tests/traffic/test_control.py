@@ -1,0 +1,82 @@
+"""What the runner tells each endpoint is in proportion to what that endpoint does."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import pytest
+
+from traffic.control import EndpointGroup, HostSettings, NicSettings
+from traffic.messages import AS_LENGTHS
+from traffic.patterns import Flow, permutation
+
+RANKS = 50
+
+
+class Recorder:
+    """An endpoint that agrees to everything."""
+
+    def __init__(self, rank: int) -> None:
+        self.rank = rank
+        self.messages: list[dict[str, Any]] = []
+        self._answers: deque[dict[str, Any]] = deque()
+
+    def send(self, command: dict[str, Any]) -> None:
+        self.messages.append(command)
+        answer: dict[str, Any] = {}
+        if command.get("command") == "traffic":
+            answer = {"memory": {"sink": {"virtual_address": self.rank, "rkey": self.rank}}}
+        elif command.get("command") == "wait":
+            answer = {"state": "finished", "started_ps": 5, "finished_ps": 10 + self.rank}
+        self._answers.append(answer)
+
+    def read_answer(self, timeout_s: float) -> dict[str, Any]:
+        return self._answers.popleft()
+
+    def told(self, command: str) -> list[dict[str, Any]]:
+        return [message for message in self.messages if message.get("command") == command]
+
+
+class StandingClock:
+    def now_ps(self) -> int:
+        return 0
+
+    def start_margin_ps(self, ranks: int) -> int:
+        return 0
+
+
+@pytest.fixture
+def recorders() -> list[Recorder]:
+    return [Recorder(rank) for rank in range(RANKS)]
+
+
+@pytest.fixture
+def group(recorders: list[Recorder]) -> EndpointGroup:
+    nic = NicSettings("eth0", "02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:00:02", 10**9, 10**6)
+    hosts = [HostSettings(f"h{rank}", rank, 0, 1.0, (nic,)) for rank in range(RANKS)]
+    return EndpointGroup(recorders, hosts, clock=StandingClock())
+
+
+def test_each_rank_is_told_its_own_flows_and_peers(group, recorders):
+    flows = permutation(RANKS, 1000, seed=3)
+    run = group.prepare_traffic(flows, payload=AS_LENGTHS)
+    group.start(run)
+    for recorder in recorders:
+        (prepared,) = recorder.told("traffic")
+        assert prepared["payload"] == AS_LENGTHS
+        assert {flow["number"] for flow in prepared["flows"]} == {
+            number for number, flow in enumerate(flows) if recorder.rank in (flow.source, flow.destination)
+        }
+        (peer,) = (flow.destination for flow in flows if flow.source == recorder.rank)
+        (started,) = recorder.told("start")
+        assert started["peers"] == {str(peer): {"sink": {"virtual_address": peer, "rkey": peer}}}
+        (connected,) = recorder.told("connect")
+        assert len(connected["connections"]) == 2
+
+
+def test_ranks_without_flows_are_not_asked(group, recorders):
+    outcome = group.run(group.prepare_traffic([Flow(3, 7, 1000), Flow(3, 9, 1000)]))
+    assert outcome.duration_ps == 10 + 9 - 5
+    asked = [recorder.rank for recorder in recorders if recorder.messages]
+    assert asked == [3, 7, 9]
