@@ -189,7 +189,6 @@ class Host:
         channel = Channel(take(message, "plane", int), peer, label)
         self.disconnect(channel)
         transport, number = self.config.transport, take(message, "queue_pair", int)
-        timeout_ps = max(transport.retransmission_timeout_ps or 0, self.timeout_ps(plane))
         queue_pair = _core.RcQueuePair(
             self.nic,
             plane.port,
@@ -201,9 +200,10 @@ class Host:
             congestion_control=self._congestion_control(plane),
             path_choice=self._path_choice(plane, number),
             retransmission=transport.retransmission,
-            retransmission_timeout_ps=timeout_ps,
+            retransmission_timeout_ps=transport.retransmission_timeout_ps or self.timeout_ps(plane),
             reordering_window_ps=transport.reordering_window(plane.config.base_round_trip_ps),
             ack_interval_packets=transport.ack_interval(),
+            cnp_interval_ps=transport.cnp_interval_ps,
             source_udp_port=take_optional(message, "source_udp_port", int),
             initial_psn=take(message, "initial_psn", int, 0),
             remote_initial_psn=take(message, "remote_initial_psn", int, 0),

@@ -12,6 +12,8 @@ DEFAULT_CONGESTION_CONTROL = "fixed-window"
 RETRANSMISSIONS = ("go-back-n", "selective-repeat")
 PATHS = ("flow", "flowlet", "spray")
 MAX_SPRAY_PATHS = 1 << 14
+DEFAULT_CNP_INTERVAL_PS = 50_000_000
+"""A receiver's CNPs for a flow come at most so often (Zhu et al., SIGCOMM 2015, section 3.1)."""
 
 # These need not hear of every packet, and acknowledgements take line rate from data that goes the other way.
 _ACK_INTERVAL_PACKETS = {"fixed-window": 8, "dcqcn": 8}
@@ -38,6 +40,7 @@ class TransportSettings:
     spray_paths: int = MAX_SPRAY_PATHS
     flowlet_gap_ps: int | None = None
     ack_interval_packets: int | None = None
+    cnp_interval_ps: int = DEFAULT_CNP_INTERVAL_PS
 
     @classmethod
     def from_message(cls, message: Message) -> TransportSettings:
@@ -53,6 +56,7 @@ class TransportSettings:
             spray_paths=take(message, "spray_paths", int, MAX_SPRAY_PATHS),
             flowlet_gap_ps=take_optional(message, "flowlet_gap_ps", int),
             ack_interval_packets=take_optional(message, "ack_interval_packets", int),
+            cnp_interval_ps=take(message, "cnp_interval_ps", int, DEFAULT_CNP_INTERVAL_PS),
         )
 
     def to_message(self) -> dict[str, Any]:

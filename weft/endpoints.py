@@ -58,7 +58,8 @@ def loaded_round_trip_ps(fabric: FabricSpec, frame_bytes: int) -> int:
 def patient_timeout_ps(fabric: FabricSpec, frame_bytes: int) -> int:
     """Return a retransmission timeout that no full queue runs out: four round trips, and one such queue's drain.
 
-    Under the real clock a timeout is kept short, since every one of them is waited for; see the wall clock's floor.
+    Of the virtual clock. Under the real one every timeout is waited for, so that it is kept short
+    (`traffic.host.Host.timeout_ps`).
     """
     drain_ps = max(
         port.link.queue_capacity_bytes * 8 * 10**12 // port.link.rate_bps

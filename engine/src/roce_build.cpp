@@ -14,11 +14,14 @@ namespace {
 
 constexpr size_t kMaxUdpBytes = 0xFFFF;
 
-void require_bits(const char* field, uint64_t value, int bits) {
-  if (value >> bits != 0) {
-    throw std::invalid_argument(std::string(field) + " is " + std::to_string(value) +
-                                ", which is more than " + std::to_string(bits) + " bits");
-  }
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_bits(const char* field, uint64_t value, int bits) {
+  throw std::invalid_argument(std::string(field) + " is " + std::to_string(value) + ", which is more than " +
+                              std::to_string(bits) + " bits");
+}
+
+inline void require_bits(const char* field, uint64_t value, int bits) {
+  if (value >> bits != 0) [[unlikely]]
+    refuse_bits(field, value, bits);
 }
 
 uint16_t extensions_of(uint8_t opcode) {

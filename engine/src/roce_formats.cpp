@@ -40,15 +40,7 @@ constexpr std::array<uint16_t, 256> make_extensions() {
 
 constexpr std::array<uint16_t, 256> kExtensions = make_extensions();
 
-}  // namespace
-
-std::optional<uint16_t> opcode_extensions(uint8_t opcode) {
-  const uint16_t extensions = kExtensions[opcode];
-  if (extensions == kUndefined) return std::nullopt;
-  return extensions;
-}
-
-size_t extension_bytes(uint16_t extensions) {
+constexpr size_t sum_of_extensions(size_t extensions) {
   return ((extensions & kHasDeth) != 0 ? kDethBytes : 0) + ((extensions & kHasReth) != 0 ? kRethBytes : 0) +
          ((extensions & kHasAtomicEth) != 0 ? kAtomicEthBytes : 0) +
          ((extensions & kHasAeth) != 0 ? kAethBytes : 0) +
@@ -57,5 +49,26 @@ size_t extension_bytes(uint16_t extensions) {
          ((extensions & kHasIeth) != 0 ? kIethBytes : 0) +
          ((extensions & kHasCnpReserved) != 0 ? kCnpReservedBytes : 0);
 }
+
+// Asked several times for every packet that is built or parsed.
+constexpr std::array<uint8_t, 2 * kHasPayload> make_extension_bytes() {
+  std::array<uint8_t, 2 * kHasPayload> table{};
+  for (size_t extensions = 0; extensions < table.size(); ++extensions) {
+    table[extensions] = static_cast<uint8_t>(sum_of_extensions(extensions));
+  }
+  return table;
+}
+
+constexpr std::array<uint8_t, 2 * kHasPayload> kExtensionBytes = make_extension_bytes();
+
+}  // namespace
+
+std::optional<uint16_t> opcode_extensions(uint8_t opcode) {
+  const uint16_t extensions = kExtensions[opcode];
+  if (extensions == kUndefined) return std::nullopt;
+  return extensions;
+}
+
+size_t extension_bytes(uint16_t extensions) { return kExtensionBytes[extensions % kExtensionBytes.size()]; }
 
 }  // namespace weft::roce

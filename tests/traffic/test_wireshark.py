@@ -6,9 +6,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from scapy.layers.l2 import Ether
 from scapy.packet import raw
 from scapy.utils import wrpcap
 
+from tests.transport.rdma_pair import wired_pair
 from topologies.addressing import result_group_address, result_group_mac
 from traffic.aggregation_format import Kind, Operation
 from traffic.layers import IntHop, IntShim, aggregation_frame, rdma_write_frame
@@ -92,3 +94,32 @@ def test_malformed_shims_are_marked_and_nothing_breaks(tmp_path):
     packets = dissect(tmp_path / "m.pcap", [*cut, many])
     marked = ["weft_int.malformed" in json.dumps(layers) for layers in packets]
     assert marked == [False, False, True, True, True, True]
+
+
+def test_selective_repeat_reads_as_writes_of_one_packet(tmp_path):
+    """Every packet has a RETH of its own; a NAK's MSN field names the packet that it answers."""
+    pair = wired_pair(retransmission="selective-repeat", path_mtu_bytes=256)
+    frames = []
+
+    def lossy(sender, frame):
+        frames.append(frame)
+        return [] if len(frames) == 2 else [frame]
+
+    rkey = pair.b.nic.register_sink(1000, virtual_address=0x1000).rkey
+    pair.a.queue_pair.post_write(None, 0, 1000, 0x1000, rkey, immediate=7)
+    pair.run(lossy, lambda: bool(pair.a.completions.poll()))
+    packets = [
+        each["infiniband"]
+        for each in dissect(tmp_path / "selective.pcap", [Ether(frame) for frame in frames])
+    ]
+    writes = [each["infiniband.reth_tree"] for each in packets if "infiniband.reth_tree" in each]
+    assert [int(each["infiniband.reth.dmalen"]) for each in writes] == [256, 256, 256, 232, 256]
+    addresses = [int(each["infiniband.reth.va"], 0) for each in writes]
+    assert addresses == [0x1000, 0x1100, 0x1200, 0x1300, 0x1100]
+    answers = [
+        (int(each["infiniband.bth_tree"]["infiniband.bth.psn"]), each["infiniband.aeth_tree"])
+        for each in packets
+        if "infiniband.aeth_tree" in each
+    ]
+    assert [psn for psn, _ in answers] == [0, 1, 1, 3]
+    assert [int(aeth["infiniband.aeth.msn"]) for _, aeth in answers] == [0, 2, 3, 1]

@@ -124,17 +124,17 @@ def test_dcqcn_shares_a_link(late_us):
 
 @pytest.mark.parametrize("name", ["hpcc", "swift", "dcqcn", "fixed-window"])
 def test_every_algorithm_finishes_what_it_begins_and_repeats(name):
-    def run():
+    def run(workers):
         topology = topologies.leaf_spine(planes=2, leaves=2, spines=2, hosts_per_leaf=2)
         inputs = [np.arange(20_000, dtype=np.int32) * (rank + 1) for rank in range(4)]
-        with Fabric(topology, clock="virtual", transport=transport(name)) as fabric:
+        with Fabric(topology, clock="virtual", transport=transport(name), workers=workers) as fabric:
             assert fabric.collective("allreduce", inputs, "ring").result.ok
             fabric.permutation(200_000)
             return fabric.summary().as_dict()
 
-    first = run()
+    first = run(1)
     assert first["made_by"]["transport"]["congestion_control"] == name
-    assert run() == first
+    assert run(2) == first
 
 
 @pytest.mark.parametrize(
@@ -153,6 +153,16 @@ def test_every_algorithm_finishes_what_it_begins_and_repeats(name):
 def test_what_is_wrong_is_told_with_its_place(section, words):
     with pytest.raises(BadInputError, match=words):
         parse_scenario({"transport": section}, "s.yaml")
+
+
+def test_notifications_come_as_often_as_their_interval_allows():
+    counts = []
+    for interval in ("5us", "50us"):
+        section = TransportSection(congestion_control="dcqcn", cnp_interval=interval)
+        with Fabric(star(hosts=3), clock="virtual", transport=section) as fabric:
+            fabric.incast("h0", 2_000_000)
+            counts.append(fabric.summary().cnps)
+    assert counts[0] > 2 * counts[1] > 0
 
 
 def test_hpcc_needs_int():

@@ -10,6 +10,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from engine import congestion_control_names, congestion_parameter_names, make_congestion_control
 from traffic.class_reference import absolute_reference, is_class_reference
 from traffic.transport_settings import (
+    DEFAULT_CNP_INTERVAL_PS,
     DEFAULT_CONGESTION_CONTROL,
     MAX_SPRAY_PATHS,
     PATHS,
@@ -30,8 +31,11 @@ class TransportSection(Section):
     `congestion_control` is one of Weft's; `parameters` are its, without the unit that ends the engine's name for them
     (`increase_timer: 55us`); those left out are made for the rate and round trip of the fabric. Or it is
     path/to/file.py:Class, a user's `weft.CongestionControl`, and `parameters` are the class's keyword arguments.
-    `path`, too, may be a class: a user's `weft.PathChoice`, with `path_parameters`. `retransmission` to `ack_interval`
-    (packets that ask for an acknowledgement together) go with either.
+    `path`, too, may be a class: a user's `weft.PathChoice`, with `path_parameters`.
+
+    The other keys go with either. `reordering_window`: by how much later a packet may have been sent that overtakes
+    another without its counting as lost. `ack_interval`: packets that ask for an acknowledgement together.
+    `cnp_interval`: a receiver's CNPs for a flow come at most so often.
     """
 
     congestion_control: str = DEFAULT_CONGESTION_CONTROL
@@ -44,6 +48,7 @@ class TransportSection(Section):
     spray_paths: int = Field(MAX_SPRAY_PATHS, ge=1, le=MAX_SPRAY_PATHS)
     flowlet_gap: TimePs | None = Field(None, gt=0)
     ack_interval: int | None = Field(None, ge=1, le=1024)
+    cnp_interval: TimePs = DEFAULT_CNP_INTERVAL_PS
 
     @field_validator("congestion_control")
     @classmethod
@@ -102,6 +107,7 @@ class TransportSection(Section):
             spray_paths=self.spray_paths,
             flowlet_gap_ps=self.flowlet_gap,
             ack_interval_packets=self.ack_interval,
+            cnp_interval_ps=self.cnp_interval,
         )
 
 
