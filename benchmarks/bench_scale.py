@@ -75,13 +75,13 @@ def measure(size: Size, workers: int, size_bytes: int) -> dict[str, float]:
         queue_capacity_bytes=QUEUE_CAPACITY_BYTES,
     )
     lap("topology")
-    steps = iter(("compiling", "compiled", "building switches", "programming", "starting hosts"))
+    steps = iter(("preparing", "compiling", "building switches", "programming"))
     current = next(steps)
 
     def progress(_text: str) -> None:
         nonlocal current
         lap(current)
-        current = next(steps, "rest")
+        current = next(steps, "starting hosts")
 
     with Fabric(topology, clock="virtual", mtu_bytes=MTU_BYTES, workers=workers, progress=progress) as fabric:
         lap("starting hosts")

@@ -19,6 +19,7 @@ from switch.wired_switches import WiredPort, WiredSwitches
 from topologies import FabricSpec, HostSpec
 from traffic.attachment import Attachment, LinkAttachment
 from traffic.control import EndpointGroup, HostSettings
+from traffic.transport_settings import TransportSettings
 from weft.endpoints import loaded_round_trip_ps, nic_settings, patient_timeout_ps
 from weft.lab import Lab, Progress
 from weft.options import FabricOptions
@@ -115,7 +116,9 @@ class VirtualLab(Lab):
                 stack.callback(endpoint.close)
                 endpoints.append(endpoint)
             round_trip_ps = loaded_round_trip_ps(self.fabric, self.frame_bytes)
-            settings = [self._host_settings(host, round_trip_ps) for host in self.fabric.hosts]
+            # Once for all hosts: both look at every port or leaf of the fabric.
+            transport = self.options.transport.settings(patient_timeout_ps(self.fabric, self.frame_bytes))
+            settings = [self._host_settings(host, round_trip_ps, transport) for host in self.fabric.hosts]
             group = EndpointGroup(endpoints, settings, ip_version=self.options.ip_version, clock=self._loop)
             group.configure()
             yield group
@@ -127,7 +130,9 @@ class VirtualLab(Lab):
         assert port.uplink_link is not None
         return LinkAttachment(port.uplink_link, port.link)
 
-    def _host_settings(self, host: HostSpec, round_trip_ps: int) -> HostSettings:
+    def _host_settings(
+        self, host: HostSpec, round_trip_ps: int, transport: TransportSettings
+    ) -> HostSettings:
         return HostSettings(
             name=host.name,
             rank=host.index,
@@ -141,7 +146,7 @@ class VirtualLab(Lab):
                 round_trip_ps + self.options.nic.round_trip_ps(self.options.mtu_bytes),
                 host_pfc_quanta(self.options),
             ),
-            transport=self.options.transport.settings(patient_timeout_ps(self.fabric, self.frame_bytes)),
+            transport=transport,
             nic_costs=self.options.nic.costs(),
         )
 
