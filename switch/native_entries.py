@@ -19,6 +19,8 @@ from switch.native_base import NativeSwitchBase, no_entry
 from switch.native_tables import NativeTable
 from switch.native_values import default_binding
 
+_NO_ACTION = _core.switch_abi()["kNoAction"]
+
 MAX_TABLE_SIZE = 2**63
 """Of what the program itself puts into its tables."""
 
@@ -89,7 +91,7 @@ class NativeEntries(NativeSwitchBase):
         if action is not None:
             binding = target.encode_action(action)
         else:
-            binding = default_binding(target.table.default_entry, _core.switch_abi()["kNoAction"])
+            binding = default_binding(target.table.default_entry, _NO_ACTION)
         self._call(self.native.table_set_default, target.index, *binding)
 
     def table_idle_ns(self, table: str, key: TableKey, priority: int) -> int:

@@ -103,9 +103,11 @@ class HostSettings:
 
     def to_message(self) -> dict[str, Any]:
         """Return the configuration that the endpoint is given, of JSON's types."""
-        return asdict(self) | {
-            "nics": [asdict(nic) for nic in self.nics],
+        # asdict() looks into every value of every NIC, which a large fabric has thousands of.
+        return vars(self) | {
+            "nics": [dict(vars(nic)) for nic in self.nics],
             "transport": self.transport.to_message(),
+            "nic_costs": asdict(self.nic_costs),
         }
 
 
