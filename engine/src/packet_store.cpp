@@ -10,7 +10,7 @@ namespace weft {
 namespace {
 
 constexpr size_t kUnpooled = PacketStore::kClassCapacities.size();
-// Packets that stores exchange at a time; a store keeps up to two batches of a class.
+// Packets that stores leave at the depot at a time; a store keeps up to two batches of a class.
 constexpr size_t kBatch = 256;
 
 // The smallest class of at least so many bytes, or kUnpooled.
@@ -28,35 +28,34 @@ constexpr bool kRecycle = true;
 
 }  // namespace
 
+PacketStore::PacketStore() : most_idle_(SIZE_MAX), depot_(std::make_shared<PacketDepot>()) {}
+
 PacketStore::PacketStore(std::shared_ptr<PacketDepot> depot)
-    : most_idle_(depot == nullptr ? SIZE_MAX : 2 * kBatch), depot_(std::move(depot)) {}
+    : most_idle_(2 * kBatch), depot_(std::move(depot)) {}
 
 PacketStore::~PacketStore() {
-  for (FreeList& packets : free_)
-    for (Packet* packet : packets) destroy(packet);
+  // To the depot, whose memory they are: other stores may go on.
+  for (size_t size_class = 0; size_class < kUnpooled; ++size_class)
+    if (!free_[size_class].empty()) depot_->leave(size_class, std::move(free_[size_class]));
 }
 
-Packet* PacketStore::create(size_t capacity) {
-  if (capacity > UINT32_MAX)
-    throw std::length_error("a packet of " + std::to_string(capacity) + " bytes with headroom (below 2^32)");
-  void* memory = ::operator new(sizeof(Packet) + capacity, std::align_val_t(alignof(Packet)));
-  Packet* packet = new (memory) Packet();
+Packet* PacketStore::make(void* slot, size_t capacity) {
+  Packet* packet = new (slot) Packet();
   packet->capacity_ = static_cast<uint32_t>(capacity);
   return packet;
 }
 
-void PacketStore::destroy(Packet* packet) {
-  packet->~Packet();
-  ::operator delete(packet, std::align_val_t(alignof(Packet)));
-}
-
 Packet* PacketStore::take(size_t capacity) {
   const size_t size_class = class_of(capacity);
-  if (size_class == kUnpooled) [[unlikely]]
-    return create(capacity);
+  if (size_class == kUnpooled || !kRecycle) [[unlikely]] {
+    if (capacity > UINT32_MAX)
+      throw std::length_error("a packet of " + std::to_string(capacity) +
+                              " bytes with headroom (below 2^32)");
+    return make(PacketMemory::take_single(sizeof(Packet) + capacity), capacity);
+  }
   FreeList& free = free_[size_class];
   if (free.empty()) [[unlikely]]
-    return refill(size_class);
+    free = depot_->take_batch(size_class);
   Packet* packet = free.back();
   free.pop_back();
   return packet;
@@ -65,7 +64,7 @@ Packet* PacketStore::take(size_t capacity) {
 void PacketStore::give_back(Packet* packet) {
   const size_t size_class = class_of(packet->capacity_);
   if (!kRecycle || size_class == kUnpooled || packet->grown_ != nullptr) [[unlikely]] {
-    destroy(packet);
+    give_back_unusual(packet);
     return;
   }
   FreeList& free = free_[size_class];
@@ -74,27 +73,23 @@ void PacketStore::give_back(Packet* packet) {
   free.push_back(packet);
 }
 
-Packet* PacketStore::refill(size_t size_class) {
-  if (depot_ != nullptr) {
-    const std::lock_guard lock(depot_->mutex_);
-    if (auto& batches = depot_->batches_[size_class]; !batches.empty()) {
-      free_[size_class] = std::move(batches.back());
-      batches.pop_back();
-    }
+void PacketStore::give_back_unusual(Packet* packet) {
+  const size_t slot_bytes = PacketMemory::slot_bytes(packet);
+  if (slot_bytes == 0) {
+    packet->~Packet();
+    PacketMemory::give_back_single(packet);
+  } else {
+    packet->grown_.reset();
+    packet->capacity_ = static_cast<uint32_t>(slot_bytes - sizeof(Packet));
+    give_back(packet);
   }
-  FreeList& free = free_[size_class];
-  if (free.empty()) return create(kClassCapacities[size_class]);
-  Packet* packet = free.back();
-  free.pop_back();
-  return packet;
 }
 
 void PacketStore::spill(size_t size_class) {
   FreeList& free = free_[size_class];
-  PacketDepot::Batch batch(free.end() - kBatch, free.end());
+  FreeList batch(free.end() - kBatch, free.end());
   free.resize(free.size() - kBatch);
-  const std::lock_guard lock(depot_->mutex_);
-  depot_->batches_[size_class].push_back(std::move(batch));
+  depot_->leave(size_class, std::move(batch));
 }
 
 size_t PacketStore::idle_packets() const {
@@ -103,10 +98,26 @@ size_t PacketStore::idle_packets() const {
   return count;
 }
 
-PacketDepot::~PacketDepot() {
-  for (auto& batches : batches_)
-    for (Batch& batch : batches)
-      for (Packet* packet : batch) PacketStore::destroy(packet);
+PacketDepot::Batch PacketDepot::take_batch(size_t size_class) {
+  const std::lock_guard lock(mutex_);
+  if (auto& batches = batches_[size_class]; !batches.empty()) {
+    Batch batch = std::move(batches.back());
+    batches.pop_back();
+    return batch;
+  }
+  const size_t capacity = PacketStore::kClassCapacities[size_class];
+  std::vector<void*> slots;
+  memory_.carve(sizeof(Packet) + capacity, slots);
+  Batch batch;
+  // The first slot is the last of the list, and so the first to be taken.
+  for (auto slot = slots.rbegin(); slot != slots.rend(); ++slot)
+    batch.push_back(PacketStore::make(*slot, capacity));
+  return batch;
+}
+
+void PacketDepot::leave(size_t size_class, Batch batch) {
+  const std::lock_guard lock(mutex_);
+  batches_[size_class].push_back(std::move(batch));
 }
 
 }  // namespace weft

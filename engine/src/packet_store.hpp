@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "packet.hpp"
+#include "packet_memory.hpp"
 
 namespace weft {
 
-// Where stores of several threads leave what they have too much of: packets made by one thread and released
-// by another would otherwise pile up there.
+// What stores of several threads share: the memory, and what they have too much of. Packets made by one
+// thread and released by another would otherwise pile up there.
 class PacketDepot;
 
 class PacketStore {
@@ -22,7 +23,9 @@ class PacketStore {
   // Larger ones are allocated to measure and not kept.
   static constexpr std::array<uint32_t, 3> kClassCapacities = {512, 2304, 10240};
 
-  explicit PacketStore(std::shared_ptr<PacketDepot> depot = nullptr);
+  // With a depot of its own.
+  PacketStore();
+  explicit PacketStore(std::shared_ptr<PacketDepot> depot);
   ~PacketStore();
   PacketStore(const PacketStore&) = delete;
   PacketStore& operator=(const PacketStore&) = delete;
@@ -37,10 +40,9 @@ class PacketStore {
   friend class PacketDepot;
   using FreeList = std::vector<Packet*>;
 
-  Packet* refill(size_t size_class);
+  static Packet* make(void* slot, size_t capacity);
   void spill(size_t size_class);
-  static Packet* create(size_t capacity);
-  static void destroy(Packet* packet);
+  void give_back_unusual(Packet* packet);
 
   std::array<FreeList, kClassCapacities.size()> free_;
   size_t most_idle_;  // of a class, before some go to the depot
@@ -50,7 +52,6 @@ class PacketStore {
 class PacketDepot {
  public:
   PacketDepot() = default;
-  ~PacketDepot();
   PacketDepot(const PacketDepot&) = delete;
   PacketDepot& operator=(const PacketDepot&) = delete;
 
@@ -58,8 +59,13 @@ class PacketDepot {
   friend class PacketStore;
   using Batch = std::vector<Packet*>;
 
+  // A batch that another store has left, or new packets.
+  Batch take_batch(size_t size_class);
+  void leave(size_t size_class, Batch batch);
+
   std::mutex mutex_;
   std::array<std::vector<Batch>, PacketStore::kClassCapacities.size()> batches_;
+  PacketMemory memory_;
 };
 
 }  // namespace weft
