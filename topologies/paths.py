@@ -51,7 +51,7 @@ def paths(fabric: FabricSpec, source: str, destination: str, plane: int | None =
 def _paths_in_plane(fabric: FabricSpec, source: str, destination: str, plane: int) -> list[Path]:
     first = fabric.host(source).nic(plane)
     last = fabric.host(destination).nic(plane)
-    distance = _distances(fabric, last.leaf)
+    distance = distances_to(fabric, last.leaf)
     start = Hop(source, plane, first.link)
     found: list[Path] = []
 
@@ -70,7 +70,7 @@ def _paths_in_plane(fabric: FabricSpec, source: str, destination: str, plane: in
     return found
 
 
-def _distances(fabric: FabricSpec, target: str) -> dict[str, int]:
+def distances_to(fabric: FabricSpec, target: str) -> dict[str, int]:
     """Hops from every switch that reaches `target` (breadth first)."""
     distance = {target: 0}
     frontier = [target]

@@ -38,11 +38,13 @@ def test_svg_has_every_node_and_link_inside_the_page(tmp_path: Path) -> None:
 
 
 def test_link_colours_can_be_given() -> None:
-    assert 'stroke="tomato"' in topologies.to_svg(leaf_spine(planes=1), lambda link: "tomato")
+    svg = topologies.to_svg(leaf_spine(planes=1), lambda link: topologies.LinkStyle("tomato", note="40 %"))
+    assert 'stroke="tomato"' in svg
+    assert "40 %</title>" in svg
 
 
 def test_other_suffixes_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(TopologyError, match=r"unknown suffix '.jpeg' \(valid: '.svg'\)"):
+    with pytest.raises(TopologyError, match=r"unknown suffix '.jpeg' \(valid: '.svg', '.png', '.html'\)"):
         topologies.draw(leaf_spine(), tmp_path / "fabric.jpeg")
 
 
