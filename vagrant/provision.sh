@@ -8,7 +8,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 
 packages=(
-  ca-certificates ethtool g++ iperf3 iproute2 iputils-ping make mininet procps
+  ca-certificates ethtool g++ iperf3 iproute2 iputils-ping libcairo2 make mininet procps
   procps python3-dev python3-venv shellcheck tcpdump tshark
 )
 
@@ -68,6 +68,15 @@ build_engine() {
   fi
 }
 
+# A browser, in which the tests open reports. Ubuntu has none as a package of its own; nothing stops where there is none.
+install_browser() {
+  command -v chromium chromium-browser google-chrome >/dev/null && return 0
+  command -v apt-get >/dev/null || return 0
+  echo "provision: installing chromium"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core \
+    >/dev/null 2>&1 || echo "provision: chromium could not be installed; going on without its tests of reports"
+}
+
 # p4runtime-shell pins a protobuf older than the controller's, so it lives in an environment of its own, beside PTF, whose
 # tests use it. Nothing else needs them, so nothing stops where they cannot be had.
 make_shell_environment() {
@@ -100,6 +109,7 @@ install_references() {
 }
 
 install_packages
+install_browser
 make_environment
 build_engine
 make_shell_environment
