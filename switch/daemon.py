@@ -93,7 +93,7 @@ class Daemon:
             raise CommandError(f"unknown port {number!r} (valid: {_listed(wired.ports)})")
         if path is not None and not isinstance(path, str):
             raise CommandError(f"path is {path!r}, neither a string nor null")
-        port.set_capture(None if path is None else Path(path))
+        port.set_capture(None if path is None else Path(path), f"{wired.config.name}:{number}")
         return {"ok": True}
 
 

@@ -22,7 +22,8 @@ from switch.placement import Placement
 class WiredPort:
     """The engine's parts of one port.
 
-    `uplink` and `uplink_link` only for hosts, `socket` only for interfaces, `mac` only with flow control.
+    `uplink` and `uplink_link` only for hosts, `socket` only for interfaces, `mac` only with flow control; `arriving` is
+    the internal link that leads here.
     """
 
     config: PortConfig
@@ -32,6 +33,7 @@ class WiredPort:
     socket: PacketSocket | None = None
     uplink: TransmitPort | None = None
     uplink_link: Link | None = None
+    arriving: Link | None = None
     captures: tuple[PcapWriter, ...] = ()
 
     def stats(self) -> dict[str, Any]:
@@ -52,12 +54,16 @@ class WiredPort:
             if part is not None:
                 part.reset_stats()
 
-    def set_capture(self, path: Path | None) -> None:
-        """Record the port's frames to a file, or stop (None).
-
-        Without an interface, what it sends, and what comes from a host.
-        """
-        writer = None if path is None else PcapWriter(str(path))
+    def set_capture(self, path: Path | None, interface: str = "") -> None:
+        """Record what the port sends and receives to a file, or stop (None); pcapng calls the port `interface`."""
+        writer = None
+        if path is not None:
+            writer = PcapWriter(
+                str(path),
+                interface=interface,
+                description=self.config.interface or "",
+                rate_bps=self.config.rate_bps,
+            )
         self._capture(writer, writer)
 
     def capture_by_direction(self, directory: Path, origin_ns: int) -> None:
@@ -73,8 +79,9 @@ class WiredPort:
             self.socket.set_capture(received, sent)
         else:
             self.transmit.set_capture(sent)
-            if self.uplink_link is not None:
-                self.uplink_link.set_capture(received)
+            arriving = self.uplink_link or self.arriving
+            if arriving is not None:
+                arriving.set_capture(received)
         before, self.captures = self.captures, tuple(each for each in (received, sent) if each is not None)
         for writer in before:
             writer.close()
@@ -211,7 +218,9 @@ class WiredSwitches:
         )
 
     def _connect(self, sender: int, sender_port: int, receiver: int, receiver_port: int) -> None:
-        self.switches[receiver].lead_to(receiver_port, self.switches[sender].ports[sender_port].link)
+        link = self.switches[sender].ports[sender_port].link
+        self.switches[receiver].lead_to(receiver_port, link)
+        self.switches[receiver].ports[receiver_port].arriving = link
 
     def stats(self) -> dict[str, Any]:
         """Counters of every switch by name, and how late a real clock's engine served its events."""

@@ -235,8 +235,13 @@ void bind_nodes(py::module_& m) {
       });
 
   py::class_<PcapWriter, std::shared_ptr<PcapWriter>>(m, "PcapWriter")
-      .def(py::init<const std::string&, uint32_t, int64_t>(), "path"_a, "snap_length"_a = 262'144,
-           "origin_ns"_a = 0)
+      .def(py::init([](const std::string& path, uint32_t snap_length, int64_t origin_ns,
+                       const std::string& interface, const std::string& description, uint64_t rate_bps) {
+             return std::make_shared<PcapWriter>(path, snap_length, origin_ns,
+                                                 CaptureInterface{interface, description, rate_bps});
+           }),
+           "path"_a, "snap_length"_a = 262'144, "origin_ns"_a = 0, py::kw_only(), "interface"_a = "",
+           "description"_a = "", "rate_bps"_a = 0)
       .def_property_readonly("path", &PcapWriter::path)
       .def_property_readonly("packets_written", &PcapWriter::packets_written)
       .def_property_readonly("packets_failed", &PcapWriter::packets_failed)

@@ -42,7 +42,7 @@ void DelayLine::on_due() {
   PacketPtr packet = pop_first().packet;
   if (const TimePs next_ps = first_due_ps(); next_ps != kNever) timer_.arm(next_ps, rank_);
   packet->received_ps = engine_.now();
-  if (capture_ != nullptr) capture_->write(engine_.now(), *packet);
+  if (capture_ != nullptr) capture_->write(engine_.now(), *packet, CaptureDirection::kInbound);
   node_->receive(port_, std::move(packet));
 }
 

@@ -290,7 +290,7 @@ Nic::Attachment* Nic::find_receiver(Port& port, const roce::ParsedPacket& packet
 
 void Nic::receive(int port_number, PacketPtr packet) {
   Port& port = port_at(port_number);
-  if (port.capture != nullptr) port.capture->write(engine_.now(), *packet);
+  if (port.capture != nullptr) port.capture->write(engine_.now(), *packet, CaptureDirection::kInbound);
   roce::ParsedPacket parsed;
   const roce::ParseError error = roce::parse_packet(*packet, parsed);
   if (error == roce::ParseError::kNotRoce) {

@@ -182,7 +182,7 @@ void PacketSocket::receive(int /*port*/, PacketPtr packet) {
     return;
   }
   packet->materialise();
-  if (sent_capture_ != nullptr) sent_capture_->write(engine_.now(), *packet);
+  if (sent_capture_ != nullptr) sent_capture_->write(engine_.now(), *packet, CaptureDirection::kOutbound);
   if (transmit_batch_.empty()) engine_.flush_later(this);
   transmit_batch_.push_back(std::move(packet));
   if (transmit_batch_.size() >= kTransmitBatch) flush();

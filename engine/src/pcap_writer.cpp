@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <system_error>
+#include <vector>
 
 namespace weft {
 
@@ -31,12 +32,17 @@ struct RecordHeader {
 
 }  // namespace
 
-PcapWriter::PcapWriter(const std::string& path, uint32_t snap_length, int64_t origin_ns)
-    : path_(path), snap_length_(snap_length), origin_ns_(origin_ns) {
+PcapWriter::PcapWriter(const std::string& path, uint32_t snap_length, int64_t origin_ns,
+                       const CaptureInterface& interface)
+    : path_(path), snap_length_(snap_length), origin_ns_(origin_ns), is_pcapng_(path.ends_with(".pcapng")) {
   file_ = std::fopen(path.c_str(), "wb");
   FileHeader header;
   header.snap_length = snap_length;
-  if (file_ == nullptr || std::fwrite(&header, sizeof header, 1, file_) != 1 || std::fflush(file_) != 0) {
+  std::vector<uint8_t> pcapng_header;
+  if (is_pcapng_) pcapng_header = pcapng::file_header(interface, snap_length);
+  if (file_ == nullptr ||
+      !(is_pcapng_ ? put(pcapng_header.data(), pcapng_header.size()) : put(&header, sizeof header)) ||
+      std::fflush(file_) != 0) {
     const int error = errno;
     close();
     throw std::system_error(error, std::generic_category(), "capture file '" + path + "'");
@@ -45,28 +51,39 @@ PcapWriter::PcapWriter(const std::string& path, uint32_t snap_length, int64_t or
 
 PcapWriter::~PcapWriter() { close(); }
 
-void PcapWriter::write(TimePs time_ps, std::span<const uint8_t> frame, size_t zero_bytes) {
+void PcapWriter::write(TimePs time_ps, std::span<const uint8_t> frame, CaptureDirection direction,
+                       size_t zero_bytes) {
   const int64_t nanoseconds = origin_ns_ + std::max<TimePs>(time_ps, 0) / kPsPerNs;
   std::lock_guard guard(mutex_);
-  ++(write_record(nanoseconds, frame, zero_bytes) ? packets_written_ : packets_failed_);
+  ++(write_record(nanoseconds, frame, direction, zero_bytes) ? packets_written_ : packets_failed_);
 }
 
-bool PcapWriter::write_record(int64_t nanoseconds, std::span<const uint8_t> frame, size_t zero_bytes) {
+bool PcapWriter::write_record(int64_t nanoseconds, std::span<const uint8_t> frame, CaptureDirection direction,
+                              size_t zero_bytes) {
+  if (file_ == nullptr) return false;
   const size_t frame_bytes = std::min<size_t>(frame.size(), snap_length_);
-  size_t zeros_left = std::min<size_t>(zero_bytes, snap_length_ - frame_bytes);
+  const size_t zeros_written = std::min<size_t>(zero_bytes, snap_length_ - frame_bytes);
+  const auto captured_bytes = static_cast<uint32_t>(frame_bytes + zeros_written);
+  const auto original_bytes = static_cast<uint32_t>(frame.size() + zero_bytes);
+  if (is_pcapng_) {
+    const pcapng::PacketBlock block =
+        pcapng::packet_block(static_cast<uint64_t>(nanoseconds), captured_bytes, original_bytes, direction);
+    return put(block.before.data(), block.before.size()) && put(frame.data(), frame_bytes) &&
+           put_zeros(zeros_written) && put(block.after.data(), block.after.size());
+  }
   const RecordHeader header{.seconds = static_cast<uint32_t>(nanoseconds / 1'000'000'000),
                             .nanoseconds = static_cast<uint32_t>(nanoseconds % 1'000'000'000),
-                            .captured_bytes = static_cast<uint32_t>(frame_bytes + zeros_left),
-                            .original_bytes = static_cast<uint32_t>(frame.size() + zero_bytes)};
-  if (file_ == nullptr || std::fwrite(&header, sizeof header, 1, file_) != 1 ||
-      std::fwrite(frame.data(), 1, frame_bytes, file_) != frame_bytes) {
-    return false;
-  }
+                            .captured_bytes = captured_bytes,
+                            .original_bytes = original_bytes};
+  return put(&header, sizeof header) && put(frame.data(), frame_bytes) && put_zeros(zeros_written);
+}
+
+bool PcapWriter::put_zeros(size_t count) {
   static constexpr std::array<uint8_t, 1024> kZeros{};
-  while (zeros_left > 0) {
-    const size_t piece_bytes = std::min(zeros_left, kZeros.size());
-    if (std::fwrite(kZeros.data(), 1, piece_bytes, file_) != piece_bytes) return false;
-    zeros_left -= piece_bytes;
+  while (count > 0) {
+    const size_t piece_bytes = std::min(count, kZeros.size());
+    if (!put(kZeros.data(), piece_bytes)) return false;
+    count -= piece_bytes;
   }
   return true;
 }

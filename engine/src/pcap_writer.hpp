@@ -1,5 +1,5 @@
-// Captures in the nanosecond variant of the pcap format (magic 0xa1b23c4d), dated in emulated time: frames of
-// time 0 bear `origin_ns`, which is 0 or the wall clock's time then.
+// Captures in the pcapng format where the file's name ends so, else in the nanosecond variant of pcap (magic
+// 0xa1b23c4d), dated in emulated time: frames of time 0 bear `origin_ns`, which is 0 or the wall clock's time then.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <string>
 
 #include "packet.hpp"
+#include "pcapng_format.hpp"
 #include "time.hpp"
 
 namespace weft {
@@ -17,15 +18,20 @@ namespace weft {
 class PcapWriter {
  public:
   // Creates or truncates the file. Throws std::system_error if it can't be written.
-  explicit PcapWriter(const std::string& path, uint32_t snap_length = 262'144, int64_t origin_ns = 0);
+  // pcap has no room for what the interface is.
+  explicit PcapWriter(const std::string& path, uint32_t snap_length = 262'144, int64_t origin_ns = 0,
+                      const CaptureInterface& interface = {});
   ~PcapWriter();
   PcapWriter(const PcapWriter&) = delete;
   PcapWriter& operator=(const PcapWriter&) = delete;
 
   // Writes a frame, followed by so many zeros.
-  void write(TimePs time_ps, std::span<const uint8_t> frame, size_t zero_bytes = 0);
+  void write(TimePs time_ps, std::span<const uint8_t> frame,
+             CaptureDirection direction = CaptureDirection::kUnknown, size_t zero_bytes = 0);
   // Virtual bytes are restored as zeros.
-  void write(TimePs time_ps, const Packet& packet) { write(time_ps, packet.bytes(), packet.virtual_bytes()); }
+  void write(TimePs time_ps, const Packet& packet, CaptureDirection direction) {
+    write(time_ps, packet.bytes(), direction, packet.virtual_bytes());
+  }
   void flush();
   // Further writes are ignored and counted.
   void close();
@@ -36,13 +42,17 @@ class PcapWriter {
   uint64_t packets_failed() const;
 
  private:
-  bool write_record(int64_t nanoseconds, std::span<const uint8_t> frame, size_t zero_bytes);
+  bool write_record(int64_t nanoseconds, std::span<const uint8_t> frame, CaptureDirection direction,
+                    size_t zero_bytes);
+  bool put(const void* bytes, size_t size) { return std::fwrite(bytes, 1, size, file_) == size; }
+  bool put_zeros(size_t count);
 
   mutable std::mutex mutex_;
   std::string path_;
   std::FILE* file_ = nullptr;
   uint32_t snap_length_;
   int64_t origin_ns_;
+  bool is_pcapng_;
   uint64_t packets_written_ = 0;
   uint64_t packets_failed_ = 0;
 };

@@ -211,7 +211,7 @@ void TransmitPort::serve(TimePs start_ps) {
       control_transmitted_.add(size);
     else
       classes_[static_cast<size_t>(priority_class)].transmitted.add(size);
-    if (capture_ != nullptr) capture_->write(start_ps, *packet);
+    if (capture_ != nullptr) capture_->write(start_ps, *packet, CaptureDirection::kOutbound);
     if (observer_ != nullptr) [[unlikely]]
       observer_->on_transmit(priority_class, size);
     const TimePs end_ps = start_ps + rate_.serialisation_ps(size);
