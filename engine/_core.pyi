@@ -270,10 +270,20 @@ class Collector(Node):
 class PcapWriter:
     """A capture file with nanosecond stamps of emulated time. Raises OSError if it can't be written.
 
-    Frames of time 0 are dated `origin_ns`.
+    pcapng where `path` ends so, else pcap, which has no room for directions and for what the interface is. Frames of
+    time 0 are dated `origin_ns`.
     """
 
-    def __init__(self, path: str, snap_length: int = 262144, origin_ns: int = 0) -> None: ...
+    def __init__(
+        self,
+        path: str,
+        snap_length: int = 262144,
+        origin_ns: int = 0,
+        *,
+        interface: str = "",
+        description: str = "",
+        rate_bps: int = 0,
+    ) -> None: ...
     @property
     def path(self) -> str: ...
     @property
@@ -1233,14 +1243,20 @@ class Probe:
     """
 
     def __init__(self, engine: Engine, *, row_limit: int = 20_000_000) -> None: ...
+    @staticmethod
+    def of(port: TransmitPort) -> Probe:
+        """Return the probe of the port's engine; makes it if there is none."""
     def watch(self, component: TransmitPort | Link | Switch, place: int) -> None:
         """Record drops and pauses of the component, under this number for the place."""
     def start_sampling(self, interval_ps: int) -> None:
         """Sample ports at every multiple of the interval. ValueError below 1; RuntimeError if it has begun."""
     def sample(self, port: TransmitPort, place: int) -> None:
         """Make a port's queues and what it has sent series of a place. RuntimeError before start_sampling."""
-    def take(self) -> dict[str, dict[str, NDArray[np.int64]]]:
+    def take(self, until_ps: int = 0) -> dict[str, dict[str, NDArray[np.int64]]]:
         """Hand over all that was recorded since the last call: columns by name, by table.
+
+        Ports are sampled once more at until_ps (the engine's now, if that is later): all events up to it have been
+        served.
 
         drops: time_ps, place, reason (a code of `drop_names`), priority_class, size_bytes (0: not told; class -1:
         none). pauses: place, priority_class, begin_ps, end_ps. flows, a message of a queue pair each: source,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
+from traffic.host_recording import HostRecording
 from traffic.messages import AS_BYTES
 from traffic.patterns import Flow, flow_schedule, flows_by_rank
 from traffic.schedule_nodes import Channel, RankSchedule
@@ -100,6 +101,7 @@ class HostSettings:
     realtime_priority: int = 0
     transport: TransportSettings = DEFAULT_TRANSPORT
     nic_costs: NicCosts = NO_COSTS
+    recording: HostRecording = field(default_factory=HostRecording)
 
     def to_message(self) -> dict[str, Any]:
         """Return the configuration that the endpoint is given, of JSON's types."""
@@ -108,6 +110,7 @@ class HostSettings:
             "nics": [dict(vars(nic)) for nic in self.nics],
             "transport": self.transport.to_message(),
             "nic_costs": asdict(self.nic_costs),
+            "recording": self.recording.to_message(),
         }
 
 
@@ -368,6 +371,13 @@ class EndpointGroup:
     def capture(self, rank: int, plane: int, path: Path | None) -> None:
         """Record a host's plane into a pcap file; None ends it."""
         self._call_all({rank: {"command": "pcap", "plane": plane, "path": str(path) if path else None}})
+
+    def recorded(self, files: Sequence[Path]) -> list[int]:
+        """Have every host write what it has recorded to a file (`Host.save_recorded`); returns rows lost by each."""
+        answers = self._call_all(
+            {host.rank: {"command": "recorded", "path": str(files[host.rank])} for host in self._hosts}
+        )
+        return [answer["rows_lost"] for answer in answers.values()]
 
     def _call_each(self, message: dict[str, Any]) -> dict[int, dict[str, Any]]:
         return self._call_all({host.rank: message for host in self._hosts})

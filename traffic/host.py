@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from engine import (
     PathChoice,
     PcapWriter,
     PortMac,
+    Probe,
     TransmitPort,
     _core,
     flowlet,
@@ -24,6 +25,7 @@ from engine import (
 from traffic.attachment import Attach, Attachment, SocketAttachment
 from traffic.class_reference import is_class_reference
 from traffic.extensions import ClassSpec, PathProperties, congestion_control, path_choice
+from traffic.host_recording import HostRecording
 from traffic.int_stack import stack_in_bytes
 from traffic.messages import Message, take, take_list, take_optional
 from traffic.schedule_nodes import Channel
@@ -96,6 +98,7 @@ class HostConfig:
     nics: tuple[NicConfig, ...]
     transport: TransportSettings = DEFAULT_TRANSPORT
     nic_costs: NicCosts = NO_COSTS
+    recording: HostRecording = field(default_factory=HostRecording)
 
     @classmethod
     def from_message(cls, message: Message) -> HostConfig:
@@ -112,6 +115,7 @@ class HostConfig:
             nics=tuple(NicConfig.from_message(nic) for nic in take_list(message, "nics", dict)),
             transport=TransportSettings.from_message(take(message, "transport", dict, {})),
             nic_costs=NicCosts.from_message(take(message, "nic_costs", dict, {})),
+            recording=HostRecording.from_message(take(message, "recording", dict, {})),
         )
 
 
@@ -146,6 +150,11 @@ class Host:
         self._planes = [self._open_plane(nic, attach(nic.interface)) for nic in config.nics]
         self._connections: dict[Channel, _Connection] = {}
         self._captures: dict[int, PcapWriter] = {}
+        self.probe: Probe | None = None
+        if config.recording.any:
+            self.probe = Probe.of(self._planes[0].line)
+            if config.recording.steps:
+                self.executor.observe(config.rank)
 
     def _open_plane(self, config: NicConfig, attachment: Attachment) -> _Plane:
         line = TransmitPort(self.engine, attachment.link, rate_bps=config.rate_bps if config.paced else 0)
@@ -211,7 +220,16 @@ class Host:
             telemetry=take(message, "telemetry", bool, False),
             retry_limit=take(message, "retry_limit", int, 7),
         )
+        self._observe(queue_pair, channel)
         self._connections[channel] = _Connection(queue_pair, self.executor.add_channel(queue_pair))
+
+    def _observe(self, queue_pair: _core.RcQueuePair, channel: Channel) -> None:
+        recording = self.config.recording
+        telemetry = recording.telemetry_of(channel.peer)
+        if recording.messages or telemetry or recording.steps:
+            queue_pair.observe(
+                self.config.rank, channel.peer, channel.plane, messages=recording.messages, telemetry=telemetry
+            )
 
     def _congestion_control(self, plane: _Plane) -> CongestionControl:
         transport = self.config.transport
@@ -297,12 +315,35 @@ class Host:
     def capture(self, number: int, path: str | None) -> None:
         """Record what a plane's port sends and receives into a pcap file; None ends it."""
         plane = self.plane(number)
-        writer = PcapWriter(path) if path else None
+        writer = None
+        if path:
+            writer = PcapWriter(
+                path,
+                interface=f"{self.config.name}:{number}",
+                description=plane.config.interface,
+                rate_bps=plane.config.rate_bps,
+            )
         self.nic.set_capture(plane.port, writer)
         if (before := self._captures.pop(number, None)) is not None:
             before.close()
         if writer is not None:
             self._captures[number] = writer
+
+    def lines(self) -> list[TransmitPort]:
+        """Return the NIC's transmit ports, by plane."""
+        return [plane.line for plane in self._planes]
+
+    def save_recorded(self, path: str) -> int:
+        """Write what the probe has recorded to a NumPy archive, its arrays called TABLE.COLUMN; returns rows lost.
+
+        Raises ValueError if nothing is being recorded.
+        """
+        if self.probe is None:
+            raise ValueError("nothing is being recorded (the configuration has no `recording`)")
+        tables = self.probe.take()
+        arrays = {f"{table}.{name}": array for table in tables for name, array in tables[table].items()}
+        np.savez(path, **arrays)  # type: ignore[arg-type]
+        return sum(self.probe.rows_lost().values())
 
     def stats(self) -> dict[str, Any]:
         """Return all counters, as ARCHITECTURE.md's endpoint protocol lists them."""

@@ -33,6 +33,7 @@ class HostCommands:
             "stats": lambda _: host.stats(),
             "reset_stats": self._reset_stats,
             "pcap": self._pcap,
+            "recorded": self._recorded,
         }
 
     def carry_out(self, message: Message) -> dict[str, Any]:
@@ -79,3 +80,6 @@ class HostCommands:
         path = take_optional(message, "path", str)
         self._host.capture(take(message, "plane", int), path)
         return {"pcap": path}
+
+    def _recorded(self, message: Message) -> dict[str, Any]:
+        return {"rows_lost": self._host.save_recorded(take(message, "path", str))}

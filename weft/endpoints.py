@@ -12,7 +12,8 @@ from topologies import (
 from topologies.addressing import IpVersion
 from traffic.aggregation_format import FRAME_BYTES
 from traffic.control import NicSettings
-from weft.scenario import MAX_SLOTS
+from traffic.host_recording import HostRecording
+from weft.scenario import MAX_SLOTS, ObserveSection
 
 
 def nic_settings(host: HostSpec, round_trip_ps: int, pfc_quanta: int = 0) -> tuple[NicSettings, ...]:
@@ -32,6 +33,17 @@ def nic_settings(host: HostSpec, round_trip_ps: int, pfc_quanta: int = 0) -> tup
             pfc_quanta=pfc_quanta,
         )
         for nic in host.nics
+    )
+
+
+def recording_of(observe: ObserveSection, fabric: FabricSpec, host: HostSpec) -> HostRecording:
+    """Return what a host is to record; TopologyError for a pair of hosts that are not."""
+    chosen = [] if observe.int_flows == "all" else [pair.split("->") for pair in observe.int_flows]
+    return HostRecording(
+        messages=observe.flows,
+        telemetry_from=tuple(fabric.host(peer).index for source, peer in chosen if source == host.name),
+        all_telemetry=observe.int_flows == "all",
+        steps=observe.timelines,
     )
 
 

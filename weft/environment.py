@@ -100,6 +100,11 @@ def require_for(fabric: FabricSpec, options: FabricOptions) -> None:
             f"control.latency: {options.control.latency} ps is the virtual clock's; the real clock has that of the "
             "machine: leave it out, or use --clock virtual"
         )
+    if of_switches := options.observe.of_switches:
+        raise EnvironmentLacksError(
+            f"observe: {', '.join(of_switches)} are recorded under the virtual clock only, whose process has the "
+            "switches: leave them out, or use --clock virtual"
+        )
     if options.target == "bmv2":
         require_bmv2()
         _require_nothing_that_bmv2_lacks(fabric, options)
@@ -110,6 +115,8 @@ def _require_nothing_that_bmv2_lacks(fabric: FabricSpec, options: FabricOptions)
     lacking = []
     if options.faults.any:
         lacking.append("faults")
+    if options.observe.captures:
+        lacking.append("observe.captures")
     if options.links == "internal":
         lacking.append("links: internal")
     for section in ("buffer", "scheduling", "pfc"):

@@ -38,7 +38,10 @@ from weft.lab import Progress, make_lab
 from weft.memory_results import memory_results
 from weft.observation import drop_totals, lateness_of, longest_int_path, plane_results
 from weft.options import FabricOptions
-from weft.results import LENGTHS, ROOTED, CollectiveResult, FlowsResult, RunResult
+from weft.recording.checks import check_observed
+from weft.recording.observations import Observations, Recorded, merged, named_tables, ports_table
+from weft.recording.places import Places
+from weft.results import LENGTHS, ROOTED, CollectiveResult, FlowsResult, Phase, RunResult
 from weft.scenario import FLOW_DATA
 from weft.told_errors import told_as_weft_errors
 from weft.verification import verify
@@ -73,10 +76,13 @@ class Fabric:
             ) from None
         self.options = with_clock(self.options)
         check_transport(self.options.transport)
+        check_observed(topology, self.options)
         self.lab = make_lab(topology, self.options, progress)
         self.hosts: EndpointGroup
         self.flows: list[FlowsResult] = []
         self.collectives: list[CollectiveResult] = []
+        self.phases: list[Phase] = []
+        self._recorded: list[Recorded] = []
         self._progress = progress
         self._joined = False
         self._exit = contextlib.ExitStack()
@@ -89,6 +95,8 @@ class Fabric:
             # What was dropped or late while the switches had no program yet says nothing about the fabric.
             self.lab.reset_switch_stats()
             self.hosts.reset_stats()
+            if self.options.observe.any:
+                self.lab.start_recording()
             self._exit = stack.pop_all()
         return self
 
@@ -201,6 +209,7 @@ class Fabric:
             root=spec.root if collective in ROOTED else None,
         )
         self.collectives.append(figures)
+        self._note_phase(f"{collective} {figures.size_bytes} B, {algorithm}", outcome)
         return figures, results
 
     @told_as_weft_errors()
@@ -271,7 +280,7 @@ class Fabric:
     def capture_port(self, switch: str, port: int, path: Path | None) -> None:
         """Record what an embedded switch's port sends and receives into a pcap file; None ends it.
 
-        A port of an internal link records what it sends. The file has nanosecond stamps of emulated time.
+        The file has nanosecond stamps of emulated time.
 
         Raises:
             BadInputError: no such switch or port. ChildError: the file cannot be written.
@@ -281,12 +290,40 @@ class Fabric:
         self.lab.capture_port(switch, port, path)
 
     @told_as_weft_errors()
+    def capture_link(self, port: str, path: Path | None) -> None:
+        """Record what a port, NODE:PORT of a switch or a host, sends and receives; None ends it.
+
+        A path that ends in .pcapng makes a file of that format, with the port's name and rate, else one in pcap.
+
+        Raises:
+            BadInputError: no such port. ChildError: the file cannot be written.
+        """
+        name = Places(self.topology).checked_ports("captures", [port])[0]
+        node, _, number = name.rpartition(":")
+        if any(node == host.name for host in self.topology.hosts):
+            self.capture(node, int(number), path)
+        else:
+            self.capture_port(node, int(number), path)
+
+    @told_as_weft_errors()
+    def observations(self) -> Observations:
+        """Return what was recorded so far, as `options.observe` asks (docs/results.md has tables and columns)."""
+        if not self.options.observe.any:
+            return Observations()
+        recorded, rows_lost = self.lab.recorded()
+        self._recorded.extend(recorded)
+        tables = named_tables(self.topology, self.options, merged(self._recorded))
+        return Observations(tables=tables, rows_lost=rows_lost)
+
+    @told_as_weft_errors()
     def summary(self) -> RunResult:
         """Return everything found so far, with the counters of all switches and hosts."""
         counters = self.lab.controller.read_counters()
         switches = self.lab.switch_stats()
         endpoints = self.hosts.stats()
         path = longest_int_path(self.topology, endpoints, coarse=self.options.target == "bmv2")
+        observations = self.observations()
+        observations.tables["ports"] = ports_table(self.topology, switches, endpoints)
         lateness = None
         if self.options.clock == "real":
             rtt_ps = path_round_trip_ps(self.topology, self.lab.frame_bytes)
@@ -308,6 +345,8 @@ class Fabric:
             retransmissions=_retransmissions(endpoints),
             cnps=sum(endpoint["totals"]["cnps_received"] for endpoint in endpoints),
             lateness=lateness,
+            phases=list(self.phases),
+            observations=observations,
         )
 
     def _run_flows(
@@ -330,11 +369,15 @@ class Fabric:
             retransmissions=self._retransmissions() - before,
         )
         self.flows.append(result)
+        self._note_phase(pattern, outcome)
         return result
 
     def _payload(self, data: str) -> str:
         """Return how zeros travel that stand for such data: over real interfaces always as bytes."""
         return AS_LENGTHS if data == LENGTHS and self.options.clock == "virtual" else AS_BYTES
+
+    def _note_phase(self, name: str, outcome: RunOutcome) -> None:
+        self.phases.append(Phase(name, min(outcome.started_ps), max(outcome.finished_ps)))
 
     def _require_other_hosts(self, what: str) -> None:
         if len(self.topology.hosts) < 2:

@@ -22,6 +22,7 @@ from weft.environment import require_for
 from weft.errors import BadInputError
 from weft.options import FabricOptions
 from weft.program import Program
+from weft.recording.observations import Recorded
 from weft.told_errors import told_as_weft_errors
 
 # Ethernet, INT shim, UDP, BTH, RETH, immediate and iCRC around the payload of a path MTU, and the IP header.
@@ -84,6 +85,14 @@ class Lab(abc.ABC):
     @abc.abstractmethod
     def capture_port(self, switch: str, port: int, path: Path | None) -> None:
         """Record a switch's port into a pcap file; None ends it. EnvironmentLacksError: on BMv2."""
+
+    @abc.abstractmethod
+    def start_recording(self) -> None:
+        """Record from now on what `options.observe` asks for; the hosts have been started."""
+
+    @abc.abstractmethod
+    def recorded(self) -> tuple[list[Recorded], int]:
+        """Return what was recorded since the last call, probe by probe, and how many rows found no room."""
 
     @property
     def frame_bytes(self) -> int:

@@ -16,6 +16,7 @@ from weft.scenario import (
     EcnSection,
     FaultsSection,
     NicSection,
+    ObserveSection,
     PfcSection,
     Scenario,
     SchedulingSection,
@@ -58,6 +59,7 @@ class FabricOptions:
     buffer: BufferSection = field(default_factory=BufferSection)
     scheduling: SchedulingSection = field(default_factory=SchedulingSection)
     pfc: PfcSection = field(default_factory=PfcSection)
+    observe: ObserveSection = field(default_factory=ObserveSection)
 
     def __post_init__(self) -> None:
         """Hold every value to the scenario file's rules; raises BadInputError."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from rich.table import Table
 
 from topologies.describe import format_rate, format_time
 from weft.memory_results import MemoryResult, print_memory
+from weft.recording.observations import Observations
 
 # A packet served this much of a round trip too late may already have changed what the transport does.
 LATENESS_BOUND = 0.5
@@ -161,6 +162,15 @@ class Lateness:
         return max(1.0, math.ceil(needed / scale * 2) / 2 * scale)
 
 
+@dataclass(frozen=True)
+class Phase:
+    """One run of the traffic: from the first host's start to the last one's end, in emulated time."""
+
+    name: str
+    start_ps: int
+    end_ps: int
+
+
 @dataclass
 class RunResult:
     """All that a run found, and what made it."""
@@ -175,6 +185,8 @@ class RunResult:
     retransmissions: int = 0
     cnps: int = 0
     lateness: Lateness | None = None
+    phases: list[Phase] = field(default_factory=list)
+    observations: Observations = field(default_factory=Observations)
     wall_times_s: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -184,7 +196,8 @@ class RunResult:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON, with the derived figures and without times of the wall clock."""
-        data = asdict(self)
+        data = asdict(replace(self, observations=Observations()))
+        del data["observations"]  # in files of their own
         # Kept apart: under the virtual clock all the rest is the same in every run.
         del data["wall_times_s"]
         for plain, collective in zip(data["collectives"], self.collectives, strict=True):
@@ -206,6 +219,7 @@ class RunResult:
         for name, data in (("wall_times.json", self.wall_times_s), ("results.json", self.as_dict())):
             path = directory / name
             path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        self.observations.save(directory, self.made_by["observe"]["format"])
         return path
 
 

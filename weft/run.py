@@ -54,7 +54,10 @@ class Captures:
 
 
 def run_scenario(
-    scenario: Scenario, progress: Progress = lambda _: None, captures: Captures | None = None
+    scenario: Scenario,
+    progress: Progress = lambda _: None,
+    captures: Captures | None = None,
+    directory: Path | None = None,
 ) -> RunResult:
     """Run everything in a scenario and return what was found.
 
@@ -62,6 +65,7 @@ def run_scenario(
         scenario: what to run.
         progress: told, in words, what is being done.
         captures: what is captured, and where.
+        directory: where captures go that the scenario asks for; it exists.
 
     Raises:
         BadInputError, EnvironmentLacksError: nothing was run. CheckFailedError: a run did not end.
@@ -69,6 +73,8 @@ def run_scenario(
     began = time.monotonic()
     options = FabricOptions.of(scenario)
     topology = build_topology(scenario.fabric)
+    if scenario.observe.captures and directory is None:
+        raise BadInputError("observe.captures: the run was given no directory for captures")
     if captures is not None:
         captures = captures.checked(topology, options.target)
     check_extensions(scenario, topology)
@@ -87,6 +93,9 @@ def run_scenario(
         up = time.monotonic()
         if captures is not None:
             _capture(fabric, captures)
+        for port in scenario.observe.captures:
+            assert directory is not None
+            fabric.capture_link(port, directory.resolve() / f"{port.replace(':', '-')}.pcapng")
         first_done = None
         for traffic, inputs in zip(scenario.traffic, prepared, strict=True):
             if isinstance(traffic, CollectiveTraffic):

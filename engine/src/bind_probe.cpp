@@ -21,18 +21,28 @@ using namespace py::literals;
 namespace {
 
 // A probe that its engine owns, and which knows the engine for its lock.
-class PythonProbe final : public Probe {
+class PythonProbe final : public Probe, public std::enable_shared_from_this<PythonProbe> {
  public:
   PythonProbe(Engine& engine, size_t row_limit) : Probe(engine, row_limit), engine_(engine) {
     if (engine.probe() != nullptr) throw std::logic_error("the engine has a probe already");
     engine.set_probe(this);
   }
-  ~PythonProbe() { engine_.set_probe(nullptr); }
+  ~PythonProbe() override { engine_.set_probe(nullptr); }
   Engine& engine() { return engine_; }
 
  private:
   Engine& engine_;
 };
+
+// The probe of the engine that a port belongs to, which is made if there is none.
+std::shared_ptr<PythonProbe> probe_of(TransmitPort& port) {
+  Engine& engine = port.engine();
+  {
+    PythonGuard guard(engine);
+    if (auto* probe = dynamic_cast<PythonProbe*>(engine.probe())) return probe->shared_from_this();
+  }
+  return make_component<PythonProbe>(engine, engine, Probe::kRowLimit);
+}
 
 // The array owns the column.
 py::array_t<int64_t> array_of(std::vector<int64_t>&& column) {
@@ -41,10 +51,11 @@ py::array_t<int64_t> array_of(std::vector<int64_t>&& column) {
   return py::array_t<int64_t>(static_cast<py::ssize_t>(held->size()), held->data(), owner);
 }
 
-py::dict take(PythonProbe& probe) {
+py::dict take(PythonProbe& probe, TimePs until_ps) {
   std::vector<std::pair<Probe::NamedTable, ColumnTable::Columns>> taken;
   {
     PythonGuard guard(probe.engine());
+    probe.catch_up(until_ps);
     for (const Probe::NamedTable& each : probe.tables()) taken.emplace_back(each, each.table->take());
   }
   py::dict tables;
@@ -78,6 +89,7 @@ void bind_probe(py::module_& m) {
              return make_component<PythonProbe>(engine, engine, row_limit);
            }),
            "engine"_a, py::kw_only(), "row_limit"_a = Probe::kRowLimit, py::keep_alive<1, 2>())
+      .def_static("of", &probe_of, "port"_a, py::keep_alive<0, 1>())
       .def("watch", &watch<TransmitPort>, "component"_a, "place"_a)
       .def("watch", &watch<Link>, "component"_a, "place"_a)
       .def("watch", &watch<Switch>, "component"_a, "place"_a)
@@ -95,7 +107,7 @@ void bind_probe(py::module_& m) {
             probe.sample(port, place);
           },
           "port"_a, "place"_a)
-      .def("take", &take)
+      .def("take", &take, "until_ps"_a = 0)
       .def("rows_lost", &rows_lost);
   m.def("drop_names", [] {
     py::dict names;

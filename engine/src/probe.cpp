@@ -68,8 +68,11 @@ void Probe::sample(const TransmitPort& port, int64_t place) {
   sampler_->add(port, place);
 }
 
+void Probe::catch_up(TimePs until_ps) {
+  if (sampler_ != nullptr) sampler_->catch_up(std::max(until_ps, engine_.now()));
+}
+
 std::vector<Probe::NamedTable> Probe::tables() {
-  if (sampler_ != nullptr) sampler_->catch_up();
   return {{"drops", &drops_},         {"pauses", &pauses_}, {"flows", &flows_},
           {"telemetry", &telemetry_}, {"steps", &steps_},   {"queues", &queues_}};
 }

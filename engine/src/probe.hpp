@@ -64,7 +64,7 @@ class Probe {
   static constexpr size_t kRowLimit = 20'000'000;
 
   explicit Probe(Engine& engine, size_t row_limit = kRowLimit);
-  ~Probe();
+  virtual ~Probe();
   Probe(const Probe&) = delete;
   Probe& operator=(const Probe&) = delete;
 
@@ -85,7 +85,9 @@ class Probe {
   // start_sampling().
   void sample(const TransmitPort& port, int64_t place);
 
-  // Every table by its name; what is due by now is sampled first.
+  // Samples ports up to a time up to which all events have been served (the engine's now, if that is later).
+  void catch_up(TimePs until_ps);
+  // Every table by its name.
   struct NamedTable {
     const char* name;
     ColumnTable* table;

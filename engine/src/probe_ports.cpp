@@ -26,14 +26,17 @@ void PortSampler::add(const TransmitPort& port, int64_t place) {
 // Nothing happens between two events, so all samples due before the next one are alike: the first is taken.
 TimePs PortSampler::take_samples(TimePs next_event_ps) {
   if (due_ps_ >= next_event_ps) return due_ps_;
-  for (Sampled& sampled : ports_) sample(sampled);
+  for (Sampled& sampled : ports_) sample(sampled, due_ps_);
   due_ps_ = (next_event_ps + interval_ps_ - 1) / interval_ps_ * interval_ps_;
   return due_ps_;
 }
 
-void PortSampler::catch_up() { engine_.set_sample_taker(this, take_samples(engine_.now() + 1)); }
+void PortSampler::catch_up(TimePs until_ps) {
+  engine_.set_sample_taker(this, take_samples(until_ps));
+  for (Sampled& sampled : ports_) sample(sampled, until_ps);
+}
 
-void PortSampler::sample(Sampled& sampled) {
+void PortSampler::sample(Sampled& sampled, TimePs time_ps) {
   const TransmitPort& port = *sampled.port;
   const Series whole{port.queue_depth_bytes(), port.transmitted().bytes};
   if (whole.queue_bytes == sampled.whole.queue_bytes &&
@@ -45,7 +48,7 @@ void PortSampler::sample(Sampled& sampled) {
     const Series now{port.queue_depth_bytes(c), port.transmitted(c).bytes};
     if (now.queue_bytes == before.queue_bytes && now.transmitted_bytes == before.transmitted_bytes) continue;
     before = now;
-    rows_.append({due_ps_, sampled.place, c, static_cast<int64_t>(now.queue_bytes),
+    rows_.append({time_ps, sampled.place, c, static_cast<int64_t>(now.queue_bytes),
                   static_cast<int64_t>(now.transmitted_bytes)});
   }
 }

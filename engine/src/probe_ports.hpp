@@ -22,8 +22,9 @@ class PortSampler final : public SampleTaker {
 
   void add(const TransmitPort& port, int64_t place);
   TimePs take_samples(TimePs next_event_ps) override;
-  // Takes what is due by the engine's now.
-  void catch_up();
+  // Takes what is due before `until_ps`, up to which all events have been served, and a sample of that
+  // moment.
+  void catch_up(TimePs until_ps);
 
  private:
   struct Series {
@@ -37,7 +38,7 @@ class PortSampler final : public SampleTaker {
     std::array<Series, TransmitPort::kMaxClasses> classes;
   };
 
-  void sample(Sampled& sampled);
+  void sample(Sampled& sampled, TimePs time_ps);
 
   Engine& engine_;
   TimePs interval_ps_;

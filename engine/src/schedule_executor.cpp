@@ -237,6 +237,7 @@ void ScheduleExecutor::record_step(const Run& run, uint32_t node) {
                   .run = run.number,
                   .node = node,
                   .kind = static_cast<int64_t>(content.index()),
+                  .ends = {},
                   .start_ps = run.step_starts_ps[node],
                   .end_ps = engine_.now()};
   if (const auto* write = std::get_if<WriteNode>(&content)) {

@@ -86,6 +86,7 @@ def test_samples_equal_what_a_caller_reads_at_these_times(arrivals, interval_ps)
         assert [each[index] for each in series] == [
             (each["queue_depth_bytes"], each["transmitted"]["bytes"]) for each in classes
         ]
+    asked.run_until(end_ps)
     assert sampled.events_served == asked.events_served  # sampling needs no events
 
 

@@ -48,7 +48,7 @@ def run_and_show(
     if directory is not None:
         directory.mkdir(parents=True, exist_ok=True)
     try:
-        result = run_scenario(scenario, lambda text: click.echo(f"· {text}", err=True), captures)
+        result = run_scenario(scenario, lambda text: click.echo(f"· {text}", err=True), captures, directory)
     except BaseException:
         # Nothing of ours where nothing was found; a directory that holds something stays.
         if directory is not None:

@@ -10,7 +10,7 @@ from topologies import HostSpec
 from traffic.control import EndpointGroup, HostSettings
 from weft.child import JsonLinesChild, python_environment, python_module
 from weft.daemon import REALTIME_PRIORITY
-from weft.endpoints import loaded_round_trip_ps, nic_settings
+from weft.endpoints import loaded_round_trip_ps, nic_settings, recording_of
 from weft.switch_memory import host_pfc_quanta
 
 if TYPE_CHECKING:
@@ -80,4 +80,5 @@ class Endpoints:
             ),
             transport=lab.options.transport.settings(),
             nic_costs=lab.options.nic.costs(),
+            recording=recording_of(lab.options.observe, lab.fabric, host),
         )

@@ -22,6 +22,7 @@ from weft.lab import Lab, Progress
 from weft.options import FabricOptions
 from weft.processes import ProcessId
 from weft.program import compile_program
+from weft.recording.observations import Recorded, read_recorded
 
 if TYPE_CHECKING:
     from weft.network import FabricNetwork
@@ -39,6 +40,7 @@ class MininetLab(Lab):
         self.daemon: SwitchDaemon | None = None
         self.switch_processes: list[WatchedProcess] = []
         self._state: lab_state.LabState
+        self._hosts: EndpointGroup
 
     def own(self, *processes: int) -> None:
         """Write processes down as the lab's, so that `weft clean` ends them if this process cannot."""
@@ -102,6 +104,7 @@ class MininetLab(Lab):
     def hosts(self) -> Iterator[EndpointGroup]:
         """Start a process in every host's namespace; see Lab."""
         with Endpoints(self) as endpoints:
+            self._hosts = endpoints.group
             yield endpoints.group
 
     def switch_stats(self) -> dict[str, Any] | None:
@@ -118,6 +121,15 @@ class MininetLab(Lab):
         if self.daemon is None:
             raise EnvironmentLacksError(f"{self.options.target} does not capture the ports of switches")
         self.daemon.pcap(self.fabric.switch(switch).device_id, port, path)
+
+    def start_recording(self) -> None:
+        """See Lab. Each endpoint records for itself, as its configuration says."""
+
+    def recorded(self) -> tuple[list[Recorded], int]:
+        """See Lab."""
+        files = [self.directory / f"{host.name}-recorded.npz" for host in self.fabric.hosts]
+        rows_lost = self._hosts.recorded(files)
+        return [read_recorded(file) for file in files], sum(rows_lost)
 
     def _release(self) -> None:
         # Everything else has been taken down; the directory and the state file go last, and with them what an

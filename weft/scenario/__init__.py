@@ -6,6 +6,7 @@ A scenario is YAML; every key is checked, and an error says where it stands, wha
 from weft.scenario.memory import BufferSection, PfcSection, SchedulingSection
 from weft.scenario.model import MAX_SLOTS, Scenario
 from weft.scenario.nic import NicSection
+from weft.scenario.observe import ObserveSection
 from weft.scenario.parsing import anchor_paths, load_scenario, parse_scenario, read_mapping
 from weft.scenario.sections import ControlSection, EcnSection, FabricSection, FaultsSection
 from weft.scenario.traffic import (
@@ -29,6 +30,7 @@ __all__ = [
     "FaultsSection",
     "IncastTraffic",
     "NicSection",
+    "ObserveSection",
     "PatternTraffic",
     "PermutationTraffic",
     "PfcSection",

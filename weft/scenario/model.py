@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field
 from weft.paths import FABRIC_P4
 from weft.scenario.memory import BufferSection, PfcSection, SchedulingSection
 from weft.scenario.nic import NicSection
+from weft.scenario.observe import ObserveSection
 from weft.scenario.sections import ControlSection, EcnSection, FabricSection, FaultsSection
 from weft.scenario.traffic import Traffic
 from weft.scenario.transport import TransportSection
@@ -48,6 +49,7 @@ class Scenario(Section):
     buffer: BufferSection = BufferSection()
     scheduling: SchedulingSection = SchedulingSection()
     pfc: PfcSection = PfcSection()
+    observe: ObserveSection = ObserveSection()
     traffic: list[Traffic] = Field(default=[])
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)

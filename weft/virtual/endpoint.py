@@ -31,6 +31,12 @@ class VirtualEndpoint:
         self._answers: deque[dict[str, Any]] = deque()
         self._run_ended: asyncio.Event = asyncio.Event()
 
+    @property
+    def host(self) -> Host:
+        """The host that the configuration has made."""
+        assert self._host is not None
+        return self._host
+
     def send(self, command: dict[str, Any]) -> None:
         """Carry out a command; a `wait` is carried out when its answer is read."""
         try:

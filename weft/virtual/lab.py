@@ -20,10 +20,11 @@ from topologies import FabricSpec, HostSpec
 from traffic.attachment import Attachment, LinkAttachment
 from traffic.control import EndpointGroup, HostSettings
 from traffic.transport_settings import TransportSettings
-from weft.endpoints import loaded_round_trip_ps, nic_settings, patient_timeout_ps
+from weft.endpoints import loaded_round_trip_ps, nic_settings, patient_timeout_ps, recording_of
 from weft.lab import Lab, Progress
 from weft.options import FabricOptions
 from weft.program import compile_program
+from weft.recording.observations import Recorded
 from weft.switch_configs import links_between_switches, switch_configs
 from weft.switch_memory import host_pfc_quanta, with_memory
 from weft.virtual.channel import InProcessChannel
@@ -31,6 +32,7 @@ from weft.virtual.endpoint import VirtualEndpoint
 from weft.virtual.event_pump import EventPump
 from weft.virtual.loop import VirtualTimeLoop, VirtualTimeRunner
 from weft.virtual.placement import engines_by_node, place
+from weft.virtual.probes import FabricProbes
 
 _PS_PER_NS = 1000
 
@@ -49,6 +51,8 @@ class VirtualLab(Lab):
         self.engines: dict[str, Engine]
         self.switches: WiredSwitches
         self._loop: VirtualTimeLoop
+        self._endpoints: list[VirtualEndpoint] = []
+        self._probes: FabricProbes | None = None
 
     def _build(self, stack: contextlib.ExitStack) -> None:
         self.directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weft-")))
@@ -121,6 +125,7 @@ class VirtualLab(Lab):
             settings = [self._host_settings(host, round_trip_ps, transport) for host in self.fabric.hosts]
             group = EndpointGroup(endpoints, settings, ip_version=self.options.ip_version, clock=self._loop)
             group.configure()
+            self._endpoints = endpoints
             yield group
 
     def _attach(self, host: HostSpec, interface: str) -> Attachment:
@@ -148,6 +153,7 @@ class VirtualLab(Lab):
             ),
             transport=transport,
             nic_costs=self.options.nic.costs(),
+            recording=recording_of(self.options.observe, self.fabric, host),
         )
 
     def switch_stats(self) -> dict[str, Any]:
@@ -160,4 +166,18 @@ class VirtualLab(Lab):
 
     def capture_port(self, switch: str, port: int, path: Path | None) -> None:
         """See Lab."""
-        self.switches.switches[self.fabric.switch(switch).device_id].ports[port].set_capture(path)
+        wired = self.switches.switches[self.fabric.switch(switch).device_id].ports[port]
+        wired.set_capture(path, f"{switch}:{port}")
+
+    def start_recording(self) -> None:
+        """See Lab."""
+        lines = [endpoint.host.lines() for endpoint in self._endpoints]
+        self._probes = FabricProbes(self.fabric, self.options.observe, self.switches.switches.values(), lines)
+
+    def recorded(self) -> tuple[list[Recorded], int]:
+        """See Lab."""
+        return (
+            ([], 0)
+            if self._probes is None
+            else (self._probes.take(self._loop.now_ps()), self._probes.rows_lost())
+        )

@@ -1,0 +1,91 @@
+"""How long a message takes that has its path for itself: what slowdown compares flow completion times with."""
+
+from __future__ import annotations
+
+from topologies import FabricSpec, LinkSpec, serialisation_ps
+from topologies.addressing import IpVersion
+from topologies.paths import distances_to
+
+_ETHERNET, _UDP, _BTH, _ICRC, _INT_SHIM = 14, 8, 12, 4, 46
+_IP: dict[IpVersion, int] = {4: 20, 6: 40}
+_RETH, _AETH, _IMMEDIATE = 16, 4, 4
+_PAD = 4
+"""A payload is padded to a multiple of this."""
+
+
+class IdealTimes:
+    """Completion times of RDMA WRITEs with immediate over an idle fabric, to the acknowledgement's arrival.
+
+    Store and forward over the links of a shortest path, no window in the way, switches without latency.
+    """
+
+    def __init__(
+        self, fabric: FabricSpec, mtu_bytes: int, ip_version: IpVersion = 4, int_telemetry: bool = True
+    ) -> None:
+        self._fabric = fabric
+        self._mtu_bytes = mtu_bytes
+        self._outer_bytes = (
+            _ETHERNET + _IP[ip_version] + _UDP + _BTH + _ICRC + (_INT_SHIM if int_telemetry else 0)
+        )
+        self._distances: dict[str, dict[str, int]] = {}
+        self._links: dict[tuple[str, str, int], tuple[LinkSpec, ...]] = {}
+        self._times: dict[tuple[tuple[LinkSpec, ...], int], int] = {}
+
+    def completion_ps(self, source: str, destination: str, plane: int, size_bytes: int) -> int:
+        """Return the time of a message from one host to another in a plane."""
+        links = self._links_between(source, destination, plane)
+        key = (links, size_bytes)
+        if key not in self._times:
+            self._times[key] = self._data_ps(links, size_bytes) + sum(
+                serialisation_ps(self._outer_bytes + _AETH, link.rate_bps) + link.delay_ps for link in links
+            )
+        return self._times[key]
+
+    def _data_ps(self, links: tuple[LinkSpec, ...], size_bytes: int) -> int:
+        """Return when the last bit arrives: each frame leaves a link when it has come, and the one before is gone."""
+        packets = max(1, -(-size_bytes // self._mtu_bytes))
+        # Between the first and the last all frames are alike, and after as many as there are links each takes as long
+        # as it takes the slowest link: those need not be followed one by one.
+        followed = min(packets, 2 * len(links) + 4)
+        full = self._outer_bytes + self._mtu_bytes
+        frames = [full] * followed
+        rest = size_bytes - (packets - 1) * self._mtu_bytes
+        frames[-1] = self._outer_bytes + rest + -rest % _PAD
+        frames[0] += _RETH
+        frames[-1] += _IMMEDIATE
+        free_ps = [0] * len(links)
+        for number, frame in enumerate(frames):
+            if number == followed - 1:
+                skipped = packets - followed
+                slowest = max(serialisation_ps(full, link.rate_bps) for link in links)
+                free_ps = [free + skipped * slowest for free in free_ps]
+            arrived_ps = 0
+            for hop, link in enumerate(links):
+                free_ps[hop] = max(arrived_ps, free_ps[hop]) + serialisation_ps(frame, link.rate_bps)
+                arrived_ps = free_ps[hop]
+        return free_ps[-1] + sum(link.delay_ps for link in links)
+
+    def _links_between(self, source: str, destination: str, plane: int) -> tuple[LinkSpec, ...]:
+        first, last = self._fabric.host(source).nic(plane), self._fabric.host(destination).nic(plane)
+        key = (first.leaf, last.leaf, plane)
+        if key not in self._links:
+            self._links[key] = self._links_between_leaves(first.leaf, last.leaf)
+        return (first.link, *self._links[key], last.link)
+
+    def _links_between_leaves(self, first: str, last: str) -> tuple[LinkSpec, ...]:
+        distances = self._distances_to(last)
+        links = []
+        while first != last:
+            port = next(
+                port
+                for port in self._fabric.switch(first).fabric_ports
+                if distances.get(port.peer.node, len(distances)) == distances[first] - 1
+            )
+            links.append(port.link)
+            first = port.peer.node
+        return tuple(links)
+
+    def _distances_to(self, leaf: str) -> dict[str, int]:
+        if leaf not in self._distances:
+            self._distances[leaf] = distances_to(self._fabric, leaf)
+        return self._distances[leaf]

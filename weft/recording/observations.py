@@ -1,0 +1,234 @@
+"""From what probes recorded to named tables, the same however many engines the run was split into."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine import completion_status_names, drop_names
+from topologies import FabricSpec
+from topologies.int_rates import RATE_BPS_OF_CODE
+from traffic.int_stack import QUEUE_CELL_BYTES, TX_UNIT_BYTES
+from weft.options import FabricOptions
+from weft.recording.ideal import IdealTimes
+from weft.recording.places import Places
+from weft.recording.tables import Integers, Names, Table, write_table
+from weft.recording.trace import write_trace
+
+Recorded = Mapping[str, Mapping[str, Integers]]
+"""A probe's tables (`Probe.take`), columns by name."""
+
+STEP_KINDS = ("write", "wait", "reduce", "copy", "aggregate", "delay")
+"""Kinds of a schedule's nodes, in the order of the engine's numbers."""
+
+# What orders a table's rows: nothing that depends on which engine recorded them, nor when.
+_ORDER = {
+    "queues": ("time_ps", "place", "priority_class"),
+    "flows": ("start_ps", "source", "destination", "plane", "run", "step"),
+    "telemetry": ("time_ps", "source", "destination", "plane", "psn", "hop"),
+    "drops": ("time_ps", "place", "reason", "priority_class", "size_bytes"),
+    "pauses": ("begin_ps", "place", "priority_class", "end_ps"),
+    "steps": ("start_ps", "rank", "run", "step"),
+}
+
+
+@dataclass
+class Observations:
+    """Tables by the names of their files; `rows_lost`: what was beyond the probes' limit."""
+
+    tables: dict[str, Table] = field(default_factory=dict)
+    captures: list[Path] = field(default_factory=list)
+    rows_lost: int = 0
+
+    def save(self, directory: Path, file_format: Literal["csv", "parquet"]) -> None:
+        """Write every table, and a trace where there is a timeline, into a directory."""
+        for name, table in self.tables.items():
+            write_table(table, directory / name, file_format)
+        if "timeline" in self.tables:
+            write_trace(self.tables, directory / "trace.json")
+
+
+def read_recorded(path: Path) -> Recorded:
+    """Read what an endpoint wrote (`traffic.host.Host.save_recorded`)."""
+    tables: dict[str, dict[str, Integers]] = {}
+    with np.load(path, allow_pickle=False) as archive:
+        for key in archive.files:
+            table, _, column = key.partition(".")
+            tables.setdefault(table, {})[column] = archive[key]
+    return tables
+
+
+def merged(recorded: Iterable[Recorded]) -> dict[str, dict[str, Integers]]:
+    """Join the tables of several probes, in an order of their own."""
+    each = list(recorded)
+    tables: dict[str, dict[str, Integers]] = {}
+    for name in each[0] if each else ():
+        columns = {
+            column: np.concatenate([tables_of_one[name][column] for tables_of_one in each])
+            for column in each[0][name]
+        }
+        # lexsort takes the most significant key last.
+        order = np.lexsort([columns[key] for key in reversed(_ORDER[name])])
+        tables[name] = {column: values[order] for column, values in columns.items()}
+    return tables
+
+
+def named_tables(
+    fabric: FabricSpec, options: FabricOptions, recorded: Mapping[str, Mapping[str, Integers]]
+) -> dict[str, Table]:
+    """Give what was asked for names in place of numbers, and bytes in place of INT's units."""
+    namer = _Namer(fabric, options)
+    observe = options.observe
+    asked = {
+        "queues": (bool(observe.queues), "queues", namer.queues),
+        "flows": (observe.flows, "flows", namer.flows),
+        "int": (bool(observe.int_flows), "telemetry", namer.telemetry),
+        "drops": (observe.drops, "drops", namer.drops),
+        "pauses": (observe.pauses, "pauses", namer.pauses),
+        "timeline": (observe.timelines, "steps", namer.steps),
+    }
+    return {
+        name: make(recorded[table])
+        for name, (wanted, table, make) in asked.items()
+        if wanted and table in recorded
+    }
+
+
+class _Namer:
+    def __init__(self, fabric: FabricSpec, options: FabricOptions) -> None:
+        self._hosts = [host.name for host in fabric.hosts]
+        self._places = Places(fabric).names
+        self._ideal = IdealTimes(fabric, options.mtu_bytes, options.ip_version, options.int_telemetry)
+
+    def _host(self, ranks: Integers) -> Names:
+        return Names(ranks, self._hosts)
+
+    def _place(self, numbers: Integers) -> Names:
+        return Names(numbers, self._places)
+
+    def queues(self, columns: Mapping[str, Integers]) -> Table:
+        return {
+            "time_ps": columns["time_ps"],
+            "port": self._place(columns["place"]),
+            "priority_class": columns["priority_class"],
+            "queue_bytes": columns["queue_bytes"],
+            "transmitted_bytes": columns["transmitted_bytes"],
+        }
+
+    def flows(self, columns: Mapping[str, Integers]) -> Table:
+        keys = zip(
+            *(columns[key].tolist() for key in ("source", "destination", "plane", "size_bytes")), strict=True
+        )
+        ideal_ps = [
+            self._ideal.completion_ps(self._hosts[source], self._hosts[destination], plane, size_bytes)
+            for source, destination, plane, size_bytes in keys
+        ]
+        return {
+            "flow": np.arange(len(ideal_ps), dtype=np.int64),
+            "source": self._host(columns["source"]),
+            "destination": self._host(columns["destination"]),
+            "plane": columns["plane"],
+            "run": columns["run"],
+            "step": columns["step"],
+            "size_bytes": columns["size_bytes"],
+            "start_ps": columns["start_ps"],
+            "end_ps": columns["end_ps"],
+            "ideal_ps": np.array(ideal_ps, np.int64),
+            "retransmitted_packets": columns["retransmitted_packets"],
+            "status": Names(columns["status"], completion_status_names()),
+        }
+
+    def telemetry(self, columns: Mapping[str, Integers]) -> Table:
+        rates = np.zeros(256, np.int64)
+        for code, rate_bps in RATE_BPS_OF_CODE.items():
+            rates[code] = rate_bps
+        return {
+            "time_ps": columns["time_ps"],
+            "source": self._host(columns["source"]),
+            "destination": self._host(columns["destination"]),
+            "plane": columns["plane"],
+            "psn": columns["psn"],
+            "path_id": columns["path_id"],
+            "hop": columns["hop"],
+            "rate_bps": rates[columns["rate_code"]],
+            "queue_bytes": columns["queue_cells"] * QUEUE_CELL_BYTES,
+            "tx_bytes": columns["tx_units"] * TX_UNIT_BYTES,
+            "timestamp_ns": columns["timestamp_ns"],
+        }
+
+    def drops(self, columns: Mapping[str, Integers]) -> Table:
+        names = drop_names()
+        codes = np.array(list(names), np.int64)
+        return {
+            "time_ps": columns["time_ps"],
+            "place": self._place(columns["place"]),
+            "reason": Names(np.searchsorted(codes, columns["reason"]), list(names.values())),
+            "priority_class": columns["priority_class"],
+            "size_bytes": columns["size_bytes"],
+        }
+
+    def pauses(self, columns: Mapping[str, Integers]) -> Table:
+        return {
+            "port": self._place(columns["place"]),
+            "priority_class": columns["priority_class"],
+            "begin_ps": columns["begin_ps"],
+            "end_ps": columns["end_ps"],
+        }
+
+    def steps(self, columns: Mapping[str, Integers]) -> Table:
+        return {
+            "host": self._host(columns["rank"]),
+            "run": columns["run"],
+            "step": columns["step"],
+            "kind": Names(columns["kind"], STEP_KINDS),
+            "peer": self._host(columns["peer"]),
+            "plane": columns["plane"],
+            "size_bytes": columns["size_bytes"],
+            "start_ps": columns["start_ps"],
+            "end_ps": columns["end_ps"],
+        }
+
+
+def ports_table(
+    fabric: FabricSpec,
+    switch_stats: Mapping[str, Any] | None,
+    endpoint_stats: Iterable[Mapping[str, Any]],
+) -> Table:
+    """What every port is and has counted over the run; -1 for what BMv2 does not tell."""
+    places = Places(fabric)
+    counted: dict[str, Mapping[str, Any]] = {}
+    for name, switch in switch_stats["switches"].items() if switch_stats else ():
+        for number, port in switch["ports"].items():
+            counted[f"{name}:{number}"] = port["transmit"]
+    for endpoint in endpoint_stats:
+        for plane in endpoint["planes"]:
+            counted[f"{endpoint['name']}:{plane['plane']}"] = plane["line"]
+    ports = places.ports
+
+    def column(*keys: str) -> NDArray[np.int64]:
+        values = []
+        for port in ports:
+            value: Any = counted.get(port)
+            for key in keys if value is not None else ():
+                value = value[key]
+            values.append(-1 if value is None else value)
+        return np.array(values, np.int64)
+
+    return {
+        "port": Names(np.arange(len(ports), dtype=np.int64), ports),
+        "peer": Names.of([places.peer(port) for port in ports]),
+        "rate_bps": np.array([places.link(port).rate_bps for port in ports], np.int64),
+        "delay_ps": np.array([places.link(port).delay_ps for port in ports], np.int64),
+        "queue_capacity_bytes": np.array(
+            [places.link(port).queue_capacity_bytes for port in ports], np.int64
+        ),
+        "transmitted_packets": column("transmitted", "packets"),
+        "transmitted_bytes": column("transmitted", "bytes"),
+        "largest_queue_bytes": column("max_queue_depth_bytes"),
+        "tail_dropped_packets": column("tail_dropped", "packets"),
+    }

@@ -1,0 +1,133 @@
+"""Tables of a run as columns, and their files."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+_ROWS_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True)
+class Names:
+    """A column of names: `names[codes[row]]`; a code of -1 stands for none."""
+
+    codes: Integers
+    names: Sequence[str]
+
+    def take(self, rows: Integers) -> Names:
+        """Return these rows."""
+        return Names(self.codes[rows], self.names)
+
+    def texts(self) -> NDArray[np.object_]:
+        """Return the names themselves, "" for none."""
+        return np.array([*self.names, ""], dtype=object)[self.codes]
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> Names:
+        """Make a column of texts."""
+        names = list(dict.fromkeys(texts))
+        numbers = {name: number for number, name in enumerate(names)}
+        return cls(np.array([numbers[text] for text in texts], np.int64), names)
+
+
+Column = Integers | Names
+Table = Mapping[str, Column]
+
+
+def row_count(table: Table) -> int:
+    """Return the number of rows; all columns have as many."""
+    first = next(iter(table.values()))
+    return len(first.codes if isinstance(first, Names) else first)
+
+
+def write_table(table: Table, path: Path, file_format: Literal["csv", "parquet"]) -> Path:
+    """Write a table to `path` with the format's suffix, and return where it is."""
+    if file_format == "parquet":
+        return _write_parquet(table, path.with_name(path.name + ".parquet"))
+    return _write_csv(table, path.with_name(path.name + ".csv"))
+
+
+def _write_csv(table: Table, path: Path) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(table)
+        for begin in range(0, row_count(table), _ROWS_AT_ONCE):
+            rows = np.arange(begin, min(begin + _ROWS_AT_ONCE, row_count(table)))
+            writer.writerows(zip(*(_plain(column, rows) for column in table.values()), strict=True))
+    return path
+
+
+def _plain(column: Column, rows: Integers) -> list[object]:
+    return list(column.take(rows).texts()) if isinstance(column, Names) else column[rows].tolist()
+
+
+def _write_parquet(table: Table, path: Path) -> Path:
+    import pyarrow
+    from pyarrow import parquet
+
+    columns = {
+        name: _dictionary(column) if isinstance(column, Names) else pyarrow.array(column)
+        for name, column in table.items()
+    }
+    parquet.write_table(pyarrow.table(columns), path, compression="zstd")
+    return path
+
+
+def _dictionary(column: Names):  # type: ignore[no-untyped-def]  # pyarrow has no types
+    import pyarrow
+
+    codes = pyarrow.array(column.codes, pyarrow.int32(), mask=column.codes < 0)
+    return pyarrow.DictionaryArray.from_arrays(codes, pyarrow.array(list(column.names), pyarrow.string()))
+
+
+def read_table(directory: Path, name: str) -> Table | None:
+    """Read what `write_table` wrote, whichever its format; None if it is not there.
+
+    A column whose cells are not all integers is one of names. ValueError for a file that is none of ours.
+    """
+    if (path := directory / f"{name}.parquet").exists():
+        return _read_parquet(path)
+    if (path := directory / f"{name}.csv").exists():
+        return _read_csv(path)
+    return None
+
+
+def _read_parquet(path: Path) -> Table:
+    from pyarrow import parquet
+
+    table = parquet.read_table(path)
+    columns: dict[str, Column] = {}
+    for name in table.column_names:
+        column = table.column(name)
+        texts = str(column.type).startswith("dictionary") or str(column.type) == "string"
+        if texts:
+            columns[name] = Names.of([text or "" for text in column.to_pylist()])
+        else:
+            columns[name] = column.to_numpy().astype(np.int64, copy=False)
+    return columns
+
+
+def _read_csv(path: Path) -> Table:
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = csv.reader(file)
+        header = next(rows, None)
+        if header is None:
+            raise ValueError(f"{path}: is empty")
+        cells = list(zip(*rows, strict=True)) or [()] * len(header)
+    if len(cells) != len(header):
+        raise ValueError(f"{path}: {len(header)} columns in the header, {len(cells)} in the rows")
+    columns: dict[str, Column] = {}
+    for name, texts in zip(header, cells, strict=True):
+        try:
+            columns[name] = np.array([int(text) for text in texts], np.int64)
+        except ValueError:
+            columns[name] = Names.of(texts)
+    return columns

@@ -1,0 +1,68 @@
+"""The probes of a fabric in virtual time: one for each engine that has a port."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from engine import Link, Probe, TransmitPort
+from switch.wired_switches import WiredSwitch
+from topologies import FabricSpec
+from weft.recording.observations import Recorded
+from weft.recording.places import Places
+from weft.scenario import ObserveSection
+
+
+class FabricProbes:
+    """Records what a scenario asks for, from now on.
+
+    `lines`: every host's transmit ports by plane, in order of rank.
+    """
+
+    def __init__(
+        self,
+        fabric: FabricSpec,
+        observe: ObserveSection,
+        switches: Iterable[WiredSwitch],
+        lines: Sequence[Sequence[TransmitPort]],
+    ) -> None:
+        places = Places(fabric)
+        self._places = places
+        self._numbers = places.numbers
+        self._uplinks: dict[str, Link] = {}
+        self._observe = observe
+        self._sampled = set(places.ports if observe.queues == "all" else observe.queues)
+        self._probes: dict[Probe, None] = {}
+        for switch in switches:
+            self._watch_switch(switch)
+        for host, ports in zip(fabric.hosts, lines, strict=True):
+            for plane, line in enumerate(ports):
+                name = f"{host.name}:{plane}"
+                self._watch_port(name, line).watch(self._uplinks[name], self._numbers[name])
+
+    def _watch_switch(self, wired: WiredSwitch) -> None:
+        for number, port in wired.ports.items():
+            name = f"{wired.config.name}:{number}"
+            probe = self._watch_port(name, port.transmit)
+            probe.watch(port.link, self._numbers[name])
+            probe.watch(wired.switch.native, self._numbers[wired.config.name])
+            if port.uplink_link is not None:
+                self._uplinks[self._places.peer(name)] = port.uplink_link
+
+    def _watch_port(self, name: str, port: TransmitPort) -> Probe:
+        probe = Probe.of(port)
+        if probe not in self._probes:
+            self._probes[probe] = None
+            if self._observe.queues:
+                probe.start_sampling(self._observe.interval)
+        probe.watch(port, self._numbers[name])
+        if name in self._sampled:
+            probe.sample(port, self._numbers[name])
+        return probe
+
+    def take(self, now_ps: int) -> list[Recorded]:
+        """Return what was recorded up to now and since the last call, probe by probe."""
+        return [probe.take(now_ps) for probe in self._probes]
+
+    def rows_lost(self) -> int:
+        """Return how many rows were beyond the probes' limit."""
+        return sum(sum(probe.rows_lost().values()) for probe in self._probes)
