@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "controller": ("controller.cli", "controller"),
     "run": ("weft.commands.run", "run"),
     "sweep": ("weft.commands.sweep", "sweep"),
+    "report": ("weft.commands.report", "report"),
     "lab": ("weft.commands.lab", "lab"),
     "collective": ("weft.commands.collective", "collective"),
     "trace": ("weft.commands.trace", "trace"),

@@ -309,11 +309,11 @@ class Fabric:
     def observations(self) -> Observations:
         """Return what was recorded so far, as `options.observe` asks (docs/results.md has tables and columns)."""
         if not self.options.observe.any:
-            return Observations()
+            return Observations(file_format=self.options.observe.format)
         recorded, rows_lost = self.lab.recorded()
         self._recorded.extend(recorded)
         tables = named_tables(self.topology, self.options, merged(self._recorded))
-        return Observations(tables=tables, rows_lost=rows_lost)
+        return Observations(tables, rows_lost, self.options.observe.format)
 
     @told_as_weft_errors()
     def summary(self) -> RunResult:

@@ -219,7 +219,7 @@ class RunResult:
         for name, data in (("wall_times.json", self.wall_times_s), ("results.json", self.as_dict())):
             path = directory / name
             path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-        self.observations.save(directory, self.made_by["observe"]["format"])
+        self.observations.save(directory)
         return path
 
 

@@ -35,7 +35,11 @@ def show(scenario: Path, as_json: bool) -> None:
 @topology.command("draw")
 @click.argument("scenario", type=EXISTING_FILE)
 @click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="An SVG file."
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="An .svg, .png or .html file.",
 )
 def draw_command(scenario: Path, output: Path) -> None:
     """Draw the fabric: planes side by side, spines above leaves above hosts."""

@@ -42,13 +42,13 @@ class Observations:
     """Tables by the names of their files; `rows_lost`: what was beyond the probes' limit."""
 
     tables: dict[str, Table] = field(default_factory=dict)
-    captures: list[Path] = field(default_factory=list)
     rows_lost: int = 0
+    file_format: Literal["csv", "parquet"] = "csv"
 
-    def save(self, directory: Path, file_format: Literal["csv", "parquet"]) -> None:
+    def save(self, directory: Path) -> None:
         """Write every table, and a trace where there is a timeline, into a directory."""
         for name, table in self.tables.items():
-            write_table(table, directory / name, file_format)
+            write_table(table, directory / name, self.file_format)
         if "timeline" in self.tables:
             write_trace(self.tables, directory / "trace.json")
 

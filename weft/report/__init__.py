@@ -1,0 +1,1 @@
+"""`weft report`: a run's directory as one page that opens offline."""

@@ -1,0 +1,146 @@
+"""Curves of a page: few enough points to draw, the extremes kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.recording.tables import Integers
+from weft.report.run_directory import RunDirectory
+
+MOST_POINTS = 2000
+"""Points of one curve; where there are more, each stretch keeps its smallest and its largest."""
+MOST_CURVES = 12
+MOST_ROWS = 32
+"""Rows of a heat map."""
+_SMALLEST_SHARE = 0.01
+"""Of the largest queue: rows of a heat map that never reach it are left out."""
+_SLOTS = 400
+"""Slots of time in a heat map, and in a curve of rates, where a slot is never shorter than a sample."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PortSeries:
+    """One port and class: what waits, and what has been sent since the start, as steps."""
+
+    name: str
+    time_ps: Integers
+    queue_bytes: Integers
+    transmitted_bytes: Integers
+
+
+def port_series(run: RunDirectory) -> list[PortSeries]:
+    """Return every series that was sampled."""
+    interval_ps = sampling_interval_ps(run)
+    ports, classes = run.names("queues", "port"), run.integers("queues", "priority_class")
+    times = run.integers("queues", "time_ps")
+    depths, sent = run.integers("queues", "queue_bytes"), run.integers("queues", "transmitted_bytes")
+    order = np.lexsort([times, classes, ports.codes])
+    keys = np.stack([ports.codes[order], classes[order]])
+    cuts = np.flatnonzero((np.diff(keys) != 0).any(axis=0)) + 1
+    series = []
+    for rows in np.split(order, cuts) if len(order) else ():
+        name = f"{ports.names[ports.codes[rows[0]]]} class {classes[rows[0]]}"
+        series.append(_dense(name, times[rows], depths[rows], sent[rows], interval_ps))
+    return series
+
+
+def sampling_interval_ps(run: RunDirectory) -> int:
+    """Return the time between two samples."""
+    return int(run.results["made_by"]["observe"]["interval"])
+
+
+def _dense(name: str, times: Integers, depths: Integers, sent: Integers, interval_ps: int) -> PortSeries:
+    """Put back the last sample of every stretch without change, so that a curve is level over it."""
+    gaps = np.flatnonzero(np.diff(times) > interval_ps) + 1
+    return PortSeries(
+        name,
+        np.insert(times, gaps, times[gaps] - interval_ps),
+        np.insert(depths, gaps, depths[gaps - 1]),
+        np.insert(sent, gaps, sent[gaps - 1]),
+    )
+
+
+def rate_slots(series: list[PortSeries], interval_ps: int) -> Integers:
+    """Return the edges of the slots of time that rates are averaged over: whole numbers of samples."""
+    if not series:
+        return np.zeros(0, np.int64)
+    begin = min(int(each.time_ps[0]) for each in series) - interval_ps
+    end = max(int(each.time_ps[-1]) for each in series) + interval_ps
+    samples = max(1, -(-(end - begin) // (interval_ps * _SLOTS)))
+    return np.arange(begin, end + samples * interval_ps, samples * interval_ps, dtype=np.int64)
+
+
+def rates_bps(each: PortSeries, edges: Integers) -> Floats:
+    """Return what a port sent in each slot, as a rate."""
+    rows = np.searchsorted(each.time_ps, edges, side="right") - 1
+    sent = np.where(rows >= 0, each.transmitted_bytes[np.maximum(rows, 0)], 0)
+    # Counters that are set to zero between two samples begin anew.
+    return np.asarray(np.maximum(np.diff(sent), 0) * 8e12 / np.diff(edges), np.float64)
+
+
+def thinned(times: Integers, values: NDArray[Any]) -> tuple[Integers, NDArray[Any]]:
+    """Return at most MOST_POINTS points of a curve, among them the extremes of every stretch."""
+    if len(times) <= MOST_POINTS:
+        return times, values
+    kept = {0, len(times) - 1}
+    for stretch in np.array_split(np.arange(len(times)), MOST_POINTS // 2):
+        part = values[stretch]
+        kept |= {int(stretch[np.argmin(part)]), int(stretch[np.argmax(part)])}
+    rows = np.array(sorted(kept))
+    return times[rows], values[rows]
+
+
+def heat_map(series: list[PortSeries]) -> tuple[list[str], Floats, NDArray[np.int64]]:
+    """Return names, the middles of time slots (µs), and the largest queue of each in each slot, in bytes."""
+    rows = sorted(
+        (each for each in series if each.queue_bytes.any()), key=lambda each: -int(each.queue_bytes.max())
+    )[:MOST_ROWS]
+    rows = [each for each in rows if each.queue_bytes.max() >= _SMALLEST_SHARE * rows[0].queue_bytes.max()]
+    if not rows:
+        return [], np.zeros(0), np.zeros((0, 0), np.int64)
+    begin = min(int(each.time_ps[0]) for each in rows)
+    end = max(int(each.time_ps[-1]) for each in rows) + 1
+    edges = np.linspace(begin, end, min(_SLOTS, end - begin) + 1)
+    depths = np.zeros((len(rows), len(edges) - 1), np.int64)
+    for row, each in enumerate(rows):
+        slots = np.clip(np.searchsorted(edges, each.time_ps, side="right") - 1, 0, len(edges) - 2)
+        np.maximum.at(depths[row], slots, each.queue_bytes)
+        # A value stands until the next sample: through the slots without one, too.
+        sampled = np.zeros(len(edges) - 1, bool)
+        sampled[slots] = True
+        last = np.zeros(len(edges) - 1, np.int64)
+        last[slots] = each.queue_bytes
+        latest = np.maximum.accumulate(np.where(sampled, np.arange(len(sampled)), -1))
+        gaps = ~sampled & (latest >= 0)
+        depths[row, gaps] = last[latest[gaps]]
+    return [each.name for each in rows], (edges[:-1] + edges[1:]) / 2e6, depths
+
+
+def distribution(values: NDArray[Any]) -> tuple[NDArray[Any], Floats]:
+    """Return a cumulative distribution as at most MOST_POINTS steps: values, and shares up to and including them."""
+    ordered = np.sort(values)
+    shares = np.arange(1, len(ordered) + 1) / max(1, len(ordered))
+    if len(ordered) > MOST_POINTS:
+        rows = np.unique(np.linspace(0, len(ordered) - 1, MOST_POINTS).astype(int))
+        ordered, shares = ordered[rows], shares[rows]
+    return ordered, shares
+
+
+def unions(starts: Integers, ends: Integers, gap: int = 0) -> tuple[Integers, Integers]:
+    """Return the stretches that intervals cover together, over gaps up to `gap`; those of no length are left out."""
+    order = np.argsort(starts, kind="stable")
+    starts, ends = starts[order], ends[order]
+    if not len(starts):
+        return starts, ends
+    reached = np.maximum.accumulate(ends)
+    fresh = np.concatenate([[True], starts[1:] > reached[:-1] + gap])
+    first = np.flatnonzero(fresh)
+    covered = starts[first], np.append(reached[first[1:] - 1], reached[-1])
+    lasting = covered[1] > covered[0]
+    return covered[0][lasting], covered[1][lasting]
