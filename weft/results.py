@@ -198,6 +198,7 @@ class RunResult:
         """Return plain data for JSON, with the derived figures and without times of the wall clock."""
         data = asdict(replace(self, observations=Observations()))
         del data["observations"]  # in files of their own
+        data["rows_lost"] = self.observations.rows_lost
         # Kept apart: under the virtual clock all the rest is the same in every run.
         del data["wall_times_s"]
         for plain, collective in zip(data["collectives"], self.collectives, strict=True):
@@ -296,6 +297,11 @@ def print_run(console: Console, run: RunResult) -> None:
     if run.drops:
         console.print(
             "\n[bold]drops[/bold]: " + ", ".join(f"{name} {count}" for name, count in run.drops.items())
+        )
+    if run.observations.rows_lost:
+        console.print(
+            f"\n[bold]incomplete[/bold]: {run.observations.rows_lost} rows were beyond what a probe keeps; sample less "
+            "often, or fewer ports"
         )
     console.print(f"\nretransmitted packets: {run.retransmissions}; CNPs: {run.cnps}")
     if run.lateness is not None:
