@@ -178,6 +178,19 @@ def test_steps_fill_the_time_of_their_run(run):
     assert (steps["start_ps"] <= steps["end_ps"]).all()
 
 
+def test_a_timeline_alone_knows_its_peers():
+    with Fabric(two_hosts(), clock="virtual", observe=ObserveSection(timelines=True)) as fabric:
+        fabric.incast("h0", 4096)
+        tables = fabric.observations().tables
+    assert set(tables) == {"timeline"}
+    steps = tables["timeline"]
+    assert list(zip(texts(steps["host"]), texts(steps["kind"]), texts(steps["peer"]), strict=True)) == [
+        ("h0", "wait", "h1"),
+        ("h1", "write", "h0"),
+    ]
+    assert steps["size_bytes"].tolist() == [0, 4096]
+
+
 # --- observing changes nothing, and repeats
 
 
