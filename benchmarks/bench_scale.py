@@ -75,13 +75,24 @@ def measure(size: Size, workers: int, size_bytes: int) -> dict[str, float]:
         queue_capacity_bytes=QUEUE_CAPACITY_BYTES,
     )
     lap("topology")
-    steps = iter(("preparing", "compiling", "building switches", "programming"))
+    # What ends when the fabric tells of something new.
+    steps = iter(
+        (
+            "preparing",
+            "compiling",
+            "building switches",
+            "programming",
+            "starting hosts",
+            "connecting",
+            "running",
+        )
+    )
     current = next(steps)
 
     def progress(_text: str) -> None:
         nonlocal current
         lap(current)
-        current = next(steps, "starting hosts")
+        current = next(steps, "reading counters")
 
     with Fabric(topology, clock="virtual", mtu_bytes=MTU_BYTES, workers=workers, progress=progress) as fabric:
         lap("starting hosts")

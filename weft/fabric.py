@@ -318,6 +318,7 @@ class Fabric:
     @told_as_weft_errors()
     def summary(self) -> RunResult:
         """Return everything found so far, with the counters of all switches and hosts."""
+        self._progress(f"reading the counters of {len(self.topology.switches)} switches and all hosts")
         counters = self.lab.controller.read_counters()
         switches = self.lab.switch_stats()
         endpoints = self.hosts.stats()
@@ -359,7 +360,9 @@ class Fabric:
                 raise BadInputError(f"a flow of {flow.size_bytes} B (valid: 1 to {MAX_FLOW_BYTES})")
         before = self._retransmissions()
         group = self.hosts
+        self._progress(f"connecting the hosts of {len(flows)} flows")
         run = group.prepare_traffic(flows, telemetry=self.options.int_telemetry, payload=self._payload(data))
+        self._progress(f"running {len(flows)} flows")
         outcome = group.run(run, timeout_s)
         result = FlowsResult(
             pattern=pattern,
