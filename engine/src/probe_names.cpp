@@ -11,10 +11,11 @@
 namespace weft {
 
 std::vector<std::pair<int64_t, std::string>> drop_names() {
-  std::vector<std::pair<int64_t, std::string>> names = {{drop_code(DropPlace::kLink, 0), "link lost"}};
+  std::vector<std::pair<int64_t, std::string>> names;
   for (size_t reason = 0; reason < static_cast<size_t>(QueueDrop::kCount); ++reason)
     names.emplace_back(drop_code(DropPlace::kQueue, reason),
                        std::string("queue ") + queue_drop_name(static_cast<QueueDrop>(reason)));
+  names.emplace_back(drop_code(DropPlace::kLink, 0), "link lost");
   for (size_t reason = 0; reason < static_cast<size_t>(DropReason::kCount); ++reason)
     names.emplace_back(drop_code(DropPlace::kSwitch, reason),
                        std::string("switch ") + drop_reason_name(static_cast<DropReason>(reason)));

@@ -1,0 +1,128 @@
+"""Buffers, schedulers and PFC in whole fabrics, from scenarios and from Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import topologies
+from weft import Fabric
+from weft.environment import require_for
+from weft.errors import BadInputError, EnvironmentLacksError
+from weft.memory_results import MemoryResult
+from weft.options import FabricOptions
+from weft.run import run_scenario
+from weft.scenario import BufferSection, PfcSection, SchedulingSection, parse_scenario
+
+FABRIC = {
+    "planes": 1, "leaves": 2, "spines": 1, "hosts_per_leaf": 3, "host_rate": "100Gbps", "delay": "1us",
+}  # fmt: skip
+SHALLOW = {"capacity": "600KB"}
+
+
+def run(**keys: Any) -> Any:
+    return run_scenario(
+        parse_scenario(
+            {
+                "clock": "virtual",
+                "fabric": FABRIC,
+                "traffic": [{"incast": "h0", "bytes_per_sender": "512KiB"}],
+                **keys,
+            }
+        )
+    )
+
+
+def memory_of(result: Any) -> MemoryResult:
+    (memory,) = result.memory
+    assert isinstance(memory, MemoryResult)
+    return memory
+
+
+@pytest.mark.parametrize("ip_version", [4, 6])
+def test_pfc_loses_nothing_where_a_shallow_buffer_does(ip_version: int) -> None:
+    shallow = {"capacity": "250KB", "alpha": 0.25}
+    lossy = run(buffer=shallow, ip_version=ip_version)
+    assert memory_of(lossy).threshold_drops > 0
+    assert lossy.retransmissions > 0
+    lossless = run(buffer=SHALLOW, pfc={"classes": [3], "xoff": "20KB"}, ip_version=ip_version)
+    memory = memory_of(lossless)
+    assert lossless.retransmissions == memory.threshold_drops == memory.headroom_drops == 0
+    assert memory.pauses_sent >= memory.resumes_sent > 0
+    assert memory.largest_headroom_bytes > 0
+    assert memory.longest_pause_port
+    assert lossless.drops == {}
+
+
+def test_too_little_headroom_loses_and_is_counted() -> None:
+    result = run(buffer=SHALLOW, pfc={"classes": [3], "xoff": "20KB", "headroom": 1000})
+    memory = memory_of(result)
+    assert memory.headroom_drops > 0
+    assert result.drops["switch tail_drop"] == memory.headroom_drops
+    assert result.retransmissions > 0
+    assert result.flows[0].bytes_delivered == 5 * 512 * 1024
+
+
+def test_runs_repeat() -> None:
+    keys = {"buffer": SHALLOW, "pfc": {"classes": [3]}, "scheduling": {"quantum": {3: 3000, 0: 1500}}}
+    assert run(**keys).as_dict() == run(**keys).as_dict()
+
+
+def test_a_fabric_from_python_has_the_same_options() -> None:
+    topology = topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=3)
+    with Fabric(
+        topology,
+        clock="virtual",
+        buffer=BufferSection(capacity=1 << 20),
+        pfc=PfcSection(classes=[3], alpha=0.01),
+    ) as fabric:
+        fabric.incast("h0", 1 << 18)
+        summary = fabric.summary()
+    assert summary.retransmissions == 0
+    assert summary.memory[0].pauses_sent > 0
+    assert summary.made_by["pfc"]["classes"] == [3]
+
+
+def test_without_shared_memory_there_is_nothing_to_report() -> None:
+    assert run().memory == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"pfc": {"xoff": "10KB"}}, ["pfc", "which classes"]),
+        ({"pfc": {"classes": [8]}}, ["pfc.classes[0]", "less than 8", "8"]),
+        (
+            {"pfc": {"classes": [3], "xoff": "10KB", "alpha": 1}},
+            ["xoff (10000 B)", "alpha (1)", "exclude each other"],
+        ),
+        ({"pfc": {"clases": [3]}}, ["unknown key 'pfc.clases'", "did you mean 'classes'"]),
+        ({"buffer": {"alpha": 0}}, ["buffer.alpha", "greater than 0"]),
+        ({"buffer": {"capacity": "0"}}, ["buffer.capacity", "greater than 0"]),
+        ({"scheduling": {"quantum": {3: 10}}}, ["scheduling.quantum", "64"]),
+    ],
+)
+def test_errors_name_the_key_and_what_is_valid(keys: dict[str, Any], words: list[str]) -> None:
+    with pytest.raises(BadInputError) as caught:
+        parse_scenario(keys)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_a_buffer_without_room_for_its_headroom_is_refused() -> None:
+    with pytest.raises(BadInputError, match=r"buffer: 100000 B of p0l0 leave nothing to share: its 4 ports"):
+        run(buffer={"capacity": "100KB"}, pfc={"classes": [3]})
+
+
+def test_bmv2_has_none_of_it() -> None:
+    topology = topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=2, delay_ps=0)
+    options = FabricOptions(
+        target="bmv2",
+        clock="real",
+        dilation=1.0,
+        pfc=PfcSection(classes=[3]),
+        scheduling=SchedulingSection(quantum={3: 100}),
+    )
+    with pytest.raises(EnvironmentLacksError, match="BMv2"):
+        require_for(topology, options)
