@@ -74,18 +74,13 @@ class Arguments(HeaderMethods):
         for index, (parameter, value) in enumerate(zip(parameters, values, strict=True)):
             type_ = frame.type(parameter.type)
             written = parameter.direction in ("out", "inout")
-            others = [
-                touched[other]
-                for other, entry in enumerate(parameters)
-                if other != index and (written or entry.direction in ("out", "inout"))
-            ]
-            shared = any(overlap(touched[index], other) for other in others)
             if written:
+                others = touched[:index] + touched[index + 1 :]
+                shared = any(overlap(touched[index], other) for other in others)
                 bound = self._bind_written(parameter, value, type_, shared or bool(may_write), call, copy_out)
             else:
-                bound = self._bind_read(
-                    value, type_, shared or (may_write is not None and may_write(value)), call
-                )
+                # What is written to storage that this argument shares is written to a copy, until the callee ends.
+                bound = self._bind_read(value, type_, may_write is not None and may_write(value), call)
             frame.bind(parameter, bound)
         return copy_out
 
