@@ -82,7 +82,9 @@ def _emit_call(
             case "_jump":
                 _jump(emit, index, _jump_target(call, count), blocks, end)
             case "_jump_if_zero":
-                following = blocks.get(index + 1) or emit.block("following")
+                # Not the end itself, which whoever comes last branches to.
+                behind = blocks.get(index + 1) if index + 1 < count else None
+                following = behind or emit.block("following")
                 away = emit.block("jump")
                 emit.builder.cbranch(lower_condition(emit, _data(call, 0)), following, away)
                 emit.continue_in(away)

@@ -168,3 +168,9 @@ def test_removed_header_reads_as_zero() -> None:
     ]
     ((port, _),) = Twin(document(body, 0)).process(1, b"\x00\x01\x00\x07rest")
     assert port == 0
+
+
+def test_action_that_ends_in_a_conditional_jump_to_its_end() -> None:
+    body = [call("_jump_if_zero", wrapped(field("a", "z")), const(3))]
+    for packet in (b"\x00\x01\x00\x07rest", b"\x00\x01\x00\x00rest"):
+        Twin(document(body, 0)).process(1, packet)
