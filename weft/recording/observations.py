@@ -162,7 +162,7 @@ class _Namer:
         }
 
     def drops(self, columns: Mapping[str, Integers]) -> Table:
-        names = drop_names()
+        names = dict(sorted(drop_names().items()))
         codes = np.array(list(names), np.int64)
         return {
             "time_ps": columns["time_ps"],
