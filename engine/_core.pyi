@@ -1013,6 +1013,7 @@ class ScheduleExecutor(CompletionHandler):
 
     def __init__(self, engine: Engine) -> None: ...
     def add_channel(self, queue_pair: RcQueuePair) -> int: ...
+    def add_scale_up_channel(self, channel: ScaleUpChannel) -> int: ...
     def add_aggregator(self, client: AggregationClient) -> int: ...
     def remove_channel(self, channel: int) -> None: ...
     def remove_aggregator(self, aggregator: int) -> None: ...
@@ -1035,6 +1036,117 @@ class ScheduleExecutor(CompletionHandler):
     def set_end_listener(self, listener: Callable[[], object] | None) -> None:
         """Call listener() from the engine whenever a run ends; None ends that."""
     def fileno(self) -> int: ...
+
+class ScaleUpStats(TypedDict):
+    sent_messages: int
+    sent_bytes: int
+    received_messages: int
+    received_bytes: int
+    refused_messages: int
+    abandoned_messages: int
+
+class ScaleUpDomain:
+    """The links between the ranks of a host: a crossbar with a port for each, which blocks nothing and loses nothing.
+
+    A message takes its bytes at the rate out of the sender's port, the latency, and its bytes in through the
+    receiver's port; out and in overlap, so n bytes on idle ports take n/rate + latency. Raises ValueError for a rate
+    of 0 or a negative latency.
+    """
+
+    def __init__(self, engine: Engine, *, rate_bps: int, latency_ps: int, port_count: int) -> None: ...
+    def attach(self, port: int, nic: Nic) -> None:
+        """Let what is sent to a port be written to memory that is registered with a NIC of the same engine."""
+    def stats(self, port: int) -> ScaleUpStats: ...
+    def reset_stats(self, port: int) -> None: ...
+
+class ScaleUpChannel:
+    """One end of a connection between two ports of a domain; numbers are unique at a port, as queue pairs' are.
+
+    Completions are those of an RDMA WRITE, at both ends when the last bit is in. Raises ValueError for ports there
+    are not and a number in use.
+    """
+
+    def __init__(
+        self,
+        domain: ScaleUpDomain,
+        completions: CompletionHandler,
+        *,
+        port: int,
+        number: int,
+        peer_port: int,
+        peer_number: int,
+    ) -> None: ...
+    def close(self) -> None:
+        """Forget what is under way; its data is read no more."""
+
+class FlowRecords(TypedDict):
+    flow: NDArray[np.int64]
+    started_ps: NDArray[np.int64]
+    finished_ps: NDArray[np.int64]
+    retransmitted_packets: NDArray[np.int64]
+
+class FlowGenerator:
+    """WRITEs of a host that start at given times, each over a queue pair of its own that lives as long as the flow.
+
+    Both ends of a flow are told of it, each by its own generator: `place` is what add_port() returned, sizes are 1 byte
+    to 2 GiB, starts count from the run's. The executor's listener is told of the end.
+    """
+
+    def __init__(self, nic: Nic, executor: ScheduleExecutor) -> None: ...
+    def add_port(
+        self,
+        port: int,
+        *,
+        destination_mac: str,
+        congestion_control: str | Callable[[], CongestionControl],
+        line_rate_bps: int,
+        base_round_trip_ps: int,
+        frame_bytes: int,
+        parameters: Mapping[str, float] = {},
+        path_choice: Callable[[int], PathChoice | None] | None = None,
+        retransmission: str = "go-back-n",
+        retransmission_timeout_ps: int,
+        reordering_window_ps: int = 0,
+        ack_interval_packets: int = 1,
+        path_mtu_bytes: int,
+        telemetry: bool = False,
+        as_lengths: bool = False,
+    ) -> int:
+        """Say how queue pairs of a port are made; returns the place by which flows name it.
+
+        congestion_control: a name, with its parameters, or what makes one for each flow; path_choice makes one from
+        the number of a flow's queue pair; as_lengths: packets carry their payload as a length.
+        """
+    def add_sent(
+        self,
+        flow: int,
+        start_ps: int,
+        place: int,
+        peer_ip: str,
+        queue_pair: int,
+        remote_queue_pair: int,
+        size_bytes: int,
+        remote_address: int,
+        rkey: int,
+    ) -> None: ...
+    def add_received(
+        self,
+        flow: int,
+        start_ps: int,
+        place: int,
+        peer_ip: str,
+        queue_pair: int,
+        remote_queue_pair: int,
+        size_bytes: int,
+    ) -> None: ...
+    def start(self, start_ps: int = 0) -> None:
+        """Start at start_ps (now, if that is past). Raises RuntimeError the second time."""
+    def cancel(self) -> None:
+        """End the run, if it has not ended; its queue pairs go."""
+    def status(self) -> RunStatus:
+        """The run's state; nodes are flows, sent (and acknowledged) and received."""
+    def records(self) -> FlowRecords:
+        """Columns of the flows sent and acknowledged so far, in that order; times are emulated picoseconds."""
 
 class AggregationClient(QueuePair):
     """A worker of an in-network aggregation job. All workers must post the same reductions in the same order.

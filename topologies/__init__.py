@@ -17,6 +17,7 @@ from topologies.fabric import (
     NicSpec,
     PortSpec,
     Role,
+    ScaleUpSpec,
     SwitchSpec,
 )
 from topologies.fat_tree import fat_tree
@@ -31,6 +32,7 @@ from topologies.paths import (
     paths,
     serialisation_ps,
 )
+from topologies.scale_up import with_scale_up
 
 BUILDERS: Mapping[str, Callable[..., FabricSpec]] = {"leaf_spine": leaf_spine, "fat_tree": fat_tree}
 
@@ -43,6 +45,7 @@ def from_parameters(parameters: Mapping[str, Any]) -> FabricSpec:
 
     """
     arguments = dict(parameters)
+    scale_up = arguments.pop("scale_up", None)
     kind = arguments.pop("kind", "leaf_spine")
     if kind not in BUILDERS:
         raise TopologyError(f"unknown topology kind {kind!r} (valid: {', '.join(BUILDERS)})")
@@ -53,7 +56,8 @@ def from_parameters(parameters: Mapping[str, Any]) -> FabricSpec:
         raise TopologyError(
             f"unknown parameter {min(unknown)!r} of {kind} (valid: {', '.join(sorted(valid))})"
         )
-    return builder(**arguments)
+    fabric = builder(**arguments)
+    return fabric if scale_up is None else with_scale_up(fabric, **scale_up)
 
 
 __all__ = [
@@ -69,6 +73,7 @@ __all__ = [
     "Path",
     "PortSpec",
     "Role",
+    "ScaleUpSpec",
     "SwitchSpec",
     "TopologyError",
     "as_dict",
@@ -84,4 +89,5 @@ __all__ = [
     "paths",
     "serialisation_ps",
     "to_svg",
+    "with_scale_up",
 ]

@@ -6,7 +6,7 @@ its NIC's index, which is the plane it is in. Times in picoseconds, rates in bit
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface
@@ -141,6 +141,26 @@ class HostSpec:
 
 
 @dataclass(frozen=True)
+class ScaleUpSpec:
+    """Hosts of several ranks and the links inside them; see `topologies.scale_up`.
+
+    A host's ranks are `rank_stride` apart among all ranks: the first of its block, the one a stride further on, …
+    """
+
+    ranks_per_host: int
+    rank_stride: int
+    rate_bps: int
+    latency_ps: int
+
+    def hosts(self, rank_count: int) -> Iterator[tuple[int, ...]]:
+        """Return the ranks of every host."""
+        size, stride = self.ranks_per_host, self.rank_stride
+        for block in range(0, rank_count, size * stride):
+            for first in range(block, block + stride):
+                yield tuple(range(first, first + size * stride, stride))
+
+
+@dataclass(frozen=True)
 class FabricSpec:
     """A whole fabric.
 
@@ -153,6 +173,7 @@ class FabricSpec:
     switches: tuple[SwitchSpec, ...]
     links: tuple[FabricLink, ...]
     parameters: Mapping[str, object]
+    scale_up: ScaleUpSpec | None = None
 
     def host(self, name: str) -> HostSpec:
         """Return the host of this name; TopologyError names valid choices."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,6 +15,7 @@ from traffic.messages import AS_BYTES
 from traffic.patterns import Flow, flow_schedule, flows_by_rank
 from traffic.schedule_nodes import Channel, RankSchedule
 from traffic.schedules import CollectiveSpec, generate, peers_of
+from traffic.training import TrainingStep, training_step_schedule
 from traffic.transport_settings import DEFAULT_TRANSPORT, NO_COSTS, NicCosts, TransportSettings
 
 FIRST_QUEUE_PAIR = 0x100
@@ -208,26 +209,37 @@ class EndpointGroup:
         traffic.messages.PAYLOADS).
         """
         schedules = [generate(collective, algorithm, spec, rank) for rank in range(spec.rank_count)]
-        message = {
+        message = _spec_message(spec) | {
             "command": "collective",
             "collective": collective,
             "algorithm": algorithm,
-            "rank_count": spec.rank_count,
-            "element_count": spec.element_count,
-            "dtype": spec.dtype.value,
-            "operation": spec.operation.name.lower(),
-            "plane_rates_bps": list(spec.plane_rates_bps),
-            "piece_bytes": spec.piece_bytes,
-            "root": spec.root,
-            "ranks_per_host": spec.ranks_per_host,
-            "rank_stride": spec.rank_stride,
             "payload": payload,
         }
-        files: list[dict[str, Any]] = [
-            {"buffer": str(buffer)} | ({"result": str(results[rank])} if results else {})
-            for rank, buffer in enumerate(buffers)
-        ] or [{}] * spec.rank_count
-        return self._prepare(schedules, [message | each for each in files], telemetry)
+        return self._prepare(schedules, _with_files(message, spec, buffers, results), telemetry)
+
+    def prepare_training_step(
+        self,
+        step: TrainingStep,
+        algorithm: str,
+        spec: CollectiveSpec,
+        buffers: Sequence[Path],
+        results: Sequence[Path] | None = None,
+        *,
+        telemetry: bool = True,
+        payload: str = AS_BYTES,
+    ) -> int:
+        """As `prepare_collective`, for a training step whose gradients the buffers are."""
+        ranks = range(spec.rank_count)
+        schedules = [training_step_schedule(step, algorithm, spec, rank) for rank in ranks]
+        message = _spec_message(spec) | {
+            "command": "training_step",
+            "algorithm": algorithm,
+            "layers": [list(astuple(layer)) for layer in step.layers],
+            "bucket_bytes": step.bucket_bytes,
+            "optimizer_ps": step.optimizer_ps,
+            "payload": payload,
+        }
+        return self._prepare(schedules, _with_files(message, spec, buffers, results), telemetry)
 
     def prepare_traffic(
         self, flows: Sequence[Flow], *, telemetry: bool = True, payload: str = AS_BYTES
@@ -247,6 +259,67 @@ class EndpointGroup:
             for each in schedules
         ]
         return self._prepare(schedules, messages, telemetry)
+
+    def prepare_workload(
+        self, flows: Sequence[Flow], *, telemetry: bool = True, payload: str = AS_BYTES
+    ) -> int:
+        """Have the ranks make ready for many flows, each over a queue pair of its own; returns the run.
+
+        The flows are of zeros, which travel as `payload` says.
+        """
+        number = next(self._run_numbers)
+        sent: list[list[list[Any]]] = [[] for _ in self._hosts]
+        received: list[list[list[Any]]] = [[] for _ in self._hosts]
+        for index, flow in enumerate(flows):
+            ends = [(flow.source, flow.destination), (flow.destination, flow.source)]
+            pairs = [next(self._next_queue_pair[own]) for own, _ in ends]
+            for side, ((own, peer), items) in enumerate(zip(ends, (sent, received), strict=True)):
+                address = self._address(Channel(flow.plane, peer))
+                items[own].append(
+                    [
+                        index,
+                        flow.start_ps,
+                        flow.plane,
+                        flow.size_bytes,
+                        peer,
+                        address,
+                        pairs[side],
+                        pairs[1 - side],
+                    ]
+                )
+        answers = self._call_all(
+            {
+                host.rank: {
+                    "command": "flows",
+                    "run": number,
+                    "telemetry": telemetry,
+                    "payload": payload,
+                    "sent": sent[host.rank],
+                    "received": received[host.rank],
+                }
+                for host in self._hosts
+            }
+        )
+        memory = {rank: answer["memory"] for rank, answer in answers.items()}
+        written_peers = {rank: sorted({item[4] for item in items}) for rank, items in enumerate(sent)}
+        self._runs[number] = _PreparedRun([host.rank for host in self._hosts], memory, written_peers, [])
+        return number
+
+    def flow_records(self, run: int) -> dict[str, list[int]]:
+        """Return columns of a workload's flows that have ended: flow, started_ps, finished_ps, retransmitted_packets.
+
+        Rows are in order of `flow`, the place in the list that was prepared.
+        """
+        message = {"command": "flow_records", "run": run}
+        answers = self._call_all(dict.fromkeys(self._runs[run].ranks, message))
+        names = ("flow", "started_ps", "finished_ps", "retransmitted_packets")
+        rows = [
+            row
+            for answer in answers.values()
+            for row in zip(*(answer["records"][name] for name in names), strict=True)
+        ]
+        columns = list(zip(*sorted(rows), strict=True)) or [()] * len(names)
+        return {name: list(column) for name, column in zip(names, columns, strict=True)}
 
     def _prepare(
         self, schedules: Sequence[RankSchedule], messages: Sequence[dict[str, Any]], telemetry: bool
@@ -360,6 +433,14 @@ class EndpointGroup:
         finally:
             self.release(run)
 
+    def run_workload(self, run: int, timeout_s: float = 120.0) -> tuple[RunOutcome, dict[str, list[int]]]:
+        """As `run`, of a workload; also returns its `flow_records`."""
+        try:
+            self.start(run)
+            return self.wait(run, timeout_s), self.flow_records(run)
+        finally:
+            self.release(run)
+
     def stats(self) -> list[dict[str, Any]]:
         """Return every rank's counters (see traffic.host.Host.stats), in order of rank."""
         return list(self._call_each({"command": "stats"}).values())
@@ -398,3 +479,33 @@ class EndpointGroup:
         if first_error is not None:
             raise first_error
         return answers
+
+
+def _spec_message(spec: CollectiveSpec) -> dict[str, Any]:
+    """Return a spec as endpoints are told it; their runs' tags are their own."""
+    return {
+        "rank_count": spec.rank_count,
+        "element_count": spec.element_count,
+        "dtype": spec.dtype.value,
+        "operation": spec.operation.name.lower(),
+        "plane_rates_bps": list(spec.plane_rates_bps),
+        "piece_bytes": spec.piece_bytes,
+        "root": spec.root,
+        "ranks_per_host": spec.ranks_per_host,
+        "rank_stride": spec.rank_stride,
+    }
+
+
+def _with_files(
+    message: dict[str, Any],
+    spec: CollectiveSpec,
+    buffers: Sequence[Path],
+    results: Sequence[Path] | None,
+) -> list[dict[str, Any]]:
+    """Return every rank's message, with its files if there are any."""
+    if not buffers:
+        return [message] * spec.rank_count
+    return [
+        message | {"buffer": str(buffer)} | ({"result": str(results[rank])} if results else {})
+        for rank, buffer in enumerate(buffers)
+    ]

@@ -28,7 +28,8 @@ from traffic.extensions import ClassSpec, PathProperties, congestion_control, pa
 from traffic.host_recording import HostRecording
 from traffic.int_stack import stack_in_bytes
 from traffic.messages import Message, take, take_list, take_optional
-from traffic.schedule_nodes import Channel
+from traffic.scale_up import ScaleUpLinks, ScaleUpPort
+from traffic.schedule_nodes import SCALE_UP, Channel
 from traffic.transport_settings import DEFAULT_TRANSPORT, NO_COSTS, NicCosts, TransportSettings
 
 DEFAULT_MTU_BYTES = 1024
@@ -142,12 +143,17 @@ class Host:
     Raises ValueError for addresses that are none, and what `attach` raises.
     """
 
-    def __init__(self, config: HostConfig, engine: Engine, attach: Attach) -> None:
+    def __init__(
+        self, config: HostConfig, engine: Engine, attach: Attach, scale_up: ScaleUpLinks | None = None
+    ) -> None:
         self.config = config
         self.engine = engine
         self.nic = _core.Nic(self.engine, config.name, **asdict(config.nic_costs))
         self.executor = _core.ScheduleExecutor(self.engine)
         self._planes = [self._open_plane(nic, attach(nic.interface)) for nic in config.nics]
+        self._scale_up = (
+            ScaleUpPort(scale_up, config.rank, self.nic, self.executor) if scale_up is not None else None
+        )
         self._connections: dict[Channel, _Connection] = {}
         self._captures: dict[int, PcapWriter] = {}
         self.probe: Probe | None = None
@@ -192,7 +198,14 @@ class Host:
         )
 
     def connect(self, message: Message) -> None:
-        """Make a queue pair, in place of one to the same peer with the same label."""
+        """Make a queue pair, in place of one to the same peer with the same label.
+
+        One labelled `SCALE_UP` is made over the host's own links. Raises ValueError if it has none.
+        """
+        if message.get("label") == SCALE_UP:
+            channel = Channel(take(message, "plane", int), take(message, "peer", int), SCALE_UP)
+            self._scale_up_port().connect(channel, message)
+            return
         plane = self.plane(take(message, "plane", int))
         peer, label = take(message, "peer", int), take(message, "label", str, "collective")
         channel = Channel(take(message, "plane", int), peer, label)
@@ -268,8 +281,42 @@ class Host:
         text = f"{self.config.seed} {self.config.rank} {plane.port} {queue_pair}"
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
+    def make_flow_generator(self, telemetry: bool, as_lengths: bool) -> _core.FlowGenerator:
+        """Return a generator of flows whose ports are the planes, with queue pairs as `connect` makes them."""
+        generator = _core.FlowGenerator(self.nic, self.executor)
+        transport = self.config.transport
+        name = transport.congestion_control
+        native = not is_class_reference(name)
+        for plane in self._planes:
+            timeout_ps = max(transport.retransmission_timeout_ps or 0, self.timeout_ps(plane))
+            generator.add_port(
+                plane.port,
+                destination_mac=plane.config.gateway_mac,
+                congestion_control=name if native else partial(self._congestion_control, plane),
+                line_rate_bps=plane.config.rate_bps,
+                base_round_trip_ps=plane.config.base_round_trip_ps,
+                frame_bytes=self.config.mtu_bytes + _HEADER_BYTES,
+                parameters=transport.parameters if native else {},
+                path_choice=None if transport.path == "flow" else partial(self._path_choice, plane),
+                retransmission=transport.retransmission,
+                retransmission_timeout_ps=timeout_ps,
+                reordering_window_ps=transport.reordering_window(plane.config.base_round_trip_ps),
+                ack_interval_packets=transport.ack_interval(),
+                path_mtu_bytes=self.config.mtu_bytes,
+                telemetry=telemetry,
+                as_lengths=as_lengths,
+            )
+        return generator
+
+    def _scale_up_port(self) -> ScaleUpPort:
+        if self._scale_up is None:
+            raise ValueError(f"{self.config.name} has no scale-up links")
+        return self._scale_up
+
     def disconnect(self, channel: Channel) -> None:
         """Forget a connection, if there is one; what still arrives for it is dropped and counted."""
+        if self._scale_up is not None:
+            self._scale_up.disconnect(channel)
         connection = self._connections.pop(channel, None)
         if connection is not None:
             self.executor.remove_channel(connection.channel)
@@ -306,7 +353,8 @@ class Host:
 
     def channels(self) -> dict[Channel, int]:
         """Return the executor's numbers of all connections."""
-        return {channel: connection.channel for channel, connection in self._connections.items()}
+        inside = self._scale_up.channels() if self._scale_up is not None else {}
+        return inside | {channel: connection.channel for channel, connection in self._connections.items()}
 
     def aggregators(self) -> dict[int, int]:
         """Return the executor's numbers of the jobs, by plane."""
@@ -367,6 +415,7 @@ class Host:
                 }
                 for number, plane in enumerate(self._planes)
             ],
+            "scale_up": self._scale_up.stats() if self._scale_up is not None else None,
             "connections": connections,
             "totals": {name: sum(each[name] for each in connections) for name in _QUEUE_PAIR_TOTALS},
         }
@@ -392,6 +441,8 @@ class Host:
             plane.attachment.reset_stats()
             if plane.client is not None:
                 plane.client.reset_stats()
+        if self._scale_up is not None:
+            self._scale_up.reset_stats()
         for connection in self._connections.values():
             connection.queue_pair.reset_stats()
 

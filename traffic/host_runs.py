@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from engine import _core
 from traffic.aggregation_format import Operation
 from traffic.host import Host
+from traffic.host_flows import HostFlows
 from traffic.messages import (
     AS_BYTES,
     PAYLOADS,
@@ -25,6 +27,7 @@ from traffic.native_schedule import RemoteBuffer, build_native_schedule
 from traffic.patterns import Flow, flow_schedule
 from traffic.schedule_nodes import DATA, MAX_RUN_TAG, SINK, ZEROS, DataType, RankSchedule
 from traffic.schedules import DEFAULT_PIECE_BYTES, CollectiveSpec, generate
+from traffic.training import Layer, TrainingStep, training_step_schedule
 
 
 @dataclass
@@ -42,23 +45,29 @@ class HostRuns:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._runs: dict[int, _Run] = {}
+        self._flows: dict[int, HostFlows] = {}
 
     def prepare_collective(self, message: Message) -> dict[str, Any]:
         """Map the buffers of a collective and register them. Returns where peers may write to."""
-        spec = CollectiveSpec(
-            rank_count=take(message, "rank_count", int),
-            element_count=take(message, "element_count", int),
-            dtype=_parse_data_type(take(message, "dtype", str)),
-            operation=_parse_operation(take(message, "operation", str, "sum")),
-            plane_rates_bps=tuple(take_list(message, "plane_rates_bps", int)),
-            piece_bytes=take(message, "piece_bytes", int, DEFAULT_PIECE_BYTES),
-            run_tag=_run_tag(message),
-            root=take(message, "root", int, 0),
-            ranks_per_host=take(message, "ranks_per_host", int, 1),
-            rank_stride=take(message, "rank_stride", int, 1),
-        )
+        spec = _collective_spec(message)
         collective = take(message, "collective", str, "allreduce")
         schedule = generate(collective, take(message, "algorithm", str), spec, self._rank(message))
+        return self._prepare_with_data(message, schedule, spec)
+
+    def prepare_training_step(self, message: Message) -> dict[str, Any]:
+        """As `prepare_collective`, for a step; `layers` are [gradient_count, forward_ps, backward_ps] each."""
+        spec = _collective_spec(message)
+        step = TrainingStep(
+            layers=tuple(_layer(item) for item in take_list(message, "layers", list)),
+            bucket_bytes=take(message, "bucket_bytes", int),
+            optimizer_ps=take(message, "optimizer_ps", int, 0),
+        )
+        schedule = training_step_schedule(step, take(message, "algorithm", str), spec, self._rank(message))
+        return self._prepare_with_data(message, schedule, spec)
+
+    def _prepare_with_data(
+        self, message: Message, schedule: RankSchedule, spec: CollectiveSpec
+    ) -> dict[str, Any]:
         source = take_optional(message, "buffer", str)
         if source is None:
             return self._prepare(message, schedule.of_lengths(), {})
@@ -80,15 +89,32 @@ class HostRuns:
         schedule = flow_schedule(flows, self._rank(message), _run_tag(message))
         return self._prepare(message, schedule, {})
 
+    def prepare_flows(self, message: Message) -> dict[str, Any]:
+        """Prepare a workload of flows, as `HostFlows` reads them. Returns where peers may write to."""
+        number = self._new_number(message)
+        flows = self._flows[number] = HostFlows(self._host, message)
+        return {"run": number, "memory": flows.memory()}
+
+    def flow_records(self, message: Message) -> dict[str, Any]:
+        """Return columns of the flows that a workload's run has sent and that have ended."""
+        number = take(message, "run", int)
+        if number not in self._flows:
+            raise ValueError(f"run {number} is no workload of flows")
+        return {"run": number, "records": self._flows[number].records()}
+
+    def _new_number(self, message: Message) -> int:
+        number = take(message, "run", int)
+        if number in self._runs or number in self._flows:
+            raise ValueError(f"run {number} exists already (release it first)")
+        return number
+
     def _rank(self, message: Message) -> int:
         return take(message, "rank", int, self._host.config.rank)
 
     def _prepare(
         self, message: Message, schedule: RankSchedule, buffers: dict[str, npt.NDArray[Any]]
     ) -> dict[str, Any]:
-        number = take(message, "run", int)
-        if number in self._runs:
-            raise ValueError(f"run {number} exists already (release it first)")
+        number = self._new_number(message)
         run = _Run(schedule, buffers, _parse_payload(take(message, "payload", str, AS_BYTES)))
         for name, size_bytes in schedule.buffer_bytes.items():
             if name == ZEROS:
@@ -111,6 +137,9 @@ class HostRuns:
 
     def start(self, message: Message) -> dict[str, Any]:
         """Start a prepared run at `start_ps`, given all peers' `memory` by rank."""
+        if (flows := self._flows.get(take(message, "run", int))) is not None:
+            flows.start(message)
+            return {"run": message["run"], "started": True}
         run = self._run(message)
         if run.native_run is not None:
             raise ValueError(f"run {message['run']} has been started already")
@@ -124,6 +153,8 @@ class HostRuns:
 
     def status(self, message: Message) -> dict[str, Any]:
         """Return the state of a run; "prepared" before it is started."""
+        if (flows := self._flows.get(take(message, "run", int))) is not None:
+            return {"run": message["run"], **_without_error_key(flows.status())}
         run = self._run(message)
         if run.native_run is None:
             return {"run": message["run"], "state": "prepared"}
@@ -135,6 +166,9 @@ class HostRuns:
         Unless it has finished, its connections and aggregation jobs go, too: their queue pairs may still have
         requests on buffers whose files the runner is free to truncate.
         """
+        if (flows := self._flows.pop(take(message, "run", int), None)) is not None:
+            flows.release()
+            return {"run": message["run"], "released": True}
         run = self._run(message)
         del self._runs[message["run"]]
         for region in run.memory.values():
@@ -169,15 +203,36 @@ def _remote_buffers(memory: Message) -> dict[str, RemoteBuffer]:
     }
 
 
-def _without_error_key(status: _core.RunStatus) -> dict[str, Any]:
+def _without_error_key(status: Mapping[str, Any]) -> dict[str, Any]:
     """An answer with `error` means that the command failed; why a run failed is its `reason`."""
     fields: dict[str, Any] = dict(status)
-    fields["reason"] = fields.pop("error")
+    fields["reason"] = fields.pop("error", "")
     return fields
 
 
 def _run_tag(message: Message) -> int:
     return take(message, "run", int) % (MAX_RUN_TAG + 1)
+
+
+def _collective_spec(message: Message) -> CollectiveSpec:
+    return CollectiveSpec(
+        rank_count=take(message, "rank_count", int),
+        element_count=take(message, "element_count", int),
+        dtype=_parse_data_type(take(message, "dtype", str)),
+        operation=_parse_operation(take(message, "operation", str, "sum")),
+        plane_rates_bps=tuple(take_list(message, "plane_rates_bps", int)),
+        piece_bytes=take(message, "piece_bytes", int, DEFAULT_PIECE_BYTES),
+        run_tag=_run_tag(message),
+        root=take(message, "root", int, 0),
+        ranks_per_host=take(message, "ranks_per_host", int, 1),
+        rank_stride=take(message, "rank_stride", int, 1),
+    )
+
+
+def _layer(item: list[Any]) -> Layer:
+    if len(item) != len(fields(Layer)) or not all(type(value) is int for value in item):
+        raise MessageError(f"layer {item!r} (valid: gradient_count, forward_ps, backward_ps)")
+    return Layer(*item)
 
 
 def _parse_data_type(text: str) -> DataType:

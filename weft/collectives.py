@@ -86,6 +86,8 @@ def collective_spec(
             operation=OPERATIONS[operation],
             plane_rates_bps=tuple(nic.link.rate_bps for nic in topology.hosts[0].nics),
             root=root,
+            ranks_per_host=topology.scale_up.ranks_per_host if topology.scale_up else 1,
+            rank_stride=topology.scale_up.rank_stride if topology.scale_up else 1,
         )
         check_algorithm(collective, algorithm, spec)
     except ValueError as error:

@@ -95,6 +95,10 @@ def require_for(fabric: FabricSpec, options: FabricOptions) -> None:
                 "BMv2 runs in real time only: use --clock real, or --target embedded with --clock virtual"
             )
         return
+    if fabric.scale_up is not None:
+        raise EnvironmentLacksError(
+            "fabric.scale_up: links between the ranks of a host are the virtual clock's: use --clock virtual"
+        )
     if options.control.latency:
         raise EnvironmentLacksError(
             f"control.latency: {options.control.latency} ps is the virtual clock's; the real clock has that of the "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,14 @@ from controller.errors import ControllerError
 from topologies import FabricSpec
 from traffic.control import EndpointGroup, RunOutcome
 from traffic.extensions import TrafficPattern, flows_of
+from traffic.flow_sizes import FlowSizes
+from traffic.flow_sizes import flow_sizes as named_flow_sizes
 from traffic.messages import AS_BYTES, AS_LENGTHS
 from traffic.patterns import MAX_FLOW_BYTES, Flow, incast, permutation
 from traffic.schedule_nodes import ELEMENT_BYTES
 from traffic.schedules import CollectiveSpec
+from traffic.training import TrainingStep
+from traffic.workload import poisson_flows
 from weft.collectives import (
     CollectiveRun,
     checked_buffers,
@@ -34,6 +38,7 @@ from weft.endpoints import default_slot_count, path_round_trip_ps
 from weft.environment import with_clock
 from weft.errors import BadInputError, did_you_mean
 from weft.extensions import check_transport, extension_hashes
+from weft.flow_times import Framing, IdealTimes
 from weft.lab import Progress, make_lab
 from weft.memory_results import memory_results
 from weft.observation import drop_totals, lateness_of, longest_int_path, plane_results
@@ -44,7 +49,9 @@ from weft.recording.places import Places
 from weft.results import LENGTHS, ROOTED, CollectiveResult, FlowsResult, Phase, RunResult
 from weft.scenario import FLOW_DATA
 from weft.told_errors import told_as_weft_errors
+from weft.training import TrainingStepResult, verify_gradients
 from weft.verification import verify
+from weft.workloads import WorkloadResult, workload_result
 
 JOB_ID = 1
 
@@ -83,6 +90,8 @@ class Fabric:
         self.collectives: list[CollectiveResult] = []
         self.phases: list[Phase] = []
         self._recorded: list[Recorded] = []
+        self.workloads: list[WorkloadResult] = []
+        self.training_steps: list[TrainingStepResult] = []
         self._progress = progress
         self._joined = False
         self._exit = contextlib.ExitStack()
@@ -186,7 +195,20 @@ class Fabric:
             self._join_job()
         before = self._retransmissions()
         aggregated_before = self._aggregated_packets() if in_network else 0
-        outcome, outputs = self._exchange(collective, algorithm, spec, inputs, timeout_s)
+
+        def prepare(files: list[Path], outputs: list[Path]) -> int:
+            telemetry = self.options.int_telemetry
+            return self.hosts.prepare_collective(
+                spec,
+                algorithm,
+                files,
+                outputs,
+                collective=collective,
+                telemetry=telemetry,
+                payload=self._payload(LENGTHS),
+            )
+
+        outcome, outputs = self._exchange(prepare, inputs, timeout_s)
         results = results_of_ranks(collective, spec, outputs) if inputs is not None else []
         verdict = verify(collective, algorithm, spec, inputs, results) if inputs is not None else None
         figures = CollectiveResult(
@@ -211,6 +233,66 @@ class Fabric:
         self.collectives.append(figures)
         self._note_phase(f"{collective} {figures.size_bytes} B, {algorithm}", outcome)
         return figures, results
+
+    @told_as_weft_errors()
+    def training_step(
+        self,
+        step: TrainingStep,
+        algorithm: str = "ring",
+        gradients: Sequence[NDArray[Any]] | None = None,
+        *,
+        dtype: str = "float32",
+        timeout_s: float = 300.0,
+    ) -> TrainingStepResult:
+        """Run a step of data-parallel training, whose all-reduces overlap with its backward pass.
+
+        Args:
+            step: layers, buckets and compute times.
+            algorithm: of the all-reduces.
+            gradients: every host's, flat, in the order in which the backward pass makes them (last layer first); their
+                sums are verified against NumPy. None: lengths stand for them, of `dtype`.
+            dtype: "float32" or "int32".
+            timeout_s: as `collective`.
+
+        Raises:
+            BadInputError, CheckFailedError: as `collective`.
+        """
+        arrays = checked_buffers(gradients, len(self.topology.hosts)) if gradients is not None else None
+        inputs = None if arrays is None else [each.ravel() for each in arrays]
+        count = step.gradient_count if inputs is None else inputs[0].size
+        name = dtype if inputs is None else inputs[0].dtype.name
+        spec = collective_spec(self.topology, "allreduce", algorithm, count, name)
+        if count != step.gradient_count:
+            raise BadInputError(f"buffers of {count} gradients for a step of {step.gradient_count}")
+        if algorithm == "in-network":
+            self._join_job()
+        before = self._retransmissions()
+
+        def prepare(files: list[Path], outputs: list[Path]) -> int:
+            telemetry = self.options.int_telemetry
+            return self.hosts.prepare_training_step(
+                step, algorithm, spec, files, outputs, telemetry=telemetry, payload=self._payload(LENGTHS)
+            )
+
+        outcome, outputs = self._exchange(prepare, inputs, timeout_s)
+        verdict = verify_gradients(step, algorithm, spec, inputs, outputs) if inputs is not None else None
+        result = TrainingStepResult(
+            algorithm=algorithm,
+            ranks=spec.rank_count,
+            layers=len(step.layers),
+            buckets=len(step.buckets()),
+            gradient_bytes=count * ELEMENT_BYTES,
+            dtype=name,
+            step_ps=outcome.duration_ps,
+            compute_ps=step.compute_ps,
+            verified=verdict is not None,
+            wrong=verdict.wrong if verdict else 0,
+            identical=verdict.identical if verdict else True,
+            retransmissions=self._retransmissions() - before,
+        )
+        self.training_steps.append(result)
+        self._note_phase(f"training step of {result.gradient_bytes} B, {algorithm}", outcome)
+        return result
 
     @told_as_weft_errors()
     def incast(
@@ -266,6 +348,53 @@ class Fabric:
         """
         flows = flows_of(pattern, self.topology, self.options.seed, len(self.flows))
         return self._run_flows(type(pattern).__name__, flows, timeout_s)
+
+    @told_as_weft_errors()
+    def workload(
+        self, flow_sizes: str | FlowSizes, load: float, duration_ps: int, timeout_s: float = 300.0
+    ) -> WorkloadResult:
+        """Have hosts start flows at random for a time, drawn from the seed, and wait for the last to end.
+
+        Args:
+            flow_sizes: "websearch", "fb_hadoop", "alibaba_storage", or a distribution of one's own.
+            load: of all ports of a host, as a share of their rate.
+            duration_ps: the time during which flows start.
+            timeout_s: as `incast`.
+
+        Raises:
+            BadInputError, CheckFailedError: as `incast`.
+        """
+        self._require_other_hosts("a workload")
+        try:
+            sizes = named_flow_sizes(flow_sizes) if isinstance(flow_sizes, str) else flow_sizes
+            rates_bps = [nic.link.rate_bps for nic in self.topology.hosts[0].nics]
+            flows = poisson_flows(
+                len(self.topology.hosts), rates_bps, sizes, load, duration_ps, self.options.seed
+            )
+        except ValueError as error:
+            raise BadInputError(str(error)) from None
+        if not flows:
+            raise BadInputError(
+                f"no flow starts within {duration_ps} ps at a load of {load:g}; give the workload more time"
+            )
+        run = self.hosts.prepare_workload(
+            flows, telemetry=self.options.int_telemetry, payload=self._payload(LENGTHS)
+        )
+        outcome, records = self.hosts.run_workload(run, timeout_s)
+        options = self.options
+        framing = Framing(options.mtu_bytes, options.int_telemetry, options.ip_version)
+        result = workload_result(
+            sizes,
+            load,
+            duration_ps,
+            flows,
+            records,
+            IdealTimes(self.topology, framing).of(flows),
+            outcome.duration_ps,
+        )
+        self.workloads.append(result)
+        self._note_phase(f"{sizes.name} at a load of {load:g}", outcome)
+        return result
 
     def capture(self, host: str, plane: int, path: Path | None) -> None:
         """Record what a host's RoCEv2 endpoint sends and receives in a plane into a pcap file; None ends it.
@@ -339,6 +468,8 @@ class Fabric:
             },
             collectives=list(self.collectives),
             flows=list(self.flows),
+            workloads=list(self.workloads),
+            training_steps=list(self.training_steps),
             planes=plane_results(self.topology, counters, switches),
             memory=memory_results(self.topology, switches, endpoints),
             int_paths=[path] if path is not None else [],
@@ -388,37 +519,32 @@ class Fabric:
 
     def _exchange(
         self,
-        collective: str,
-        algorithm: str,
-        spec: CollectiveSpec,
+        prepare: Callable[[list[Path], list[Path]], int],
         inputs: list[NDArray[Any]] | None,
         timeout_s: float,
     ) -> tuple[RunOutcome, list[NDArray[Any]]]:
-        """Run a collective over files that the hosts map, and return every rank's data afterwards."""
-        group = self.hosts
+        """Run what is prepared over files that the hosts map, and return every rank's data afterwards.
+
+        `prepare` is given the ranks' files and those of their results, and returns the run.
+        """
         with tempfile.TemporaryDirectory(dir=self.lab.directory) as directory:
             files = [Path(directory, f"rank{rank}.bin") for rank in range(len(inputs or ()))]
             results = [file.with_suffix(".result") for file in files]
             for file, array in zip(files, inputs or (), strict=True):
                 array.tofile(file)
-            run = group.prepare_collective(
-                spec,
-                algorithm,
-                files,
-                results,
-                collective=collective,
-                telemetry=self.options.int_telemetry,
-                payload=self._payload(LENGTHS),
-            )
+            run = prepare(files, results)
             try:
-                outcome = group.run(run, timeout_s)
+                outcome = self.hosts.run(run, timeout_s)
             except BaseException:
                 # The job's slots hold half a reduction: the next one starts in a new epoch. Should the switches be
                 # gone, too, the error to tell is the first.
                 with contextlib.suppress(ControllerError):
                     self._leave_job()
                 raise
-            return outcome, [np.fromfile(result, spec.dtype.value) for result in results]
+            outputs = [
+                np.fromfile(result, array.dtype) for result, array in zip(results, inputs or (), strict=True)
+            ]
+            return outcome, outputs
 
     def _join_job(self) -> None:
         if self._joined:

@@ -15,6 +15,8 @@ from rich.table import Table
 from topologies.describe import format_rate, format_time
 from weft.memory_results import MemoryResult, print_memory
 from weft.recording.observations import Observations
+from weft.training import TrainingStepResult, print_training_steps
+from weft.workloads import WorkloadResult, print_workload
 
 # A packet served this much of a round trip too late may already have changed what the transport does.
 LATENESS_BOUND = 0.5
@@ -178,6 +180,8 @@ class RunResult:
     made_by: dict[str, Any]
     collectives: list[CollectiveResult] = field(default_factory=list)
     flows: list[FlowsResult] = field(default_factory=list)
+    workloads: list[WorkloadResult] = field(default_factory=list)
+    training_steps: list[TrainingStepResult] = field(default_factory=list)
     planes: list[PlaneResult] = field(default_factory=list)
     int_paths: list[IntPath] = field(default_factory=list)
     memory: list[MemoryResult] = field(default_factory=list)
@@ -191,14 +195,16 @@ class RunResult:
 
     @property
     def ok(self) -> bool:
-        """Return whether every collective gave the right result."""
-        return all(collective.ok for collective in self.collectives)
+        """Return whether every collective and every training step gave the right result."""
+        return all(each.ok for each in self.collectives) and all(each.ok for each in self.training_steps)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON, with the derived figures and without times of the wall clock."""
-        data = asdict(replace(self, observations=Observations()))
+        data = asdict(replace(self, observations=Observations(), workloads=[]))
         del data["observations"]  # in files of their own
         data["rows_lost"] = self.observations.rows_lost
+        data["workloads"] = [workload.as_dict() for workload in self.workloads]
+        data["training_steps"] = [step.as_dict() for step in self.training_steps]
         # Kept apart: under the virtual clock all the rest is the same in every run.
         del data["wall_times_s"]
         for plain, collective in zip(data["collectives"], self.collectives, strict=True):
@@ -215,8 +221,10 @@ class RunResult:
         return data
 
     def save(self, directory: Path) -> Path:
-        """Write results.json, and beside it wall_times.json, into a directory; return the first one's path."""
+        """Write results.json into a directory and return its path; beside it wall_times.json and workloads' flows."""
         directory.mkdir(parents=True, exist_ok=True)
+        for number, workload in enumerate(self.workloads):
+            workload.save_records(directory / f"workload-{number}-flows.csv")
         for name, data in (("wall_times.json", self.wall_times_s), ("results.json", self.as_dict())):
             path = directory / name
             path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
@@ -290,6 +298,10 @@ def print_run(console: Console, run: RunResult) -> None:
             f"\n[bold]{flow.pattern}[/bold]: {flow.flows} flows, {flow.bytes_delivered} B in "
             f"{format_time(flow.time_ps)}, {flow.retransmissions} packets retransmitted"
         )
+    if run.training_steps:
+        print_training_steps(console, run.training_steps)
+    for workload in run.workloads:
+        print_workload(console, workload)
     _print_planes(console, run.planes)
     print_memory(console, run.memory)
     for path in run.int_paths:

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topologies import FabricSpec
+from traffic.schedule_nodes import ELEMENT_BYTES
+from traffic.training import Layer, TrainingStep
 from weft.collectives import input_elements_of, suitable
 from weft.errors import BadInputError, EnvironmentLacksError, did_you_mean
 from weft.extensions import check_extensions, make_pattern
@@ -21,7 +23,14 @@ from weft.gradients import mlp_gradients
 from weft.lab import Progress
 from weft.options import FabricOptions
 from weft.results import LENGTHS, RunResult
-from weft.scenario import CollectiveTraffic, IncastTraffic, PatternTraffic, Scenario
+from weft.scenario import (
+    CollectiveTraffic,
+    IncastTraffic,
+    PatternTraffic,
+    Scenario,
+    TrainingStepTraffic,
+    WorkloadTraffic,
+)
 from weft.topology import build_topology
 
 DEFAULT_SIZE_BYTES = 65536
@@ -104,6 +113,12 @@ def run_scenario(
             elif isinstance(traffic, IncastTraffic):
                 progress(f"incast on {traffic.incast}")
                 fabric.incast(traffic.incast, traffic.bytes_per_sender, traffic.plane, data=traffic.data)
+            elif isinstance(traffic, TrainingStepTraffic):
+                _training_steps(fabric, traffic, progress)
+            elif isinstance(traffic, WorkloadTraffic):
+                load = traffic.workload
+                progress(f"{load.flow_sizes} at a load of {load.load:g}")
+                fabric.workload(load.flow_sizes, load.load, load.duration)
             elif isinstance(traffic, PatternTraffic):
                 pattern = make_pattern(traffic)
                 progress(type(pattern).__name__)
@@ -158,6 +173,26 @@ def _collectives(
                         data=traffic.data,
                     )
                 yield
+
+
+def _training_steps(fabric: Fabric, traffic: TrainingStepTraffic, progress: Progress) -> None:
+    """Run a training step by every algorithm."""
+    step = TrainingStep(
+        layers=tuple(
+            Layer(layer.gradients // ELEMENT_BYTES, layer.forward, layer.backward)
+            for layer in traffic.layers
+            for _ in range(layer.count)
+        ),
+        bucket_bytes=traffic.bucket,
+        optimizer_ps=traffic.optimizer,
+    )
+    gradients = None
+    if traffic.data != LENGTHS:
+        generator = np.random.default_rng(fabric.options.seed)
+        gradients = [_random(generator, traffic.dtype, step.gradient_count) for _ in fabric.topology.hosts]
+    for algorithm in traffic.algorithms or suitable(fabric.topology, "allreduce"):
+        progress(f"training step of {step.gradient_count * ELEMENT_BYTES} B of gradients, {algorithm}")
+        fabric.training_step(step, algorithm, gradients, dtype=traffic.dtype)
 
 
 def _capture(fabric: Fabric, captures: Captures) -> None:

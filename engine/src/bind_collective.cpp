@@ -22,6 +22,7 @@
 #include "nic.hpp"
 #include "python_buffer.hpp"
 #include "rc_queue_pair.hpp"
+#include "scale_up.hpp"
 #include "schedule_executor.hpp"
 
 namespace weft {
@@ -177,10 +178,13 @@ py::dict run_status(PythonScheduleExecutor& executor, uint64_t run) {
 
 void bind_executor(py::module_& m) {
   using Executor = PythonScheduleExecutor;
-  py::class_<Executor, CompletionHandler, std::shared_ptr<Executor>>(m, "ScheduleExecutor")
+  py::class_<ScheduleExecutor, CompletionHandler, std::shared_ptr<ScheduleExecutor>>(m, "_ScheduleExecutor");
+  py::class_<Executor, ScheduleExecutor, std::shared_ptr<Executor>>(m, "ScheduleExecutor")
       .def(py::init([](Engine& engine) { return make_component<Executor>(engine, engine); }), "engine"_a,
            py::keep_alive<1, 2>())
       .def("add_channel", locked<&ScheduleExecutor::add_channel, RcQueuePair&>(), "queue_pair"_a)
+      .def("add_scale_up_channel", locked<&ScheduleExecutor::add_scale_up_channel, ScaleUpChannel&>(),
+           "channel"_a, py::keep_alive<1, 2>())
       .def("add_aggregator", locked<&ScheduleExecutor::add_aggregator, AggregationClient&>(), "client"_a)
       .def("remove_channel", locked<&ScheduleExecutor::remove_channel, uint32_t>(), "channel"_a)
       .def("remove_aggregator", locked<&ScheduleExecutor::remove_aggregator, uint32_t>(), "aggregator"_a)

@@ -2,6 +2,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include "bind_flows.hpp"
 #include "bindings.hpp"
 
 PYBIND11_MODULE(_core, m) {
@@ -14,6 +15,8 @@ PYBIND11_MODULE(_core, m) {
   weft::bind_congestion(m);
   weft::bind_transport(m);
   weft::bind_queue_pair(m);
+  weft::bind_scale_up(m);
   weft::bind_collective(m);
+  weft::bind_flows(m);
   weft::bind_probe(m);
 }

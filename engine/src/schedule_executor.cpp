@@ -6,6 +6,7 @@
 
 #include "aggregation_client.hpp"
 #include "rc_queue_pair.hpp"
+#include "scale_up.hpp"
 
 namespace weft {
 namespace {
@@ -37,13 +38,20 @@ ScheduleExecutor::ScheduleExecutor(Engine& engine) : engine_(engine) {}
 ScheduleExecutor::~ScheduleExecutor() = default;
 
 uint32_t ScheduleExecutor::add_channel(RcQueuePair& queue_pair) {
-  const auto number = static_cast<uint32_t>(channels_.size());
-  const uint32_t queue_pair_number = queue_pair.config().queue_pair;
-  if (!channel_of_queue_pair_.emplace(queue_pair_number, number).second) {
-    throw std::invalid_argument("queue pair " + std::to_string(queue_pair_number) + " is a channel already");
+  return insert({.queue_pair = &queue_pair, .number = queue_pair.config().queue_pair});
+}
+
+uint32_t ScheduleExecutor::add_scale_up_channel(ScaleUpChannel& scale_up) {
+  return insert({.scale_up = &scale_up, .number = scale_up.number()});
+}
+
+uint32_t ScheduleExecutor::insert(Channel channel) {
+  const auto place = static_cast<uint32_t>(channels_.size());
+  if (!channel_of_queue_pair_.emplace(channel.number, place).second) {
+    throw std::invalid_argument("queue pair " + std::to_string(channel.number) + " is a channel already");
   }
-  channels_.emplace_back().queue_pair = &queue_pair;
-  return number;
+  channels_.push_back(std::move(channel));
+  return place;
 }
 
 uint32_t ScheduleExecutor::add_aggregator(AggregationClient& client) {
@@ -52,8 +60,10 @@ uint32_t ScheduleExecutor::add_aggregator(AggregationClient& client) {
 }
 
 void ScheduleExecutor::remove_channel(uint32_t channel) {
-  if (channel >= channels_.size() || channels_[channel].queue_pair == nullptr) return;
-  channel_of_queue_pair_.erase(channels_[channel].queue_pair->config().queue_pair);
+  if (channel >= channels_.size()) return;
+  const Channel& removed = channels_[channel];
+  if (removed.queue_pair == nullptr && removed.scale_up == nullptr) return;
+  channel_of_queue_pair_.erase(removed.number);
   channels_[channel] = Channel();
 }
 
@@ -152,16 +162,23 @@ void ScheduleExecutor::execute(Run& run, uint32_t node) {
 }
 
 void ScheduleExecutor::start_node(Run& run, uint32_t node, const WriteNode& write) {
-  RcQueuePair* queue_pair = channels_[write.channel].queue_pair;
-  if (queue_pair == nullptr) return fail(run, node, "its channel has been removed");
+  const Channel& channel = channels_[write.channel];
+  const uint64_t id = work_id(run.number, node);
+  const uint8_t* source = run.schedule->source(write.source);
+  if (channel.scale_up != nullptr) {
+    ++run.posted;
+    return channel.scale_up->post_write(engine_.now(), source, write.source.length_bytes,
+                                        write.remote_address, write.rkey, write.immediate, id);
+  }
+  if (channel.queue_pair == nullptr) return fail(run, node, "its channel has been removed");
   ++run.posted;
   try {
     if (run.schedule->is_as_length(write.source)) {
-      queue_pair->post_write_as_length(engine_.now(), write.source.length_bytes, write.remote_address,
-                                       write.rkey, write.immediate, work_id(run.number, node));
+      channel.queue_pair->post_write_as_length(engine_.now(), write.source.length_bytes, write.remote_address,
+                                               write.rkey, write.immediate, id);
     } else {
-      queue_pair->post_write(engine_.now(), run.schedule->source(write.source), write.source.length_bytes,
-                             write.remote_address, write.rkey, write.immediate, work_id(run.number, node));
+      channel.queue_pair->post_write(engine_.now(), source, write.source.length_bytes, write.remote_address,
+                                     write.rkey, write.immediate, id);
     }
   } catch (...) {
     --run.posted;  // refused: no completion will come
@@ -318,7 +335,7 @@ void ScheduleExecutor::end(Run& run, RunState state) {
       entry = unused ? channel.arrivals.erase(entry) : std::next(entry);
     }
   }
-  if (end_callback_) end_callback_(run.number);
+  report_end(run.number);
 }
 
 }  // namespace weft

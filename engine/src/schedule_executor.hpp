@@ -18,6 +18,7 @@ namespace weft {
 
 class AggregationClient;
 class RcQueuePair;
+class ScaleUpChannel;
 
 enum class RunState : uint8_t { kWaiting, kRunning, kFinished, kFailed, kCancelled };
 const char* run_state_name(RunState state);
@@ -45,6 +46,8 @@ class ScheduleExecutor : public CompletionHandler {
   // Make a queue pair known, and return the number by which nodes name it. It outlives the executor or is
   // removed. Throws std::invalid_argument if a channel of that number of queue pair is known.
   uint32_t add_channel(RcQueuePair& queue_pair);
+  // The same of a channel between ranks of a host; its number counts as a queue pair's.
+  uint32_t add_scale_up_channel(ScaleUpChannel& scale_up);
   uint32_t add_aggregator(AggregationClient& client);
   // Forgets a channel; arrivals on it that nobody waited for are forgotten, too. Nodes that name it fail.
   void remove_channel(uint32_t channel);
@@ -70,6 +73,11 @@ class ScheduleExecutor : public CompletionHandler {
   // Called, on the engine's thread, when a run ends.
   void set_end_callback(std::function<void(uint64_t run)> callback) { end_callback_ = std::move(callback); }
 
+  // Calls that back for a run that is not the executor's, of whoever shares its owner's attention.
+  void report_end(uint64_t run) {
+    if (end_callback_) end_callback_(run);
+  }
+
   void on_completion(const Completion& completion) override;
 
  private:
@@ -89,11 +97,15 @@ class ScheduleExecutor : public CompletionHandler {
     uint32_t early = 0;
     std::deque<std::pair<uint64_t, uint32_t>> waiting;  // run, node
   };
+  // Over a queue pair or a scale-up channel; neither once it has been removed.
   struct Channel {
     RcQueuePair* queue_pair = nullptr;
-    std::unordered_map<uint32_t, Arrival> arrivals;  // by immediate
+    ScaleUpChannel* scale_up = nullptr;
+    uint32_t number = 0;
+    std::unordered_map<uint32_t, Arrival> arrivals{};  // by immediate
   };
 
+  uint32_t insert(Channel channel);
   Run& run_at(uint64_t number);
   const Run& run_at(uint64_t number) const;
   void begin(uint64_t number);

@@ -47,6 +47,13 @@ from weft.commands.scenario_options import scenario_options
 @click.option("--leaves", type=int, default=4, show_default=True)
 @click.option("--spines", type=int, default=2, show_default=True)
 @click.option("--hosts-per-leaf", type=int, default=2, show_default=True)
+@click.option(
+    "--ranks-per-host",
+    type=int,
+    help="Ranks of a host, each with NICs of its own, joined by scale-up links; default: one, no such links.",
+)
+@click.option("--rail-optimised", is_flag=True, help="Each rank of a host on a leaf of its own.")
+@click.option("--scale-up-rate", help="Of a rank's links to the others of its host; default 3.6Tbps.")
 @click.option("--rate", default="10Gbps", show_default=True, help="Of every link.")
 @click.option("--delay", default="1us", show_default=True, help="Of every link.")
 @scenario_options
@@ -67,6 +74,9 @@ def collective(
     leaves: int,
     spines: int,
     hosts_per_leaf: int,
+    ranks_per_host: int | None,
+    rail_optimised: bool,
+    scale_up_rate: str | None,
     rate: str,
     delay: str,
     out: Path | None,
@@ -86,6 +96,9 @@ def collective(
             "hosts_per_leaf": hosts_per_leaf,
             "host_rate": rate,
             "delay": delay,
+            "ranks_per_host": ranks_per_host,
+            "rail_optimised": rail_optimised,
+            "scale_up": {"rate": scale_up_rate} if scale_up_rate else None,
         },
         "traffic": [
             {

@@ -8,7 +8,7 @@ from weft.scenario.model import MAX_SLOTS, Scenario
 from weft.scenario.nic import NicSection
 from weft.scenario.observe import ObserveSection
 from weft.scenario.parsing import anchor_paths, load_scenario, parse_scenario, read_mapping
-from weft.scenario.sections import ControlSection, EcnSection, FabricSection, FaultsSection
+from weft.scenario.sections import ControlSection, EcnSection, FabricSection, FaultsSection, ScaleUpSection
 from weft.scenario.traffic import (
     FLOW_DATA,
     CollectiveTraffic,
@@ -16,6 +16,8 @@ from weft.scenario.traffic import (
     PatternTraffic,
     PermutationTraffic,
     Traffic,
+    TrainingStepTraffic,
+    WorkloadTraffic,
 )
 from weft.scenario.transport import TransportSection
 
@@ -34,10 +36,13 @@ __all__ = [
     "PatternTraffic",
     "PermutationTraffic",
     "PfcSection",
+    "ScaleUpSection",
     "Scenario",
     "SchedulingSection",
     "Traffic",
+    "TrainingStepTraffic",
     "TransportSection",
+    "WorkloadTraffic",
     "anchor_paths",
     "load_scenario",
     "parse_scenario",

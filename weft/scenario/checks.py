@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from traffic.aggregation_format import Operation
 from traffic.schedule_nodes import ELEMENT_BYTES, DataType
 from traffic.schedules import CollectiveSpec, check_algorithm
 from weft.errors import BadInputError, did_you_mean
 from weft.scenario.model import Scenario
 from weft.scenario.sections import FabricSection
-from weft.scenario.traffic import CollectiveTraffic, IncastTraffic, Traffic
+from weft.scenario.traffic import CollectiveTraffic, IncastTraffic, Traffic, TrainingStepTraffic
 
 
 def check_across(scenario: Scenario, place: str) -> None:
@@ -19,6 +21,7 @@ def check_across(scenario: Scenario, place: str) -> None:
             f"{place}: fabric.spines: 0 cannot join {fabric.leaves} leaves; at least 1 is needed"
         )
     _check_tiers(fabric, f"{place}: fabric")
+    _check_ranks(fabric, f"{place}: fabric")
     ecn = scenario.ecn
     given = [value is not None for value in (ecn.kmin, ecn.kmax, ecn.pmax)]
     if any(given) and not all(given):
@@ -54,9 +57,32 @@ def _check_tiers(fabric: FabricSection, place: str) -> None:
         )
 
 
+def _check_ranks(fabric: FabricSection, place: str) -> None:
+    if fabric.ranks_per_host is None:
+        for name in ("rail_optimised", "scale_up"):
+            if getattr(fabric, name):
+                raise BadInputError(f"{place}.{name} means nothing without ranks_per_host")
+        return
+    leaves = (fabric.pods or 1) * fabric.leaves
+    if fabric.rail_optimised and leaves % fabric.ranks_per_host:
+        raise BadInputError(
+            f"{place}.rail_optimised: {leaves} leaves are not whole blocks of {fabric.ranks_per_host} rails, "
+            "one for each rank of a host"
+        )
+
+
 def _check_traffic(traffic: Traffic, fabric: FabricSection, place: str) -> None:
     if isinstance(traffic, CollectiveTraffic):
         _check_collective(traffic, fabric, place)
+        return
+    if isinstance(traffic, TrainingStepTraffic):
+        for number, layer in enumerate(traffic.layers):
+            if layer.gradients % ELEMENT_BYTES:
+                raise BadInputError(
+                    f"{place}.layers[{number}].gradients: {layer.gradients} B is not a multiple of {ELEMENT_BYTES}, "
+                    f"the size of {traffic.dtype}"
+                )
+        _check_algorithms("allreduce", traffic.algorithms or (), fabric, place)
         return
     hosts = [f"h{index}" for index in range(fabric.host_count)]
     if len(hosts) < 2:
@@ -86,16 +112,24 @@ def _check_collective(traffic: CollectiveTraffic, fabric: FabricSection, place: 
                 f"{place}.sizes: {size} B leave some of {ranks} ranks nothing of the {traffic.collective} "
                 f"(valid: {ranks * ELEMENT_BYTES} B or more)"
             )
+    _check_algorithms(traffic.collective, traffic.algorithms or (), fabric, place, traffic.root)
+
+
+def _check_algorithms(
+    collective: str, algorithms: Sequence[str], fabric: FabricSection, place: str, root: int = 0
+) -> None:
     try:
         spec = CollectiveSpec(
-            rank_count=ranks,
+            rank_count=fabric.host_count,
             element_count=0,
-            dtype=DataType(traffic.dtype),
+            dtype=DataType.INT32,
             operation=Operation.SUM,
             plane_rates_bps=(fabric.host_rate,) * fabric.planes,
-            root=traffic.root,
+            root=root,
+            ranks_per_host=fabric.ranks_per_host or 1,
+            rank_stride=fabric.hosts_per_leaf if fabric.rail_optimised else 1,
         )
-        for algorithm in traffic.algorithms or ():
-            check_algorithm(traffic.collective, algorithm, spec)
+        for algorithm in algorithms:
+            check_algorithm(collective, algorithm, spec)
     except ValueError as error:
         raise BadInputError(f"{place}: {error}") from None

@@ -7,8 +7,19 @@ from pydantic import Field
 from weft.scenario.values import Probability, RateBps, Section, SizeBytes, TimePs
 
 
+class ScaleUpSection(Section):
+    """The links inside a host of several ranks: what each rank has to all others together, and how far they are."""
+
+    rate: RateBps = 3600 * 10**9
+    latency: TimePs = 500_000
+
+
 class FabricSection(Section):
     """A leaf/spine fabric of several planes; a host has one NIC on each plane.
+
+    With `ranks_per_host`, every rank of a host has a NIC of its own on each plane and is an endpoint (h0, h1, …) of the
+    fabric; `scale_up` links join the ranks of a host. They are side by side on one leaf, or with `rail_optimised` each
+    on a leaf of its own, where `hosts_per_leaf` ranks of the same number meet.
 
     With `pods`, leaves and spines are those of a pod, and a third tier joins the pods: `cores_per_spine` cores above
     each spine of a pod.
@@ -26,11 +37,19 @@ class FabricSection(Section):
     oversubscription: float | None = Field(None, gt=0)
     delay: TimePs = 10**6
     queue_capacity: SizeBytes = 512 * 1024
+    ranks_per_host: int | None = Field(None, ge=2, le=64)
+    rail_optimised: bool = False
+    scale_up: ScaleUpSection | None = None
+
+    @property
+    def endpoints_per_leaf(self) -> int:
+        """Ports of a leaf towards hosts."""
+        return self.hosts_per_leaf * (1 if self.rail_optimised else self.ranks_per_host or 1)
 
     @property
     def host_count(self) -> int:
-        """Hosts of the whole fabric."""
-        return (self.pods or 1) * self.leaves * self.hosts_per_leaf
+        """Endpoints of the whole fabric: hosts, or ranks where hosts have several."""
+        return (self.pods or 1) * self.leaves * self.endpoints_per_leaf
 
 
 class FaultsSection(Section):

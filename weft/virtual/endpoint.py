@@ -11,6 +11,7 @@ from traffic.attachment import Attach
 from traffic.host import Host, HostConfig
 from traffic.host_commands import ENDED, WAIT, HostCommands
 from traffic.messages import take
+from traffic.scale_up import ScaleUpLinks
 from weft.child import ChildError
 from weft.virtual.loop import VirtualTimeLoop
 
@@ -21,11 +22,19 @@ class VirtualEndpoint:
     A `wait` runs the fabric until the run has ended, or for the message's `timeout_s` of virtual time.
     """
 
-    def __init__(self, name: str, engine: Engine, loop: VirtualTimeLoop, attach: Attach) -> None:
+    def __init__(
+        self,
+        name: str,
+        engine: Engine,
+        loop: VirtualTimeLoop,
+        attach: Attach,
+        scale_up: ScaleUpLinks | None = None,
+    ) -> None:
         self.name = name
         self._engine = engine
         self._loop = loop
         self._attach = attach
+        self._scale_up = scale_up
         self._host: Host | None = None
         self._commands: HostCommands | None = None
         self._answers: deque[dict[str, Any]] = deque()
@@ -64,7 +73,7 @@ class VirtualEndpoint:
     def _carry_out(self, message: dict[str, Any]) -> dict[str, Any]:
         if self._commands is not None:
             return self._commands.carry_out(message)
-        self._host = Host(HostConfig.from_message(message), self._engine, self._attach)
+        self._host = Host(HostConfig.from_message(message), self._engine, self._attach, self._scale_up)
         self._host.executor.set_end_listener(lambda: self._loop.wake(self._run_ended.set))
         self._commands = HostCommands(self._host)
         return {"ready": True, "name": self._host.config.name, "rank": self._host.config.rank}

@@ -33,6 +33,7 @@ from weft.virtual.event_pump import EventPump
 from weft.virtual.loop import VirtualTimeLoop, VirtualTimeRunner
 from weft.virtual.placement import engines_by_node, place
 from weft.virtual.probes import FabricProbes
+from weft.virtual.scale_up import scale_up_links
 
 _PS_PER_NS = 1000
 
@@ -113,9 +114,14 @@ class VirtualLab(Lab):
         """Make every host within this process; see Lab."""
         with contextlib.ExitStack() as stack:
             endpoints = []
+            scale_up = scale_up_links(self.fabric, self.engines)
             for host in self.fabric.hosts:
                 endpoint = VirtualEndpoint(
-                    host.name, self.engines[host.name], self._loop, partial(self._attach, host)
+                    host.name,
+                    self.engines[host.name],
+                    self._loop,
+                    partial(self._attach, host),
+                    scale_up.get(host.index),
                 )
                 stack.callback(endpoint.close)
                 endpoints.append(endpoint)

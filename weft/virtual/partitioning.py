@@ -12,7 +12,8 @@ from topologies import FabricSpec
 def partition_nodes(fabric: FabricSpec) -> list[list[str]]:
     """Return the nodes of each partition, by name, in the fabric's order.
 
-    A switch has a partition of its own; hosts share one if they are attached to the same leaves. Nodes joined by links
+    A switch has a partition of its own; hosts share one if they are attached to the same leaves, or if scale-up links
+    join them, which know no partitions. Nodes joined by links
     without delay share one, too, because between partitions it is the delay that lets each go ahead alone.
     """
     nodes = [*(switch.name for switch in fabric.switches), *(host.name for host in fabric.hosts)]
@@ -21,6 +22,8 @@ def partition_nodes(fabric: FabricSpec) -> list[list[str]]:
     for host in fabric.hosts:
         leaves = tuple(nic.leaf for nic in host.nics)
         together.union(first_at.setdefault(leaves, host.name), host.name)
+    for ranks in fabric.scale_up.hosts(len(fabric.hosts)) if fabric.scale_up else ():
+        together.union(*(fabric.hosts[rank].name for rank in ranks))
     for link in fabric.links:
         if link.link.delay_ps == 0:
             together.union(link.a.node, link.b.node)

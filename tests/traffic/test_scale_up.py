@@ -1,0 +1,165 @@
+"""Links between the ranks of a host: exact times, order at the receiver, refusals."""
+
+import numpy as np
+import pytest
+
+from engine import Engine, Nic, _core
+from traffic.messages import MessageError
+from traffic.scale_up import ScaleUpLinks, ScaleUpPort
+from traffic.schedule_nodes import SCALE_UP, Channel
+
+RATE_BPS, LATENCY_PS = 3_200_000_000_000, 500_000
+PS_PER_BYTE = 8 * 10**12 / RATE_BPS
+
+
+class HostOfRanks:
+    """Ranks of one host, each with memory of its own, joined two by two."""
+
+    def __init__(self, ranks=4, size_bytes=1 << 20, **change):
+        self.engine = Engine()
+        figures = {"rate_bps": RATE_BPS, "latency_ps": LATENCY_PS} | change
+        links = ScaleUpLinks(
+            _core.ScaleUpDomain(self.engine, port_count=ranks, **figures), tuple(range(ranks))
+        )
+        self.nics = [Nic(self.engine, f"h{rank}") for rank in range(ranks)]
+        self.executors = [_core.ScheduleExecutor(self.engine) for _ in range(ranks)]
+        self.ports = [
+            ScaleUpPort(links, rank, self.nics[rank], self.executors[rank]) for rank in range(ranks)
+        ]
+        self.data = [np.full(size_bytes, rank, np.uint8) for rank in range(ranks)]
+        self.memory = [nic.register_memory(data) for nic, data in zip(self.nics, self.data, strict=True)]
+        for rank in range(ranks):
+            for peer in range(ranks):
+                if peer != rank:
+                    numbers = {"queue_pair": 0x100 + peer, "remote_queue_pair": 0x100 + rank}
+                    self.ports[rank].connect(Channel(0, peer, SCALE_UP), numbers)
+
+    def schedule(self, rank):
+        made = _core.Schedule()
+        made.add_buffer(self.data[rank])
+        return made
+
+    def write(self, schedule, rank, peer, length, *, offset=0, immediate=None, after=()):
+        return schedule.add_write(
+            self.ports[rank].channels()[Channel(0, peer, SCALE_UP)],
+            (0, offset, length),
+            remote_address=self.memory[peer].virtual_address + offset,
+            rkey=self.memory[peer].rkey,
+            immediate=immediate,
+            after=list(after),
+        )
+
+    def run(self, schedules):
+        runs = {rank: self.executors[rank].start(schedule) for rank, schedule in schedules.items()}
+        self.engine.run()
+        return {rank: self.executors[rank].status(run) for rank, run in runs.items()}
+
+
+@pytest.mark.parametrize("size_bytes", [0, 1, 1000, 1 << 20])
+def test_a_message_takes_its_bytes_and_the_latency(size_bytes):
+    """n/rate + latency, at both ends, to the picosecond."""
+    host = HostOfRanks()
+    sender, receiver = host.schedule(0), host.schedule(1)
+    host.write(sender, 0, 1, size_bytes, immediate=7)
+    receiver.add_wait_receive(host.ports[1].channels()[Channel(0, 0, SCALE_UP)], 7)
+    ended = host.run({0: sender, 1: receiver})
+    # Half a picosecond is rounded up.
+    expected_ps = int(size_bytes * PS_PER_BYTE + 0.5) + LATENCY_PS
+    assert {status["finished_ps"] for status in ended.values()} == {expected_ps}
+    assert np.all(host.data[1][:size_bytes] == 0)
+    assert np.all(host.data[1][size_bytes:] == 1)
+
+
+def test_messages_of_a_port_follow_each_other():
+    host = HostOfRanks()
+    sender = host.schedule(0)
+    for peer in (1, 2, 3):
+        host.write(sender, 0, peer, 100_000)
+    assert host.run({0: sender})[0]["finished_ps"] == 300_000 * PS_PER_BYTE + LATENCY_PS
+
+
+def test_a_receivers_port_takes_one_byte_after_another():
+    """Three to one: the receiver's line is the bottleneck, and it is never idle."""
+    host = HostOfRanks()
+    schedules = {rank: host.schedule(rank) for rank in (1, 2, 3)}
+    for rank, schedule in schedules.items():
+        host.write(schedule, rank, 0, 100_000)
+    ended = host.run(schedules)
+    finished = sorted(status["finished_ps"] for status in ended.values())
+    assert finished == [n * 100_000 * PS_PER_BYTE + LATENCY_PS for n in (1, 2, 3)]
+
+
+def test_pairs_do_not_block_each_other():
+    host = HostOfRanks()
+    schedules = {0: host.schedule(0), 2: host.schedule(2)}
+    host.write(schedules[0], 0, 1, 100_000)
+    host.write(schedules[2], 2, 3, 100_000)
+    ended = host.run(schedules)
+    assert {status["finished_ps"] for status in ended.values()} == {100_000 * PS_PER_BYTE + LATENCY_PS}
+
+
+def test_a_short_message_overtakes_a_backlog_of_another_sender():
+    host = HostOfRanks()
+    backlog, short = host.schedule(0), host.schedule(1)
+    host.write(backlog, 0, 2, 1_000_000)
+    host.write(backlog, 0, 3, 1000)
+    host.write(short, 1, 3, 1000)
+    ended = host.run({0: backlog, 1: short})
+    assert ended[1]["finished_ps"] == 1000 * PS_PER_BYTE + LATENCY_PS
+    assert ended[0]["finished_ps"] == 1_001_000 * PS_PER_BYTE + LATENCY_PS
+
+
+def test_bytes_are_counted_at_both_ends():
+    host = HostOfRanks()
+    sender = host.schedule(0)
+    host.write(sender, 0, 1, 5000)
+    host.run({0: sender})
+    assert (host.ports[0].stats()["sent_bytes"], host.ports[1].stats()["received_bytes"]) == (5000, 5000)
+    host.ports[0].reset_stats()
+    assert host.ports[0].stats()["sent_messages"] == 0
+
+
+def test_memory_that_is_not_registered_is_refused():
+    host = HostOfRanks()
+    sender = host.schedule(0)
+    host.write(sender, 0, 1, 5000)
+    host.memory[1].deregister()
+    status = host.run({0: sender})[0]
+    assert status["state"] == "failed"
+    assert "remote_access_error" in status["error"]
+    assert host.ports[1].stats()["refused_messages"] == 1
+
+
+def test_what_is_under_way_on_a_closed_channel_touches_nothing():
+    host = HostOfRanks()
+    sender = host.schedule(0)
+    host.write(sender, 0, 1, 5000)
+    run = host.executors[0].start(sender)
+    host.engine.run_until(LATENCY_PS // 2)
+    host.ports[0].disconnect(Channel(0, 1, SCALE_UP))
+    host.engine.run()
+    assert np.all(host.data[1] == 1)
+    assert host.executors[0].status(run)["state"] == "running"
+    assert host.ports[0].stats()["abandoned_messages"] == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"rate_bps": 0}, "rate of 0"), ({"latency_ps": -1}, "latency of -1 ps")],
+)
+def test_senseless_links_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        HostOfRanks(**change)
+
+
+def test_other_hosts_ranks_and_other_engines_are_refused():
+    host = HostOfRanks()
+    with pytest.raises(ValueError, match=r"rank 9 is of another host \(valid: 0, 1, 2, 3\)"):
+        host.ports[0].connect(Channel(0, 9, SCALE_UP), {"queue_pair": 1, "remote_queue_pair": 2})
+    with pytest.raises(MessageError, match="remote_queue_pair"):
+        host.ports[0].connect(Channel(0, 1, SCALE_UP), {"queue_pair": 1})
+    domain = _core.ScaleUpDomain(Engine(), rate_bps=1, latency_ps=0, port_count=2)
+    with pytest.raises(ValueError, match="another engine"):
+        domain.attach(0, host.nics[0])
+    with pytest.raises(ValueError, match="port 2"):
+        domain.stats(2)

@@ -1,0 +1,119 @@
+"""Workloads of many flows: exact ideal times, slowdowns, tables, the same every time."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+import topologies
+from traffic.flow_sizes import FlowSizes
+from traffic.patterns import Flow
+from weft import BadInputError, Fabric
+from weft.flow_times import Framing, IdealTimes
+from weft.run import run_scenario
+from weft.scenario import parse_scenario
+
+WORKLOAD = {"flow_sizes": "fb_hadoop", "load": 0.6, "duration": "300us"}
+SCENARIO = {
+    "clock": "virtual",
+    "int": False,
+    "seed": 3,
+    "fabric": {"planes": 2, "leaves": 2, "spines": 2, "hosts_per_leaf": 4, "host_rate": "25Gbps"},
+    "traffic": [{"workload": WORKLOAD}],
+}
+
+
+@pytest.mark.parametrize("rates_bps", [(10e9, 40e9, 40e9), (40e9, 10e9, 100e9), (100e9, 100e9, 25e9)])
+@pytest.mark.parametrize("telemetry", [False, True])
+@pytest.mark.parametrize("size_bytes", [1, 1024, 1025, 2048, 2500, 50_000])
+def test_the_ideal_time_is_a_lone_flows(rates_bps, telemetry, size_bytes):
+    """To the picosecond, through three tiers whose links differ, whichever is the slowest."""
+    host, fabric_rate, core = rates_bps
+    topology = topologies.fat_tree(
+        pods=2,
+        leaves_per_pod=1,
+        spines_per_pod=1,
+        cores_per_spine=1,
+        hosts_per_leaf=1,
+        host_rate_bps=host,
+        fabric_rate_bps=fabric_rate,
+        core_rate_bps=core,
+    )
+    flow = Flow(1, 0, size_bytes)
+    ideal_ps = IdealTimes(topology, Framing(1024, telemetry, 4)).of([flow])
+    # A window that holds the flow back would be another matter.
+    with Fabric(topology, clock="virtual", int_telemetry=telemetry, **wide_open()) as running:
+        assert running.incast("h0", size_bytes).time_ps == ideal_ps[0]
+
+
+def wide_open():
+    from weft.scenario import TransportSection
+
+    return {"transport": TransportSection(parameters={"window": "10MB"})}
+
+
+@pytest.fixture(scope="module")
+def results():
+    return [run_scenario(parse_scenario(SCENARIO)) for _ in range(2)]
+
+
+def test_every_flow_ends_and_none_is_faster_than_alone(results):
+    workload = results[0].workloads[0]
+    records = workload.records
+    assert workload.flows == len(records["flow"]) > 30
+    assert np.all(records["slowdown"] >= 1 - 1e-12)
+    assert sum(each.flows for each in workload.bins) == workload.flows
+    assert workload.bins[-1].upper_bytes <= 10_000_000
+    assert all(each.slowdown == tuple(sorted(each.slowdown)) for each in workload.bins)
+    assert set(records["plane"]) == {0, 1}
+
+
+def test_two_runs_write_the_same_files(results, tmp_path):
+    written = []
+    for number, result in enumerate(results):
+        result.save(tmp_path / str(number))
+        written.append(
+            [
+                (tmp_path / str(number) / name).read_bytes()
+                for name in ("results.json", "workload-0-flows.csv")
+            ]
+        )
+    assert written[0] == written[1]
+    saved = json.loads(written[0][0])["workloads"][0]
+    assert saved["flow_sizes"] == "fb_hadoop"
+    assert "records" not in saved
+    rows = list(csv.DictReader(written[0][1].decode().splitlines()))
+    assert len(rows) == saved["flows"]
+    assert int(rows[0]["completion_ps"]) >= int(rows[0]["ideal_ps"])
+
+
+def test_the_time_counts_from_the_first_start_of_the_workload():
+    topology = topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=2)
+    small = FlowSizes("small", (100, 200), (0, 100))
+    with Fabric(topology, clock="virtual") as fabric:
+        workload = fabric.workload(small, 0.1, 10**8)
+    assert workload.bytes_delivered == workload.records["size_bytes"].sum()
+    last_ps = (workload.records["start_ps"] + workload.records["completion_ps"]).max()
+    assert workload.time_ps == last_ps
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"flow_sizes": "web"}, ["flow_sizes", "websearch"]),
+        ({"load": 0}, ["load"]),
+        ({"duration": "0us"}, ["duration"]),
+        ({"rate": 1}, ["unknown key", "rate"]),
+    ],
+)
+def test_what_makes_no_sense_is_refused(change, words):
+    with pytest.raises(BadInputError) as refused:
+        parse_scenario(SCENARIO | {"traffic": [{"workload": WORKLOAD | change}]})
+    assert all(word in str(refused.value) for word in words), refused.value
+
+
+def test_a_workload_without_a_flow_says_so():
+    topology = topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=2)
+    with Fabric(topology, clock="virtual") as fabric, pytest.raises(BadInputError, match="no flow starts"):
+        fabric.workload("websearch", 0.001, 1000)

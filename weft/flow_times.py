@@ -1,0 +1,123 @@
+"""How long a flow takes on an idle fabric: what its completion time is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from topologies import FabricSpec, Path, paths, serialisation_ps
+from traffic.patterns import Flow
+
+Times = npt.NDArray[np.int64]
+
+_ETHERNET, _INT_SHIM, _UDP, _BTH, _RETH, _AETH, _IMMEDIATE, _ICRC = 14, 46, 8, 12, 16, 4, 4, 4
+_IP = {4: 20, 6: 40}
+
+
+@dataclass(frozen=True)
+class Framing:
+    """What a WRITE with immediate becomes on a link, in bytes from Ethernet to iCRC."""
+
+    mtu_bytes: int
+    telemetry: bool
+    ip_version: int
+
+    @property
+    def overhead_bytes(self) -> int:
+        """Return the bytes around every packet's payload."""
+        return _ETHERNET + (_INT_SHIM if self.telemetry else 0) + _IP[self.ip_version] + _UDP + _BTH + _ICRC
+
+    @property
+    def acknowledgement_bytes(self) -> int:
+        """Return the size of an acknowledgement."""
+        return self.overhead_bytes + _AETH
+
+
+class IdealTimes:
+    """Times from a flow's start to its last acknowledgement with nothing else in the fabric, stored and forwarded.
+
+    The sender is not held back by its window. Equal to the simulated time of a lone flow to the picosecond.
+    """
+
+    def __init__(self, fabric: FabricSpec, framing: Framing) -> None:
+        self._fabric, self._framing = fabric, framing
+        self._paths: dict[tuple[str, str], Path] = {}
+
+    def of(self, flows: Sequence[Flow]) -> Times:
+        """Return every flow's ideal completion time."""
+        times = np.zeros(len(flows), np.int64)
+        by_path: dict[tuple[str, str], list[int]] = {}
+        for number, flow in enumerate(flows):
+            by_path.setdefault(self._leaves(flow), []).append(number)
+        for leaves, numbers in by_path.items():
+            sizes = np.array([flows[number].size_bytes for number in numbers])
+            times[numbers] = self._on_path(self._path(leaves, flows[numbers[0]]), sizes)
+        return times
+
+    def _leaves(self, flow: Flow) -> tuple[str, str]:
+        hosts = self._fabric.hosts
+        return hosts[flow.source].nic(flow.plane).leaf, hosts[flow.destination].nic(flow.plane).leaf
+
+    def _path(self, leaves: tuple[str, str], flow: Flow) -> Path:
+        """All shortest paths between two leaves are alike, and so are those of all hosts below them."""
+        if leaves not in self._paths:
+            source, destination = (self._fabric.hosts[rank].name for rank in (flow.source, flow.destination))
+            self._paths[leaves] = paths(self._fabric, source, destination, flow.plane)[0]
+        return self._paths[leaves]
+
+    def _on_path(self, path: Path, sizes_bytes: Times) -> Times:
+        framing = self._framing
+        rates_bps = [hop.link.rate_bps for hop in path.hops]
+        packets = -(-sizes_bytes // framing.mtu_bytes)
+        last_payload = _padded(sizes_bytes - (packets - 1) * framing.mtu_bytes)
+        first_payload = np.where(packets > 1, framing.mtu_bytes, last_payload)
+        alone = np.where(packets == 1, _IMMEDIATE, 0)
+        first = [_sent_ps(framing.overhead_bytes + _RETH + alone + first_payload, rate) for rate in rates_bps]
+        full = [serialisation_ps(framing.overhead_bytes + framing.mtu_bytes, rate) for rate in rates_bps]
+        last = [_sent_ps(framing.overhead_bytes + _IMMEDIATE + last_payload, rate) for rate in rates_bps]
+        back = [serialisation_ps(framing.acknowledgement_bytes, rate) for rate in rates_bps]
+        one = np.asarray(np.sum(first, axis=0), dtype=np.int64)
+        # The last acknowledgement may come up with the one before it, at the slowest link of the way back.
+        two = np.maximum(_two(first, last), one + max(back))
+        before_last = np.where(packets > 3, _many(first, full, full, packets - 3), _two(first, full))
+        many = np.maximum(_many(first, full, last, packets - 2), before_last + max(back))
+        data = np.where(packets == 1, one, np.where(packets == 2, two, many))
+        delays_ps = sum(hop.link.delay_ps for hop in path.hops)
+        return np.asarray(data + 2 * delays_ps + sum(back), dtype=np.int64)
+
+
+def _padded(payload_bytes: Times) -> Times:
+    """Payloads are padded to whole words of four bytes (InfiniBand specification, section 9.2.4)."""
+    return np.asarray(-(-payload_bytes // 4) * 4, dtype=np.int64)
+
+
+def _sent_ps(frame_bytes: Times, rate_bps: int) -> Times:
+    return np.asarray(-(-frame_bytes * 8 * 10**12 // rate_bps), dtype=np.int64)
+
+
+def _two(first: Sequence[Times], last: Sequence[Any]) -> Times:
+    """The second frame follows the first from the link where it catches up with it."""
+    links = range(len(first))
+    chains = [np.sum(first[: at + 1], axis=0) + np.sum(last[at:], axis=0) for at in links]
+    return np.asarray(np.max(chains, axis=0), dtype=np.int64)
+
+
+def _many(first: Sequence[Times], full: Sequence[int], last: Sequence[Any], full_count: Times) -> Times:
+    """The longest chain of frames each of which waits for another: the one before it, or itself a link earlier.
+
+    The first frame goes as far as link a, the full ones pass links a to b, where they wait for each other at the
+    slowest, and the last one goes on from b.
+    """
+    chains = [
+        np.sum(first[: a + 1], axis=0)
+        + sum(full[a : b + 1])
+        + (full_count - 1) * max(full[a : b + 1])
+        + np.sum(last[b:], axis=0)
+        for a, b in combinations_with_replacement(range(len(first)), 2)
+    ]
+    return np.asarray(np.max(chains, axis=0), dtype=np.int64)
