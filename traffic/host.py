@@ -241,7 +241,11 @@ class Host:
         telemetry = recording.telemetry_of(channel.peer)
         if recording.messages or telemetry or recording.steps:
             queue_pair.observe(
-                self.config.rank, channel.peer, channel.plane, messages=recording.messages, telemetry=telemetry
+                self.config.rank,
+                channel.peer,
+                channel.plane,
+                messages=recording.messages,
+                telemetry=telemetry,
             )
 
     def _congestion_control(self, plane: _Plane) -> CongestionControl:

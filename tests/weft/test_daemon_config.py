@@ -14,7 +14,9 @@ FABRIC = topologies.leaf_spine(planes=2, leaves=2, spines=1, hosts_per_leaf=2, d
 
 
 def config_of(**options):
-    return daemon_config(FABRIC, FabricOptions(**options), epoch_ns=5, grpc_address="127.0.0.1:0", frame_bytes=1300)
+    return daemon_config(
+        FABRIC, FabricOptions(**options), epoch_ns=5, grpc_address="127.0.0.1:0", frame_bytes=1300
+    )
 
 
 def test_every_switch_and_port_is_there_with_its_link():
