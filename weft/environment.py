@@ -18,6 +18,7 @@ _PROGRAMS = {
     "ethtool": "ethtool",
     "sysctl": "procps",
 }
+_DEFAULTS = FabricOptions()
 _BMV2_HINT = (
     "install BMv2 with P4Runtime and Thrift (p4lang's package p4lang-bmv2, or build p4lang/behavioral-model "
     "--with-pi), or leave out --target bmv2"
@@ -123,9 +124,8 @@ def _require_nothing_that_bmv2_lacks(fabric: FabricSpec, options: FabricOptions)
         lacking.append("observe.captures")
     if options.links == "internal":
         lacking.append("links: internal")
-    for section in ("buffer", "scheduling", "pfc"):
-        if getattr(options, section) != FabricOptions.__dataclass_fields__[section].default_factory():
-            lacking.append(section)
+    of_engine = ("buffer", "scheduling", "pfc")
+    lacking += [name for name in of_engine if getattr(options, name) != getattr(_DEFAULTS, name)]
     if options.dilation != 1.0:
         lacking.append(f"a dilation of {options.dilation:g} (only 1)")
     if any(link.link.delay_ps for link in fabric.links):
