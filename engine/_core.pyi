@@ -434,9 +434,7 @@ class PacketSocket(Node):
     def stats(self) -> PacketSocketStats: ...
     def reset_stats(self) -> None: ...
 
-def pfc_headroom_bytes(
-    *, rate_bps: int, delay_ps: int, frame_bytes: int, response_ps: int = 0
-) -> int:
+def pfc_headroom_bytes(*, rate_bps: int, delay_ps: int, frame_bytes: int, response_ps: int = 0) -> int:
     """Return the bytes that may still come after a port has decided to pause a class (802.1Qbb, annex O)."""
 
 def serialisation_ps(size_bytes: int, rate_bps: int) -> int:

@@ -30,8 +30,8 @@ struct PacketContext {
 
 // One cache line, and its bytes behind it.
 //
-// The last bytes may be virtual: zeros of which only the number is kept, so that large runs need no memory for
-// payloads nobody looks at. size() and bytes() are without them, wire_bytes() is with them.
+// The last bytes may be virtual: zeros of which only the number is kept, so that large runs need no memory
+// for payloads nobody looks at. size() and bytes() are without them, wire_bytes() is with them.
 class alignas(64) Packet {
  public:
   static constexpr size_t kHeadroomBytes = 128;
@@ -47,8 +47,8 @@ class alignas(64) Packet {
   // Bytes the packet takes on the wire and in a queue.
   size_t wire_bytes() const { return size_t{size_} + virtual_bytes_; }
   size_t virtual_bytes() const { return virtual_bytes_; }
-  // Whether it was made with virtual bytes: what covers the payload, as RoCEv2's iCRC does, was never computed
-  // and cannot be checked, not even once the bytes have been written out.
+  // Whether it was made with virtual bytes: what covers the payload, as RoCEv2's iCRC does, was never
+  // computed and cannot be checked, not even once the bytes have been written out.
   bool as_length() const { return as_length_; }
 
   size_t headroom() const { return static_cast<size_t>(data_ - storage_); }
@@ -82,8 +82,8 @@ class alignas(64) Packet {
     if (virtual_bytes_ != 0) resize(wire_bytes());
   }
 
-  // Makes the packet n bytes long on the wire: cuts the tail, or adds zeros to it. Virtual bytes that are left
-  // stay so if the packet becomes shorter.
+  // Makes the packet n bytes long on the wire: cuts the tail, or adds zeros to it. Virtual bytes that are
+  // left stay so if the packet becomes shorter.
   void resize(size_t n) {
     if (n > size_ && n < wire_bytes()) {
       virtual_bytes_ = static_cast<uint32_t>(n - size_);

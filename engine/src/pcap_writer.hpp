@@ -1,5 +1,6 @@
 // Captures in the pcapng format where the file's name ends so, else in the nanosecond variant of pcap (magic
-// 0xa1b23c4d), dated in emulated time: frames of time 0 bear `origin_ns`, which is 0 or the wall clock's time then.
+// 0xa1b23c4d), dated in emulated time: frames of time 0 bear `origin_ns`, which is 0 or the wall clock's time
+// then.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Blocks of the pcapng format (IETF draft-ietf-opsawg-pcapng), in this machine's byte order, as the format allows.
+// Blocks of the pcapng format (IETF draft-ietf-opsawg-pcapng), in this machine's byte order, as the format
+// allows.
 #pragma once
 
 #include <cstdint>

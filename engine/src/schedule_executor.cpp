@@ -156,7 +156,8 @@ void ScheduleExecutor::execute(Run& run, uint32_t node) {
   try {
     std::visit([&](const auto& content) { start_node(run, node, content); }, run.schedule->content(node));
   } catch (const std::logic_error& error) {
-    // The request was refused. What a user's code raises while a packet is sent is no such thing: it ends all.
+    // The request was refused. What a user's code raises while a packet is sent is no such thing: it ends
+    // all.
     fail(run, node, error.what());
   }
 }
