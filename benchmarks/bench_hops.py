@@ -36,7 +36,7 @@ from weft.virtual.placement import engines_by_node
 RATE_BPS = 400e9
 DELAY_PS = 500_000
 PAYLOAD_BYTES = 128
-BURST_PACKETS = 8
+BURST_PACKETS = 32
 HOPS = 3
 NULL_PORT = 2
 GOAL_HOPS_PER_S = 2e6
