@@ -382,7 +382,12 @@ class Fabric:
         )
         outcome, records = self.hosts.run_workload(run, timeout_s)
         options = self.options
-        framing = Framing(options.mtu_bytes, options.int_telemetry, options.ip_version)
+        framing = Framing(
+            options.mtu_bytes,
+            options.int_telemetry,
+            options.ip_version,
+            options.transport.settings().ack_interval(),
+        )
         result = workload_result(
             sizes,
             load,

@@ -21,11 +21,15 @@ _IP = {4: 20, 6: 40}
 
 @dataclass(frozen=True)
 class Framing:
-    """What a WRITE with immediate becomes on a link, in bytes from Ethernet to iCRC."""
+    """What a WRITE with immediate becomes on a link, in bytes from Ethernet to iCRC.
+
+    Besides the last packet, every `ack_interval_packets`-th asks for an acknowledgement.
+    """
 
     mtu_bytes: int
     telemetry: bool
     ip_version: int
+    ack_interval_packets: int = 1
 
     @property
     def overhead_bytes(self) -> int:
@@ -82,10 +86,12 @@ class IdealTimes:
         last = [_sent_ps(framing.overhead_bytes + _IMMEDIATE + last_payload, rate) for rate in rates_bps]
         back = [serialisation_ps(framing.acknowledgement_bytes, rate) for rate in rates_bps]
         one = np.asarray(np.sum(first, axis=0), dtype=np.int64)
-        # The last acknowledgement may come up with the one before it, at the slowest link of the way back.
-        two = np.maximum(_two(first, last), one + max(back))
+        # The last acknowledgement may come up, at the slowest link of the way back, with that of the packet before.
+        asked_before = (packets - 1) % framing.ack_interval_packets == 0
+        behind_ps = np.where(asked_before, max(back), 0)
+        two = np.maximum(_two(first, last), one + behind_ps)
         before_last = np.where(packets > 3, _many(first, full, full, packets - 3), _two(first, full))
-        many = np.maximum(_many(first, full, last, packets - 2), before_last + max(back))
+        many = np.maximum(_many(first, full, last, packets - 2), before_last + behind_ps)
         data = np.where(packets == 1, one, np.where(packets == 2, two, many))
         delays_ps = sum(hop.link.delay_ps for hop in path.hops)
         return np.asarray(data + 2 * delays_ps + sum(back), dtype=np.int64)

@@ -12,7 +12,7 @@ from traffic.patterns import Flow
 from weft import BadInputError, Fabric
 from weft.flow_times import Framing, IdealTimes
 from weft.run import run_scenario
-from weft.scenario import parse_scenario
+from weft.scenario import TransportSection, parse_scenario
 
 WORKLOAD = {"flow_sizes": "fb_hadoop", "load": 0.6, "duration": "300us"}
 SCENARIO = {
@@ -41,16 +41,11 @@ def test_the_ideal_time_is_a_lone_flows(rates_bps, telemetry, size_bytes):
         core_rate_bps=core,
     )
     flow = Flow(1, 0, size_bytes)
-    ideal_ps = IdealTimes(topology, Framing(1024, telemetry, 4)).of([flow])
-    # A window that holds the flow back would be another matter.
-    with Fabric(topology, clock="virtual", int_telemetry=telemetry, **wide_open()) as running:
+    transport = TransportSection(parameters={"window": "10MB"})  # one that holds nothing back
+    framing = Framing(1024, telemetry, 4, transport.settings().ack_interval())
+    ideal_ps = IdealTimes(topology, framing).of([flow])
+    with Fabric(topology, clock="virtual", int_telemetry=telemetry, transport=transport) as running:
         assert running.incast("h0", size_bytes).time_ps == ideal_ps[0]
-
-
-def wide_open():
-    from weft.scenario import TransportSection
-
-    return {"transport": TransportSection(parameters={"window": "10MB"})}
 
 
 @pytest.fixture(scope="module")
