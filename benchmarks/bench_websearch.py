@@ -61,7 +61,7 @@ def measure(duration_ps: int, congestion_control: str, flow_sizes: str) -> list[
         clock="virtual",
         seed=1,
         int_telemetry=congestion_control == NEEDS_INT,
-        transport=TransportSection(congestion_control=congestion_control),
+        transport=TransportSection(congestion_control=congestion_control, ack_interval=1),
     )
     began_s = time.monotonic()
     with fabric:
