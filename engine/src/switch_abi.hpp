@@ -84,9 +84,10 @@ struct PacketState {
   uint32_t recirculate_field_list;
   uint32_t truncated_length_bytes;
   uint32_t exit_requested;
-  uint32_t abort_reason;  // not 0: the packet is to be dropped, see kAssertionFailed and kLoopLimit
-  uint32_t loop_budget;   // jumps backward that actions may still make for this packet
-  uint32_t pass_budget;   // passes through a pipeline that this packet and its copies may still make
+  uint32_t abort_reason;           // not 0: the packet is to be dropped, see kAssertionFailed and kLoopLimit
+  uint32_t loop_budget;            // jumps backward that actions may still make for this packet
+  uint32_t pass_budget;            // passes through a pipeline that this packet and its copies may still make
+  uint32_t large_headers_written;  // not 0: something has been written to a large header
   TraceNumbers trace;
 
   static constexpr uint32_t kCloneRequested = 1U << 31;
@@ -112,6 +113,7 @@ struct SwitchContext {
 };
 
 // Entry points of a compiled program.
+using ClearFunction = void (*)(PacketState*);
 using PipelineFunction = void (*)(PacketState*, SwitchContext*);
 using DeparseFunction = uint32_t (*)(PacketState*, SwitchContext*, uint8_t* out);
 using CopyFieldsFunction = void (*)(PacketState* to, const PacketState* from, uint32_t field_list);

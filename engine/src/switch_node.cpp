@@ -16,20 +16,6 @@ constexpr uint64_t kCellBytes = 80;
 constexpr uint32_t kMaxDepth = (1U << 19) - 1;  // enq_qdepth and deq_qdepth have 19 bits
 constexpr uint32_t kMaxPort = 511;
 
-// By pieces: the C library clears more than about 2 KiB at once by a string instruction, which takes some 40
-// ns to start; up to that it writes vectors.
-void clear(void* memory, size_t size_bytes) {
-  auto* at = static_cast<uint8_t*>(memory);
-  while (size_bytes > 0) {
-    size_t piece_bytes = std::min<size_t>(size_bytes, 1024);
-    // A size of which the compiler knows a bound it clears by a string instruction of its own.
-    asm("" : "+r"(piece_bytes));
-    std::memset(at, 0, piece_bytes);
-    at += piece_bytes;
-    size_bytes -= piece_bytes;
-  }
-}
-
 uint32_t saturate_u32(uint64_t value) { return static_cast<uint32_t>(std::min<uint64_t>(value, UINT32_MAX)); }
 
 }  // namespace
@@ -97,9 +83,18 @@ StateBlock* Switch::new_state() {
 }
 
 void Switch::clear_state(PacketState& state) {
-  clear(&state, states_->state_bytes());
+  clear_large_headers(state);
+  objects_->program().clear(&state);
   state.truncated_length_bytes = PacketState::kNotTruncated;
   state.loop_budget = PacketState::kLoopBudget;
+}
+
+void Switch::clear_large_headers(PacketState& state) {
+  if (state.large_headers_written == 0) [[likely]]
+    return;
+  const SwitchProgram& program = objects_->program();
+  std::memset(reinterpret_cast<uint8_t*>(&state) + program.cleared_bytes, 0,
+              program.lasting_bytes - program.cleared_bytes);
 }
 
 void Switch::clear_metadata(PacketState& state) {
@@ -126,8 +121,11 @@ void Switch::point_at(PacketState& state, const Packet& packet) {
 PacketPtr Switch::copy_with_state(const Packet& packet) {
   PacketPtr copy = packet.clone();
   StateBlock* block = states_->acquire();
-  const auto* from = static_cast<const StateBlock*>(packet.context);
-  std::memcpy(static_cast<void*>(&block->state), &from->state, states_->state_bytes());
+  const PacketState& from = static_cast<const StateBlock*>(packet.context)->state;
+  const SwitchProgram& program = objects_->program();
+  if (from.large_headers_written == 0) clear_large_headers(block->state);
+  std::memcpy(static_cast<void*>(&block->state), &from,
+              from.large_headers_written == 0 ? program.cleared_bytes : program.lasting_bytes);
   point_at(block->state, *copy);
   copy->context = block;
   return copy;

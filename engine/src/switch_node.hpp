@@ -127,6 +127,7 @@ class Switch : public Node, public EgressStage {
   uint8_t* program_state(PacketState& state) {
     return reinterpret_cast<uint8_t*>(&state) + kProgramStateOffset;
   }
+  void clear_large_headers(PacketState& state);
   void clear_metadata(PacketState& state);
   void clear_requests(PacketState& state);
   void point_at(PacketState& state, const Packet& packet);

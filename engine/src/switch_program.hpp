@@ -22,6 +22,7 @@ struct TableShape {
 };
 
 struct SwitchProgram {
+  ClearFunction clear = nullptr;  // of the first cleared_bytes of a state
   // Sets the intrinsic metadata of ingress if the packet comes from a port, then parses.
   PipelineFunction parse = nullptr;
   PipelineFunction ingress = nullptr;  // verifies checksums first
@@ -31,7 +32,11 @@ struct SwitchProgram {
   CopyFieldsFunction copy_fields = nullptr;
   DigestFunction pack_digest = nullptr;
 
-  uint32_t state_bytes = 0;  // PacketState and the program's state behind it
+  // PacketState and the program's state behind it: what is cleared for every packet; large headers, all of
+  // which are zero if the packet before wrote to none; and temporaries, which no packet sees uninitialised.
+  uint32_t state_bytes = 0;
+  uint32_t cleared_bytes = 0;
+  uint32_t lasting_bytes = 0;  // up to the temporaries
   uint32_t metadata_offset_bytes = 0;
   uint32_t metadata_bytes = 0;
   uint32_t max_headers_bytes = 0;  // the most that deparse() writes

@@ -28,7 +28,7 @@ class StatePool {
   uint32_t state_bytes() const { return state_bytes_; }
   uint64_t live_states() const { return live_; }
 
-  // Contents are undefined.
+  // Contents are undefined, but for what large_headers_written says.
   StateBlock* acquire() {
     ++live_;
     if (free_ != nullptr) {
@@ -37,7 +37,9 @@ class StatePool {
       return block;
     }
     const size_t size = sizeof(StateBlock) - sizeof(PacketState) + state_bytes_;
-    auto* block = new (::operator new(size, std::align_val_t{64})) StateBlock();
+    void* memory = ::operator new(size, std::align_val_t{64});
+    auto* block = new (memory) StateBlock();
+    std::memset(static_cast<void*>(block + 1), 0, size - sizeof(StateBlock));
     block->release = &StatePool::release;
     block->pool = this;
     return block;

@@ -254,11 +254,11 @@ class Emitter:
         intrinsic = self.shared.runtime_function(name, VOID, [POINTER, POINTER, I64, I1])
         self.call(intrinsic, [target, source, size, I1(0)])
 
-    def clear(self, target: Value, size: int) -> None:
-        """Write zeros."""
+    def clear(self, target: Value, size: int, whole: bool = True) -> None:
+        """Write zeros; LLVM may make one of this and its neighbours unless it is not to be seen as a `whole`."""
         self.check(target, size)
         intrinsic = self.shared.runtime_function("llvm.memset.p0.i64", VOID, [POINTER, I8, I64, I1])
-        self.call(intrinsic, [target, I8(0), I64(size), I1(0)])
+        self.call(intrinsic, [target, I8(0), I64(size), I1(not whole)])
 
     def state_member(self, name: str) -> Value:
         """The address of a member of PacketState."""

@@ -17,6 +17,8 @@ class HeaderPlace:
     block: BlockLayout
     address: Value
     siblings: tuple[HeaderPlace, ...] = ()
+    large: bool = False
+    """Whether writing to it is to be noted, so that it is cleared for the next packet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ def header_place(emit: Emitter, name: str) -> HeaderPlace:
         HeaderPlace(layout.blocks[other], _block_address(emit, other))
         for other in layout.union_siblings.get(name, ())
     )
-    return HeaderPlace(layout.blocks[name], _block_address(emit, name), siblings)
+    return HeaderPlace(layout.blocks[name], _block_address(emit, name), siblings, layout.is_large(name))
 
 
 def _block_address(emit: Emitter, name: str) -> Value:
@@ -46,8 +48,25 @@ def field_place(emit: Emitter, field: FieldRef) -> FieldPlace:
     """The place of a field of a named instance."""
     # A field needs no siblings: writing it changes no validity.
     block = emit.layout.blocks[field.header]
-    header = HeaderPlace(block, _block_address(emit, field.header))
-    return FieldPlace(header, None if field.is_validity else block.fields[field.field])
+    slot = None if field.is_validity else block.fields[field.field]
+    if slot is not None and slot.temporary:
+        address = emit.address(emit.state, emit.layout.temporaries[field.header])
+        address = emit.part(address, block.temporaries_bytes, f"temporaries of '{field.header}'")
+        return FieldPlace(HeaderPlace(block, address), slot)
+    address, large = _block_address(emit, field.header), emit.layout.is_large(field.header)
+    return FieldPlace(HeaderPlace(block, address, large=large), slot)
+
+
+def note_write(emit: Emitter, header: HeaderPlace) -> None:
+    """Note that something is written to a large header."""
+    if not header.large:
+        return
+
+    def note() -> Value:
+        emit.store_state("large_headers_written", I32(1))
+        return I32(1)
+
+    emit.once(("large header written",), note)
 
 
 # ---- validity
@@ -67,6 +86,7 @@ def set_valid(emit: Emitter, header: HeaderPlace) -> None:
         return
     for sibling in header.siblings:
         set_invalid(emit, sibling)
+    note_write(emit, header)
     emit.store(I8(1), emit.address(header.address, header.block.valid_offset))
 
 
@@ -81,6 +101,7 @@ def copy_header(emit: Emitter, target: HeaderPlace, source: HeaderPlace) -> None
     if target.block is not source.block and target.block != source.block:
         raise UnsupportedError("an assignment between a header and metadata")
     became_valid = is_valid(emit, source)
+    note_write(emit, target)
     emit.copy(target.address, source.address, target.block.size_bytes)
     if not target.block.wire:
         return
@@ -127,6 +148,7 @@ def store_field(emit: Emitter, place: FieldPlace, value: Value) -> None:
     """Write the field; `value` is as wide as the field."""
     if place.slot is None:
         raise UnsupportedError("an assignment to a header's validity")
+    note_write(emit, place.header)
     if place.slot.variable:
         _store_variable(emit, place.header, value)
         return

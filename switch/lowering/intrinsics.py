@@ -40,6 +40,20 @@ EGRESS_INPUT = (
 )
 EGRESS_OUTPUT = (("standard_metadata.egress_spec", "egress_spec"),)
 
+NAMES = frozenset(
+    name
+    for members in (
+        INGRESS_INPUT,
+        AGAIN_INPUT,
+        PARSER_RESULT,
+        INGRESS_OUTPUT,
+        EGRESS_INPUT,
+        EGRESS_OUTPUT,
+    )
+    for name, *_ in members
+)
+"""All that the runtime writes or reads."""
+
 
 def write_intrinsic(emit: Emitter, name: str, value: Value) -> None:
     """Write the field that plays `name`, if the program has it."""

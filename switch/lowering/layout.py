@@ -4,17 +4,26 @@ A header is a block: its fixed fields as on the wire, then the bytes of its vari
 field's length in bytes (u32), then one byte of validity. An invalid header's block is all zeros, so reading
 its fields needs no check. Metadata fields lie in native byte order, aligned. Register arrays of one size
 and width are interleaved, so that lanes that a program keeps in an array each lie side by side.
+
+A packet's state is in three parts: what is cleared for every packet; large headers, which are cleared only if the
+packet before wrote to one of them; and temporaries (`switch.lowering.temporaries`), which are not cleared at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 
 from switch.bmv2json import Action, HeaderType, Program, RegisterArray, Table
 
 BLOCK_ALIGNMENT = 8
+
+CLEARED_ALIGNMENT = 16
+"""Of the ends of what is cleared: whole vectors."""
+
+LARGE_HEADER_BYTES = 64
+"""A header whose block is larger than a cache line is cleared only where it has been written to."""
 
 
 def bytes_for(width_bits: int) -> int:
@@ -44,6 +53,8 @@ class FieldSlot:
     signed: bool
     bit_offset: int
     variable: bool = False
+    temporary: bool = False
+    """Of metadata: counted from the start of the instance's temporaries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +68,7 @@ class BlockLayout:
     variable_bytes: int
     variable_at_byte: int
     size_bytes: int
+    temporaries_bytes: int = 0
 
     @property
     def variable_offset(self) -> int:
@@ -100,10 +112,14 @@ def header_block(header_type: HeaderType) -> BlockLayout:
     return BlockLayout(True, slots, order, block.fixed_bytes, block.variable_bytes, variable_at, size)
 
 
-def metadata_block(header_type: HeaderType) -> BlockLayout:
-    """Layout of a metadata instance; a variable-length field (a varbit variable) lies behind the others."""
+def metadata_block(header_type: HeaderType, temporaries: Container[str] = ()) -> BlockLayout:
+    """Layout of a metadata instance; a variable-length field (a varbit variable) lies behind the others.
+
+    Fields that are `temporaries` lie in a block of their own.
+    """
     slots: dict[str, FieldSlot] = {}
-    offset = variable_bits = 0
+    ends = {False: 0, True: 0}
+    variable_bits = 0
     for item in header_type.fields:
         if item.variable:
             if item.width_bits % 8:
@@ -113,14 +129,17 @@ def metadata_block(header_type: HeaderType) -> BlockLayout:
             variable_bits = item.width_bits
             slots[item.name] = FieldSlot(item.width_bits, False, 0, variable=True)
             continue
+        temporary = item.name in temporaries
         size = native_bytes(item.width_bits)
-        offset = align(offset, min(size, BLOCK_ALIGNMENT))
-        slots[item.name] = FieldSlot(item.width_bits, item.signed, offset * 8)
-        offset += size
+        offset = align(ends[temporary], min(size, BLOCK_ALIGNMENT))
+        slots[item.name] = FieldSlot(item.width_bits, item.signed, offset * 8, temporary=temporary)
+        ends[temporary] = offset + size
     order = tuple(item.name for item in header_type.fields)
+    offset, temporaries_bytes = ends[False], align(ends[True], BLOCK_ALIGNMENT)
     if not variable_bits:
-        return BlockLayout(False, slots, order, 0, 0, 0, align(offset, BLOCK_ALIGNMENT))
-    block = BlockLayout(False, slots, order, offset, variable_bits // 8, offset, 0)
+        size = align(offset, BLOCK_ALIGNMENT)
+        return BlockLayout(False, slots, order, 0, 0, 0, size, temporaries_bytes)
+    block = BlockLayout(False, slots, order, offset, variable_bits // 8, offset, 0, temporaries_bytes)
     return replace(block, size_bytes=align(block.valid_offset, BLOCK_ALIGNMENT))
 
 
@@ -153,40 +172,79 @@ class UnionStackLayout:
 
 @dataclass(slots=True)
 class StateLayout:
-    """A packet's state; offsets are from its start."""
+    """A packet's state; offsets are from its start.
+
+    The first `cleared_bytes` are cleared for every packet. Large headers lie from there to `lasting_bytes`, behind
+    which nothing lasts from one pipeline to the next.
+    """
 
     size_bytes: int
+    cleared_bytes: int
+    lasting_bytes: int
     metadata_offset_bytes: int
     metadata_bytes: int
     blocks: dict[str, BlockLayout] = field(default_factory=dict)
     offsets: dict[str, int] = field(default_factory=dict)
+    temporaries: dict[str, int] = field(default_factory=dict)
+    """Offsets of the metadata instances' temporaries."""
     stacks: dict[str, StackLayout] = field(default_factory=dict)
     union_stacks: dict[str, UnionStackLayout] = field(default_factory=dict)
     union_siblings: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
+    def is_large(self, header: str) -> bool:
+        """Whether this header is cleared only if something has written to a large header."""
+        return self.cleared_bytes <= self.offsets[header] < self.lasting_bytes
 
-def state_layout(program: Program, start: int) -> StateLayout:
-    """Lay out all instances of `program` from offset `start`. ValueError as the block layouts raise it."""
-    layout = StateLayout(0, start, 0)
+
+def state_layout(program: Program, start: int, temporaries: Container[tuple[str, str]] = ()) -> StateLayout:
+    """Lay out all instances of `program` from offset `start`. ValueError as the block layouts raise it.
+
+    `temporaries` are the metadata fields, as instance and field, that need not be cleared.
+    """
+    layout = StateLayout(0, 0, 0, start, 0)
     offset = start
     for header in program.headers.values():
         if header.metadata:
-            layout.blocks[header.name] = block = metadata_block(header.type)
+            own = {item.name for item in header.type.fields if (header.name, item.name) in temporaries}
+            layout.blocks[header.name] = block = metadata_block(header.type, own)
             layout.offsets[header.name] = offset
             offset += block.size_bytes
     layout.metadata_bytes = offset - start
     offset = _place_stacks(program, layout, offset)
     offset = _place_union_stacks(program, layout, offset)
-    for header in program.headers.values():
-        if header.name not in layout.blocks:
-            layout.blocks[header.name] = block = header_block(header.type)
-            layout.offsets[header.name] = offset
-            offset += block.size_bytes
     for union in program.header_unions.values():
         for name in union.headers:
             layout.union_siblings[name] = tuple(other for other in union.headers if other != name)
+    single = {
+        header.name: header_block(header.type)
+        for header in program.headers.values()
+        if header.name not in layout.blocks
+    }
+    large = {
+        name
+        for name, block in single.items()
+        if block.size_bytes > LARGE_HEADER_BYTES and name not in layout.union_siblings
+    }
+    offset = _place_headers(layout, {name: single[name] for name in single if name not in large}, offset)
+    layout.cleared_bytes = align(offset, CLEARED_ALIGNMENT)
+    offset = _place_headers(
+        layout, {name: single[name] for name in single if name in large}, layout.cleared_bytes
+    )
+    layout.lasting_bytes = offset = align(offset, CLEARED_ALIGNMENT)
+    for name, block in layout.blocks.items():
+        if block.temporaries_bytes:
+            layout.temporaries[name] = offset
+            offset += block.temporaries_bytes
     layout.size_bytes = align(offset, 16)
     return layout
+
+
+def _place_headers(layout: StateLayout, blocks: Mapping[str, BlockLayout], offset: int) -> int:
+    for name, block in blocks.items():
+        layout.blocks[name] = block
+        layout.offsets[name] = offset
+        offset += block.size_bytes
+    return offset
 
 
 def _place_stacks(program: Program, layout: StateLayout, offset: int) -> int:

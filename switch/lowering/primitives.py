@@ -37,6 +37,7 @@ from switch.lowering.fields import (
     header_bytes,
     is_valid,
     load_field,
+    note_write,
     set_invalid,
     set_valid,
     store_field,
@@ -172,6 +173,7 @@ def _assign_variable(emit: Emitter, call: PrimitiveCall) -> None:
         raise UnsupportedError("variable-length fields of different sizes")
     bases = [emit.address(place.header.address, blocks[0].variable_offset) for place in (target, source)]
     bases[1] = emit.address(source.header.address, blocks[1].variable_offset)
+    note_write(emit, target.header)
     emit.copy(bases[0], bases[1], blocks[0].variable_bytes)
     length = emit.load(emit.address(source.header.address, blocks[1].length_offset), I32, 4)
     emit.store(length, emit.address(target.header.address, blocks[0].length_offset), 4)

@@ -28,7 +28,11 @@ from switch.lowering.parser import ParserLowering
 from switch.lowering.pipeline import Actions, PipelineLowering, mark_arguments
 from switch.lowering.ranges import RangeAnalysis
 from switch.lowering.shape import ProgramShape
+from switch.lowering.temporaries import temporaries
 from switch.trace.places import Places
+
+CLEAR_PIECE_BYTES = 256
+"""What LLVM surely clears by stores; for more it calls the C library."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ def lower_program(program: Program, *, instrumented: bool = False) -> LoweredPro
     """
     abi = _core.switch_abi()
     try:
-        layout = state_layout(program, abi["kProgramStateOffset"])
+        layout = state_layout(program, abi["kProgramStateOffset"], temporaries(program))
     except ValueError as error:
         raise UnsupportedError(str(error)) from None
     registers, registers_bytes = register_layouts(program.register_arrays.values())
@@ -76,6 +80,8 @@ def lower_program(program: Program, *, instrumented: bool = False) -> LoweredPro
     _emit_functions(shared)
     runtime = {
         "state_bytes": layout.size_bytes,
+        "cleared_bytes": layout.cleared_bytes,
+        "lasting_bytes": layout.lasting_bytes,
         "metadata_offset_bytes": layout.metadata_offset_bytes,
         "metadata_bytes": layout.metadata_bytes,
         "max_headers_bytes": _max_headers_bytes(shared),
@@ -151,6 +157,7 @@ def _emit_functions(shared: ModuleContext) -> None:
     emit = Emitter(shared, deparse, deparse.args[0], deparse.args[1])
     emit.extent(deparse.args[2], _max_headers_bytes(shared), "the buffer for headers")
     emit_deparser(emit, deparser, deparse.args[2])
+    _clear(shared)
     _copy_fields(shared)
     _pack_digest(shared)
 
@@ -159,6 +166,16 @@ def _function(shared: ModuleContext, name: str, result: Any, arguments: list[Any
     function = ir.Function(shared.module, ir.FunctionType(result, arguments), name)
     mark_arguments(function)
     return function
+
+
+def _clear(shared: ModuleContext) -> None:
+    """void clear(PacketState*): zeros as far as every packet's state is cleared, by vector stores in a row."""
+    function = _function(shared, "clear", VOID, [POINTER])
+    emit = Emitter(shared, function, function.args[0], None)
+    for at in range(0, shared.layout.cleared_bytes, CLEAR_PIECE_BYTES):
+        size = min(CLEAR_PIECE_BYTES, shared.layout.cleared_bytes - at)
+        emit.clear(emit.address(emit.state, at), size, whole=False)
+    emit.builder.ret_void()
 
 
 def _parse(emit: Emitter) -> None:

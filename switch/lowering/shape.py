@@ -7,7 +7,16 @@ from typing import Any
 
 from switch.lowering.layout import RegisterLayout
 
-FUNCTIONS = ("parse", "ingress", "egress", "set_metadata_again", "deparse", "copy_fields", "pack_digest")
+FUNCTIONS = (
+    "clear",
+    "parse",
+    "ingress",
+    "egress",
+    "set_metadata_again",
+    "deparse",
+    "copy_fields",
+    "pack_digest",
+)
 """Entry points of a compiled program (SwitchProgram in switch_program.hpp)."""
 
 

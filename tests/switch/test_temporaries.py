@@ -1,0 +1,200 @@
+"""Parts of a packet's state that are not cleared for each packet: temporaries, and large headers."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from json_builder import (
+    Json,
+    action,
+    call,
+    conditional,
+    const,
+    extract,
+    field,
+    named,
+    op,
+    program,
+    state,
+    std,
+    table,
+    transition,
+    valid,
+    wrapped,
+)
+from native_twin import Twin
+
+from switch.bmv2json import load_program
+from switch.lowering.layout import LARGE_HEADER_BYTES, state_layout
+from switch.lowering.temporaries import temporaries
+
+FIELDS = ("p", "q", "r", "t")
+LARGE = [(f"word{i}", 64) for i in range(LARGE_HEADER_BYTES // 8 + 1)]
+
+
+def scalar(name: str) -> Json:
+    return field("scalars", name)
+
+
+def assign(name: str, value: Json) -> Json:
+    return call("assign", scalar(name), wrapped(value))
+
+
+def document(nodes: list[Json], bodies: list[list[Json]], first: str | None) -> Json:
+    """A program whose ingress has these nodes; action `number` has body `number`. The last word of the packet leaves
+    as the port, so that every field can be made visible.
+    """
+    actions = [action(f"a{number}", number, [], *body) for number, body in enumerate(bodies)]
+    tables = [node for node in nodes if "key" in node]
+    conditionals = [node for node in nodes if "expression" in node]
+    states = [
+        state("start", 0, [extract("small")], [field("small", "kind")],
+              [transition(1, "large", width=1), transition(None, None)]),
+        state("large", 1, [extract("large")], [], [transition(None, None)]),
+    ]  # fmt: skip
+    return program(
+        {"small": [("kind", 8), ("x", 8)], "large": LARGE},
+        [(name, 16) for name in FIELDS],
+        states,
+        actions,
+        {"init_table": first, "tables": tables, "conditionals": conditionals},
+    )
+
+
+def fixed_table(name: str, number: int, act: int, following: str | None) -> Json:
+    entry = {"action_id": act, "action_const": True, "action_data": [], "action_entry_const": True}
+    return table(name, number, [], [{"name": f"a{act}", "id": act}], following, default_entry=entry)
+
+
+def found(nodes: list[Json], bodies: list[list[Json]], first: str | None = "n0") -> set[str]:
+    loaded = load_program(json.dumps(document(nodes, bodies, first)).encode())
+    return {name for header, name in temporaries(loaded) if header == "scalars"}
+
+
+def test_written_before_it_is_read() -> None:
+    bodies = [[assign("p", const(1)), call("assign", std("egress_spec"), scalar("p"))]]
+    assert "p" in found([fixed_table("n0", 0, 0, None)], bodies)
+
+
+def test_read_before_it_is_written() -> None:
+    bodies = [[call("assign", std("egress_spec"), scalar("p")), assign("p", const(1))]]
+    assert "p" not in found([fixed_table("n0", 0, 0, None)], bodies)
+
+
+def test_written_on_one_way_only() -> None:
+    nodes = [
+        conditional("n0", 0, op("==", field("small", "x"), const(1)), "n1", "n2"),
+        fixed_table("n1", 0, 0, "n2"),
+        fixed_table("n2", 1, 1, None),
+    ]
+    bodies = [
+        [assign("p", const(1)), assign("q", const(2))],
+        [call("assign", std("egress_spec"), scalar("p"))],
+    ]
+    assert "p" not in found(nodes, bodies)
+    assert "q" in found(nodes, bodies)
+
+
+def test_jumped_over() -> None:
+    jump = call("_jump_if_zero", wrapped(field("small", "x")), const(2))
+    bodies = [[jump, assign("p", const(1)), call("assign", std("egress_spec"), scalar("p"))]]
+    assert "p" not in found([fixed_table("n0", 0, 0, None)], bodies)
+
+
+def test_a_table_may_find_nothing_to_execute() -> None:
+    """So what all its actions write is not written for certain."""
+    actions = [{"name": "a0", "id": 0}]
+    nodes = [
+        table("n0", 0, [], actions, "n1", default_entry=...),
+        fixed_table("n1", 1, 1, None),
+    ]
+    bodies = [[assign("p", const(1))], [call("assign", std("egress_spec"), scalar("p"))]]
+    assert "p" not in found(nodes, bodies)
+
+
+def test_intrinsic_metadata_lasts() -> None:
+    bodies = [[call("assign", std("egress_spec"), const(1))]]
+    loaded = load_program(json.dumps(document([fixed_table("n0", 0, 0, None)], bodies, "n0")).encode())
+    assert not {header for header, _ in temporaries(loaded)} & {"standard_metadata"}
+
+
+def test_large_headers_lie_behind_what_is_cleared() -> None:
+    loaded = load_program(json.dumps(document([], [], None)).encode())
+    layout = state_layout(loaded, 0, temporaries(loaded))
+    assert layout.is_large("large")
+    assert not layout.is_large("small")
+    assert layout.offsets["small"] + layout.blocks["small"].size_bytes <= layout.cleared_bytes
+    assert layout.cleared_bytes <= layout.offsets["large"]
+
+
+VALUES = st.one_of(
+    st.sampled_from([scalar(name) for name in FIELDS]),
+    st.sampled_from([field("small", "x"), field("large", "word0"), field("large", LARGE[-1][0])]),
+    st.integers(1, 7).map(const),
+)
+CALLS = st.one_of(
+    st.builds(lambda name, value: assign(name, value), st.sampled_from(FIELDS), VALUES),
+    st.builds(
+        lambda left, right: call("assign", std("egress_spec"), wrapped(op("&", op("+", left, right), const(0xFF)))),
+        VALUES, VALUES,
+    ),
+    st.builds(lambda value: call("assign", field("large", "word0"), wrapped(value)), VALUES),
+    st.sampled_from([call(name, named("header", "large")) for name in ("add_header", "remove_header")]),
+    st.builds(lambda value: call("_jump_if_zero", wrapped(value), const(1)), VALUES),
+    st.just(call("exit")),
+)  # fmt: skip
+BODY = st.lists(CALLS, max_size=5)
+
+
+def _within(body: list[Json]) -> list[Json]:
+    """With jumps that lead forward, by up to two calls."""
+    made = []
+    for index, each in enumerate(body):
+        if each["op"] == "_jump_if_zero":
+            target = const(min(len(body), index + 2))
+            each = call("_jump_if_zero", each["parameters"][0], target)
+        made.append(each)
+    return made
+
+
+@st.composite
+def pipelines(draw: st.DrawFn) -> Json:
+    """Tables with one action and conditionals, each leading forward."""
+    count = draw(st.integers(1, 5))
+    nodes: list[Json] = []
+    bodies: list[list[Json]] = []
+    for number in range(count):
+        later = st.sampled_from([*(f"n{i}" for i in range(number + 1, count)), None])
+        if draw(st.booleans()):
+            condition = draw(
+                st.one_of(
+                    st.builds(lambda left, right: op("==", left, right), VALUES, VALUES),
+                    st.just(valid("large")),
+                )
+            )
+            nodes.append(conditional(f"n{number}", number, condition, draw(later), draw(later)))
+        else:
+            nodes.append(fixed_table(f"n{number}", number, len(bodies), draw(later)))
+            bodies.append(_within(draw(BODY)))
+    return document(nodes, bodies, "n0")
+
+
+PACKETS = st.builds(
+    lambda kind, rest: bytes([kind]) + rest, st.integers(0, 1), st.binary(min_size=1, max_size=90)
+)
+
+
+# Every example is compiled, so shrinking one would take minutes.
+@settings(
+    max_examples=100,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+)
+@given(pipelines(), st.lists(PACKETS, min_size=4, max_size=8))
+def test_no_packet_sees_what_the_one_before_left(made: Json, packets: list[bytes]) -> None:
+    twin = Twin(made)
+    for packet in packets:
+        twin.process(1, packet)
