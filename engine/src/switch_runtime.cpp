@@ -1,5 +1,6 @@
 #include "switch_runtime.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -23,6 +24,14 @@ namespace weft {
 namespace {
 
 EntryView* table_lookup(const TableView* view, const uint64_t* key) { return view->matcher->lookup(key); }
+
+EntryView* table_lookup_1(const TableView* view, uint64_t key) {
+  return view->matcher->lookup(std::array{key});
+}
+
+EntryView* table_lookup_2(const TableView* view, uint64_t first, uint64_t second) {
+  return view->matcher->lookup(std::array{first, second});
+}
 
 ActionData* group_select(SwitchContext* context, const ActionGroup* group, uint64_t hash) {
   if (!group->is_random || group->bucket_count() == 0) return group->select(hash);
@@ -112,6 +121,8 @@ uintptr_t address(Function* function) {
 std::map<std::string, uintptr_t> switch_runtime_symbols() {
   return {
       {"weft_table_lookup", address(table_lookup)},
+      {"weft_table_lookup_1", address(table_lookup_1)},
+      {"weft_table_lookup_2", address(table_lookup_2)},
       {"weft_group_select", address(group_select)},
       {"weft_meter_execute", address(meter_execute)},
       {"weft_meter_at", address(meter_at)},

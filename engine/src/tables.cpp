@@ -60,6 +60,23 @@ TableEntry* MatchTable::lookup(const uint64_t* key) const {
 }
 
 template <size_t kWords>
+TableEntry* MatchTable::lookup_unindexed(std::array<uint64_t, kWords> key) const {
+  if (index_state_ == IndexState::kStale) {
+    const bool plain =
+        std::none_of(order_.begin(), order_.end(), [](const Tuple* tuple) { return tuple->shared; });
+    index_state_ = plain && size_ <= kMostIndexed ? IndexState::kReady : IndexState::kNone;
+    if (index_state_ == IndexState::kReady) {
+      index<kWords>().build(order_);
+      return index<kWords>().find(key);
+    }
+  }
+  return lookup_in_tuples<kWords>(key.data());
+}
+
+template TableEntry* MatchTable::lookup_unindexed(std::array<uint64_t, 1>) const;
+template TableEntry* MatchTable::lookup_unindexed(std::array<uint64_t, 2>) const;
+
+template <size_t kWords>
 TableEntry* MatchTable::lookup_in_tuples(const uint64_t* key) const {
   const size_t tuple_count = order_.size();
   if (tuple_count == 1 && !order_[0]->shared) return order_[0]->chain<kWords>(key);
@@ -172,6 +189,7 @@ TableEntry* MatchTable::find(const EntryMatch& match) const {
 }
 
 TableEntry* MatchTable::insert(const EntryMatch& match) {
+  index_state_ = IndexState::kStale;
   const Words key = filing_key(match);
   TableEntry* entry = pool_.make();
   std::copy(key.begin(), key.end(), entry->key());
@@ -193,6 +211,7 @@ TableEntry* MatchTable::insert(const EntryMatch& match) {
 }
 
 void MatchTable::erase(TableEntry* entry) {
+  index_state_ = IndexState::kStale;
   const Words own_mask(entry->mask, entry->mask + key_words_);
   const uint64_t* low = entry->ranges.get();
   for (const Words& mask : filing_masks(own_mask, low, low + (low == nullptr ? 0 : key_words_))) {
@@ -233,6 +252,7 @@ void MatchTable::describe(const EntryView& view, std::vector<uint8_t>& out) cons
 }
 
 void MatchTable::clear() {
+  index_state_ = IndexState::kStale;
   for_each([this](TableEntry& entry) { pool_.free(&entry); });
   order_.clear();
   highest_priorities_.clear();

@@ -17,9 +17,11 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "tables_entry.hpp"
+#include "tables_index.hpp"
 #include "tables_tuple.hpp"
 
 namespace weft {
@@ -51,6 +53,13 @@ class MatchTable {
 
   // The matching entry of highest priority, or null. `key` has words_for(key_bytes) words.
   TableEntry* lookup(const uint64_t* key) const;
+  // The same for a key as wide as the table's, in registers.
+  template <size_t kWords>
+  TableEntry* lookup(std::array<uint64_t, kWords> key) const {
+    if (index_state_ == IndexState::kReady) [[likely]]
+      return index<kWords>().find(key);
+    return lookup_unindexed(key);
+  }
 
   // The entry installed with exactly this match and priority, or null.
   TableEntry* find(const EntryMatch& match) const;
@@ -80,6 +89,8 @@ class MatchTable {
   using Words = std::vector<uint64_t>;
   static constexpr size_t kFewTuples = 32;
   static constexpr int kLongestSharedChain = 4;
+  // A larger table's index would crowd out of the cache what the tuples' tags leave there.
+  static constexpr size_t kMostIndexed = 1024;
 
   // The masks that an entry may be filed under, the finest first.
   enum Grain : uint8_t { kBits, kNibbles, kBytes, kGrains };
@@ -89,6 +100,12 @@ class MatchTable {
   Words filing_key(const EntryMatch& match) const;
   template <size_t kWords>
   TableEntry* lookup_in_tuples(const uint64_t* key) const;
+  template <size_t kWords>
+  TableEntry* lookup_unindexed(std::array<uint64_t, kWords> key) const;
+  template <size_t kWords>
+  TableIndex<kWords>& index() const {
+    return std::get<TableIndex<kWords>>(indices_);
+  }
   bool matches(const TableEntry& entry, const uint64_t* key) const;
   bool is_same(const TableEntry& entry, const EntryMatch& match) const;
   Tuple* tuple_of(const Words& mask) const;
@@ -96,6 +113,15 @@ class MatchTable {
   Tuple& make_tuple(const Words& mask);
   void order_tuples();
 
+  enum class IndexState : uint8_t {
+    kStale,
+    kReady,
+    kNone
+  };  // kNone: of the tuples as they are, there is none
+
+  // Of the two, the one for the key's width is used.
+  mutable std::tuple<TableIndex<1>, TableIndex<2>> indices_;
+  mutable IndexState index_state_ = IndexState::kStale;
   uint32_t key_bytes_;
   uint32_t key_words_;
   std::vector<RangeField> ranges_;

@@ -67,7 +67,7 @@ void ActionProfile::fill_buckets(ActionGroup& group) {
   for (const GroupMember& entry : group.members) {
     if (std::find(down_ports_.begin(), down_ports_.end(), entry.watch_port) != down_ports_.end()) continue;
     group.buckets_.insert(group.buckets_.end(), static_cast<size_t>(entry.weight),
-                          &members_.at(entry.member_id));
+                          members_.at(entry.member_id).action.get());
   }
 }
 

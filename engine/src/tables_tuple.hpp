@@ -47,6 +47,9 @@ class Tuple {
   const std::vector<uint64_t>& mask() const { return mask_; }
   bool empty() const { return priorities_.empty(); }
   int32_t highest_priority() const { return priorities_.rbegin()->first; }
+  int32_t lowest_priority() const { return priorities_.begin()->first; }
+  // Of different keys.
+  size_t key_count() const { return used_; }
 
   // Calls visit(TableEntry&) for every entry; visit may destroy it.
   template <typename Visit>
@@ -57,6 +60,13 @@ class Tuple {
         visit(*head);
         head = next;
       }
+  }
+
+  // Calls visit(TableEntry&) for the first entry of each key.
+  template <typename Visit>
+  void for_each_head(Visit&& visit) const {
+    for (TableEntry* head : heads_)
+      if (head != nullptr) visit(*head);
   }
 
   // Entries with other masks than the tuple's are in it, so those of a chain must be compared with theirs.

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from switch.bmv2json import MatchKind, Table, TableType
 from switch.lowering.calculations import hash_of
 from switch.lowering.emitter import I32, I64, POINTER, Emitter, Value, constant
-from switch.lowering.fields import field_place, is_valid, load_field, store_big_endian, store_field
+from switch.lowering.fields import field_place, is_valid, load_field, store_field
 from switch.lowering.layout import bytes_for, key_bytes, key_offsets
 from switch.lowering.primitives import count_packet, meter_colour
 from switch.lowering.tracing import report_lookup
+
+KEY_REGISTERS = 2
+"""The most words of a key that are handed to the runtime in registers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,13 @@ def _look_up(emit: Emitter, table: Table, view: Value) -> Value:
     count = emit.load(emit.address(view, emit.shared.abi["TableView.entry_count"]), I64, 8)
     emit.builder.cbranch(emit.builder.icmp_unsigned("!=", count, I64(0)), lookup, done)
     emit.continue_in(lookup)
-    found = emit.call_runtime("weft_table_lookup", POINTER, view, _key(emit, table))
+    words = _words(table)
+    if words <= KEY_REGISTERS:
+        found = emit.call_runtime(
+            f"weft_table_lookup_{words}", POINTER, view, *_key_in_registers(emit, table)
+        )
+    else:
+        found = emit.call_runtime("weft_table_lookup", POINTER, view, _key(emit, table))
     after = emit.builder.block
     emit.fall_into(done)
     entry = emit.builder.phi(POINTER)
@@ -76,11 +86,12 @@ def _look_up(emit: Emitter, table: Table, view: Value) -> Value:
     return entry
 
 
-def _key(emit: Emitter, table: Table) -> Value:
-    """The key in memory, in whole words; fields of invalid headers are 0."""
-    words = (key_bytes(table) + 7) // 8
-    key = emit.local(words * 8)
-    emit.store(I64(0), emit.address(key, (words - 1) * 8), 8)
+def _words(table: Table) -> int:
+    return (key_bytes(table) + 7) // 8
+
+
+def _key_fields(emit: Emitter, table: Table) -> Iterator[tuple[int, Value]]:
+    """Each field's offset in the key and its bytes as a native integer; fields of invalid headers are 0."""
     for field, offset in zip(table.key, key_offsets(table), strict=True):
         place = field_place(emit, field.field)
         value = load_field(emit, place)
@@ -89,8 +100,27 @@ def _key(emit: Emitter, table: Table) -> Value:
             value = emit.builder.select(is_valid(emit, place.header), value, constant(width, 0))
         if field.mask is not None:
             value = emit.builder.and_(value, constant(width, field.mask))
-        store_big_endian(emit, emit.resize(value, bytes_for(width) * 8), emit.address(key, offset))
+        yield offset, emit.swap_bytes(emit.resize(value, bytes_for(width) * 8))
+
+
+def _key(emit: Emitter, table: Table) -> Value:
+    """The key in memory, in whole words."""
+    words = _words(table)
+    key = emit.local(words * 8)
+    emit.store(I64(0), emit.address(key, (words - 1) * 8), 8)
+    for offset, value in _key_fields(emit, table):
+        emit.store(value, emit.address(key, offset))
     return key
+
+
+def _key_in_registers(emit: Emitter, table: Table) -> list[Value]:
+    """The key's words: written to memory field by field, it could not be read back as words without a stall."""
+    width = _words(table) * 64
+    key = constant(width, 0)
+    for offset, value in _key_fields(emit, table):
+        moved = emit.builder.shl(emit.resize(value, width), constant(width, offset * 8))
+        key = emit.builder.or_(key, moved)
+    return [emit.resize(emit.builder.lshr(key, constant(width, at)), 64) for at in range(0, width, 64)]
 
 
 def _after_lookup(emit: Emitter, table: Table, entry: Value, hit: Value) -> None:
