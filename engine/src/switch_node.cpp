@@ -157,9 +157,10 @@ uint64_t Switch::timestamp(TimePs time_ps) const {
   return time / static_cast<uint64_t>(kPsPerUs);
 }
 
-uint32_t Switch::depth(uint64_t bytes, uint64_t packets) const {
-  const uint64_t units =
-      options_.depth_unit == SwitchOptions::DepthUnit::kCells ? bytes / kCellBytes : packets;
+uint32_t Switch::depth(const TransmitPort& port, int priority_class) const {
+  const uint64_t units = options_.depth_unit == SwitchOptions::DepthUnit::kCells
+                             ? port.queue_depth_bytes(priority_class) / kCellBytes
+                             : port.queue_depth_packets(priority_class);
   return static_cast<uint32_t>(std::min<uint64_t>(units, kMaxDepth));
 }
 
@@ -171,46 +172,6 @@ bool Switch::dropped_by_abort(const PacketState& state) {
 }
 
 // ---- ingress
-
-void Switch::receive(int port, PacketPtr packet) {
-  ++received_packets_;
-  if (objects_ == nullptr) {
-    drop(DropReason::kNoPipeline);
-    return;
-  }
-  start_pass(std::move(packet), static_cast<uint32_t>(port), kNormal, PacketState::kPassBudget, nullptr, 0);
-  run_bypassing();
-}
-
-void Switch::start_pass(PacketPtr packet, uint32_t port, InstanceType type, uint32_t pass_budget,
-                        const PacketState* previous, uint32_t field_list) {
-  StateBlock* block = new_state();
-  PacketState& state = block->state;
-  if (previous == nullptr) {
-    trace_.begin(state.trace, port);
-  } else {
-    trace_.copied(previous->trace, state.trace, type, engine_.now());
-  }
-  // Only what has come from a port is parsed a second time if it must be, see parse().
-  if (previous != nullptr || state.trace.packet != 0) packet->materialise();
-  point_at(state, *packet);
-  state.ingress_port = port;
-  state.instance_type = type;
-  state.packet_length_bytes = state.size_bytes + state.virtual_bytes;
-  state.ingress_timestamp = timestamp(engine_.now());
-  state.pass_budget = pass_budget;
-  if (previous != nullptr) preserve(state, *previous, field_list);
-  if (packet->context != nullptr) packet->context->release(packet->context);
-  packet->context = block;
-  run_ingress(std::move(packet));
-}
-
-// As BMv2 does: nothing but the list's fields comes along, not even the ingress port.
-void Switch::preserve(PacketState& state, const PacketState& previous, uint32_t field_list) {
-  objects_->program().copy_fields(&state, &previous, field_list);
-  objects_->program().set_metadata_again(&state, &objects_->context());
-  state.loop_budget = previous.loop_budget;
-}
 
 // A parser that has looked for more than the bytes that are there starts over on the packet written out.
 void Switch::parse(Packet& packet) {
@@ -232,7 +193,7 @@ void Switch::parse(Packet& packet) {
   program.parse(&state, &objects_->context());
 }
 
-void Switch::run_ingress(PacketPtr packet) {
+[[gnu::always_inline]] inline void Switch::run_ingress(PacketPtr packet) {
   SwitchContext& context = objects_->context();
   const SwitchProgram& program = objects_->program();
   context.now_ps = engine_.now();
@@ -271,6 +232,47 @@ void Switch::run_ingress(PacketPtr packet) {
     state.instance_type = kNormal;
     enqueue(egress_port, std::move(packet));
   }
+}
+
+void Switch::receive(int port, PacketPtr packet) {
+  ++received_packets_;
+  if (objects_ == nullptr) {
+    drop(DropReason::kNoPipeline);
+    return;
+  }
+  start_pass(std::move(packet), static_cast<uint32_t>(port), kNormal, PacketState::kPassBudget, nullptr, 0);
+  if (!bypassing_.empty()) [[unlikely]]
+    run_bypassing();
+}
+
+void Switch::start_pass(PacketPtr packet, uint32_t port, InstanceType type, uint32_t pass_budget,
+                        const PacketState* previous, uint32_t field_list) {
+  StateBlock* block = new_state();
+  PacketState& state = block->state;
+  if (previous == nullptr) {
+    trace_.begin(state.trace, port);
+  } else {
+    trace_.copied(previous->trace, state.trace, type, engine_.now());
+  }
+  // Only what has come from a port is parsed a second time if it must be, see parse().
+  if (previous != nullptr || state.trace.packet != 0) packet->materialise();
+  point_at(state, *packet);
+  state.ingress_port = port;
+  state.instance_type = type;
+  state.packet_length_bytes = state.size_bytes + state.virtual_bytes;
+  state.ingress_timestamp = timestamp(engine_.now());
+  state.pass_budget = pass_budget;
+  if (previous != nullptr) preserve(state, *previous, field_list);
+  if (packet->context != nullptr) packet->context->release(packet->context);
+  packet->context = block;
+  run_ingress(std::move(packet));
+}
+
+// As BMv2 does: nothing but the list's fields comes along, not even the ingress port.
+void Switch::preserve(PacketState& state, const PacketState& previous, uint32_t field_list) {
+  objects_->program().copy_fields(&state, &previous, field_list);
+  objects_->program().set_metadata_again(&state, &objects_->context());
+  state.loop_budget = previous.loop_budget;
 }
 
 PacketPtr Switch::resubmit(PacketPtr packet) {
@@ -404,8 +406,7 @@ void Switch::enqueue(uint32_t port, PacketPtr packet) {
   }
   const int queue_class = std::min(static_cast<int>(state.queue_class), transmit_port->config().classes - 1);
   state.queue_class = static_cast<uint32_t>(queue_class);
-  state.enqueue_depth =
-      depth(transmit_port->queue_depth_bytes(queue_class), transmit_port->queue_depth_packets(queue_class));
+  state.enqueue_depth = depth(*transmit_port, queue_class);
   const TraceNumbers trace = state.trace;  // a packet that finds no room is gone with its state
   // Copies are the switch's own: what came in by the port is the original.
   const uint32_t came_by = state.instance_type == kNormal ? state.ingress_port : TransmitPort::kNoIngress;
@@ -419,35 +420,17 @@ void Switch::run_bypassing() {
   }
 }
 
-void Switch::bypass_queue(uint32_t port, PacketPtr packet) {
-  PacketState& state = state_of(*packet)->state;
-  state.enqueue_timestamp = state.egress_timestamp = timestamp(engine_.now());
-  state.enqueue_depth = state.dequeue_depth = state.dequeue_time_delta = 0;
-  packet = run_egress(port, std::move(packet));
-  if (packet != nullptr) deliver(port, std::move(packet));
-}
-
-PacketPtr Switch::on_dequeue(int port, PacketPtr packet, const QueueStamp& stamp) {
-  StateBlock* block = state_of(*packet);
-  if (block == nullptr || block->pool != states_.get()) {
-    drop(DropReason::kPipelineReplaced);
-    return nullptr;
-  }
-  PacketState& state = block->state;
-  state.enqueue_timestamp = timestamp(stamp.enqueued_ps);
-  state.egress_timestamp = timestamp(stamp.dequeued_ps);
-  state.dequeue_time_delta = saturate_u32(state.egress_timestamp - state.enqueue_timestamp);
-  const TransmitPort& transmit_port = *ports_[static_cast<size_t>(port)];
-  state.dequeue_depth = depth(transmit_port.queue_depth_bytes(stamp.priority_class),
-                              transmit_port.queue_depth_packets(stamp.priority_class));
-  packet = run_egress(static_cast<uint32_t>(port), std::move(packet));
-  run_bypassing();
-  return packet;
-}
-
 // ---- egress
 
-PacketPtr Switch::run_egress(uint32_t port, PacketPtr packet) {
+[[gnu::always_inline]] inline void Switch::deparse(Packet& packet) {
+  PacketState& state = state_of(packet)->state;
+  const uint32_t headers_bytes =
+      objects_->program().deparse(&state, &objects_->context(), header_buffer_.data());
+  packet.trim_front(state.payload_offset_bytes);
+  std::memcpy(packet.prepend(headers_bytes), header_buffer_.data(), headers_bytes);
+}
+
+[[gnu::always_inline]] inline PacketPtr Switch::run_egress(uint32_t port, PacketPtr packet) {
   SwitchContext& context = objects_->context();
   const SwitchProgram& program = objects_->program();
   context.now_ps = engine_.now();
@@ -479,12 +462,29 @@ PacketPtr Switch::run_egress(uint32_t port, PacketPtr packet) {
   return packet;
 }
 
-void Switch::deparse(Packet& packet) {
-  PacketState& state = state_of(packet)->state;
-  const uint32_t headers_bytes =
-      objects_->program().deparse(&state, &objects_->context(), header_buffer_.data());
-  packet.trim_front(state.payload_offset_bytes);
-  std::memcpy(packet.prepend(headers_bytes), header_buffer_.data(), headers_bytes);
+void Switch::bypass_queue(uint32_t port, PacketPtr packet) {
+  PacketState& state = state_of(*packet)->state;
+  state.enqueue_timestamp = state.egress_timestamp = timestamp(engine_.now());
+  state.enqueue_depth = state.dequeue_depth = state.dequeue_time_delta = 0;
+  packet = run_egress(port, std::move(packet));
+  if (packet != nullptr) deliver(port, std::move(packet));
+}
+
+PacketPtr Switch::on_dequeue(int port, PacketPtr packet, const QueueStamp& stamp) {
+  StateBlock* block = state_of(*packet);
+  if (block == nullptr || block->pool != states_.get()) {
+    drop(DropReason::kPipelineReplaced);
+    return nullptr;
+  }
+  PacketState& state = block->state;
+  state.enqueue_timestamp = timestamp(stamp.enqueued_ps);
+  state.egress_timestamp = timestamp(stamp.dequeued_ps);
+  state.dequeue_time_delta = saturate_u32(state.egress_timestamp - state.enqueue_timestamp);
+  state.dequeue_depth = depth(*ports_[static_cast<size_t>(port)], stamp.priority_class);
+  packet = run_egress(static_cast<uint32_t>(port), std::move(packet));
+  if (!bypassing_.empty()) [[unlikely]]
+    run_bypassing();
+  return packet;
 }
 
 void Switch::deliver(uint32_t port, PacketPtr packet) {
