@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 from engine import Acknowledgement, python_congestion_control
 from engine import CongestionControl as NativeCongestionControl
-from traffic.extensions.loading import ClassSpec, make
+from traffic.extensions.loading import ClassSpec, make, overridden
 
 
 @dataclass(frozen=True)
@@ -72,14 +71,9 @@ class CongestionControl(abc.ABC):
 def congestion_control(spec: ClassSpec, path: PathProperties) -> NativeCongestionControl:
     """Make a user's congestion control for one connection. Raises ExtensionError if it cannot be used."""
     user = make(spec, CongestionControl, path)  # type: ignore[type-abstract]
-    made = type(user)
-
-    def method(name: str) -> Callable[..., Any] | None:
-        """The user's; None if the class has only the one of the base, which does nothing."""
-        return None if getattr(made, name) is getattr(CongestionControl, name) else getattr(user, name)
-
+    method = partial(overridden, user, CongestionControl)
     return python_congestion_control(
-        made.__name__,
+        type(user).__name__,
         window_bytes=user.window_bytes,
         pacing_rate_bps=method("pacing_rate_bps"),
         next_deadline_ps=method("next_deadline_ps"),

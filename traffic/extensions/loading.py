@@ -8,7 +8,7 @@ import importlib.util
 import inspect
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -101,6 +101,11 @@ def is_user_error(error: BaseException) -> bool:
             return True
         here = here.tb_next
     return False
+
+
+def overridden(user: object, base: type, name: str) -> Callable[..., Any] | None:
+    """Return a method of a user's object; None if its class has only the one of `base`, which does nothing."""
+    return None if getattr(type(user), name) is getattr(base, name) else getattr(user, name)
 
 
 def _is_usable(value: Any, base: type) -> bool:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 import numpy as np
 
 from engine import PathChoice as NativePathChoice
 from engine import python_path_choice
 from traffic.extensions.congestion import PathProperties
-from traffic.extensions.loading import ClassSpec, make
+from traffic.extensions.loading import ClassSpec, make, overridden
 
 
 class PathChoice(abc.ABC):
@@ -46,14 +45,9 @@ class PathChoice(abc.ABC):
 def path_choice(spec: ClassSpec, path: PathProperties, rng: np.random.Generator) -> NativePathChoice:
     """Make a user's choice of path for one connection. Raises ExtensionError if it cannot be used."""
     user = make(spec, PathChoice, path, rng)  # type: ignore[type-abstract]
-    made = type(user)
-
-    def method(name: str) -> Callable[..., Any] | None:
-        """The user's; None if the class has only the one of the base, which does nothing."""
-        return None if getattr(made, name) is getattr(PathChoice, name) else getattr(user, name)
-
+    method = partial(overridden, user, PathChoice)
     return python_path_choice(
-        made.__name__,
+        type(user).__name__,
         entropy=user.entropy,
         on_delivered=method("on_delivered"),
         on_lost=method("on_lost"),
