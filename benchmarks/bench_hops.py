@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fabric_setup import compiled_fabric, program_over_p4runtime
+from fabric_setup import compiled_fabric, program_over_p4runtime, write_frame
 from figures import Figure, argument_parser, report
 from scheduling import pin_this_process
 
@@ -29,7 +29,6 @@ from engine import Engine, Link, Partitions, TransmitPort
 from switch.bmv2json import load_program
 from switch.native import NativeSwitch
 from topologies import FabricSpec, leaf_spine
-from traffic.layers import rdma_write_frame
 from weft.program import Program
 from weft.virtual.placement import engines_by_node
 
@@ -131,22 +130,12 @@ def frames(fabric: FabricSpec) -> list[bytes]:
     """What each host sends: an RDMA WRITE with room for INT, to the next leaf but one's host of the same number."""
     hosts = fabric.hosts
     on_leaf = len(fabric.switch(hosts[0].nic(0).leaf).host_ports)
-    made = []
-    for index, host in enumerate(hosts):
-        a, b = host.nic(0), hosts[(index + 2 * on_leaf) % len(hosts)].nic(0)
-        frame = rdma_write_frame(
-            source_mac=a.mac,
-            destination_mac=a.gateway_mac,
-            source_ip=str(a.ipv4.ip),
-            destination_ip=str(b.ipv4.ip),
-            destination_qp=0x100 + index,
-            psn=index,
-            payload=bytes(PAYLOAD_BYTES),
-            source_port=0xC000 + index,
-            int_telemetry=True,
+    return [
+        write_frame(
+            host.nic(0), hosts[(index + 2 * on_leaf) % len(hosts)].nic(0), index, bytes(PAYLOAD_BYTES)
         )
-        made.append(bytes(frame))
-    return made
+        for index, host in enumerate(hosts)
+    ]
 
 
 def best_rate(rig: Rig, bursts: Iterable[bytes], rounds: int, workers: int = 1) -> float:

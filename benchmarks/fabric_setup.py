@@ -14,7 +14,7 @@ from controller.target import target_facts
 from switch.backend import SwitchBackend
 from switch.p4runtime.device import Device
 from switch.p4runtime.service import Server
-from topologies import FabricSpec
+from topologies import FabricSpec, NicSpec
 from topologies.addressing import CPU_PORT
 from traffic.layers import rdma_write_frame
 from weft.paths import FABRIC_P4
@@ -68,19 +68,22 @@ def roce_frames(
     a, b = fabric.host(source).nic(0), fabric.host(destination).nic(0)
     headers_bytes = _INT_HEADERS_BYTES if telemetry else _PLAIN_HEADERS_BYTES
     payload = bytes(size_bytes - headers_bytes)
-    return [
-        bytes(
-            rdma_write_frame(
-                source_mac=a.mac,
-                destination_mac=a.gateway_mac,
-                source_ip=str(a.ipv4.ip),
-                destination_ip=str(b.ipv4.ip),
-                destination_qp=0x100 + flow,
-                psn=flow,
-                payload=payload,
-                source_port=0xC000 + flow,
-                int_telemetry=telemetry,
-            )
-        )
-        for flow in range(FLOWS)
-    ]
+    return [write_frame(a, b, flow, payload, telemetry=telemetry) for flow in range(FLOWS)]
+
+
+def write_frame(
+    source: NicSpec, destination: NicSpec, flow: int, payload: bytes, *, telemetry: bool = True
+) -> bytes:
+    """An RDMA WRITE frame of a queue pair of its own for each flow, with or without room for INT."""
+    frame = rdma_write_frame(
+        source_mac=source.mac,
+        destination_mac=source.gateway_mac,
+        source_ip=str(source.ipv4.ip),
+        destination_ip=str(destination.ipv4.ip),
+        destination_qp=0x100 + flow,
+        psn=flow,
+        payload=payload,
+        source_port=0xC000 + flow,
+        int_telemetry=telemetry,
+    )
+    return bytes(frame)
