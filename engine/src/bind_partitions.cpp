@@ -17,17 +17,7 @@ namespace {
 
 using PartitionsLock = PythonLock<Partitions, Partitions::Guard>;
 
-// As PythonGuard, of all partitions.
-class PythonPartitionsGuard {
- public:
-  explicit PythonPartitionsGuard(Partitions& partitions) {
-    py::gil_scoped_release release;
-    guard_.emplace(partitions);
-  }
-
- private:
-  std::optional<Partitions::Guard> guard_;
-};
+using PythonPartitionsGuard = PythonGuardOf<Partitions>;
 
 template <auto Method>
 auto locked() {

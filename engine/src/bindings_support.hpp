@@ -17,18 +17,20 @@
 
 namespace weft {
 
-// The engine's lock for a Python thread. The GIL is released while waiting, because the thread that has the
-// lock may be waiting for the GIL.
-class PythonGuard {
+// The lock of an engine, or of all partitions, for a Python thread. The GIL is released while waiting,
+// because the thread that has the lock may be waiting for the GIL.
+template <class Guarded>
+class PythonGuardOf {
  public:
-  explicit PythonGuard(Engine& engine) {
+  explicit PythonGuardOf(Guarded& guarded) {
     pybind11::gil_scoped_release release;
-    guard_.emplace(engine);
+    guard_.emplace(guarded);
   }
 
  private:
-  std::optional<Engine::Guard> guard_;
+  std::optional<typename Guarded::Guard> guard_;
 };
+using PythonGuard = PythonGuardOf<Engine>;
 
 // Makes a component and hands it to the engine, which destroys it with itself (last made, first destroyed).
 // To be used in py::init together with py::keep_alive<1, 2>(), the engine being the first argument:
