@@ -173,6 +173,9 @@ class Engine:
     @property
     def failure(self) -> str | None:
         """Why the thread ended by itself, if it did."""
+    @property
+    def failure_fd(self) -> int:
+        """A descriptor that is readable while there is a failure. Raises RuntimeError on a virtual clock."""
     def lock(self) -> EngineLock: ...
     def lateness(self) -> Lateness:
         """How far behind its time each event of a real clock was served, in emulated picoseconds."""

@@ -20,6 +20,7 @@ from traffic.transport_settings import DEFAULT_TRANSPORT, NO_COSTS, NicCosts, Tr
 
 FIRST_QUEUE_PAIR = 0x100
 _PSN_BITS = 24
+_WAITING_ROUND_S = 2.0
 
 
 class JsonLines(Protocol):
@@ -393,8 +394,16 @@ class EndpointGroup:
     def wait(self, run: int, timeout_s: float = 120.0) -> RunOutcome:
         """Wait for the end of a run on all its ranks. Raises RunError if it fails or takes longer."""
         ranks = self._runs[run].ranks
-        message = {"command": "wait", "run": run, "timeout_s": timeout_s}
-        answers = self._call_all(dict.fromkeys(ranks, message), timeout_s + self._answer_timeout_s)
+        answers: dict[int, dict[str, Any]] = {}
+        unfinished, left_s = list(ranks), timeout_s
+        # In rounds, because a rank whose peer has failed would otherwise be waited for till its time is up.
+        while unfinished and left_s >= 0.0 and not _any_ended_badly(answers):
+            message = {"command": "wait", "run": run, "timeout_s": min(left_s, _WAITING_ROUND_S)}
+            answers |= self._call_all(
+                dict.fromkeys(unfinished, message), _WAITING_ROUND_S + self._answer_timeout_s
+            )
+            unfinished = [rank for rank in unfinished if answers[rank]["state"] != "finished"]
+            left_s -= _WAITING_ROUND_S
         troubles = [
             f"{self._hosts[rank].name}: {answer['state']} after {answer.get('nodes_done', 0)} of "
             f"{answer.get('node_count', 0)} steps{': ' + answer['reason'] if answer.get('reason') else ''}"
@@ -402,8 +411,7 @@ class EndpointGroup:
             if answer["state"] != "finished"
         ]
         if troubles:
-            ended = {answer["state"] for answer in answers.values()} & {"failed", "cancelled"}
-            how = "failed" if ended else f"did not finish within {timeout_s:g} s"
+            how = "failed" if _any_ended_badly(answers) else f"did not finish within {timeout_s:g} s"
             raise RunError(f"run {run} {how}: " + "; ".join(troubles))
         self._runs[run].state = "finished"
         return RunOutcome(
@@ -479,6 +487,10 @@ class EndpointGroup:
         if first_error is not None:
             raise first_error
         return answers
+
+
+def _any_ended_badly(answers: Mapping[int, dict[str, Any]]) -> bool:
+    return any(answer["state"] in ("failed", "cancelled") for answer in answers.values())
 
 
 def _spec_message(spec: CollectiveSpec) -> dict[str, Any]:

@@ -108,9 +108,12 @@ def _serve(endpoint: Endpoint, host: Host, reader: LineReader, first: list[str])
     with selectors.DefaultSelector() as selector:
         selector.register(reader.file, selectors.EVENT_READ)
         selector.register(host.executor, selectors.EVENT_READ)
+        selector.register(host.engine.failure_fd, selectors.EVENT_READ)
         while True:
-            ready = selector.select(endpoint.seconds_to_next_deadline())
-            if any(key.fileobj is reader.file for key, _ in ready):
+            ready = {key.fileobj for key, _ in selector.select(endpoint.seconds_to_next_deadline())}
+            if host.engine.failure_fd in ready:  # for good: once is enough
+                selector.unregister(host.engine.failure_fd)
+            if reader.file in ready:
                 for line in reader.lines():
                     endpoint.execute(line)
                 if reader.ended:

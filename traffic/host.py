@@ -190,12 +190,15 @@ class Host:
         return self._planes[number]
 
     def timeout_ps(self, plane: _Plane) -> int:
-        """Return the retransmission timeout: above the path's round trip and the host's jitter."""
+        """Return the least retransmission timeout: above the path's round trip and the host's jitter."""
         return _core.retransmission_timeout_ps(
             plane.config.base_round_trip_ps,
             wall_clock_floor_ns=self.config.wall_clock_floor_ns,
             dilation=self.config.dilation,
         )
+
+    def _queue_pair_timeout_ps(self, plane: _Plane) -> int:
+        return self.config.transport.retransmission_timeout_ps or self.timeout_ps(plane)
 
     def connect(self, message: Message) -> None:
         """Make a queue pair, in place of one to the same peer with the same label.
@@ -222,7 +225,7 @@ class Host:
             congestion_control=self._congestion_control(plane),
             path_choice=self._path_choice(plane, number),
             retransmission=transport.retransmission,
-            retransmission_timeout_ps=transport.retransmission_timeout_ps or self.timeout_ps(plane),
+            retransmission_timeout_ps=self._queue_pair_timeout_ps(plane),
             reordering_window_ps=transport.reordering_window(plane.config.base_round_trip_ps),
             ack_interval_packets=transport.ack_interval(),
             cnp_interval_ps=transport.cnp_interval_ps,
@@ -292,7 +295,6 @@ class Host:
         name = transport.congestion_control
         native = not is_class_reference(name)
         for plane in self._planes:
-            timeout_ps = max(transport.retransmission_timeout_ps or 0, self.timeout_ps(plane))
             generator.add_port(
                 plane.port,
                 destination_mac=plane.config.gateway_mac,
@@ -303,7 +305,7 @@ class Host:
                 parameters=transport.parameters if native else {},
                 path_choice=None if transport.path == "flow" else partial(self._path_choice, plane),
                 retransmission=transport.retransmission,
-                retransmission_timeout_ps=timeout_ps,
+                retransmission_timeout_ps=self._queue_pair_timeout_ps(plane),
                 reordering_window_ps=transport.reordering_window(plane.config.base_round_trip_ps),
                 ack_interval_packets=transport.ack_interval(),
                 path_mtu_bytes=self.config.mtu_bytes,

@@ -25,7 +25,7 @@ LATENESS_BOUND = 0.5
 LENGTHS = "lengths"
 """What stands for data where packets carry lengths only: nothing can be verified then."""
 ROOTED = ("broadcast", "reduce")
-_TITLES = {
+COLLECTIVE_TITLES = {
     "allreduce": "all-reduce",
     "reducescatter": "reduce-scatter",
     "allgather": "all-gather",
@@ -290,7 +290,7 @@ def show_run(run: RunResult, as_json: bool) -> None:
 def print_run(console: Console, run: RunResult) -> None:
     """Print all tables of a run."""
     for name, results in groupby(run.collectives, key=lambda result: result.collective):
-        of_one_kind, title = list(results), _TITLES.get(name, name)
+        of_one_kind, title = list(results), COLLECTIVE_TITLES.get(name, name)
         console.print(f"\n[bold]{title} over {of_one_kind[0].ranks} ranks[/bold] (time is emulated)")
         print_collectives(console, of_one_kind)
     for flow in run.flows:

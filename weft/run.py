@@ -22,7 +22,7 @@ from weft.fabric import Fabric
 from weft.gradients import mlp_gradients
 from weft.lab import Progress
 from weft.options import FabricOptions
-from weft.results import LENGTHS, RunResult
+from weft.results import COLLECTIVE_TITLES, LENGTHS, RunResult
 from weft.scenario import (
     CollectiveTraffic,
     IncastTraffic,
@@ -145,6 +145,7 @@ def _collectives(
 ) -> Iterator[None]:
     """Run a collective of every size by every algorithm; yields after each run."""
     name = traffic.collective
+    title = COLLECTIVE_TITLES.get(name, name)
     algorithms: Sequence[str] = traffic.algorithms or suitable(fabric.topology, name)
     sizes: Sequence[int | list[NDArray[Any]]] = inputs
     if traffic.data == LENGTHS:
@@ -153,7 +154,7 @@ def _collectives(
         for algorithm in algorithms:
             for _ in range(traffic.repetitions):
                 if isinstance(size, int):
-                    progress(f"{name} of {size} B, {algorithm}, lengths only")
+                    progress(f"{title} of {size} B, {algorithm}, lengths only")
                     fabric.collective_of_lengths(
                         name,
                         size,
@@ -163,7 +164,7 @@ def _collectives(
                         root=traffic.root,
                     )
                 else:
-                    progress(f"{name} of {size[0].nbytes} B a host, {algorithm}")
+                    progress(f"{title} of {size[0].nbytes} B a host, {algorithm}")
                     fabric.collective(
                         name,
                         size,

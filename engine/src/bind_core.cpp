@@ -179,6 +179,7 @@ void bind_engine(py::module_& m) {
       .def("stop", &Engine::stop, py::call_guard<py::gil_scoped_release>())
       .def_property_readonly("running", &Engine::running)
       .def_property_readonly("failure", locked<&Engine::failure>())
+      .def_property_readonly("failure_fd", &Engine::failure_fd)
       .def(
           "lock", [](Engine& engine) { return EngineLock(engine); }, py::keep_alive<0, 1>())
       .def("lateness", &lateness)

@@ -43,6 +43,17 @@ int64_t monotonic_now_ns() {
   throw std::system_error(errno, std::generic_category(), what);
 }
 
+void make_readable(int event_fd) {
+  const uint64_t one = 1;
+  // Fails only when the counter is full, and then the descriptor is readable as it should be.
+  [[maybe_unused]] const ssize_t written = write(event_fd, &one, sizeof one);
+}
+
+void make_unreadable(int event_fd) {
+  uint64_t ignored = 0;
+  [[maybe_unused]] const ssize_t got = read(event_fd, &ignored, sizeof ignored);
+}
+
 thread_local Engine* engine_served_here = nullptr;
 
 }  // namespace
@@ -73,6 +84,7 @@ Engine::~Engine() {
     thread_.join();
   }
   while (!components_.empty()) components_.pop_back();
+  if (failure_fd_ >= 0) close(failure_fd_);
   if (wake_fd_ >= 0) close(wake_fd_);
   if (epoll_fd_ >= 0) close(epoll_fd_);
 }
@@ -237,17 +249,15 @@ void Engine::open_poller() {
   if (epoll_fd_ < 0) throw_errno("epoll_create1");
   wake_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (wake_fd_ < 0) throw_errno("eventfd");
+  failure_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (failure_fd_ < 0) throw_errno("eventfd");
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = wake_fd_;
   if (epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, wake_fd_, &event) != 0) throw_errno("epoll_ctl");
 }
 
-void Engine::wake() {
-  const uint64_t one = 1;
-  // Fails only when the counter is full, and then the thread is going to wake anyway.
-  [[maybe_unused]] const ssize_t written = write(wake_fd_, &one, sizeof one);
-}
+void Engine::wake() { make_readable(wake_fd_); }
 
 void Engine::sleep_until(TimePs deadline) {
   int64_t wait_ns = kLongestSleepNs;
@@ -277,8 +287,7 @@ void Engine::sleep_until(TimePs deadline) {
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = ready[static_cast<size_t>(i)];
     if (event.data.fd == wake_fd_) {
-      uint64_t ignored = 0;
-      [[maybe_unused]] const ssize_t got = read(wake_fd_, &ignored, sizeof ignored);
+      make_unreadable(wake_fd_);
     } else if ((event.events & EPOLLERR) != 0) {
       // An interface that goes down leaves an error on its sockets, which would keep epoll from sleeping
       // until it is read.
@@ -325,6 +334,7 @@ void Engine::start(int realtime_priority) {
                                 " (0 for none, 1 to 99)");
   thread_failure_ = nullptr;
   failure_text_.reset();
+  make_unreadable(failure_fd_);
   stop_requested_ = false;
   // Signals belong to the process's main thread: one that landed here would not interrupt what that is
   // waiting for.
@@ -355,6 +365,7 @@ void Engine::run_thread() {
     thread_failure_ = std::current_exception();
     failure_text_ = "unknown error";
   }
+  if (failure_text_) make_readable(failure_fd_);
   lock_.unlock();
 }
 
@@ -370,6 +381,11 @@ void Engine::stop() {
 std::optional<std::string> Engine::failure() {
   Guard guard(*this);
   return failure_text_;
+}
+
+int Engine::failure_fd() const {
+  require_real("failure_fd()");
+  return failure_fd_;
 }
 
 bool Engine::enter() {

@@ -135,6 +135,9 @@ class Engine {
   bool running() const { return thread_.joinable(); }
   // The reason the thread ended by itself, if it did.
   std::optional<std::string> failure();
+  // Becomes and stays readable when there is a failure(), for who waits on other descriptors too. Real clock
+  // only (throws std::logic_error otherwise).
+  int failure_fd() const;
 
   // Real clock only (throws std::logic_error otherwise).
   void add_pollable(Pollable* pollable);
@@ -206,6 +209,7 @@ class Engine {
   std::vector<Pollable*> unflushed_;
   int epoll_fd_ = -1;
   int wake_fd_ = -1;
+  int failure_fd_ = -1;
 
   InterruptCheck interrupt_check_ = nullptr;
   int64_t next_interrupt_check_ns_ = 0;

@@ -1,5 +1,6 @@
 """The real clock: outcomes that hold however late the machine is."""
 
+import select
 import threading
 import time
 from collections.abc import Iterator
@@ -135,6 +136,29 @@ def test_what_an_event_raises_ends_the_thread_and_is_raised_by_stop() -> None:
     with pytest.raises(LookupError, match="no such thing"):
         engine.stop()
     assert "no such thing" in (engine.failure or "")
+
+
+def test_a_failure_wakes_who_waits_for_it_and_a_new_start_forgets_it() -> None:
+    engine = Engine.real_clock()
+
+    def fail() -> None:
+        raise LookupError("no such thing")
+
+    engine.schedule_at(0, fail)
+    engine.start()
+    assert select.select([engine.failure_fd], [], [], PATIENCE_S)[0]
+    assert "no such thing" in (engine.failure or "")
+    with pytest.raises(LookupError, match="no such thing"):
+        engine.stop()
+    engine.start()
+    assert not select.select([engine.failure_fd], [], [], 0)[0]
+    assert engine.failure is None
+    engine.stop()
+
+
+def test_a_virtual_clock_has_no_thread_that_could_fail() -> None:
+    with pytest.raises(RuntimeError, match="failure_fd"):
+        _ = Engine().failure_fd
 
 
 def test_run_and_start_exclude_each_other(real_engine: Engine) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from traffic.control import EndpointGroup, HostSettings, NicSettings
+from traffic.control import EndpointGroup, HostSettings, NicSettings, RunError
 from traffic.messages import AS_LENGTHS
 from traffic.patterns import Flow, permutation
 
@@ -20,6 +20,7 @@ class Recorder:
     def __init__(self, rank: int) -> None:
         self.rank = rank
         self.messages: list[dict[str, Any]] = []
+        self.run_state = "finished"
         self._answers: deque[dict[str, Any]] = deque()
 
     def send(self, command: dict[str, Any]) -> None:
@@ -28,7 +29,7 @@ class Recorder:
         if command.get("command") == "traffic":
             answer = {"memory": {"sink": {"virtual_address": self.rank, "rkey": self.rank}}}
         elif command.get("command") == "wait":
-            answer = {"state": "finished", "started_ps": 5, "finished_ps": 10 + self.rank}
+            answer = {"state": self.run_state, "started_ps": 5, "finished_ps": 10 + self.rank}
         self._answers.append(answer)
 
     def read_answer(self, timeout_s: float) -> dict[str, Any]:
@@ -80,3 +81,20 @@ def test_ranks_without_flows_are_not_asked(group, recorders):
     assert outcome.duration_ps == 10 + 9 - 5
     asked = [recorder.rank for recorder in recorders if recorder.messages]
     assert asked == [3, 7, 9]
+
+
+def test_a_failure_ends_the_wait_for_all_others(group, recorders):
+    recorders[3].run_state = "running"
+    recorders[7].run_state = "failed"
+    with pytest.raises(RunError, match=r"failed: h3: running .*; h7: failed"):
+        group.run(group.prepare_traffic([Flow(3, 7, 1000)]), timeout_s=3600)
+    assert len(recorders[3].told("wait")) == 1
+    assert recorders[3].told("release")
+
+
+def test_a_run_is_waited_for_until_its_time_is_up(group, recorders):
+    recorders[3].run_state = "running"
+    with pytest.raises(RunError, match="did not finish within 60 s: h3"):
+        group.run(group.prepare_traffic([Flow(3, 7, 1000)]), timeout_s=60)
+    assert sum(wait["timeout_s"] for wait in recorders[3].told("wait")) == 60
+    assert len(recorders[7].told("wait")) == 1

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from topologies import HostSpec
 from traffic.control import EndpointGroup, HostSettings
+from traffic.transport_settings import TransportSettings
 from weft.child import JsonLinesChild, python_environment, python_module
 from weft.daemon import REALTIME_PRIORITY
-from weft.endpoints import loaded_round_trip_ps, nic_settings, recording_of
+from weft.endpoints import loaded_round_trip_ps, nic_settings, patient_timeout_ps, recording_of
 from weft.switch_memory import host_pfc_quanta
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ class Endpoints:
                 stack.callback(child.close)
                 self.children.append(child)
             self.lab.own(*(child.process.pid for child in self.children))
-            settings = [self._settings(host) for host in self.lab.fabric.hosts]
+            transport = self._transport()
+            settings = [self._settings(host, transport) for host in self.lab.fabric.hosts]
             self.group = EndpointGroup(self.children, settings, ip_version=self.lab.options.ip_version)
             self.group.configure()
             self._exit = stack.pop_all()
@@ -61,7 +63,12 @@ class Endpoints:
             )
         return JsonLinesChild(f"the endpoint of {host.name}", process, log, self.lab.switch_processes)
 
-    def _settings(self, host: HostSpec) -> HostSettings:
+    def _transport(self) -> TransportSettings:
+        lab = self.lab
+        floor_ps = int(_WALL_CLOCK_FLOOR_NS[lab.options.target] * 1000 / lab.options.dilation)
+        return lab.options.transport.settings(max(floor_ps, patient_timeout_ps(lab.fabric, lab.frame_bytes)))
+
+    def _settings(self, host: HostSpec, transport: TransportSettings) -> HostSettings:
         lab = self.lab
         round_trip_ps = loaded_round_trip_ps(lab.fabric, lab.frame_bytes)
         return HostSettings(
@@ -78,7 +85,7 @@ class Endpoints:
                 round_trip_ps + lab.options.nic.round_trip_ps(lab.options.mtu_bytes),
                 host_pfc_quanta(lab.options),
             ),
-            transport=lab.options.transport.settings(),
+            transport=transport,
             nic_costs=lab.options.nic.costs(),
             recording=recording_of(lab.options.observe, lab.fabric, host),
         )
