@@ -70,8 +70,8 @@ def loaded_round_trip_ps(fabric: FabricSpec, frame_bytes: int) -> int:
 def patient_timeout_ps(fabric: FabricSpec, frame_bytes: int) -> int:
     """Return a retransmission timeout that no full queue runs out: four round trips, and one such queue's drain.
 
-    Of queue pairs, which go back by a window when it is up: a timeout that an incast's queue runs out floods that queue
-    with packets sent before. Aggregation, which repeats single packets, keeps a shorter one (`traffic.host.Host.timeout_ps`).
+    Of queue pairs, which go back by a window when it is up: a timeout that an incast's queue runs out fills that queue
+    with packets sent before. Aggregation, which repeats single ones, keeps a shorter one (`traffic.host.Host.timeout_ps`).
     """
     drain_ps = max(
         port.link.queue_capacity_bytes * 8 * 10**12 // port.link.rate_bps

@@ -134,7 +134,9 @@ def test_results_are_written_as_json(tmp_path):
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(
         "fabric: {planes: 1, leaves: 1, spines: 0, hosts_per_leaf: 2}\n"
-        "traffic:\n  - {collective: allreduce, algorithms: [ring, in-network], dtype: int32, sizes: [4K]}\n  - {permutation: 8K}\n",
+        "traffic:\n"
+        "  - {collective: allreduce, algorithms: [ring, in-network], dtype: int32, sizes: [4K]}\n"
+        "  - {permutation: 8K}\n",
         encoding="utf-8",
     )
     done = subprocess.run(
