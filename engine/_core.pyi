@@ -35,6 +35,9 @@ class LinkStats(TypedDict):
     delivered_packets: int
     delivered_bytes: int
     lost_packets: int
+    lost_bytes: int
+    corrupted_packets: int
+    corrupted_bytes: int
     duplicated_packets: int
     delayed_packets: int
 
@@ -299,9 +302,10 @@ class PcapWriter:
 class Link:
     """One direction of a link: delay, seeded faults, and the node at its far end.
 
-    Probabilities are per packet. `extra_delay_ps` is what a delayed packet takes longer. The faults' random
-    stream is the engine's stream "link <name>". Raises ValueError for a probability outside 0 to 1 or a
-    negative delay.
+    Probabilities are per packet. `extra_delay_ps` is what a delayed packet takes longer. `bit_error_rate` is that of each
+    bit: a packet of n bytes arrives whole with probability (1 - bit_error_rate)^(8n), and is dropped on arrival
+    otherwise. The faults' random stream is the engine's stream "link <name>". Raises ValueError for a probability
+    outside 0 to 1 or a negative delay.
     """
 
     def __init__(
@@ -314,6 +318,7 @@ class Link:
         duplicate: float = 0.0,
         delay_probability: float = 0.0,
         extra_delay_ps: int = 0,
+        bit_error_rate: float = 0.0,
     ) -> None: ...
     def connect(self, node: Node, port: int = 0) -> None: ...
     def set_faults(
@@ -323,6 +328,7 @@ class Link:
         duplicate: float = 0.0,
         delay_probability: float = 0.0,
         extra_delay_ps: int = 0,
+        bit_error_rate: float = 0.0,
     ) -> None: ...
     def set_capture(self, capture: PcapWriter | None) -> None:
         """Record every packet as it arrives at the far end."""

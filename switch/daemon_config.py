@@ -48,10 +48,24 @@ class PfcConfig(_Frozen):
     pause_quanta: int = Field(default=0xFFFF, ge=1, le=0xFFFF)
 
 
+class FaultsConfig(_Frozen):
+    """What goes wrong on one direction of a link; see `engine.Link`."""
+
+    loss: float = Field(default=0.0, ge=0, le=1)
+    duplicate: float = Field(default=0.0, ge=0, le=1)
+    delay_probability: float = Field(default=0.0, ge=0, le=1)
+    extra_delay_ps: int = Field(default=0, ge=0)
+    bit_error_rate: float = Field(default=0.0, ge=0, le=1)
+
+
+_NO_FAULTS = FaultsConfig()
+
+
 class PortConfig(_Frozen):
     """A port; without an interface it ends an internal link. `rate_bps` 0 is unpaced.
 
-    Delay and faults belong to what the port sends; on a host uplink also to what the host sends.
+    Delay and `faults` belong to what the port sends; on a host uplink the delay is also that of what the host sends,
+    which has `uplink_faults`.
     """
 
     port: int = Field(ge=0, le=MAX_PORT)
@@ -60,10 +74,8 @@ class PortConfig(_Frozen):
     delay_ps: int = Field(default=0, ge=0)
     queue_capacity_bytes: int = Field(default=DEFAULT_QUEUE_CAPACITY_BYTES, gt=0)
     host_uplink: bool = False
-    loss: float = Field(default=0.0, ge=0, le=1)
-    duplicate: float = Field(default=0.0, ge=0, le=1)
-    delay_probability: float = Field(default=0.0, ge=0, le=1)
-    extra_delay_ps: int = Field(default=0, ge=0)
+    faults: FaultsConfig = _NO_FAULTS
+    uplink_faults: FaultsConfig = _NO_FAULTS
     quantum_bytes: tuple[Annotated[int, Field(ge=0)], ...] = Field(
         (0,) * _CLASSES, min_length=8, max_length=8
     )

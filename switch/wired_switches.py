@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from engine import Engine, Link, PacketSocket, PcapWriter, PortMac, SharedBuffer, TransmitPort
-from switch.daemon_config import PfcConfig, PortConfig, SwitchConfig
+from switch.daemon_config import FaultsConfig, PfcConfig, PortConfig, SwitchConfig
 from switch.native import NativeSwitch
 from switch.p4runtime.device import Device
 from switch.placement import Placement
@@ -177,7 +177,7 @@ class WiredSwitches:
     def _add_port(self, wired: WiredSwitch, config: PortConfig) -> None:
         name = f"{wired.config.name}:{config.port}"
         native, engine = wired.switch.native, wired.switch.engine
-        link = self._make_link(engine, f"{name} out", config)
+        link = self._make_link(engine, f"{name} out", config.delay_ps, config.faults)
         port = WiredPort(config, self.make_transmit(engine, config, link), link)
         wired.ports[config.port] = port
         native.attach_port(config.port, port.transmit)
@@ -188,19 +188,20 @@ class WiredSwitches:
                 port.mac = _make_mac(wired, port, config.pfc, wired.buffer)
         if config.host_uplink:
             host = self.placement.hosts[wired.config.device_id, config.port]
-            port.uplink_link = self._make_link(host, f"{name} in", config)
+            port.uplink_link = self._make_link(host, f"{name} in", config.delay_ps, config.uplink_faults)
             wired.lead_to(config.port, port.uplink_link)
 
     @staticmethod
-    def _make_link(engine: Engine, name: str, config: PortConfig) -> Link:
+    def _make_link(engine: Engine, name: str, delay_ps: int, faults: FaultsConfig) -> Link:
         return Link(
             engine,
             name=name,
-            delay_ps=config.delay_ps,
-            loss=config.loss,
-            duplicate=config.duplicate,
-            delay_probability=config.delay_probability,
-            extra_delay_ps=config.extra_delay_ps,
+            delay_ps=delay_ps,
+            loss=faults.loss,
+            duplicate=faults.duplicate,
+            delay_probability=faults.delay_probability,
+            extra_delay_ps=faults.extra_delay_ps,
+            bit_error_rate=faults.bit_error_rate,
         )
 
     @staticmethod

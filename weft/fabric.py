@@ -40,6 +40,8 @@ from weft.errors import BadInputError, did_you_mean
 from weft.extensions import check_transport, extension_hashes
 from weft.flow_times import Framing, IdealTimes
 from weft.lab import Progress, make_lab
+from weft.link_checks import check_links
+from weft.link_results import link_fault_results
 from weft.memory_results import memory_results
 from weft.observation import drop_totals, lateness_of, longest_int_path, plane_results
 from weft.options import FabricOptions
@@ -84,6 +86,7 @@ class Fabric:
         self.options = with_clock(self.options)
         check_transport(self.options.transport)
         check_observed(topology, self.options)
+        check_links(topology, self.options)
         self.lab = make_lab(topology, self.options, progress)
         self.hosts: EndpointGroup
         self.flows: list[FlowsResult] = []
@@ -478,6 +481,7 @@ class Fabric:
             planes=plane_results(self.topology, counters, switches),
             memory=memory_results(self.topology, switches, endpoints),
             int_paths=[path] if path is not None else [],
+            link_faults=link_fault_results(self.topology, switches),
             drops=drop_totals(counters, switches, endpoints),
             retransmissions=_retransmissions(endpoints),
             cnps=sum(endpoint["totals"]["cnps_received"] for endpoint in endpoints),

@@ -40,7 +40,7 @@ def _plane_result(
     if daemon_stats is None:
         return result
     largest, where = 0, ""
-    tail_drops = losses = 0
+    tail_drops = losses = corrupted = 0
     for switch in switches:
         for number, port in daemon_stats["switches"][switch.name]["ports"].items():
             depth_bytes = port["transmit"]["max_queue_depth_bytes"]
@@ -49,13 +49,16 @@ def _plane_result(
             for part in ("transmit", "uplink"):
                 tail_drops += port[part]["tail_dropped"]["packets"] if part in port else 0
             for part in ("link", "uplink_link"):
-                losses += port[part]["lost_packets"] if part in port else 0
+                if part in port:
+                    losses += port[part]["lost_packets"]
+                    corrupted += port[part]["corrupted_packets"]
     return replace(
         result,
         largest_queue_bytes=largest,
         largest_queue_port=where,
         tail_drops=tail_drops,
         injected_losses=losses,
+        corrupted_packets=corrupted,
     )
 
 

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from topologies.describe import format_rate, format_time
+from weft.link_results import LinkFaultsResult, print_link_faults
 from weft.memory_results import MemoryResult, print_memory
 from weft.recording.observations import Observations
 from weft.training import TrainingStepResult, print_training_steps
@@ -112,6 +113,7 @@ class PlaneResult:
     packets_aggregated: int
     tail_drops: int | None
     injected_losses: int | None
+    corrupted_packets: int | None = None
 
 
 @dataclass(frozen=True)
@@ -185,6 +187,7 @@ class RunResult:
     planes: list[PlaneResult] = field(default_factory=list)
     int_paths: list[IntPath] = field(default_factory=list)
     memory: list[MemoryResult] = field(default_factory=list)
+    link_faults: list[LinkFaultsResult] = field(default_factory=list)
     drops: dict[str, int] = field(default_factory=dict)
     retransmissions: int = 0
     cnps: int = 0
@@ -304,6 +307,7 @@ def print_run(console: Console, run: RunResult) -> None:
         print_workload(console, workload)
     _print_planes(console, run.planes)
     print_memory(console, run.memory)
+    print_link_faults(console, run.link_faults)
     for path in run.int_paths:
         _print_int_path(console, path)
     if run.drops:
@@ -332,6 +336,7 @@ def _print_planes(console: Console, planes: list[PlaneResult]) -> None:
         "packets\naggregated",
         "tail\ndrops",
         "lost by\nfault",
+        "corrupted",
     ):
         table.add_column(column, justify="right")
     for plane in planes:
@@ -343,6 +348,7 @@ def _print_planes(console: Console, planes: list[PlaneResult]) -> None:
             str(plane.packets_aggregated),
             _figure(plane.tail_drops),
             _figure(plane.injected_losses),
+            _figure(plane.corrupted_packets),
         )
     console.print("\n[bold]planes[/bold]")
     console.print(table)

@@ -6,7 +6,7 @@ from typing import Any
 
 from topologies import FabricSpec, PortSpec
 from topologies.addressing import CPU_PORT
-from weft.scenario import FaultsSection
+from weft.scenario import FaultsSection, LinkFaults
 
 
 def switch_configs(
@@ -24,7 +24,9 @@ def switch_configs(
             "depth_unit": "cells",
             "time_unit": "ns",
             "ports": [
-                _port_config(port, faults, host_interfaces if port.peer_is_host else fabric_interfaces)
+                _port_config(
+                    port, switch.name, faults, host_interfaces if port.peer_is_host else fabric_interfaces
+                )
                 for port in switch.ports
             ],
         }
@@ -32,21 +34,31 @@ def switch_configs(
     ]
 
 
-def _port_config(port: PortSpec, faults: FaultsSection, has_interface: bool) -> dict[str, Any]:
+def _port_config(port: PortSpec, switch: str, faults: FaultsSection, has_interface: bool) -> dict[str, Any]:
     config: dict[str, Any] = {
         "port": port.number,
         "rate_bps": port.link.rate_bps,
         "delay_ps": port.link.delay_ps,
         "queue_capacity_bytes": port.link.queue_capacity_bytes,
         "host_uplink": port.peer_is_host,
+    }
+    if faults.any:
+        config["faults"] = _faults_config(faults.on(switch, port.peer.node))
+        if port.peer_is_host:
+            config["uplink_faults"] = _faults_config(faults.on(port.peer.node, switch))
+    if has_interface:
+        config["interface"] = port.interface
+    return config
+
+
+def _faults_config(faults: LinkFaults) -> dict[str, Any]:
+    return {
         "loss": faults.loss,
         "duplicate": faults.duplicate,
         "delay_probability": faults.delay_probability,
         "extra_delay_ps": faults.extra_delay,
+        "bit_error_rate": faults.bit_error_rate,
     }
-    if has_interface:
-        config["interface"] = port.interface
-    return config
 
 
 def links_between_switches(fabric: FabricSpec) -> list[tuple[int, int, int, int]]:

@@ -26,14 +26,17 @@ py::dict counter_dict(const TrafficCounter& counter) {
 
 void bind_link(py::module_& m) {
   py::class_<Link, std::shared_ptr<Link>>(m, "Link")
-      .def(py::init([](Engine& engine, const std::string& name, TimePs delay_ps, double loss,
-                       double duplicate, double delay_probability, TimePs extra_delay_ps) {
-             return make_component<Link>(engine, engine, delay_ps,
-                                         FaultConfig{loss, duplicate, delay_probability, extra_delay_ps},
-                                         engine.stream("link " + name));
-           }),
-           "engine"_a, py::kw_only(), "name"_a = "", "delay_ps"_a = 0, "loss"_a = 0.0, "duplicate"_a = 0.0,
-           "delay_probability"_a = 0.0, "extra_delay_ps"_a = 0, py::keep_alive<1, 2>())
+      .def(
+          py::init([](Engine& engine, const std::string& name, TimePs delay_ps, double loss, double duplicate,
+                      double delay_probability, TimePs extra_delay_ps, double bit_error_rate) {
+            return make_component<Link>(
+                engine, engine, delay_ps,
+                FaultConfig{loss, duplicate, delay_probability, extra_delay_ps, bit_error_rate},
+                engine.stream("link " + name));
+          }),
+          "engine"_a, py::kw_only(), "name"_a = "", "delay_ps"_a = 0, "loss"_a = 0.0, "duplicate"_a = 0.0,
+          "delay_probability"_a = 0.0, "extra_delay_ps"_a = 0, "bit_error_rate"_a = 0.0,
+          py::keep_alive<1, 2>())
       .def(
           "connect",
           [](Link& link, Node& node, int port) {
@@ -43,12 +46,13 @@ void bind_link(py::module_& m) {
           "node"_a, "port"_a = 0)
       .def(
           "set_faults",
-          [](Link& link, double loss, double duplicate, double delay_probability, TimePs extra_delay_ps) {
+          [](Link& link, double loss, double duplicate, double delay_probability, TimePs extra_delay_ps,
+             double bit_error_rate) {
             PythonGuard guard(link.engine());
-            link.set_faults({loss, duplicate, delay_probability, extra_delay_ps});
+            link.set_faults({loss, duplicate, delay_probability, extra_delay_ps, bit_error_rate});
           },
           py::kw_only(), "loss"_a = 0.0, "duplicate"_a = 0.0, "delay_probability"_a = 0.0,
-          "extra_delay_ps"_a = 0)
+          "extra_delay_ps"_a = 0, "bit_error_rate"_a = 0.0)
       .def(
           "set_capture",
           [](Link& link, std::shared_ptr<PcapWriter> capture) {
@@ -60,10 +64,12 @@ void bind_link(py::module_& m) {
       .def("stats",
            [](Link& link) {
              PythonGuard guard(link.engine());
-             const LinkCounters& counters = link.counters();
+             const LinkCounters counters = link.counters();
              return py::dict("delivered_packets"_a = counters.delivered_packets,
                              "delivered_bytes"_a = counters.delivered_bytes,
-                             "lost_packets"_a = counters.lost_packets,
+                             "lost_packets"_a = counters.lost_packets, "lost_bytes"_a = counters.lost_bytes,
+                             "corrupted_packets"_a = counters.corrupted_packets,
+                             "corrupted_bytes"_a = counters.corrupted_bytes,
                              "duplicated_packets"_a = counters.duplicated_packets,
                              "delayed_packets"_a = counters.delayed_packets);
            })

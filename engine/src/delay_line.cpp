@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "link.hpp"
 #include "pcap_writer.hpp"
+#include "probe.hpp"
 
 namespace weft {
 
-DelayLine::DelayLine(Engine& engine)
+DelayLine::DelayLine(Engine& engine, const Link* link)
     : engine_(engine),
+      link_(link),
       rank_(engine.events().reserve_rank()),
       timer_(engine.events(), member_action<&DelayLine::on_due>(this)) {}
 
@@ -41,9 +44,20 @@ DelayLine::InFlight DelayLine::pop_first() {
 void DelayLine::on_due() {
   PacketPtr packet = pop_first().packet;
   if (const TimePs next_ps = first_due_ps(); next_ps != kNever) timer_.arm(next_ps, rank_);
+  if (packet->damaged()) [[unlikely]] {
+    drop_damaged(*packet);
+    return;
+  }
   packet->received_ps = engine_.now();
   if (capture_ != nullptr) capture_->write(engine_.now(), *packet, CaptureDirection::kInbound);
   node_->receive(port_, std::move(packet));
+}
+
+void DelayLine::drop_damaged(const Packet& packet) {
+  damaged_.add(packet.wire_bytes());
+  if (Probe* probe = engine_.probe())
+    probe->dropped(link_, DropPlace::kLink, static_cast<size_t>(LinkDrop::kCorrupted), packet.wire_bytes(),
+                   -1);
 }
 
 }  // namespace weft

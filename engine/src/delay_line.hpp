@@ -10,17 +10,19 @@
 #include "node.hpp"
 #include "packet.hpp"
 #include "ring_buffer.hpp"
+#include "traffic_counter.hpp"
 
 namespace weft {
 
+class Link;
 class PcapWriter;
 
 // Arrivals of a line go before all other events of their time, lines among each other in the order in which
 // they were made. So the outcome does not depend on when a packet is pushed, only on when it is due.
 class DelayLine {
  public:
-  // engine: the receiving node's.
-  explicit DelayLine(Engine& engine);
+  // engine: the receiving node's; link: the one that it is the far half of, for who watches drops there.
+  explicit DelayLine(Engine& engine, const Link* link = nullptr);
 
   void connect(Node* node, int port) {
     node_ = node;
@@ -41,6 +43,9 @@ class DelayLine {
   // Records every packet as it is delivered; null stops.
   void set_capture(std::shared_ptr<PcapWriter> capture) { capture_ = std::move(capture); }
   uint64_t packets_in_flight() const { return in_order_.size() + overtaken_.size(); }
+  // Arrived with bits wrong, and dropped.
+  const TrafficCounter& damaged() const { return damaged_; }
+  void reset_counters() { damaged_ = TrafficCounter(); }
 
  private:
   struct InFlight {
@@ -52,8 +57,10 @@ class DelayLine {
   InFlight pop_first();
   TimePs first_due_ps() const;
   void on_due();
+  void drop_damaged(const Packet& packet);
 
   Engine& engine_;
+  const Link* link_;
   Node* node_ = nullptr;
   int port_ = 0;
   uint64_t rank_;
@@ -63,6 +70,7 @@ class DelayLine {
   // the two queues stays in order by itself.
   RingBuffer<InFlight> overtaken_;
   Timer timer_;
+  TrafficCounter damaged_;
 };
 
 }  // namespace weft

@@ -1,5 +1,7 @@
 #include "link.hpp"
 
+#include <array>
+#include <cmath>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -20,6 +22,12 @@ void check_probability(const char* name, double value) {
 
 }  // namespace
 
+const char* link_drop_name(LinkDrop reason) {
+  static constexpr std::array<const char*, static_cast<size_t>(LinkDrop::kCount)> kNames = {"lost",
+                                                                                            "corrupted"};
+  return kNames.at(static_cast<size_t>(reason));
+}
+
 Link::Link(Engine& engine, TimePs delay_ps, FaultConfig faults, Rng rng)
     : engine_(engine), delay_ps_(delay_ps), rng_(rng) {
   if (delay_ps < 0)
@@ -31,6 +39,7 @@ void Link::check(const FaultConfig& faults) {
   check_probability("loss", faults.loss);
   check_probability("duplicate", faults.duplicate);
   check_probability("delay_probability", faults.delay_probability);
+  check_probability("bit_error_rate", faults.bit_error_rate);
   if (faults.delay_ps < 0)
     throw std::invalid_argument("fault delay_ps is " + std::to_string(faults.delay_ps) + " (0 or more)");
 }
@@ -39,7 +48,7 @@ void Link::connect(Node& node, int port) {
   Engine& far = node.engine();
   if (line_ == nullptr) {
     if (&far != &engine_) Partitions::join(engine_, far, delay_ps_);
-    line_ = std::make_unique<DelayLine>(far);
+    line_ = std::make_unique<DelayLine>(far, this);
     line_->set_capture(capture_);
     crosses_ = &far != &engine_;
   } else if (&line_->engine() != &far) {
@@ -57,6 +66,7 @@ void Link::set_faults(FaultConfig faults) {
   check(faults);
   faults_ = faults;
   faulty_ = faults.any();
+  log_bit_intact_ = std::log1p(-faults.bit_error_rate);
 }
 
 void Link::transmit(PacketPtr packet, TimePs end_of_serialisation_ps) {
@@ -69,13 +79,16 @@ void Link::transmit(PacketPtr packet, TimePs end_of_serialisation_ps) {
 }
 
 void Link::transmit_with_faults(PacketPtr packet, TimePs arrival_ps) {
-  // Always three draws, so that one probability does not shift the others' decisions.
-  const bool lost = rng_.bernoulli(faults_.loss);
+  // Always three draws, so that one probability does not shift the others' decisions. The first tells the
+  // lost ones, and of the rest the corrupted ones.
+  const double fate = rng_.uniform();
   const bool duplicated = rng_.bernoulli(faults_.duplicate);
   const bool delayed = rng_.bernoulli(faults_.delay_probability);
-  if (lost) {
+  if (fate < faults_.loss) {
     ++counters_.lost_packets;
-    if (Probe* probe = engine_.probe()) probe->dropped(this, DropPlace::kLink, 0, packet->wire_bytes(), -1);
+    counters_.lost_bytes += packet->wire_bytes();
+    if (Probe* probe = engine_.probe())
+      probe->dropped(this, DropPlace::kLink, static_cast<size_t>(LinkDrop::kLost), packet->wire_bytes(), -1);
     return;
   }
   if (delayed) {
@@ -87,8 +100,29 @@ void Link::transmit_with_faults(PacketPtr packet, TimePs arrival_ps) {
     ++counters_.duplicated_packets;
     copy = packet->clone();
   }
+  // The copy is a transmission of its own: the error is the first one's.
+  if (fate < faults_.loss + (1.0 - faults_.loss) * damage_probability(*packet)) packet->set_damaged();
   deliver(std::move(packet), arrival_ps);
   if (copy != nullptr) deliver(std::move(copy), arrival_ps);
+}
+
+double Link::damage_probability(const Packet& packet) const {
+  return -std::expm1(static_cast<double>(8 * packet.wire_bytes()) * log_bit_intact_);
+}
+
+LinkCounters Link::counters() const {
+  LinkCounters counters = counters_;
+  if (line_ == nullptr) return counters;
+  counters.corrupted_packets = line_->damaged().packets;
+  counters.corrupted_bytes = line_->damaged().bytes;
+  counters.delivered_packets -= counters.corrupted_packets;
+  counters.delivered_bytes -= counters.corrupted_bytes;
+  return counters;
+}
+
+void Link::reset_counters() {
+  counters_ = LinkCounters();
+  if (line_ != nullptr) line_->reset_counters();
 }
 
 void Link::send_across(PacketPtr packet, TimePs arrival_ps) {

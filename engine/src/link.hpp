@@ -15,18 +15,27 @@ class PcapWriter;
 
 // Probabilities are per packet and independent of each other.
 struct FaultConfig {
-  double loss = 0.0;
+  double loss = 0.0;               // it never arrives
   double duplicate = 0.0;          // a second copy arrives together with the first
   double delay_probability = 0.0;  // such a packet (with its copy) takes delay_ps longer, and so is overtaken
   TimePs delay_ps = 0;
+  double bit_error_rate = 0.0;  // of each bit: the MAC at the far end drops a packet with a wrong one
 
-  bool any() const { return loss > 0 || duplicate > 0 || delay_probability > 0; }
+  bool any() const { return loss > 0 || duplicate > 0 || delay_probability > 0 || bit_error_rate > 0; }
 };
 
+// Why a packet did not come out of a link.
+enum class LinkDrop : uint8_t { kLost, kCorrupted, kCount };
+const char* link_drop_name(LinkDrop reason);
+
+// What is on its way counts as delivered.
 struct LinkCounters {
   uint64_t delivered_packets = 0;
   uint64_t delivered_bytes = 0;
   uint64_t lost_packets = 0;
+  uint64_t lost_bytes = 0;
+  uint64_t corrupted_packets = 0;
+  uint64_t corrupted_bytes = 0;
   uint64_t duplicated_packets = 0;
   uint64_t delayed_packets = 0;
 };
@@ -50,12 +59,13 @@ class Link {
   TimePs delay_ps() const { return delay_ps_; }
   void set_faults(FaultConfig faults);
   const FaultConfig& faults() const { return faults_; }
-  const LinkCounters& counters() const { return counters_; }
-  void reset_counters() { counters_ = LinkCounters(); }
+  LinkCounters counters() const;
+  void reset_counters();
 
  private:
   static void check(const FaultConfig& faults);
   void transmit_with_faults(PacketPtr packet, TimePs arrival_ps);
+  double damage_probability(const Packet& packet) const;
   void deliver(PacketPtr packet, TimePs arrival_ps) {
     ++counters_.delivered_packets;
     counters_.delivered_bytes += packet->wire_bytes();
@@ -73,6 +83,7 @@ class Link {
   bool faulty_ = false;
   LinkCounters counters_;
   FaultConfig faults_;
+  double log_bit_intact_ = 0.0;  // ln(1 - bit_error_rate)
   Rng rng_;
   std::shared_ptr<PcapWriter> capture_;
 };

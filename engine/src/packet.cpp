@@ -26,6 +26,8 @@ struct PacketPoolState {
     packet->received_ps = 0;
     packet->virtual_bytes_ = 0;
     packet->as_length_ = false;
+    packet->damaged_ = false;
+    packet->virtual_lane_ = 0;
     ++live;
     return packet;
   }

@@ -50,6 +50,13 @@ class alignas(64) Packet {
   // Whether it was made with virtual bytes: what covers the payload, as RoCEv2's iCRC does, was never
   // computed and cannot be checked, not even once the bytes have been written out.
   bool as_length() const { return as_length_; }
+  // Whether a link has got bits of it wrong: the MAC at its far end drops it.
+  bool damaged() const { return damaged_; }
+  void set_damaged() { damaged_ = true; }
+  // The class that its sender took it from, on links with flow control by credits; what the link header of
+  // InfiniBand calls the virtual lane.
+  int virtual_lane() const { return virtual_lane_; }
+  void set_virtual_lane(int virtual_lane) { virtual_lane_ = static_cast<uint8_t>(virtual_lane); }
 
   size_t headroom() const { return static_cast<size_t>(data_ - storage_); }
   size_t tailroom() const { return capacity_ - headroom() - size_; }
@@ -123,6 +130,8 @@ class alignas(64) Packet {
   std::unique_ptr<uint8_t[]> grown_;
   uint32_t virtual_bytes_ = 0;
   bool as_length_ = false;
+  bool damaged_ = false;
+  uint8_t virtual_lane_ = 0;
 };
 
 static_assert(sizeof(Packet) == 64);

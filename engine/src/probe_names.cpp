@@ -2,6 +2,7 @@
 #include <utility>
 #include <vector>
 
+#include "link.hpp"
 #include "nic.hpp"
 #include "probe.hpp"
 #include "roce_codec.hpp"
@@ -15,7 +16,9 @@ std::vector<std::pair<int64_t, std::string>> drop_names() {
   for (size_t reason = 0; reason < static_cast<size_t>(QueueDrop::kCount); ++reason)
     names.emplace_back(drop_code(DropPlace::kQueue, reason),
                        std::string("queue ") + queue_drop_name(static_cast<QueueDrop>(reason)));
-  names.emplace_back(drop_code(DropPlace::kLink, 0), "link lost");
+  for (size_t reason = 0; reason < static_cast<size_t>(LinkDrop::kCount); ++reason)
+    names.emplace_back(drop_code(DropPlace::kLink, reason),
+                       std::string("link ") + link_drop_name(static_cast<LinkDrop>(reason)));
   for (size_t reason = 0; reason < static_cast<size_t>(DropReason::kCount); ++reason)
     names.emplace_back(drop_code(DropPlace::kSwitch, reason),
                        std::string("switch ") + drop_reason_name(static_cast<DropReason>(reason)));

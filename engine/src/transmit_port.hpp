@@ -12,6 +12,7 @@
 #include "packet.hpp"
 #include "ring_buffer.hpp"
 #include "shared_buffer.hpp"
+#include "traffic_counter.hpp"
 
 namespace weft {
 
@@ -37,15 +38,6 @@ struct QueueStamp {
   TimePs dequeued_ps = 0;
   uint64_t dequeue_depth_bytes = 0;
   int priority_class = 0;
-};
-
-struct TrafficCounter {
-  uint64_t packets = 0;
-  uint64_t bytes = 0;
-  void add(uint64_t size) {
-    ++packets;
-    bytes += size;
-  }
 };
 
 // Why a port did not send a packet that it was given.

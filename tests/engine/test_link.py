@@ -1,5 +1,6 @@
 """Delay and seeded faults of a link."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -119,8 +120,92 @@ def test_a_capture_dates_packets_by_their_arrival(engine: Engine, tmp_path: Path
         ({"delay_probability": float("nan")}, "delay_probability"),
         ({"extra_delay_ps": -1}, "delay_ps is -1"),
         ({"delay_ps": -5}, "delay_ps is -5"),
+        ({"bit_error_rate": 1.5}, "bit_error_rate is 1.5"),
     ],
 )
 def test_impossible_options_are_refused(engine: Engine, options: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Link(engine, **options)
+
+
+@pytest.mark.parametrize(("bit_error_rate", "size_bytes"), [(1e-4, 64), (1e-5, 1500), (1e-3, 1)])
+def test_a_frame_is_corrupted_as_often_as_one_of_its_bits_is_wrong(
+    bit_error_rate: float, size_bytes: int
+) -> None:
+    engine = Engine(seed=1)
+    link = Link(engine, name="a", bit_error_rate=bit_error_rate)
+    collector = Collector(engine)
+    link.connect(collector)
+    port = TransmitPort(engine, link)
+    for _ in range(SENT):
+        port.enqueue(bytes(size_bytes))
+    engine.run()
+    probability = 1 - (1 - bit_error_rate) ** (8 * size_bytes)
+    stats = link.stats()
+    spread = 5 * (SENT * probability * (1 - probability)) ** 0.5
+    assert abs(stats["corrupted_packets"] - SENT * probability) < spread
+    assert stats["corrupted_bytes"] == stats["corrupted_packets"] * size_bytes
+    assert len(collector.packets) == stats["delivered_packets"] == SENT - stats["corrupted_packets"]
+    assert stats["lost_packets"] == 0
+
+
+def test_a_corrupted_frame_is_dropped_where_it_arrives_and_not_captured(tmp_path: Path) -> None:
+    engine = Engine()
+    link = Link(engine, delay_ps=500, bit_error_rate=1.0)
+    collector = Collector(engine)
+    link.connect(collector)
+    capture = PcapWriter(str(tmp_path / "link.pcap"))
+    link.set_capture(capture)
+    TransmitPort(engine, link).enqueue(bytes(100))
+    engine.run_until(499)
+    assert link.stats()["corrupted_packets"] == 0
+    engine.run()
+    capture.close()
+    assert (link.stats()["corrupted_packets"], link.stats()["corrupted_bytes"]) == (1, 100)
+    assert (link.stats()["delivered_packets"], link.stats()["delivered_bytes"]) == (0, 0)
+    assert list(RawPcapReader(str(tmp_path / "link.pcap"))) == []
+    assert collector.packets == []
+    link.reset_stats()
+    assert link.stats()["corrupted_packets"] == link.stats()["delivered_packets"] == 0
+
+
+def test_corruption_shifts_no_other_fault() -> None:
+    """The same packets are lost, duplicated and delayed, less those that arrive damaged; the copy of one is whole."""
+    faults = {"loss": 0.1, "duplicate": 0.1, "delay_probability": 0.1, "extra_delay_ps": 5000}
+    clean, clean_stats = send(count=2000, **faults)
+    damaged, stats = send(count=2000, bit_error_rate=0.005, **faults)
+    for cause in ("lost_packets", "duplicated_packets", "delayed_packets"):
+        assert stats[cause] == clean_stats[cause]
+    missing = Counter(clean)
+    missing.subtract(damaged)
+    assert all(count >= 0 for count in missing.values())
+    assert sum(missing.values()) == stats["corrupted_packets"] > 0
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    loss=st.floats(0, 1),
+    duplicate=st.floats(0, 1),
+    bit_error_rate=st.one_of(st.floats(0, 0.1), st.just(1.0)),
+    delayed=st.floats(0, 1),
+    seed=st.integers(0, 2**32),
+)
+def test_every_packet_is_delivered_or_counted_once(
+    loss: float, duplicate: float, bit_error_rate: float, delayed: float, seed: int
+) -> None:
+    arrived, stats = send(
+        seed=seed,
+        count=200,
+        loss=loss,
+        duplicate=duplicate,
+        bit_error_rate=bit_error_rate,
+        delay_probability=delayed,
+        extra_delay_ps=5000,
+    )
+    assert len(arrived) == stats["delivered_packets"]
+    assert (
+        200 + stats["duplicated_packets"] == len(arrived) + stats["lost_packets"] + stats["corrupted_packets"]
+    )
+    assert stats["delivered_bytes"] + stats["lost_bytes"] + stats["corrupted_bytes"] == 4 * (
+        200 + stats["duplicated_packets"]
+    )

@@ -51,8 +51,11 @@ def test_faults_are_on_every_link():
     faults = FaultsSection(loss=0.1, duplicate=0.2, delay_probability=0.3, extra_delay=400)
     for switch in config_of(faults=faults)["switches"]:
         for port in switch["ports"]:
-            assert (port["loss"], port["duplicate"]) == (0.1, 0.2)
-            assert (port["delay_probability"], port["extra_delay_ps"]) == (0.3, 400)
+            faults_of_port = {
+                "loss": 0.1, "duplicate": 0.2, "delay_probability": 0.3, "extra_delay_ps": 400, "bit_error_rate": 0.0
+            }  # fmt: skip
+            assert port["faults"] == faults_of_port
+            assert port.get("uplink_faults") == (faults_of_port if port["host_uplink"] else None)
 
 
 @pytest.mark.parametrize("links", ["veth", "internal"])

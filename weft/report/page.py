@@ -123,7 +123,8 @@ def _cards(run: RunDirectory) -> str:
 
 def _dropped(results: dict[str, Any]) -> int:
     """Packets that went missing anywhere; a tail drop is counted by the port and by its switch."""
-    planes = [plane[key] or 0 for plane in results["planes"] for key in ("tail_drops", "injected_losses")]
+    causes = ("tail_drops", "injected_losses", "corrupted_packets")
+    planes = [plane.get(key) or 0 for plane in results["planes"] for key in causes]
     others = [count for reason, count in results["drops"].items() if reason != "switch tail_drop"]
     return int(sum(planes) + sum(others))
 

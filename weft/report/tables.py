@@ -90,11 +90,13 @@ def planes(run: RunDirectory) -> ReportTable:
             each["packets_aggregated"],
             "" if each["tail_drops"] is None else each["tail_drops"],
             "" if each["injected_losses"] is None else each["injected_losses"],
+            "" if each.get("corrupted_packets") is None else each["corrupted_packets"],
         ]
         for each in run.results["planes"]
     ]
     columns = [
-        "plane", "ECN marks", "largest queue (B)", "at", "packets aggregated", "tail drops", "lost by fault"
+        "plane", "ECN marks", "largest queue (B)", "at", "packets aggregated", "tail drops", "lost by fault",
+        "corrupted",
     ]  # fmt: skip
     return ReportTable("Planes", columns, rows)
 

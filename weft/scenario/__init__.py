@@ -3,6 +3,7 @@
 A scenario is YAML; every key is checked, and an error says where it stands, what it holds and what would be valid.
 """
 
+from weft.scenario.links import FaultsOfLinks, LinkChoice, LinkFaults
 from weft.scenario.memory import BufferSection, PfcSection, SchedulingSection
 from weft.scenario.model import MAX_SLOTS, Scenario
 from weft.scenario.nic import NicSection
@@ -29,8 +30,11 @@ __all__ = [
     "ControlSection",
     "EcnSection",
     "FabricSection",
+    "FaultsOfLinks",
     "FaultsSection",
     "IncastTraffic",
+    "LinkChoice",
+    "LinkFaults",
     "NicSection",
     "ObserveSection",
     "PatternTraffic",

@@ -32,12 +32,13 @@ def check_across(scenario: Scenario, place: str) -> None:
         raise BadInputError(
             f"{place}: transport.congestion_control: hpcc follows what INT tells; int must be true"
         )
-    faults = scenario.faults
-    if bool(faults.delay_probability) != bool(faults.extra_delay):
-        raise BadInputError(
-            f"{place}: faults: delay_probability ({faults.delay_probability:g}) and extra_delay "
-            f"({faults.extra_delay} ps) go together"
-        )
+    for number, faults in enumerate(scenario.faults.variants):
+        if bool(faults.delay_probability) != bool(faults.extra_delay):
+            of_links = f".links[{number - 1}]" if number else ""
+            raise BadInputError(
+                f"{place}: faults{of_links}: delay_probability ({faults.delay_probability:g}) and extra_delay "
+                f"({faults.extra_delay} ps) go together"
+            )
     for index, traffic in enumerate(scenario.traffic):
         _check_traffic(traffic, fabric, f"{place}: traffic[{index}]")
 

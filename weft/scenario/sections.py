@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from pydantic import Field
 
-from weft.scenario.values import Probability, RateBps, Section, SizeBytes, TimePs
+from weft.scenario.links import FaultsOfLinks, LinkChoice, LinkFaults
+from weft.scenario.values import RateBps, Section, SizeBytes, TimePs
 
 
 class ScaleUpSection(Section):
@@ -52,18 +55,36 @@ class FabricSection(Section):
         return (self.pods or 1) * self.leaves * self.endpoints_per_leaf
 
 
-class FaultsSection(Section):
-    """Faults on every link, drawn from the scenario's seed."""
+class FaultsSection(LinkFaults):
+    """Faults of every link, drawn from the scenario's seed.
 
-    loss: Probability = 0.0
-    duplicate: Probability = 0.0
-    delay_probability: Probability = 0.0
-    extra_delay: TimePs = 0
+    `links`: other ones on some, in place of those that an item names; where several items name a link, the last counts.
+    """
+
+    links: list[FaultsOfLinks] = Field(default=[])
+
+    def on(self, sender: str, receiver: str) -> LinkFaults:
+        """Return what goes wrong with what one node sends to another."""
+        faults = self.everywhere
+        for some in self.links:
+            if LinkChoice.parse(some.link).takes(sender, receiver):
+                faults = faults.with_those_of(some)
+        return faults
+
+    @cached_property
+    def everywhere(self) -> LinkFaults:
+        """What goes wrong on a link that none of `links` is about."""
+        return LinkFaults(**{name: getattr(self, name) for name in LinkFaults.model_fields})
+
+    @property
+    def variants(self) -> list[LinkFaults]:
+        """Those of all links, and each of `links` on top of them."""
+        return [self.everywhere, *(self.everywhere.with_those_of(some) for some in self.links)]
 
     @property
     def any(self) -> bool:
-        """Return whether any fault is asked for."""
-        return bool(self.loss or self.duplicate or self.delay_probability)
+        """Return whether any fault is asked for, of any link."""
+        return any(each.any for each in self.variants)
 
 
 class EcnSection(Section):

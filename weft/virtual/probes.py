@@ -28,7 +28,7 @@ class FabricProbes:
         places = Places(fabric)
         self._places = places
         self._numbers = places.numbers
-        self._uplinks: dict[str, Link] = {}
+        self._host_links: dict[str, tuple[Link, Link, int]] = {}
         self._observe = observe
         self._sampled = set(places.ports if observe.queues == "all" else observe.queues)
         self._probes: dict[Probe, None] = {}
@@ -37,7 +37,10 @@ class FabricProbes:
         for host, ports in zip(fabric.hosts, lines, strict=True):
             for plane, line in enumerate(ports):
                 name = f"{host.name}:{plane}"
-                self._watch_port(name, line).watch(self._uplinks[name], self._numbers[name])
+                probe = self._watch_port(name, line)
+                to_fabric, from_fabric, leaf_port = self._host_links[name]
+                probe.watch(to_fabric, self._numbers[name])
+                probe.watch(from_fabric, leaf_port)
 
     def _watch_switch(self, wired: WiredSwitch) -> None:
         for number, port in wired.ports.items():
@@ -45,8 +48,12 @@ class FabricProbes:
             probe = self._watch_port(name, port.transmit)
             probe.watch(port.link, self._numbers[name])
             probe.watch(wired.switch.native, self._numbers[wired.config.name])
+            # A link's drops at its far end are told to the probe there.
+            arriving = port.uplink_link or port.arriving
+            if arriving is not None:
+                probe.watch(arriving, self._numbers[self._places.peer(name)])
             if port.uplink_link is not None:
-                self._uplinks[self._places.peer(name)] = port.uplink_link
+                self._host_links[self._places.peer(name)] = (port.uplink_link, port.link, self._numbers[name])
 
     def _watch_port(self, name: str, port: TransmitPort) -> Probe:
         probe = Probe.of(port)

@@ -1,0 +1,24 @@
+"""What a scenario says about links, held to its fabric before anything is built."""
+
+from __future__ import annotations
+
+from topologies import FabricSpec
+from weft.errors import BadInputError
+from weft.options import FabricOptions
+from weft.scenario import LinkChoice
+
+_EXAMPLES = 4
+
+
+def check_links(fabric: FabricSpec, options: FabricOptions) -> None:
+    """Check that the fabric has the links that `options` names. Raises BadInputError."""
+    for number, some in enumerate(options.faults.links):
+        _require_link(fabric, some.link, f"faults.links[{number}].link")
+
+
+def _require_link(fabric: FabricSpec, name: str, key: str) -> None:
+    if LinkChoice.parse(name).is_in(fabric):
+        return
+    links = [f"{link.a.node}<->{link.b.node}" for link in fabric.links]
+    shown = ", ".join(links[:_EXAMPLES]) + (f", … {links[-1]}" if len(links) > _EXAMPLES else "")
+    raise BadInputError(f"{key}: the fabric has no link '{name}' (valid: {shown})")
