@@ -75,6 +75,7 @@ class PortMacStats(TypedDict):
     received: TrafficCounter
     control_taken: TrafficCounter
     unknown_control_packets: int
+    passing: TrafficCounter
     pfc: list[PfcClassStats] | None
 
 class PacketSocketStats(TypedDict):
@@ -332,6 +333,8 @@ class Link:
     ) -> None: ...
     def set_capture(self, capture: PcapWriter | None) -> None:
         """Record every packet as it arrives at the far end."""
+    def set_early(self, early: bool) -> None:
+        """Let packets arrive with their first bit, for a far end that cuts through; by default with their last."""
     @property
     def delay_ps(self) -> int: ...
     def stats(self) -> LinkStats: ...
@@ -417,6 +420,20 @@ class PortMac(Node):
 
         It goes on below the threshold less hysteresis_bytes. Raises ValueError for a class or port that is not there,
         without a threshold, or when the headroom does not fit; RuntimeError without PFC.
+        """
+    def set_switching(
+        self,
+        *,
+        latency_ps: int = 0,
+        cut_through: bool = False,
+        header_limit_bytes: int = 256,
+        parsed_by: Switch | None = None,
+    ) -> None:
+        """Hand a packet to the node `latency_ps` after it has come whole, or with cut_through after its headers have.
+
+        What the program of `parsed_by` parses is header; a packet with more than `header_limit_bytes` of it is stored
+        first. Cut-through needs a link that is early. Raises ValueError for a negative latency, or cut-through at an
+        unpaced port or without a switch.
         """
     def stats(self) -> PortMacStats: ...
     def reset_stats(self) -> None: ...

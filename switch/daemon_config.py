@@ -48,6 +48,13 @@ class PfcConfig(_Frozen):
     pause_quanta: int = Field(default=0xFFFF, ge=1, le=0xFFFF)
 
 
+class SwitchingConfig(_Frozen):
+    """How long a switch takes for a packet, from its last bit or (`cut_through`) its last header on."""
+
+    latency_ps: int = Field(default=0, ge=0)
+    cut_through: bool = False
+
+
 class FaultsConfig(_Frozen):
     """What goes wrong on one direction of a link; see `engine.Link`."""
 
@@ -93,6 +100,7 @@ class SwitchConfig(_Frozen):
     time_unit: Literal["ns", "us"] = "ns"
     ports: tuple[PortConfig, ...] = ()
     buffer: BufferConfig | None = None
+    switching: SwitchingConfig | None = None
 
     @model_validator(mode="after")
     def _check(self) -> SwitchConfig:

@@ -22,8 +22,8 @@ from switch.placement import Placement
 class WiredPort:
     """The engine's parts of one port.
 
-    `uplink` and `uplink_link` only for hosts, `socket` only for interfaces, `mac` only with flow control; `arriving` is
-    the internal link that leads here.
+    `uplink` and `uplink_link` only for hosts, `socket` only for interfaces, `mac` only with flow control or a switch's
+    latency; `arriving` is the internal link that leads here.
     """
 
     config: PortConfig
@@ -97,7 +97,9 @@ class WiredSwitch:
     buffer: SharedBuffer | None = None
 
     def lead_to(self, number: int, source: Link | PacketSocket) -> None:
-        """Let what comes from a link or a socket arrive at a port."""
+        """Let what comes from a link or a socket arrive at a port; only a link can let its first bit arrive alone."""
+        if isinstance(source, Link) and self.config.switching is not None:
+            source.set_early(self.config.switching.cut_through)
         mac = self.ports[number].mac
         if mac is None:
             source.connect(self.switch.native, number)
@@ -184,8 +186,7 @@ class WiredSwitches:
         if wired.buffer is not None:
             wired.buffer.add_port(config.port)
             port.transmit.set_buffer(wired.buffer, config.port)
-            if config.pfc is not None:
-                port.mac = _make_mac(wired, port, config.pfc, wired.buffer)
+        port.mac = _make_mac(wired, port)
         if config.host_uplink:
             host = self.placement.hosts[wired.config.device_id, config.port]
             port.uplink_link = self._make_link(host, f"{name} in", config.delay_ps, config.uplink_faults)
@@ -254,9 +255,24 @@ class WiredSwitches:
                 port.set_capture(None)
 
 
-def _make_mac(wired: WiredSwitch, port: WiredPort, pfc: PfcConfig, buffer: SharedBuffer) -> PortMac:
-    number = port.config.port
-    mac = PortMac(wired.switch.engine, port.transmit, wired.switch.native, number)
+def _make_mac(wired: WiredSwitch, port: WiredPort) -> PortMac | None:
+    """The port's MAC; none where it has neither flow control nor latency, and so nothing to do."""
+    switching, pfc = wired.config.switching, port.config.pfc
+    if switching is None and pfc is None:
+        return None
+    native = wired.switch.native
+    mac = PortMac(wired.switch.engine, port.transmit, native, port.config.port)
+    if switching is not None:
+        mac.set_switching(
+            latency_ps=switching.latency_ps, cut_through=switching.cut_through, parsed_by=native
+        )
+    if pfc is not None:
+        assert wired.buffer is not None
+        _enable_pfc(mac, port.config.port, pfc, wired.buffer)
+    return mac
+
+
+def _enable_pfc(mac: PortMac, number: int, pfc: PfcConfig, buffer: SharedBuffer) -> None:
     mac.enable_pfc(source_mac=pfc.source_mac, pause_quanta=pfc.pause_quanta)
     for priority_class in pfc.classes:
         mac.set_pause_limits(
@@ -268,4 +284,3 @@ def _make_mac(wired: WiredSwitch, port: WiredPort, pfc: PfcConfig, buffer: Share
             alpha=pfc.alpha,
             hysteresis_bytes=pfc.hysteresis_bytes,
         )
-    return mac

@@ -55,19 +55,20 @@ def path_round_trip_ps(fabric: FabricSpec, frame_bytes: int) -> int:
     return 2 * (link.delay_ps + frame_bytes * 8 * 10**12 // link.rate_bps)
 
 
-def loaded_round_trip_ps(fabric: FabricSpec, frame_bytes: int) -> int:
+def loaded_round_trip_ps(fabric: FabricSpec, frame_bytes: int, switch_latency_ps: int = 0) -> int:
     """Return the round trip that windows and timeouts are made for: that of a path which carries other traffic, too.
 
     On top of the base round trip an acknowledgement waits for a frame that is being sent at every hop. A window of the
     idle path's product would leave links idle.
     """
     if len(fabric.hosts) < 2:
-        return 2 * path_round_trip_ps(fabric, frame_bytes)
+        return 2 * (path_round_trip_ps(fabric, frame_bytes) + switch_latency_ps)
     path = longest_path(fabric, frame_bytes)
-    return base_rtt_ps(path, frame_bytes, frame_bytes)
+    switches = len(path.hops) - 1
+    return base_rtt_ps(path, frame_bytes, frame_bytes) + 2 * switches * switch_latency_ps
 
 
-def patient_timeout_ps(fabric: FabricSpec, frame_bytes: int) -> int:
+def patient_timeout_ps(fabric: FabricSpec, frame_bytes: int, switch_latency_ps: int = 0) -> int:
     """Return a retransmission timeout that no full queue runs out: four round trips, and one such queue's drain.
 
     Of queue pairs, which go back by a window when it is up: a timeout that an incast's queue runs out fills that queue
@@ -78,7 +79,7 @@ def patient_timeout_ps(fabric: FabricSpec, frame_bytes: int) -> int:
         for switch in fabric.switches
         for port in switch.ports
     )
-    return 4 * loaded_round_trip_ps(fabric, frame_bytes) + drain_ps
+    return 4 * loaded_round_trip_ps(fabric, frame_bytes, switch_latency_ps) + drain_ps
 
 
 def default_slot_count(fabric: FabricSpec, ip_version: IpVersion) -> int:

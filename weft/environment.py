@@ -105,6 +105,11 @@ def require_for(fabric: FabricSpec, options: FabricOptions) -> None:
             f"control.latency: {options.control.latency} ps is the virtual clock's; the real clock has that of the "
             "machine: leave it out, or use --clock virtual"
         )
+    if options.switching.cut_through:
+        raise EnvironmentLacksError(
+            "switching.mode: cut-through is the virtual clock's: on real interfaces only whole frames come. "
+            "Take store-and-forward, or use --clock virtual"
+        )
     if of_switches := options.observe.of_switches:
         raise EnvironmentLacksError(
             f"observe: {', '.join(of_switches)} are recorded under the virtual clock only, whose process has the "
@@ -124,7 +129,7 @@ def _require_nothing_that_bmv2_lacks(fabric: FabricSpec, options: FabricOptions)
         lacking.append("observe.captures")
     if options.links == "internal":
         lacking.append("links: internal")
-    of_engine = ("buffer", "scheduling", "pfc")
+    of_engine = ("buffer", "scheduling", "pfc", "switching")
     lacking += [name for name in of_engine if getattr(options, name) != getattr(_DEFAULTS, name)]
     if options.dilation != 1.0:
         lacking.append(f"a dilation of {options.dilation:g} (only 1)")

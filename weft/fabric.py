@@ -397,7 +397,7 @@ class Fabric:
             duration_ps,
             flows,
             records,
-            IdealTimes(self.topology, framing).of(flows),
+            IdealTimes(self.topology, framing, self.options.switching.latency).of(flows),
             outcome.duration_ps,
         )
         self.workloads.append(result)

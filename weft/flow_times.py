@@ -45,11 +45,13 @@ class Framing:
 class IdealTimes:
     """Times from a flow's start to its last acknowledgement with nothing else in the fabric, stored and forwarded.
 
-    The sender is not held back by its window. Equal to the simulated time of a lone flow to the picosecond.
+    The sender is not held back by its window; each switch takes its latency. Equal to the simulated time of a lone flow
+    to the picosecond.
     """
 
-    def __init__(self, fabric: FabricSpec, framing: Framing) -> None:
+    def __init__(self, fabric: FabricSpec, framing: Framing, switch_latency_ps: int = 0) -> None:
         self._fabric, self._framing = fabric, framing
+        self._switch_latency_ps = switch_latency_ps
         self._paths: dict[tuple[str, str], Path] = {}
 
     def of(self, flows: Sequence[Flow]) -> Times:
@@ -94,6 +96,7 @@ class IdealTimes:
         many = np.maximum(_many(first, full, last, packets - 2), before_last + behind_ps)
         data = np.where(packets == 1, one, np.where(packets == 2, two, many))
         delays_ps = sum(hop.link.delay_ps for hop in path.hops)
+        delays_ps += (len(path.hops) - 1) * self._switch_latency_ps
         return np.asarray(data + 2 * delays_ps + sum(back), dtype=np.int64)
 
 

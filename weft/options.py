@@ -20,6 +20,7 @@ from weft.scenario import (
     PfcSection,
     Scenario,
     SchedulingSection,
+    SwitchingSection,
     TransportSection,
     parse_scenario,
 )
@@ -59,6 +60,7 @@ class FabricOptions:
     buffer: BufferSection = field(default_factory=BufferSection)
     scheduling: SchedulingSection = field(default_factory=SchedulingSection)
     pfc: PfcSection = field(default_factory=PfcSection)
+    switching: SwitchingSection = field(default_factory=SwitchingSection)
     observe: ObserveSection = field(default_factory=ObserveSection)
 
     def __post_init__(self) -> None:

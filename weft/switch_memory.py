@@ -1,4 +1,4 @@
-"""From a scenario's sections on memory and flow control to the configuration of switches and hosts."""
+"""From a scenario's sections on memory, flow control and switching to the configuration of switches and hosts."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from engine import pfc_headroom_bytes
 from topologies import FabricSpec, PortSpec, SwitchSpec
 from weft.errors import BadInputError
 from weft.options import FabricOptions
+from weft.scenario import SwitchingSection
 
 
 def with_memory(
     configs: Sequence[dict[str, Any]], fabric: FabricSpec, options: FabricOptions, frame_bytes: int
 ) -> list[dict[str, Any]]:
-    """Return switches' configurations with what `buffer`, `scheduling` and `pfc` ask for.
+    """Return switches' configurations with what `buffer`, `scheduling`, `pfc` and `switching` ask for.
 
     Raises:
         BadInputError: the buffer does not hold what is reserved in it.
@@ -36,6 +37,11 @@ def _switch_with_memory(
     if options.buffer.capacity is not None or options.pfc.classes:
         config["buffer"] = _buffer_config(switch, options)
         _require_room(switch, config)
+    if options.switching != SwitchingSection():
+        config["switching"] = {
+            "latency_ps": options.switching.latency,
+            "cut_through": options.switching.cut_through,
+        }
     return config
 
 
@@ -56,7 +62,11 @@ def _pfc_config(
     headroom = pfc.headroom
     if headroom is None:
         headroom = pfc_headroom_bytes(
-            rate_bps=port.link.rate_bps, delay_ps=port.link.delay_ps, frame_bytes=frame_bytes
+            rate_bps=port.link.rate_bps,
+            delay_ps=port.link.delay_ps,
+            frame_bytes=frame_bytes,
+            # What has come, and is not yet in the queue that it will fill.
+            response_ps=options.switching.latency,
         )
     return {
         "classes": sorted(set(pfc.classes)),

@@ -11,6 +11,7 @@
 #include "pfc_headroom.hpp"
 #include "port_mac.hpp"
 #include "shared_buffer.hpp"
+#include "switch_node.hpp"
 
 namespace weft {
 
@@ -111,7 +112,8 @@ py::dict mac_stats(PortMac& mac) {
   const PortMacCounters& counters = mac.counters();
   py::dict stats("received"_a = counter_dict(counters.received),
                  "control_taken"_a = counter_dict(counters.control_taken),
-                 "unknown_control_packets"_a = counters.unknown_control_packets);
+                 "unknown_control_packets"_a = counters.unknown_control_packets,
+                 "passing"_a = counter_dict(mac.passing()));
   stats["pfc"] = mac.pfc() == nullptr ? py::object(py::none()) : py::object(pfc_stats(*mac.pfc()));
   return stats;
 }
@@ -142,6 +144,15 @@ void bind_mac(py::module_& m) {
           py::kw_only(), "source_mac"_a, "pause_quanta"_a = PfcConfig().pause_quanta)
       .def("set_pause_limits", &set_pause_limits, "buffer"_a, "number"_a, "priority_class"_a, py::kw_only(),
            "headroom_bytes"_a, "xoff_bytes"_a = 0, "alpha"_a = 0.0, "hysteresis_bytes"_a = 0)
+      .def(
+          "set_switching",
+          [](PortMac& mac, TimePs latency_ps, bool cut_through, uint64_t header_limit_bytes,
+             Switch* parsed_by) {
+            PythonGuard guard(mac.engine());
+            mac.set_switching({latency_ps, cut_through, header_limit_bytes}, parsed_by);
+          },
+          py::kw_only(), "latency_ps"_a = 0, "cut_through"_a = false,
+          "header_limit_bytes"_a = SwitchingConfig().header_limit_bytes, "parsed_by"_a = py::none())
       .def("stats", &mac_stats)
       .def("reset_stats", [](PortMac& mac) {
         PythonGuard guard(mac.engine());

@@ -60,6 +60,13 @@ void bind_link(py::module_& m) {
             link.set_capture(std::move(capture));
           },
           "capture"_a.none(true))
+      .def(
+          "set_early",
+          [](Link& link, bool early) {
+            PythonGuard guard(link.engine());
+            link.set_early(early);
+          },
+          "early"_a)
       .def_property_readonly("delay_ps", &Link::delay_ps)
       .def("stats",
            [](Link& link) {

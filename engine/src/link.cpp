@@ -69,9 +69,9 @@ void Link::set_faults(FaultConfig faults) {
   log_bit_intact_ = std::log1p(-faults.bit_error_rate);
 }
 
-void Link::transmit(PacketPtr packet, TimePs end_of_serialisation_ps) {
+void Link::transmit(PacketPtr packet, TimePs ready_ps) {
   if (line_ == nullptr) throw std::logic_error("a packet was sent on a link that is connected to nothing");
-  const TimePs arrival_ps = end_of_serialisation_ps + delay_ps_;
+  const TimePs arrival_ps = ready_ps + delay_ps_;
   if (faulty_)
     transmit_with_faults(std::move(packet), arrival_ps);
   else

@@ -49,10 +49,15 @@ class Link {
   // is in another partition and the delay is 0, or in an engine of its own; std::logic_error if the link
   // already ends in one partition and the node is in another.
   void connect(Node& node, int port);
-  // Throws std::logic_error if the link is connected to nothing.
-  void transmit(PacketPtr packet, TimePs end_of_serialisation_ps);
+  // The packet is ready for the far end at ready_ps (with its last bit, or its first where the link is
+  // early), and gets there a delay later. Throws std::logic_error if the link is connected to nothing.
+  void transmit(PacketPtr packet, TimePs ready_ps);
 
   Engine& engine() { return engine_; }
+  // The far end takes packets from their first bit on (cut-through), and not only when they are whole: frames
+  // of the MAC's own excepted.
+  void set_early(bool early) { early_ = early; }
+  bool is_early() const { return early_; }
   // Records every packet as it arrives at the far end; null stops.
   void set_capture(std::shared_ptr<PcapWriter> capture);
 
@@ -81,6 +86,7 @@ class Link {
   std::unique_ptr<DelayLine> line_;  // the receiver's, who may be served by another thread
   bool crosses_ = false;             // from one partition to another
   bool faulty_ = false;
+  bool early_ = false;
   LinkCounters counters_;
   FaultConfig faults_;
   double log_bit_intact_ = 0.0;  // ln(1 - bit_error_rate)

@@ -1,12 +1,18 @@
 #include "port_mac.hpp"
 
+#include <algorithm>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace weft {
 
 PortMac::PortMac(Engine& engine, TransmitPort& transmit, Node& node, int port)
-    : engine_(engine), transmit_(transmit), node_(node), port_(port) {}
+    : engine_(engine),
+      transmit_(transmit),
+      node_(node),
+      port_(port),
+      due_(engine.events(), member_action<&PortMac::on_due>(this)) {}
 
 void PortMac::enable_pfc(const PfcConfig& config) {
   if (pfc_ != nullptr) throw std::logic_error("the port has PFC already");
@@ -20,6 +26,18 @@ void PortMac::set_ingress_limits(SharedBuffer& buffer, uint32_t number, int prio
   buffer.set_ingress(number, priority_class, limits, pfc_.get());
 }
 
+void PortMac::set_switching(const SwitchingConfig& config, HeaderParser* parser) {
+  if (config.latency_ps < 0)
+    throw std::invalid_argument("switching latency_ps is " + std::to_string(config.latency_ps) +
+                                " (0 or more)");
+  if (config.cut_through && (transmit_.rate_bps() == 0 || parser == nullptr))
+    throw std::invalid_argument(
+        "cut-through needs a port with a rate, and a parser that tells what is header");
+  switching_ = config;
+  parser_ = parser;
+  passes_at_once_ = config.latency_ps == 0 && !config.cut_through;
+}
+
 void PortMac::receive(int /*port*/, PacketPtr packet) {
   counters_.received.add(packet->wire_bytes());
   if (mac_control::ethertype_of(packet->bytes()) == mac_control::kEtherType) [[unlikely]] {
@@ -27,7 +45,39 @@ void PortMac::receive(int /*port*/, PacketPtr packet) {
     if (!take_control(*packet)) ++counters_.unknown_control_packets;
     return;
   }
-  node_.receive(port_, std::move(packet));
+  if (passes_at_once_)
+    node_.receive(port_, std::move(packet));
+  else
+    pass_later(std::move(packet));
+}
+
+void PortMac::pass_later(PacketPtr packet) {
+  const TimePs now = engine_.now();
+  const uint64_t size = packet->wire_bytes();
+  const TimePs whole_ps = switching_.cut_through ? now + transmit_.rate().serialisation_ps(size) : now;
+  // The headers of a packet come after the end of the one before, unless a fault has delayed that.
+  const TimePs earliest_ps = passing_.empty() ? 0 : passing_.back().due_ps;
+  const TimePs due_ps = std::max(headers_in_ps(*packet, whole_ps) + switching_.latency_ps, earliest_ps);
+  if (passing_.empty()) due_.arm(due_ps);
+  passing_now_.add(size);
+  passing_.push({std::move(packet), due_ps, whole_ps + switching_.latency_ps});
+}
+
+TimePs PortMac::headers_in_ps(const Packet& packet, TimePs whole_ps) const {
+  if (!switching_.cut_through) return whole_ps;
+  const uint64_t headers = parser_->header_bytes(port_, packet);
+  if (headers > switching_.header_limit_bytes) return whole_ps;
+  return std::min(whole_ps, engine_.now() + transmit_.rate().serialisation_ps(headers));
+}
+
+void PortMac::on_due() {
+  Passing first = passing_.pop();
+  if (!passing_.empty()) due_.arm(passing_.front().due_ps);
+  --passing_now_.packets;
+  passing_now_.bytes -= first.packet->wire_bytes();
+  // What follows waits for the end where it must (TransmitPort::enqueue).
+  first.packet->received_ps = first.whole_ps;
+  node_.receive(port_, std::move(first.packet));
 }
 
 // MAC control frames never leave the MAC, known or not (IEEE 802.3-2018, clause 31.5.1).

@@ -1,19 +1,30 @@
 // The receiving half of a port that has more than a wire behind it: takes flow control's frames out of what
-// arrives, and hands on the rest. A port without flow control and latency has none; its link leads straight
-// to the node.
+// arrives, and hands on the rest, as long afterwards as the switch behind it takes. A port with neither flow
+// control nor latency has none; its link leads straight to the node.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
 #include "engine.hpp"
+#include "header_parser.hpp"
 #include "node.hpp"
 #include "packet.hpp"
 #include "priority_flow_control.hpp"
+#include "ring_buffer.hpp"
 #include "shared_buffer.hpp"
 #include "transmit_port.hpp"
 
 namespace weft {
+
+// What a switch takes for a packet, from when it is there (store and forward: whole; cut-through: its
+// headers) until it is in its queue.
+struct SwitchingConfig {
+  TimePs latency_ps = 0;
+  bool cut_through = false;
+  // A packet with more headers than that, whose payload the program thus looks at, is stored first.
+  uint64_t header_limit_bytes = 256;
+};
 
 struct PortMacCounters {
   TrafficCounter received;       // all frames
@@ -33,23 +44,45 @@ class PortMac : public Node {
   void set_ingress_limits(SharedBuffer& buffer, uint32_t number, int priority_class,
                           const IngressLimits& limits);
 
+  // Cut-through is for links that are early (Link::set_early) and as fast as `transmit`. Throws
+  // std::invalid_argument for a negative latency, or cut-through without a rate or a parser.
+  void set_switching(const SwitchingConfig& config, HeaderParser* parser);
+
   void receive(int port, PacketPtr packet) override;
   // The link has come up again.
   void restart();
 
   Engine& engine() override { return engine_; }
   const PriorityFlowControl* pfc() const { return pfc_.get(); }
+  const SwitchingConfig& switching() const { return switching_; }
+  // Received, and not yet with the node.
+  const TrafficCounter& passing() const { return passing_now_; }
   const PortMacCounters& counters() const { return counters_; }
   void reset_counters();
 
  private:
+  struct Passing {
+    PacketPtr packet;
+    TimePs due_ps = 0;
+    TimePs whole_ps = 0;
+  };
+
   bool take_control(const Packet& packet);
+  void pass_later(PacketPtr packet);
+  TimePs headers_in_ps(const Packet& packet, TimePs whole_ps) const;
+  void on_due();
 
   Engine& engine_;
   TransmitPort& transmit_;
   Node& node_;
   int port_;
+  bool passes_at_once_ = true;
+  SwitchingConfig switching_;
+  HeaderParser* parser_ = nullptr;
   std::unique_ptr<PriorityFlowControl> pfc_;
+  RingBuffer<Passing> passing_;
+  TrafficCounter passing_now_;
+  Timer due_;
   PortMacCounters counters_;
 };
 

@@ -389,6 +389,23 @@ void Switch::multicast(PacketPtr packet, const std::vector<Replica>& replicas) {
   }
 }
 
+// With a state of its own: the packet is parsed again when it is received.
+uint64_t Switch::header_bytes(int port, const Packet& packet) {
+  if (objects_ == nullptr) return packet.wire_bytes();
+  StateBlock* block = new_state();
+  PacketState& state = block->state;
+  point_at(state, packet);
+  state.ingress_port = static_cast<uint32_t>(port);
+  state.instance_type = kNormal;
+  state.packet_length_bytes = state.size_bytes + state.virtual_bytes;
+  objects_->context().now_ps = engine_.now();
+  objects_->program().parse(&state, &objects_->context());
+  const bool refused = state.parser_error != 0 || state.abort_reason != 0;
+  const uint64_t parsed = refused ? packet.wire_bytes() : state.payload_offset_bytes;
+  block->release(block);
+  return parsed;
+}
+
 // ---- queue
 
 void Switch::enqueue(uint32_t port, PacketPtr packet) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine.hpp"
+#include "header_parser.hpp"
 #include "node.hpp"
 #include "ring_buffer.hpp"
 #include "switch_events.hpp"
@@ -53,7 +54,7 @@ enum class DropReason : uint8_t {
 };
 const char* drop_reason_name(DropReason reason);
 
-class Switch : public Node, public EgressStage {
+class Switch : public Node, public EgressStage, public HeaderParser {
  public:
   struct Output {
     uint32_t port;
@@ -78,6 +79,7 @@ class Switch : public Node, public EgressStage {
 
   void receive(int port, PacketPtr packet) override;
   PacketPtr on_dequeue(int port, PacketPtr packet, const QueueStamp& stamp) override;
+  uint64_t header_bytes(int port, const Packet& packet) override;
 
   // Runs one packet through ingress and egress at once, through no queue, and returns what leaves. For tests
   // and benchmarks.

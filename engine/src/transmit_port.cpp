@@ -73,14 +73,35 @@ bool TransmitPort::enqueue(PacketPtr packet, int priority_class, uint32_t ingres
   const TimePs now = engine_.now();
   const auto depth_bytes =
       static_cast<uint32_t>(std::min<uint64_t>(queue_depth_bytes_, std::numeric_limits<uint32_t>::max()));
-  queue.packets.push({std::move(packet), now, depth_bytes, static_cast<uint16_t>(ingress_port), charge});
   queue.depth_bytes += size;
   queue_depth_bytes_ += size;
   ++queue_depth_packets_;
-  nonempty_classes_ |= 1u << priority_class;
-  start_if_idle(now, arrivals_serialised_ ? now - rate_.serialisation_ps(size) : now);
+  if (packet->received_ps > now && now + rate_.serialisation_ps(size) < packet->received_ps) [[unlikely]] {
+    push_when_whole({std::move(packet), now, depth_bytes, static_cast<uint16_t>(ingress_port), charge},
+                    priority_class);
+  } else {
+    queue.packets.push({std::move(packet), now, depth_bytes, static_cast<uint16_t>(ingress_port), charge});
+    nonempty_classes_ |= 1u << priority_class;
+    start_if_idle(now, arrivals_serialised_ ? now - rate_.serialisation_ps(size) : now);
+  }
   max_queue_depth_bytes_ = std::max(max_queue_depth_bytes_, queue_depth_bytes_);
   return true;
+}
+
+// On a line faster than the one it comes by, its sending would overtake its end.
+void TransmitPort::push_when_whole(Waiting waiting, int priority_class) {
+  const TimePs whole_ps = waiting.packet->received_ps;
+  engine_.schedule_at(whole_ps, [this, priority_class, waiting = std::move(waiting)]() mutable {
+    if (up_) {
+      classes_[static_cast<size_t>(priority_class)].packets.push(std::move(waiting));
+      nonempty_classes_ |= 1u << priority_class;
+      kick();
+      return;
+    }
+    const uint64_t size = waiting.packet->wire_bytes();
+    give_back(waiting, priority_class, size);
+    drop(QueueDrop::kDown, down_dropped_, priority_class, size);
+  });
 }
 
 void TransmitPort::drop(QueueDrop reason, TrafficCounter& counter, int priority_class, uint64_t size_bytes) {
@@ -215,7 +236,8 @@ void TransmitPort::serve(TimePs start_ps) {
     if (observer_ != nullptr) [[unlikely]]
       observer_->on_transmit(priority_class, size);
     const TimePs end_ps = start_ps + rate_.serialisation_ps(size);
-    link_.transmit(std::move(packet), end_ps);
+    const bool by_first_bit = link_.is_early() && priority_class != kControl;
+    link_.transmit(std::move(packet), by_first_bit ? start_ps : end_ps);
     if (end_ps > start_ps) {
       busy_until_ps_ = end_ps;
       // Nothing to send next: the line falls idle without costing an event, and kick() looks at
@@ -265,12 +287,16 @@ TransmitPort::Waiting TransmitPort::take_first(int priority_class) {
     if (dwrr_classes_ != 0) [[unlikely]]
       round_robin_.emptied(priority_class);
   }
-  queue.depth_bytes -= size;
-  queue_depth_bytes_ -= size;
+  give_back(waiting, priority_class, size);
+  return waiting;
+}
+
+void TransmitPort::give_back(const Waiting& waiting, int priority_class, uint64_t size_bytes) {
+  classes_[static_cast<size_t>(priority_class)].depth_bytes -= size_bytes;
+  queue_depth_bytes_ -= size_bytes;
   --queue_depth_packets_;
   if (buffer_ != nullptr) [[unlikely]]
-    buffer_->release(waiting.ingress_port, buffer_port_, priority_class, size, waiting.charge);
-  return waiting;
+    buffer_->release(waiting.ingress_port, buffer_port_, priority_class, size_bytes, waiting.charge);
 }
 
 PacketPtr TransmitPort::dequeue(int priority_class, TimePs start_ps, QueueStamp& stamp) {

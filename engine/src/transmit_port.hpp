@@ -85,7 +85,9 @@ class TransmitPort : public Node {
   TransmitPort(Engine& engine, PortConfig config, Link& link);
 
   // Queue the packet in a class (larger than the highest: the highest). False: dropped, and counted.
-  // ingress_port is the switch's port it came in by, for the accounts of a shared buffer.
+  // ingress_port is the switch's port it came in by, for the accounts of a shared buffer. A packet that has
+  // not come whole (received_ps lies ahead) takes its memory at once, and may be sent when that cannot
+  // overtake its end.
   bool enqueue(PacketPtr packet, int priority_class = 0, uint32_t ingress_port = kNoIngress);
   void receive(int port, PacketPtr packet) override;
 
@@ -164,6 +166,8 @@ class TransmitPort : public Node {
     return priority_class < 0 ? 0 : (priority_class > last_class_ ? last_class_ : priority_class);
   }
   const ClassQueue& class_queue(int priority_class) const;
+  void push_when_whole(Waiting waiting, int priority_class);
+  void give_back(const Waiting& waiting, int priority_class, uint64_t size_bytes);
   void drop(QueueDrop reason, TrafficCounter& counter, int priority_class, uint64_t size_bytes);
   bool admit(int priority_class, uint32_t ingress_port, uint64_t size_bytes, SharedBuffer::Charge& charge);
   void on_line_free();

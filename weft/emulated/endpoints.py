@@ -70,7 +70,7 @@ class Endpoints:
 
     def _settings(self, host: HostSpec, transport: TransportSettings) -> HostSettings:
         lab = self.lab
-        round_trip_ps = loaded_round_trip_ps(lab.fabric, lab.frame_bytes)
+        round_trip_ps = loaded_round_trip_ps(lab.fabric, lab.frame_bytes, lab.options.switching.latency)
         return HostSettings(
             name=host.name,
             rank=host.index,

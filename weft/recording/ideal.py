@@ -16,13 +16,19 @@ _PAD = 4
 class IdealTimes:
     """Completion times of RDMA WRITEs with immediate over an idle fabric, to the acknowledgement's arrival.
 
-    Store and forward over the links of a shortest path, no window in the way, switches without latency.
+    Store and forward over the links of a shortest path, each switch with its latency, no window in the way.
     """
 
     def __init__(
-        self, fabric: FabricSpec, mtu_bytes: int, ip_version: IpVersion = 4, int_telemetry: bool = True
+        self,
+        fabric: FabricSpec,
+        mtu_bytes: int,
+        ip_version: IpVersion = 4,
+        int_telemetry: bool = True,
+        switch_latency_ps: int = 0,
     ) -> None:
         self._fabric = fabric
+        self._switch_latency_ps = switch_latency_ps
         self._mtu_bytes = mtu_bytes
         self._outer_bytes = (
             _ETHERNET + _IP[ip_version] + _UDP + _BTH + _ICRC + (_INT_SHIM if int_telemetry else 0)
@@ -36,9 +42,11 @@ class IdealTimes:
         links = self._links_between(source, destination, plane)
         key = (links, size_bytes)
         if key not in self._times:
-            self._times[key] = self._data_ps(links, size_bytes) + sum(
+            acknowledgement_ps = sum(
                 serialisation_ps(self._outer_bytes + _AETH, link.rate_bps) + link.delay_ps for link in links
             )
+            latencies_ps = 2 * (len(links) - 1) * self._switch_latency_ps
+            self._times[key] = self._data_ps(links, size_bytes) + acknowledgement_ps + latencies_ps
         return self._times[key]
 
     def _data_ps(self, links: tuple[LinkSpec, ...], size_bytes: int) -> int:

@@ -103,7 +103,9 @@ class _Namer:
     def __init__(self, fabric: FabricSpec, options: FabricOptions) -> None:
         self._hosts = [host.name for host in fabric.hosts]
         self._places = Places(fabric).names
-        self._ideal = IdealTimes(fabric, options.mtu_bytes, options.ip_version, options.int_telemetry)
+        self._ideal = IdealTimes(
+            fabric, options.mtu_bytes, options.ip_version, options.int_telemetry, options.switching.latency
+        )
 
     def _host(self, ranks: Integers) -> Names:
         return Names(ranks, self._hosts)

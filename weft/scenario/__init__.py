@@ -10,6 +10,7 @@ from weft.scenario.nic import NicSection
 from weft.scenario.observe import ObserveSection
 from weft.scenario.parsing import anchor_paths, load_scenario, parse_scenario, read_mapping
 from weft.scenario.sections import ControlSection, EcnSection, FabricSection, FaultsSection, ScaleUpSection
+from weft.scenario.switching import SwitchingSection
 from weft.scenario.traffic import (
     FLOW_DATA,
     CollectiveTraffic,
@@ -43,6 +44,7 @@ __all__ = [
     "ScaleUpSection",
     "Scenario",
     "SchedulingSection",
+    "SwitchingSection",
     "Traffic",
     "TrainingStepTraffic",
     "TransportSection",

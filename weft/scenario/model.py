@@ -12,6 +12,7 @@ from weft.scenario.memory import BufferSection, PfcSection, SchedulingSection
 from weft.scenario.nic import NicSection
 from weft.scenario.observe import ObserveSection
 from weft.scenario.sections import ControlSection, EcnSection, FabricSection, FaultsSection
+from weft.scenario.switching import SwitchingSection
 from weft.scenario.traffic import Traffic
 from weft.scenario.transport import TransportSection
 from weft.scenario.values import Section
@@ -49,6 +50,7 @@ class Scenario(Section):
     buffer: BufferSection = BufferSection()
     scheduling: SchedulingSection = SchedulingSection()
     pfc: PfcSection = PfcSection()
+    switching: SwitchingSection = SwitchingSection()
     observe: ObserveSection = ObserveSection()
     traffic: list[Traffic] = Field(default=[])
 

@@ -125,9 +125,12 @@ class VirtualLab(Lab):
                 )
                 stack.callback(endpoint.close)
                 endpoints.append(endpoint)
-            round_trip_ps = loaded_round_trip_ps(self.fabric, self.frame_bytes)
+            latency_ps = self.options.switching.latency
+            round_trip_ps = loaded_round_trip_ps(self.fabric, self.frame_bytes, latency_ps)
             # Once for all hosts: both look at every port or leaf of the fabric.
-            transport = self.options.transport.settings(patient_timeout_ps(self.fabric, self.frame_bytes))
+            transport = self.options.transport.settings(
+                patient_timeout_ps(self.fabric, self.frame_bytes, latency_ps)
+            )
             settings = [self._host_settings(host, round_trip_ps, transport) for host in self.fabric.hosts]
             group = EndpointGroup(endpoints, settings, ip_version=self.options.ip_version, clock=self._loop)
             group.configure()
