@@ -72,7 +72,7 @@ def patient_timeout_ps(fabric: FabricSpec, frame_bytes: int, switch_latency_ps: 
     """Return a retransmission timeout that no full queue runs out: four round trips, and one such queue's drain.
 
     Of queue pairs, which go back by a window when it is up: a timeout that an incast's queue runs out fills that queue
-    with packets sent before. Aggregation, which repeats single ones, keeps a shorter one (`traffic.host.Host.timeout_ps`).
+    with packets sent before. Aggregation repeats single packets; its is shorter (`traffic.host.Host.timeout_ps`).
     """
     drain_ps = max(
         port.link.queue_capacity_bytes * 8 * 10**12 // port.link.rate_bps
