@@ -20,13 +20,17 @@ uint32_t MemoryRegistry::add(uint64_t virtual_address, uint8_t* data, uint64_t l
 }
 
 void MemoryRegistry::remove(uint32_t rkey) {
+  last_found_ = nullptr;
   if (regions_.erase(rkey) == 0)
     throw std::invalid_argument("no memory region has rkey " + std::to_string(rkey));
 }
 
 const MemoryRegion* MemoryRegistry::find(uint32_t rkey) const {
+  if (last_found_ != nullptr && last_found_->rkey == rkey) return last_found_;
   const auto found = regions_.find(rkey);
-  return found == regions_.end() ? nullptr : &found->second;
+  if (found == regions_.end()) return nullptr;
+  last_found_ = &found->second;
+  return last_found_;
 }
 
 const MemoryRegion* MemoryRegistry::find_writable(uint32_t rkey, uint64_t virtual_address,

@@ -38,6 +38,7 @@ class MemoryRegistry {
 
  private:
   std::unordered_map<uint32_t, MemoryRegion> regions_;
+  mutable const MemoryRegion* last_found_ = nullptr;  // one packet after the other asks for the same
   uint32_t next_rkey_ = 0x100;
 };
 

@@ -50,6 +50,7 @@ struct Nic::Attachment final : Waker {
   QueuePair& queue_pair;
   Port& port;
   Timer timer;
+  std::vector<uint32_t> numbers;
   bool in_control_turns = false;
   bool in_data_turns = false;
 };
@@ -218,7 +219,7 @@ const roce::IpAddress& Nic::own_address(int port, const roce::IpAddress& peer) c
 }
 
 uint32_t Nic::allocate_queue_pair_number() {
-  while (by_number_.contains(next_number_)) ++next_number_;
+  while (by_number_.find(next_number_) != nullptr) ++next_number_;
   if (next_number_ >= roce::kAggregationQueuePair) {
     throw std::invalid_argument("NIC '" + name_ + "' has no queue pair numbers left");
   }
@@ -237,12 +238,13 @@ Nic::Attachment& Nic::attachment_for(QueuePair& queue_pair, int port) {
 }
 
 void Nic::attach(QueuePair& queue_pair, int port, uint32_t number) {
-  if (number > kPsnMask || by_number_.contains(number)) {
+  if (number > kPsnMask || by_number_.find(number) != nullptr) {
     throw std::invalid_argument("NIC '" + name_ + "': queue pair number " + std::to_string(number) +
                                 (number > kPsnMask ? " has more than 24 bits" : " is in use"));
   }
   Attachment& attachment = attachment_for(queue_pair, port);
-  by_number_[number] = &attachment;
+  by_number_.insert(number, &attachment);
+  attachment.numbers.push_back(number);
   attachment.wake();
 }
 
@@ -264,7 +266,7 @@ void Nic::detach(QueuePair& queue_pair) {
   }
   Attachment* attachment = found->second.get();
   attachment->port.forget(*attachment);
-  std::erase_if(by_number_, [&](const auto& entry) { return entry.second == attachment; });
+  for (const uint32_t number : attachment->numbers) by_number_.erase(number);
   attachments_.erase(found);
 }
 
@@ -280,12 +282,12 @@ Nic::Attachment* Nic::find_receiver(Port& port, const roce::ParsedPacket& packet
     port.drop(NicDrop::kForeignAddress);
     return nullptr;
   }
-  const auto found = by_number_.find(packet.bth.destination_qp);
-  if (found == by_number_.end() || &found->second->port != &port) {
+  Attachment* attachment = by_number_.find(packet.bth.destination_qp);
+  if (attachment == nullptr || &attachment->port != &port) {
     port.drop(NicDrop::kUnknownQueuePair);
     return nullptr;
   }
-  return found->second;
+  return attachment;
 }
 
 void Nic::receive(int port_number, PacketPtr packet) {

@@ -15,6 +15,7 @@
 #include "nic_dma.hpp"
 #include "node.hpp"
 #include "queue_pair.hpp"
+#include "queue_pair_numbers.hpp"
 #include "roce_codec.hpp"
 #include "transmit_port.hpp"
 
@@ -101,7 +102,7 @@ class Nic final : public Node {
   std::unique_ptr<NicDma> dma_;  // null: memory is at hand in no time
   std::vector<std::unique_ptr<Port>> ports_;
   std::unordered_map<QueuePair*, std::unique_ptr<Attachment>> attachments_;
-  std::unordered_map<uint32_t, Attachment*> by_number_;
+  QueuePairNumbers<Attachment> by_number_;
   uint32_t next_number_ = 0x11;
 };
 
