@@ -283,12 +283,14 @@ uint32_t invariant_crc(const uint8_t* ip, size_t ip_bytes) {
   const size_t ip_header_bytes = is_ipv6 ? kIpv6Bytes : kIpv4Bytes;
   const size_t header_bytes = ip_header_bytes + kUdpBytes + kBthBytes;
   // Eight bytes stand for the local route header, which RoCEv2 does not have; the fields that switches change
-  // count as all ones.
+  // count as all ones. What fits is copied as a whole, so that an acknowledgement takes one pass.
   constexpr size_t kRouteBytes = 8;
-  uint8_t masked[kRouteBytes + kIpv6Bytes + kUdpBytes + kBthBytes];
+  constexpr size_t kCopiedBytes = kIpv6Bytes + kUdpBytes + kBthBytes + kRethBytes + kImmediateBytes;
+  uint8_t masked[kRouteBytes + kCopiedBytes];
   std::memset(masked, 0xFF, kRouteBytes);
   uint8_t* const copy = masked + kRouteBytes;
-  std::memcpy(copy, ip, header_bytes);
+  const size_t copied_bytes = ip_bytes <= kCopiedBytes ? ip_bytes : header_bytes;
+  std::memcpy(copy, ip, copied_bytes);
   if (is_ipv6) {
     copy[0] |= 0x0F;  // traffic class and flow label
     std::memset(copy + 1, 0xFF, 3);
@@ -300,8 +302,9 @@ uint32_t invariant_crc(const uint8_t* ip, size_t ip_bytes) {
   }
   copy[ip_header_bytes + 6] = copy[ip_header_bytes + 7] = 0xFF;  // UDP checksum
   copy[ip_header_bytes + kUdpBytes + 4] = 0xFF;                  // FECN, BECN and reserved bits of the BTH
-  const uint32_t state = crc32_update(kCrc32Initial, masked, kRouteBytes + header_bytes);
-  return ~crc32_update(state, ip + header_bytes, ip_bytes - header_bytes);
+  const uint32_t state = crc32_update(kCrc32Initial, masked, kRouteBytes + copied_bytes);
+  if (copied_bytes == ip_bytes) return ~state;
+  return ~crc32_update(state, ip + copied_bytes, ip_bytes - copied_bytes);
 }
 
 }  // namespace weft::roce

@@ -49,8 +49,9 @@ struct ParsedPacket : RoceHeaders {
 // Whether a packet to UDP port 4791 is one of Weft's aggregation packets rather than ordinary RoCEv2.
 bool is_aggregation(const Bth& bth, size_t udp_length_bytes);
 
-// Parses one Ethernet frame. `out` is complete only if the result is kNone; after other results it holds what
-// was read up to the fault. `check_icrc` false skips the CRC over the payload (for a frame validated before).
+// Parses one Ethernet frame into `out`, a new one: complete only if the result is kNone; after other results
+// it holds what was read up to the fault. `check_icrc` false skips the CRC over the payload (for a frame
+// validated before).
 ParseError parse_frame(const uint8_t* frame, size_t frame_bytes, ParsedPacket& out, bool check_icrc = true);
 // Of a packet made as a length no iCRC is checked. Virtual bytes that a header lies in are written out.
 ParseError parse_packet(Packet& packet, ParsedPacket& out, bool check_icrc = true);

@@ -1,15 +1,11 @@
 #include "roce_formats.hpp"
 
-#include <array>
-
 namespace weft::roce {
 namespace {
 
-constexpr uint16_t kUndefined = 0xFFFF;
-
 constexpr std::array<uint16_t, 256> make_extensions() {
   std::array<uint16_t, 256> table{};
-  for (auto& entry : table) entry = kUndefined;
+  for (auto& entry : table) entry = kUndefinedOpcode;
   // SEND and WRITE exist alike for RC (0x00) and UC (0x20).
   for (const int transport : {0x00, 0x20}) {
     for (const Opcode opcode :
@@ -38,8 +34,6 @@ constexpr std::array<uint16_t, 256> make_extensions() {
   return table;
 }
 
-constexpr std::array<uint16_t, 256> kExtensions = make_extensions();
-
 constexpr size_t sum_of_extensions(size_t extensions) {
   return ((extensions & kHasDeth) != 0 ? kDethBytes : 0) + ((extensions & kHasReth) != 0 ? kRethBytes : 0) +
          ((extensions & kHasAtomicEth) != 0 ? kAtomicEthBytes : 0) +
@@ -50,7 +44,6 @@ constexpr size_t sum_of_extensions(size_t extensions) {
          ((extensions & kHasCnpReserved) != 0 ? kCnpReservedBytes : 0);
 }
 
-// Asked several times for every packet that is built or parsed.
 constexpr std::array<uint8_t, 2 * kHasPayload> make_extension_bytes() {
   std::array<uint8_t, 2 * kHasPayload> table{};
   for (size_t extensions = 0; extensions < table.size(); ++extensions) {
@@ -59,16 +52,9 @@ constexpr std::array<uint8_t, 2 * kHasPayload> make_extension_bytes() {
   return table;
 }
 
-constexpr std::array<uint8_t, 2 * kHasPayload> kExtensionBytes = make_extension_bytes();
-
 }  // namespace
 
-std::optional<uint16_t> opcode_extensions(uint8_t opcode) {
-  const uint16_t extensions = kExtensions[opcode];
-  if (extensions == kUndefined) return std::nullopt;
-  return extensions;
-}
-
-size_t extension_bytes(uint16_t extensions) { return kExtensionBytes[extensions % kExtensionBytes.size()]; }
+constinit const std::array<uint16_t, 256> kOpcodeExtensions = make_extensions();
+constinit const std::array<uint8_t, 2 * kHasPayload> kExtensionBytes = make_extension_bytes();
 
 }  // namespace weft::roce

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 
 namespace weft::roce {
@@ -58,7 +59,9 @@ using MacAddress = std::array<uint8_t, 6>;
 struct IpAddress {
   std::array<uint8_t, 16> bytes{};
   bool is_ipv6 = false;
-  bool operator==(const IpAddress&) const = default;
+  bool operator==(const IpAddress& other) const {
+    return std::memcmp(bytes.data(), other.bytes.data(), sizeof bytes) == 0 && is_ipv6 == other.is_ipv6;
+  }
 };
 
 // BTH opcodes, transport service in the upper three bits (table 38 of the specification).
@@ -104,11 +107,23 @@ enum Extension : uint16_t {
   kHasPayload = 1 << 8,
 };
 
+// Asked several times for every packet that is built or parsed, hence tables: Extension bits by opcode, and
+// the length of the headers by Extension bits.
+constexpr uint16_t kUndefinedOpcode = 0xFFFF;
+extern const std::array<uint16_t, 256> kOpcodeExtensions;
+extern const std::array<uint8_t, 2 * kHasPayload> kExtensionBytes;
+
 // Extension bits of an opcode; nullopt if the opcode is none of RC, UC, UD or CNP.
-std::optional<uint16_t> opcode_extensions(uint8_t opcode);
+inline std::optional<uint16_t> opcode_extensions(uint8_t opcode) {
+  const uint16_t extensions = kOpcodeExtensions[opcode];
+  if (extensions == kUndefinedOpcode) return std::nullopt;
+  return extensions;
+}
 
 // Length of the extension headers (without payload) that `extensions` stands for.
-size_t extension_bytes(uint16_t extensions);
+inline size_t extension_bytes(uint16_t extensions) {
+  return kExtensionBytes[extensions % kExtensionBytes.size()];
+}
 
 // AETH syndromes (section 9.7.5.1.1): the type in bits 5 and 6, a value below.
 enum Syndrome : uint8_t {

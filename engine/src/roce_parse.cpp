@@ -264,7 +264,6 @@ namespace {
 
 ParseError parse(const uint8_t* frame, size_t frame_bytes, size_t virtual_bytes, ParsedPacket& out,
                  bool check_icrc) {
-  out = ParsedPacket();
   out.frame = frame;
   out.frame_bytes = frame_bytes;
   Reader reader{frame, frame_bytes + virtual_bytes, frame_bytes};
@@ -323,6 +322,7 @@ ParseError parse_packet(Packet& packet, ParsedPacket& out, bool check_icrc) {
   ParseError error = parse(packet.data(), packet.size(), packet.virtual_bytes(), out, check_icrc);
   if (error != ParseError::kNone && packet.virtual_bytes() != 0) {
     packet.materialise();
+    out = ParsedPacket();
     error = parse(packet.data(), packet.size(), 0, out, check_icrc);
   }
   out.as_length = packet.as_length();
