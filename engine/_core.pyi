@@ -71,11 +71,24 @@ class PfcClassStats(TypedDict):
     paused_ps: int
     is_paused: bool
 
+class CreditLaneStats(TypedDict):
+    priority_class: int
+    stalls: int
+    stalled_ps: int
+    is_stalled: bool
+    available_blocks: int
+
+class CreditStats(TypedDict):
+    updates_sent: int
+    updates_received: int
+    lanes: list[CreditLaneStats]
+
 class PortMacStats(TypedDict):
     received: TrafficCounter
     control_taken: TrafficCounter
     unknown_control_packets: int
     passing: TrafficCounter
+    credits: CreditStats | None
     pfc: list[PfcClassStats] | None
 
 class PacketSocketStats(TypedDict):
@@ -420,6 +433,27 @@ class PortMac(Node):
 
         It goes on below the threshold less hysteresis_bytes. Raises ValueError for a class or port that is not there,
         without a threshold, or when the headroom does not fit; RuntimeError without PFC.
+        """
+    def enable_credits(
+        self,
+        *,
+        source_mac: str,
+        classes: Sequence[int],
+        buffer_bytes: int,
+        peer_buffer_bytes: int | None = None,
+        largest_frame_bytes: int,
+        update_interval_ps: int = 20_000_000,
+    ) -> None:
+        """Send each class within the far end's credits, and give it credits for buffer_bytes.
+
+        `peer_buffer_bytes`: what the far end has, by default as much. The sender waits until it has credit for a frame of
+        largest_frame_bytes. Raises ValueError for no class, or a buffer below such a frame or above 128 KiB;
+        RuntimeError at a port with PFC.
+        """
+    def set_credit_memory(self, buffer: SharedBuffer, number: int, priority_class: int) -> None:
+        """Take the memory of a class from a buffer, in which this is port `number`; without, everything is taken at once.
+
+        Raises ValueError when it does not fit, RuntimeError where the class has no credits.
         """
     def set_switching(
         self,

@@ -48,6 +48,15 @@ class PfcConfig(_Frozen):
     pause_quanta: int = Field(default=0xFFFF, ge=1, le=0xFFFF)
 
 
+class CreditsConfig(_Frozen):
+    """Flow control by credits of a port: `buffer_bytes` for each class, here and at the far end."""
+
+    classes: tuple[_PriorityClass, ...] = Field(min_length=1)
+    source_mac: str
+    buffer_bytes: int = Field(gt=0)
+    largest_frame_bytes: int = Field(gt=0)
+
+
 class SwitchingConfig(_Frozen):
     """How long a switch takes for a packet, from its last bit or (`cut_through`) its last header on."""
 
@@ -87,6 +96,7 @@ class PortConfig(_Frozen):
         (0,) * _CLASSES, min_length=8, max_length=8
     )
     pfc: PfcConfig | None = None
+    credits: CreditsConfig | None = None
 
 
 class SwitchConfig(_Frozen):
@@ -115,9 +125,14 @@ class SwitchConfig(_Frozen):
             if number in (self.cpu_port, self.drop_port):
                 raise ValueError(f"port {number} of switch {self.name!r} is its CPU or drop port")
         for port in self.ports:
-            if port.pfc is not None and self.buffer is None:
+            flow_control = [name for name in ("pfc", "credits") if getattr(port, name) is not None]
+            if len(flow_control) > 1:
                 raise ValueError(
-                    f"port {port.port} of switch {self.name!r} has PFC, so the switch needs a buffer"
+                    f"port {port.port} of switch {self.name!r} has PFC and credits: a port has one"
+                )
+            if flow_control and self.buffer is None:
+                raise ValueError(
+                    f"port {port.port} of switch {self.name!r} has {flow_control[0]}, so the switch needs a buffer"
                 )
         return self
 

@@ -257,8 +257,8 @@ class WiredSwitches:
 
 def _make_mac(wired: WiredSwitch, port: WiredPort) -> PortMac | None:
     """The port's MAC; none where it has neither flow control nor latency, and so nothing to do."""
-    switching, pfc = wired.config.switching, port.config.pfc
-    if switching is None and pfc is None:
+    switching, pfc, credits = wired.config.switching, port.config.pfc, port.config.credits
+    if switching is None and pfc is None and credits is None:
         return None
     native = wired.switch.native
     mac = PortMac(wired.switch.engine, port.transmit, native, port.config.port)
@@ -269,6 +269,11 @@ def _make_mac(wired: WiredSwitch, port: WiredPort) -> PortMac | None:
     if pfc is not None:
         assert wired.buffer is not None
         _enable_pfc(mac, port.config.port, pfc, wired.buffer)
+    if credits is not None:
+        assert wired.buffer is not None
+        mac.enable_credits(**credits.model_dump())
+        for lane in credits.classes:
+            mac.set_credit_memory(wired.buffer, port.config.port, lane)
     return mac
 
 

@@ -16,7 +16,13 @@ from traffic.patterns import Flow, flow_schedule, flows_by_rank
 from traffic.schedule_nodes import Channel, RankSchedule
 from traffic.schedules import CollectiveSpec, generate, peers_of
 from traffic.training import TrainingStep, training_step_schedule
-from traffic.transport_settings import DEFAULT_TRANSPORT, NO_COSTS, NicCosts, TransportSettings
+from traffic.transport_settings import (
+    DEFAULT_TRANSPORT,
+    NO_COSTS,
+    CreditSettings,
+    NicCosts,
+    TransportSettings,
+)
 
 FIRST_QUEUE_PAIR = 0x100
 _PSN_BITS = 24
@@ -82,6 +88,12 @@ class NicSettings:
     ipv6: str | None = None
     paced: bool = True
     pfc_quanta: int = 0
+    credits: CreditSettings | None = None
+
+    def to_message(self) -> dict[str, Any]:
+        """Return an item of the configuration's `nics`, of JSON's types."""
+        # asdict() looks into every value, and a large fabric has thousands of NICs.
+        return vars(self) | {"credits": self.credits and asdict(self.credits)}
 
 
 @dataclass(frozen=True)
@@ -107,9 +119,8 @@ class HostSettings:
 
     def to_message(self) -> dict[str, Any]:
         """Return the configuration that the endpoint is given, of JSON's types."""
-        # asdict() looks into every value of every NIC, which a large fabric has thousands of.
         return vars(self) | {
-            "nics": [dict(vars(nic)) for nic in self.nics],
+            "nics": [nic.to_message() for nic in self.nics],
             "transport": self.transport.to_message(),
             "nic_costs": asdict(self.nic_costs),
             "recording": self.recording.to_message(),

@@ -30,7 +30,13 @@ from traffic.int_stack import stack_in_bytes
 from traffic.messages import Message, take, take_list, take_optional
 from traffic.scale_up import ScaleUpLinks, ScaleUpPort
 from traffic.schedule_nodes import SCALE_UP, Channel
-from traffic.transport_settings import DEFAULT_TRANSPORT, NO_COSTS, NicCosts, TransportSettings
+from traffic.transport_settings import (
+    DEFAULT_TRANSPORT,
+    NO_COSTS,
+    CreditSettings,
+    NicCosts,
+    TransportSettings,
+)
 
 DEFAULT_MTU_BYTES = 1024
 DEFAULT_WALL_CLOCK_FLOOR_NS = 20_000_000
@@ -55,7 +61,8 @@ _QUEUE_PAIR_TOTALS = (
 class NicConfig:
     """One NIC port, on one plane. `base_round_trip_ps` is that of an idle path to the farthest peer.
 
-    `pfc_quanta`: the port obeys PFC, and would ask for pauses of so many quanta; 0: it takes no part.
+    `pfc_quanta`: the port obeys PFC, and would ask for pauses of so many quanta; 0: it takes no part. `credits`: of its
+    link, None where it has none.
     """
 
     interface: str
@@ -67,10 +74,12 @@ class NicConfig:
     base_round_trip_ps: int
     paced: bool
     pfc_quanta: int = 0
+    credits: CreditSettings | None = None
 
     @classmethod
     def from_message(cls, message: Message) -> NicConfig:
         """Read an item of the configuration's `nics`. Raises MessageError."""
+        credits = take_optional(message, "credits", dict)
         return cls(
             interface=take(message, "interface", str),
             mac=take(message, "mac", str),
@@ -81,6 +90,7 @@ class NicConfig:
             base_round_trip_ps=take(message, "base_round_trip_ps", int),
             paced=take(message, "paced", bool, True),
             pfc_quanta=take(message, "pfc_quanta", int, 0),
+            credits=CreditSettings.from_message(credits) if credits else None,
         )
 
 
@@ -166,14 +176,23 @@ class Host:
         line = TransmitPort(self.engine, attachment.link, rate_bps=config.rate_bps if config.paced else 0)
         addresses = [config.ipv4] + ([config.ipv6] if config.ipv6 else [])
         port = self.nic.add_port(line, mac=config.mac, addresses=addresses)
-        mac = None
-        if config.pfc_quanta:
-            mac = PortMac(self.engine, line, self.nic, port)
-            mac.enable_pfc(source_mac=config.mac, pause_quanta=config.pfc_quanta)
+        mac = self._make_mac(config, line, port)
+        if mac is not None:
             attachment.connect(mac, 0)
         else:
             attachment.connect(self.nic, port)
         return _Plane(config, port, attachment, line, mac)
+
+    def _make_mac(self, config: NicConfig, line: TransmitPort, port: int) -> PortMac | None:
+        """Return the MAC of a port with flow control."""
+        if not config.pfc_quanta and config.credits is None:
+            return None
+        mac = PortMac(self.engine, line, self.nic, port)
+        if config.pfc_quanta:
+            mac.enable_pfc(source_mac=config.mac, pause_quanta=config.pfc_quanta)
+        if config.credits is not None:
+            mac.enable_credits(source_mac=config.mac, **asdict(config.credits))
+        return mac
 
     def close(self) -> None:
         """Close the interfaces and captures; stop the engine's thread, if it has one."""

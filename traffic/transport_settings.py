@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from traffic.messages import Message, take, take_optional
+from traffic.messages import Message, take, take_list, take_optional
 
 DEFAULT_CONGESTION_CONTROL = "fixed-window"
 RETRANSMISSIONS = ("go-back-n", "selective-repeat")
@@ -90,6 +90,24 @@ class NicCosts:
     def from_message(cls, message: Message) -> NicCosts:
         """Read the configuration's `nic_costs`. Raises MessageError."""
         return cls(**{each.name: take(message, each.name, int, 0) for each in fields(cls)})
+
+
+@dataclass(frozen=True)
+class CreditSettings:
+    """Flow control by credits on a host's link: `buffer_bytes` for each class, here and at the leaf."""
+
+    classes: Sequence[int]
+    buffer_bytes: int
+    largest_frame_bytes: int
+
+    @classmethod
+    def from_message(cls, message: Message) -> CreditSettings:
+        """Read `credits` of one of the configuration's `nics`. Raises MessageError."""
+        return cls(
+            classes=tuple(take_list(message, "classes", int)),
+            buffer_bytes=take(message, "buffer_bytes", int),
+            largest_frame_bytes=take(message, "largest_frame_bytes", int),
+        )
 
 
 DEFAULT_TRANSPORT = TransportSettings()

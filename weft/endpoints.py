@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from topologies import (
     FabricSpec,
     HostSpec,
@@ -13,13 +15,20 @@ from topologies.addressing import IpVersion
 from traffic.aggregation_format import FRAME_BYTES
 from traffic.control import NicSettings
 from traffic.host_recording import HostRecording
+from traffic.transport_settings import CreditSettings
 from weft.scenario import MAX_SLOTS, ObserveSection
 
 
-def nic_settings(host: HostSpec, round_trip_ps: int, pfc_quanta: int = 0) -> tuple[NicSettings, ...]:
+def nic_settings(
+    host: HostSpec,
+    round_trip_ps: int,
+    pfc_quanta: int = 0,
+    credits_of: Callable[[str, str], CreditSettings | None] = lambda _host, _leaf: None,
+) -> tuple[NicSettings, ...]:
     """Return the settings of a host's NICs.
 
-    `round_trip_ps` is `loaded_round_trip_ps` of the fabric; `pfc_quanta` those of its priority flow control, 0 without.
+    `round_trip_ps` is `loaded_round_trip_ps` of the fabric; `pfc_quanta` those of its priority flow control, 0 without;
+    `credits_of` returns those of a link between host and leaf.
     """
     return tuple(
         NicSettings(
@@ -31,6 +40,7 @@ def nic_settings(host: HostSpec, round_trip_ps: int, pfc_quanta: int = 0) -> tup
             rate_bps=nic.link.rate_bps,
             base_round_trip_ps=round_trip_ps,
             pfc_quanta=pfc_quanta,
+            credits=credits_of(host.name, nic.leaf),
         )
         for nic in host.nics
     )

@@ -105,6 +105,11 @@ def require_for(fabric: FabricSpec, options: FabricOptions) -> None:
             f"control.latency: {options.control.latency} ps is the virtual clock's; the real clock has that of the "
             "machine: leave it out, or use --clock virtual"
         )
+    if options.credits.classes:
+        raise EnvironmentLacksError(
+            "credits: they are the virtual clock's: frames on real interfaces do not tell their virtual lane. "
+            "Take pfc, or use --clock virtual"
+        )
     if options.switching.cut_through:
         raise EnvironmentLacksError(
             "switching.mode: cut-through is the virtual clock's: on real interfaces only whole frames come. "

@@ -34,6 +34,7 @@ from weft.collectives import (
     results_of_ranks,
     shaped_result,
 )
+from weft.credit_results import credit_results
 from weft.endpoints import default_slot_count, path_round_trip_ps
 from weft.environment import with_clock
 from weft.errors import BadInputError, did_you_mean
@@ -481,6 +482,7 @@ class Fabric:
             planes=plane_results(self.topology, counters, switches),
             memory=memory_results(self.topology, switches, endpoints),
             int_paths=[path] if path is not None else [],
+            credits=credit_results(self.topology, switches, endpoints),
             link_faults=link_fault_results(self.topology, switches),
             drops=drop_totals(counters, switches, endpoints),
             retransmissions=_retransmissions(endpoints),

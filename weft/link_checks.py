@@ -14,6 +14,8 @@ def check_links(fabric: FabricSpec, options: FabricOptions) -> None:
     """Check that the fabric has the links that `options` names. Raises BadInputError."""
     for number, some in enumerate(options.faults.links):
         _require_link(fabric, some.link, f"faults.links[{number}].link")
+    for number, name in enumerate(options.credits.links or ()):
+        _require_link(fabric, name, f"credits.links[{number}]")
 
 
 def _require_link(fabric: FabricSpec, name: str, key: str) -> None:

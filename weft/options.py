@@ -13,6 +13,7 @@ from weft.paths import FABRIC_P4
 from weft.scenario import (
     BufferSection,
     ControlSection,
+    CreditsSection,
     EcnSection,
     FaultsSection,
     NicSection,
@@ -60,6 +61,7 @@ class FabricOptions:
     buffer: BufferSection = field(default_factory=BufferSection)
     scheduling: SchedulingSection = field(default_factory=SchedulingSection)
     pfc: PfcSection = field(default_factory=PfcSection)
+    credits: CreditsSection = field(default_factory=CreditsSection)
     switching: SwitchingSection = field(default_factory=SwitchingSection)
     observe: ObserveSection = field(default_factory=ObserveSection)
 

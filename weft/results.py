@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from topologies.describe import format_rate, format_time
+from weft.credit_results import CreditResult, print_credits
 from weft.link_results import LinkFaultsResult, print_link_faults
 from weft.memory_results import MemoryResult, print_memory
 from weft.recording.observations import Observations
@@ -187,6 +188,7 @@ class RunResult:
     planes: list[PlaneResult] = field(default_factory=list)
     int_paths: list[IntPath] = field(default_factory=list)
     memory: list[MemoryResult] = field(default_factory=list)
+    credits: list[CreditResult] = field(default_factory=list)
     link_faults: list[LinkFaultsResult] = field(default_factory=list)
     drops: dict[str, int] = field(default_factory=dict)
     retransmissions: int = 0
@@ -307,6 +309,7 @@ def print_run(console: Console, run: RunResult) -> None:
         print_workload(console, workload)
     _print_planes(console, run.planes)
     print_memory(console, run.memory)
+    print_credits(console, run.credits)
     print_link_faults(console, run.link_faults)
     for path in run.int_paths:
         _print_int_path(console, path)

@@ -7,15 +7,19 @@ from typing import Any
 
 from engine import pfc_headroom_bytes
 from topologies import FabricSpec, PortSpec, SwitchSpec
+from traffic.transport_settings import CreditSettings
 from weft.errors import BadInputError
 from weft.options import FabricOptions
 from weft.scenario import SwitchingSection
+
+_BLOCK_BYTES = 64
+"""Credits count these (InfiniBand Architecture 1.4, volume 1, 7.9.4.2)."""
 
 
 def with_memory(
     configs: Sequence[dict[str, Any]], fabric: FabricSpec, options: FabricOptions, frame_bytes: int
 ) -> list[dict[str, Any]]:
-    """Return switches' configurations with what `buffer`, `scheduling`, `pfc` and `switching` ask for.
+    """Return switches' configurations with what `buffer`, `scheduling`, `pfc`, `credits` and `switching` ask for.
 
     Raises:
         BadInputError: the buffer does not hold what is reserved in it.
@@ -31,10 +35,13 @@ def _switch_with_memory(
     for port in ports:
         if options.scheduling.quantum:
             port["quantum_bytes"] = options.scheduling.quantum_by_class
+        peer = switch.port(port["port"])
         if options.pfc.classes:
-            port["pfc"] = _pfc_config(switch.port(port["port"]), switch, options, frame_bytes)
+            port["pfc"] = _pfc_config(peer, switch, options, frame_bytes)
+        if options.credits.on(switch.name, peer.peer.node):
+            port["credits"] = {"source_mac": switch.mac, **_credit_config(options, frame_bytes)}
     config["ports"] = ports
-    if options.buffer.capacity is not None or options.pfc.classes:
+    if options.buffer.capacity is not None or options.pfc.classes or options.credits.classes:
         config["buffer"] = _buffer_config(switch, options)
         _require_room(switch, config)
     if options.switching != SwitchingSection():
@@ -79,19 +86,43 @@ def _pfc_config(
     }
 
 
+def _credit_config(options: FabricOptions, frame_bytes: int) -> dict[str, Any]:
+    buffer_bytes = options.credits.buffer
+    if buffer_bytes < -(-frame_bytes // _BLOCK_BYTES) * _BLOCK_BYTES:
+        raise BadInputError(
+            f"credits.buffer: {buffer_bytes} B hold no frame of {frame_bytes} B in blocks of {_BLOCK_BYTES} B, so none "
+            "would ever be sent"
+        )
+    return {
+        "classes": sorted(set(options.credits.classes)),
+        "buffer_bytes": buffer_bytes,
+        "largest_frame_bytes": frame_bytes,
+    }
+
+
 def _require_room(switch: SwitchSpec, config: dict[str, Any]) -> None:
     buffer = config["buffer"]
     reserved = len(config["ports"]) * sum(buffer["reserved_bytes"])
-    headroom = sum(
-        port["pfc"]["headroom_bytes"] * len(port["pfc"]["classes"])
-        for port in config["ports"]
-        if "pfc" in port
-    )
-    if reserved + headroom >= buffer["capacity_bytes"]:
+    headroom = _of_all_classes(config, "pfc", "headroom_bytes")
+    credit = _of_all_classes(config, "credits", "buffer_bytes")
+    if reserved + headroom + credit >= buffer["capacity_bytes"]:
         raise BadInputError(
             f"buffer: {buffer['capacity_bytes']} B of {switch.name} leave nothing to share: its {len(config['ports'])} "
-            f"ports reserve {reserved} B and need {headroom} B of headroom for PFC"
+            f"ports reserve {reserved} B and need {headroom} B of headroom for PFC and {credit} B for credits"
         )
+
+
+def _of_all_classes(config: dict[str, Any], flow_control: str, key: str) -> int:
+    """Sum a port's bytes for each class of its flow control over the ports that have it."""
+    found = [port[flow_control] for port in config["ports"] if flow_control in port]
+    return sum(each[key] * len(each["classes"]) for each in found)
+
+
+def host_credits(options: FabricOptions, frame_bytes: int, host: str, leaf: str) -> CreditSettings | None:
+    """Return the credits of a host's port, None where its link has none."""
+    if not options.credits.on(host, leaf):
+        return None
+    return CreditSettings(**_credit_config(options, frame_bytes))
 
 
 def host_pfc_quanta(options: FabricOptions) -> int:

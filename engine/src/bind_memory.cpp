@@ -3,7 +3,9 @@
 #include <pybind11/stl.h>
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "bind_codec.hpp"
 #include "bindings.hpp"
@@ -107,6 +109,20 @@ py::list pfc_stats(const PriorityFlowControl& pfc) {
   return classes;
 }
 
+py::object credit_stats(const CreditFlowControl* credits) {
+  if (credits == nullptr) return py::none();
+  py::list lanes;
+  for (int each = 0; each < kClasses; ++each) {
+    if (!credits->is_lane(each)) continue;
+    const CreditLaneCounters counters = credits->lane_counters(each);
+    lanes.append(py::dict("priority_class"_a = each, "stalls"_a = counters.stalls,
+                          "stalled_ps"_a = counters.stalled_ps, "is_stalled"_a = credits->is_stalled(each),
+                          "available_blocks"_a = credits->available_blocks(each)));
+  }
+  return py::dict("updates_sent"_a = credits->counters().updates_sent,
+                  "updates_received"_a = credits->counters().updates_received, "lanes"_a = lanes);
+}
+
 py::dict mac_stats(PortMac& mac) {
   PythonGuard guard(mac.engine());
   const PortMacCounters& counters = mac.counters();
@@ -114,6 +130,7 @@ py::dict mac_stats(PortMac& mac) {
                  "control_taken"_a = counter_dict(counters.control_taken),
                  "unknown_control_packets"_a = counters.unknown_control_packets,
                  "passing"_a = counter_dict(mac.passing()));
+  stats["credits"] = credit_stats(mac.credits());
   stats["pfc"] = mac.pfc() == nullptr ? py::object(py::none()) : py::object(pfc_stats(*mac.pfc()));
   return stats;
 }
@@ -127,6 +144,24 @@ void set_pause_limits(PortMac& mac, SharedBuffer& buffer, uint32_t number, int p
                           .xoff_bytes = xoff_bytes,
                           .alpha = alpha,
                           .hysteresis_bytes = hysteresis_bytes});
+}
+
+void enable_credits(PortMac& mac, const std::string& source_mac, const std::vector<int>& classes,
+                    uint64_t buffer_bytes, std::optional<uint64_t> peer_buffer_bytes,
+                    uint64_t largest_frame_bytes, TimePs update_interval_ps) {
+  CreditConfig config;
+  config.source_mac = parse_mac(source_mac);
+  for (const int each : classes) {
+    if (each < 0 || each >= kClasses)
+      throw std::invalid_argument("credits for class " + std::to_string(each) + " (0 to 7)");
+    config.lanes |= 1u << each;
+  }
+  config.buffer_bytes = buffer_bytes;
+  config.peer_buffer_bytes = peer_buffer_bytes.value_or(buffer_bytes);
+  config.largest_frame_bytes = largest_frame_bytes;
+  config.update_interval_ps = update_interval_ps;
+  PythonGuard guard(mac.engine());
+  mac.enable_credits(config);
 }
 
 void bind_mac(py::module_& m) {
@@ -144,6 +179,16 @@ void bind_mac(py::module_& m) {
           py::kw_only(), "source_mac"_a, "pause_quanta"_a = PfcConfig().pause_quanta)
       .def("set_pause_limits", &set_pause_limits, "buffer"_a, "number"_a, "priority_class"_a, py::kw_only(),
            "headroom_bytes"_a, "xoff_bytes"_a = 0, "alpha"_a = 0.0, "hysteresis_bytes"_a = 0)
+      .def("enable_credits", &enable_credits, py::kw_only(), "source_mac"_a, "classes"_a, "buffer_bytes"_a,
+           "peer_buffer_bytes"_a = py::none(), "largest_frame_bytes"_a,
+           "update_interval_ps"_a = CreditConfig().update_interval_ps)
+      .def(
+          "set_credit_memory",
+          [](PortMac& mac, SharedBuffer& buffer, uint32_t number, int priority_class) {
+            PythonGuard guard(mac.engine());
+            mac.set_credit_memory(buffer, number, priority_class);
+          },
+          "buffer"_a, "number"_a, "priority_class"_a)
       .def(
           "set_switching",
           [](PortMac& mac, TimePs latency_ps, bool cut_through, uint64_t header_limit_bytes,

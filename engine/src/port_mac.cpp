@@ -16,14 +16,34 @@ PortMac::PortMac(Engine& engine, TransmitPort& transmit, Node& node, int port)
 
 void PortMac::enable_pfc(const PfcConfig& config) {
   if (pfc_ != nullptr) throw std::logic_error("the port has PFC already");
+  if (credits_ != nullptr) throw std::logic_error("a port with credits cannot have PFC");
   pfc_ = std::make_unique<PriorityFlowControl>(engine_, transmit_, config);
+}
+
+void PortMac::enable_credits(const CreditConfig& config) {
+  if (credits_ != nullptr) throw std::logic_error("the port has credits already");
+  if (pfc_ != nullptr) throw std::logic_error("a port with PFC cannot have credits");
+  credits_ = std::make_unique<CreditFlowControl>(engine_, transmit_, config);
+  transmit_.set_observer(credits_.get());
 }
 
 void PortMac::set_ingress_limits(SharedBuffer& buffer, uint32_t number, int priority_class,
                                  const IngressLimits& limits) {
   if (limits.kind == IngressLimits::Kind::kPause && pfc_ == nullptr)
     throw std::logic_error("a pause threshold at a port without PFC");
-  buffer.set_ingress(number, priority_class, limits, pfc_.get());
+  if (limits.kind == IngressLimits::Kind::kCredits && credits_ == nullptr)
+    throw std::logic_error("memory for credits at a port without them");
+  IngressListener* listener = pfc_.get();
+  if (credits_ != nullptr) listener = credits_.get();
+  buffer.set_ingress(number, priority_class, limits, listener);
+}
+
+void PortMac::set_credit_memory(SharedBuffer& buffer, uint32_t number, int lane) {
+  if (credits_ == nullptr || !credits_->is_lane(lane))
+    throw std::logic_error("memory for credits in class " + std::to_string(lane) + ", which has none");
+  set_ingress_limits(buffer, number, lane,
+                     {.kind = IngressLimits::Kind::kCredits, .own_bytes = credits_->config().buffer_bytes});
+  credits_->set_memory(buffer, number);
 }
 
 void PortMac::set_switching(const SwitchingConfig& config, HeaderParser* parser) {
@@ -40,15 +60,27 @@ void PortMac::set_switching(const SwitchingConfig& config, HeaderParser* parser)
 
 void PortMac::receive(int /*port*/, PacketPtr packet) {
   counters_.received.add(packet->wire_bytes());
-  if (mac_control::ethertype_of(packet->bytes()) == mac_control::kEtherType) [[unlikely]] {
+  if (is_control(*packet)) [[unlikely]] {
     counters_.control_taken.add(packet->wire_bytes());
     if (!take_control(*packet)) ++counters_.unknown_control_packets;
     return;
   }
+  if (credits_ != nullptr) credits_->on_arrival(*packet);
   if (passes_at_once_)
-    node_.receive(port_, std::move(packet));
+    hand_over(std::move(packet));
   else
     pass_later(std::move(packet));
+}
+
+void PortMac::hand_over(PacketPtr packet) {
+  if (credits_ == nullptr) {
+    node_.receive(port_, std::move(packet));
+    return;
+  }
+  const int lane = packet->virtual_lane();
+  const uint64_t size = packet->wire_bytes();
+  node_.receive(port_, std::move(packet));
+  credits_->on_handed_over(lane, size);
 }
 
 void PortMac::pass_later(PacketPtr packet) {
@@ -77,24 +109,39 @@ void PortMac::on_due() {
   passing_now_.bytes -= first.packet->wire_bytes();
   // What follows waits for the end where it must (TransmitPort::enqueue).
   first.packet->received_ps = first.whole_ps;
-  node_.receive(port_, std::move(first.packet));
+  hand_over(std::move(first.packet));
+}
+
+bool PortMac::is_control(const Packet& packet) const {
+  const uint16_t ethertype = mac_control::ethertype_of(packet.bytes());
+  return ethertype == mac_control::kEtherType ||
+         (ethertype == mac_control::kCreditEtherType && credits_ != nullptr);
 }
 
 // MAC control frames never leave the MAC, known or not (IEEE 802.3-2018, clause 31.5.1).
 bool PortMac::take_control(const Packet& packet) {
-  const auto pause = mac_control::parse_priority_pause(packet.bytes());
-  if (!pause || pfc_ == nullptr) return false;
-  pfc_->on_pause_frame(*pause);
-  return true;
+  if (pfc_ != nullptr) {
+    const auto pause = mac_control::parse_priority_pause(packet.bytes());
+    if (pause) pfc_->on_pause_frame(*pause);
+    return pause.has_value();
+  }
+  if (credits_ != nullptr) {
+    const auto update = mac_control::parse_credit_update(packet.bytes());
+    if (update) credits_->on_update_frame(*update);
+    return update.has_value();
+  }
+  return false;
 }
 
 void PortMac::restart() {
   if (pfc_ != nullptr) pfc_->restart();
+  if (credits_ != nullptr) credits_->restart();
 }
 
 void PortMac::reset_counters() {
   counters_ = PortMacCounters();
   if (pfc_ != nullptr) pfc_->reset_counters();
+  if (credits_ != nullptr) credits_->reset_counters();
 }
 
 }  // namespace weft

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "credit_flow_control.hpp"
 #include "engine.hpp"
 #include "header_parser.hpp"
 #include "node.hpp"
@@ -39,11 +40,16 @@ class PortMac : public Node {
 
   // Obey pauses, and ask for them where memory of a switch says so (set_ingress_limits).
   void enable_pfc(const PfcConfig& config);
+  // Send within the far end's credits, and give it credits. Throws std::logic_error where there is PFC.
+  void enable_credits(const CreditConfig& config);
   // How a class that comes in here is held back when the switch's memory fills: `number` is the port's in
-  // `buffer`. Throws std::logic_error for pauses without PFC, else as SharedBuffer::set_ingress().
+  // `buffer`. Throws std::logic_error for pauses without PFC or credits without them, else as
+  // SharedBuffer::set_ingress().
   void set_ingress_limits(SharedBuffer& buffer, uint32_t number, int priority_class,
                           const IngressLimits& limits);
 
+  // The memory of a lane that credits tell of: as much as enable_credits() was given.
+  void set_credit_memory(SharedBuffer& buffer, uint32_t number, int lane);
   // Cut-through is for links that are early (Link::set_early) and as fast as `transmit`. Throws
   // std::invalid_argument for a negative latency, or cut-through without a rate or a parser.
   void set_switching(const SwitchingConfig& config, HeaderParser* parser);
@@ -54,6 +60,7 @@ class PortMac : public Node {
 
   Engine& engine() override { return engine_; }
   const PriorityFlowControl* pfc() const { return pfc_.get(); }
+  const CreditFlowControl* credits() const { return credits_.get(); }
   const SwitchingConfig& switching() const { return switching_; }
   // Received, and not yet with the node.
   const TrafficCounter& passing() const { return passing_now_; }
@@ -67,7 +74,9 @@ class PortMac : public Node {
     TimePs whole_ps = 0;
   };
 
+  bool is_control(const Packet& packet) const;
   bool take_control(const Packet& packet);
+  void hand_over(PacketPtr packet);
   void pass_later(PacketPtr packet);
   TimePs headers_in_ps(const Packet& packet, TimePs whole_ps) const;
   void on_due();
@@ -80,6 +89,7 @@ class PortMac : public Node {
   SwitchingConfig switching_;
   HeaderParser* parser_ = nullptr;
   std::unique_ptr<PriorityFlowControl> pfc_;
+  std::unique_ptr<CreditFlowControl> credits_;
   RingBuffer<Passing> passing_;
   TrafficCounter passing_now_;
   Timer due_;

@@ -233,8 +233,8 @@ void TransmitPort::serve(TimePs start_ps) {
     else
       classes_[static_cast<size_t>(priority_class)].transmitted.add(size);
     if (capture_ != nullptr) capture_->write(start_ps, *packet, CaptureDirection::kOutbound);
-    if (observer_ != nullptr) [[unlikely]]
-      observer_->on_transmit(priority_class, size);
+    if (observer_ != nullptr && priority_class != kControl) [[unlikely]]
+      observer_->on_transmit(priority_class, *packet);
     const TimePs end_ps = start_ps + rate_.serialisation_ps(size);
     const bool by_first_bit = link_.is_early() && priority_class != kControl;
     link_.transmit(std::move(packet), by_first_bit ? start_ps : end_ps);

@@ -65,10 +65,10 @@ struct PacketSource {
   virtual void on_blocked_classes(uint32_t blocked_classes) = 0;
 };
 
-// What flow control wants to know of each frame that a port sends.
+// What flow control wants to know of each frame that a port sends, other than its own.
 struct TransmitObserver {
   virtual ~TransmitObserver() = default;
-  virtual void on_transmit(int priority_class, uint64_t size_bytes) = 0;
+  virtual void on_transmit(int priority_class, Packet& packet) = 0;
 };
 
 // Strict priority, then deficit weighted round robin among the classes that have a quantum. While packets

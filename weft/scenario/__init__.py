@@ -4,7 +4,7 @@ A scenario is YAML; every key is checked, and an error says where it stands, wha
 """
 
 from weft.scenario.links import FaultsOfLinks, LinkChoice, LinkFaults
-from weft.scenario.memory import BufferSection, PfcSection, SchedulingSection
+from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection
 from weft.scenario.model import MAX_SLOTS, Scenario
 from weft.scenario.nic import NicSection
 from weft.scenario.observe import ObserveSection
@@ -29,6 +29,7 @@ __all__ = [
     "BufferSection",
     "CollectiveTraffic",
     "ControlSection",
+    "CreditsSection",
     "EcnSection",
     "FabricSection",
     "FaultsOfLinks",

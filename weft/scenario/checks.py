@@ -39,8 +39,24 @@ def check_across(scenario: Scenario, place: str) -> None:
                 f"{place}: faults{of_links}: delay_probability ({faults.delay_probability:g}) and extra_delay "
                 f"({faults.extra_delay} ps) go together"
             )
+    _check_flow_control(scenario, place)
     for index, traffic in enumerate(scenario.traffic):
         _check_traffic(traffic, fabric, f"{place}: traffic[{index}]")
+
+
+def _check_flow_control(scenario: Scenario, place: str) -> None:
+    if not scenario.credits.classes:
+        return
+    if scenario.pfc.classes:
+        raise BadInputError(
+            f"{place}: pfc.classes: {scenario.pfc.classes} and credits.classes: {scenario.credits.classes} exclude "
+            "each other: a link has one flow control"
+        )
+    if not all(faults.keeps_order_and_number for faults in scenario.faults.variants):
+        raise BadInputError(
+            f"{place}: faults: duplicate and delay_probability do not go with credits, which count what comes, in "
+            "order; loss and bit_error_rate do"
+        )
 
 
 def _check_tiers(fabric: FabricSection, place: str) -> None:

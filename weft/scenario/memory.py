@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from weft.scenario.links import LinkChoice, LinkName
 from weft.scenario.values import Section, SizeBytes
 from weft.units import parse_size_bytes
 
@@ -83,3 +84,34 @@ class PfcSection(Section):
         if self.xoff is not None:
             return 0.0
         return 0.125 if self.alpha is None else self.alpha
+
+
+MOST_CREDIT_BYTES = 2048 * 64
+"""Half of what twelve bits count in blocks of 64 bytes (engine/src/credit_flow_control.hpp)."""
+
+
+class CreditsSection(Section):
+    """Flow control by credits, as InfiniBand's, of `classes`, its virtual lanes; none without classes.
+
+    Each of them has a `buffer` of its own at every port, of which the far end is told block by block how much is free,
+    and sends no more. `links`: only on these, both ways; by default on all.
+    """
+
+    classes: list[PriorityClass] = Field(default=[], max_length=CLASSES)
+    buffer: Annotated[SizeBytes, Field(le=MOST_CREDIT_BYTES)] = 64 * 1024
+    links: Annotated[list[LinkName], Field(min_length=1)] | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> CreditsSection:
+        if not self.classes and self.model_fields_set - {"classes"}:
+            raise ValueError("classes: which classes are virtual lanes? RoCEv2's data is in class 3")
+        for name in self.links or ():
+            if not LinkChoice.parse(name).both_ways:
+                raise ValueError(f"links: '{name}': credits for one way come the other, so name both (<->)")
+        return self
+
+    def on(self, node: str, peer: str) -> bool:
+        """Return whether the link between two nodes has credits."""
+        if not self.classes:
+            return False
+        return self.links is None or any(LinkChoice.parse(name).takes(node, peer) for name in self.links)

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from weft.paths import FABRIC_P4
-from weft.scenario.memory import BufferSection, PfcSection, SchedulingSection
+from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection
 from weft.scenario.nic import NicSection
 from weft.scenario.observe import ObserveSection
 from weft.scenario.sections import ControlSection, EcnSection, FabricSection, FaultsSection
@@ -50,6 +50,7 @@ class Scenario(Section):
     buffer: BufferSection = BufferSection()
     scheduling: SchedulingSection = SchedulingSection()
     pfc: PfcSection = PfcSection()
+    credits: CreditsSection = CreditsSection()
     switching: SwitchingSection = SwitchingSection()
     observe: ObserveSection = ObserveSection()
     traffic: list[Traffic] = Field(default=[])

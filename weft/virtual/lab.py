@@ -26,7 +26,7 @@ from weft.options import FabricOptions
 from weft.program import compile_program
 from weft.recording.observations import Recorded
 from weft.switch_configs import links_between_switches, switch_configs
-from weft.switch_memory import host_pfc_quanta, with_memory
+from weft.switch_memory import host_credits, host_pfc_quanta, with_memory
 from weft.virtual.channel import InProcessChannel
 from weft.virtual.endpoint import VirtualEndpoint
 from weft.virtual.event_pump import EventPump
@@ -159,6 +159,7 @@ class VirtualLab(Lab):
                 host,
                 round_trip_ps + self.options.nic.round_trip_ps(self.options.mtu_bytes),
                 host_pfc_quanta(self.options),
+                partial(host_credits, self.options, self.frame_bytes),
             ),
             transport=transport,
             nic_costs=self.options.nic.costs(),
