@@ -8,6 +8,7 @@ import pytest
 import topologies
 from weft import Fabric
 from weft.errors import BadInputError
+from weft.recording.tables import row_count
 from weft.run import Captures, run_scenario
 from weft.scenario import parse_scenario
 from weft.virtual.partitioning import partition_nodes
@@ -32,6 +33,21 @@ SCENARIO = {
     ],
 }
 
+# Queues that share a memory, pauses that cross partitions, marks that change rates, and all of it recorded.
+FLOW_CONTROL = {
+    "clock": "virtual",
+    "fabric": SCENARIO["fabric"] | {"hosts_per_leaf": 3},
+    "buffer": {"capacity": "600KB"},
+    "pfc": {"classes": [3], "xoff": "20KB"},
+    "scheduling": {"quantum": {3: 3000, 0: 1500}},
+    "transport": {"congestion_control": "dcqcn"},
+    "traffic": [
+        {"incast": "h0", "bytes_per_sender": "256KiB"},
+        {"workload": {"flow_sizes": "fb_hadoop", "load": 0.3, "duration": "200us"}},
+    ],
+    "observe": {"interval": "2us", "queues": "all", "pauses": True, "flows": True, "timelines": True},
+}
+
 
 def files(folder):
     """Every result and capture by name, without what the wall clock said."""
@@ -42,19 +58,31 @@ def files(folder):
     }
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_files_of_results_are_the_same_for_every_number_of_workers(tmp_path, seed):
+def written_by_workers(scenario, directory, switches=()):
+    """Results and what one, two and three workers wrote."""
     written = []
     for workers in (1, 2, 3):
-        folder = tmp_path / str(workers)
-        result = run_scenario(
-            parse_scenario(SCENARIO | {"seed": seed, "workers": workers}),
-            captures=Captures(folder / "captures", ("p0l0", "p1s1")),
-        )
+        folder = directory / str(workers)
+        captures = Captures(folder / "captures", switches) if switches else None
+        result = run_scenario(parse_scenario(scenario | {"workers": workers}), captures=captures)
         assert result.ok
         result.save(folder)
         written.append(files(folder))
+    return result, written
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_files_of_results_are_the_same_for_every_number_of_workers(tmp_path, seed):
+    _, written = written_by_workers(SCENARIO | {"seed": seed}, tmp_path, ("p0l0", "p1s1"))
     assert len(written[0]) > 10
+    assert written[0] == written[1] == written[2]
+
+
+def test_pauses_cross_partitions_at_the_same_times_for_every_number_of_workers(tmp_path):
+    result, written = written_by_workers(FLOW_CONTROL, tmp_path)
+    assert all(plane.pauses_sent > 0 for plane in result.memory[:1])
+    assert row_count(result.observations.tables["pauses"]) > 0
+    assert result.drops == {}
     assert written[0] == written[1] == written[2]
 
 
