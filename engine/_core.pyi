@@ -316,8 +316,8 @@ class PcapWriter:
 class Link:
     """One direction of a link: delay, seeded faults, and the node at its far end.
 
-    Probabilities are per packet. `extra_delay_ps` is what a delayed packet takes longer. `bit_error_rate` is that of each
-    bit: a packet of n bytes arrives whole with probability (1 - bit_error_rate)^(8n), and is dropped on arrival
+    Probabilities are per packet. `extra_delay_ps` is what a delayed packet takes longer. `bit_error_rate` is that of
+    each bit: a packet of n bytes arrives whole with probability (1 - bit_error_rate)^(8n), and is dropped on arrival
     otherwise. The faults' random stream is the engine's stream "link <name>". Raises ValueError for a probability
     outside 0 to 1 or a negative delay.
     """
@@ -446,14 +446,15 @@ class PortMac(Node):
     ) -> None:
         """Send each class within the far end's credits, and give it credits for buffer_bytes.
 
-        `peer_buffer_bytes`: what the far end has, by default as much. The sender waits until it has credit for a frame of
-        largest_frame_bytes. Raises ValueError for no class, or a buffer below such a frame or above 128 KiB;
+        `peer_buffer_bytes`: what the far end has, by default as much. The sender waits until it has credit for a frame
+        of largest_frame_bytes. Raises ValueError for no class, or a buffer below such a frame or above 128 KiB;
         RuntimeError at a port with PFC.
         """
     def set_credit_memory(self, buffer: SharedBuffer, number: int, priority_class: int) -> None:
-        """Take the memory of a class from a buffer, in which this is port `number`; without, everything is taken at once.
+        """Take the memory of a class from a buffer, in which this is port `number`.
 
-        Raises ValueError when it does not fit, RuntimeError where the class has no credits.
+        Without it everything is taken at once. Raises ValueError when it does not fit, RuntimeError where the class has
+        no credits.
         """
     def set_switching(
         self,

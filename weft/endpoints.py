@@ -7,6 +7,7 @@ from collections.abc import Callable
 from topologies import (
     FabricSpec,
     HostSpec,
+    Path,
     bandwidth_delay_product_bytes,
     base_rtt_ps,
     longest_path,
@@ -57,12 +58,18 @@ def recording_of(observe: ObserveSection, fabric: FabricSpec, host: HostSpec) ->
     )
 
 
-def path_round_trip_ps(fabric: FabricSpec, frame_bytes: int) -> int:
+def path_round_trip_ps(fabric: FabricSpec, frame_bytes: int, switch_latency_ps: int = 0) -> int:
     """Return the largest base round-trip time between two hosts; of a host to its leaf where there is one host."""
     if len(fabric.hosts) > 1:
-        return base_rtt_ps(longest_path(fabric, frame_bytes), frame_bytes)
+        path = longest_path(fabric, frame_bytes)
+        return base_rtt_ps(path, frame_bytes) + _latencies_ps(path, switch_latency_ps)
     link = fabric.hosts[0].nics[0].link
-    return 2 * (link.delay_ps + frame_bytes * 8 * 10**12 // link.rate_bps)
+    return 2 * (link.delay_ps + frame_bytes * 8 * 10**12 // link.rate_bps) + switch_latency_ps
+
+
+def _latencies_ps(path: Path, switch_latency_ps: int) -> int:
+    """What the switches of a path take there and back."""
+    return 2 * (len(path.hops) - 1) * switch_latency_ps
 
 
 def loaded_round_trip_ps(fabric: FabricSpec, frame_bytes: int, switch_latency_ps: int = 0) -> int:
@@ -72,10 +79,9 @@ def loaded_round_trip_ps(fabric: FabricSpec, frame_bytes: int, switch_latency_ps
     idle path's product would leave links idle.
     """
     if len(fabric.hosts) < 2:
-        return 2 * (path_round_trip_ps(fabric, frame_bytes) + switch_latency_ps)
+        return 2 * path_round_trip_ps(fabric, frame_bytes, switch_latency_ps)
     path = longest_path(fabric, frame_bytes)
-    switches = len(path.hops) - 1
-    return base_rtt_ps(path, frame_bytes, frame_bytes) + 2 * switches * switch_latency_ps
+    return base_rtt_ps(path, frame_bytes, frame_bytes) + _latencies_ps(path, switch_latency_ps)
 
 
 def patient_timeout_ps(fabric: FabricSpec, frame_bytes: int, switch_latency_ps: int = 0) -> int:
@@ -92,7 +98,7 @@ def patient_timeout_ps(fabric: FabricSpec, frame_bytes: int, switch_latency_ps: 
     return 4 * loaded_round_trip_ps(fabric, frame_bytes, switch_latency_ps) + drain_ps
 
 
-def default_slot_count(fabric: FabricSpec, ip_version: IpVersion) -> int:
+def default_slot_count(fabric: FabricSpec, ip_version: IpVersion, switch_latency_ps: int = 0) -> int:
     """Return the slots of a job: two bandwidth-delay products of aggregation packets, a power of two.
 
     One product keeps the links busy; the second lets ranks run apart by a round trip before they wait.
@@ -102,5 +108,6 @@ def default_slot_count(fabric: FabricSpec, ip_version: IpVersion) -> int:
     if len(fabric.hosts) > 1:
         path = longest_path(fabric, frame_bytes)
         product_bytes = bandwidth_delay_product_bytes(path, frame_bytes, frame_bytes)
+        product_bytes += _latencies_ps(path, switch_latency_ps) * path.rate_bps // (8 * 10**12)
     packets = max(16, -(-2 * product_bytes // frame_bytes))
     return int(min(MAX_SLOTS, 1 << (packets - 1).bit_length()))

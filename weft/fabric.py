@@ -119,7 +119,9 @@ class Fabric:
     @property
     def slot_count(self) -> int:
         """Slots of the aggregation job: the option, or two bandwidth-delay products."""
-        return self.options.slots or default_slot_count(self.topology, self.options.ip_version)
+        return self.options.slots or default_slot_count(
+            self.topology, self.options.ip_version, self.options.switching.latency
+        )
 
     @told_as_weft_errors()
     def collective(
@@ -465,7 +467,7 @@ class Fabric:
         observations.tables["ports"] = ports_table(self.topology, switches, endpoints)
         lateness = None
         if self.options.clock == "real":
-            rtt_ps = path_round_trip_ps(self.topology, self.lab.frame_bytes)
+            rtt_ps = path_round_trip_ps(self.topology, self.lab.frame_bytes, self.options.switching.latency)
             lateness = lateness_of(switches, endpoints, rtt_ps, self.options.dilation)
         return RunResult(
             made_by={

@@ -9,7 +9,7 @@ import topologies
 from end_to_end_data import ALGORITHMS, buffers
 from traffic.layers import BTH, AggregationHeader, icrc_is_valid
 from weft.fabric import Fabric
-from weft.scenario import FaultsSection
+from weft.scenario import FaultsOfLinks, FaultsSection, SwitchingSection
 
 
 @pytest.mark.slow
@@ -74,3 +74,30 @@ def test_both_algorithms_are_exact_over_bad_links(ip_version, links, faults):
         assert [hop.switch for hop in summary.int_paths[0].hops][1:2] == ["p0s0"]
         assert summary.planes[0].injected_losses > 0
         assert summary.retransmissions > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("links", ["veth", "internal"])
+def test_chosen_links_are_bad_and_switches_slow(links):
+    """In real time, too: each fault strikes where it was asked for, and a write waits for every switch's latency."""
+    topology = topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=1)
+    faults = FaultsSection(
+        links=[
+            FaultsOfLinks(link="p0l0->p0s0", bit_error_rate=2e-6),
+            FaultsOfLinks(link="h1->p0l1", loss=0.02),
+        ]
+    )
+    latency_ps = 20_000_000
+    with Fabric(
+        topology, links=links, faults=faults, switching=SwitchingSection(latency=latency_ps)
+    ) as fabric:
+        for algorithm in ALGORITHMS:
+            assert fabric.collective("allreduce", buffers(np.int32, 64_000, 2), algorithm).result.ok
+        # One packet and its acknowledgement pass three switches each.
+        assert fabric.incast("h0", 64).time_ps >= 6 * latency_ps
+        summary = fabric.summary()
+    struck = {each.link: (each.lost_packets, each.corrupted_packets) for each in summary.link_faults}
+    assert set(struck) == {"p0l0->p0s0", "h1->p0l1"}
+    assert struck["p0l0->p0s0"][0] == struck["h1->p0l1"][1] == 0
+    assert summary.planes[0].corrupted_packets == struck["p0l0->p0s0"][1] > 0
+    assert summary.planes[0].injected_losses == struck["h1->p0l1"][0] > 0
