@@ -8,6 +8,7 @@ refused, and its calls time out after ten seconds, which loading a pipeline on a
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -28,6 +29,8 @@ BATCH_UPDATES = 1000
 # Not 1: what only wants to watch, such as p4runtime-shell, must bid too, and needs ids below the controller's.
 FIRST_ELECTION_ID = 1 << 16
 _MAX_PREEMPTIONS = 16
+# A switch that does not notice for so long that its controller leaves is left.
+_LEAVING_PATIENCE_S = 5.0
 _ELECTION_ID = re.compile("election.?id", re.IGNORECASE)
 
 
@@ -221,7 +224,11 @@ class SwitchSession:
             await asyncio.wait({self._reader})
 
     async def close(self) -> None:
-        """End the stream; another controller may become primary."""
+        """End the stream and return when the switch has noticed: another controller may become primary."""
+        if self._stream is not None and self._reader is not None and not self._reader.done():
+            with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
+                await self._stream.done_writing()
+                await asyncio.wait([self._reader], timeout=_LEAVING_PATIENCE_S)
         if self._reader is not None:
             self._reader.cancel()
             await asyncio.gather(self._reader, return_exceptions=True)

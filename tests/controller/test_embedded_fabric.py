@@ -382,3 +382,9 @@ def test_punted_packets_reach_the_controller_and_packet_outs_the_host(
         control.read_counters()
     assert [(output.port, output.data) for output in oracle.outputs] == [(1, frame)]
     assert control.read_counters()["p0l0"].ports[1].sent.packets == 1
+
+
+def test_a_controller_that_leaves_makes_room_for_the_next(fabric, pipeline) -> None:
+    for _ in range(4):
+        with BlockingFabricController(FABRIC, pipeline, embedded_targets(FABRIC, fabric.address)) as running:
+            assert running.read_counters()

@@ -181,6 +181,12 @@ class InProcessStream:
             self._cancelled = True
             self._loop.call_after_ps(self._there_ps, self._leave)
 
+    async def done_writing(self) -> None:
+        """Leave as `cancel` does; the stream ends when the switch's word of it is back."""
+        if not self._cancelled and not self._ended:
+            self.cancel()
+            self._loop.call_after_ps(self._there_ps + self._back_ps, lambda: self._inbox.put_nowait(None))
+
     def _arrive(self, data: bytes) -> None:
         if self._server_gone:
             return
