@@ -35,7 +35,9 @@ class _Pauses:
 
 def all_tables(run: RunDirectory) -> list[ReportTable]:
     """Return the tables that the run has something for."""
-    makers = (collectives, flows_by_pattern, planes, slowest_messages, ports, drops, pauses, int_path)
+    makers = (
+        collectives, flows_by_pattern, planes, credits, link_faults, slowest_messages, ports, drops, pauses, int_path
+    )  # fmt: skip
     return [table for make in makers if (table := make(run)) is not None and table.rows]
 
 
@@ -99,6 +101,44 @@ def planes(run: RunDirectory) -> ReportTable:
         "corrupted",
     ]  # fmt: skip
     return ReportTable("Planes", columns, rows)
+
+
+def credits(run: RunDirectory) -> ReportTable:
+    """Waits for credits, by plane."""
+    rows: list[list[Cell]] = [
+        [
+            each["plane"],
+            each["updates_sent"],
+            each["stalls"],
+            format_time(each["stalled_ps"]),
+            format_time(each["longest_stall_ps"]),
+            each["longest_stall_port"],
+            each["largest_buffer_bytes"],
+        ]
+        for each in run.results.get("credits", [])
+    ]
+    columns = [
+        "plane",
+        "updates",
+        "stalls",
+        "stalled in all",
+        "longest of a lane",
+        "at",
+        "largest buffer (B)",
+    ]
+    return ReportTable("Credits", columns, rows)
+
+
+def link_faults(run: RunDirectory) -> ReportTable:
+    """Links by what faults dropped on them."""
+    causes = ("lost", "corrupted", "duplicated", "delayed")
+    struck = [
+        [each["link"], *(each[f"{cause}_packets"] for cause in causes)]
+        for each in run.results.get("link_faults", [])
+    ]
+    rows = sorted(struck, key=lambda row: -(row[1] + row[2]))[:MOST_ROWS]
+    note = f"{len(rows)} of {len(struck)}: those that dropped most" if len(rows) < len(struck) else ""
+    return ReportTable("Packets hit by faults of links", ["link", *causes], rows, note)
 
 
 def slowest_messages(run: RunDirectory) -> ReportTable | None:
