@@ -194,10 +194,10 @@ void Engine::serve_until(TimePs limit) {
     explicit Served(Engine* engine) { engine_served_here = engine; }
     ~Served() { engine_served_here = nullptr; }
   } served(this);
-  while (events_.next_time() <= limit) {
-    if (events_.next_time() > sample_due_ps_) [[unlikely]]
-      sample_due_ps_ = sample_taker_->take_samples(events_.next_time());
-    now_ = std::max(now_, events_.next_time());
+  for (TimePs next_ps = events_.next_time(); next_ps <= limit; next_ps = events_.next_time()) {
+    if (next_ps > sample_due_ps_) [[unlikely]]
+      sample_due_ps_ = sample_taker_->take_samples(next_ps);
+    now_ = std::max(now_, next_ps);
     ++events_served_;
     const TimerAction action = events_.pop();
     action.function(action.object);

@@ -151,7 +151,7 @@ class Engine {
 
   // --- for the partitions' workers
 
-  TimePs next_event_ps() const { return events_.next_time(); }
+  TimePs next_event_ps() { return events_.next_time(); }
   // Serves a partition's events up to and including limit.
   void serve_until(TimePs limit);
   // The partition's engine whose event this thread is serving, or null.

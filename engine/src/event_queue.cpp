@@ -36,28 +36,26 @@ void EventQueue::remove_timer(uint32_t slot) {
   free_slots_.push_back(slot);
 }
 
-void EventQueue::arm(uint32_t slot, TimePs time, uint64_t sequence) {
-  const Entry entry{time, (sequence << kSlotBits) | slot};
+void EventQueue::move(uint32_t slot, Entry entry) {
+  if (vacant_) fill_top();
   const uint32_t index = heap_index_[slot];
-  if (index == kNotQueued) {
-    heap_.push_back(entry);
-    sift_up(static_cast<uint32_t>(heap_.size() - 1), entry);
-  } else if (entry.before(heap_[index])) {
+  if (entry.before(heap_[index]))
     sift_up(index, entry);
-  } else {
+  else
     sift_down(index, entry);
-  }
 }
 
 void EventQueue::cancel(uint32_t slot) {
-  const uint32_t index = heap_index_[slot];
-  if (index != kNotQueued) erase_at(index);
+  if (heap_index_[slot] == kNotQueued) return;
+  if (vacant_) fill_top();
+  erase_at(heap_index_[slot]);
 }
 
-TimerAction EventQueue::pop() {
-  const TimerAction action = actions_[heap_.front().slot()];
-  erase_at(0);
-  return action;
+void EventQueue::fill_top() {
+  vacant_ = false;
+  const Entry last = heap_.back();
+  heap_.pop_back();
+  if (!heap_.empty()) sift_down(0, last);
 }
 
 void EventQueue::erase_at(uint32_t index) {

@@ -59,16 +59,25 @@ class EventQueue {
   EventQueue(const EventQueue&) = delete;
   EventQueue& operator=(const EventQueue&) = delete;
 
-  bool empty() const { return heap_.empty(); }
-  size_t size() const { return heap_.size(); }
-  TimePs next_time() const { return heap_.empty() ? kNever : heap_.front().time; }
+  bool empty() const { return size() == 0; }
+  size_t size() const { return heap_.size() - (vacant_ ? 1 : 0); }
+  TimePs next_time() {
+    if (vacant_) fill_top();
+    return heap_.empty() ? kNever : heap_.front().time;
+  }
   // A place in the order of equal times: before everything that is armed without one, and after the ranks
   // reserved earlier. Throws std::length_error after 2^24 of them.
   uint64_t reserve_rank();
   // Timers that exist, armed or not: how much may happen here.
   size_t timer_count() const { return actions_.size() - free_slots_.size(); }
   // Takes the earliest timer out and returns its action. The queue must not be empty.
-  TimerAction pop();
+  TimerAction pop() {
+    if (vacant_) fill_top();
+    const uint32_t slot = heap_.front().slot();
+    heap_index_[slot] = kNotQueued;
+    vacant_ = true;
+    return actions_[slot];
+  }
 
  private:
   friend class Timer;
@@ -90,9 +99,22 @@ class EventQueue {
   }
   uint32_t add_timer(TimerAction action);
   void remove_timer(uint32_t slot);
-  void arm(uint32_t slot, TimePs time, uint64_t sequence);
+  void arm(uint32_t slot, TimePs time, uint64_t sequence) {
+    const Entry entry{time, (sequence << kSlotBits) | slot};
+    if (heap_index_[slot] != kNotQueued) [[unlikely]] {
+      move(slot, entry);
+    } else if (vacant_) {
+      vacant_ = false;
+      sift_down(0, entry);
+    } else {
+      heap_.push_back(entry);
+      sift_up(static_cast<uint32_t>(heap_.size() - 1), entry);
+    }
+  }
+  void move(uint32_t slot, Entry entry);
   void cancel(uint32_t slot);
   void erase_at(uint32_t index);
+  void fill_top();
   void place(uint32_t index, Entry entry) {
     heap_[index] = entry;
     heap_index_[entry.slot()] = index;
@@ -102,6 +124,9 @@ class EventQueue {
   [[noreturn]] static void throw_sequence_overflow();
 
   std::vector<Entry> heap_;
+  // The top has been taken out and nothing is in its place yet: the next timer armed goes there, usually the
+  // same one for its next time, and so an event costs one walk through the heap and not two.
+  bool vacant_ = false;
   std::vector<uint32_t> heap_index_;  // by slot
   std::vector<TimerAction> actions_;  // by slot
   std::vector<uint32_t> free_slots_;
