@@ -50,7 +50,7 @@ void Link::connect(Node& node, int port) {
     if (&far != &engine_) Partitions::join(engine_, far, delay_ps_);
     line_ = std::make_unique<DelayLine>(far, this);
     line_->set_capture(capture_);
-    crosses_ = &far != &engine_;
+    far_ = &far == &engine_ ? nullptr : far.partition();
   } else if (&line_->engine() != &far) {
     throw std::logic_error("a link that ends in one partition cannot be connected to another");
   }
@@ -126,7 +126,7 @@ void Link::reset_counters() {
 }
 
 void Link::send_across(PacketPtr packet, TimePs arrival_ps) {
-  engine_.partition()->send(*line_, std::move(packet), arrival_ps);
+  engine_.partition()->send(*far_, *line_, std::move(packet), arrival_ps);
 }
 
 }  // namespace weft

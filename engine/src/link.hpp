@@ -11,6 +11,7 @@
 
 namespace weft {
 
+class Partition;
 class PcapWriter;
 
 // Probabilities are per packet and independent of each other.
@@ -74,7 +75,7 @@ class Link {
   void deliver(PacketPtr packet, TimePs arrival_ps) {
     ++counters_.delivered_packets;
     counters_.delivered_bytes += packet->wire_bytes();
-    if (crosses_)
+    if (far_ != nullptr)
       send_across(std::move(packet), arrival_ps);
     else
       line_->push(std::move(packet), arrival_ps);
@@ -84,7 +85,7 @@ class Link {
   Engine& engine_;
   TimePs delay_ps_;
   std::unique_ptr<DelayLine> line_;  // the receiver's, who may be served by another thread
-  bool crosses_ = false;             // from one partition to another
+  Partition* far_ = nullptr;         // the receiver's, if it is another; the line is not read to learn it
   bool faulty_ = false;
   bool early_ = false;
   LinkCounters counters_;

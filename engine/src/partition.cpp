@@ -32,18 +32,16 @@ Partition::Partition(Partitions& owner, uint32_t index, uint64_t seed, FairLock&
                      std::shared_ptr<PacketStore> store)
     : index_(index), owner_(owner), engine_(*this, seed, lock, std::move(store)) {}
 
-void Partition::send(DelayLine& line, PacketPtr packet, TimePs due_ps) {
-  if (due_ps <= worker_->limit_ps_) [[unlikely]]
+void Partition::send(const Partition& target, DelayLine& line, PacketPtr packet, TimePs due_ps) {
+  PartitionWorker& worker = *worker_;
+  if (due_ps <= worker.limit_ps_) [[unlikely]]
     throw std::logic_error("a packet would reach another partition at " + std::to_string(due_ps) +
-                           " ps, and that has been served up to " + std::to_string(worker_->limit_ps_) +
-                           " ps");
-  Partition& target = *line.engine().partition();
-  std::vector<Parcel>& inbox = target.inboxes_[static_cast<size_t>(worker_->index_)][worker_->parity_];
-  if (inbox.empty())
-    worker_->addressed_[worker_->parity_][static_cast<size_t>(target.worker_->index_)].push_back(
-        target.place_);
-  inbox.push_back({&line, due_ps, engine_.packets().part_with(std::move(packet))});
-  worker_->earliest_sent_ps_ = std::min(worker_->earliest_sent_ps_, due_ps);
+                           " ps, and that has been served up to " + std::to_string(worker.limit_ps_) + " ps");
+  std::vector<Parcel>& outbox = worker.outboxes_[worker.parity_][target.index_];
+  if (outbox.empty())
+    worker.addressed_[worker.parity_][static_cast<size_t>(target.worker_->index_)].push_back(target.place_);
+  outbox.push_back({&line, due_ps, engine_.packets().part_with(std::move(packet))});
+  worker.earliest_sent_ps_ = std::min(worker.earliest_sent_ps_, due_ps);
 }
 
 void Partition::hand_over(std::function<void()> call) {
@@ -52,13 +50,6 @@ void Partition::hand_over(std::function<void()> call) {
 }
 
 std::vector<HandOver> Partition::take_hand_overs() { return std::exchange(hand_overs_, {}); }
-
-uint64_t Partition::parcels_waiting() const {
-  uint64_t count = 0;
-  for (const auto& by_parity : inboxes_)
-    for (const std::vector<Parcel>& parcels : by_parity) count += parcels.size();
-  return count;
-}
 
 void Partition::touch() {
   if (touched_) return;
@@ -76,14 +67,17 @@ PartitionWorker::PartitionWorker(int index, int worker_count, std::shared_ptr<Pa
 void PartitionWorker::take(Partition& partition) {
   partition.worker_ = this;
   partition.place_ = static_cast<uint32_t>(partitions_.size());
-  partition.inboxes_.resize(addressed_[0].size());
   partition.engine_.packets().use_store(store_);
   partitions_.push_back(&partition);
   next_times_.push_back(kNever);
   look_at(partition);
 }
 
-void PartitionWorker::look_at(const Partition& partition) {
+void PartitionWorker::set_partition_count(size_t count) {
+  for (auto& by_partition : outboxes_) by_partition.resize(count);
+}
+
+void PartitionWorker::look_at(Partition& partition) {
   const TimePs next_ps = partition.engine_.next_event_ps();
   next_times_[partition.place_] = next_ps;
   // What was earlier and is no longer is found out in the next window, which may be served for nothing.
@@ -103,14 +97,18 @@ void PartitionWorker::serve_window(std::vector<std::unique_ptr<PartitionWorker>>
   }
   TimePs earliest_ps = kNever;
   for (size_t place = 0; place < next_times_.size(); ++place) {
-    if (next_times_[place] <= limit_ps) next_times_[place] = visit(*partitions_[place], full, limit_ps);
+    if (next_times_[place] <= limit_ps) {
+      Partition& partition = *partitions_[place];
+      if (next_times_[place] == kMail)
+        for (const auto& sender : all) deliver(sender->outboxes_[full][partition.index_], partition);
+      next_times_[place] = visit(partition, limit_ps);
+    }
     earliest_ps = std::min(earliest_ps, next_times_[place]);
   }
   earliest_ps_ = earliest_ps;
 }
 
-TimePs PartitionWorker::visit(Partition& partition, unsigned parity, TimePs limit_ps) {
-  if (next_times_[partition.place_] == kMail) deliver(partition, parity);
+TimePs PartitionWorker::visit(Partition& partition, TimePs limit_ps) {
   Engine& engine = partition.engine_;
   if (engine.next_event_ps() <= limit_ps) {
     const uint64_t served_before = engine.events_served();
@@ -130,21 +128,26 @@ TimePs PartitionWorker::visit(Partition& partition, unsigned parity, TimePs limi
   return engine.next_event_ps();
 }
 
-void PartitionWorker::deliver(Partition& partition, unsigned parity) {
+void PartitionWorker::deliver(std::vector<Parcel>& parcels, Partition& partition) {
   PacketPool& pool = partition.engine_.packets();
-  for (auto& by_parity : partition.inboxes_) {
-    std::vector<Parcel>& parcels = by_parity[parity];
-    for (size_t i = 0; i < parcels.size(); ++i) {
-      if (i + kPrefetchDistance < parcels.size()) prefetch(*parcels[i + kPrefetchDistance].packet);
-      parcels[i].line->push(pool.adopt(parcels[i].packet), parcels[i].due_ps);
-    }
-    parcels.clear();
+  for (size_t i = 0; i < parcels.size(); ++i) {
+    if (i + kPrefetchDistance < parcels.size()) prefetch(*parcels[i + kPrefetchDistance].packet);
+    parcels[i].line->push(pool.adopt(parcels[i].packet), parcels[i].due_ps);
   }
+  parcels.clear();
 }
 
-void PartitionWorker::deliver_all() {
-  for (Partition* partition : partitions_)
-    for (unsigned parity = 0; parity < 2; ++parity) deliver(*partition, parity);
+void PartitionWorker::deliver_sent(const std::vector<std::unique_ptr<Partition>>& partitions) {
+  for (auto& by_partition : outboxes_)
+    for (size_t index = 0; index < by_partition.size(); ++index)
+      deliver(by_partition[index], *partitions[index]);
+}
+
+uint64_t PartitionWorker::parcels_waiting() const {
+  uint64_t count = 0;
+  for (const auto& by_partition : outboxes_)
+    for (const std::vector<Parcel>& parcels : by_partition) count += parcels.size();
+  return count;
 }
 
 void PartitionWorker::note_failure(const Partition& partition) {

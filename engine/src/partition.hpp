@@ -42,14 +42,12 @@ class Partition {
   Partitions& owner() { return owner_; }
   uint32_t index() const { return index_; }
 
-  // Puts a packet of this partition's on a line that ends in another one. Throws std::logic_error if it
-  // would be late there.
-  void send(DelayLine& line, PacketPtr packet, TimePs due_ps);
+  // Puts a packet of this partition's on a line that ends in another one, `target`. Throws std::logic_error
+  // if it would be late there.
+  void send(const Partition& target, DelayLine& line, PacketPtr packet, TimePs due_ps);
   // Has the owner make this call between windows, one window after now.
   void hand_over(std::function<void()> call);
   std::vector<HandOver> take_hand_overs();
-  // Sent to this partition and not delivered yet. Not in a window.
-  uint64_t parcels_waiting() const;
   // Somebody other than its worker has used the engine: its next event may be another.
   void touch();
 
@@ -61,8 +59,6 @@ class Partition {
   alignas(64) PartitionWorker* worker_ = nullptr;
   uint32_t place_ = 0;  // among its worker's
   uint32_t index_;
-  // By worker that sends, and by the parity of the window.
-  std::vector<std::array<std::vector<Parcel>, 2>> inboxes_;
   Partitions& owner_;
 
   alignas(64) Engine engine_;
@@ -79,20 +75,24 @@ struct PartitionFailure {
 
 // Serves its partitions one after the other, each for a whole window, so that what a partition works with
 // stays in the processor's caches meanwhile. What is sent in a window is delivered at the start of the next
-// one, by the receiver's worker; windows alternate between two sets of inboxes, so senders and receivers
+// one, by the receiver's worker; windows alternate between two sets of outboxes, so senders and receivers
 // need no locks.
 class PartitionWorker {
  public:
   PartitionWorker(int index, int worker_count, std::shared_ptr<PacketStore> store);
 
   void take(Partition& partition);
+  // So many partitions may be sent to.
+  void set_partition_count(size_t count);
   // Serves all events up to and including limit_ps. All workers of a run, this one included, must be at
   // this, or have been, when the window ends.
   void serve_window(std::vector<std::unique_ptr<PartitionWorker>>& all, TimePs limit_ps);
-  // Delivers what has been sent to its partitions, as serve_window() does at its start. Not in a window.
-  void deliver_all();
+  // Delivers what it has sent, as serve_window() of the receivers does at its start. Not in a window.
+  void deliver_sent(const std::vector<std::unique_ptr<Partition>>& partitions);
+  // Sent by it and not delivered yet. Not in a window.
+  uint64_t parcels_waiting() const;
   // Looks again when the partition's next event is.
-  void look_at(const Partition& partition);
+  void look_at(Partition& partition);
 
   // Of the next event of its partitions, or of the first arrival it has sent to any.
   TimePs earliest_ps() const { return earliest_ps_ < earliest_sent_ps_ ? earliest_ps_ : earliest_sent_ps_; }
@@ -110,8 +110,8 @@ class PartitionWorker {
   // Stands for the time of the next event while there is mail: before every window's end.
   static constexpr TimePs kMail = INT64_MIN;
 
-  TimePs visit(Partition& partition, unsigned parity, TimePs limit_ps);
-  void deliver(Partition& partition, unsigned parity);
+  TimePs visit(Partition& partition, TimePs limit_ps);
+  static void deliver(std::vector<Parcel>& parcels, Partition& partition);
   void note_failure(const Partition& partition);
 
   int index_;
@@ -120,6 +120,8 @@ class PartitionWorker {
   std::vector<TimePs> next_times_;  // of the partitions, by place
   unsigned parity_ = 0;             // of the present window, or of the last one
   TimePs limit_ps_ = -1;            // the same window's
+  // What was sent, by parity and the receiving partition's index.
+  std::array<std::vector<std::vector<Parcel>>, 2> outboxes_;
   // Places of partitions that something was sent to, by parity and their worker.
   std::array<std::vector<std::vector<uint32_t>>, 2> addressed_;
   TimePs earliest_ps_ = kNever;

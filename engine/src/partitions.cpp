@@ -44,13 +44,14 @@ Partitions::Partitions(uint64_t seed, int workers)
 Partitions::~Partitions() {
   crew_.reset();
   // Packets under way come to their lines, and end with them.
-  for (const auto& worker : workers_) worker->deliver_all();
+  for (const auto& worker : workers_) worker->deliver_sent(partitions_);
   while (!components_.empty()) components_.pop_back();
 }
 
 Engine& Partitions::add() {
   partitions_.push_back(std::make_unique<Partition>(*this, static_cast<uint32_t>(partitions_.size()), seed_,
                                                     lock_, workers_.front()->store()));
+  for (const auto& worker : workers_) worker->set_partition_count(partitions_.size());
   workers_.front()->take(*partitions_.back());
   assigned_ = false;
   return partitions_.back()->engine();
@@ -79,8 +80,8 @@ uint64_t Partitions::events_served() const {
 
 uint64_t Partitions::live_packets() const {
   uint64_t count = 0;
-  for (const auto& partition : partitions_)
-    count += partition->engine().packets().live_packets() + partition->parcels_waiting();
+  for (const auto& partition : partitions_) count += partition->engine().packets().live_packets();
+  for (const auto& worker : workers_) count += worker->parcels_waiting();
   return count;
 }
 
@@ -183,14 +184,16 @@ void Partitions::look_again() {
 void Partitions::assign() {
   crew_.reset();
   collect_hand_overs();
-  for (const auto& worker : workers_) worker->deliver_all();
+  for (const auto& worker : workers_) worker->deliver_sent(partitions_);
 
   // The heaviest first, each to the worker with the least so far. How many timers a partition has is how
   // many links and ports.
   const int count = std::min(worker_count_, std::max(1, static_cast<int>(partitions_.size())));
   std::vector<std::unique_ptr<PartitionWorker>> workers;
-  for (int index = 0; index < count; ++index)
+  for (int index = 0; index < count; ++index) {
     workers.push_back(std::make_unique<PartitionWorker>(index, count, std::make_shared<PacketStore>(depot_)));
+    workers.back()->set_partition_count(partitions_.size());
+  }
   std::vector<uint32_t> order(partitions_.size());
   std::iota(order.begin(), order.end(), 0u);
   const auto weight = [this](uint32_t index) { return partitions_[index]->engine().events().timer_count(); };
