@@ -12,36 +12,27 @@ namespace {
 constexpr size_t kTailroomBytes = 32;
 }
 
-struct PacketPoolState {
-  std::shared_ptr<PacketStore> store;
-  uint64_t live = 0;
-  bool abandoned = false;
+Packet* PacketPoolState::take(size_t size) {
+  Packet* packet = store->take(Packet::kHeadroomBytes + size + kTailroomBytes);
+  packet->pool_ = this;
+  packet->storage_ = reinterpret_cast<uint8_t*>(packet) + sizeof(Packet);
+  packet->data_ = packet->storage_ + Packet::kHeadroomBytes;
+  packet->size_ = static_cast<uint32_t>(size);
+  packet->received_ps = 0;
+  packet->virtual_bytes_ = 0;
+  packet->as_length_ = false;
+  packet->damaged_ = false;
+  packet->virtual_lane_ = 0;
+  ++live;
+  return packet;
+}
 
-  Packet* take(size_t size) {
-    Packet* packet = store->take(Packet::kHeadroomBytes + size + kTailroomBytes);
-    packet->pool_ = this;
-    packet->storage_ = reinterpret_cast<uint8_t*>(packet) + sizeof(Packet);
-    packet->data_ = packet->storage_ + Packet::kHeadroomBytes;
-    packet->size_ = static_cast<uint32_t>(size);
-    packet->received_ps = 0;
-    packet->virtual_bytes_ = 0;
-    packet->as_length_ = false;
-    packet->damaged_ = false;
-    packet->virtual_lane_ = 0;
-    ++live;
-    return packet;
-  }
-
-  void give_back(Packet* packet) {
-    if (packet->context != nullptr) {
-      packet->context->release(packet->context);
-      packet->context = nullptr;
-    }
-    store->give_back(packet);
-    --live;
-    if (abandoned && live == 0) delete this;
-  }
-};
+void PacketPoolState::give_back(Packet* packet) {
+  packet->release_context();
+  store->give_back(packet);
+  --live;
+  if (abandoned && live == 0) delete this;
+}
 
 void PacketDeleter::operator()(Packet* packet) const noexcept { packet->pool_->give_back(packet); }
 
@@ -89,23 +80,6 @@ PacketPtr PacketPool::copy_of(std::span<const uint8_t> bytes) {
   return packet;
 }
 
-uint64_t PacketPool::live_packets() const { return state_->live; }
-
 void PacketPool::use_store(std::shared_ptr<PacketStore> store) { state_->store = std::move(store); }
-
-Packet* PacketPool::part_with(PacketPtr packet) {
-  if (packet->context != nullptr) {
-    packet->context->release(packet->context);
-    packet->context = nullptr;
-  }
-  --state_->live;
-  return packet.release();
-}
-
-PacketPtr PacketPool::adopt(Packet* packet) {
-  packet->pool_ = state_;
-  ++state_->live;
-  return PacketPtr(packet);
-}
 
 }  // namespace weft

@@ -108,6 +108,13 @@ class alignas(64) Packet {
   // A packet of the same pool with the same bytes, virtual ones too, and received_ps.
   PacketPtr clone() const;
 
+  // The node that hung its state on it has done with it.
+  void release_context() {
+    if (context == nullptr) return;
+    context->release(context);
+    context = nullptr;
+  }
+
   TimePs received_ps = 0;  // when it entered the node that holds it: set by links and packet sockets
   PacketContext* context = nullptr;
 
@@ -136,6 +143,16 @@ class alignas(64) Packet {
 
 static_assert(sizeof(Packet) == 64);
 
+// What is left of a pool as long as packets of it live.
+struct PacketPoolState {
+  std::shared_ptr<PacketStore> store;
+  uint64_t live = 0;
+  bool abandoned = false;
+
+  Packet* take(size_t size);
+  void give_back(Packet* packet);
+};
+
 // Where packets come from. Belongs to an engine and is used under its lock; packets may outlive it.
 class PacketPool {
  public:
@@ -148,13 +165,22 @@ class PacketPool {
   PacketPtr allocate(size_t size);
   PacketPtr copy_of(std::span<const uint8_t> bytes);
   // Packets handed out and not yet released.
-  uint64_t live_packets() const;
+  uint64_t live_packets() const { return state_->live; }
 
+  PacketStore& store() const { return *state_->store; }
   // Where storage is taken from and returned to from now on.
   void use_store(std::shared_ptr<PacketStore> store);
   // Lets a packet of this pool go to another one, which adopts it (maybe in another thread, later).
-  Packet* part_with(PacketPtr packet);
-  PacketPtr adopt(Packet* packet);
+  Packet* part_with(PacketPtr packet) {
+    packet->release_context();
+    --state_->live;
+    return packet.release();
+  }
+  PacketPtr adopt(Packet* packet) {
+    packet->pool_ = state_;
+    ++state_->live;
+    return PacketPtr(packet);
+  }
 
  private:
   PacketPoolState* state_;

@@ -36,9 +36,25 @@ class PacketStore {
   // Packets that wait for their next use.
   size_t idle_packets() const;
 
+  // What users of this store share beside packets: the T of this key, made by make() if nobody has it. The
+  // key must be of that T alone for as long as somebody has it.
+  template <class T, class Make>
+  std::shared_ptr<T> shared(const void* key, Make make) {
+    std::erase_if(shared_, [](const Shared& other) { return other.value.expired(); });
+    for (const Shared& other : shared_)
+      if (other.key == key) return std::static_pointer_cast<T>(other.value.lock());
+    std::shared_ptr<T> made = make();
+    shared_.push_back({key, made});
+    return made;
+  }
+
  private:
   friend class PacketDepot;
   using FreeList = std::vector<Packet*>;
+  struct Shared {
+    const void* key;
+    std::weak_ptr<void> value;
+  };
 
   static Packet* make(void* slot, size_t capacity);
   void spill(size_t size_class);
@@ -47,6 +63,7 @@ class PacketStore {
   std::array<FreeList, kClassCapacities.size()> free_;
   size_t most_idle_;  // of a class, before some go to the depot
   std::shared_ptr<PacketDepot> depot_;
+  std::vector<Shared> shared_;
 };
 
 class PacketDepot {

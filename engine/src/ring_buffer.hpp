@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <utility>
-#include <vector>
 
 namespace weft {
 
@@ -15,12 +16,12 @@ class RingBuffer {
   // The queue must not be empty for these.
   T& front() { return slots_[head_]; }
   const T& front() const { return slots_[head_]; }
-  T& operator[](size_t index) { return slots_[(head_ + index) & (slots_.size() - 1)]; }
-  const T& back() const { return slots_[(head_ + size_ - 1) & (slots_.size() - 1)]; }
+  T& operator[](size_t index) { return slots_[(head_ + index) & (mask())]; }
+  const T& back() const { return slots_[(head_ + size_ - 1) & (mask())]; }
 
   void push(T value) {
-    if (size_ == slots_.size()) grow();
-    slots_[(head_ + size_) & (slots_.size() - 1)] = std::move(value);
+    if (size_ == capacity_) grow();
+    slots_[(head_ + size_) & (mask())] = std::move(value);
     ++size_;
   }
 
@@ -35,24 +36,28 @@ class RingBuffer {
   // The queue must not be empty.
   T pop() {
     T value = std::move(slots_[head_]);
-    head_ = (head_ + 1) & (slots_.size() - 1);
+    head_ = (head_ + 1) & static_cast<uint32_t>(mask());
     --size_;
     return value;
   }
 
  private:
-  static constexpr size_t kFirstSlots = 4;
+  static constexpr uint32_t kFirstSlots = 4;
 
+  size_t mask() const { return capacity_ - 1; }
   void grow() {
-    std::vector<T> larger(slots_.empty() ? kFirstSlots : 2 * slots_.size());  // a power of two, always
-    for (size_t i = 0; i < size_; ++i) larger[i] = std::move(slots_[(head_ + i) & (slots_.size() - 1)]);
+    const uint32_t capacity = capacity_ == 0 ? kFirstSlots : 2 * capacity_;  // a power of two, always
+    auto larger = std::make_unique<T[]>(capacity);
+    for (size_t i = 0; i < size_; ++i) larger[i] = std::move((*this)[i]);
     slots_ = std::move(larger);
+    capacity_ = capacity;
     head_ = 0;
   }
 
-  std::vector<T> slots_;
-  size_t head_ = 0;
-  size_t size_ = 0;
+  std::unique_ptr<T[]> slots_;
+  uint32_t capacity_ = 0;
+  uint32_t head_ = 0;
+  uint32_t size_ = 0;
 };
 
 }  // namespace weft

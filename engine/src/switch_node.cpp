@@ -44,7 +44,7 @@ Switch::~Switch() = default;
 
 void Switch::load(std::shared_ptr<const SwitchProgram> program) {
   header_buffer_.resize(std::max<uint32_t>(program->max_headers_bytes, program->max_digest_bytes) + 16);
-  states_.reset(StatePool::create(program->state_bytes));
+  states_.reset(StatePool::create(program, engine_.packets()));
   objects_ = std::make_unique<SwitchObjects>(std::move(program), this);
   replication_ = {};
   events_.clear();  // laid out as the program before had it
@@ -157,10 +157,9 @@ uint64_t Switch::timestamp(TimePs time_ps) const {
   return time / static_cast<uint64_t>(kPsPerUs);
 }
 
-uint32_t Switch::depth(const TransmitPort& port, int priority_class) const {
-  const uint64_t units = options_.depth_unit == SwitchOptions::DepthUnit::kCells
-                             ? port.queue_depth_bytes(priority_class) / kCellBytes
-                             : port.queue_depth_packets(priority_class);
+uint32_t Switch::depth(uint64_t bytes, uint64_t packets) const {
+  const uint64_t units =
+      options_.depth_unit == SwitchOptions::DepthUnit::kCells ? bytes / kCellBytes : packets;
   return static_cast<uint32_t>(std::min<uint64_t>(units, kMaxDepth));
 }
 
@@ -263,7 +262,7 @@ void Switch::start_pass(PacketPtr packet, uint32_t port, InstanceType type, uint
   state.ingress_timestamp = timestamp(engine_.now());
   state.pass_budget = pass_budget;
   if (previous != nullptr) preserve(state, *previous, field_list);
-  if (packet->context != nullptr) packet->context->release(packet->context);
+  packet->release_context();
   packet->context = block;
   run_ingress(std::move(packet));
 }
@@ -421,9 +420,10 @@ void Switch::enqueue(uint32_t port, PacketPtr packet) {
     drop(DropReason::kUnknownPort, state.trace);
     return;
   }
-  const int queue_class = std::min(static_cast<int>(state.queue_class), transmit_port->config().classes - 1);
+  const int queue_class = std::min(static_cast<int>(state.queue_class), transmit_port->last_class());
   state.queue_class = static_cast<uint32_t>(queue_class);
-  state.enqueue_depth = depth(*transmit_port, queue_class);
+  state.enqueue_depth =
+      depth(transmit_port->queue_depth_bytes(queue_class), transmit_port->queue_depth_packets(queue_class));
   const TraceNumbers trace = state.trace;  // a packet that finds no room is gone with its state
   // Copies are the switch's own: what came in by the port is the original.
   const uint32_t came_by = state.instance_type == kNormal ? state.ingress_port : TransmitPort::kNoIngress;
@@ -474,8 +474,7 @@ void Switch::run_bypassing() {
   // BMv2 recirculates the whole packet, so this comes last.
   if (packet->wire_bytes() > state.truncated_length_bytes) packet->resize(state.truncated_length_bytes);
   record(state.trace, TraceSite::kSent, {port}, packet->bytes());
-  packet->context->release(packet->context);
-  packet->context = nullptr;
+  packet->release_context();
   return packet;
 }
 
@@ -497,7 +496,7 @@ PacketPtr Switch::on_dequeue(int port, PacketPtr packet, const QueueStamp& stamp
   state.enqueue_timestamp = timestamp(stamp.enqueued_ps);
   state.egress_timestamp = timestamp(stamp.dequeued_ps);
   state.dequeue_time_delta = saturate_u32(state.egress_timestamp - state.enqueue_timestamp);
-  state.dequeue_depth = depth(*ports_[static_cast<size_t>(port)], stamp.priority_class);
+  state.dequeue_depth = depth(stamp.class_depth_bytes, stamp.class_depth_packets);
   packet = run_egress(static_cast<uint32_t>(port), std::move(packet));
   if (!bypassing_.empty()) [[unlikely]]
     run_bypassing();

@@ -137,7 +137,7 @@ class Switch : public Node, public EgressStage, public HeaderParser {
   bool spend_pass(PacketState& state);
 
   uint64_t timestamp(TimePs time_ps) const;
-  uint32_t depth(const TransmitPort& port, int priority_class) const;
+  uint32_t depth(uint64_t bytes, uint64_t packets) const;
 
   void start_pass(PacketPtr packet, uint32_t port, InstanceType type, uint32_t pass_budget,
                   const PacketState* previous, uint32_t field_list);

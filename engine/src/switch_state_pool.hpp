@@ -6,9 +6,12 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "packet.hpp"
+#include "packet_store.hpp"
 #include "switch_abi.hpp"
+#include "switch_program.hpp"
 
 namespace weft {
 
@@ -20,61 +23,104 @@ struct StateBlock : PacketContext {
   alignas(16) PacketState state;  // the program's state follows
 };
 
-// Packets may outlive the switch, so the pool deletes itself with its last state after close().
-class StatePool {
+// States that no packet has, for all switches that run the program and take their packets from one store (so
+// one thread serves them): what the last packet has left is still in the processor's caches when the next one
+// takes it, whichever switch that is at.
+class StateStore {
  public:
-  static StatePool* create(uint32_t state_bytes) { return new StatePool(state_bytes); }
-
-  uint32_t state_bytes() const { return state_bytes_; }
-  uint64_t live_states() const { return live_; }
+  explicit StateStore(std::shared_ptr<const SwitchProgram> program) : program_(std::move(program)) {}
+  ~StateStore() {
+    while (free_ != nullptr) destroy(std::exchange(free_, free_->next_free));
+  }
+  StateStore(const StateStore&) = delete;
+  StateStore& operator=(const StateStore&) = delete;
 
   // Contents are undefined, but for what large_headers_written says.
-  StateBlock* acquire() {
-    ++live_;
-    if (free_ != nullptr) {
-      StateBlock* block = free_;
-      free_ = block->next_free;
-      return block;
-    }
-    const size_t size = sizeof(StateBlock) - sizeof(PacketState) + state_bytes_;
-    void* memory = ::operator new(size, std::align_val_t{64});
-    auto* block = new (memory) StateBlock();
+  StateBlock* take() {
+    if (free_ == nullptr) [[unlikely]]
+      return make();
+    return std::exchange(free_, free_->next_free);
+  }
+  void give_back(StateBlock* block) {
+    block->next_free = free_;
+    free_ = block;
+  }
+  static void destroy(StateBlock* block) {
+    block->~StateBlock();
+    ::operator delete(static_cast<void*>(block), std::align_val_t{64});
+  }
+
+ private:
+  StateBlock* make() const {
+    const size_t size = sizeof(StateBlock) - sizeof(PacketState) + program_->state_bytes;
+    auto* block = new (::operator new(size, std::align_val_t{64})) StateBlock();
     std::memset(static_cast<void*>(block + 1), 0, size - sizeof(StateBlock));
-    block->release = &StatePool::release;
-    block->pool = this;
     return block;
   }
 
-  // No more acquire().
+  std::shared_ptr<const SwitchProgram> program_;  // whose address is the store's key
+  StateBlock* free_ = nullptr;
+};
+
+// The states of one switch's packets. Packets may outlive the switch, so the pool deletes itself with its
+// last state after close().
+class StatePool {
+ public:
+  // packets: of the switch's engine, at whose store free states are kept.
+  static StatePool* create(std::shared_ptr<const SwitchProgram> program, const PacketPool& packets) {
+    return new StatePool(std::move(program), packets);
+  }
+
+  StateBlock* acquire() {
+    StateBlock* block = store().take();
+    block->release = &StatePool::release;
+    block->pool = this;
+    ++live_;
+    return block;
+  }
+
+  // No more acquire(), and the engine may go.
   void close() {
     closed_ = true;
     if (live_ == 0) delete this;
   }
 
  private:
-  explicit StatePool(uint32_t state_bytes) : state_bytes_(state_bytes) {}
-  ~StatePool() {
-    while (free_ != nullptr) {
-      StateBlock* next = free_->next_free;
-      free_->~StateBlock();
-      ::operator delete(static_cast<void*>(free_), std::align_val_t{64});
-      free_ = next;
-    }
+  StatePool(std::shared_ptr<const SwitchProgram> program, const PacketPool& packets)
+      : packets_(packets), program_(std::move(program)) {}
+  ~StatePool() = default;
+
+  StateStore& store() {
+    if (&packets_.store() != packet_store_) [[unlikely]]
+      change_store();
+    return *store_;
+  }
+
+  // Another thread serves the switch from now on, or it is the first time.
+  void change_store() {
+    packet_store_ = &packets_.store();
+    store_ = packet_store_->shared<StateStore>(program_.get(),
+                                               [this] { return std::make_shared<StateStore>(program_); });
   }
 
   static void release(PacketContext* context) noexcept {
     auto* block = static_cast<StateBlock*>(context);
     StatePool* pool = block->pool;
-    block->next_free = pool->free_;
-    pool->free_ = block;
     --pool->live_;
-    if (pool->closed_ && pool->live_ == 0) delete pool;
+    if (!pool->closed_) [[likely]] {
+      pool->store().give_back(block);
+      return;
+    }
+    StateStore::destroy(block);
+    if (pool->live_ == 0) delete pool;
   }
 
-  uint32_t state_bytes_;
+  const PacketPool& packets_;
+  std::shared_ptr<const SwitchProgram> program_;
+  PacketStore* packet_store_ = nullptr;
+  std::shared_ptr<StateStore> store_;
   uint64_t live_ = 0;
   bool closed_ = false;
-  StateBlock* free_ = nullptr;
 };
 
 struct CloseStatePool {

@@ -301,11 +301,14 @@ void TransmitPort::give_back(const Waiting& waiting, int priority_class, uint64_
 
 PacketPtr TransmitPort::dequeue(int priority_class, TimePs start_ps, QueueStamp& stamp) {
   Waiting waiting = take_first(priority_class);
+  const ClassQueue& queue = classes_[static_cast<size_t>(priority_class)];
   stamp = {.enqueued_ps = waiting.enqueued_ps,
            .enqueue_depth_bytes = waiting.enqueue_depth_bytes,
            .dequeued_ps = start_ps,
            .dequeue_depth_bytes = queue_depth_bytes_,
-           .priority_class = priority_class};
+           .priority_class = priority_class,
+           .class_depth_bytes = queue.depth_bytes,
+           .class_depth_packets = queue.packets.size()};
   return std::move(waiting.packet);
 }
 

@@ -38,6 +38,8 @@ struct QueueStamp {
   TimePs dequeued_ps = 0;
   uint64_t dequeue_depth_bytes = 0;
   int priority_class = 0;
+  uint64_t class_depth_bytes = 0;  // of its class, after it was taken out
+  uint64_t class_depth_packets = 0;
 };
 
 // Why a port did not send a packet that it was given.
@@ -115,6 +117,7 @@ class TransmitPort : public Node {
 
   Link& link() { return link_; }
   Engine& engine() override { return engine_; }
+  int last_class() const { return last_class_; }
   const PortConfig& config() const { return config_; }
   uint64_t rate_bps() const { return config_.rate_bps; }
   const BitRate& rate() const { return rate_; }
@@ -155,7 +158,8 @@ class TransmitPort : public Node {
     SharedBuffer::Charge charge = SharedBuffer::Charge::kShared;
   };
 
-  struct ClassQueue {
+  // A cache line each.
+  struct alignas(64) ClassQueue {
     RingBuffer<Waiting> packets;
     uint64_t depth_bytes = 0;
     TrafficCounter transmitted;
@@ -180,7 +184,7 @@ class TransmitPort : public Node {
   PacketPtr dequeue(int priority_class, TimePs start_ps, QueueStamp& stamp);
   void drop_all_waiting();
 
-  // What every packet needs comes first.
+  // What every packet needs comes first, in three cache lines and its class's.
   Engine& engine_;
   Link& link_;
   EgressStage* stage_ = nullptr;
@@ -202,16 +206,16 @@ class TransmitPort : public Node {
   bool plain_ = true;  // up, and with a capacity of its own
   bool up_ = true;
   TransmitObserver* observer_ = nullptr;
+  SharedBuffer* buffer_ = nullptr;
+  std::shared_ptr<PcapWriter> capture_;
   TrafficCounter transmitted_;
   std::array<ClassQueue, kMaxClasses> classes_;
 
   static constexpr uint32_t kControlBit = 1u << kMaxClasses;
   static constexpr int kControl = -1;  // instead of a class
   RingBuffer<PacketPtr> control_;
-  SharedBuffer* buffer_ = nullptr;
   uint32_t buffer_port_ = 0;
   DeficitRoundRobin round_robin_;
-  std::shared_ptr<PcapWriter> capture_;
   PortConfig config_;
   TrafficCounter control_transmitted_;
   TrafficCounter tail_dropped_;
