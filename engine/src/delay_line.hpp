@@ -19,7 +19,7 @@ class PcapWriter;
 
 // Arrivals of a line go before all other events of their time, lines among each other in the order in which
 // they were made. So the outcome does not depend on when a packet is pushed, only on when it is due.
-class DelayLine {
+class alignas(64) DelayLine {
  public:
   // engine: the receiving node's; link: the one that it is the far half of, for who watches drops there.
   explicit DelayLine(Engine& engine, const Link* link = nullptr);

@@ -41,7 +41,7 @@ struct LinkCounters {
   uint64_t delayed_packets = 0;
 };
 
-class Link {
+class alignas(64) Link {
  public:
   // Throws std::invalid_argument for a negative delay or a probability outside 0 to 1.
   Link(Engine& engine, TimePs delay_ps, FaultConfig faults, Rng rng);

@@ -17,7 +17,7 @@ namespace weft {
 // thread and released by another would otherwise pile up there.
 class PacketDepot;
 
-class PacketStore {
+class alignas(64) PacketStore {
  public:
   // Storage sizes, headroom included: control packets and ACKs, frames of a 1,500-byte MTU, jumbo frames.
   // Larger ones are allocated to measure and not kept.

@@ -77,7 +77,7 @@ struct PartitionFailure {
 // stays in the processor's caches meanwhile. What is sent in a window is delivered at the start of the next
 // one, by the receiver's worker; windows alternate between two sets of outboxes, so senders and receivers
 // need no locks.
-class PartitionWorker {
+class alignas(64) PartitionWorker {
  public:
   PartitionWorker(int index, int worker_count, std::shared_ptr<PacketStore> store);
 

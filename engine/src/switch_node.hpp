@@ -54,7 +54,7 @@ enum class DropReason : uint8_t {
 };
 const char* drop_reason_name(DropReason reason);
 
-class Switch : public Node, public EgressStage, public HeaderParser {
+class alignas(64) Switch : public Node, public EgressStage, public HeaderParser {
  public:
   struct Output {
     uint32_t port;

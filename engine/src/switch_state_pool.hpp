@@ -26,7 +26,7 @@ struct StateBlock : PacketContext {
 // States that no packet has, for all switches that run the program and take their packets from one store (so
 // one thread serves them): what the last packet has left is still in the processor's caches when the next one
 // takes it, whichever switch that is at.
-class StateStore {
+class alignas(64) StateStore {
  public:
   explicit StateStore(std::shared_ptr<const SwitchProgram> program) : program_(std::move(program)) {}
   ~StateStore() {
@@ -64,7 +64,7 @@ class StateStore {
 
 // The states of one switch's packets. Packets may outlive the switch, so the pool deletes itself with its
 // last state after close().
-class StatePool {
+class alignas(64) StatePool {
  public:
   // packets: of the switch's engine, at whose store free states are kept.
   static StatePool* create(std::shared_ptr<const SwitchProgram> program, const PacketPool& packets) {
