@@ -26,6 +26,7 @@ using PacketPtr = std::unique_ptr<Packet, PacketDeleter>;
 // it.
 struct PacketContext {
   void (*release)(PacketContext*) noexcept = nullptr;
+  uint32_t used_bytes = 0;  // from here on, that the node is going to use when it gets the packet back
 };
 
 // One cache line, and its bytes behind it.

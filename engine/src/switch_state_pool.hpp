@@ -10,6 +10,7 @@
 
 #include "packet.hpp"
 #include "packet_store.hpp"
+#include "prefetch.hpp"
 #include "switch_abi.hpp"
 #include "switch_program.hpp"
 
@@ -39,7 +40,10 @@ class alignas(64) StateStore {
   StateBlock* take() {
     if (free_ == nullptr) [[unlikely]]
       return make();
-    return std::exchange(free_, free_->next_free);
+    StateBlock* block = std::exchange(free_, free_->next_free);
+    // While queues grow, the next one has not been used for long.
+    if (free_ != nullptr) prefetch(free_, block->used_bytes);
+    return block;
   }
   void give_back(StateBlock* block) {
     block->next_free = free_;
@@ -55,6 +59,8 @@ class alignas(64) StateStore {
     const size_t size = sizeof(StateBlock) - sizeof(PacketState) + program_->state_bytes;
     auto* block = new (::operator new(size, std::align_val_t{64})) StateBlock();
     std::memset(static_cast<void*>(block + 1), 0, size - sizeof(StateBlock));
+    block->used_bytes =
+        static_cast<uint32_t>(sizeof(StateBlock) - sizeof(PacketState)) + program_->cleared_bytes;
     return block;
   }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "pcap_writer.hpp"
+#include "prefetch.hpp"
 #include "probe.hpp"
 
 namespace weft {
@@ -16,6 +17,8 @@ namespace {
 
 // Below it a round would be many times as long as a packet takes to pass.
 constexpr uint32_t kSmallestQuantumBytes = 64;
+// Of a packet, from its front on, that are usually looked at: its headers.
+constexpr size_t kUsedBytes = 128;
 
 }  // namespace
 
@@ -278,9 +281,20 @@ int TransmitPort::next_class(uint32_t ready) {
   });
 }
 
+// What has waited is no longer in the caches, and is reached in two steps: the packets that come next get
+// one each.
+void TransmitPort::prefetch_waiting(RingBuffer<Waiting>& packets) {
+  if (packets.empty()) return;
+  if (packets.size() > 1) prefetch(packets[1].packet.get(), sizeof(Packet));
+  const Packet& next = *packets.front().packet;
+  prefetch(next.data(), kUsedBytes);
+  if (next.context != nullptr) prefetch(next.context, next.context->used_bytes);
+}
+
 TransmitPort::Waiting TransmitPort::take_first(int priority_class) {
   ClassQueue& queue = classes_[static_cast<size_t>(priority_class)];
   Waiting waiting = queue.packets.pop();
+  prefetch_waiting(queue.packets);
   const uint64_t size = waiting.packet->wire_bytes();
   if (queue.packets.empty()) {
     nonempty_classes_ &= ~(1u << priority_class);
