@@ -2,6 +2,8 @@
 
 import heapq
 import itertools
+import math
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -100,14 +102,16 @@ class ModelTimers:
     def cancel(self, timer: int) -> None:
         self.current.pop(timer, None)
 
-    def run_until(self, time_ps: int) -> list[tuple[int, int]]:
-        fired = []
-        while self.heap and self.heap[0][0] <= time_ps:
+    def pop(self, until_ps: float = math.inf) -> tuple[int, int] | None:
+        while self.heap and self.heap[0][0] <= until_ps:
             due_ps, sequence, timer = heapq.heappop(self.heap)
             if self.current.get(timer) == sequence:
                 del self.current[timer]
-                fired.append((due_ps, timer))
-        return fired
+                return due_ps, timer
+        return None
+
+    def run_until(self, time_ps: int) -> list[tuple[int, int]]:
+        return list(iter(lambda: self.pop(time_ps), None))
 
 
 TIMERS = 24
@@ -145,6 +149,49 @@ def test_timers_fire_as_a_simple_model_says(steps: list[tuple[str, int, int]]) -
             expected += model.run_until(now_ps)
         assert fired == expected
     assert all(timer.deadline_ps is None for timer in timers)
+
+
+DEEDS = st.lists(
+    st.lists(
+        st.tuples(st.sampled_from(["arm", "cancel"]), st.integers(0, TIMERS - 1), st.integers(0, 40)),
+        max_size=4,
+    ),
+    max_size=60,
+)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=TIMERS), DEEDS)
+def test_events_arm_and_cancel_as_a_simple_model_says(
+    first_ps: list[int], deeds: list[list[tuple[str, int, int]]]
+) -> None:
+    """Each event that is served does the next deeds, to its own timer or to others."""
+    engine = Engine()
+    fired: list[tuple[int, int]] = []
+
+    def on_fire(number: int) -> None:
+        fired.append((engine.now_ps, number))
+        for action, timer, amount in deeds[len(fired) - 1] if len(fired) <= len(deeds) else []:
+            if action == "arm":
+                timers[timer].arm(engine.now_ps + amount)
+            else:
+                timers[timer].cancel()
+
+    timers = [Timer(engine, partial(on_fire, i)) for i in range(TIMERS)]
+    model = ModelTimers(TIMERS)
+    for number, time_ps in enumerate(first_ps):
+        timers[number].arm(time_ps)
+        model.arm(number, time_ps)
+    expected: list[tuple[int, int]] = []
+    while (event := model.pop()) is not None:
+        expected.append(event)
+        for action, timer, amount in deeds[len(expected) - 1] if len(expected) <= len(deeds) else []:
+            if action == "arm":
+                model.arm(timer, event[0] + amount)
+            else:
+                model.cancel(timer)
+    engine.run()
+    assert fired == expected
 
 
 def test_a_dropped_timer_does_not_fire_and_its_place_is_reused(engine: Engine) -> None:
