@@ -37,23 +37,46 @@ size_t pad_bytes(size_t payload_bytes) { return (4 - payload_bytes % 4) % 4; }
 
 size_t ip_bytes(const RoceHeaders& headers) { return headers.source_ip.is_ipv6 ? kIpv6Bytes : kIpv4Bytes; }
 
-// Length of UDP header to iCRC.
+// What the opcode and the payload make of a frame's length.
+struct Layout {
+  uint16_t extensions;
+  size_t udp_bytes;  // from UDP header to iCRC
+  size_t frame_bytes;
+};
+
 size_t udp_bytes(const RoceHeaders& headers, uint16_t extensions, size_t payload_bytes) {
   return kUdpBytes + kBthBytes + extension_bytes(extensions) +
          (headers.aggregation ? kAggregationHeaderBytes : 0) + payload_bytes + pad_bytes(payload_bytes) +
          kIcrcBytes;
 }
 
-void check_telemetry(const IntStack& stack) {
-  if (stack.hop_count > kIntHops) {
-    throw std::invalid_argument("INT hop_count is " + std::to_string(stack.hop_count) + " (valid: 0 to 5)");
-  }
+Layout layout_of(const RoceHeaders& headers, size_t payload_bytes) {
+  const uint16_t extensions = extensions_of(headers.bth.opcode);
+  const size_t udp_length_bytes = udp_bytes(headers, extensions, payload_bytes);
+  const size_t before_udp_bytes =
+      kEthernetBytes + (headers.telemetry ? kIntShimBytes : 0) + ip_bytes(headers);
+  return {extensions, udp_length_bytes, before_udp_bytes + udp_length_bytes};
+}
+
+[[gnu::cold, gnu::noinline]] void refuse_wide_values(const IntStack& stack) {
   require_bits("INT path_id", stack.path_id, 12);
   for (const IntHop& hop : stack.hops) {
     require_bits("INT rate_code", hop.rate_code, 4);
     require_bits("INT timestamp_ns", hop.timestamp_ns, 24);
     require_bits("INT tx_units", hop.tx_units, 20);
   }
+}
+
+void check_telemetry(const IntStack& stack) {
+  if (stack.hop_count > kIntHops) {
+    throw std::invalid_argument("INT hop_count is " + std::to_string(stack.hop_count) + " (valid: 0 to 5)");
+  }
+  uint32_t too_wide = stack.path_id >> 12;
+  for (const IntHop& hop : stack.hops) {
+    too_wide |= static_cast<uint32_t>(hop.rate_code >> 4) | hop.timestamp_ns >> 24 | hop.tx_units >> 20;
+  }
+  if (too_wide != 0) [[unlikely]]
+    refuse_wide_values(stack);
 }
 
 void check_aggregation(const RoceHeaders& headers, size_t udp_length_bytes) {
@@ -65,11 +88,7 @@ void check_aggregation(const RoceHeaders& headers, size_t udp_length_bytes) {
                  "0xFFFFFF and a payload of 256 bytes");
 }
 
-void check_values(const RoceHeaders& headers, uint16_t extensions, size_t payload_bytes,
-                  size_t udp_length_bytes) {
-  if (headers.source_ip.is_ipv6 != headers.destination_ip.is_ipv6) {
-    throw std::invalid_argument("source and destination address are of different IP versions");
-  }
+[[gnu::cold, gnu::noinline]] void refuse_wide_values(const RoceHeaders& headers) {
   require_bits("dscp", headers.dscp, 6);
   require_bits("ecn", headers.ecn, 2);
   require_bits("flow_label", headers.flow_label, 20);
@@ -77,6 +96,17 @@ void check_values(const RoceHeaders& headers, uint16_t extensions, size_t payloa
   require_bits("psn", headers.bth.psn, 24);
   require_bits("msn", headers.aeth.msn, 24);
   require_bits("source_qp", headers.deth.source_qp, 24);
+}
+
+void check_values(const RoceHeaders& headers, uint16_t extensions, size_t payload_bytes,
+                  size_t udp_length_bytes) {
+  if (headers.source_ip.is_ipv6 != headers.destination_ip.is_ipv6) {
+    throw std::invalid_argument("source and destination address are of different IP versions");
+  }
+  const uint32_t numbers =
+      headers.bth.destination_qp | headers.bth.psn | headers.aeth.msn | headers.deth.source_qp;
+  if ((numbers >> 24 | headers.flow_label >> 20 | headers.dscp >> 6 | headers.ecn >> 2) != 0) [[unlikely]]
+    refuse_wide_values(headers);
   if ((extensions & kHasPayload) == 0 && payload_bytes != 0) {
     throw std::invalid_argument("BTH opcode " + std::to_string(headers.bth.opcode) +
                                 " carries no payload, but " + std::to_string(payload_bytes) +
@@ -218,9 +248,10 @@ struct WrittenHeaders {
 };
 
 // Everything before a payload of this length.
-WrittenHeaders write_headers(const RoceHeaders& headers, size_t payload_bytes, uint8_t* out) {
-  const uint16_t extensions = extensions_of(headers.bth.opcode);
-  const size_t udp_length_bytes = udp_bytes(headers, extensions, payload_bytes);
+WrittenHeaders write_headers(const RoceHeaders& headers, const Layout& layout, size_t payload_bytes,
+                             uint8_t* out) {
+  const uint16_t extensions = layout.extensions;
+  const size_t udp_length_bytes = layout.udp_bytes;
   check_values(headers, extensions, payload_bytes, udp_length_bytes);
 
   uint8_t* const ip = write_ethernet(headers, out);
@@ -235,20 +266,9 @@ WrittenHeaders write_headers(const RoceHeaders& headers, size_t payload_bytes, u
   return {ip, at};
 }
 
-}  // namespace
-
-bool is_aggregation(const Bth& bth, size_t udp_length_bytes) {
-  return bth.opcode == kUdSendOnly && udp_length_bytes == kAggregationUdpBytes &&
-         (bth.destination_qp == kAggregationQueuePair || bth.destination_qp == kMulticastQueuePair);
-}
-
-size_t frame_bytes(const RoceHeaders& headers, size_t payload_bytes) {
-  return kEthernetBytes + (headers.telemetry ? kIntShimBytes : 0) + ip_bytes(headers) +
-         udp_bytes(headers, extensions_of(headers.bth.opcode), payload_bytes);
-}
-
-void write_frame(const RoceHeaders& headers, const uint8_t* payload, size_t payload_bytes, uint8_t* out) {
-  const auto [ip, payload_at] = write_headers(headers, payload_bytes, out);
+void write_frame(const RoceHeaders& headers, const Layout& layout, const uint8_t* payload,
+                 size_t payload_bytes, uint8_t* out) {
+  const auto [ip, payload_at] = write_headers(headers, layout, payload_bytes, out);
   uint8_t* at = payload_at;
   if (payload != nullptr) {
     std::copy_n(payload, payload_bytes, at);
@@ -263,17 +283,34 @@ void write_frame(const RoceHeaders& headers, const uint8_t* payload, size_t payl
   std::memcpy(at, &icrc, sizeof icrc);  // little-endian, as this machine is
 }
 
+}  // namespace
+
+bool is_aggregation(const Bth& bth, size_t udp_length_bytes) {
+  return bth.opcode == kUdSendOnly && udp_length_bytes == kAggregationUdpBytes &&
+         (bth.destination_qp == kAggregationQueuePair || bth.destination_qp == kMulticastQueuePair);
+}
+
+size_t frame_bytes(const RoceHeaders& headers, size_t payload_bytes) {
+  return layout_of(headers, payload_bytes).frame_bytes;
+}
+
+void write_frame(const RoceHeaders& headers, const uint8_t* payload, size_t payload_bytes, uint8_t* out) {
+  write_frame(headers, layout_of(headers, payload_bytes), payload, payload_bytes, out);
+}
+
 PacketPtr build_packet(PacketPool& pool, const RoceHeaders& headers, const uint8_t* payload,
                        size_t payload_bytes) {
-  PacketPtr packet = pool.allocate(frame_bytes(headers, payload_bytes));
-  write_frame(headers, payload, payload_bytes, packet->data());
+  const Layout layout = layout_of(headers, payload_bytes);
+  PacketPtr packet = pool.allocate(layout.frame_bytes);
+  write_frame(headers, layout, payload, payload_bytes, packet->data());
   return packet;
 }
 
 PacketPtr build_packet_as_length(PacketPool& pool, const RoceHeaders& headers, size_t payload_bytes) {
   const size_t virtual_bytes = payload_bytes + pad_bytes(payload_bytes) + kIcrcBytes;
-  PacketPtr packet = pool.allocate(frame_bytes(headers, payload_bytes) - virtual_bytes);
-  write_headers(headers, payload_bytes, packet->data());
+  const Layout layout = layout_of(headers, payload_bytes);
+  PacketPtr packet = pool.allocate(layout.frame_bytes - virtual_bytes);
+  write_headers(headers, layout, payload_bytes, packet->data());
   packet->append_virtual(virtual_bytes);
   return packet;
 }
