@@ -191,7 +191,7 @@ void RcRequester::record_sent(TimePs now, Outstanding& request, uint64_t sequenc
   highest_sequence_ = std::max(highest_sequence_, next_sequence_);
   if (selective_repeat_) loss_detector_.on_sent(sequence, now);
   if (const uint64_t rate_bps = congestion_control_.pacing_rate_bps(); rate_bps != 0) {
-    next_send_ps_ = std::max(next_send_ps_, now) + BitRate(rate_bps).serialisation_ps(frame_bytes);
+    next_send_ps_ = std::max(next_send_ps_, now) + BitRate::serialisation_ps(frame_bytes, rate_bps);
   }
   congestion_control_.on_packet_sent(now, frame_bytes, retransmission);
 }

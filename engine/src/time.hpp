@@ -30,13 +30,22 @@ class BitRate {
   // Gb/s …).
   TimePs serialisation_ps(uint64_t bytes) const {
     if (ps_per_byte_ != 0) return static_cast<TimePs>(bytes * ps_per_byte_);
-    if (bits_per_second_ == 0) return 0;
-    const auto scaled = static_cast<unsigned __int128>(bytes) * kPsPerByteAtOneBps + bits_per_second_ / 2;
-    return static_cast<TimePs>(scaled / bits_per_second_);
+    return serialisation_ps(bytes, bits_per_second_);
+  }
+  // The same for a rate that is asked once.
+  static TimePs serialisation_ps(uint64_t bytes, uint64_t bits_per_second) {
+    if (bits_per_second == 0) return 0;
+    const uint64_t half = bits_per_second / 2;
+    // Every frame, and a division of 64 bits costs far less than one of 128.
+    if (bytes < kFewBytes && half < kPsPerByteAtOneBps) [[likely]]
+      return static_cast<TimePs>((bytes * kPsPerByteAtOneBps + half) / bits_per_second);
+    const auto scaled = static_cast<unsigned __int128>(bytes) * kPsPerByteAtOneBps + half;
+    return static_cast<TimePs>(scaled / bits_per_second);
   }
 
  private:
   static constexpr uint64_t kPsPerByteAtOneBps = 8ull * kPsPerSecond;
+  static constexpr uint64_t kFewBytes = 1ull << 20;  // times 8·10^12 that is below 2^63
   uint64_t bits_per_second_;
   uint64_t ps_per_byte_;  // 0 when not a whole number
 };
