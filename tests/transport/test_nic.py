@@ -186,6 +186,31 @@ def test_numbers_are_not_given_twice() -> None:
         pair.a.nic.stats(1)
 
 
+@pytest.mark.parametrize("number", [0x11, 0xFFFF, 0x1_0000, 0xFF_FFFE])
+def test_a_number_anywhere_is_found_while_it_is_attached(number: int) -> None:
+    pair = wired_pair()
+    queue_pair = RcQueuePair(
+        pair.b.nic,
+        0,
+        CompletionQueue(pair.engine),
+        queue_pair=number,
+        remote_queue_pair=1,
+        destination_mac=pair.a.mac,
+        destination_ip=pair.a.ip(4),
+        congestion_control=fixed_window(),
+        retransmission_timeout_ps=TIMEOUT_PS,
+    )
+    packet = build_packet({**TO_B, "bth": {"opcode": 0x11, "destination_qp": number}})  # type: ignore[typeddict-item]
+    pair.engine.inject(pair.b.nic, 0, packet)
+    pair.step(ideal_wire)
+    assert pair.b.nic.stats(0)["received_packets"] == 1
+    pair.b.nic.detach(queue_pair)
+    pair.engine.inject(pair.b.nic, 0, packet)
+    pair.step(ideal_wire)
+    stats = pair.b.nic.stats(0)
+    assert (stats["received_packets"], stats["dropped"]["unknown_queue_pair"]) == (1, 1)
+
+
 def test_a_capture_reads_back(tmp_path: Path) -> None:
     pair = cabled_pair()
     capture = PcapWriter(str(tmp_path / "a.pcap"))
