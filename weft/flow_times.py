@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from topologies import FabricSpec, Path, paths, serialisation_ps
+from topologies import FabricSpec, paths, serialisation_ps
 from traffic.patterns import Flow
 
 Times = npt.NDArray[np.int64]
+Links = tuple[tuple[int, int], ...]
+"""Rate (bit/s) and delay (ps) of every link of a path."""
 
 _ETHERNET, _INT_SHIM, _UDP, _BTH, _RETH, _AETH, _IMMEDIATE, _ICRC = 14, 46, 8, 12, 16, 4, 4, 4
 _IP = {4: 20, 6: 40}
@@ -52,33 +54,31 @@ class IdealTimes:
     def __init__(self, fabric: FabricSpec, framing: Framing, switch_latency_ps: int = 0) -> None:
         self._fabric, self._framing = fabric, framing
         self._switch_latency_ps = switch_latency_ps
-        self._paths: dict[tuple[str, str], Path] = {}
+        self._links: dict[tuple[str, str], Links] = {}
 
     def of(self, flows: Sequence[Flow]) -> Times:
         """Return every flow's ideal completion time."""
         times = np.zeros(len(flows), np.int64)
-        by_path: dict[tuple[str, str], list[int]] = {}
+        by_links: dict[Links, list[int]] = {}
         for number, flow in enumerate(flows):
-            by_path.setdefault(self._leaves(flow), []).append(number)
-        for leaves, numbers in by_path.items():
-            sizes = np.array([flows[number].size_bytes for number in numbers])
-            times[numbers] = self._on_path(self._path(leaves, flows[numbers[0]]), sizes)
+            by_links.setdefault(self._links_of(flow), []).append(number)
+        for links, numbers in by_links.items():
+            times[numbers] = self._over(links, np.array([flows[number].size_bytes for number in numbers]))
         return times
 
-    def _leaves(self, flow: Flow) -> tuple[str, str]:
-        hosts = self._fabric.hosts
-        return hosts[flow.source].nic(flow.plane).leaf, hosts[flow.destination].nic(flow.plane).leaf
-
-    def _path(self, leaves: tuple[str, str], flow: Flow) -> Path:
+    def _links_of(self, flow: Flow) -> Links:
         """All shortest paths between two leaves are alike, and so are those of all hosts below them."""
-        if leaves not in self._paths:
-            source, destination = (self._fabric.hosts[rank].name for rank in (flow.source, flow.destination))
-            self._paths[leaves] = paths(self._fabric, source, destination, flow.plane)[0]
-        return self._paths[leaves]
+        hosts = self._fabric.hosts
+        source, destination = hosts[flow.source], hosts[flow.destination]
+        leaves = source.nic(flow.plane).leaf, destination.nic(flow.plane).leaf
+        if leaves not in self._links:
+            path = paths(self._fabric, source.name, destination.name, flow.plane)[0]
+            self._links[leaves] = tuple((hop.link.rate_bps, hop.link.delay_ps) for hop in path.hops)
+        return self._links[leaves]
 
-    def _on_path(self, path: Path, sizes_bytes: Times) -> Times:
+    def _over(self, links: Links, sizes_bytes: Times) -> Times:
         framing = self._framing
-        rates_bps = [hop.link.rate_bps for hop in path.hops]
+        rates_bps = [rate_bps for rate_bps, _ in links]
         packets = -(-sizes_bytes // framing.mtu_bytes)
         last_payload = _padded(sizes_bytes - (packets - 1) * framing.mtu_bytes)
         first_payload = np.where(packets > 1, framing.mtu_bytes, last_payload)
@@ -95,8 +95,7 @@ class IdealTimes:
         before_last = np.where(packets > 3, _many(first, full, full, packets - 3), _two(first, full))
         many = np.maximum(_many(first, full, last, packets - 2), before_last + behind_ps)
         data = np.where(packets == 1, one, np.where(packets == 2, two, many))
-        delays_ps = sum(hop.link.delay_ps for hop in path.hops)
-        delays_ps += (len(path.hops) - 1) * self._switch_latency_ps
+        delays_ps = sum(delay_ps for _, delay_ps in links) + (len(links) - 1) * self._switch_latency_ps
         return np.asarray(data + 2 * delays_ps + sum(back), dtype=np.int64)
 
 
