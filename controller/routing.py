@@ -133,7 +133,8 @@ def route_entities(switch: SwitchSpec, routes: Sequence[Route]) -> list[Entity]:
                 SELECTOR,
                 group_id=group_id,
                 max_size=largest,
-                members=[finsy.P4Member(hop.port, weight=1) for hop in hops],
+                # A member whose port has lost its link is skipped at once, before the controller has heard of it.
+                members=[finsy.P4Member(hop.port, weight=(1, hop.port)) for hop in hops],
             )
         )
         entities.append(group_entry("ecmp", {"group": group_id}, group_id))

@@ -28,6 +28,7 @@ class PortStats(TypedDict):
     tail_dropped: TrafficCounter
     headroom_dropped: TrafficCounter
     down_dropped: TrafficCounter
+    last_down_drop_ps: int
     egress_dropped: TrafficCounter
     classes: list[ClassStats]
 
@@ -38,8 +39,29 @@ class LinkStats(TypedDict):
     lost_bytes: int
     corrupted_packets: int
     corrupted_bytes: int
+    cut: TrafficCounter
     duplicated_packets: int
     delayed_packets: int
+
+class MissingTraffic(TypedDict):
+    packets: int
+    bytes: int
+
+class Ledger(TypedDict):
+    """What became of all packets: entered + resized_bytes = left + dropped + queued + in_flight, or some are missing.
+
+    `entered`: sent (by hosts), from_controller, multicast and cloned (copies by switches), duplicated (faults of links),
+    flow_control (made by MACs), injected (by callers). `left`: delivered (to queue pairs), to_controller, flow_control
+    (taken by MACs), collected (by callers). `dropped`: by the names of `drop_names`, those that there were.
+    """
+
+    entered: dict[str, TrafficCounter]
+    left: dict[str, TrafficCounter]
+    dropped: dict[str, TrafficCounter]
+    resized_bytes: int
+    queued: TrafficCounter
+    in_flight: TrafficCounter
+    missing: MissingTraffic
 
 class IngressStats(TypedDict):
     held_bytes: int
@@ -163,6 +185,8 @@ class Engine:
     @property
     def live_packets(self) -> int:
         """Packets that exist at this moment, in queues, on links, in nodes."""
+    def ledger(self) -> Ledger:
+        """What became of all packets so far. Raises RuntimeError on a real clock, and for one of several partitions."""
     def schedule_at(self, time_ps: int, callback: Callable[[], object]) -> None:
         """Call callback() at time_ps (at once if that is past). What it raises, the run raises."""
     def inject(self, node: Node, port: int, data: bytes, time_ps: int | None = None) -> None:
@@ -245,6 +269,8 @@ class Partitions:
     @property
     def live_packets(self) -> int:
         """Packets that exist at this moment, in queues, on links, in nodes."""
+    def ledger(self) -> Ledger:
+        """What became of all packets of all partitions so far."""
     def schedule_at(self, time_ps: int, callback: Callable[[], object]) -> None:
         """Call callback() at time_ps (at once if that is past), after all events of that time; it may touch all."""
     def run(self) -> None:
@@ -344,6 +370,12 @@ class Link:
         extra_delay_ps: int = 0,
         bit_error_rate: float = 0.0,
     ) -> None: ...
+    def cut(self) -> TrafficCounter:
+        """Lose what is on the link, serialisation included, as a failure does; returns how much.
+
+        The sending port is to be told by itself (`TransmitPort.set_up`). Raises RuntimeError within an event of a
+        partition.
+        """
     def set_capture(self, capture: PcapWriter | None) -> None:
         """Record every packet as it arrives at the far end."""
     def set_early(self, early: bool) -> None:
@@ -379,7 +411,9 @@ class TransmitPort(Node):
     def set_buffer(self, buffer: SharedBuffer, number: int) -> None:
         """Take memory of a buffer, as its port `number`. Raises RuntimeError when packets wait already."""
     def set_up(self, up: bool) -> None:
-        """Down: drop what waits and what comes."""
+        """Down: drop what waits and what comes, and ask no source."""
+    @property
+    def is_up(self) -> bool: ...
     @property
     def rate_bps(self) -> int: ...
     @rate_bps.setter
@@ -470,6 +504,8 @@ class PortMac(Node):
         first. Cut-through needs a link that is early. Raises ValueError for a negative latency, or cut-through at an
         unpaced port or without a switch.
         """
+    def restart(self) -> None:
+        """Forget what the far end had asked for, and ask it anew: the link has come up again."""
     def stats(self) -> PortMacStats: ...
     def reset_stats(self) -> None: ...
 

@@ -6,14 +6,14 @@ import contextlib
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from controller.errors import ControllerError
 from topologies import FabricSpec
-from traffic.control import EndpointGroup, RunOutcome
+from traffic.control import EndpointGroup, RunError, RunOutcome
 from traffic.extensions import TrafficPattern, flows_of
 from traffic.flow_sizes import FlowSizes
 from traffic.flow_sizes import flow_sizes as named_flow_sizes
@@ -37,11 +37,13 @@ from weft.collectives import (
 from weft.credit_results import credit_results
 from weft.endpoints import default_slot_count, path_round_trip_ps
 from weft.environment import with_clock
-from weft.errors import BadInputError, did_you_mean
+from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, did_you_mean
 from weft.extensions import check_transport, extension_hashes
 from weft.flow_times import Framing, IdealTimes
 from weft.lab import Progress, make_lab
+from weft.ledger import checked_ledger
 from weft.link_checks import check_links
+from weft.link_events import LinkEventResult, check_link_events
 from weft.link_results import link_fault_results
 from weft.memory_results import memory_results
 from weft.observation import drop_totals, lateness_of, longest_int_path, plane_results
@@ -55,6 +57,9 @@ from weft.told_errors import told_as_weft_errors
 from weft.training import TrainingStepResult, verify_gradients
 from weft.verification import verify
 from weft.workloads import WorkloadResult, workload_result
+
+if TYPE_CHECKING:
+    from engine._core import Ledger
 
 JOB_ID = 1
 
@@ -88,6 +93,7 @@ class Fabric:
         check_transport(self.options.transport)
         check_observed(topology, self.options)
         check_links(topology, self.options)
+        check_link_events(topology, self.options)
         self.lab = make_lab(topology, self.options, progress)
         self.hosts: EndpointGroup
         self.flows: list[FlowsResult] = []
@@ -98,6 +104,7 @@ class Fabric:
         self.training_steps: list[TrainingStepResult] = []
         self._progress = progress
         self._joined = False
+        self._up_ps = 0
         self._exit = contextlib.ExitStack()
 
     def __enter__(self) -> Fabric:
@@ -110,6 +117,9 @@ class Fabric:
             self.hosts.reset_stats()
             if self.options.observe.any:
                 self.lab.start_recording()
+            with told_as_weft_errors():
+                self.lab.link_events.start()
+            self._up_ps = self.hosts.now_ps()
             self._exit = stack.pop_all()
         return self
 
@@ -407,6 +417,31 @@ class Fabric:
         self._note_phase(f"{sizes.name} at a load of {load:g}", outcome)
         return result
 
+    @told_as_weft_errors()
+    def schedule_link(self, a: str, b: str, state: str, after_ps: int = 0) -> LinkEventResult:
+        """Have the link between two nodes fail ("down") or come back ("up"), `after_ps` of its time from now.
+
+        What is on the link, and in the queues of its ports, is lost when it fails. After `control.detection` and the
+        control latency the controller programs the switches anew. The result, which is filled in as things happen, is
+        among those of `summary`, too.
+
+        Raises:
+            BadInputError: no such link or state, or the real clock cannot bring it down (`links: internal`).
+        """
+        return self.lab.link_events.schedule(a, b, state, after_ps, self._since_up_ps() + after_ps)
+
+    @told_as_weft_errors()
+    def ledger(self) -> Ledger:
+        """Return what became of all packets so far.
+
+        Raises:
+            CheckFailedError: it does not balance. EnvironmentLacksError: the clock is the real one.
+        """
+        ledger = self.lab.ledger()
+        if ledger is None:
+            raise EnvironmentLacksError("a ledger of all packets is the virtual clock's")
+        return checked_ledger(ledger)
+
     def capture(self, host: str, plane: int, path: Path | None) -> None:
         """Record what a host's RoCEv2 endpoint sends and receives in a plane into a pcap file; None ends it.
 
@@ -487,6 +522,8 @@ class Fabric:
             credits=credit_results(self.topology, switches, endpoints),
             link_faults=link_fault_results(self.topology, switches),
             drops=drop_totals(counters, switches, endpoints),
+            ledger=None if self.options.clock == "real" else self.ledger(),
+            link_events=self.lab.link_events.finish(),
             retransmissions=_retransmissions(endpoints),
             cnps=sum(endpoint["totals"]["cnps_received"] for endpoint in endpoints),
             lateness=lateness,
@@ -519,6 +556,9 @@ class Fabric:
         self._note_phase(pattern, outcome)
         return result
 
+    def _since_up_ps(self) -> int:
+        return self.hosts.now_ps() - self._up_ps
+
     def _payload(self, data: str) -> str:
         """Return how zeros travel that stand for such data: over real interfaces always as bytes."""
         return AS_LENGTHS if data == LENGTHS and self.options.clock == "virtual" else AS_BYTES
@@ -548,11 +588,17 @@ class Fabric:
             run = prepare(files, results)
             try:
                 outcome = self.hosts.run(run, timeout_s)
-            except BaseException:
+            except BaseException as error:
+                hit = self._joined and self.lab.link_events.was_hit(JOB_ID)
                 # The job's slots hold half a reduction: the next one starts in a new epoch. Should the switches be
                 # gone, too, the error to tell is the first.
                 with contextlib.suppress(ControllerError):
                     self._leave_job()
+                if hit and isinstance(error, RunError):
+                    raise CheckFailedError(
+                        f"{error}; a link of the job's aggregation tree has failed meanwhile, and with it the "
+                        "reduction (the next one has other trees)"
+                    ) from error
                 raise
             outputs = [
                 np.fromfile(result, array.dtype) for result, array in zip(results, inputs or (), strict=True)
@@ -560,8 +606,9 @@ class Fabric:
             return outcome, outputs
 
     def _join_job(self) -> None:
-        if self._joined:
+        if self._joined and not self.lab.link_events.was_hit(JOB_ID):
             return
+        self._leave_job()
         hosts = [host.name for host in self.topology.hosts]
         memberships = self.lab.controller.add_job(
             JOB_ID, hosts, self.slot_count, ip_version=self.options.ip_version
@@ -575,9 +622,13 @@ class Fabric:
         self._joined = True
 
     def _leave_job(self) -> None:
-        if self._joined:
+        if not self._joined:
+            return
+        self._joined = False
+        self.lab.link_events.forget_hit(JOB_ID)
+        # The controller has removed a job for which there was no other tree.
+        if any(job.job_id == JOB_ID for job in self.lab.controller.controller.jobs):
             self.lab.controller.remove_job(JOB_ID)
-            self._joined = False
 
     def _retransmissions(self) -> int:
         return _retransmissions(self.hosts.stats())

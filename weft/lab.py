@@ -8,7 +8,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from controller.blocking import BlockingFabricController
 from controller.ecn import EcnProfile
@@ -20,10 +20,14 @@ from topologies import FabricSpec
 from traffic.control import EndpointGroup
 from weft.environment import require_for
 from weft.errors import BadInputError
+from weft.link_events import LinkEvents
 from weft.options import FabricOptions
 from weft.program import Program
 from weft.recording.observations import Recorded
 from weft.told_errors import told_as_weft_errors
+
+if TYPE_CHECKING:
+    from engine._core import Ledger
 
 # Ethernet, INT shim, UDP, BTH, RETH, immediate and iCRC around the payload of a path MTU, and the IP header.
 FRAME_OVERHEAD_BYTES = 14 + 46 + 8 + 12 + 16 + 4 + 4
@@ -73,6 +77,15 @@ class Lab(abc.ABC):
     @abc.abstractmethod
     def hosts(self) -> contextlib.AbstractContextManager[EndpointGroup]:
         """Start every host's endpoint, configured; leaving ends them."""
+
+    @property
+    @abc.abstractmethod
+    def link_events(self) -> LinkEvents:
+        """Links that fail and come back; the hosts have been started."""
+
+    @abc.abstractmethod
+    def ledger(self) -> Ledger | None:
+        """Return what became of all packets so far; None under the real clock, which does not know."""
 
     @abc.abstractmethod
     def switch_stats(self) -> dict[str, Any] | None:

@@ -16,6 +16,7 @@ from weft.scenario import (
     CreditsSection,
     EcnSection,
     FaultsSection,
+    LinkEventSection,
     NicSection,
     ObserveSection,
     PfcSection,
@@ -64,6 +65,7 @@ class FabricOptions:
     credits: CreditsSection = field(default_factory=CreditsSection)
     switching: SwitchingSection = field(default_factory=SwitchingSection)
     observe: ObserveSection = field(default_factory=ObserveSection)
+    events: list[LinkEventSection] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Hold every value to the scenario file's rules; raises BadInputError."""
@@ -89,6 +91,8 @@ def _scenario_key(name: str) -> str:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
     if isinstance(value, BaseModel):
         return {name: _plain(each) for name, each in value.model_dump().items()}
     if isinstance(value, str) and is_class_reference(value):

@@ -7,18 +7,23 @@ import math
 from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 
 from topologies.describe import format_rate, format_time
 from weft.credit_results import CreditResult, print_credits
+from weft.ledger import print_ledger
+from weft.link_events import LinkEventResult, print_link_events
 from weft.link_results import LinkFaultsResult, print_link_faults
 from weft.memory_results import MemoryResult, print_memory
 from weft.recording.observations import Observations
 from weft.training import TrainingStepResult, print_training_steps
 from weft.workloads import WorkloadResult, print_workload
+
+if TYPE_CHECKING:
+    from engine._core import Ledger
 
 # A packet served this much of a round trip too late may already have changed what the transport does.
 LATENESS_BOUND = 0.5
@@ -191,6 +196,8 @@ class RunResult:
     credits: list[CreditResult] = field(default_factory=list)
     link_faults: list[LinkFaultsResult] = field(default_factory=list)
     drops: dict[str, int] = field(default_factory=dict)
+    ledger: Ledger | None = None
+    link_events: list[LinkEventResult] = field(default_factory=list)
     retransmissions: int = 0
     cnps: int = 0
     lateness: Lateness | None = None
@@ -209,6 +216,9 @@ class RunResult:
         del data["observations"]  # in files of their own
         data["rows_lost"] = self.observations.rows_lost
         data["workloads"] = [workload.as_dict() for workload in self.workloads]
+        data["link_events"] = [
+            asdict(event) | {"recovery_ps": event.recovery_ps} for event in self.link_events
+        ]
         data["training_steps"] = [step.as_dict() for step in self.training_steps]
         # Kept apart: under the virtual clock all the rest is the same in every run.
         del data["wall_times_s"]
@@ -311,6 +321,7 @@ def print_run(console: Console, run: RunResult) -> None:
     print_memory(console, run.memory)
     print_credits(console, run.credits)
     print_link_faults(console, run.link_faults)
+    print_link_events(console, run.link_events)
     for path in run.int_paths:
         _print_int_path(console, path)
     if run.drops:
@@ -323,6 +334,7 @@ def print_run(console: Console, run: RunResult) -> None:
             "often, or fewer ports"
         )
     console.print(f"\nretransmitted packets: {run.retransmissions}; CNPs: {run.cnps}")
+    print_ledger(console, run.ledger)
     if run.lateness is not None:
         _print_lateness(console, run.lateness)
 

@@ -72,6 +72,7 @@ void inject(Engine& engine, Node& node, int port, const py::bytes& data, std::op
   engine.schedule_at(time_ps.value_or(engine.now()),
                      [&engine, &node, port, packet = std::move(packet)]() mutable {
                        packet->received_ps = engine.now();
+                       engine.ledger().enter(LedgerSource::kInjected, packet->wire_bytes());
                        node.receive(port, std::move(packet));
                      });
 }
@@ -151,6 +152,11 @@ void bind_engine(py::module_& m) {
             engine.schedule_at(time_ps, std::move(held));
           },
           "time_ps"_a, "callback"_a)
+      .def("ledger",
+           [](Engine& engine) {
+             PythonGuard guard(engine);
+             return ledger_dict(engine.balance());
+           })
       .def("inject", &inject, "node"_a, "port"_a, "data"_a, "time_ps"_a = py::none())
       .def(
           "stream", [](const Engine& engine, const std::string& name) { return engine.stream(name); },

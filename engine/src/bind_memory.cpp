@@ -93,10 +93,6 @@ void bind_buffer(py::module_& m) {
       });
 }
 
-py::dict counter_dict(const TrafficCounter& counter) {
-  return py::dict("packets"_a = counter.packets, "bytes"_a = counter.bytes);
-}
-
 py::list pfc_stats(const PriorityFlowControl& pfc) {
   py::list classes;
   for (int each = 0; each < kClasses; ++each) {
@@ -198,6 +194,11 @@ void bind_mac(py::module_& m) {
           },
           py::kw_only(), "latency_ps"_a = 0, "cut_through"_a = false,
           "header_limit_bytes"_a = SwitchingConfig().header_limit_bytes, "parsed_by"_a = py::none())
+      .def("restart",
+           [](PortMac& mac) {
+             PythonGuard guard(mac.engine());
+             mac.restart();
+           })
       .def("stats", &mac_stats)
       .def("reset_stats", [](PortMac& mac) {
         PythonGuard guard(mac.engine());

@@ -54,6 +54,11 @@ void bind_partitions(py::module_& m) {
       .def_property_readonly("windows_served", locked<&Partitions::windows_served>())
       .def_property_readonly("events_served", locked<&Partitions::events_served>())
       .def_property_readonly("live_packets", locked<&Partitions::live_packets>())
+      .def("ledger",
+           [](Partitions& partitions) {
+             PythonPartitionsGuard guard(partitions);
+             return ledger_dict(partitions.balance());
+           })
       .def(
           "schedule_at",
           [](Partitions& partitions, TimePs time_ps, py::function callback) {

@@ -20,10 +20,6 @@ using namespace py::literals;
 
 namespace {
 
-py::dict counter_dict(const TrafficCounter& counter) {
-  return py::dict("packets"_a = counter.packets, "bytes"_a = counter.bytes);
-}
-
 void bind_link(py::module_& m) {
   py::class_<Link, std::shared_ptr<Link>>(m, "Link")
       .def(
@@ -67,18 +63,23 @@ void bind_link(py::module_& m) {
             link.set_early(early);
           },
           "early"_a)
+      .def("cut",
+           [](Link& link) {
+             PythonGuard guard(link.engine());
+             return counter_dict(link.cut());
+           })
       .def_property_readonly("delay_ps", &Link::delay_ps)
       .def("stats",
            [](Link& link) {
              PythonGuard guard(link.engine());
              const LinkCounters counters = link.counters();
-             return py::dict("delivered_packets"_a = counters.delivered_packets,
-                             "delivered_bytes"_a = counters.delivered_bytes,
-                             "lost_packets"_a = counters.lost_packets, "lost_bytes"_a = counters.lost_bytes,
-                             "corrupted_packets"_a = counters.corrupted_packets,
-                             "corrupted_bytes"_a = counters.corrupted_bytes,
-                             "duplicated_packets"_a = counters.duplicated_packets,
-                             "delayed_packets"_a = counters.delayed_packets);
+             return py::dict(
+                 "delivered_packets"_a = counters.delivered_packets,
+                 "delivered_bytes"_a = counters.delivered_bytes, "lost_packets"_a = counters.lost_packets,
+                 "lost_bytes"_a = counters.lost_bytes, "corrupted_packets"_a = counters.corrupted_packets,
+                 "corrupted_bytes"_a = counters.corrupted_bytes, "cut"_a = counter_dict(counters.cut),
+                 "duplicated_packets"_a = counters.duplicated_packets,
+                 "delayed_packets"_a = counters.delayed_packets);
            })
       .def("reset_stats", [](Link& link) {
         PythonGuard guard(link.engine());
@@ -93,15 +94,15 @@ py::dict port_stats(TransmitPort& port) {
     classes.append(py::dict("queue_depth_bytes"_a = port.queue_depth_bytes(priority_class),
                             "transmitted"_a = counter_dict(port.transmitted(priority_class)),
                             "tail_dropped"_a = counter_dict(port.tail_dropped(priority_class))));
-  return py::dict("queue_depth_bytes"_a = port.queue_depth_bytes(),
-                  "queue_depth_packets"_a = port.queue_depth_packets(),
-                  "max_queue_depth_bytes"_a = port.max_queue_depth_bytes(),
-                  "transmitted"_a = counter_dict(port.transmitted()),
-                  "control_transmitted"_a = counter_dict(port.control_transmitted()),
-                  "tail_dropped"_a = counter_dict(port.tail_dropped()),
-                  "headroom_dropped"_a = counter_dict(port.headroom_dropped()),
-                  "down_dropped"_a = counter_dict(port.down_dropped()),
-                  "egress_dropped"_a = counter_dict(port.egress_dropped()), "classes"_a = classes);
+  return py::dict(
+      "queue_depth_bytes"_a = port.queue_depth_bytes(), "queue_depth_packets"_a = port.queue_depth_packets(),
+      "max_queue_depth_bytes"_a = port.max_queue_depth_bytes(),
+      "transmitted"_a = counter_dict(port.transmitted()),
+      "control_transmitted"_a = counter_dict(port.control_transmitted()),
+      "tail_dropped"_a = counter_dict(port.tail_dropped()),
+      "headroom_dropped"_a = counter_dict(port.headroom_dropped()),
+      "down_dropped"_a = counter_dict(port.down_dropped()), "last_down_drop_ps"_a = port.last_down_drop_ps(),
+      "egress_dropped"_a = counter_dict(port.egress_dropped()), "classes"_a = classes);
 }
 
 void bind_transmit_port(py::module_& m) {
@@ -121,7 +122,9 @@ void bind_transmit_port(py::module_& m) {
           "enqueue",
           [](TransmitPort& port, const py::bytes& data, int priority_class, uint32_t ingress_port) {
             PythonGuard guard(port.engine());
-            return port.enqueue(port.engine().packets().copy_of(view_of(data)), priority_class, ingress_port);
+            PacketPtr packet = port.engine().packets().copy_of(view_of(data));
+            port.engine().ledger().enter(LedgerSource::kInjected, packet->wire_bytes());
+            return port.enqueue(std::move(packet), priority_class, ingress_port);
           },
           "data"_a, "priority_class"_a = 0, "ingress_port"_a = TransmitPort::kNoIngress)
       .def(
@@ -138,6 +141,7 @@ void bind_transmit_port(py::module_& m) {
             port.set_up(up);
           },
           "up"_a)
+      .def_property_readonly("is_up", &TransmitPort::is_up)
       .def_property("rate_bps", &TransmitPort::rate_bps,
                     [](TransmitPort& port, uint64_t rate_bps) {
                       PythonGuard guard(port.engine());

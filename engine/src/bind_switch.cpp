@@ -131,7 +131,9 @@ void bind_switch(py::module_& m) {
           "receive",
           [](Switch& self, int port, const py::bytes& data) {
             PythonGuard guard(self.engine());
-            self.receive(port, self.engine().packets().copy_of(view_of(data)));
+            PacketPtr packet = self.engine().packets().copy_of(view_of(data));
+            self.engine().ledger().enter(LedgerSource::kInjected, packet->wire_bytes());
+            self.receive(port, std::move(packet));
           },
           py::arg("port"), py::arg("data"))
       .def(

@@ -53,8 +53,9 @@ void bind_switch_packets(SwitchClass& cls) {
           "packet_out",
           [](Switch& self, const py::bytes& data) {
             PythonGuard guard(self.engine());
-            self.receive(static_cast<int>(self.options().cpu_port),
-                         self.engine().packets().copy_of(view_of(data)));
+            PacketPtr packet = self.engine().packets().copy_of(view_of(data));
+            self.engine().ledger().enter(LedgerSource::kFromController, packet->wire_bytes());
+            self.receive(static_cast<int>(self.options().cpu_port), std::move(packet));
           },
           "Let the switch receive a packet on its CPU port.")
       .def(

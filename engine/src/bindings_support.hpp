@@ -104,6 +104,13 @@ inline pybind11::dict lateness_dict(const LatenessHistogram& histogram) {
                         "p50_ps"_a = histogram.quantile_ps(0.5), "p99_ps"_a = histogram.quantile_ps(0.99));
 }
 
+inline pybind11::dict counter_dict(const TrafficCounter& counter) {
+  using namespace pybind11::literals;
+  return pybind11::dict("packets"_a = counter.packets, "bytes"_a = counter.bytes);
+}
+
+pybind11::dict ledger_dict(const LedgerBalance& balance);
+
 inline std::span<const uint8_t> view_of(const pybind11::bytes& data) {
   const auto text = static_cast<std::string_view>(data);
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};

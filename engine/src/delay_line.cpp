@@ -13,7 +13,9 @@ DelayLine::DelayLine(Engine& engine, const Link* link)
     : engine_(engine),
       link_(link),
       rank_(engine.events().reserve_rank()),
-      timer_(engine.events(), member_action<&DelayLine::on_due>(this)) {}
+      timer_(engine.events(), member_action<&DelayLine::on_due>(this)) {
+  engine.ledger().add_holder(this, &DelayLine::count_held);
+}
 
 void DelayLine::push_among(PacketPtr packet, TimePs due_ps) {
   // To the queue whose last packet is the latest of those not later than this one; several senders on one
@@ -41,6 +43,19 @@ DelayLine::InFlight DelayLine::pop_first() {
   return in_order_.pop();
 }
 
+std::vector<PacketPtr> DelayLine::take_all() {
+  std::vector<PacketPtr> packets;
+  while (first_due_ps() != kNever) packets.push_back(pop_first().packet);
+  timer_.cancel();
+  return packets;
+}
+
+void DelayLine::count_held(const void* line, HeldPackets& held) {
+  const auto& self = *static_cast<const DelayLine*>(line);
+  for (const RingBuffer<InFlight>* queue : {&self.in_order_, &self.overtaken_})
+    for (size_t i = 0; i < queue->size(); ++i) held.in_flight.add((*queue)[i].packet->wire_bytes());
+}
+
 void DelayLine::on_due() {
   PacketPtr packet = pop_first().packet;
   if (const TimePs next_ps = first_due_ps(); next_ps != kNever) timer_.arm(next_ps, rank_);
@@ -55,6 +70,7 @@ void DelayLine::on_due() {
 
 void DelayLine::drop_damaged(const Packet& packet) {
   damaged_.add(packet.wire_bytes());
+  engine_.ledger().drop(DropPlace::kLink, static_cast<size_t>(LinkDrop::kCorrupted), packet.wire_bytes());
   if (Probe* probe = engine_.probe())
     probe->dropped(link_, DropPlace::kLink, static_cast<size_t>(LinkDrop::kCorrupted), packet.wire_bytes(),
                    -1);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "engine.hpp"
 #include "node.hpp"
@@ -42,7 +43,8 @@ class alignas(64) DelayLine {
   }
   // Records every packet as it is delivered; null stops.
   void set_capture(std::shared_ptr<PcapWriter> capture) { capture_ = std::move(capture); }
-  uint64_t packets_in_flight() const { return in_order_.size() + overtaken_.size(); }
+  // Takes all packets off the line, in order of arrival; they are delivered no more.
+  std::vector<PacketPtr> take_all();
   // Arrived with bits wrong, and dropped.
   const TrafficCounter& damaged() const { return damaged_; }
   void reset_counters() { damaged_ = TrafficCounter(); }
@@ -58,6 +60,7 @@ class alignas(64) DelayLine {
   TimePs first_due_ps() const;
   void on_due();
   void drop_damaged(const Packet& packet);
+  static void count_held(const void* line, HeldPackets& held);
 
   Engine& engine_;
   const Link* link_;

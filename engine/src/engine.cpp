@@ -220,6 +220,15 @@ void Engine::hand_over(std::function<void()> call) {
     call();
 }
 
+LedgerBalance Engine::balance() const {
+  if (is_real()) throw std::logic_error("a ledger under the real clock: packets come and go by sockets");
+  if (partition_ != nullptr)
+    throw std::logic_error("the ledger of one partition: packets go to others (ask for all of them)");
+  LedgerBalance balance;
+  balance.add(ledger_);
+  return balance;
+}
+
 const LatenessHistogram& Engine::lateness() const {
   static const LatenessHistogram none;
   return lateness_ == nullptr ? none : *lateness_;

@@ -16,6 +16,7 @@
 #include "event_queue.hpp"
 #include "fair_lock.hpp"
 #include "lateness_histogram.hpp"
+#include "ledger.hpp"
 #include "one_shot.hpp"
 #include "packet.hpp"
 #include "random.hpp"
@@ -91,6 +92,10 @@ class Engine {
 
   EventQueue& events() { return events_; }
   PacketPool& packets() { return packets_; }
+  Ledger& ledger() { return ledger_; }
+  // Of this engine alone, between two events. Throws std::logic_error on a real clock, whose packets come
+  // from and go to the outside, and for a partition, whose packets go to others.
+  LedgerBalance balance() const;
   Rng stream(std::string_view name) const { return Rng(seed_, name); }
   uint64_t seed() const { return seed_; }
 
@@ -198,6 +203,7 @@ class Engine {
   EventQueue events_;
   OneShotPool one_shots_;
   PacketPool packets_;
+  Ledger ledger_;
   Partition* partition_ = nullptr;
   uint64_t seed_;
   std::optional<RealClock> clock_;

@@ -23,8 +23,8 @@ void check_probability(const char* name, double value) {
 }  // namespace
 
 const char* link_drop_name(LinkDrop reason) {
-  static constexpr std::array<const char*, static_cast<size_t>(LinkDrop::kCount)> kNames = {"lost",
-                                                                                            "corrupted"};
+  static constexpr std::array<const char*, static_cast<size_t>(LinkDrop::kCount)> kNames = {
+      "lost", "corrupted", "cut"};
   return kNames.at(static_cast<size_t>(reason));
 }
 
@@ -87,8 +87,7 @@ void Link::transmit_with_faults(PacketPtr packet, TimePs arrival_ps) {
   if (fate < faults_.loss) {
     ++counters_.lost_packets;
     counters_.lost_bytes += packet->wire_bytes();
-    if (Probe* probe = engine_.probe())
-      probe->dropped(this, DropPlace::kLink, static_cast<size_t>(LinkDrop::kLost), packet->wire_bytes(), -1);
+    drop(LinkDrop::kLost, *packet);
     return;
   }
   if (delayed) {
@@ -99,6 +98,7 @@ void Link::transmit_with_faults(PacketPtr packet, TimePs arrival_ps) {
   if (duplicated) {
     ++counters_.duplicated_packets;
     copy = packet->clone();
+    engine_.ledger().enter(LedgerSource::kDuplicated, copy->wire_bytes());
   }
   // The copy is a transmission of its own: the error is the first one's.
   if (fate < faults_.loss + (1.0 - faults_.loss) * damage_probability(*packet)) packet->set_damaged();
@@ -123,6 +123,34 @@ LinkCounters Link::counters() const {
 void Link::reset_counters() {
   counters_ = LinkCounters();
   if (line_ != nullptr) line_->reset_counters();
+}
+
+void Link::drop(LinkDrop reason, const Packet& packet) {
+  engine_.ledger().drop(DropPlace::kLink, static_cast<size_t>(reason), packet.wire_bytes());
+  if (Probe* probe = engine_.probe())
+    probe->dropped(this, DropPlace::kLink, static_cast<size_t>(reason), packet.wire_bytes(), -1);
+}
+
+TrafficCounter Link::cut() {
+  TrafficCounter lost;
+  if (line_ == nullptr) return lost;
+  if (far_ != nullptr) {
+    if (Engine::served_here() != nullptr)
+      throw std::logic_error("a link between partitions is cut between windows, not by an event");
+    far_->owner().deliver_mail();
+  }
+  const Engine::Guard far_guard(line_->engine());
+  for (const PacketPtr& packet : line_->take_all()) {
+    lost.add(packet->wire_bytes());
+    drop(LinkDrop::kCut, *packet);
+  }
+  counters_.cut.add(lost);
+  // They were counted as they were sent, maybe before the counters were reset.
+  TrafficCounter delivered{counters_.delivered_packets, counters_.delivered_bytes};
+  delivered.take_away(lost);
+  counters_.delivered_packets = delivered.packets;
+  counters_.delivered_bytes = delivered.bytes;
+  return lost;
 }
 
 void Link::send_across(PacketPtr packet, TimePs arrival_ps) {

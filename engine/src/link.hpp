@@ -8,6 +8,7 @@
 #include "engine.hpp"
 #include "node.hpp"
 #include "random.hpp"
+#include "traffic_counter.hpp"
 
 namespace weft {
 
@@ -26,7 +27,12 @@ struct FaultConfig {
 };
 
 // Why a packet did not come out of a link.
-enum class LinkDrop : uint8_t { kLost, kCorrupted, kCount };
+enum class LinkDrop : uint8_t {
+  kLost,       // it never arrives
+  kCorrupted,  // it arrives with wrong bits
+  kCut,        // it was on the link, or partly so, as that failed
+  kCount,
+};
 const char* link_drop_name(LinkDrop reason);
 
 // What is on its way counts as delivered.
@@ -37,6 +43,7 @@ struct LinkCounters {
   uint64_t lost_bytes = 0;
   uint64_t corrupted_packets = 0;
   uint64_t corrupted_bytes = 0;
+  TrafficCounter cut;  // on the link as it failed
   uint64_t duplicated_packets = 0;
   uint64_t delayed_packets = 0;
 };
@@ -54,6 +61,11 @@ class alignas(64) Link {
   // early), and gets there a delay later. Throws std::logic_error if the link is connected to nothing.
   void transmit(PacketPtr packet, TimePs ready_ps);
 
+  // The link fails: drops what is on it, and what has not left its sender whole, and counts it. The sending
+  // port is to be told by itself (TransmitPort::set_up). Where partitions are linked, between windows only
+  // (std::logic_error). Result: what was lost.
+  TrafficCounter cut();
+
   Engine& engine() { return engine_; }
   // The far end takes packets from their first bit on (cut-through), and not only when they are whole: frames
   // of the MAC's own excepted.
@@ -70,6 +82,7 @@ class alignas(64) Link {
 
  private:
   static void check(const FaultConfig& faults);
+  void drop(LinkDrop reason, const Packet& packet);
   void transmit_with_faults(PacketPtr packet, TimePs arrival_ps);
   double damage_probability(const Packet& packet) const;
   void deliver(PacketPtr packet, TimePs arrival_ps) {

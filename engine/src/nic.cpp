@@ -77,16 +77,18 @@ struct Nic::Port final : PacketSource, NicDma::Client {
   bool owns(const roce::IpAddress& address) const {
     return std::find(config.addresses.begin(), config.addresses.end(), address) != config.addresses.end();
   }
-  void drop(NicDrop reason) {
+  void drop(NicDrop reason, const Packet& packet) {
     ++counters.drops[static_cast<size_t>(reason)];
-    tell_dropped(static_cast<size_t>(reason));
+    tell_dropped(static_cast<size_t>(reason), packet);
   }
-  void drop(roce::ParseError error) {
+  void drop(roce::ParseError error, const Packet& packet) {
     ++counters.parse_errors[static_cast<size_t>(error)];
-    tell_dropped(kFirstParseErrorDrop + static_cast<size_t>(error));
+    tell_dropped(kFirstParseErrorDrop + static_cast<size_t>(error), packet);
   }
-  void tell_dropped(size_t reason) {
-    if (Probe* probe = engine.probe()) probe->dropped(&line, DropPlace::kNic, reason, 0, -1);
+  void tell_dropped(size_t reason, const Packet& packet) {
+    engine.ledger().drop(DropPlace::kNic, reason, packet.wire_bytes());
+    if (Probe* probe = engine.probe())
+      probe->dropped(&line, DropPlace::kNic, reason, packet.wire_bytes(), -1);
   }
 
   Nic& nic;
@@ -270,24 +272,18 @@ void Nic::detach(QueuePair& queue_pair) {
   attachments_.erase(found);
 }
 
-Nic::Attachment* Nic::find_receiver(Port& port, const roce::ParsedPacket& packet) {
+Nic::Attachment* Nic::find_receiver(Port& port, const roce::ParsedPacket& packet, NicDrop& reason) {
+  reason = NicDrop::kForeignAddress;
   if (packet.bth.destination_qp == roce::kMulticastQueuePair) {
     for (const auto& [group, attachment] : port.groups) {
       if (group == packet.destination_ip) return attachment;
     }
-    port.drop(NicDrop::kForeignAddress);
     return nullptr;
   }
-  if (!port.owns(packet.destination_ip)) {
-    port.drop(NicDrop::kForeignAddress);
-    return nullptr;
-  }
+  if (!port.owns(packet.destination_ip)) return nullptr;
+  reason = NicDrop::kUnknownQueuePair;
   Attachment* attachment = by_number_.find(packet.bth.destination_qp);
-  if (attachment == nullptr || &attachment->port != &port) {
-    port.drop(NicDrop::kUnknownQueuePair);
-    return nullptr;
-  }
-  return attachment;
+  return attachment == nullptr || &attachment->port != &port ? nullptr : attachment;
 }
 
 void Nic::receive(int port_number, PacketPtr packet) {
@@ -297,20 +293,28 @@ void Nic::receive(int port_number, PacketPtr packet) {
   const roce::ParseError error = roce::parse_packet(*packet, parsed);
   if (error == roce::ParseError::kNotRoce) {
     ++port.counters.not_roce_packets;
+    engine_.ledger().drop(DropPlace::kNic, kFirstParseErrorDrop + static_cast<size_t>(error),
+                          packet->wire_bytes());
     return;
   }
   if (error != roce::ParseError::kNone) {
-    port.drop(error);
+    port.drop(error, *packet);
     return;
   }
   if (parsed.destination_mac != port.config.mac && !is_group_mac(parsed.destination_mac)) {
-    port.drop(NicDrop::kForeignMac);
+    port.drop(NicDrop::kForeignMac, *packet);
     return;
   }
-  Attachment* attachment = find_receiver(port, parsed);
-  if (attachment == nullptr) return;
+  NicDrop reason{};
+  Attachment* attachment = find_receiver(port, parsed, reason);
+  if (attachment == nullptr) {
+    port.drop(reason, *packet);
+    return;
+  }
+  const uint64_t size = packet->wire_bytes();
   ++port.counters.received_packets;
-  port.counters.received_bytes += packet->wire_bytes();
+  port.counters.received_bytes += size;
+  engine_.ledger().leave(LedgerSink::kDelivered, size);
   if (dma_ != nullptr && parsed.payload_bytes > 0) {
     dma_->deliver(port.dma_port, std::move(packet), parsed.payload_bytes);
   } else {
@@ -327,11 +331,15 @@ void Nic::hand_over(Port& port, Attachment& attachment, const roce::ParsedPacket
   attachment.arm_timer();
 }
 
-// Meanwhile its queue pair may have gone.
+// Meanwhile its queue pair may have gone; the packet has been delivered all the same.
 void Nic::Port::on_placed(PacketPtr packet) {
   roce::ParsedPacket parsed;
   roce::parse_packet(*packet, parsed, false);
-  if (Attachment* attachment = nic.find_receiver(*this, parsed)) nic.hand_over(*this, *attachment, parsed);
+  NicDrop reason{};
+  if (Attachment* attachment = nic.find_receiver(*this, parsed, reason))
+    nic.hand_over(*this, *attachment, parsed);
+  else
+    ++counters.drops[static_cast<size_t>(reason)];
 }
 
 const NicPortCounters& Nic::counters(int port) const { return port_at(port).counters; }

@@ -93,7 +93,8 @@ class Nic final : public Node {
   Port& port_at(int port);
   const Port& port_at(int port) const;
   Attachment& attachment_for(QueuePair& queue_pair, int port);
-  Attachment* find_receiver(Port& port, const roce::ParsedPacket& packet);
+  // Null if there is none; `reason` then says why.
+  Attachment* find_receiver(Port& port, const roce::ParsedPacket& packet, NicDrop& reason);
   void hand_over(Port& port, Attachment& attachment, const roce::ParsedPacket& packet);
 
   Engine& engine_;

@@ -44,7 +44,7 @@ Partitions::Partitions(uint64_t seed, int workers)
 Partitions::~Partitions() {
   crew_.reset();
   // Packets under way come to their lines, and end with them.
-  for (const auto& worker : workers_) worker->deliver_sent(partitions_);
+  deliver_mail();
   while (!components_.empty()) components_.pop_back();
 }
 
@@ -83,6 +83,17 @@ uint64_t Partitions::live_packets() const {
   for (const auto& partition : partitions_) count += partition->engine().packets().live_packets();
   for (const auto& worker : workers_) count += worker->parcels_waiting();
   return count;
+}
+
+LedgerBalance Partitions::balance() {
+  deliver_mail();
+  LedgerBalance balance;
+  for (const auto& partition : partitions_) balance.add(partition->engine().ledger());
+  return balance;
+}
+
+void Partitions::deliver_mail() {
+  for (const auto& worker : workers_) worker->deliver_sent(partitions_);
 }
 
 // --- running
@@ -184,7 +195,7 @@ void Partitions::look_again() {
 void Partitions::assign() {
   crew_.reset();
   collect_hand_overs();
-  for (const auto& worker : workers_) worker->deliver_sent(partitions_);
+  deliver_mail();
 
   // The heaviest first, each to the worker with the least so far. How many timers a partition has is how
   // many links and ports.

@@ -12,6 +12,7 @@
 #include "engine.hpp"
 #include "event_queue.hpp"
 #include "fair_lock.hpp"
+#include "ledger.hpp"
 #include "one_shot.hpp"
 #include "time.hpp"
 
@@ -61,6 +62,11 @@ class Partitions {
   uint64_t windows_served() const { return windows_served_; }
   uint64_t events_served() const;
   uint64_t live_packets() const;
+  // Of all partitions, between windows.
+  LedgerBalance balance();
+  // Brings what is on its way from one partition to another to its lines: sooner than the next window does,
+  // for the same outcome. Between windows.
+  void deliver_mail();
 
   // Calls callable() at time (now() if that is past), between windows. Not from events of partitions.
   template <class Callable>

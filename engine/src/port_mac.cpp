@@ -62,6 +62,7 @@ void PortMac::receive(int /*port*/, PacketPtr packet) {
   counters_.received.add(packet->wire_bytes());
   if (is_control(*packet)) [[unlikely]] {
     counters_.control_taken.add(packet->wire_bytes());
+    engine_.ledger().leave(LedgerSink::kFlowControl, packet->wire_bytes());
     if (!take_control(*packet)) ++counters_.unknown_control_packets;
     return;
   }

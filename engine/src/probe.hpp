@@ -11,6 +11,7 @@
 
 #include "column_table.hpp"
 #include "engine.hpp"
+#include "ledger.hpp"
 #include "roce_formats.hpp"
 #include "time.hpp"
 
@@ -19,11 +20,6 @@ namespace weft {
 class PortSampler;
 class TransmitPort;
 
-// Reasons of drops have one numbering over all components that drop, so that one column holds them.
-enum class DropPlace : uint8_t { kQueue, kLink, kSwitch, kNic };
-constexpr int64_t drop_code(DropPlace kind, size_t reason) {
-  return static_cast<int64_t>(kind) << 8 | static_cast<int64_t>(reason);
-}
 // A NIC drops for its own reasons (NicDrop), and for what a frame that does not parse is (roce::ParseError).
 constexpr size_t kFirstParseErrorDrop = 64;
 // By code: "queue full", "link lost", "switch pass_limit", "nic foreign_mac", ... for all that there are.

@@ -16,8 +16,9 @@ class RingBuffer {
   // The queue must not be empty for these.
   T& front() { return slots_[head_]; }
   const T& front() const { return slots_[head_]; }
-  T& operator[](size_t index) { return slots_[(head_ + index) & (mask())]; }
-  const T& back() const { return slots_[(head_ + size_ - 1) & (mask())]; }
+  T& operator[](size_t index) { return slots_[(head_ + index) & mask()]; }
+  const T& operator[](size_t index) const { return slots_[(head_ + index) & mask()]; }
+  const T& back() const { return slots_[(head_ + size_ - 1) & mask()]; }
 
   void push(T value) {
     if (size_ == capacity_) grow();

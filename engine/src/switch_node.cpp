@@ -22,9 +22,9 @@ uint32_t saturate_u32(uint64_t value) { return static_cast<uint32_t>(std::min<ui
 
 const char* drop_reason_name(DropReason reason) {
   static constexpr std::array<const char*, static_cast<size_t>(DropReason::kCount)> kNames = {
-      "no_pipeline",           "pipeline_replaced",     "program_ingress",  "program_egress", "tail_drop",
-      "unknown_port",          "empty_multicast_group", "pass_limit",       "assertion",      "loop_limit",
-      "unknown_clone_session", "cpu_queue_full",        "digest_queue_full"};
+      "no_pipeline",           "pipeline_replaced",     "program_ingress",   "program_egress", "tail_drop",
+      "unknown_port",          "empty_multicast_group", "pass_limit",        "assertion",      "loop_limit",
+      "unknown_clone_session", "cpu_queue_full",        "digest_queue_full", "port_down"};
   return kNames.at(static_cast<size_t>(reason));
 }
 
@@ -118,8 +118,9 @@ void Switch::point_at(PacketState& state, const Packet& packet) {
   state.virtual_bytes = static_cast<uint32_t>(packet.virtual_bytes());
 }
 
-PacketPtr Switch::copy_with_state(const Packet& packet) {
+PacketPtr Switch::copy_with_state(const Packet& packet, LedgerSource source) {
   PacketPtr copy = packet.clone();
+  engine_.ledger().enter(source, copy->wire_bytes());
   StateBlock* block = states_->acquire();
   const PacketState& from = static_cast<const StateBlock*>(packet.context)->state;
   const SwitchProgram& program = objects_->program();
@@ -132,19 +133,16 @@ PacketPtr Switch::copy_with_state(const Packet& packet) {
 }
 
 // What its program drops, a program tells by counters of its own, and what it absorbs on purpose looks alike.
-// A tail drop is the port's to tell.
-void Switch::tell_dropped(DropReason reason) {
+// What a port refuses is the port's to tell.
+void Switch::tell_dropped(DropReason reason, uint64_t size_bytes) {
   if (reason == DropReason::kProgramIngress || reason == DropReason::kProgramEgress ||
-      reason == DropReason::kTailDrop)
+      reason == DropReason::kTailDrop || reason == DropReason::kPortDown)
     return;
-  engine_.probe()->dropped(this, DropPlace::kSwitch, static_cast<size_t>(reason), 0, -1);
+  engine_.probe()->dropped(this, DropPlace::kSwitch, static_cast<size_t>(reason), size_bytes, -1);
 }
 
 bool Switch::spend_pass(PacketState& state) {
-  if (state.pass_budget == 0) {
-    drop(DropReason::kPassLimit, state.trace);
-    return false;
-  }
+  if (state.pass_budget == 0) return false;
   --state.pass_budget;
   return true;
 }
@@ -163,10 +161,10 @@ uint32_t Switch::depth(uint64_t bytes, uint64_t packets) const {
   return static_cast<uint32_t>(std::min<uint64_t>(units, kMaxDepth));
 }
 
-bool Switch::dropped_by_abort(const PacketState& state) {
+bool Switch::dropped_by_abort(const PacketState& state, const Packet& packet) {
   if (state.abort_reason == 0) return false;
   drop(state.abort_reason == PacketState::kLoopLimit ? DropReason::kLoopLimit : DropReason::kAssertion,
-       state.trace);
+       packet, state.trace);
   return true;
 }
 
@@ -198,12 +196,15 @@ void Switch::parse(Packet& packet) {
   context.now_ps = engine_.now();
   for (;;) {
     PacketState& state = state_of(*packet)->state;
-    if (!spend_pass(state)) return;
+    if (!spend_pass(state)) {
+      drop(DropReason::kPassLimit, *packet, state.trace);
+      return;
+    }
     record(state.trace, TraceSite::kReceived, {state.ingress_port, state.instance_type}, packet->bytes());
     parse(*packet);
-    if (dropped_by_abort(state)) return;
+    if (dropped_by_abort(state, *packet)) return;
     program.ingress(&state, &context);
-    if (dropped_by_abort(state)) return;
+    if (dropped_by_abort(state, *packet)) return;
     if ((state.clone_session & PacketState::kCloneRequested) != 0) clone_from_ingress(*packet);
     if (state.digest_list != 0) send_digest(state);
     if (state.resubmit_field_list == 0) break;
@@ -219,14 +220,14 @@ void Switch::parse(Packet& packet) {
     const size_t replica_count = replicas == nullptr ? 0 : replicas->size();
     record(state.trace, TraceSite::kMulticast, {group_id, static_cast<uint32_t>(replica_count)});
     if (replica_count == 0) {
-      drop(DropReason::kEmptyMulticastGroup, state.trace);
+      drop(DropReason::kEmptyMulticastGroup, *packet, state.trace);
       return;
     }
     state.instance_type = kReplicated;
     state.truncated_length_bytes = PacketState::kNotTruncated;  // as in BMv2, whose copies are whole
     multicast(std::move(packet), *replicas);
   } else if (egress_port == options_.drop_port) {
-    drop(DropReason::kProgramIngress, state.trace);
+    drop(DropReason::kProgramIngress, *packet, state.trace);
   } else {
     state.instance_type = kNormal;
     enqueue(egress_port, std::move(packet));
@@ -236,7 +237,7 @@ void Switch::parse(Packet& packet) {
 void Switch::receive(int port, PacketPtr packet) {
   ++received_packets_;
   if (objects_ == nullptr) {
-    drop(DropReason::kNoPipeline);
+    drop(DropReason::kNoPipeline, *packet, {});
     return;
   }
   start_pass(std::move(packet), static_cast<uint32_t>(port), kNormal, PacketState::kPassBudget, nullptr, 0);
@@ -297,13 +298,14 @@ void Switch::clone_from_ingress(const Packet& packet) {
   const CloneSession* session =
       replication_.clone_session(original.clone_session & ~PacketState::kCloneRequested);
   if (session == nullptr) {
-    drop(DropReason::kUnknownCloneSession);
+    count(DropReason::kUnknownCloneSession);
     record(original.trace, TraceSite::kNoCloneSession,
            {original.clone_session & ~PacketState::kCloneRequested});
     return;
   }
   // The clone is the packet as it entered ingress, parsed again.
   PacketPtr clone = packet.clone();
+  engine_.ledger().enter(LedgerSource::kCloned, clone->wire_bytes());
   clone->materialise();
   StateBlock* block = new_state();
   PacketState& state = block->state;
@@ -318,7 +320,7 @@ void Switch::clone_from_ingress(const Packet& packet) {
   const SwitchProgram& program = objects_->program();
   // As BMv2 does: of all metadata, this parser sees the ingress port only.
   program.parse(&state, &context);
-  if (dropped_by_abort(state)) return;
+  if (dropped_by_abort(state, *clone)) return;
   state.packet_length_bytes += state.size_bytes;  // the parser may have added headers
   clear_metadata(state);
   state.instance_type = kIngressClone;
@@ -331,14 +333,18 @@ void Switch::clone_from_egress(const Packet& packet) {
   const CloneSession* session =
       replication_.clone_session(original.clone_session & ~PacketState::kCloneRequested);
   if (session == nullptr) {
-    drop(DropReason::kUnknownCloneSession);
+    count(DropReason::kUnknownCloneSession);
     record(original.trace, TraceSite::kNoCloneSession,
            {original.clone_session & ~PacketState::kCloneRequested});
     return;
   }
-  if (!spend_pass(original)) return;
+  if (!spend_pass(original)) {
+    count(DropReason::kPassLimit);
+    record(original.trace, TraceSite::kDropped, {static_cast<uint32_t>(DropReason::kPassLimit)});
+    return;
+  }
   original.pass_budget /= 2;
-  PacketPtr clone = copy_with_state(packet);
+  PacketPtr clone = copy_with_state(packet, LedgerSource::kCloned);
   PacketState& state = state_of(*clone)->state;
   clear_metadata(state);
   clear_requests(state);
@@ -354,7 +360,7 @@ void Switch::send_clone(PacketPtr clone, const CloneSession& session) {
   state.priority = session.priority_class;
   if (session.packet_length_bytes != 0) state.truncated_length_bytes = session.packet_length_bytes;
   if (session.replicas.empty()) {
-    drop(DropReason::kEmptyMulticastGroup, state.trace);
+    drop(DropReason::kEmptyMulticastGroup, *clone, state.trace);
     return;
   }
   multicast(std::move(clone), session.replicas);
@@ -369,7 +375,7 @@ void Switch::send_digest(const PacketState& state) {
   event.learn_list = state.digest_list;
   event.bytes.assign(header_buffer_.begin(), header_buffer_.begin() + size);
   event.time_ps = engine_.now();
-  if (!events_.push(std::move(event))) drop(DropReason::kDigestQueueFull);
+  if (!events_.push(std::move(event))) count(DropReason::kDigestQueueFull);
 }
 
 void Switch::multicast(PacketPtr packet, const std::vector<Replica>& replicas) {
@@ -379,7 +385,7 @@ void Switch::multicast(PacketPtr packet, const std::vector<Replica>& replicas) {
   if (replicas.size() > 1) state.pass_budget /= static_cast<uint32_t>(replicas.size());
   for (size_t i = 0; i < replicas.size(); ++i) {
     const bool last = i + 1 == replicas.size();
-    PacketPtr copy = last ? std::move(packet) : copy_with_state(*packet);
+    PacketPtr copy = last ? std::move(packet) : copy_with_state(*packet, LedgerSource::kMulticast);
     // The original's records end here, unless it is the only copy.
     if (replicas.size() > 1)
       trace_.copied(original, state_of(*copy)->state.trace, kReplicated, engine_.now());
@@ -417,7 +423,7 @@ void Switch::enqueue(uint32_t port, PacketPtr packet) {
   }
   TransmitPort* transmit_port = port < ports_.size() ? ports_[port] : nullptr;
   if (transmit_port == nullptr) {
-    drop(DropReason::kUnknownPort, state.trace);
+    drop(DropReason::kUnknownPort, *packet, state.trace);
     return;
   }
   const int queue_class = std::min(static_cast<int>(state.queue_class), transmit_port->last_class());
@@ -427,7 +433,11 @@ void Switch::enqueue(uint32_t port, PacketPtr packet) {
   const TraceNumbers trace = state.trace;  // a packet that finds no room is gone with its state
   // Copies are the switch's own: what came in by the port is the original.
   const uint32_t came_by = state.instance_type == kNormal ? state.ingress_port : TransmitPort::kNoIngress;
-  if (!transmit_port->enqueue(std::move(packet), queue_class, came_by)) drop(DropReason::kTailDrop, trace);
+  if (!transmit_port->enqueue(std::move(packet), queue_class, came_by)) {
+    const auto reason = transmit_port->is_up() ? DropReason::kTailDrop : DropReason::kPortDown;
+    count(reason);
+    record(trace, TraceSite::kDropped, {static_cast<uint32_t>(reason)});
+  }
 }
 
 void Switch::run_bypassing() {
@@ -443,6 +453,8 @@ void Switch::run_bypassing() {
   PacketState& state = state_of(packet)->state;
   const uint32_t headers_bytes =
       objects_->program().deparse(&state, &objects_->context(), header_buffer_.data());
+  if (headers_bytes != state.payload_offset_bytes) [[unlikely]]
+    engine_.ledger().resize(int64_t{headers_bytes} - int64_t{state.payload_offset_bytes});
   packet.trim_front(state.payload_offset_bytes);
   std::memcpy(packet.prepend(headers_bytes), header_buffer_.data(), headers_bytes);
 }
@@ -457,14 +469,14 @@ void Switch::run_bypassing() {
   point_at(state, *packet);
   record(state.trace, TraceSite::kEgress, {port, state.egress_rid, state.instance_type});
   program.egress(&state, &context);
-  if (dropped_by_abort(state)) return nullptr;
+  if (dropped_by_abort(state, *packet)) return nullptr;
   if ((state.clone_session & PacketState::kCloneRequested) != 0) clone_from_egress(*packet);
   if (state.egress_spec == options_.drop_port) {
-    drop(DropReason::kProgramEgress, state.trace);
+    drop(DropReason::kProgramEgress, *packet, state.trace);
     return nullptr;
   }
   deparse(*packet);
-  if (dropped_by_abort(state)) return nullptr;
+  if (dropped_by_abort(state, *packet)) return nullptr;
   if (state.recirculate_field_list != 0) {
     // start_pass releases the old state only after its fields have been copied.
     start_pass(std::move(packet), state.ingress_port, kRecirculated, state.pass_budget, &state,
@@ -472,7 +484,11 @@ void Switch::run_bypassing() {
     return nullptr;
   }
   // BMv2 recirculates the whole packet, so this comes last.
-  if (packet->wire_bytes() > state.truncated_length_bytes) packet->resize(state.truncated_length_bytes);
+  if (packet->wire_bytes() > state.truncated_length_bytes) {
+    engine_.ledger().resize(int64_t{state.truncated_length_bytes} -
+                            static_cast<int64_t>(packet->wire_bytes()));
+    packet->resize(state.truncated_length_bytes);
+  }
   record(state.trace, TraceSite::kSent, {port}, packet->bytes());
   packet->release_context();
   return packet;
@@ -489,7 +505,7 @@ void Switch::bypass_queue(uint32_t port, PacketPtr packet) {
 PacketPtr Switch::on_dequeue(int port, PacketPtr packet, const QueueStamp& stamp) {
   StateBlock* block = state_of(*packet);
   if (block == nullptr || block->pool != states_.get()) {
-    drop(DropReason::kPipelineReplaced);
+    drop(DropReason::kPipelineReplaced, *packet, {});
     return nullptr;
   }
   PacketState& state = block->state;
@@ -505,6 +521,8 @@ PacketPtr Switch::on_dequeue(int port, PacketPtr packet, const QueueStamp& stamp
 
 void Switch::deliver(uint32_t port, PacketPtr packet) {
   packet->materialise();
+  const bool captured = captured_count_ != nullptr || captured_ != nullptr;
+  if (captured) engine_.ledger().leave(LedgerSink::kCollected, packet->size());
   if (captured_count_ != nullptr) {
     ++*captured_count_;
   } else if (captured_ != nullptr) {
@@ -513,7 +531,10 @@ void Switch::deliver(uint32_t port, PacketPtr packet) {
     StreamEvent event;
     event.bytes.assign(packet->data(), packet->data() + packet->size());
     event.time_ps = engine_.now();
-    if (!events_.push(std::move(event))) drop(DropReason::kCpuQueueFull);
+    if (events_.push(std::move(event)))
+      engine_.ledger().leave(LedgerSink::kToController, packet->size());
+    else
+      drop(DropReason::kCpuQueueFull, *packet, {});
   }
 }
 
@@ -522,6 +543,7 @@ void Switch::deliver(uint32_t port, PacketPtr packet) {
 std::vector<Switch::Output> Switch::process(uint32_t port, std::span<const uint8_t> bytes) {
   std::vector<Output> outputs;
   captured_ = &outputs;
+  engine_.ledger().enter(LedgerSource::kInjected, bytes.size());
   receive(static_cast<int>(port), engine_.packets().copy_of(bytes));
   captured_ = nullptr;
   return outputs;
@@ -532,6 +554,7 @@ uint64_t Switch::process_repeatedly(uint32_t port, std::span<const std::span<con
   uint64_t left = 0;
   captured_count_ = &left;
   for (size_t next = 0; count > 0; --count) {
+    engine_.ledger().enter(LedgerSource::kInjected, packets[next].size());
     receive(static_cast<int>(port), engine_.packets().copy_of(packets[next]));
     if (++next == packets.size()) next = 0;
   }

@@ -50,6 +50,7 @@ enum class DropReason : uint8_t {
   kUnknownCloneSession,  // no copy was made (the packet itself lives on)
   kCpuQueueFull,         // packet-in not fetched in time
   kDigestQueueFull,      // digest not fetched in time (the packet itself lives on)
+  kPortDown,             // the egress port has no link
   kCount,
 };
 const char* drop_reason_name(DropReason reason);
@@ -133,8 +134,8 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   void clear_metadata(PacketState& state);
   void clear_requests(PacketState& state);
   void point_at(PacketState& state, const Packet& packet);
-  PacketPtr copy_with_state(const Packet& packet);
-  bool spend_pass(PacketState& state);
+  PacketPtr copy_with_state(const Packet& packet, LedgerSource source);
+  static bool spend_pass(PacketState& state);
 
   uint64_t timestamp(TimePs time_ps) const;
   uint32_t depth(uint64_t bytes, uint64_t packets) const;
@@ -153,20 +154,23 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   void enqueue(uint32_t port, PacketPtr packet);
   void run_bypassing();
   void bypass_queue(uint32_t port, PacketPtr packet);
-  bool dropped_by_abort(const PacketState& state);
+  bool dropped_by_abort(const PacketState& state, const Packet& packet);
   PacketPtr run_egress(uint32_t port, PacketPtr packet);
   void deparse(Packet& packet);
   void deliver(uint32_t port, PacketPtr packet);
-  void drop(DropReason reason) {
-    ++dropped_[static_cast<size_t>(reason)];
-    if (engine_.probe() != nullptr) [[unlikely]]
-      tell_dropped(reason);
-  }
-  void tell_dropped(DropReason reason);
-  void drop(DropReason reason, TraceNumbers of) {
-    drop(reason);
+  // A packet ends here. Its state is still there.
+  void drop(DropReason reason, const Packet& packet, TraceNumbers of) {
+    engine_.ledger().drop(DropPlace::kSwitch, static_cast<size_t>(reason), packet.wire_bytes());
+    count(reason, packet.wire_bytes());
     record(of, TraceSite::kDropped, {static_cast<uint32_t>(reason)});
   }
+  // Something is not done, and the packet lives on, or its end is accounted for elsewhere.
+  void count(DropReason reason, uint64_t size_bytes = 0) {
+    ++dropped_[static_cast<size_t>(reason)];
+    if (engine_.probe() != nullptr) [[unlikely]]
+      tell_dropped(reason, size_bytes);
+  }
+  void tell_dropped(DropReason reason, uint64_t size_bytes);
   void record(TraceNumbers of, TraceSite site, std::initializer_list<uint32_t> values,
               std::span<const uint8_t> bytes = {}) {
     if (of.packet != 0) trace_.record(of, site, values, engine_.now(), bytes);

@@ -48,6 +48,7 @@ TransmitPort::TransmitPort(Engine& engine, PortConfig config, Link& link)
       throw std::invalid_argument("port quantum_bytes is " + std::to_string(quantum_bytes) +
                                   " (0 for strict priority, or 64 or more)");
   dwrr_classes_ = round_robin_.members();
+  engine.ledger().add_holder(this, &TransmitPort::count_held);
 }
 
 const TransmitPort::ClassQueue& TransmitPort::class_queue(int priority_class) const {
@@ -109,6 +110,8 @@ void TransmitPort::push_when_whole(Waiting waiting, int priority_class) {
 
 void TransmitPort::drop(QueueDrop reason, TrafficCounter& counter, int priority_class, uint64_t size_bytes) {
   counter.add(size_bytes);
+  engine_.ledger().drop(DropPlace::kQueue, static_cast<size_t>(reason), size_bytes);
+  if (reason == QueueDrop::kDown && priority_class != kControl) last_down_drop_ps_ = engine_.now();
   if (Probe* probe = engine_.probe())
     probe->dropped(this, DropPlace::kQueue, static_cast<size_t>(reason), size_bytes, priority_class);
 }
@@ -135,10 +138,8 @@ void TransmitPort::receive(int port, PacketPtr packet) {
 }
 
 void TransmitPort::send_control(PacketPtr frame) {
-  if (!up_) {
-    drop(QueueDrop::kDown, down_dropped_, kControl, frame->wire_bytes());
-    return;
-  }
+  if (!up_) return;
+  engine_.ledger().enter(LedgerSource::kFlowControl, frame->wire_bytes());
   control_.push(std::move(frame));
   nonempty_classes_ |= kControlBit;
   kick();
@@ -269,7 +270,13 @@ PacketPtr TransmitPort::next_packet(TimePs start_ps, int& priority_class) {
     egress_dropped_.add(size);
   }
   if (source_ == nullptr || !up_) return nullptr;
-  return source_->pull(start_ps, priority_class);
+  return pull_from_source(start_ps, priority_class);
+}
+
+PacketPtr TransmitPort::pull_from_source(TimePs start_ps, int& priority_class) {
+  PacketPtr packet = source_->pull(start_ps, priority_class);
+  if (packet != nullptr) engine_.ledger().enter(LedgerSource::kSent, packet->wire_bytes());
+  return packet;
 }
 
 int TransmitPort::next_class(uint32_t ready) {
@@ -342,6 +349,12 @@ const TrafficCounter& TransmitPort::transmitted(int priority_class) const {
 
 const TrafficCounter& TransmitPort::tail_dropped(int priority_class) const {
   return class_queue(priority_class).tail_dropped;
+}
+
+void TransmitPort::count_held(const void* port, HeldPackets& held) {
+  const auto& self = *static_cast<const TransmitPort*>(port);
+  held.queued.add({self.queue_depth_packets_, self.queue_depth_bytes_});
+  for (size_t i = 0; i < self.control_.size(); ++i) held.queued.add(self.control_[i]->wire_bytes());
 }
 
 void TransmitPort::reset_counters() {

@@ -105,13 +105,16 @@ class TransmitPort : public Node {
   // Before the first packet. Throws std::logic_error when packets wait already.
   void set_buffer(SharedBuffer* buffer, uint32_t number);
 
-  // A frame of the MAC's own (pause, credits): before all that waits, past queues and egress stage.
+  // A frame of the MAC's own (pause, credits): before all that waits, past queues and egress stage. A port
+  // that is down has nobody to send it to.
   void send_control(PacketPtr frame);
   // Classes (a bit each) that must wait; control frames do not.
   void set_blocked_classes(uint32_t blocked_classes);
   uint32_t blocked_classes() const { return blocked_classes_; }
   void set_observer(TransmitObserver* observer) { observer_ = observer; }
-  // Down: what waits is dropped, and what comes; the source is not asked. What is on the line is the link's.
+  // Down: what waits is dropped, and what comes; the source is not asked. What is on the line is the link's
+  // (Link::cut). So switches do: their MAC goes on draining the queues of a port without a link and discards
+  // what it takes out, because packets that waited for the link would hold memory that other ports need.
   void set_up(bool up);
   bool is_up() const { return up_; }
 
@@ -144,6 +147,8 @@ class TransmitPort : public Node {
   const TrafficCounter& headroom_dropped() const { return headroom_dropped_; }
   // Queued at, or sent to, a port that was down.
   const TrafficCounter& down_dropped() const { return down_dropped_; }
+  // When the last of these, frames of the MAC apart, was dropped; -1: none was.
+  TimePs last_down_drop_ps() const { return last_down_drop_ps_; }
   // Dropped by the egress stage.
   const TrafficCounter& egress_dropped() const { return egress_dropped_; }
   // Counters and the maximum depth to zero (the maximum: to the present depth).
@@ -183,6 +188,8 @@ class TransmitPort : public Node {
   Waiting take_first(int priority_class);
   static void prefetch_waiting(RingBuffer<Waiting>& packets);
   PacketPtr dequeue(int priority_class, TimePs start_ps, QueueStamp& stamp);
+  PacketPtr pull_from_source(TimePs start_ps, int& priority_class);
+  static void count_held(const void* port, HeldPackets& held);
   void drop_all_waiting();
 
   // What every packet needs comes first, in three cache lines and its class's.
@@ -222,6 +229,7 @@ class TransmitPort : public Node {
   TrafficCounter tail_dropped_;
   TrafficCounter headroom_dropped_;
   TrafficCounter down_dropped_;
+  TimePs last_down_drop_ps_ = -1;
   TrafficCounter egress_dropped_;
 };
 

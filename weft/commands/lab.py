@@ -24,6 +24,7 @@ def lab(scenario: Path, **overrides: object) -> None:
     from topologies import describe
     from weft.emulated.lab import MininetLab
     from weft.environment import require_for
+    from weft.link_events import check_link_events
     from weft.options import FabricOptions
     from weft.scenario import load_scenario
     from weft.topology import build_topology
@@ -35,10 +36,12 @@ def lab(scenario: Path, **overrides: object) -> None:
         )
     fabric = build_topology(chosen.fabric)
     options = replace(FabricOptions.of(chosen), clock="real")
+    check_link_events(fabric, options)
     require_for(fabric, options)
     from mininet.cli import CLI
 
     with MininetLab(fabric, options, progress=click.echo) as running:
+        running.link_events.start()
         click.echo(describe(fabric, ports=False))
         click.echo(f"dilation {chosen.dilation:g}: an emulated second takes {chosen.dilation:g} real ones")
         CLI(running.network.net)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
 import click
 
-from weft.scenario import Scenario, parse_scenario
+from weft.errors import BadInputError
+from weft.scenario import LinkEventSection, Scenario, parse_scenario
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -29,6 +30,13 @@ _OPTIONS = (
     click.option("--dilation", type=float, help="Real seconds that an emulated second takes."),
     click.option("--workers", type=int, help="Threads that serve a virtual run; the results are the same."),
     click.option("--seed", type=int, help="Of faults, weights and random data."),
+    click.option(
+        "--link-down",
+        "links_down",
+        multiple=True,
+        metavar="NODE-NODE",
+        help="A link that is down from the start, such as p0l0-p0s1; several may be given.",
+    ),
 )
 
 
@@ -46,7 +54,18 @@ def override(scenario: Scenario, overrides: Mapping[str, object]) -> Scenario:
         BadInputError: a value is out of range.
     """
     given = {name: value for name, value in overrides.items() if value is not None}
+    links_down = given.pop("links_down", ())
+    if links_down:
+        events = [_failed_from_the_start(str(name)) for name in cast("Sequence[str]", links_down)]
+        given["events"] = [*events, *scenario.events]
     if not given:
         return scenario
     parse_scenario(given, "command line")
     return scenario.model_copy(update=given)
+
+
+def _failed_from_the_start(name: str) -> LinkEventSection:
+    ends = name.split("-")
+    if len(ends) != 2 or not all(ends):
+        raise BadInputError(f"--link-down {name}: is not NODE-NODE, such as p0l0-p0s1")
+    return LinkEventSection(link=(ends[0], ends[1]), state="down")

@@ -17,8 +17,10 @@ from weft.bmv2 import Bmv2Switches
 from weft.child import WatchedProcess
 from weft.daemon import SwitchDaemon, daemon_config, new_epoch_ns
 from weft.emulated.endpoints import Endpoints
+from weft.emulated.link_events import EmulatedLinkEvents
 from weft.errors import EnvironmentLacksError
 from weft.lab import Lab, Progress
+from weft.link_events import LinkEvents
 from weft.options import FabricOptions
 from weft.processes import ProcessId
 from weft.program import compile_program
@@ -41,6 +43,7 @@ class MininetLab(Lab):
         self.switch_processes: list[WatchedProcess] = []
         self._state: lab_state.LabState
         self._hosts: EndpointGroup
+        self._link_events: EmulatedLinkEvents
 
     def own(self, *processes: int) -> None:
         """Write processes down as the lab's, so that `weft clean` ends them if this process cannot."""
@@ -81,6 +84,8 @@ class MininetLab(Lab):
                 self.fabric, self._pipeline(), targets, self._settings(), seed=self.options.seed
             )
         )
+        self._link_events = EmulatedLinkEvents(self.fabric, self.options, self.controller, self.epoch_ns)
+        stack.callback(self._link_events.close)
         self._state.fabric = dict(self.fabric.parameters)
         self._state.target = self.options.target
         self._state.grpc = {name: (target.address, target.device_id) for name, target in targets.items()}
@@ -106,6 +111,14 @@ class MininetLab(Lab):
         with Endpoints(self) as endpoints:
             self._hosts = endpoints.group
             yield endpoints.group
+
+    @property
+    def link_events(self) -> LinkEvents:
+        """See Lab."""
+        return self._link_events
+
+    def ledger(self) -> None:
+        """See Lab."""
 
     def switch_stats(self) -> dict[str, Any] | None:
         """See Lab."""

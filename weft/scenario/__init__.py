@@ -3,6 +3,7 @@
 A scenario is YAML; every key is checked, and an error says where it stands, what it holds and what would be valid.
 """
 
+from weft.scenario.events import LinkEventSection, check_events, in_order
 from weft.scenario.links import FaultsOfLinks, LinkChoice, LinkFaults
 from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection
 from weft.scenario.model import MAX_SLOTS, Scenario
@@ -36,6 +37,7 @@ __all__ = [
     "FaultsSection",
     "IncastTraffic",
     "LinkChoice",
+    "LinkEventSection",
     "LinkFaults",
     "NicSection",
     "ObserveSection",
@@ -51,6 +53,8 @@ __all__ = [
     "TransportSection",
     "WorkloadTraffic",
     "anchor_paths",
+    "check_events",
+    "in_order",
     "load_scenario",
     "parse_scenario",
     "read_mapping",

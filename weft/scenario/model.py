@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from weft.paths import FABRIC_P4
+from weft.scenario.events import LinkEventSection
 from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection
 from weft.scenario.nic import NicSection
 from weft.scenario.observe import ObserveSection
@@ -53,6 +54,7 @@ class Scenario(Section):
     credits: CreditsSection = CreditsSection()
     switching: SwitchingSection = SwitchingSection()
     observe: ObserveSection = ObserveSection()
+    events: list[LinkEventSection] = Field(default=[])
     traffic: list[Traffic] = Field(default=[])
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pydantic
 import ruamel.yaml
@@ -133,12 +133,12 @@ def _explain(problem: Any, tree: Any, place: str, model: type[BaseModel]) -> str
 def _keys_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
     for part in location:
         field = model.model_fields.get(str(part))
-        if (
-            field is not None
-            and isinstance(field.annotation, type)
-            and issubclass(field.annotation, BaseModel)
-        ):
-            model = field.annotation
+        if field is None:
+            continue
+        # The model itself, or that of a list's items.
+        for annotation in (field.annotation, *get_args(field.annotation)):
+            if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+                model = annotation
     return [field.alias or name for name, field in model.model_fields.items()]
 
 

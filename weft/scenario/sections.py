@@ -96,6 +96,10 @@ class EcnSection(Section):
 
 
 class ControlSection(Section):
-    """The way between controller and switches. `latency`: of a request and its answer, under the virtual clock."""
+    """The way between controller and switches. `latency`: of a request and its answer, under the virtual clock.
+
+    `detection`: from when a link fails or comes back until the switches at its ends know.
+    """
 
     latency: TimePs = Field(0, le=10**12)
+    detection: TimePs = Field(0, le=10**13)

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cache import collector_paused
 from controller.blocking import BlockingFabricController
@@ -22,6 +22,7 @@ from traffic.control import EndpointGroup, HostSettings
 from traffic.transport_settings import TransportSettings
 from weft.endpoints import loaded_round_trip_ps, nic_settings, patient_timeout_ps, recording_of
 from weft.lab import Lab, Progress
+from weft.link_events import LinkEvents
 from weft.options import FabricOptions
 from weft.program import compile_program
 from weft.recording.observations import Recorded
@@ -30,10 +31,15 @@ from weft.switch_memory import host_credits, host_pfc_quanta, with_memory
 from weft.virtual.channel import InProcessChannel
 from weft.virtual.endpoint import VirtualEndpoint
 from weft.virtual.event_pump import EventPump
+from weft.virtual.link_ends import LinkEnds
+from weft.virtual.link_events import VirtualLinkEvents
 from weft.virtual.loop import VirtualTimeLoop, VirtualTimeRunner
 from weft.virtual.placement import engines_by_node, place
 from weft.virtual.probes import FabricProbes
 from weft.virtual.scale_up import scale_up_links
+
+if TYPE_CHECKING:
+    from engine._core import Ledger
 
 _PS_PER_NS = 1000
 
@@ -54,6 +60,7 @@ class VirtualLab(Lab):
         self._loop: VirtualTimeLoop
         self._endpoints: list[VirtualEndpoint] = []
         self._probes: FabricProbes | None = None
+        self._link_events: VirtualLinkEvents
 
     def _build(self, stack: contextlib.ExitStack) -> None:
         self.directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weft-")))
@@ -135,6 +142,10 @@ class VirtualLab(Lab):
             group = EndpointGroup(endpoints, settings, ip_version=self.options.ip_version, clock=self._loop)
             group.configure()
             self._endpoints = endpoints
+            ends = LinkEnds(self.fabric, self.switches, [endpoint.host for endpoint in endpoints])
+            self._link_events = VirtualLinkEvents(
+                self.fabric, self.options, ends, self._loop, self.controller
+            )
             yield group
 
     def _attach(self, host: HostSpec, interface: str) -> Attachment:
@@ -165,6 +176,15 @@ class VirtualLab(Lab):
             nic_costs=self.options.nic.costs(),
             recording=recording_of(self.options.observe, self.fabric, host),
         )
+
+    @property
+    def link_events(self) -> LinkEvents:
+        """See Lab."""
+        return self._link_events
+
+    def ledger(self) -> Ledger:
+        """See Lab."""
+        return self.partitions.ledger()
 
     def switch_stats(self) -> dict[str, Any]:
         """See Lab."""

@@ -1,0 +1,174 @@
+"""Conservation in whole fabrics: runs are stopped at many instants, and nothing is missing at any of them."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+import topologies
+from weft import Fabric
+from weft.errors import CheckFailedError
+from weft.ledger import checked_ledger
+from weft.run import run_scenario
+from weft.scenario import (
+    BufferSection,
+    ControlSection,
+    FaultsSection,
+    LinkEventSection,
+    NicSection,
+    PfcSection,
+    parse_scenario,
+)
+
+US = 10**6
+NOTHING = {"packets": 0, "bytes": 0}
+EVENTS = [
+    LinkEventSection(link=("p0l0", "p0s1"), state="down", at=11 * US + 3),
+    LinkEventSection(link=("p0s1", "p0l0"), state="up", at=90 * US),
+    LinkEventSection(link=("h1", "p0l0"), state="down", at=25 * US),
+    LinkEventSection(link=("h1", "p0l0"), state="up", at=60 * US),
+]
+
+
+def leaf_spine(queue_capacity_bytes: int = 512 * 1024) -> Any:
+    return topologies.leaf_spine(
+        planes=1,
+        leaves=2,
+        spines=2,
+        hosts_per_leaf=3,
+        host_rate_bps=100 * 10**9,
+        delay_ps=US,
+        queue_capacity_bytes=queue_capacity_bytes,
+    )
+
+
+def incast(fabric: Fabric) -> None:
+    fabric.incast("h0", 150_000)
+
+
+def lengths(fabric: Fabric) -> None:
+    fabric.permutation(200_000, data="lengths")
+
+
+def in_network(fabric: Fabric) -> None:
+    fabric.collective_of_lengths("allreduce", 600_000, "in-network")
+
+
+SCENARIOS = {
+    "drops": (incast, 20_000, {}, {"queue full"}),
+    "pfc": (
+        incast,
+        512 * 1024,
+        {"buffer": BufferSection(capacity=600_000), "pfc": PfcSection(classes=[3], xoff=20_000)},
+        set(),
+    ),
+    "too little headroom": (
+        incast,
+        512 * 1024,
+        {
+            "buffer": BufferSection(capacity=600_000),
+            "pfc": PfcSection(classes=[3], xoff=20_000, headroom=1000),
+        },
+        {"queue no_headroom"},
+    ),
+    "faults": (
+        lengths,
+        512 * 1024,
+        {"faults": FaultsSection(loss=0.01, duplicate=0.02, delay_probability=0.02, extra_delay=3 * US)},
+        {"link lost"},
+    ),
+    "aggregation": (
+        in_network,
+        512 * 1024,
+        {"faults": FaultsSection(loss=0.005)},
+        {"link lost", "switch program_ingress"},
+    ),
+    "failures": (
+        incast,
+        512 * 1024,
+        {"events": EVENTS, "control": ControlSection(latency=20 * US, detection=5 * US)},
+        {"link cut", "queue down"},
+    ),
+    "failures with pfc": (
+        incast,
+        512 * 1024,
+        {
+            "events": EVENTS,
+            "control": ControlSection(latency=20 * US, detection=5 * US),
+            "buffer": BufferSection(capacity=600_000),
+            "pfc": PfcSection(classes=[3], xoff=20_000),
+        },
+        {"link cut"},
+    ),
+    "slow adapters": (incast, 512 * 1024, {"nic": NicSection(pcie_rate=64 * 10**9, dma_latency=US)}, set()),
+}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_nothing_is_missing_at_any_instant(name: str, workers: int) -> None:
+    traffic, capacity, options, expected = SCENARIOS[name]
+    instants = random.Random(name).sample(range(200 * US), 80)
+    seen = []
+    with Fabric(leaf_spine(capacity), clock="virtual", workers=workers, seed=4, **options) as fabric:
+        partitions = fabric.lab.partitions
+        start_ps = partitions.now_ps
+
+        def look() -> None:
+            ledger = partitions.ledger()
+            for unit in ("packets", "bytes"):
+                entered = sum(each[unit] for each in ledger["entered"].values())
+                ended = sum(each[unit] for part in ("left", "dropped") for each in ledger[part].values())
+                held = ledger["queued"][unit] + ledger["in_flight"][unit]
+                assert entered + (ledger["resized_bytes"] if unit == "bytes" else 0) == ended + held
+            assert ledger["missing"] == NOTHING
+            held = ledger["queued"]["packets"] + ledger["in_flight"]["packets"]
+            # Packets that adapters fetch ahead, or have not yet put into memory, are the hosts'.
+            assert partitions.live_packets == held if name != "slow adapters" else held
+            seen.append(held)
+
+        for instant in instants:
+            partitions.schedule_at(start_ps + instant, look)
+        traffic(fabric)
+        ledger = fabric.summary().ledger
+    assert len([held for held in seen if held]) > 10  # most instants are in the middle of something
+    assert ledger is not None
+    assert expected <= set(ledger["dropped"])
+    if not expected:
+        assert ledger["dropped"] == {}
+        assert ledger["entered"]["sent"] == ledger["left"]["delivered"]
+    if "pfc" in name or "headroom" in name:
+        # Not every pause reaches its MAC: a failing link takes those on it.
+        assert 0 < ledger["left"]["flow_control"]["packets"] <= ledger["entered"]["flow_control"]["packets"]
+    if name == "aggregation":
+        assert ledger["entered"]["multicast"]["packets"] > 0
+    if name == "faults":
+        assert ledger["entered"]["duplicated"]["packets"] > 0
+
+
+def test_results_have_the_ledger() -> None:
+    scenario = {
+        "clock": "virtual",
+        "fabric": {"planes": 1, "leaves": 1, "spines": 0, "hosts_per_leaf": 2},
+        "traffic": [{"incast": "h0", "bytes_per_sender": "8KiB"}],
+    }
+    ledger = run_scenario(parse_scenario(scenario)).as_dict()["ledger"]
+    assert ledger["missing"] == ledger["queued"] == ledger["in_flight"] == NOTHING
+    # 8 data packets and their acknowledgement.
+    assert ledger["entered"]["sent"] == ledger["left"]["delivered"]
+    assert ledger["entered"]["sent"]["packets"] >= 9
+
+
+def test_a_ledger_that_does_not_balance_fails_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    topology = topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=2)
+    with Fabric(topology, clock="virtual") as fabric:
+        ledger = fabric.ledger()
+        assert ledger["missing"] == NOTHING
+        broken: Any = {**ledger, "missing": {"packets": 2, "bytes": 300}}
+        with pytest.raises(CheckFailedError, match="2 packets and 300 B"):
+            checked_ledger(broken)
+        monkeypatch.setattr(fabric.lab, "ledger", lambda: broken)
+        with pytest.raises(CheckFailedError, match="does not balance"):
+            fabric.summary()

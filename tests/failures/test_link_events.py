@@ -1,0 +1,243 @@
+"""Links that fail and come back in a fabric of the virtual clock: what is lost, who is told when, and what follows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import topologies
+from weft import Fabric
+from weft.errors import BadInputError, CheckFailedError
+from weft.link_events import LinkEventResult
+from weft.run import run_scenario
+from weft.scenario import ControlSection, LinkEventSection, parse_scenario
+
+US = 10**6
+FABRIC = {
+    "planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 4, "host_rate": "100Gbps", "delay": "1us",
+}  # fmt: skip
+DOWN = {"at": "30us", "link": "p0l0<->p0s1", "state": "down"}
+UP = {"at": "300us", "link": ["p0l0", "p0s1"], "state": "up"}
+CONTROL = {"latency": "50us", "detection": "20us"}
+
+
+def run(**keys: Any) -> Any:
+    scenario = {
+        "clock": "virtual",
+        "fabric": FABRIC,
+        "control": CONTROL,
+        "traffic": [{"permutation": "4MiB"}],
+    }
+    return run_scenario(parse_scenario(scenario | keys))
+
+
+def sent_by(fabric: Fabric, switch: str, port: int) -> int:
+    stats = fabric.lab.switch_stats()
+    assert stats is not None
+    sent: int = stats["switches"][switch]["ports"][str(port)]["transmit"]["transmitted"]["packets"]
+    return sent
+
+
+def port_to(fabric: Fabric, switch: str, peer: str) -> int:
+    return next(port.number for port in fabric.topology.switch(switch).ports if port.peer.node == peer)
+
+
+def test_a_failure_is_detected_told_and_routed_around_at_its_times() -> None:
+    result = run(events=[DOWN, UP], traffic=[{"incast": "h0", "bytes_per_sender": "1MiB"}])
+    down, up = result.link_events
+    start_ps = down.happened_ps - 30 * US
+    assert up.happened_ps == start_ps + 300 * US
+    for event in (down, up):
+        assert event.detected_ps == event.happened_ps + 20 * US
+        # Half a latency for the news, a whole one for a request and its answer.
+        assert event.reprogrammed_ps == event.detected_ps + 75 * US
+        assert event.recovery_ps == 95 * US
+    assert down.in_flight.packets > 0
+    assert down.refused.packets > 0
+    assert down.happened_ps <= down.last_loss_ps < down.reprogrammed_ps
+    assert up.in_flight is up.refused is None
+    # Reliable connections send again what was lost.
+    assert result.retransmissions >= down.in_flight.packets
+    assert result.flows[0].bytes_delivered == 7 * 2**20
+    assert result.drops["switch port_down"] == down.refused.packets
+    assert result.ledger["dropped"]["link cut"]["packets"] == down.in_flight.packets
+    lost = down.queued.bytes + down.refused.bytes
+    assert result.ledger["dropped"]["queue down"]["bytes"] == lost
+
+
+def test_files_of_results_are_the_same_for_every_number_of_workers(tmp_path: Path) -> None:
+    written = []
+    for workers in (1, 2, 3):
+        run(
+            events=[DOWN, UP, {"at": "31us", "link": ["h2", "p0l0"], "state": "down"},
+                    {"at": "150us", "link": ["h2", "p0l0"], "state": "up"}],
+            workers=workers,
+            observe={"drops": True, "queues": "all"},
+            faults={"loss": 0.001},
+            traffic=[{"permutation": "1MiB"}],
+        ).save(tmp_path / str(workers))  # fmt: skip
+        written.append(
+            {
+                path.name: path.read_bytes()
+                for path in sorted((tmp_path / str(workers)).iterdir())
+                if path.name != "wall_times.json"
+            }
+        )
+    assert len(written[0]) > 2
+    assert written[0] == written[1] == written[2]
+    assert b"link cut" in written[0]["drops.csv"]
+
+
+def test_a_leaf_goes_round_its_own_port_once_that_is_known_and_others_once_they_are_told() -> None:
+    """Members of ECMP groups watch their ports, so a leaf needs no controller; the other leaf does."""
+    topology = topologies.leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=4)
+    slow = ControlSection(latency=10**9, detection=50 * US)
+    with Fabric(topology, clock="virtual", control=slow) as fabric:
+        event = fabric.schedule_link("p0l0", "p0s0", "down", 100 * US)
+        sent = {}
+        partitions = fabric.lab.partitions
+        up_ps = partitions.now_ps
+        leaf_port, spine_port = port_to(fabric, "p0l0", "p0s0"), port_to(fabric, "p0s0", "p0l0")
+
+        def refused(switch: str, port: int) -> int:
+            stats = fabric.lab.switch_stats()
+            assert stats is not None
+            dropped: int = stats["switches"][switch]["ports"][str(port)]["transmit"]["down_dropped"][
+                "packets"
+            ]
+            return dropped
+
+        def look(name: str) -> None:
+            sent[name] = (refused("p0l0", leaf_port), refused("p0s0", spine_port))
+
+        partitions.schedule_at(up_ps + 152 * US, lambda: look("detected"))
+        partitions.schedule_at(up_ps + 600 * US, lambda: look("later"))
+        fabric.permutation(4 * 2**20)
+        summary = fabric.summary()
+    assert event.detected_ps == up_ps + 150 * US
+    assert sent["detected"][0] == sent["later"][0]  # nothing more is sent that way by the leaf itself
+    assert sent["later"][1] > sent["detected"][1]  # what comes from the other leaf by the spine is lost
+    assert summary.flows[0].bytes_delivered == 8 * 4 * 2**20
+    assert summary.link_events[0].reprogrammed_ps == event.detected_ps + 1_500 * US
+
+
+def test_a_link_that_is_down_from_the_start_carries_nothing_and_costs_nothing() -> None:
+    topology = topologies.leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=2)
+    events = [LinkEventSection(link=("p0s1", "p0l1"), state="down")]
+    with Fabric(topology, clock="virtual", events=events) as fabric:
+        fabric.permutation(100_000)
+        summary = fabric.summary()
+        assert sent_by(fabric, "p0l1", port_to(fabric, "p0l1", "p0s1")) == 0
+        assert sent_by(fabric, "p0s1", port_to(fabric, "p0s1", "p0l1")) == 0
+        assert sent_by(fabric, "p0l1", port_to(fabric, "p0l1", "p0s0")) > 0
+    (event,) = summary.link_events
+    assert (event.at_ps, event.in_flight.packets, event.refused.packets) == (None, 0, 0)
+    assert summary.retransmissions == 0
+    assert summary.drops == {}
+
+
+def test_a_host_without_its_link_waits_and_goes_on() -> None:
+    result = run(
+        events=[
+            {"at": "20us", "link": ["p0l0", "h0"], "state": "down"},
+            {"at": "400us", "link": ["h0", "p0l0"], "state": "up"},
+        ]
+    )
+    down, _ = result.link_events
+    assert down.link == "h0<->p0l0"
+    assert down.in_flight.packets > 0
+    assert result.flows[0].time_ps > 400 * US
+    assert result.flows[0].bytes_delivered == 8 * 4 * 2**20
+
+
+def test_without_repair_a_host_that_is_cut_off_fails_the_run() -> None:
+    with pytest.raises(CheckFailedError, match="retry"):
+        run(events=[{"at": "20us", "link": ["h0", "p0l0"], "state": "down"}])
+
+
+def test_a_reduction_whose_tree_fails_says_so_and_the_next_one_has_another_tree() -> None:
+    topology = topologies.leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=2)
+    with Fabric(topology, clock="virtual") as fabric:
+        fabric.collective_of_lengths("allreduce", 40_000, "in-network")
+        job = fabric.lab.controller.controller.jobs[0]
+        root = job.trees[0].tree.root.switch
+        event = fabric.schedule_link("p0l0", root, "down", 20 * US)
+        with pytest.raises(CheckFailedError, match="aggregation tree has failed"):
+            fabric.collective_of_lengths("allreduce", 4_000_000, "in-network")
+        assert event.rebuilt_jobs == [1]
+        again = fabric.collective_of_lengths("allreduce", 40_000, "in-network")
+        assert again.packets_aggregated > 0
+        assert fabric.lab.controller.controller.jobs[0].trees[0].tree.root.switch != root
+        assert fabric.summary().ledger is not None
+
+
+def test_a_tree_that_fails_between_two_reductions_is_another_for_the_second() -> None:
+    topology = topologies.leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=2)
+    with Fabric(topology, clock="virtual") as fabric:
+        fabric.collective_of_lengths("allreduce", 40_000, "in-network")
+        root = fabric.lab.controller.controller.jobs[0].trees[0].tree.root.switch
+        event = fabric.schedule_link("p0l0", root, "down")
+        fabric.permutation(10_000)
+        assert event.rebuilt_jobs == [1]
+        assert fabric.collective_of_lengths("allreduce", 40_000, "in-network").packets_aggregated > 0
+
+
+def test_events_after_the_end_have_not_happened() -> None:
+    result = run(events=[DOWN | {"at": "1s"}], traffic=[{"permutation": "4KiB"}])
+    assert result.link_events == [LinkEventResult("p0l0<->p0s1", "down", 10**12)]
+    assert result.as_dict()["link_events"][0]["recovery_ps"] is None
+
+
+def test_flow_control_begins_anew_with_a_link() -> None:
+    """A port that was paused as its link failed is not paused for ever."""
+    result = run(
+        traffic=[{"incast": "h0", "bytes_per_sender": "1MiB"}],
+        buffer={"capacity": "1MB"},
+        pfc={"classes": [3], "xoff": "20KB"},
+        events=[
+            {"at": "40us", "link": ["p0l0", "h0"], "state": "down"},
+            {"at": "60us", "link": ["p0l0", "h0"], "state": "up"},
+            {"at": "100us", "link": ["p0l1", "p0s0"], "state": "down"},
+            {"at": "140us", "link": ["p0l1", "p0s0"], "state": "up"},
+        ],
+    )
+    assert result.flows[0].bytes_delivered == 7 * 2**20
+    assert result.memory[0].pauses_sent > 0
+
+
+@pytest.mark.parametrize(
+    ("events", "message"),
+    [
+        ([DOWN | {"link": ["p0l0", "p0s7"]}], r"events\[0\].link: no node 'p0s7'; did you mean 'p0s"),
+        ([DOWN | {"link": ["p0l0", "p0l1"]}], r"no link joins p0l0 and p0l1; p0l0 has links to"),
+        ([DOWN | {"link": ["p0l0", "p0l0"]}], "joins a node to itself"),
+        ([UP], r"events\[0\].state: p0l0<->p0s1 is up already"),
+        ([DOWN, DOWN | {"at": "40us"}], r"events\[1\].state: p0l0<->p0s1 is down already"),
+        ([UP, DOWN | {"at": "400us"}], r"events\[0\].state: p0l0<->p0s1 is up already"),
+        ([DOWN, UP | {"at": "30us"}], "another event at that time"),
+        ([DOWN | {"at": "-3us"}], "at"),
+        ([DOWN | {"state": "broken"}], "'down' or 'up'"),
+        ([DOWN | {"lnk": 1}], "unknown key 'events.*did you mean 'link'"),
+        ([{"state": "down"}], "link"),
+        ([DOWN | {"link": "p0l0->p0s1"}], "both directions"),
+        ([DOWN | {"link": "p0l0"}], "names no link"),
+    ],
+)
+def test_events_that_cannot_be_are_refused_with_their_place(
+    events: list[dict[str, Any]], message: str
+) -> None:
+    with pytest.raises(BadInputError, match=message):
+        run(events=events)
+
+
+def test_links_within_the_engine_cannot_fail_under_the_real_clock() -> None:
+    topology = topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=1)
+    with pytest.raises(BadInputError, match="links: veth"):
+        Fabric(
+            topology,
+            clock="real",
+            links="internal",
+            events=[LinkEventSection(link=("p0l0", "p0s0"), state="down", at=1)],
+        )
