@@ -48,11 +48,12 @@ class MissingTraffic(TypedDict):
     bytes: int
 
 class Ledger(TypedDict):
-    """What became of all packets: entered + resized_bytes = left + dropped + queued + in_flight, or some are missing.
+    """What became of all packets: entered + resized_bytes = left + dropped + what is held, or some are missing.
 
-    `entered`: sent (by hosts), from_controller, multicast and cloned (copies by switches), duplicated (faults of links),
+    `entered`: sent (by hosts), from_controller, multicast and cloned (copies by switches), duplicated (by faults),
     flow_control (made by MACs), injected (by callers). `left`: delivered (to queue pairs), to_controller, flow_control
-    (taken by MACs), collected (by callers). `dropped`: by the names of `drop_names`, those that there were.
+    (taken by MACs), collected (by callers). `dropped`: by the names of `drop_names`, those that there were. Held are
+    `queued`, `in_flight` on links, and `in_switches`, whose pipelines take time.
     """
 
     entered: dict[str, TrafficCounter]
@@ -61,6 +62,7 @@ class Ledger(TypedDict):
     resized_bytes: int
     queued: TrafficCounter
     in_flight: TrafficCounter
+    in_switches: TrafficCounter
     missing: MissingTraffic
 
 class IngressStats(TypedDict):

@@ -33,10 +33,10 @@ def print_ledger(console: Console, ledger: Ledger | None) -> None:
     if ledger is None:
         return
     sent, delivered = ledger["entered"]["sent"], ledger["left"]["delivered"]
-    dropped = [sum(each[unit] for each in ledger["dropped"].values()) for unit in ("packets", "bytes")]
-    under_way = [ledger["queued"][unit] + ledger["in_flight"][unit] for unit in ("packets", "bytes")]
+    dropped = sum(each["packets"] for each in ledger["dropped"].values())
+    under_way = [ledger[where]["packets"] for where in ("queued", "in_flight", "in_switches")]
     console.print(
         f"ledger: hosts sent {sent['packets']} packets ({sent['bytes']} B) and were given {delivered['packets']} "
-        f"({delivered['bytes']} B); {dropped[0]} ended in switches, on links or at NICs, {under_way[0]} are under way; "
+        f"({delivered['bytes']} B); {dropped} ended in switches, on links or at NICs, {sum(under_way)} are under way; "
         "none is missing"
     )

@@ -13,12 +13,13 @@ _EXAMPLES = 4
 def check_links(fabric: FabricSpec, options: FabricOptions) -> None:
     """Check that the fabric has the links that `options` names. Raises BadInputError."""
     for number, some in enumerate(options.faults.links):
-        _require_link(fabric, some.link, f"faults.links[{number}].link")
+        require_link(fabric, some.link, f"faults.links[{number}].link")
     for number, name in enumerate(options.credits.links or ()):
-        _require_link(fabric, name, f"credits.links[{number}]")
+        require_link(fabric, name, f"credits.links[{number}]")
 
 
-def _require_link(fabric: FabricSpec, name: str, key: str) -> None:
+def require_link(fabric: FabricSpec, name: str, key: str) -> None:
+    """Check that the fabric has a link of that name. Raises BadInputError, which begins with `key`."""
     if LinkChoice.parse(name).is_in(fabric):
         return
     links = [f"{link.a.node}<->{link.b.node}" for link in fabric.links]

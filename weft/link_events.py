@@ -13,9 +13,10 @@ from controller.blocking import BlockingFabricController
 from controller.fabric import Repair
 from topologies import FabricLink, FabricSpec
 from topologies.describe import format_time
-from weft.errors import BadInputError, did_you_mean
+from weft.errors import BadInputError, EnvironmentLacksError, did_you_mean
+from weft.link_checks import require_link
 from weft.options import FabricOptions
-from weft.scenario import LinkEventSection, check_events, in_order
+from weft.scenario import LinkChoice, LinkEventSection
 
 
 @dataclass
@@ -74,18 +75,41 @@ class LinkEventResult:
 
 
 def check_link_events(fabric: FabricSpec, options: FabricOptions) -> None:
-    """Check that the links of `options.events` are there, and that the clock can bring them down.
+    """Check that the links of `options.events` are there, that the clock can bring them down, and the order.
 
     Raises:
-        BadInputError: says which event, and what would be valid.
+        BadInputError, EnvironmentLacksError: says which event, and what would be valid.
     """
-    check_events(options.events, "options")
-    for index, event in enumerate(options.events):
-        checked_link(fabric, options, event.link[0], event.link[1], f"events[{index}].link")
+    is_up: dict[FabricLink, bool] = {}
+    times: set[tuple[FabricLink, int | None]] = set()
+    for index, event in _in_order(options.events):
+        key = f"events[{index}]"
+        for link in _links_of(fabric, options, event.link, f"{key}.link"):
+            up = event.state == "up"
+            if is_up.get(link, True) == up:
+                raise BadInputError(f"{key}.state: {_name(link)} is {event.state} already at that time")
+            if (link, event.at) in times:
+                raise BadInputError(f"{key}.at: {_name(link)} has another event at that time, {event.at} ps")
+            is_up[link] = up
+            times.add((link, event.at))
+
+
+def _in_order(events: Sequence[LinkEventSection]) -> list[tuple[int, LinkEventSection]]:
+    """Return events and their places in order of their times, first those from the start."""
+    return sorted(enumerate(events), key=lambda each: -1 if (at := each[1].at) is None else at)
+
+
+def _links_of(fabric: FabricSpec, options: FabricOptions, name: str, place: str) -> list[FabricLink]:
+    choice = LinkChoice.parse(name)
+    if "*" not in name:
+        return [checked_link(fabric, options, choice.sender, choice.receiver, place)]
+    require_link(fabric, name, place)
+    chosen = [link for link in fabric.links if choice.takes(link.a.node, link.b.node)]
+    return [checked_link(fabric, options, link.a.node, link.b.node, place) for link in chosen]
 
 
 def checked_link(fabric: FabricSpec, options: FabricOptions, a: str, b: str, place: str) -> FabricLink:
-    """Return the link between two nodes. Raises BadInputError as `check_link_events`."""
+    """Return the link between two nodes. Raises as `check_link_events`."""
     neighbours: dict[str, list[str]] = {}
     for link in fabric.links:
         neighbours.setdefault(link.a.node, []).append(link.b.node)
@@ -97,12 +121,14 @@ def checked_link(fabric: FabricSpec, options: FabricOptions, a: str, b: str, pla
         raise BadInputError(
             f"{place}: no link joins {a} and {b}; {a} has links to {', '.join(neighbours[a])}"
         )
+    if options.target == "bmv2":
+        raise EnvironmentLacksError(f"{place}: links of BMv2 do not fail; valid: target: embedded")
     link = fabric.link_between(a, b)
     between_switches = all(end.node not in {host.name for host in fabric.hosts} for end in (link.a, link.b))
     if options.clock == "real" and options.links == "internal" and between_switches:
         raise BadInputError(
-            f"{place}: {a}-{b} is within the engine (links: internal), where the real clock cannot bring it down; "
-            "valid: links: veth, or clock: virtual"
+            f"{place}: {_name(link)} is within the engine (links: internal), where the real clock cannot bring it "
+            "down; valid: links: veth, or clock: virtual"
         )
     return link
 
@@ -122,12 +148,12 @@ class LinkEvents(abc.ABC):
 
     def start(self) -> None:
         """Bring down what is down from the start, and have the rest of `options.events` happen from now on."""
-        for index in in_order(self._options.events):
-            event = self._options.events[index]
-            if event.at is None:
-                self._begin_without(event)
-            else:
-                self.schedule(event.link[0], event.link[1], event.state, event.at, event.at)
+        for _, event in _in_order(self._options.events):
+            for link in _links_of(self.fabric, self._options, event.link, "events"):
+                if event.at is None:
+                    self._begin_without(link)
+                else:
+                    self.schedule(link.a.node, link.b.node, event.state, event.at, event.at)
 
     def schedule(self, a: str, b: str, state: str, after_ps: int, at_ps: int | None) -> LinkEventResult:
         """Have a link fail or come back after so much time of the fabric; `at_ps` is what the result says."""
@@ -155,9 +181,8 @@ class LinkEvents(abc.ABC):
         """Say that the hosts know what has become of a job."""
         self._hit_jobs.discard(job_id)
 
-    def _begin_without(self, event: LinkEventSection) -> None:
-        link = self.fabric.link_between(*event.link)
-        result = LinkEventResult(_name(link), event.state, None)
+    def _begin_without(self, link: FabricLink) -> None:
+        result = LinkEventResult(_name(link), "down", None)
         self.results.append(result)
         self._is_change(link, result)
         self._apply(link, result)

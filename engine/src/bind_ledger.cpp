@@ -43,6 +43,7 @@ py::dict ledger_dict(const LedgerBalance& balance) {
       "entered"_a = entered, "left"_a = left, "dropped"_a = dropped,
       "resized_bytes"_a = balance.resized_bytes(), "queued"_a = counter_dict(balance.held().queued),
       "in_flight"_a = counter_dict(balance.held().in_flight),
+      "in_switches"_a = counter_dict(balance.held().in_switches),
       "missing"_a = py::dict("packets"_a = balance.missing_packets(), "bytes"_a = balance.missing_bytes()));
 }
 

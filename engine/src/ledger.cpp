@@ -39,6 +39,7 @@ TrafficCounter LedgerBalance::total_accounted() const {
   for (const auto& [code, each] : dropped_) total.add(each);
   total.add(held_.queued);
   total.add(held_.in_flight);
+  total.add(held_.in_switches);
   return total;
 }
 

@@ -1,7 +1,7 @@
 // The ledger of an engine under the virtual clock: every packet that came into being, where it ended, and
 // what is under way in between. At every instant between two events
 //
-//   entered + resized = left + dropped + queued + in flight
+//   entered + resized = left + dropped + queued + in flight + in switches
 //
 // in packets and in bytes on the wire, where `resized` is of bytes only. A host's packets enter as its line
 // takes them and leave as its NIC accepts them; what a NIC has fetched ahead, or has not yet put into memory,
@@ -47,10 +47,12 @@ enum class LedgerSink : uint8_t {
 };
 const char* ledger_sink_name(LedgerSink sink);
 
-// Packets that exist: in the queues of ports, and on links (serialisation included).
+// Packets that exist: in the queues of ports, on links (serialisation included), and in switches that take
+// their time before they queue them.
 struct HeldPackets {
   TrafficCounter queued;
   TrafficCounter in_flight;
+  TrafficCounter in_switches;
 };
 
 class Ledger {

@@ -12,7 +12,11 @@ PortMac::PortMac(Engine& engine, TransmitPort& transmit, Node& node, int port)
       transmit_(transmit),
       node_(node),
       port_(port),
-      due_(engine.events(), member_action<&PortMac::on_due>(this)) {}
+      due_(engine.events(), member_action<&PortMac::on_due>(this)) {
+  engine.ledger().add_holder(this, [](const void* mac, HeldPackets& held) {
+    held.in_switches.add(static_cast<const PortMac*>(mac)->passing());
+  });
+}
 
 void PortMac::enable_pfc(const PfcConfig& config) {
   if (pfc_ != nullptr) throw std::logic_error("the port has PFC already");

@@ -16,6 +16,7 @@ from switch.bmv2json.model import Program
 from switch.native import NativeSwitch
 
 NS = 1000
+HELD = ("queued", "in_flight", "in_switches")
 US = 1000 * NS
 (FORWARD, DROP, MULTICAST, CLONE, RESUBMIT, TRUNCATE, GROW, NOWHERE, TO_CONTROLLER, NO_GROUP, DROP_LATE, CLONE_LATE,
  RECIRCULATE, SHRINK, NO_SESSION, NO_REPLICAS, FOR_EVER, FAILED_ASSERTION) = range(18)  # fmt: skip
@@ -91,7 +92,7 @@ class Bench:
     def balance(self) -> dict[str, Any]:
         ledger = self.engine.ledger()
         require_balanced(ledger)
-        held = ledger["queued"]["packets"] + ledger["in_flight"]["packets"]
+        held = sum(ledger[where]["packets"] for where in HELD)
         assert self.engine.live_packets == held + ledger["left"]["collected"]["packets"]
         return dict(ledger)
 
@@ -101,7 +102,7 @@ def require_balanced(ledger: Any) -> None:
     for unit in ("packets", "bytes"):
         entered = sum(each[unit] for each in ledger["entered"].values())
         ended = sum(each[unit] for part in ("left", "dropped") for each in ledger[part].values())
-        held = ledger["queued"][unit] + ledger["in_flight"][unit]
+        held = sum(ledger[where][unit] for where in HELD)
         resized = ledger["resized_bytes"] if unit == "bytes" else 0
         assert entered + resized == ended + held, unit
         assert ledger["missing"][unit] == 0
@@ -131,7 +132,7 @@ def test_whatever_a_program_does(
         ledger = bench.engine.ledger()
         require_balanced(ledger)
         pending = sum(1 for _, _, at in orders if at > time_ps)
-        held = ledger["queued"]["packets"] + ledger["in_flight"]["packets"]
+        held = sum(ledger[where]["packets"] for where in HELD)
         assert bench.engine.live_packets == pending + held + ledger["left"]["collected"]["packets"]
     bench.engine.run()
     ledger = bench.balance()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 import topologies
 from weft import Fabric
+from weft.cli import main
 from weft.errors import BadInputError, CheckFailedError
 from weft.link_events import LinkEventResult
 from weft.run import run_scenario
@@ -19,7 +21,7 @@ FABRIC = {
     "planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 4, "host_rate": "100Gbps", "delay": "1us",
 }  # fmt: skip
 DOWN = {"at": "30us", "link": "p0l0<->p0s1", "state": "down"}
-UP = {"at": "300us", "link": ["p0l0", "p0s1"], "state": "up"}
+UP = {"at": "300us", "link": "p0l0<->p0s1", "state": "up"}
 CONTROL = {"latency": "50us", "detection": "20us"}
 
 
@@ -71,8 +73,8 @@ def test_files_of_results_are_the_same_for_every_number_of_workers(tmp_path: Pat
     written = []
     for workers in (1, 2, 3):
         run(
-            events=[DOWN, UP, {"at": "31us", "link": ["h2", "p0l0"], "state": "down"},
-                    {"at": "150us", "link": ["h2", "p0l0"], "state": "up"}],
+            events=[DOWN, UP, {"at": "31us", "link": "h2<->p0l0", "state": "down"},
+                    {"at": "150us", "link": "h2<->p0l0", "state": "up"}],
             workers=workers,
             observe={"drops": True, "queues": "all"},
             faults={"loss": 0.001},
@@ -125,7 +127,7 @@ def test_a_leaf_goes_round_its_own_port_once_that_is_known_and_others_once_they_
 
 def test_a_link_that_is_down_from_the_start_carries_nothing_and_costs_nothing() -> None:
     topology = topologies.leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=2)
-    events = [LinkEventSection(link=("p0s1", "p0l1"), state="down")]
+    events = [LinkEventSection(link="p0s1<->p0l1", state="down")]
     with Fabric(topology, clock="virtual", events=events) as fabric:
         fabric.permutation(100_000)
         summary = fabric.summary()
@@ -141,8 +143,8 @@ def test_a_link_that_is_down_from_the_start_carries_nothing_and_costs_nothing() 
 def test_a_host_without_its_link_waits_and_goes_on() -> None:
     result = run(
         events=[
-            {"at": "20us", "link": ["p0l0", "h0"], "state": "down"},
-            {"at": "400us", "link": ["h0", "p0l0"], "state": "up"},
+            {"at": "20us", "link": "p0l0<->h0", "state": "down"},
+            {"at": "400us", "link": "h0<->p0l0", "state": "up"},
         ]
     )
     down, _ = result.link_events
@@ -154,7 +156,7 @@ def test_a_host_without_its_link_waits_and_goes_on() -> None:
 
 def test_without_repair_a_host_that_is_cut_off_fails_the_run() -> None:
     with pytest.raises(CheckFailedError, match="retry"):
-        run(events=[{"at": "20us", "link": ["h0", "p0l0"], "state": "down"}])
+        run(events=[{"at": "20us", "link": "h0<->p0l0", "state": "down"}])
 
 
 def test_a_reduction_whose_tree_fails_says_so_and_the_next_one_has_another_tree() -> None:
@@ -197,10 +199,10 @@ def test_flow_control_begins_anew_with_a_link() -> None:
         buffer={"capacity": "1MB"},
         pfc={"classes": [3], "xoff": "20KB"},
         events=[
-            {"at": "40us", "link": ["p0l0", "h0"], "state": "down"},
-            {"at": "60us", "link": ["p0l0", "h0"], "state": "up"},
-            {"at": "100us", "link": ["p0l1", "p0s0"], "state": "down"},
-            {"at": "140us", "link": ["p0l1", "p0s0"], "state": "up"},
+            {"at": "40us", "link": "p0l0<->h0", "state": "down"},
+            {"at": "60us", "link": "p0l0<->h0", "state": "up"},
+            {"at": "100us", "link": "p0l1<->p0s0", "state": "down"},
+            {"at": "140us", "link": "p0l1<->p0s0", "state": "up"},
         ],
     )
     assert result.flows[0].bytes_delivered == 7 * 2**20
@@ -210,9 +212,11 @@ def test_flow_control_begins_anew_with_a_link() -> None:
 @pytest.mark.parametrize(
     ("events", "message"),
     [
-        ([DOWN | {"link": ["p0l0", "p0s7"]}], r"events\[0\].link: no node 'p0s7'; did you mean 'p0s"),
-        ([DOWN | {"link": ["p0l0", "p0l1"]}], r"no link joins p0l0 and p0l1; p0l0 has links to"),
-        ([DOWN | {"link": ["p0l0", "p0l0"]}], "joins a node to itself"),
+        ([DOWN | {"link": "p0l0<->p0s7"}], r"events\[0\].link: no node 'p0s7'; did you mean 'p0s"),
+        ([DOWN | {"link": "p0l0<->p0l1"}], r"no link joins p0l0 and p0l1; p0l0 has links to"),
+        ([DOWN | {"link": "p0l0<->p0l0"}], "no link joins p0l0 and p0l0"),
+        ([DOWN | {"link": "p3*<->*"}], "has no link"),
+        ([{"link": "p0s1<->*", "state": "down"}, DOWN], "is down already"),
         ([UP], r"events\[0\].state: p0l0<->p0s1 is up already"),
         ([DOWN, DOWN | {"at": "40us"}], r"events\[1\].state: p0l0<->p0s1 is down already"),
         ([UP, DOWN | {"at": "400us"}], r"events\[0\].state: p0l0<->p0s1 is up already"),
@@ -221,7 +225,7 @@ def test_flow_control_begins_anew_with_a_link() -> None:
         ([DOWN | {"state": "broken"}], "'down' or 'up'"),
         ([DOWN | {"lnk": 1}], "unknown key 'events.*did you mean 'link'"),
         ([{"state": "down"}], "link"),
-        ([DOWN | {"link": "p0l0->p0s1"}], "both directions"),
+        ([DOWN | {"link": "p0l0->p0s1"}], "fails in both"),
         ([DOWN | {"link": "p0l0"}], "names no link"),
     ],
 )
@@ -239,5 +243,42 @@ def test_links_within_the_engine_cannot_fail_under_the_real_clock() -> None:
             topology,
             clock="real",
             links="internal",
-            events=[LinkEventSection(link=("p0l0", "p0s0"), state="down", at=1)],
+            events=[LinkEventSection(link="p0l0<->p0s0", state="down", at=1)],
         )
+
+
+def test_a_switch_that_loses_all_its_links_is_routed_around() -> None:
+    result = run(
+        events=[
+            {"at": "30us", "link": "p0s1<->*", "state": "down"},
+            {"at": "400us", "link": "*<->p0s1", "state": "up"},
+        ],
+        traffic=[{"permutation": "2MiB"}],
+    )
+    assert [(event.link, event.state) for event in result.link_events] == [
+        ("p0l0<->p0s1", "down"),
+        ("p0l1<->p0s1", "down"),
+        ("p0l0<->p0s1", "up"),
+        ("p0l1<->p0s1", "up"),
+    ]
+    # The controller takes news one by one: what came with the first is written after it, a latency later.
+    assert [event.recovery_ps // US for event in result.link_events] == [95, 145, 95, 145]
+    assert result.flows[0].bytes_delivered == 8 * 2 * 2**20
+
+
+def test_a_link_may_be_down_from_the_command_line(tmp_path: Path) -> None:
+    scenario = tmp_path / "s.yaml"
+    scenario.write_text(
+        "clock: virtual\nfabric: {planes: 1, leaves: 2, spines: 2, hosts_per_leaf: 1}\n"
+        "traffic: [{permutation: 4KiB}]\n"
+    )
+
+    def exit_code(link: str) -> Any:
+        with pytest.raises(SystemExit) as left:
+            main(["run", str(scenario), "--out", str(tmp_path / "out"), "--link-down", link])
+        return left.value.code
+
+    assert exit_code("p0l0-p0s1") == 0
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert [event["link"] for event in results["link_events"]] == ["p0l0<->p0s1"]
+    assert exit_code("p0l0") == exit_code("p0l0-p0x1") == 3

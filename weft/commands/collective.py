@@ -9,7 +9,7 @@ import click
 from traffic.schedules import ALGORITHMS, COLLECTIVES
 from weft.cli import SIZES
 from weft.commands.reporting import report_options, run_and_show
-from weft.commands.scenario_options import scenario_options
+from weft.commands.scenario_options import events_of, scenario_options
 
 
 @click.command()
@@ -113,5 +113,6 @@ def collective(
             }
         ],
     }
+    tree |= events_of(overrides.pop("links_down", ()))
     tree |= {key: value for key, value in overrides.items() if value is not None}
     return run_and_show(parse_scenario(tree, "command line"), out, as_json, require_valid_times)

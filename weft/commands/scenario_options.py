@@ -54,18 +54,25 @@ def override(scenario: Scenario, overrides: Mapping[str, object]) -> Scenario:
         BadInputError: a value is out of range.
     """
     given = {name: value for name, value in overrides.items() if value is not None}
-    links_down = given.pop("links_down", ())
-    if links_down:
-        events = [_failed_from_the_start(str(name)) for name in cast("Sequence[str]", links_down)]
-        given["events"] = [*events, *scenario.events]
+    given |= events_of(given.pop("links_down", ()), scenario.events)
     if not given:
         return scenario
     parse_scenario(given, "command line")
     return scenario.model_copy(update=given)
 
 
+def events_of(links_down: object, others: Sequence[LinkEventSection] = ()) -> dict[str, object]:
+    """Return the value of `events` that `--link-down` and a scenario's own make; none without the option.
+
+    Raises:
+        BadInputError: a link's name is not two nodes.
+    """
+    names = cast("Sequence[str]", links_down)
+    return {"events": [*map(_failed_from_the_start, names), *others]} if names else {}
+
+
 def _failed_from_the_start(name: str) -> LinkEventSection:
     ends = name.split("-")
     if len(ends) != 2 or not all(ends):
         raise BadInputError(f"--link-down {name}: is not NODE-NODE, such as p0l0-p0s1")
-    return LinkEventSection(link=(ends[0], ends[1]), state="down")
+    return LinkEventSection(link=f"{ends[0]}<->{ends[1]}", state="down")

@@ -3,7 +3,7 @@
 A scenario is YAML; every key is checked, and an error says where it stands, what it holds and what would be valid.
 """
 
-from weft.scenario.events import LinkEventSection, check_events, in_order
+from weft.scenario.events import LinkEventSection
 from weft.scenario.links import FaultsOfLinks, LinkChoice, LinkFaults
 from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection
 from weft.scenario.model import MAX_SLOTS, Scenario
@@ -53,8 +53,6 @@ __all__ = [
     "TransportSection",
     "WorkloadTraffic",
     "anchor_paths",
-    "check_events",
-    "in_order",
     "load_scenario",
     "parse_scenario",
     "read_mapping",

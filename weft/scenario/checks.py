@@ -8,7 +8,6 @@ from traffic.aggregation_format import Operation
 from traffic.schedule_nodes import ELEMENT_BYTES, DataType
 from traffic.schedules import CollectiveSpec, check_algorithm
 from weft.errors import BadInputError, did_you_mean
-from weft.scenario.events import check_events
 from weft.scenario.model import Scenario
 from weft.scenario.sections import FabricSection
 from weft.scenario.traffic import CollectiveTraffic, IncastTraffic, Traffic, TrainingStepTraffic
@@ -41,7 +40,6 @@ def check_across(scenario: Scenario, place: str) -> None:
                 f"({faults.extra_delay} ps) go together"
             )
     _check_flow_control(scenario, place)
-    check_events(scenario.events, place)
     for index, traffic in enumerate(scenario.traffic):
         _check_traffic(traffic, fabric, f"{place}: traffic[{index}]")
 
