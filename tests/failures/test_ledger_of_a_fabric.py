@@ -19,6 +19,7 @@ from weft.scenario import (
     LinkEventSection,
     NicSection,
     PfcSection,
+    SwitchingSection,
     parse_scenario,
 )
 
@@ -103,6 +104,16 @@ SCENARIOS = {
         },
         {"link cut"},
     ),
+    "cut-through": (
+        incast,
+        60_000,
+        {
+            "events": EVENTS,
+            "switching": SwitchingSection(mode="cut-through", latency=300_000),
+            "faults": FaultsSection(bit_error_rate=1e-7),
+        },
+        {"link cut", "link corrupted"},
+    ),
     "slow adapters": (incast, 512 * 1024, {"nic": NicSection(pcie_rate=64 * 10**9, dma_latency=US)}, set()),
 }
 
@@ -112,7 +123,8 @@ SCENARIOS = {
 def test_nothing_is_missing_at_any_instant(name: str, workers: int) -> None:
     traffic, capacity, options, expected = SCENARIOS[name]
     instants = random.Random(name).sample(range(200 * US), 80)
-    seen = []
+    seen: list[int] = []
+    in_switches: list[int] = []
     with Fabric(leaf_spine(capacity), clock="virtual", workers=workers, seed=4, **options) as fabric:
         partitions = fabric.lab.partitions
         start_ps = partitions.now_ps
@@ -129,6 +141,7 @@ def test_nothing_is_missing_at_any_instant(name: str, workers: int) -> None:
             # Packets that adapters fetch ahead, or have not yet put into memory, are the hosts'.
             assert partitions.live_packets == held if name != "slow adapters" else held
             seen.append(held)
+            in_switches.append(ledger["in_switches"]["packets"])
 
         for instant in instants:
             partitions.schedule_at(start_ps + instant, look)
@@ -143,6 +156,7 @@ def test_nothing_is_missing_at_any_instant(name: str, workers: int) -> None:
     if "pfc" in name or "headroom" in name:
         # Not every pause reaches its MAC: a failing link takes those on it.
         assert 0 < ledger["left"]["flow_control"]["packets"] <= ledger["entered"]["flow_control"]["packets"]
+    assert any(in_switches) == (name == "cut-through")
     if name == "aggregation":
         assert ledger["entered"]["multicast"]["packets"] > 0
     if name == "faults":
