@@ -15,6 +15,7 @@ from weft.run import run_scenario
 from weft.scenario import (
     BufferSection,
     ControlSection,
+    CreditsSection,
     FaultsSection,
     LinkEventSection,
     NicSection,
@@ -104,6 +105,16 @@ SCENARIOS = {
         },
         {"link cut"},
     ),
+    "failures with credits": (
+        incast,
+        512 * 1024,
+        {
+            "events": EVENTS,
+            "control": ControlSection(latency=20 * US, detection=5 * US),
+            "credits": CreditsSection(classes=[3]),
+        },
+        {"link cut"},
+    ),
     "cut-through": (
         incast,
         60_000,
@@ -153,8 +164,8 @@ def test_nothing_is_missing_at_any_instant(name: str, workers: int) -> None:
     if not expected:
         assert ledger["dropped"] == {}
         assert ledger["entered"]["sent"] == ledger["left"]["delivered"]
-    if "pfc" in name or "headroom" in name:
-        # Not every pause reaches its MAC: a failing link takes those on it.
+    if "pfc" in name or "headroom" in name or "credits" in name:
+        # Not every frame reaches its MAC: a failing link takes those on it.
         assert 0 < ledger["left"]["flow_control"]["packets"] <= ledger["entered"]["flow_control"]["packets"]
     assert any(in_switches) == (name == "cut-through")
     if name == "aggregation":
