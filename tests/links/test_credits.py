@@ -267,6 +267,49 @@ def _lost_updates(joined: Cable) -> int:
     return sent - joined.second_mac.stats()["control_taken"]["bytes"]
 
 
+@settings(deadline=None, max_examples=30)
+@given(
+    buffer_frames=st.integers(1, 6),
+    outages=st.lists(st.tuples(st.integers(1, 4_000_000), st.integers(0, 3_000_000)), min_size=1, max_size=5),
+    sizes=st.lists(st.integers(60, FRAME_BYTES), min_size=1, max_size=60),
+    loss=st.sampled_from([0.0, 0.1]),
+)
+def test_credit_begins_anew_on_a_link_that_comes_back(
+    buffer_frames: int, outages: list[tuple[int, int]], sizes: list[int], loss: float
+) -> None:
+    """Whenever it fails, and whatever the switch holds then: no memory is overrun, and credit is whole again."""
+    engine = Engine(seed=1)
+    out_link, collector = Link(engine), Collector(engine)
+    out_link.connect(collector)
+    output = TransmitPort(engine, out_link, rate_bps=RATE_BPS // 10)
+    memory = SharedBuffer(engine, capacity_bytes=buffer_frames * FRAME_BYTES + 1)
+    for number in (1, 2):
+        memory.add_port(number)
+    output.set_buffer(memory, 2)
+    joined = cable(buffer_frames * FRAME_BYTES, node=output, lane=0, engine=engine, loss=loss, back_loss=loss)
+    joined.second_mac.set_credit_memory(memory, 1, 0)
+    ends = ((joined.first, joined.there, joined.first_mac), (joined.second, joined.back, joined.second_mac))
+    for after_ps, down_ps in outages:
+        for size_bytes in sizes:
+            joined.first.enqueue(bytes(size_bytes), 0)
+        engine.run_for(after_ps)
+        for port, link, _ in ends:
+            port.set_up(False)
+            link.cut()
+        engine.run_for(down_ps)
+        for port, _, mac in ends:
+            port.set_up(True)
+            mac.restart()
+    for size_bytes in sizes:
+        joined.first.enqueue(bytes(size_bytes), 0)
+    engine.run_for(10**11)
+    assert joined.first.stats()["queue_depth_packets"] == 0
+    assert output.stats()["headroom_dropped"]["packets"] == output.stats()["tail_dropped"]["packets"] == 0
+    assert memory.stats()["used_bytes"] == 0
+    assert not joined.lane()["is_stalled"]
+    assert engine.ledger()["missing"] == {"packets": 0, "bytes": 0}
+
+
 # --- whole fabrics
 
 FABRIC = {"planes": 1, "leaves": 2, "spines": 1, "hosts_per_leaf": 3, "host_rate": "100Gbps", "delay": "1us"}
