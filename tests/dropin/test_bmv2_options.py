@@ -96,7 +96,8 @@ def test_trees_and_a_log_of_every_packet_exclude_each_other() -> None:
 
 
 @pytest.mark.parametrize("option", ["--trace", "--pcap"])
-def test_a_program_behind_an_option_is_not_its_value(option: str) -> None:
+def test_a_program_behind_an_option_is_not_its_value(option: str, monkeypatch, tmp_path) -> None:
+    monkeypatch.chdir(tmp_path)  # where captures go
     result = CliRunner().invoke(switch, [option, "no-such.json", "-i", "1@lo", "--", *NOWHERE[3:]])
     assert result.exit_code == 3, result.output
     assert "no-such.json: No such file or directory" in result.output
