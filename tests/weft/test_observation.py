@@ -15,13 +15,13 @@ def counters():
     return {switch.name: SwitchCounters(switch.name) for switch in FABRIC.switches}
 
 
-def port(depth_bytes=0, tail_dropped=0, lost=0, uplink=True):
+def port(depth_bytes=0, tail_dropped=0, lost=0, corrupted=0, uplink=True):
     stats = {
         "transmit": {"max_queue_depth_bytes": depth_bytes, "tail_dropped": {"packets": tail_dropped}},
-        "link": {"lost_packets": lost},
+        "link": {"lost_packets": lost, "corrupted_packets": corrupted},
     }
     if uplink:
-        stats |= {"uplink": {"tail_dropped": {"packets": 1}}, "uplink_link": {"lost_packets": 2}}
+        stats |= {"uplink": {"tail_dropped": {"packets": 1}}, "uplink_link": {"lost_packets": 2, "corrupted_packets": 3}}
     return stats
 
 
@@ -39,15 +39,15 @@ def test_planes_are_kept_apart_and_the_largest_queue_has_a_place(counters):
     stats = daemon_stats(
         {
             "p0l0": {"1": port(500, tail_dropped=3), "2": port(900, uplink=False)},
-            "p0s1": {"1": port(700, lost=4, uplink=False)},
+            "p0s1": {"1": port(700, lost=4, corrupted=5, uplink=False)},
             "p1l1": {"1": port()},
         }
     )
     first, second = plane_results(FABRIC, counters, stats)
     assert (first.largest_queue_bytes, first.largest_queue_port) == (900, "p0l0:2")
-    assert (first.tail_drops, first.injected_losses) == (4, 6)
+    assert (first.tail_drops, first.injected_losses, first.corrupted_packets) == (4, 6, 8)
     assert (second.largest_queue_bytes, second.largest_queue_port) == (0, "")
-    assert (second.tail_drops, second.injected_losses) == (1, 2)
+    assert (second.tail_drops, second.injected_losses, second.corrupted_packets) == (1, 2, 3)
 
 
 def test_a_target_without_such_counters_reports_none(counters):

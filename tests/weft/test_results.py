@@ -125,7 +125,7 @@ def test_what_bmv2_does_not_tell_is_no_zero():
     )
     run = RunResult({}, planes=[plane], int_paths=[dataclasses.replace(PATH, coarse=True)])
     row = next(line.split() for line in printed(run).splitlines() if line.split()[:1] == ["0"])
-    assert row == ["0", "5", "-", "7", "-", "-"]
+    assert row == ["0", "5", "-", "7", "-", "-", "-"]
     assert "coarse" in printed(run)
     assert run.as_dict()["planes"][0]["largest_queue_bytes"] is None
 
