@@ -84,14 +84,17 @@ def loaded_round_trip_ps(fabric: FabricSpec, frame_bytes: int, switch_latency_ps
     return base_rtt_ps(path, frame_bytes, frame_bytes) + _latencies_ps(path, switch_latency_ps)
 
 
-def patient_timeout_ps(fabric: FabricSpec, frame_bytes: int, switch_latency_ps: int = 0) -> int:
+def patient_timeout_ps(
+    fabric: FabricSpec, frame_bytes: int, switch_latency_ps: int = 0, lossless_buffer_bytes: int = 0
+) -> int:
     """Return a retransmission timeout that no full queue runs out: four round trips, and one such queue's drain.
 
     Of queue pairs, which go back by a window when it is up: a timeout that an incast's queue runs out fills that queue
-    with packets sent before. Aggregation repeats single packets; its is shorter (`traffic.host.Host.timeout_ps`).
+    with packets sent before. Under flow control one queue may have nearly all of a switch's memory, and those
+    behind it wait as long. Aggregation repeats single packets; its timeout is shorter (`traffic.host.Host.timeout_ps`).
     """
     drain_ps = max(
-        port.link.queue_capacity_bytes * 8 * 10**12 // port.link.rate_bps
+        max(port.link.queue_capacity_bytes, lossless_buffer_bytes) * 8 * 10**12 // port.link.rate_bps
         for switch in fabric.switches
         for port in switch.ports
     )

@@ -125,6 +125,12 @@ def host_credits(options: FabricOptions, frame_bytes: int, host: str, leaf: str)
     return CreditSettings(**_credit_config(options, frame_bytes))
 
 
+def lossless_buffer_bytes(options: FabricOptions) -> int:
+    """Return the memory that the ports of a switch share under flow control; 0 if they share none, or have none."""
+    has_flow_control = bool(options.pfc.classes or options.credits.classes)
+    return (options.buffer.capacity or 0) if has_flow_control else 0
+
+
 def host_pfc_quanta(options: FabricOptions) -> int:
     """Return the quanta of a host's pauses (`traffic.control.NicSettings.pfc_quanta`), 0 without PFC."""
     return options.pfc.pause_quanta if options.pfc.classes else 0

@@ -41,6 +41,7 @@ LABS = [
         "03-switch-memory/pfc.yaml",
         {
             "dilation": 10000,
+            "pfc.headroom": "250KB",  # a real pause is as late as the threads that send and obey it
             "traffic.0.parameters.victim_bytes": 131072,
             "traffic.1.parameters": {"incast_bytes": 131072, "victim_bytes": 131072},
         },

@@ -12,7 +12,7 @@ from traffic.transport_settings import TransportSettings
 from weft.child import JsonLinesChild, python_environment, python_module
 from weft.daemon import REALTIME_PRIORITY
 from weft.endpoints import loaded_round_trip_ps, nic_settings, patient_timeout_ps, recording_of
-from weft.switch_memory import host_pfc_quanta
+from weft.switch_memory import host_pfc_quanta, lossless_buffer_bytes
 
 if TYPE_CHECKING:
     from weft.emulated.lab import MininetLab
@@ -66,7 +66,10 @@ class Endpoints:
     def _transport(self) -> TransportSettings:
         lab = self.lab
         floor_ps = int(_WALL_CLOCK_FLOOR_NS[lab.options.target] * 1000 / lab.options.dilation)
-        return lab.options.transport.settings(max(floor_ps, patient_timeout_ps(lab.fabric, lab.frame_bytes)))
+        timeout_ps = patient_timeout_ps(
+            lab.fabric, lab.frame_bytes, lab.options.switching.latency, lossless_buffer_bytes(lab.options)
+        )
+        return lab.options.transport.settings(max(floor_ps, timeout_ps))
 
     def _settings(self, host: HostSpec, transport: TransportSettings) -> HostSettings:
         lab = self.lab

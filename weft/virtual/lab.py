@@ -27,7 +27,7 @@ from weft.options import FabricOptions
 from weft.program import compile_program
 from weft.recording.observations import Recorded
 from weft.switch_configs import links_between_switches, switch_configs
-from weft.switch_memory import host_credits, host_pfc_quanta, with_memory
+from weft.switch_memory import host_credits, host_pfc_quanta, lossless_buffer_bytes, with_memory
 from weft.virtual.channel import InProcessChannel
 from weft.virtual.endpoint import VirtualEndpoint
 from weft.virtual.event_pump import EventPump
@@ -136,7 +136,9 @@ class VirtualLab(Lab):
             round_trip_ps = loaded_round_trip_ps(self.fabric, self.frame_bytes, latency_ps)
             # Once for all hosts: both look at every port or leaf of the fabric.
             transport = self.options.transport.settings(
-                patient_timeout_ps(self.fabric, self.frame_bytes, latency_ps)
+                patient_timeout_ps(
+                    self.fabric, self.frame_bytes, latency_ps, lossless_buffer_bytes(self.options)
+                )
             )
             settings = [self._host_settings(host, round_trip_ps, transport) for host in self.fabric.hosts]
             group = EndpointGroup(endpoints, settings, ip_version=self.options.ip_version, clock=self._loop)
