@@ -21,7 +21,8 @@ def port(depth_bytes=0, tail_dropped=0, lost=0, corrupted=0, uplink=True):
         "link": {"lost_packets": lost, "corrupted_packets": corrupted},
     }
     if uplink:
-        stats |= {"uplink": {"tail_dropped": {"packets": 1}}, "uplink_link": {"lost_packets": 2, "corrupted_packets": 3}}
+        stats["uplink"] = {"tail_dropped": {"packets": 1}}
+        stats["uplink_link"] = {"lost_packets": 2, "corrupted_packets": 3}
     return stats
 
 
