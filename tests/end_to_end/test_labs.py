@@ -126,10 +126,10 @@ def test_times_agree_where_the_emulation_kept_its_time(compared):
     Half and double are far beyond what a valid run may be off apart from that.
     """
     lab, real, virtual = compared
-    if not real.lateness.valid:
-        pytest.skip(f"this machine was too late for its times: {real.lateness}")
     if not lab.is_lossless:
         return
+    if not real.lateness.valid or real.retransmissions:
+        pytest.skip(f"this machine was too late for its times: {real.lateness}")
     for mine, other in zip(real.phases, virtual.phases, strict=True):
         took_ps, virtually_ps = mine.end_ps - mine.start_ps, other.end_ps - other.start_ps
         assert virtually_ps / 2 < took_ps < 2 * virtually_ps + real.lateness.largest_ps, mine.name
