@@ -2,15 +2,12 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -19,6 +16,7 @@
 #include "bindings.hpp"
 #include "bindings_support.hpp"
 #include "block_floating_point.hpp"
+#include "event_fd.hpp"
 #include "nic.hpp"
 #include "python_buffer.hpp"
 #include "rc_queue_pair.hpp"
@@ -127,13 +125,10 @@ void bind_schedule(py::module_& m) {
 class PythonScheduleExecutor : public ScheduleExecutor {
  public:
   explicit PythonScheduleExecutor(Engine& engine)
-      : ScheduleExecutor(engine), engine_(engine), event_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-    if (event_fd_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+      : ScheduleExecutor(engine), engine_(engine), event_fd_(open_event_fd()) {
     set_end_callback([this](uint64_t run) {
       ended_.push_back(run);
-      const uint64_t one = 1;
-      // Fails only if the counter is full, and then the descriptor is readable as it should be.
-      [[maybe_unused]] const ssize_t written = write(event_fd_, &one, sizeof(one));
+      make_readable(event_fd_);
       if (end_listener_) end_listener_();
     });
   }
@@ -142,8 +137,7 @@ class PythonScheduleExecutor : public ScheduleExecutor {
   Engine& engine() { return engine_; }
   int event_fd() const { return event_fd_; }
   std::vector<uint64_t> take_ended() {
-    uint64_t count;
-    [[maybe_unused]] const ssize_t taken = read(event_fd_, &count, sizeof(count));
+    make_unreadable(event_fd_);
     return std::exchange(ended_, {});
   }
   void set_end_listener(std::function<void()> listener) { end_listener_ = std::move(listener); }

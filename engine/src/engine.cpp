@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "event_fd.hpp"
 #include "packet_store.hpp"
 #include "partition.hpp"
 #include "partitions.hpp"
@@ -41,17 +41,6 @@ int64_t monotonic_now_ns() {
 
 [[noreturn]] void throw_errno(const char* what) {
   throw std::system_error(errno, std::generic_category(), what);
-}
-
-void make_readable(int event_fd) {
-  const uint64_t one = 1;
-  // Fails only when the counter is full, and then the descriptor is readable as it should be.
-  [[maybe_unused]] const ssize_t written = write(event_fd, &one, sizeof one);
-}
-
-void make_unreadable(int event_fd) {
-  uint64_t ignored = 0;
-  [[maybe_unused]] const ssize_t got = read(event_fd, &ignored, sizeof ignored);
 }
 
 thread_local Engine* engine_served_here = nullptr;
@@ -256,10 +245,8 @@ void Engine::give_way() {
 void Engine::open_poller() {
   epoll_fd_ = epoll_create1(EPOLL_CLOEXEC);
   if (epoll_fd_ < 0) throw_errno("epoll_create1");
-  wake_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  if (wake_fd_ < 0) throw_errno("eventfd");
-  failure_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  if (failure_fd_ < 0) throw_errno("eventfd");
+  wake_fd_ = open_event_fd();
+  failure_fd_ = open_event_fd();
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = wake_fd_;
