@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from topologies import FabricSpec
 from topologies.describe import format_time
+from weft.figure_tables import print_figures
 
 
 @dataclass(frozen=True)
@@ -90,21 +90,9 @@ def _credits(port: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def print_credits(console: Console, results: Sequence[CreditResult]) -> None:
     """Print a table, if there is anything to show."""
-    if not results:
-        return
-    table = Table(title=None, box=None, pad_edge=False)
-    for column in (
-        "plane",
-        "updates",
-        "stalls",
-        "stalled\nin all",
-        "longest",
-        "at port",
-        "largest\nbuffer (B)",
-    ):
-        table.add_column(column, justify="right")
-    for each in results:
-        table.add_row(
+    columns = ("plane", "updates", "stalls", "stalled\nin all", "longest", "at port", "largest\nbuffer (B)")
+    rows = [
+        (
             str(each.plane),
             str(each.updates_sent),
             str(each.stalls),
@@ -113,5 +101,6 @@ def print_credits(console: Console, results: Sequence[CreditResult]) -> None:
             each.longest_stall_port,
             str(each.largest_buffer_bytes),
         )
-    console.print("\n[bold]credits[/bold]")
-    console.print(table)
+        for each in results
+    ]
+    print_figures(console, "[bold]credits[/bold]", columns, rows)

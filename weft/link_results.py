@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from topologies import FabricSpec
+from weft.figure_tables import print_figures
 
 _COUNTED = ("lost", "corrupted", "duplicated", "delayed")
 _MOST_SHOWN = 16
@@ -57,14 +57,8 @@ def _links(fabric: FabricSpec, switch_stats: Mapping[str, Any]) -> Iterator[tupl
 
 def print_link_faults(console: Console, results: Sequence[LinkFaultsResult]) -> None:
     """Print a table of the links that dropped most, if there is anything to show."""
-    if not results:
-        return
     worst = sorted(results, key=lambda each: -each.dropped_packets)[:_MOST_SHOWN]
-    table = Table(title=None, box=None, pad_edge=False)
-    for column in ("link", *_COUNTED):
-        table.add_column(column, justify="left" if column == "link" else "right")
-    for each in worst:
-        table.add_row(each.link, *(str(getattr(each, f"{what}_packets")) for what in _COUNTED))
+    rows = [(each.link, *(str(getattr(each, f"{what}_packets")) for what in _COUNTED)) for each in worst]
     more = f" ({len(worst)} of {len(results)} links)" if len(worst) < len(results) else ""
-    console.print(f"\n[bold]packets hit by faults{more}[/bold]")
-    console.print(table)
+    title = f"[bold]packets hit by faults{more}[/bold]"
+    print_figures(console, title, ("link", *_COUNTED), rows, names=["link"])

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from topologies import FabricSpec
 from topologies.describe import format_time
+from weft.figure_tables import print_figures
 
 
 @dataclass(frozen=True)
@@ -94,16 +94,12 @@ def _pauses(
 
 def print_memory(console: Console, results: Sequence[MemoryResult]) -> None:
     """Print a table, if there is anything to show."""
-    if not results:
-        return
-    table = Table(title=None, box=None, pad_edge=False)
-    for column in (
+    columns = (
         "plane", "largest\nbuffer (B)", "at", "threshold\ndrops", "headroom\ndrops", "largest\nheadroom (B)",
         "pauses", "resumes", "paused\nin all", "longest", "at port",
-    ):  # fmt: skip
-        table.add_column(column, justify="right")
-    for each in results:
-        table.add_row(
+    )  # fmt: skip
+    rows = [
+        (
             str(each.plane),
             str(each.largest_buffer_bytes),
             each.largest_buffer_switch,
@@ -116,5 +112,6 @@ def print_memory(console: Console, results: Sequence[MemoryResult]) -> None:
             format_time(each.longest_pause_ps),
             each.longest_pause_port,
         )
-    console.print("\n[bold]switch memory and flow control[/bold]")
-    console.print(table)
+        for each in results
+    ]
+    print_figures(console, "[bold]switch memory and flow control[/bold]", columns, rows)

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from topologies.describe import format_rate, format_time
 from weft.credit_results import CreditResult, print_credits
+from weft.figure_tables import print_figures
 from weft.ledger import print_ledger
 from weft.link_events import LinkEventResult, print_link_events
 from weft.link_results import LinkFaultsResult, print_link_faults
@@ -340,22 +341,12 @@ def print_run(console: Console, run: RunResult) -> None:
 
 
 def _print_planes(console: Console, planes: list[PlaneResult]) -> None:
-    if not planes:
-        return
-    table = Table(title=None, box=None, pad_edge=False)
-    for column in (
-        "plane",
-        "ECN\nmarks",
-        "largest queue (B)",
-        "at",
-        "packets\naggregated",
-        "tail\ndrops",
-        "lost by\nfault",
+    columns = (
+        "plane", "ECN\nmarks", "largest queue (B)", "at", "packets\naggregated", "tail\ndrops", "lost by\nfault",
         "corrupted",
-    ):
-        table.add_column(column, justify="right")
-    for plane in planes:
-        table.add_row(
+    )  # fmt: skip
+    rows = [
+        (
             str(plane.plane),
             str(plane.ecn_marked_packets),
             _figure(plane.largest_queue_bytes),
@@ -365,8 +356,9 @@ def _print_planes(console: Console, planes: list[PlaneResult]) -> None:
             _figure(plane.injected_losses),
             _figure(plane.corrupted_packets),
         )
-    console.print("\n[bold]planes[/bold]")
-    console.print(table)
+        for plane in planes
+    ]
+    print_figures(console, "[bold]planes[/bold]", columns, rows)
 
 
 def _figure(value: int | None) -> str:

@@ -1,0 +1,26 @@
+"""Tables of figures, as results print them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+
+def print_figures(
+    console: Console,
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    names: Sequence[str] = (),
+) -> None:
+    """Print a title and below it a table, aligned right but for the columns that are `names`; nothing without rows."""
+    table = Table(box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column, justify="left" if column in names else "right")
+    for row in rows:
+        table.add_row(*row)
+    if table.row_count:
+        console.print(f"\n{title}")
+        console.print(table)
