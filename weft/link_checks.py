@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from topologies import FabricSpec
+from topologies import FabricLink, FabricSpec
 from weft.errors import BadInputError
 from weft.options import FabricOptions
 from weft.scenario import LinkChoice
@@ -18,10 +18,15 @@ def check_links(fabric: FabricSpec, options: FabricOptions) -> None:
         require_link(fabric, name, f"credits.links[{number}]")
 
 
+def link_name(link: FabricLink) -> str:
+    """Return what `LinkChoice.parse` reads as both directions of a link."""
+    return f"{link.a.node}<->{link.b.node}"
+
+
 def require_link(fabric: FabricSpec, name: str, key: str) -> None:
     """Check that the fabric has a link of that name. Raises BadInputError, which begins with `key`."""
     if LinkChoice.parse(name).is_in(fabric):
         return
-    links = [f"{link.a.node}<->{link.b.node}" for link in fabric.links]
+    links = [link_name(link) for link in fabric.links]
     shown = ", ".join(links[:_EXAMPLES]) + (f", … {links[-1]}" if len(links) > _EXAMPLES else "")
     raise BadInputError(f"{key}: the fabric has no link '{name}' (valid: {shown})")

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from rich.console import Console
-from rich.table import Table
 
 from controller.blocking import BlockingFabricController
 from controller.fabric import Repair
 from topologies import FabricLink, FabricSpec
 from topologies.describe import format_time
 from weft.errors import BadInputError, EnvironmentLacksError, did_you_mean
-from weft.link_checks import require_link
+from weft.figure_tables import print_figures
+from weft.link_checks import link_name, require_link
 from weft.options import FabricOptions
 from weft.scenario import LinkChoice, LinkEventSection
 
@@ -87,9 +87,11 @@ def check_link_events(fabric: FabricSpec, options: FabricOptions) -> None:
         for link in _links_of(fabric, options, event.link, f"{key}.link"):
             up = event.state == "up"
             if is_up.get(link, True) == up:
-                raise BadInputError(f"{key}.state: {_name(link)} is {event.state} already at that time")
+                raise BadInputError(f"{key}.state: {link_name(link)} is {event.state} already at that time")
             if (link, event.at) in times:
-                raise BadInputError(f"{key}.at: {_name(link)} has another event at that time, {event.at} ps")
+                raise BadInputError(
+                    f"{key}.at: {link_name(link)} has another event at that time, {event.at} ps"
+                )
             is_up[link] = up
             times.add((link, event.at))
 
@@ -127,7 +129,7 @@ def checked_link(fabric: FabricSpec, options: FabricOptions, a: str, b: str, pla
     between_switches = all(end.node not in {host.name for host in fabric.hosts} for end in (link.a, link.b))
     if options.clock == "real" and options.links == "internal" and between_switches:
         raise BadInputError(
-            f"{place}: {_name(link)} is within the engine (links: internal), where the real clock cannot bring it "
+            f"{place}: {link_name(link)} is within the engine (links: internal), where the real clock cannot bring it "
             "down; valid: links: veth, or clock: virtual"
         )
     return link
@@ -139,10 +141,14 @@ class LinkEvents(abc.ABC):
     Events are in `results` in the order in which they were asked for.
     """
 
-    def __init__(self, fabric: FabricSpec, options: FabricOptions) -> None:
+    def __init__(
+        self, fabric: FabricSpec, options: FabricOptions, controller: BlockingFabricController
+    ) -> None:
         self.fabric = fabric
         self.results: list[LinkEventResult] = []
         self._options = options
+        self._controller = controller
+        self._failure: BaseException | None = None
         self._is_up: dict[frozenset[str], bool] = {}
         self._hit_jobs: set[int] = set()
 
@@ -162,7 +168,7 @@ class LinkEvents(abc.ABC):
             raise BadInputError(f"state '{state}' of {a}-{b}; valid: down, up")
         if after_ps < 0:
             raise BadInputError(f"{a}-{b} is to be {state} {-after_ps} ps ago; valid: 0 ps or more from now")
-        result = LinkEventResult(_name(link), state, at_ps)
+        result = LinkEventResult(link_name(link), state, at_ps)
         self.results.append(result)
         self._schedule(link, result, after_ps)
         return result
@@ -182,7 +188,7 @@ class LinkEvents(abc.ABC):
         self._hit_jobs.discard(job_id)
 
     def _begin_without(self, link: FabricLink) -> None:
-        result = LinkEventResult(_name(link), "down", None)
+        result = LinkEventResult(link_name(link), "down", None)
         self.results.append(result)
         self._is_change(link, result)
         self._apply(link, result)
@@ -198,17 +204,15 @@ class LinkEvents(abc.ABC):
         self._is_up[ends] = up
         return changed
 
-    @abc.abstractmethod
     def check(self) -> None:
         """Raise what has gone wrong while events happened."""
+        if self._failure is not None:
+            raise self._failure
 
-    @abc.abstractmethod
     def finish(self) -> list[LinkEventResult]:
         """Return the results as they are now. Raises as `check`."""
-
-    @property
-    @abc.abstractmethod
-    def _controller(self) -> BlockingFabricController: ...
+        self.check()
+        return self.results
 
     @abc.abstractmethod
     def _now_ps(self) -> int: ...
@@ -226,22 +230,14 @@ class LinkEvents(abc.ABC):
         """Let the switches at its ends know."""
 
 
-def _name(link: FabricLink) -> str:
-    return f"{link.a.node}<->{link.b.node}"
-
-
 def print_link_events(console: Console, results: Sequence[LinkEventResult]) -> None:
     """Print a table, if there is anything to show."""
-    if not results:
-        return
-    table = Table(title=None, box=None, pad_edge=False)
-    for column in (
+    columns = (
         "link", "state", "at", "detected\nafter", "tables\nafter", "lost in\nflight", "lost in\nqueues",
         "refused\nwhile down", "last loss\nafter",
-    ):  # fmt: skip
-        table.add_column(column, justify="right")
-    for each in results:
-        table.add_row(
+    )  # fmt: skip
+    rows = [
+        (
             each.link,
             each.state,
             "start" if each.at_ps is None else format_time(each.at_ps),
@@ -249,8 +245,9 @@ def print_link_events(console: Console, results: Sequence[LinkEventResult]) -> N
             *(_packets(lost) for lost in (each.in_flight, each.queued, each.refused)),
             _since(each, each.last_loss_ps),
         )
-    console.print("\n[bold]links that failed or came back[/bold] (losses in packets)")
-    console.print(table)
+        for each in results
+    ]
+    print_figures(console, "[bold]links that failed or came back[/bold] (losses in packets)", columns, rows)
 
 
 def _since(result: LinkEventResult, when_ps: int | None) -> str:

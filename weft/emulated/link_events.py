@@ -30,10 +30,8 @@ class EmulatedLinkEvents(LinkEvents):
         controller: BlockingFabricController,
         epoch_ns: int,
     ) -> None:
-        super().__init__(fabric, options)
-        self._blocking = controller
+        super().__init__(fabric, options, controller)
         self._epoch_ns = epoch_ns
-        self._failure: BaseException | None = None
         self._numbers = itertools.count()
         self._due: list[tuple[int, int, Callable[[], None]]] = []
         self._changed = threading.Condition()
@@ -53,20 +51,6 @@ class EmulatedLinkEvents(LinkEvents):
         if self._thread.is_alive():
             self._thread.join()
 
-    def check(self) -> None:
-        """See LinkEvents."""
-        if self._failure is not None:
-            raise self._failure
-
-    def finish(self) -> list[LinkEventResult]:
-        """See LinkEvents."""
-        self.check()
-        return self.results
-
-    @property
-    def _controller(self) -> BlockingFabricController:
-        return self._blocking
-
     def _now_ps(self) -> int:
         return int((time.monotonic_ns() - self._epoch_ns) * 1000 / self._options.dilation)
 
@@ -82,7 +66,7 @@ class EmulatedLinkEvents(LinkEvents):
 
     def _replan(self, link: FabricLink, result: LinkEventResult) -> None:
         self._tell_switches(link, result)
-        replan = self._blocking.link_up if result.state == "up" else self._blocking.link_down
+        replan = self._controller.link_up if result.state == "up" else self._controller.link_down
         self.note_hit(replan(link.a.node, link.b.node), result)
         result.reprogrammed_ps = self._now_ps()
 

@@ -30,18 +30,11 @@ class VirtualLinkEvents(LinkEvents):
         loop: VirtualTimeLoop,
         controller: BlockingFabricController,
     ) -> None:
-        super().__init__(fabric, options)
+        super().__init__(fabric, options, controller)
         self._ends = ends
         self._loop = loop
-        self._blocking = controller
-        self._failure: BaseException | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._down: dict[str, tuple[LinkEventResult, list[tuple[Direction, Lost]]]] = {}
-
-    def check(self) -> None:
-        """See LinkEvents."""
-        if self._failure is not None:
-            raise self._failure
 
     def finish(self) -> list[LinkEventResult]:
         """See LinkEvents."""
@@ -49,10 +42,6 @@ class VirtualLinkEvents(LinkEvents):
         for name in list(self._down):
             self._count_refused(name)
         return self.results
-
-    @property
-    def _controller(self) -> BlockingFabricController:
-        return self._blocking
 
     def _now_ps(self) -> int:
         return self._loop.now_ps()
@@ -79,7 +68,7 @@ class VirtualLinkEvents(LinkEvents):
         with self._noted():
             # The switch's message takes the way of an answer.
             await self._loop.sleep_ps(self._options.control.latency // 2)
-            controller = self._blocking.controller
+            controller = self._controller.controller
             replan: Callable[[str, str], Coroutine[Any, Any, Any]] = (
                 controller.link_up if result.state == "up" else controller.link_down
             )
