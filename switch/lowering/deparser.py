@@ -5,7 +5,7 @@ from __future__ import annotations
 from switch.bmv2json import Deparser
 from switch.lowering import checksums
 from switch.lowering.emitter import I64, Emitter, Value
-from switch.lowering.fields import HeaderPlace, header_place, is_valid, variable_bytes
+from switch.lowering.fields import HeaderPlace, copy_chunks, header_place, is_valid, variable_bytes
 from switch.lowering.primitives import emit_primitives
 from switch.lowering.tracing import report
 from switch.trace.places import HeaderEmitted
@@ -34,7 +34,10 @@ def _write(emit: Emitter, place: HeaderPlace, target: Value) -> Value:
     """Write one header; its size (i64)."""
     block = place.block
     if not block.variable_bytes:
-        emit.copy(target, place.address, block.fixed_bytes)
+        if place.large:
+            emit.copy(target, place.address, block.fixed_bytes)
+        else:
+            copy_chunks(emit, target, place)
         return I64(block.fixed_bytes)
     before = block.variable_at_byte
     length = emit.builder.zext(variable_bytes(emit, place), I64)

@@ -237,6 +237,11 @@ class Emitter:
             self._memory.loaded(root, offset, value)
         return value
 
+    def load_alone(self, address: Value, kind: Any, alignment: int) -> Value:
+        """As load(), but LLVM must not join it with its neighbours; `address` must be aligned to its size."""
+        self.check(address, size_bytes(kind))
+        return self.builder.load_atomic(address, "unordered", alignment, typ=kind)
+
     def store(self, value: Value, address: Value, alignment: int = 1) -> None:
         """Write `value` to memory."""
         self.check(address, size_bytes(value.type))

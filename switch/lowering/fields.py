@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from switch.bmv2json import FieldRef, HeaderRef
 from switch.lowering.emitter import I8, I32, Emitter, Value, constant, integer
 from switch.lowering.errors import UnsupportedError
-from switch.lowering.layout import BlockLayout, FieldSlot, bytes_for, native_bytes
+from switch.lowering.layout import BlockLayout, Chunk, FieldSlot, bytes_for, native_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ def store_field(emit: Emitter, place: FieldPlace, value: Value) -> None:
         _store_variable(emit, place.header, value)
         return
     if place.header.block.wire:
-        _store_bits(emit, place.header.address, place.slot.bit_offset, value)
+        _store_bits(emit, place.header, place.slot.bit_offset, value)
         return
     size = native_bytes(place.slot.width_bits)
     address = emit.address(place.header.address, place.slot.bit_offset // 8)
@@ -197,20 +197,39 @@ def load_bits(emit: Emitter, base: Value, bit_offset: int, width_bits: int) -> V
     return emit.resize(word, width_bits)
 
 
-def _store_bits(emit: Emitter, base: Value, bit_offset: int, value: Value) -> None:
-    width = value.type.width
-    first, last = bit_offset // 8, (bit_offset + width - 1) // 8
-    span_bits = (last - first + 1) * 8
-    address = emit.address(base, first)
-    word = emit.resize(value, span_bits)
-    if width != span_bits:
-        behind = span_bits - bit_offset % 8 - width
-        mask = ((1 << width) - 1) << behind
+def _store_bits(emit: Emitter, header: HeaderPlace, bit_offset: int, value: Value) -> None:
+    """Write a field of a header, as big-endian bits of the chunks that it lies in."""
+    end = bit_offset + value.type.width
+    for chunk in header.block.chunks:
+        first, last = chunk.offset_bytes * 8, (chunk.offset_bytes + chunk.size_bytes) * 8
+        if first < end and bit_offset < last:
+            behind = max(end - last, 0)  # bits of the value that belong to later chunks
+            part = emit.builder.lshr(value, constant(value.type.width, behind)) if behind else value
+            width = min(end, last) - max(bit_offset, first)
+            _store_in_chunk(emit, header, chunk, max(bit_offset, first) - first, emit.resize(part, width))
+
+
+def _store_in_chunk(emit: Emitter, header: HeaderPlace, chunk: Chunk, bit_offset: int, value: Value) -> None:
+    """Write bits that begin `bit_offset` behind the most significant bit of the chunk, and end within it."""
+    width, whole = value.type.width, chunk.size_bytes * 8
+    address = emit.address(header.address, chunk.offset_bytes)
+    word = emit.resize(value, whole)
+    if width != whole:
+        behind = whole - bit_offset - width
         if behind:
-            word = emit.builder.shl(word, constant(span_bits, behind))
-        old = emit.swap_bytes(emit.load(address, integer(span_bits)))
-        word = emit.builder.or_(emit.builder.and_(old, constant(span_bits, ~mask)), word)
-    emit.store(emit.swap_bytes(word), address)
+            word = emit.builder.shl(word, constant(whole, behind))
+        mask = ((1 << width) - 1) << behind
+        old = emit.swap_bytes(emit.load(address, integer(whole), chunk.size_bytes))
+        word = emit.builder.or_(emit.builder.and_(old, constant(whole, ~mask)), word)
+    emit.store(emit.swap_bytes(word), address, chunk.size_bytes)
+
+
+def copy_chunks(emit: Emitter, target: Value, header: HeaderPlace) -> None:
+    """Copy a header's fixed bytes to `target` in the pieces in which they were stored."""
+    for chunk in header.block.chunks:
+        kind = integer(chunk.size_bytes * 8)
+        address = emit.address(header.address, chunk.offset_bytes)
+        emit.store(emit.load_alone(address, kind, chunk.size_bytes), emit.address(target, chunk.offset_bytes))
 
 
 def store_big_endian(emit: Emitter, value: Value, address: Value) -> None:

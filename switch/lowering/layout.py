@@ -58,6 +58,14 @@ class FieldSlot:
 
 
 @dataclass(frozen=True, slots=True)
+class Chunk:
+    """Bytes of a header that are stored together: 1, 2, 4 or 8, aligned to as many."""
+
+    offset_bytes: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class BlockLayout:
     """A header or metadata instance; `wire` is False for metadata, whose fields are native integers."""
 
@@ -69,6 +77,12 @@ class BlockLayout:
     variable_at_byte: int
     size_bytes: int
     temporaries_bytes: int = 0
+    chunks: tuple[Chunk, ...] = ()
+    """A header's fixed bytes in pieces: what is stored to one is stored as a whole, and read so where much is copied.
+
+    A processor hands what was stored just before on to a load only if one store covers all of it; otherwise the
+    load waits until the stores have left for the cache.
+    """
 
     @property
     def variable_offset(self) -> int:
@@ -91,6 +105,25 @@ class BlockLayout:
         return self.fixed_bytes + self.variable_bytes
 
 
+def _chunks(slots: Iterable[FieldSlot], fixed_bytes: int) -> tuple[Chunk, ...]:
+    """Eight bytes each, but four where no field lies across their middle, and less at the end."""
+    crossed = {
+        byte
+        for slot in slots
+        if not slot.variable
+        for byte in range(slot.bit_offset // 8 + 1, (slot.bit_offset + slot.width_bits - 1) // 8 + 1)
+    }
+    chunks: list[Chunk] = []
+    offset = 0
+    while offset < fixed_bytes:
+        size = next(size for size in (8, 4, 2, 1) if offset % size == 0 and offset + size <= fixed_bytes)
+        if size == 8 and offset + 4 not in crossed:
+            size = 4
+        chunks.append(Chunk(offset, size))
+        offset += size
+    return tuple(chunks)
+
+
 def header_block(header_type: HeaderType) -> BlockLayout:
     """Layout of a header instance. ValueError if its variable-length field does not start and end at a
     byte.
@@ -109,7 +142,8 @@ def header_block(header_type: HeaderType) -> BlockLayout:
     order = tuple(item.name for item in header_type.fields)
     block = BlockLayout(True, slots, order, bytes_for(offset), variable_bits // 8, variable_at, 0)
     size = align(block.valid_offset + 1, BLOCK_ALIGNMENT)
-    return BlockLayout(True, slots, order, block.fixed_bytes, block.variable_bytes, variable_at, size)
+    chunks = _chunks(slots.values(), block.fixed_bytes)
+    return replace(block, size_bytes=size, chunks=chunks)
 
 
 def metadata_block(header_type: HeaderType, temporaries: Container[str] = ()) -> BlockLayout:
