@@ -5,6 +5,7 @@
 
 #include "link.hpp"
 #include "pcap_writer.hpp"
+#include "prefetch.hpp"
 #include "probe.hpp"
 
 namespace weft {
@@ -56,8 +57,16 @@ void DelayLine::count_held(const void* line, HeldPackets& held) {
     for (size_t i = 0; i < queue->size(); ++i) held.in_flight.add((*queue)[i].packet->wire_bytes());
 }
 
+// The other lines' packets come before it.
+void DelayLine::prefetch_next() const {
+  if (in_order_.empty()) return;
+  if (in_order_.size() > 1) prefetch(in_order_[1].packet.get(), sizeof(Packet));
+  prefetch_headers(*in_order_.front().packet);
+}
+
 void DelayLine::on_due() {
   PacketPtr packet = pop_first().packet;
+  prefetch_next();
   if (const TimePs next_ps = first_due_ps(); next_ps != kNever) timer_.arm(next_ps, rank_);
   if (packet->damaged()) [[unlikely]] {
     drop_damaged(*packet);

@@ -58,6 +58,7 @@ class alignas(64) DelayLine {
   void push_among(PacketPtr packet, TimePs due_ps);
   InFlight pop_first();
   TimePs first_due_ps() const;
+  void prefetch_next() const;
   void on_due();
   void drop_damaged(const Packet& packet);
   static void count_held(const void* line, HeldPackets& held);

@@ -80,15 +80,29 @@ void EventQueue::sift_up(uint32_t index, Entry entry) {
   place(index, entry);
 }
 
+uint32_t EventQueue::first_of(uint32_t begin, uint32_t end) const {
+  uint32_t best = begin;
+  for (uint32_t index = begin + 1; index < end; ++index)
+    if (heap_[index].before(heap_[best])) best = index;
+  return best;
+}
+
+// A tournament whose results are numbers: as branches, they would be wrong half of the time.
+uint32_t EventQueue::first_of_four(uint32_t begin) const {
+  const Entry* entries = heap_.data() + begin;
+  const auto left = static_cast<uint32_t>(entries[1].before(entries[0]));
+  const uint32_t right = 2 + static_cast<uint32_t>(entries[3].before(entries[2]));
+  const uint32_t right_wins = 0u - static_cast<uint32_t>(entries[right].before(entries[left]));
+  return begin + (left ^ ((left ^ right) & right_wins));
+}
+
 void EventQueue::sift_down(uint32_t index, Entry entry) {
   const auto size = static_cast<uint32_t>(heap_.size());
   for (;;) {
     const uint32_t first_child = index * kArity + 1;
     if (first_child >= size) break;
-    const uint32_t end_child = first_child + kArity < size ? first_child + kArity : size;
-    uint32_t best = first_child;
-    for (uint32_t child = first_child + 1; child < end_child; ++child)
-      if (heap_[child].before(heap_[best])) best = child;
+    const uint32_t best =
+        first_child + kArity <= size ? first_of_four(first_child) : first_of(first_child, size);
     if (!heap_[best].before(entry)) break;
     place(index, heap_[best]);
     index = best;

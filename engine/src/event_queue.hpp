@@ -87,9 +87,9 @@ class EventQueue {
     TimePs time;
     uint64_t sequence_and_slot;
     uint32_t slot() const { return static_cast<uint32_t>(sequence_and_slot) & (kMaxTimers - 1); }
-    bool before(const Entry& other) const {
-      return time < other.time || (time == other.time && sequence_and_slot < other.sequence_and_slot);
-    }
+    // One comparison of 128 bits: two of 64 would be branches, and which way they go cannot be foretold.
+    bool before(const Entry& other) const { return order() < other.order(); }
+    __int128 order() const { return static_cast<__int128>(time) << 64 | sequence_and_slot; }
   };
 
   uint64_t next_sequence() {
@@ -119,6 +119,9 @@ class EventQueue {
     heap_[index] = entry;
     heap_index_[entry.slot()] = index;
   }
+  // The earliest of the entries from begin to before end.
+  uint32_t first_of(uint32_t begin, uint32_t end) const;
+  uint32_t first_of_four(uint32_t begin) const;
   void sift_up(uint32_t index, Entry entry);
   void sift_down(uint32_t index, Entry entry);
   [[noreturn]] static void throw_sequence_overflow();

@@ -8,6 +8,7 @@
 #include "delay_line.hpp"
 #include "packet_store.hpp"
 #include "partitions.hpp"
+#include "prefetch.hpp"
 
 namespace weft {
 
@@ -15,15 +16,10 @@ namespace {
 
 constexpr size_t kPrefetchDistance = 6;
 
-// Into the second-level cache come the packet and the headers that usually stand at its front: since it was
-// sent, a whole window of other packets has passed.
-void prefetch(const Packet& packet) {
-  constexpr size_t kLine = 64;
-  constexpr size_t kHeaderBytes = 192;
-  const auto* start = reinterpret_cast<const char*>(&packet);
-  __builtin_prefetch(start, 1);
-  const char* headers = start + sizeof(Packet) + Packet::kHeadroomBytes;
-  for (size_t offset = 0; offset < kHeaderBytes; offset += kLine) __builtin_prefetch(headers + offset, 1, 2);
+// Since it was sent, a whole window of other packets has passed.
+void prefetch_packet(const Packet& packet) {
+  prefetch(&packet, sizeof(Packet));
+  prefetch_headers<CacheLevel::kSecond>(packet);
 }
 
 }  // namespace
@@ -131,7 +127,7 @@ TimePs PartitionWorker::visit(Partition& partition, TimePs limit_ps) {
 void PartitionWorker::deliver(std::vector<Parcel>& parcels, Partition& partition) {
   PacketPool& pool = partition.engine_.packets();
   for (size_t i = 0; i < parcels.size(); ++i) {
-    if (i + kPrefetchDistance < parcels.size()) prefetch(*parcels[i + kPrefetchDistance].packet);
+    if (i + kPrefetchDistance < parcels.size()) prefetch_packet(*parcels[i + kPrefetchDistance].packet);
     parcels[i].line->push(pool.adopt(parcels[i].packet), parcels[i].due_ps);
   }
   parcels.clear();

@@ -18,7 +18,6 @@ namespace {
 // Below it a round would be many times as long as a packet takes to pass.
 constexpr uint32_t kSmallestQuantumBytes = 64;
 // Of a packet, from its front on, that are usually looked at: its headers.
-constexpr size_t kUsedBytes = 128;
 
 }  // namespace
 
@@ -288,13 +287,14 @@ int TransmitPort::next_class(uint32_t ready) {
   });
 }
 
-// What has waited is no longer in the caches, and is reached in two steps: the packets that come next get
-// one each.
-void TransmitPort::prefetch_waiting(RingBuffer<Waiting>& packets) {
+// What has waited is no longer in the caches, and each part of it tells where the next one is: the three
+// packets that come next get one step each.
+void TransmitPort::prefetch_waiting(const RingBuffer<Waiting>& packets) {
   if (packets.empty()) return;
-  if (packets.size() > 1) prefetch(packets[1].packet.get(), sizeof(Packet));
+  if (packets.size() > 2) prefetch(packets[2].packet.get(), sizeof(Packet));
+  if (packets.size() > 1) prefetch(packets[1].packet->context, sizeof(PacketContext));
   const Packet& next = *packets.front().packet;
-  prefetch(next.data(), kUsedBytes);
+  prefetch_headers(next);
   if (next.context != nullptr) prefetch(next.context, next.context->used_bytes);
 }
 

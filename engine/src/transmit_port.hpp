@@ -186,7 +186,7 @@ class TransmitPort : public Node {
   PacketPtr next_packet(TimePs start_ps, int& priority_class);
   int next_class(uint32_t ready);
   Waiting take_first(int priority_class);
-  static void prefetch_waiting(RingBuffer<Waiting>& packets);
+  static void prefetch_waiting(const RingBuffer<Waiting>& packets);
   PacketPtr dequeue(int priority_class, TimePs start_ps, QueueStamp& stamp);
   PacketPtr pull_from_source(TimePs start_ps, int& priority_class);
   static void count_held(const void* port, HeldPackets& held);
