@@ -41,6 +41,7 @@ std::shared_ptr<SwitchProgram> make_program(
   program->parse = entry_point<PipelineFunction>(functions, "parse");
   program->ingress = entry_point<PipelineFunction>(functions, "ingress");
   program->egress = entry_point<PipelineFunction>(functions, "egress");
+  program->finish = entry_point<PipelineFunction>(functions, "finish");
   program->deparse = entry_point<DeparseFunction>(functions, "deparse");
   program->set_metadata_again = entry_point<PipelineFunction>(functions, "set_metadata_again");
   program->copy_fields = entry_point<CopyFieldsFunction>(functions, "copy_fields");

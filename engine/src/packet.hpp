@@ -71,6 +71,18 @@ class alignas(64) Packet {
     return data_;
   }
 
+  // All that may be written to before the byte at n (at most size()): the headroom and the first n bytes.
+  std::span<uint8_t> room_before(size_t n) { return {storage_, headroom() + n}; }
+  // Has the packet begin with the last new_bytes of room_before(old_bytes), instead of its first old_bytes.
+  void replace_front(size_t old_bytes, size_t new_bytes) {
+    data_ = data_ + old_bytes - new_bytes;
+    size_ = static_cast<uint32_t>(size_ + new_bytes - old_bytes);
+  }
+  // Makes room for n bytes before the packet.
+  void reserve_headroom(size_t n) {
+    if (n > headroom()) reserve(n, tailroom());
+  }
+
   // Removes n bytes (at most size()) from the front. Throws std::out_of_range beyond that.
   void trim_front(size_t n) {
     if (n > size_) [[unlikely]]

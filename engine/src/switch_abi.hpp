@@ -115,7 +115,9 @@ struct SwitchContext {
 // Entry points of a compiled program.
 using ClearFunction = void (*)(PacketState*);
 using PipelineFunction = void (*)(PacketState*, SwitchContext*);
-using DeparseFunction = uint32_t (*)(PacketState*, SwitchContext*, uint8_t* out);
+// Writes to the end of the room; returns how many bytes, or kNoRoom.
+using DeparseFunction = uint32_t (*)(const PacketState*, uint8_t* room, uint32_t room_bytes);
+constexpr uint32_t kNoRoom = 0xffffffff;
 using CopyFieldsFunction = void (*)(PacketState* to, const PacketState* from, uint32_t field_list);
 using DigestFunction = uint32_t (*)(const PacketState*, uint32_t learn_list, uint8_t* out);
 

@@ -43,7 +43,7 @@ Switch::Switch(Engine& engine, SwitchOptions options)
 Switch::~Switch() = default;
 
 void Switch::load(std::shared_ptr<const SwitchProgram> program) {
-  header_buffer_.resize(std::max<uint32_t>(program->max_headers_bytes, program->max_digest_bytes) + 16);
+  digest_buffer_.resize(program->max_digest_bytes);
   states_.reset(StatePool::create(program, engine_.packets()));
   objects_ = std::make_unique<SwitchObjects>(std::move(program), this);
   replication_ = {};
@@ -367,13 +367,13 @@ void Switch::send_clone(PacketPtr clone, const CloneSession& session) {
 }
 
 void Switch::send_digest(const PacketState& state) {
-  const uint32_t size = objects_->program().pack_digest(&state, state.digest_list, header_buffer_.data());
+  const uint32_t size = objects_->program().pack_digest(&state, state.digest_list, digest_buffer_.data());
   if (size == 0) return;  // a list that the program does not have, or an empty one
   record(state.trace, TraceSite::kDigest, {state.digest_list});
   StreamEvent event;
   event.kind = StreamEvent::Kind::kDigest;
   event.learn_list = state.digest_list;
-  event.bytes.assign(header_buffer_.begin(), header_buffer_.begin() + size);
+  event.bytes.assign(digest_buffer_.begin(), digest_buffer_.begin() + size);
   event.time_ps = engine_.now();
   if (!events_.push(std::move(event))) count(DropReason::kDigestQueueFull);
 }
@@ -428,8 +428,8 @@ void Switch::enqueue(uint32_t port, PacketPtr packet) {
   }
   const int queue_class = std::min(static_cast<int>(state.queue_class), transmit_port->last_class());
   state.queue_class = static_cast<uint32_t>(queue_class);
-  state.enqueue_depth =
-      depth(transmit_port->queue_depth_bytes(queue_class), transmit_port->queue_depth_packets(queue_class));
+  const TrafficCounter waiting = transmit_port->waiting(queue_class);
+  state.enqueue_depth = depth(waiting.bytes, waiting.packets);
   const TraceNumbers trace = state.trace;  // a packet that finds no room is gone with its state
   // Copies are the switch's own: what came in by the port is the original.
   const uint32_t came_by = state.instance_type == kNormal ? state.ingress_port : TransmitPort::kNoIngress;
@@ -449,14 +449,22 @@ void Switch::run_bypassing() {
 
 // ---- egress
 
+// The headers are written to where they go, in front of the payload: the state has all that was there.
 [[gnu::always_inline]] inline void Switch::deparse(Packet& packet) {
   PacketState& state = state_of(packet)->state;
-  const uint32_t headers_bytes =
-      objects_->program().deparse(&state, &objects_->context(), header_buffer_.data());
-  if (headers_bytes != state.payload_offset_bytes) [[unlikely]]
-    engine_.ledger().resize(int64_t{headers_bytes} - int64_t{state.payload_offset_bytes});
-  packet.trim_front(state.payload_offset_bytes);
-  std::memcpy(packet.prepend(headers_bytes), header_buffer_.data(), headers_bytes);
+  const SwitchProgram& program = objects_->program();
+  program.finish(&state, &objects_->context());
+  const uint32_t parsed_bytes = state.payload_offset_bytes;
+  std::span<uint8_t> room = packet.room_before(parsed_bytes);
+  uint32_t headers_bytes = program.deparse(&state, room.data(), static_cast<uint32_t>(room.size()));
+  if (headers_bytes == kNoRoom) [[unlikely]] {
+    packet.reserve_headroom(program.max_headers_bytes);
+    room = packet.room_before(parsed_bytes);
+    headers_bytes = program.deparse(&state, room.data(), static_cast<uint32_t>(room.size()));
+  }
+  if (headers_bytes != parsed_bytes) [[unlikely]]
+    engine_.ledger().resize(int64_t{headers_bytes} - int64_t{parsed_bytes});
+  packet.replace_front(parsed_bytes, headers_bytes);
 }
 
 [[gnu::always_inline]] inline PacketPtr Switch::run_egress(uint32_t port, PacketPtr packet) {

@@ -180,7 +180,7 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   SwitchOptions options_;
   std::unique_ptr<SwitchObjects> objects_;
   std::unique_ptr<StatePool, CloseStatePool> states_;
-  std::vector<uint8_t> header_buffer_;
+  std::vector<uint8_t> digest_buffer_;
   std::vector<TransmitPort*> ports_;  // by number, null where none is attached
   ReplicationEngine replication_;
   StreamEventQueue events_;

@@ -27,7 +27,8 @@ struct SwitchProgram {
   PipelineFunction parse = nullptr;
   PipelineFunction ingress = nullptr;  // verifies checksums first
   PipelineFunction egress = nullptr;
-  DeparseFunction deparse = nullptr;              // updates checksums first; returns bytes written
+  PipelineFunction finish = nullptr;              // what precedes the headers' emission: checksums
+  DeparseFunction deparse = nullptr;
   PipelineFunction set_metadata_again = nullptr;  // of a packet that comes to the parser another time
   CopyFieldsFunction copy_fields = nullptr;
   DigestFunction pack_digest = nullptr;

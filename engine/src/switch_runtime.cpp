@@ -220,6 +220,7 @@ std::map<std::string, uint64_t> switch_abi() {
       {"kLoopBudget", PacketState::kLoopBudget},
       {"kPassBudget", PacketState::kPassBudget},
       {"kNoAction", ActionData::kNoAction},
+      {"kNoRoom", kNoRoom},
       {"kFirstProgramSite", kFirstProgramSite},
       {"TraceSite.received", site(TraceSite::kReceived)},
       {"TraceSite.copied", site(TraceSite::kCopied)},

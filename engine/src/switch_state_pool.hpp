@@ -42,12 +42,14 @@ class alignas(64) StateStore {
       return make();
     StateBlock* block = std::exchange(free_, free_->next_free);
     // While queues grow, the next one has not been used for long.
-    if (free_ != nullptr) prefetch(free_, block->used_bytes);
+    if (taken_last_ && free_ != nullptr) prefetch(free_, block->used_bytes);
+    taken_last_ = true;
     return block;
   }
   void give_back(StateBlock* block) {
     block->next_free = free_;
     free_ = block;
+    taken_last_ = false;
   }
   static void destroy(StateBlock* block) {
     block->~StateBlock();
@@ -66,6 +68,7 @@ class alignas(64) StateStore {
 
   std::shared_ptr<const SwitchProgram> program_;  // whose address is the store's key
   StateBlock* free_ = nullptr;
+  bool taken_last_ = false;  // and not given back
 };
 
 // The states of one switch's packets. Packets may outlive the switch, so the pool deletes itself with its

@@ -11,8 +11,8 @@ from llvmlite import ir
 from engine import _core
 from switch.bmv2json import Constant, FieldList, FieldRef, MatchKind, Program, Table
 from switch.lowering import bounds, checksums, intrinsics
-from switch.lowering.deparser import emit_deparser
-from switch.lowering.emitter import I32, POINTER, VOID, Emitter, ModuleContext, Value
+from switch.lowering.deparser import emit_deparser, emit_finish
+from switch.lowering.emitter import I32, I64, POINTER, VOID, Emitter, ModuleContext, Value
 from switch.lowering.errors import UnsupportedError
 from switch.lowering.expressions import lower
 from switch.lowering.fields import field_place, load_field, store_big_endian, store_field
@@ -148,15 +148,12 @@ def _emit_functions(shared: ModuleContext) -> None:
         "ingress": lambda emit: _ingress(emit, actions),
         "egress": lambda emit: _egress(emit, actions),
         "set_metadata_again": _set_metadata_again,
+        "finish": _finish,
     }
     for name, body in bodies.items():
         function = _function(shared, name, VOID, [POINTER, POINTER])
         body(Emitter(shared, function, function.args[0], function.args[1]))
-    deparse = _function(shared, "deparse", I32, [POINTER, POINTER, POINTER])
-    deparser = next(iter(shared.program.deparsers.values()), None)
-    emit = Emitter(shared, deparse, deparse.args[0], deparse.args[1])
-    emit.extent(deparse.args[2], _max_headers_bytes(shared), "the buffer for headers")
-    emit_deparser(emit, deparser, deparse.args[2])
+    _deparse(shared)
     _clear(shared)
     _copy_fields(shared)
     _pack_digest(shared)
@@ -166,6 +163,16 @@ def _function(shared: ModuleContext, name: str, result: Any, arguments: list[Any
     function = ir.Function(shared.module, ir.FunctionType(result, arguments), name)
     mark_arguments(function)
     return function
+
+
+def _deparse(shared: ModuleContext) -> None:
+    """uint32_t deparse(PacketState*, uint8_t* room, uint32_t room_bytes)."""
+    deparser = next(iter(shared.program.deparsers.values()), None)
+    function = _function(shared, "deparse", I32, [POINTER, POINTER, I32])
+    state, room, room_bytes = function.args
+    emit = Emitter(shared, function, state, None)
+    emit.extent(room, emit.builder.zext(room_bytes, I64), "the room for headers")
+    emit_deparser(emit, deparser, room, room_bytes)
 
 
 def _clear(shared: ModuleContext) -> None:
@@ -187,6 +194,10 @@ def _parse(emit: Emitter) -> None:
         emit.builder.ret_void()
         return
     ParserLowering(emit, parser).run()
+
+
+def _finish(emit: Emitter) -> None:
+    emit_finish(emit, next(iter(emit.program.deparsers.values()), None))
 
 
 def _set_metadata_again(emit: Emitter) -> None:

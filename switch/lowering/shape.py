@@ -13,6 +13,7 @@ FUNCTIONS = (
     "ingress",
     "egress",
     "set_metadata_again",
+    "finish",
     "deparse",
     "copy_fields",
     "pack_digest",

@@ -73,3 +73,30 @@ def test_a_stored_field_leaves_the_others_alone(data: Any) -> None:
     for index, value in writes:
         expected = with_field(expected, fields, index, value)
     assert twin.process(0, packet + b"payload") == [(1, expected + b"payload")]
+
+
+def test_more_headers_than_there_is_room_for_in_front() -> None:
+    """A packet has 128 bytes of headroom; two added headers take more."""
+    large = [(f"f{i}", 64) for i in range(16)]
+    headers = {"a": large, "b": large, "c": [("x", 8)]}
+    act = action(
+        "act",
+        0,
+        [],
+        *(call("add_header", {"type": "header", "value": name}) for name in ("a", "b")),
+        call("assign", field("a", "f0"), const(0xA1)),
+        call("assign", field("b", "f15"), const(0xB2)),
+        call("assign", std("egress_spec"), const(1)),
+    )
+    twin = Twin(
+        program(
+            headers,
+            [("unused", 8)],
+            [state("start", 0, [extract("c")], [], [transition(None, None)])],
+            [act],
+            {"init_table": "t", "tables": [table("t", 0, [], [act])]},
+        )
+    )
+    added = (0xA1).to_bytes(8, "big") + bytes(240) + (0xB2).to_bytes(8, "big")
+    for payload in (b"", b"payload"):
+        assert twin.process(0, b"\x07" + payload) == [(1, added + b"\x07" + payload)]
