@@ -245,8 +245,12 @@ class Partitions:
 
     def __init__(self, *, seed: int = 0, workers: int = 1) -> None:
         """Raises ValueError for a number of workers outside 1 to 256."""
-    def add(self) -> Engine:
-        """A new partition's engine, which is not run by itself."""
+    def add(self, *, group: int | None = None) -> Engine:
+        """A new partition's engine, which is not run by itself.
+
+        Partitions of one `group` (0 or more) have their traffic with each other, as the switches of a plane do: one
+        worker serves them all, where groups can be shared out evenly.
+        """
     def __len__(self) -> int: ...
     @property
     def seed(self) -> int: ...
@@ -255,6 +259,8 @@ class Partitions:
         """Threads that serve a run, the caller's included; may be set between runs."""
     @workers.setter
     def workers(self, workers: int) -> None: ...
+    def shares(self) -> list[list[int]]:
+        """Which partitions each worker serves, by number in the order in which they were added."""
     @property
     def now_ps(self) -> int:
         """Up to when everything has been served."""

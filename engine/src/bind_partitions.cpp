@@ -1,7 +1,9 @@
 // Partitions of a virtual run in Python; see bind_core.cpp about locks.
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "bindings.hpp"
@@ -36,12 +38,15 @@ void bind_partitions(py::module_& m) {
 
   py::class_<Partitions, std::shared_ptr<Partitions>>(m, "Partitions")
       .def(py::init<uint64_t, int>(), py::kw_only(), "seed"_a = 0, "workers"_a = 1)
-      .def("add",
-           [](const std::shared_ptr<Partitions>& partitions) {
-             PythonPartitionsGuard guard(*partitions);
-             // Whoever holds one engine keeps all: links lead from one to another.
-             return std::shared_ptr<Engine>(partitions, &partitions->add());
-           })
+      .def(
+          "add",
+          [](const std::shared_ptr<Partitions>& partitions, std::optional<int> group) {
+            PythonPartitionsGuard guard(*partitions);
+            // Whoever holds one engine keeps all: links lead from one to another.
+            return std::shared_ptr<Engine>(partitions,
+                                           &partitions->add(group.value_or(Partitions::kNoGroup)));
+          },
+          py::kw_only(), "group"_a = py::none())
       .def("__len__", locked<&Partitions::count>())
       .def_property_readonly("seed", &Partitions::seed)
       .def_property("workers", &Partitions::workers,
@@ -49,6 +54,7 @@ void bind_partitions(py::module_& m) {
                       PythonPartitionsGuard guard(partitions);
                       partitions.set_workers(workers);
                     })
+      .def("shares", locked<&Partitions::shares>())
       .def_property_readonly("now_ps", locked<&Partitions::now>())
       .def_property_readonly("window_ps", locked<&Partitions::window_ps>())
       .def_property_readonly("windows_served", locked<&Partitions::windows_served>())

@@ -35,12 +35,13 @@ struct HandOver {
 
 class Partition {
  public:
-  Partition(Partitions& owner, uint32_t index, uint64_t seed, FairLock& lock,
+  Partition(Partitions& owner, uint32_t index, int group, uint64_t seed, FairLock& lock,
             std::shared_ptr<PacketStore> store);
 
   Engine& engine() { return engine_; }
   Partitions& owner() { return owner_; }
   uint32_t index() const { return index_; }
+  int group() const { return group_; }
 
   // Puts a packet of this partition's on a line that ends in another one, `target`. Throws std::logic_error
   // if it would be late there.
@@ -59,6 +60,7 @@ class Partition {
   alignas(64) PartitionWorker* worker_ = nullptr;
   uint32_t place_ = 0;  // among its worker's
   uint32_t index_;
+  int group_;
   Partitions& owner_;
 
   alignas(64) Engine engine_;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <ctime>
-#include <numeric>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -27,6 +27,36 @@ int64_t monotonic_now_ns() {
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
+// Partitions that one worker is to serve, and how much there is to do.
+struct Load {
+  size_t weight = 0;
+  std::vector<uint32_t> partitions;
+
+  void add(const Load& other) {
+    weight += other.weight;
+    partitions.insert(partitions.end(), other.partitions.begin(), other.partitions.end());
+  }
+};
+
+// The heaviest first, each to the worker with the least so far.
+std::vector<Load> share_out(std::vector<Load> loads, size_t workers) {
+  std::stable_sort(loads.begin(), loads.end(),
+                   [](const Load& a, const Load& b) { return a.weight > b.weight; });
+  std::vector<Load> shared(workers);
+  for (const Load& load : loads)
+    std::min_element(shared.begin(), shared.end(), [](const Load& a, const Load& b) {
+      return a.weight < b.weight;
+    })->add(load);
+  return shared;
+}
+
+// Whether no worker would wait for another for long.
+bool is_even(const std::vector<Load>& shared) {
+  const auto [least, most] = std::minmax_element(
+      shared.begin(), shared.end(), [](const Load& a, const Load& b) { return a.weight < b.weight; });
+  return 10 * most->weight <= 11 * least->weight;
+}
+
 int checked_workers(int workers) {
   if (workers < 1 || workers > Partitions::kMaxWorkers)
     throw std::invalid_argument(std::to_string(workers) + " workers (1 to " +
@@ -48,9 +78,9 @@ Partitions::~Partitions() {
   while (!components_.empty()) components_.pop_back();
 }
 
-Engine& Partitions::add() {
-  partitions_.push_back(std::make_unique<Partition>(*this, static_cast<uint32_t>(partitions_.size()), seed_,
-                                                    lock_, workers_.front()->store()));
+Engine& Partitions::add(int group) {
+  partitions_.push_back(std::make_unique<Partition>(*this, static_cast<uint32_t>(partitions_.size()), group,
+                                                    seed_, lock_, workers_.front()->store()));
   for (const auto& worker : workers_) worker->set_partition_count(partitions_.size());
   workers_.front()->take(*partitions_.back());
   assigned_ = false;
@@ -192,28 +222,43 @@ void Partitions::look_again() {
   touched_.clear();
 }
 
+// Which partitions each worker serves: how many timers a partition has is how many links and ports, and so
+// how much happens there.
+std::vector<std::vector<uint32_t>> Partitions::shares() const {
+  const auto workers = std::min(static_cast<size_t>(worker_count_), std::max<size_t>(1, partitions_.size()));
+  std::map<int, Load> groups;
+  std::vector<Load> single;
+  std::vector<Load> ungrouped;
+  for (uint32_t index = 0; index < partitions_.size(); ++index) {
+    const Load alone{partitions_[index]->engine().events().timer_count() + 1, {index}};
+    single.push_back(alone);
+    if (partitions_[index]->group() == kNoGroup)
+      ungrouped.push_back(alone);
+    else
+      groups[partitions_[index]->group()].add(alone);
+  }
+  std::vector<Load> whole = ungrouped;
+  for (auto& [group, load] : groups) whole.push_back(std::move(load));
+  std::vector<Load> shared = share_out(std::move(whole), workers);
+  if (!is_even(shared)) shared = share_out(std::move(single), workers);
+  std::vector<std::vector<uint32_t>> result;
+  for (Load& load : shared) result.push_back(std::move(load.partitions));
+  return result;
+}
+
 void Partitions::assign() {
   crew_.reset();
   collect_hand_overs();
   deliver_mail();
 
-  // The heaviest first, each to the worker with the least so far. How many timers a partition has is how
-  // many links and ports.
-  const int count = std::min(worker_count_, std::max(1, static_cast<int>(partitions_.size())));
+  const std::vector<std::vector<uint32_t>> shared = shares();
+  const auto count = static_cast<int>(shared.size());
   std::vector<std::unique_ptr<PartitionWorker>> workers;
-  for (int index = 0; index < count; ++index) {
+  for (const std::vector<uint32_t>& share : shared) {
+    const auto index = static_cast<int>(workers.size());
     workers.push_back(std::make_unique<PartitionWorker>(index, count, std::make_shared<PacketStore>(depot_)));
     workers.back()->set_partition_count(partitions_.size());
-  }
-  std::vector<uint32_t> order(partitions_.size());
-  std::iota(order.begin(), order.end(), 0u);
-  const auto weight = [this](uint32_t index) { return partitions_[index]->engine().events().timer_count(); };
-  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return weight(a) > weight(b); });
-  std::vector<size_t> loads(static_cast<size_t>(count), 0);
-  for (const uint32_t index : order) {
-    const auto least = std::min_element(loads.begin(), loads.end());
-    *least += weight(index) + 1;
-    workers[static_cast<size_t>(least - loads.begin())]->take(*partitions_[index]);
+    for (const uint32_t partition : share) workers.back()->take(*partitions_[partition]);
   }
   workers_ = std::move(workers);
   if (count > 1)

@@ -47,13 +47,19 @@ class Partitions {
   Partitions(const Partitions&) = delete;
   Partitions& operator=(const Partitions&) = delete;
 
-  // A new partition's engine. It lives as long as this.
-  Engine& add();
+  // The group of a partition that is of none.
+  static constexpr int kNoGroup = -1;
+
+  // A new partition's engine. It lives as long as this. Partitions of one group have their traffic with each
+  // other, as a plane's switches do: one worker serves them all, where groups can be shared out evenly.
+  Engine& add(int group = kNoGroup);
   size_t count() const { return partitions_.size(); }
   uint64_t seed() const { return seed_; }
   int workers() const { return worker_count_; }
   // From the next run on.
   void set_workers(int workers);
+  // Which partitions, by number, each of the workers serves.
+  std::vector<std::vector<uint32_t>> shares() const;
 
   // Between windows: of the last event or control event served, or where a run_until() ended.
   TimePs now() const { return now_; }

@@ -164,6 +164,30 @@ def test_workers_may_change_between_runs():
     assert steady.outcome() == changing.outcome()
 
 
+def grouped(groups: list[int | None], workers: int) -> Partitions:
+    """Partitions of these groups, all with as much to do."""
+    clock = Partitions(workers=workers)
+    for group in groups:
+        Link(clock.add(group=group))
+    return clock
+
+
+def test_groups_that_can_be_shared_out_stay_together():
+    clock = grouped([0, 1, 0, 1, None, None], workers=2)
+    shares = [set(share) for share in clock.shares()]
+    assert sorted(map(sorted, (share - {4, 5} for share in shares))) == [[0, 2], [1, 3]]
+    assert [len(share) for share in shares] == [3, 3]
+
+
+@pytest.mark.parametrize("groups", [[0] * 6, [0, 0, 0, 0, 1, 1], [0, 0, 1, 1, 2, 2]])
+def test_groups_that_cannot_are_split(groups):
+    assert [len(share) for share in grouped(groups, workers=2).shares()] == [3, 3]
+
+
+def test_no_more_shares_than_partitions():
+    assert grouped([None, None], workers=5).shares() == [[0], [1]]
+
+
 def test_one_way_traffic_leaves_no_pile_of_packets_behind():
     relays = [Relay(0, 100 * GBPS, 500 * NS, 1), Relay(1, 100 * GBPS, 500 * NS, 0)]
     net = Net.parted(relays, 2, workers=2)

@@ -9,10 +9,13 @@ from weft.virtual.partitioning import partition_nodes
 
 
 def engines_by_node(fabric: FabricSpec, partitions: Partitions) -> dict[str, Engine]:
-    """Return a new partition's engine for each set of nodes that share one."""
+    """Return a new partition's engine for each set of nodes that share one; the switches of a plane are a group."""
+    planes = {switch.name: switch.plane for switch in fabric.switches}
     engines: dict[str, Engine] = {}
     for nodes in partition_nodes(fabric):
-        engines |= dict.fromkeys(nodes, partitions.add())
+        in_planes = {planes.get(node) for node in nodes}
+        group = in_planes.pop() if len(in_planes) == 1 else None
+        engines |= dict.fromkeys(nodes, partitions.add(group=group))
     return engines
 
 
