@@ -38,9 +38,10 @@ TimePs DelayLine::first_due_ps() const {
   return overtaken_.empty() ? first : std::min(first, overtaken_.front().due_ps);
 }
 
-DelayLine::InFlight DelayLine::pop_first() {
-  if (in_order_.empty() || (!overtaken_.empty() && overtaken_.front().due_ps < in_order_.front().due_ps))
-    return overtaken_.pop();
+inline DelayLine::InFlight DelayLine::pop_first() {
+  if (overtaken_.empty()) [[likely]]
+    return in_order_.pop();
+  if (in_order_.empty() || overtaken_.front().due_ps < in_order_.front().due_ps) return overtaken_.pop();
   return in_order_.pop();
 }
 

@@ -87,15 +87,6 @@ uint32_t EventQueue::first_of(uint32_t begin, uint32_t end) const {
   return best;
 }
 
-// A tournament whose results are numbers: as branches, they would be wrong half of the time.
-uint32_t EventQueue::first_of_four(uint32_t begin) const {
-  const Entry* entries = heap_.data() + begin;
-  const auto left = static_cast<uint32_t>(entries[1].before(entries[0]));
-  const uint32_t right = 2 + static_cast<uint32_t>(entries[3].before(entries[2]));
-  const uint32_t right_wins = 0u - static_cast<uint32_t>(entries[right].before(entries[left]));
-  return begin + (left ^ ((left ^ right) & right_wins));
-}
-
 void EventQueue::sift_down(uint32_t index, Entry entry) {
   const auto size = static_cast<uint32_t>(heap_.size());
   for (;;) {

@@ -70,6 +70,13 @@ class EventQueue {
   uint64_t reserve_rank();
   // Timers that exist, armed or not: how much may happen here.
   size_t timer_count() const { return actions_.size() - free_slots_.size(); }
+  // Fetches what the timer acts on that most likely comes next: any armed from now on may still be earlier.
+  void prefetch_next() const {
+    if (heap_.size() <= 4) return;
+    const void* object = actions_[heap_[first_of_four(1)].slot()].object;
+    __builtin_prefetch(object, 1);
+    __builtin_prefetch(static_cast<const char*>(object) + 64, 1);
+  }
   // Takes the earliest timer out and returns its action. The queue must not be empty.
   TimerAction pop() {
     if (vacant_) fill_top();
@@ -121,7 +128,14 @@ class EventQueue {
   }
   // The earliest of the entries from begin to before end.
   uint32_t first_of(uint32_t begin, uint32_t end) const;
-  uint32_t first_of_four(uint32_t begin) const;
+  // A tournament whose results are numbers: as branches, they would be wrong half of the time.
+  uint32_t first_of_four(uint32_t begin) const {
+    const Entry* entries = heap_.data() + begin;
+    const auto left = static_cast<uint32_t>(entries[1].before(entries[0]));
+    const uint32_t right = 2 + static_cast<uint32_t>(entries[3].before(entries[2]));
+    const uint32_t right_wins = 0u - static_cast<uint32_t>(entries[right].before(entries[left]));
+    return begin + (left ^ ((left ^ right) & right_wins));
+  }
   void sift_up(uint32_t index, Entry entry);
   void sift_down(uint32_t index, Entry entry);
   [[noreturn]] static void throw_sequence_overflow();

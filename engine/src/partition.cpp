@@ -14,19 +14,24 @@ namespace weft {
 
 namespace {
 
-constexpr size_t kPrefetchDistance = 6;
+constexpr size_t kParcelDistance = 8;
+constexpr size_t kMailDistance = 24;
 
-// Since it was sent, a whole window of other packets has passed.
-void prefetch_packet(const Packet& packet) {
-  prefetch(&packet, sizeof(Packet));
-  prefetch_headers<CacheLevel::kSecond>(packet);
+// Since a parcel was sent, a whole window of other packets has passed: it is fetched before what it leads to.
+void prefetch_ahead(const std::vector<Parcel>& parcels, size_t at) {
+  if (at + kParcelDistance >= parcels.size()) return;
+  prefetch(parcels.data() + at + kMailDistance, sizeof(void*));
+  const Parcel& parcel = parcels[at + kParcelDistance];
+  prefetch(parcel.line, sizeof(DelayLine));
+  prefetch(parcel.packet, sizeof(Packet));
+  prefetch_headers<CacheLevel::kSecond>(*parcel.packet);
 }
 
 }  // namespace
 
-Partition::Partition(Partitions& owner, uint32_t index, uint64_t seed, FairLock& lock,
+Partition::Partition(Partitions& owner, uint32_t index, int group, uint64_t seed, FairLock& lock,
                      std::shared_ptr<PacketStore> store)
-    : index_(index), owner_(owner), engine_(*this, seed, lock, std::move(store)) {}
+    : index_(index), group_(group), owner_(owner), engine_(*this, seed, lock, std::move(store)) {}
 
 void Partition::send(const Partition& target, DelayLine& line, PacketPtr packet, TimePs due_ps) {
   PartitionWorker& worker = *worker_;
@@ -127,7 +132,7 @@ TimePs PartitionWorker::visit(Partition& partition, TimePs limit_ps) {
 void PartitionWorker::deliver(std::vector<Parcel>& parcels, Partition& partition) {
   PacketPool& pool = partition.engine_.packets();
   for (size_t i = 0; i < parcels.size(); ++i) {
-    if (i + kPrefetchDistance < parcels.size()) prefetch_packet(*parcels[i + kPrefetchDistance].packet);
+    prefetch_ahead(parcels, i);
     parcels[i].line->push(pool.adopt(parcels[i].packet), parcels[i].due_ps);
   }
   parcels.clear();

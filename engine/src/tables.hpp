@@ -17,7 +17,6 @@
 #include <map>
 #include <memory>
 #include <span>
-#include <tuple>
 #include <vector>
 
 #include "tables_entry.hpp"
@@ -42,7 +41,7 @@ struct EntryMatch {
   int32_t priority = 0;
 };
 
-class MatchTable {
+class alignas(64) MatchTable {
  public:
   // Entries have room for `action_capacity_bytes` of their action's data; more is allocated apart.
   MatchTable(uint32_t key_bytes, std::vector<RangeField> ranges, uint32_t action_capacity_bytes);
@@ -104,7 +103,10 @@ class MatchTable {
   TableEntry* lookup_unindexed(std::array<uint64_t, kWords> key) const;
   template <size_t kWords>
   TableIndex<kWords>& index() const {
-    return std::get<TableIndex<kWords>>(indices_);
+    if constexpr (kWords == 1)
+      return index_of_1_;
+    else
+      return index_of_2_;
   }
   bool matches(const TableEntry& entry, const uint64_t* key) const;
   bool is_same(const TableEntry& entry, const EntryMatch& match) const;
@@ -120,8 +122,9 @@ class MatchTable {
   };  // kNone: of the tuples as they are, there is none
 
   // Of the two, the one for the key's width is used.
-  mutable std::tuple<TableIndex<1>, TableIndex<2>> indices_;
   mutable IndexState index_state_ = IndexState::kStale;
+  mutable TableIndex<1> index_of_1_;
+  mutable TableIndex<2> index_of_2_;
   uint32_t key_bytes_;
   uint32_t key_words_;
   std::vector<RangeField> ranges_;

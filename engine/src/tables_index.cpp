@@ -7,7 +7,7 @@ namespace weft {
 
 template <size_t kWords>
 void TableIndex<kWords>::build(std::span<Tuple* const> order) {
-  probes_.clear();
+  std::vector<Probe> probes;
   size_t slots = 0;
   for (size_t i = 0; i < order.size(); ++i) {
     const Tuple& tuple = *order[i];
@@ -18,12 +18,12 @@ void TableIndex<kWords>::build(std::span<Tuple* const> order) {
     probe.last = static_cast<uint32_t>(std::bit_ceil(2 * tuple.key_count()) - 1);
     probe.highest_priority = tuple.highest_priority();
     probe.decides = i + 1 == order.size() || tuple.lowest_priority() >= order[i + 1]->highest_priority();
-    probes_.push_back(probe);
+    probes.push_back(probe);
     slots += size_t{probe.last} + 1;
   }
-  slots_.assign(slots, Slot());
+  slots_.assign(std::max<size_t>(slots, 1), Slot());
   for (size_t i = 0; i < order.size(); ++i) {
-    const Probe& probe = probes_[i];
+    const Probe& probe = probes[i];
     order[i]->for_each_head([&](TableEntry& head) {
       Slot made;
       for (size_t word = 0; word < kWords; ++word) made.key[word] = head.key()[word] & probe.mask[word];
@@ -33,13 +33,17 @@ void TableIndex<kWords>::build(std::span<Tuple* const> order) {
       slots_[probe.first_slot + at] = made;
     });
   }
+  first_ = probes.empty() ? Probe() : probes.front();
+  others_.assign(probes.begin() + (probes.empty() ? 0 : 1), probes.end());
 }
 
 template <size_t kWords>
-TableEntry* TableIndex<kWords>::best_from(const Probe* probe, TableEntry* best, Key key) const {
-  for (; probe != probes_.data() + probes_.size() && best->priority < probe->highest_priority; ++probe) {
-    TableEntry* entry = find_in(*probe, key);
-    if (entry != nullptr && entry->priority > best->priority) best = entry;
+TableEntry* TableIndex<kWords>::find_in_others(TableEntry* best, Key key) const {
+  for (const Probe& probe : others_) {
+    if (best != nullptr && best->priority >= probe.highest_priority) break;
+    TableEntry* entry = find_in(probe, key);
+    if (entry != nullptr && (best == nullptr || entry->priority > best->priority)) best = entry;
+    if (entry != nullptr && probe.decides) break;
   }
   return best;
 }

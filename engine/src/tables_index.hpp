@@ -24,10 +24,10 @@ class TableIndex {
 
   // The matching entry of highest priority, or null.
   TableEntry* find(Key key) const {
-    for (const Probe& probe : probes_)
-      if (TableEntry* entry = find_in(probe, key))
-        return probe.decides ? entry : best_from(&probe + 1, entry, key);
-    return nullptr;
+    TableEntry* entry = find_in(first_, key);
+    if (entry != nullptr ? first_.decides : others_.empty()) [[likely]]
+      return entry;
+    return find_in_others(entry, key);
   }
 
  private:
@@ -35,16 +35,16 @@ class TableIndex {
     Key mask;
     uint32_t first_slot = 0;
     uint32_t last = 0;  // number of slots, a power of two, less one
-    int32_t highest_priority = 0;
-    bool decides = false;  // no entry of a later tuple can have a higher priority than one found here
+    int32_t highest_priority = INT32_MIN;
+    bool decides = true;  // no entry of a later tuple can have a higher priority than one found here
   };
   struct Slot {
     Key key;
     TableEntry* entry = nullptr;  // null: vacant
   };
 
-  // The better of `best` and what the probes from `probe` on find.
-  [[gnu::noinline]] TableEntry* best_from(const Probe* probe, TableEntry* best, Key key) const;
+  // The better of `best`, which may be null, and what the other probes find.
+  [[gnu::noinline]] TableEntry* find_in_others(TableEntry* best, Key key) const;
 
   TableEntry* find_in(const Probe& probe, const Key& key) const {
     Key masked;
@@ -66,8 +66,10 @@ class TableIndex {
     return state;
   }
 
-  std::vector<Probe> probes_;
-  std::vector<Slot> slots_;
+  // Most tables have one tuple, or find what they look for in the first.
+  Probe first_;
+  std::vector<Slot> slots_ = std::vector<Slot>(1);
+  std::vector<Probe> others_;
 };
 
 extern template class TableIndex<1>;

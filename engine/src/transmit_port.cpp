@@ -74,18 +74,23 @@ bool TransmitPort::enqueue(PacketPtr packet, int priority_class, uint32_t ingres
     return false;
   }
   const TimePs now = engine_.now();
+  const bool whole = packet->received_ps <= now || now + rate_.serialisation_ps(size) >= packet->received_ps;
+  if (whole && passes_at_once(priority_class, now)) {
+    pass(std::move(packet), priority_class, now);
+    return true;
+  }
   const auto depth_bytes =
       static_cast<uint32_t>(std::min<uint64_t>(queue_depth_bytes_, std::numeric_limits<uint32_t>::max()));
   queue.depth_bytes += size;
   queue_depth_bytes_ += size;
   ++queue_depth_packets_;
-  if (packet->received_ps > now && now + rate_.serialisation_ps(size) < packet->received_ps) [[unlikely]] {
+  if (!whole) [[unlikely]] {
     push_when_whole({std::move(packet), now, depth_bytes, static_cast<uint16_t>(ingress_port), charge},
                     priority_class);
   } else {
     queue.packets.push({std::move(packet), now, depth_bytes, static_cast<uint16_t>(ingress_port), charge});
     nonempty_classes_ |= 1u << priority_class;
-    start_if_idle(now, arrivals_serialised_ ? now - rate_.serialisation_ps(size) : now);
+    start_if_idle(now, begin_ps(now, size));
   }
   max_queue_depth_bytes_ = std::max(max_queue_depth_bytes_, queue_depth_bytes_);
   return true;
@@ -219,36 +224,56 @@ bool TransmitPort::may_send() const {
   return (nonempty_classes_ & ~blocked_classes_) != 0 || source_ != nullptr;
 }
 
-void TransmitPort::serve(TimePs start_ps) {
-  // An egress stage or a source may call back into enqueue() or kick(); the loop below picks that up.
-  struct Serving {
-    bool& flag;
-    explicit Serving(bool& serving) : flag(serving) { flag = true; }
-    ~Serving() { flag = false; }
-  } serving(serving_);
+// What a packet that passes at once skips: queue, weighted turns, and the wait for the line.
+bool TransmitPort::passes_at_once(int priority_class, TimePs now) const {
+  return plain_ && queue_depth_packets_ == 0 && nonempty_classes_ == 0 && dwrr_classes_ == 0 &&
+         (blocked_classes_ >> priority_class & 1) == 0 && source_ == nullptr && !serving_ &&
+         busy_until_ps_ <= now && !line_free_.armed();
+}
 
-  int priority_class = 0;
-  while (PacketPtr packet = next_packet(start_ps, priority_class)) {
-    const uint64_t size = packet->wire_bytes();
-    transmitted_.add(size);
-    if (priority_class == kControl) [[unlikely]]
-      control_transmitted_.add(size);
-    else
-      classes_[static_cast<size_t>(priority_class)].transmitted.add(size);
-    if (capture_ != nullptr) capture_->write(start_ps, *packet, CaptureDirection::kOutbound);
-    if (observer_ != nullptr && priority_class != kControl) [[unlikely]]
-      observer_->on_transmit(priority_class, *packet);
-    const TimePs end_ps = start_ps + rate_.serialisation_ps(size);
-    const bool by_first_bit = link_.is_early() && priority_class != kControl;
-    link_.transmit(std::move(packet), by_first_bit ? start_ps : end_ps);
-    if (end_ps > start_ps) {
-      busy_until_ps_ = end_ps;
-      // Nothing to send next: the line falls idle without costing an event, and kick() looks at
-      // busy_until_ps_.
-      if (may_send()) line_free_.arm(end_ps);
-      return;
-    }
+void TransmitPort::pass(PacketPtr packet, int priority_class, TimePs now) {
+  const Serving serving(serving_);
+  const uint64_t size = packet->wire_bytes();
+  const TimePs start_ps = std::max(begin_ps(now, size), busy_until_ps_);
+  prefetch(&link_, sizeof(void*));  // not needed before the egress stage has had its turn
+  if (stage_ != nullptr) {
+    const QueueStamp stamp{.enqueued_ps = now, .dequeued_ps = start_ps, .priority_class = priority_class};
+    packet = stage_->on_dequeue(stage_port_, std::move(packet), stamp);
+    if (packet == nullptr) egress_dropped_.add(size);
   }
+  if (packet == nullptr || !send(std::move(packet), priority_class, start_ps)) send_waiting(start_ps);
+}
+
+void TransmitPort::serve(TimePs start_ps) {
+  const Serving serving(serving_);
+  prefetch(&link_, sizeof(void*));
+  send_waiting(start_ps);
+}
+
+void TransmitPort::send_waiting(TimePs start_ps) {
+  int priority_class = 0;
+  while (PacketPtr packet = next_packet(start_ps, priority_class))
+    if (send(std::move(packet), priority_class, start_ps)) return;
+}
+
+bool TransmitPort::send(PacketPtr packet, int priority_class, TimePs start_ps) {
+  const uint64_t size = packet->wire_bytes();
+  transmitted_.add(size);
+  if (priority_class == kControl) [[unlikely]]
+    control_transmitted_.add(size);
+  else
+    classes_[static_cast<size_t>(priority_class)].transmitted.add(size);
+  if (capture_ != nullptr) capture_->write(start_ps, *packet, CaptureDirection::kOutbound);
+  if (observer_ != nullptr && priority_class != kControl) [[unlikely]]
+    observer_->on_transmit(priority_class, *packet);
+  const TimePs end_ps = start_ps + rate_.serialisation_ps(size);
+  const bool by_first_bit = link_.is_early() && priority_class != kControl;
+  link_.transmit(std::move(packet), by_first_bit ? start_ps : end_ps);
+  if (end_ps == start_ps) return false;
+  busy_until_ps_ = end_ps;
+  // Nothing to send next: the line falls idle without costing an event, and kick() looks at busy_until_ps_.
+  if (may_send()) line_free_.arm(end_ps);
+  return true;
 }
 
 PacketPtr TransmitPort::next_packet(TimePs start_ps, int& priority_class) {
@@ -288,11 +313,11 @@ int TransmitPort::next_class(uint32_t ready) {
 }
 
 // What has waited is no longer in the caches, and each part of it tells where the next one is: the three
-// packets that come next get one step each.
+// packets that come next get one step each. Those of a short queue have come a moment ago.
 void TransmitPort::prefetch_waiting(const RingBuffer<Waiting>& packets) {
-  if (packets.empty()) return;
-  if (packets.size() > 2) prefetch(packets[2].packet.get(), sizeof(Packet));
-  if (packets.size() > 1) prefetch(packets[1].packet->context, sizeof(PacketContext));
+  if (packets.size() < 3) return;
+  prefetch(packets[2].packet.get(), sizeof(Packet));
+  prefetch(packets[1].packet->context, sizeof(PacketContext));
   const Packet& next = *packets.front().packet;
   prefetch_headers(next);
   if (next.context != nullptr) prefetch(next.context, next.context->used_bytes);

@@ -131,6 +131,11 @@ class TransmitPort : public Node {
   uint64_t queue_depth_bytes(int priority_class) const;
   uint64_t queue_depth_packets() const { return queue_depth_packets_; }
   uint64_t queue_depth_packets(int priority_class) const;
+  // Both, of one of the classes from 0 to last_class().
+  TrafficCounter waiting(int priority_class) const {
+    const ClassQueue& queue = classes_[static_cast<size_t>(priority_class)];
+    return {queue.packets.size(), queue.depth_bytes};
+  }
   // Largest depth left waiting since the start or reset_counters(); a packet that finds the line free never
   // waits.
   uint64_t max_queue_depth_bytes() const { return max_queue_depth_bytes_; }
@@ -181,7 +186,25 @@ class TransmitPort : public Node {
   bool admit(int priority_class, uint32_t ingress_port, uint64_t size_bytes, SharedBuffer::Charge& charge);
   void on_line_free();
   void start_if_idle(TimePs now, TimePs earliest_ps);
+  // An egress stage or a source may call back into enqueue() or kick() meanwhile; what they add is sent by
+  // who is serving.
+  struct Serving {
+    bool& flag;
+    explicit Serving(bool& serving) : flag(serving) { flag = true; }
+    ~Serving() { flag = false; }
+    Serving(const Serving&) = delete;
+    Serving& operator=(const Serving&) = delete;
+  };
+  // When the first bit of a packet that comes now leaves an idle port.
+  TimePs begin_ps(TimePs now, uint64_t size_bytes) const {
+    return arrivals_serialised_ ? now - rate_.serialisation_ps(size_bytes) : now;
+  }
+  bool passes_at_once(int priority_class, TimePs now) const;
+  void pass(PacketPtr packet, int priority_class, TimePs now);
   void serve(TimePs start_ps);
+  void send_waiting(TimePs start_ps);
+  // Whether the line is busy then.
+  bool send(PacketPtr packet, int priority_class, TimePs start_ps);
   bool may_send() const;
   PacketPtr next_packet(TimePs start_ps, int& priority_class);
   int next_class(uint32_t ready);
