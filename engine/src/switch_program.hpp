@@ -27,7 +27,7 @@ struct SwitchProgram {
   PipelineFunction parse = nullptr;
   PipelineFunction ingress = nullptr;  // verifies checksums first
   PipelineFunction egress = nullptr;
-  PipelineFunction finish = nullptr;              // what precedes the headers' emission: checksums
+  PipelineFunction finish = nullptr;  // what precedes the headers' emission: checksums
   DeparseFunction deparse = nullptr;
   PipelineFunction set_metadata_again = nullptr;  // of a packet that comes to the parser another time
   CopyFieldsFunction copy_fields = nullptr;
