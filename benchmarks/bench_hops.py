@@ -40,7 +40,7 @@ NULL_PORT = 2
 GOAL_HOPS_PER_S = 2e6
 GOAL_TIMES_NULL = 0.4
 LARGEST_WITH_GOALS = 32
-"""Leaves of the largest fabric that these two are for: 1,024 endpoints."""
+"""Leaves of the largest fabric that these two are for, and that workers share here: 1,024 endpoints."""
 GOAL_TIMES_SMALLER = 0.7
 LINEAR_FROM = 8
 GOAL_TIMES_ONE_WORKER = 1.6
@@ -262,7 +262,7 @@ def measure(sizes: list[int], rounds: int, workers: int) -> list[Figure]:
             figure for size in sizes for figure in one_worker_figures(program, size, rounds, small_runner)
         ]
         if workers > 1:
-            for size in sizes:
+            for size in (size for size in sizes if size <= LARGEST_WITH_GOALS):
                 for planes in PLANES:
                     figures += workers_figures(program, size, planes, rounds, workers)
         return figures
