@@ -5,7 +5,6 @@
 
 #include "link.hpp"
 #include "pcap_writer.hpp"
-#include "prefetch.hpp"
 #include "probe.hpp"
 
 namespace weft {

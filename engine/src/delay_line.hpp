@@ -10,6 +10,7 @@
 #include "engine.hpp"
 #include "node.hpp"
 #include "packet.hpp"
+#include "prefetch.hpp"
 #include "ring_buffer.hpp"
 #include "traffic_counter.hpp"
 
@@ -35,7 +36,10 @@ class alignas(64) DelayLine {
   // Delivers at due_ps, in the order of pushing at equal times. The node must be connected.
   void push(PacketPtr packet, TimePs due_ps) {
     if (overtaken_.empty() && (in_order_.empty() || in_order_.back().due_ps <= due_ps)) [[likely]] {
-      if (in_order_.empty()) timer_.arm(due_ps, rank_);
+      if (in_order_.empty()) {
+        timer_.arm(due_ps, rank_);
+        prefetch_headers<CacheLevel::kSecond>(*packet);
+      }
       in_order_.push({std::move(packet), due_ps});
     } else {
       push_among(std::move(packet), due_ps);

@@ -24,7 +24,6 @@ void prefetch_ahead(const std::vector<Parcel>& parcels, size_t at) {
   const Parcel& parcel = parcels[at + kParcelDistance];
   prefetch(parcel.line, sizeof(DelayLine));
   prefetch(parcel.packet, sizeof(Packet));
-  prefetch_headers<CacheLevel::kSecond>(*parcel.packet);
 }
 
 }  // namespace
