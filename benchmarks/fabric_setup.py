@@ -22,6 +22,8 @@ from weft.program import Program, compile_program
 
 FLOWS = 64
 """Queue pairs that a benchmark's frames belong to: more than one ECMP decision, register cell or cache line."""
+PATIENCE_S = 600.0
+"""For an answer: all switches of a large fabric are asked at once, and one process answers for them."""
 _INT_HEADERS_BYTES = 120
 _PLAIN_HEADERS_BYTES = 74
 
@@ -38,7 +40,7 @@ def programmed(
     """Every switch of the fabric with the program and all its entries, by P4Runtime."""
     pipeline = Pipeline.load(program.p4info, program.json)
     settings = Settings(target=target_facts(target))
-    with BlockingFabricController(fabric, pipeline, targets, settings):
+    with BlockingFabricController(fabric, pipeline, targets, settings, timeout_s=PATIENCE_S):
         yield
 
 
