@@ -20,7 +20,7 @@ constexpr size_t kMailDistance = 24;
 // Since a parcel was sent, a whole window of other packets has passed: it is fetched before what it leads to.
 void prefetch_ahead(const std::vector<Parcel>& parcels, size_t at) {
   if (at + kParcelDistance >= parcels.size()) return;
-  prefetch(parcels.data() + at + kMailDistance, sizeof(void*));
+  prefetch(&parcels[std::min(at + kMailDistance, parcels.size() - 1)], sizeof(Parcel::line));
   const Parcel& parcel = parcels[at + kParcelDistance];
   prefetch(parcel.line, sizeof(DelayLine));
   prefetch(parcel.packet, sizeof(Packet));
