@@ -1,6 +1,8 @@
 """Native discrete-event engine: clock, links, queues, switch runtime, NIC transports."""
 
 from engine._core import (
+    CREDIT_BLOCK_BYTES,
+    MOST_CREDIT_BUFFER_BYTES,
     Acknowledgement,
     Collector,
     CompletionHandler,
@@ -44,6 +46,8 @@ from engine._core import (
 )
 
 __all__ = [
+    "CREDIT_BLOCK_BYTES",
+    "MOST_CREDIT_BUFFER_BYTES",
     "Acknowledgement",
     "Collector",
     "CompletionHandler",

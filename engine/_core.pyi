@@ -539,6 +539,11 @@ class PacketSocket(Node):
     def stats(self) -> PacketSocketStats: ...
     def reset_stats(self) -> None: ...
 
+CREDIT_BLOCK_BYTES: int
+"""What credits count (InfiniBand Architecture 1.4, volume 1, 7.9.4.2)."""
+MOST_CREDIT_BUFFER_BYTES: int
+"""Half of what the twelve bits of a count can tell apart."""
+
 def pfc_headroom_bytes(*, rate_bps: int, delay_ps: int, frame_bytes: int, response_ps: int = 0) -> int:
     """Return the bytes that may still come after a port has decided to pause a class (802.1Qbb, annex O)."""
 

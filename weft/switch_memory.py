@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from engine import pfc_headroom_bytes
+from engine import CREDIT_BLOCK_BYTES, pfc_headroom_bytes
 from topologies import FabricSpec, PortSpec, SwitchSpec
 from traffic.transport_settings import CreditSettings
 from weft.errors import BadInputError
 from weft.options import FabricOptions
 from weft.scenario import SwitchingSection
-
-_BLOCK_BYTES = 64
-"""Credits count these (InfiniBand Architecture 1.4, volume 1, 7.9.4.2)."""
 
 
 def with_memory(
@@ -88,10 +85,10 @@ def _pfc_config(
 
 def _credit_config(options: FabricOptions, frame_bytes: int) -> dict[str, Any]:
     buffer_bytes = options.credits.buffer
-    if buffer_bytes < -(-frame_bytes // _BLOCK_BYTES) * _BLOCK_BYTES:
+    if buffer_bytes < -(-frame_bytes // CREDIT_BLOCK_BYTES) * CREDIT_BLOCK_BYTES:
         raise BadInputError(
-            f"credits.buffer: {buffer_bytes} B hold no frame of {frame_bytes} B in blocks of {_BLOCK_BYTES} B, so none "
-            "would ever be sent"
+            f"credits.buffer: {buffer_bytes} B hold no frame of {frame_bytes} B in blocks of {CREDIT_BLOCK_BYTES} B, "
+            "so none would ever be sent"
         )
     return {
         "classes": sorted(set(options.credits.classes)),

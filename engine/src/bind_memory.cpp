@@ -211,6 +211,8 @@ void bind_mac(py::module_& m) {
 void bind_memory(py::module_& m) {
   bind_buffer(m);
   bind_mac(m);
+  m.attr("CREDIT_BLOCK_BYTES") = uint64_t{SharedBuffer::kCreditBlockBytes};
+  m.attr("MOST_CREDIT_BUFFER_BYTES") = uint64_t{CreditConfig::kMaxBufferBytes};
   m.def("pfc_headroom_bytes", &pfc_headroom_bytes, py::kw_only(), "rate_bps"_a, "delay_ps"_a, "frame_bytes"_a,
         "response_ps"_a = 0);
 }

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from engine import MOST_CREDIT_BUFFER_BYTES
 from weft.scenario.links import LinkChoice, LinkName
 from weft.scenario.values import Section, SizeBytes
 from weft.units import parse_size_bytes
@@ -86,10 +87,6 @@ class PfcSection(Section):
         return 0.125 if self.alpha is None else self.alpha
 
 
-MOST_CREDIT_BYTES = 2048 * 64
-"""Half of what twelve bits count in blocks of 64 bytes (engine/src/credit_flow_control.hpp)."""
-
-
 class CreditsSection(Section):
     """Flow control by credits, as InfiniBand's, of `classes`, its virtual lanes; none without classes.
 
@@ -98,7 +95,7 @@ class CreditsSection(Section):
     """
 
     classes: list[PriorityClass] = Field(default=[], max_length=CLASSES)
-    buffer: Annotated[SizeBytes, Field(le=MOST_CREDIT_BYTES)] = 64 * 1024
+    buffer: Annotated[SizeBytes, Field(le=MOST_CREDIT_BUFFER_BYTES)] = 64 * 1024
     links: Annotated[list[LinkName], Field(min_length=1)] | None = None
 
     @model_validator(mode="after")
