@@ -187,7 +187,7 @@ def rates_by_workers(rig: Rig, bursts: dict[Nic, bytes], rounds: int, workers: i
     for _ in range(TURNS):
         for runner, count in ((one, 1), (several, workers)):
             rig.partitions.workers = count
-            for _ in range(max(2, rounds // TURNS)):
+            for _ in range(rounds):
                 runner.round()
     rig.partitions.workers = 1
     return one.best_hops_per_s, several.best_hops_per_s
