@@ -189,7 +189,6 @@ void Engine::serve_until(TimePs limit) {
     now_ = std::max(now_, next_ps);
     ++events_served_;
     const TimerAction action = events_.pop();
-    events_.prefetch_next();
     action.function(action.object);
   }
 }

@@ -70,13 +70,6 @@ class EventQueue {
   uint64_t reserve_rank();
   // Timers that exist, armed or not: how much may happen here.
   size_t timer_count() const { return actions_.size() - free_slots_.size(); }
-  // Fetches what the timer acts on that most likely comes next: any armed from now on may still be earlier.
-  void prefetch_next() const {
-    if (heap_.size() <= 4) return;
-    const void* object = actions_[heap_[first_of_four(1)].slot()].object;
-    __builtin_prefetch(object, 1);
-    __builtin_prefetch(static_cast<const char*>(object) + 64, 1);
-  }
   // Takes the earliest timer out and returns its action. The queue must not be empty.
   TimerAction pop() {
     if (vacant_) fill_top();

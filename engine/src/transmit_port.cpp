@@ -17,7 +17,6 @@ namespace {
 
 // Below it a round would be many times as long as a packet takes to pass.
 constexpr uint32_t kSmallestQuantumBytes = 64;
-// Of a packet, from its front on, that are usually looked at: its headers.
 
 }  // namespace
 
@@ -233,20 +232,14 @@ bool TransmitPort::passes_at_once(int priority_class, TimePs now) const {
 
 void TransmitPort::pass(PacketPtr packet, int priority_class, TimePs now) {
   const Serving serving(serving_);
-  const uint64_t size = packet->wire_bytes();
-  const TimePs start_ps = std::max(begin_ps(now, size), busy_until_ps_);
-  prefetch(&link_, sizeof(void*));  // not needed before the egress stage has had its turn
-  if (stage_ != nullptr) {
-    const QueueStamp stamp{.enqueued_ps = now, .dequeued_ps = start_ps, .priority_class = priority_class};
-    packet = stage_->on_dequeue(stage_port_, std::move(packet), stamp);
-    if (packet == nullptr) egress_dropped_.add(size);
-  }
+  const TimePs start_ps = std::max(begin_ps(now, packet->wire_bytes()), busy_until_ps_);
+  packet = through_stage(std::move(packet),
+                         {.enqueued_ps = now, .dequeued_ps = start_ps, .priority_class = priority_class});
   if (packet == nullptr || !send(std::move(packet), priority_class, start_ps)) send_waiting(start_ps);
 }
 
 void TransmitPort::serve(TimePs start_ps) {
   const Serving serving(serving_);
-  prefetch(&link_, sizeof(void*));
   send_waiting(start_ps);
 }
 
@@ -287,14 +280,21 @@ PacketPtr TransmitPort::next_packet(TimePs start_ps, int& priority_class) {
     QueueStamp stamp;
     PacketPtr packet = dequeue(next_class(ready), start_ps, stamp);
     priority_class = stamp.priority_class;
-    if (stage_ == nullptr) return packet;
-    const uint64_t size = packet->wire_bytes();
-    packet = stage_->on_dequeue(stage_port_, std::move(packet), stamp);
+    packet = through_stage(std::move(packet), stamp);
     if (packet != nullptr) return packet;
-    egress_dropped_.add(size);
   }
   if (source_ == nullptr || !up_) return nullptr;
   return pull_from_source(start_ps, priority_class);
+}
+
+// Null if the stage has dropped it.
+PacketPtr TransmitPort::through_stage(PacketPtr packet, const QueueStamp& stamp) {
+  if (stage_ == nullptr) return packet;
+  prefetch(&link_, sizeof(void*));  // for when the stage has had its turn
+  const uint64_t size = packet->wire_bytes();
+  packet = stage_->on_dequeue(stage_port_, std::move(packet), stamp);
+  if (packet == nullptr) egress_dropped_.add(size);
+  return packet;
 }
 
 PacketPtr TransmitPort::pull_from_source(TimePs start_ps, int& priority_class) {

@@ -211,6 +211,7 @@ class TransmitPort : public Node {
   Waiting take_first(int priority_class);
   static void prefetch_waiting(const RingBuffer<Waiting>& packets);
   PacketPtr dequeue(int priority_class, TimePs start_ps, QueueStamp& stamp);
+  PacketPtr through_stage(PacketPtr packet, const QueueStamp& stamp);
   PacketPtr pull_from_source(TimePs start_ps, int& priority_class);
   static void count_held(const void* port, HeldPackets& held);
   void drop_all_waiting();
