@@ -238,13 +238,13 @@ def one_worker_figures(program: Program, size: int, rounds: int, small: Runner) 
     return figures
 
 
-def workers_figures(program: Program, size: int, planes: int, rounds: int, workers: int) -> list[Figure]:
+def workers_figure(program: Program, size: int, planes: int, rounds: int, workers: int) -> Figure:
     """The rate of several workers beside that of one."""
     fabric = fabric_of(size, planes)
     one, several = rates_by_workers(fabric_rig(fabric, program), frames(fabric), rounds, workers)
     goal = GOAL_TIMES_ONE_WORKER if workers == 2 and size > LINEAR_FROM else None
     name = f"{size * size} endpoints, {planes} plane{'s' if planes > 1 else ''}, {workers} workers"
-    return [Figure(name, several, "hops/s", "one", several / one, goal)]
+    return Figure(name, several, "hops/s", "one", several / one, goal)
 
 
 def endpoints(size: int) -> str:
@@ -264,7 +264,7 @@ def measure(sizes: list[int], rounds: int, workers: int) -> list[Figure]:
         if workers > 1:
             for size in (size for size in sizes if size <= LARGEST_WITH_GOALS):
                 for planes in PLANES:
-                    figures += workers_figures(program, size, planes, rounds, workers)
+                    figures.append(workers_figure(program, size, planes, rounds, workers))
         return figures
 
 

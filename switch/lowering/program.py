@@ -9,7 +9,7 @@ from typing import Any
 from llvmlite import ir
 
 from engine import _core
-from switch.bmv2json import Constant, FieldList, FieldRef, MatchKind, Program, Table
+from switch.bmv2json import Constant, Deparser, FieldList, FieldRef, MatchKind, Program, Table
 from switch.lowering import bounds, checksums, intrinsics
 from switch.lowering.deparser import emit_deparser, emit_finish
 from switch.lowering.emitter import I32, I64, POINTER, VOID, Emitter, ModuleContext, Value
@@ -132,8 +132,13 @@ def _action_data_bytes(table: Table) -> int:
     return max((action_data_layout(action).size_bytes for action in table.actions), default=0)
 
 
+def _deparser(program: Program) -> Deparser | None:
+    """The program's one deparser, if it has any."""
+    return next(iter(program.deparsers.values()), None)
+
+
 def _max_headers_bytes(shared: ModuleContext) -> int:
-    deparser = next(iter(shared.program.deparsers.values()), None)
+    deparser = _deparser(shared.program)
     names = deparser.order if deparser is not None else ()
     return sum(shared.layout.blocks[name].max_wire_bytes for name in names)
 
@@ -167,7 +172,7 @@ def _function(shared: ModuleContext, name: str, result: Any, arguments: list[Any
 
 def _deparse(shared: ModuleContext) -> None:
     """uint32_t deparse(PacketState*, uint8_t* room, uint32_t room_bytes)."""
-    deparser = next(iter(shared.program.deparsers.values()), None)
+    deparser = _deparser(shared.program)
     function = _function(shared, "deparse", I32, [POINTER, POINTER, I32])
     state, room, room_bytes = function.args
     emit = Emitter(shared, function, state, None)
@@ -197,7 +202,7 @@ def _parse(emit: Emitter) -> None:
 
 
 def _finish(emit: Emitter) -> None:
-    emit_finish(emit, next(iter(emit.program.deparsers.values()), None))
+    emit_finish(emit, _deparser(emit.program))
 
 
 def _set_metadata_again(emit: Emitter) -> None:
