@@ -34,6 +34,7 @@ class ReferenceSwitch:
     def __init__(self, json_path: Path, directory: Path, port_count: int = 8) -> None:
         self._directory = directory
         self._ports = range(port_count)
+        self._log_path = directory / "log.txt"
         for port in self._ports:
             os.mkfifo(self._file(port, "in"))
         self._thrift_port = _free_port()
@@ -98,8 +99,10 @@ class ReferenceSwitch:
 
     def log(self) -> str:
         """The switch's log as far as it is written."""
-        path = self._directory / "log.txt"
-        return path.read_text(errors="replace") if path.exists() else ""
+        try:
+            return self._log_path.read_text(errors="replace")
+        except FileNotFoundError:
+            return ""
 
     def send(self, packets: Iterable[tuple[int, bytes]]) -> None:
         """Let packets in by their ports, in this order, and wait until the switch is idle. Possible once."""
@@ -117,9 +120,11 @@ class ReferenceSwitch:
         deadline = time.monotonic() + START_TIMEOUT_S
         quiet_polls, size = 0, -1
         while quiet_polls < QUIET_POLLS and time.monotonic() < deadline:
-            log = self._directory / "log.txt"
-            now = log.stat().st_size if log.exists() else 0
-            quiet_polls = quiet_polls + 1 if now == size else 0
+            try:
+                now = self._log_path.stat().st_size
+            except FileNotFoundError:  # not begun yet, or the switch moves a full log away just now
+                now = -1
+            quiet_polls = quiet_polls + 1 if now == size >= 0 else 0
             size = now
             time.sleep(0.01)
 
