@@ -1,6 +1,7 @@
 """Build of the native engine; all metadata stands in setup.cfg.
 
 WEFT_SANITIZE=1 builds it with AddressSanitizer and UndefinedBehaviorSanitizer; `make sanitize` does, and runs tests.
+WEFT_LTO=0 leaves link-time optimisation out: a packet then takes some 6 % longer, and linking half a minute less.
 """
 
 import os
@@ -27,6 +28,8 @@ ParallelCompile("WEFT_BUILD_JOBS", default=2, needs_recompile=needs_recompile).i
 
 # The distribution's Python adds a check of the stack to every function with an array, as the fastest here are.
 OPTIMISED = ["-O3", "-fno-stack-protector", "-fno-plt"]
+if os.environ.get("WEFT_LTO") != "0":
+    OPTIMISED.append("-flto=auto")
 SANITISED = [
     "-O1",
     "-fno-omit-frame-pointer",
