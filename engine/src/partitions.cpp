@@ -27,36 +27,6 @@ int64_t monotonic_now_ns() {
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
-// Partitions that one worker is to serve, and how much there is to do.
-struct Load {
-  size_t weight = 0;
-  std::vector<uint32_t> partitions;
-
-  void add(const Load& other) {
-    weight += other.weight;
-    partitions.insert(partitions.end(), other.partitions.begin(), other.partitions.end());
-  }
-};
-
-// The heaviest first, each to the worker with the least so far.
-std::vector<Load> share_out(std::vector<Load> loads, size_t workers) {
-  std::stable_sort(loads.begin(), loads.end(),
-                   [](const Load& a, const Load& b) { return a.weight > b.weight; });
-  std::vector<Load> shared(workers);
-  for (const Load& load : loads)
-    std::min_element(shared.begin(), shared.end(), [](const Load& a, const Load& b) {
-      return a.weight < b.weight;
-    })->add(load);
-  return shared;
-}
-
-// Whether no worker would wait for another for long.
-bool is_even(const std::vector<Load>& shared) {
-  const auto [least, most] = std::minmax_element(
-      shared.begin(), shared.end(), [](const Load& a, const Load& b) { return a.weight < b.weight; });
-  return 10 * most->weight <= 11 * least->weight;
-}
-
 int checked_workers(int workers) {
   if (workers < 1 || workers > Partitions::kMaxWorkers)
     throw std::invalid_argument(std::to_string(workers) + " workers (1 to " +
@@ -83,6 +53,7 @@ Engine& Partitions::add(int group) {
                                                     seed_, lock_, workers_.front()->store()));
   for (const auto& worker : workers_) worker->set_partition_count(partitions_.size());
   workers_.front()->take(*partitions_.back());
+  neighbours_.emplace_back();
   assigned_ = false;
   return partitions_.back()->engine();
 }
@@ -100,6 +71,8 @@ void Partitions::join(Engine& from, Engine& to, TimePs delay_ps) {
     throw std::invalid_argument("a link of delay 0 between two partitions (above 0; or one partition)");
   Partitions& owner = from.partition()->owner();
   owner.window_ps_ = std::min(owner.window_ps_, delay_ps);
+  ++owner.neighbours_[from.partition()->index()][to.partition()->index()];
+  ++owner.neighbours_[to.partition()->index()][from.partition()->index()];
 }
 
 uint64_t Partitions::events_served() const {
@@ -123,7 +96,7 @@ LedgerBalance Partitions::balance() {
 }
 
 void Partitions::deliver_mail() {
-  for (const auto& worker : workers_) worker->deliver_sent(partitions_);
+  for (const auto& worker : workers_) worker->deliver_sent();
 }
 
 // --- running
@@ -240,6 +213,7 @@ std::vector<std::vector<uint32_t>> Partitions::shares() const {
   std::vector<Load> whole = ungrouped;
   for (auto& [group, load] : groups) whole.push_back(std::move(load));
   std::vector<Load> shared = share_out(std::move(whole), workers);
+  if (!is_even(shared) || groups.empty()) shared = share_out(join_neighbours(single, neighbours_), workers);
   if (!is_even(shared)) shared = share_out(std::move(single), workers);
   std::vector<std::vector<uint32_t>> result;
   for (Load& load : shared) result.push_back(std::move(load.partitions));

@@ -13,6 +13,7 @@
 #include "event_queue.hpp"
 #include "fair_lock.hpp"
 #include "ledger.hpp"
+#include "load_sharing.hpp"
 #include "one_shot.hpp"
 #include "time.hpp"
 
@@ -131,6 +132,7 @@ class Partitions {
   std::shared_ptr<PacketDepot> depot_;
   std::vector<std::unique_ptr<PartitionWorker>> workers_;
   std::vector<std::unique_ptr<Partition>> partitions_;
+  Neighbours neighbours_;
   bool assigned_ = false;
   std::unique_ptr<ThreadCrew> crew_;
   std::vector<Partition*> touched_;

@@ -184,6 +184,24 @@ def test_groups_that_cannot_are_split(groups):
     assert [len(share) for share in grouped(groups, workers=2).shares()] == [3, 3]
 
 
+@pytest.mark.parametrize("pairs", [[(0, 2), (1, 3)], [(0, 3), (1, 2)]])
+def test_partitions_that_links_join_stay_together(pairs):
+    clock = Partitions(workers=2)
+    engines = [clock.add() for _ in range(4)]
+    for a, b in [*pairs, *pairs, (0, 1), (2, 3)]:
+        for near, far in ((a, b), (b, a)):
+            Link(engines[near], delay_ps=500 * NS).connect(Collector(engines[far]))
+    assert sorted(map(sorted, clock.shares())) == sorted(map(sorted, pairs))
+
+
+def test_links_do_not_make_shares_uneven():
+    clock = Partitions(workers=2)
+    engines = [clock.add() for _ in range(8)]
+    for far in engines[1:]:
+        Link(engines[0], delay_ps=500 * NS).connect(Collector(far))
+    assert [len(share) for share in clock.shares()] == [4, 4]
+
+
 def test_no_more_shares_than_partitions():
     assert grouped([None, None], workers=5).shares() == [[0], [1]]
 
