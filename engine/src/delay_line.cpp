@@ -17,6 +17,15 @@ DelayLine::DelayLine(Engine& engine, const Link* link)
   engine.ledger().add_holder(this, &DelayLine::count_held);
 }
 
+DelayLine::~DelayLine() { take_all(); }
+
+void DelayLine::take_in(CacheLineVector<Parcel>& parcels) {
+  engine_.packets().take_over(parcels.size());
+  for (const Parcel& parcel : parcels) push(PacketPtr(parcel.packet), parcel.due_ps);
+  parcels.clear();
+  prefetch_first();
+}
+
 void DelayLine::push_among(PacketPtr packet, TimePs due_ps) {
   // To the queue whose last packet is the latest of those not later than this one; several senders on one
   // line may leave none, and then the packet goes forward to its place.
@@ -37,16 +46,17 @@ TimePs DelayLine::first_due_ps() const {
   return overtaken_.empty() ? first : std::min(first, overtaken_.front().due_ps);
 }
 
-inline DelayLine::InFlight DelayLine::pop_first() {
-  if (overtaken_.empty()) [[likely]]
-    return in_order_.pop();
-  if (in_order_.empty() || overtaken_.front().due_ps < in_order_.front().due_ps) return overtaken_.pop();
-  return in_order_.pop();
+inline PacketPtr DelayLine::pop_first() {
+  const bool overtaken =
+      !overtaken_.empty() && (in_order_.empty() || overtaken_.front().due_ps < in_order_.front().due_ps);
+  PacketPtr packet = (overtaken ? overtaken_ : in_order_).pop().packet;
+  engine_.packets().claim(*packet);
+  return packet;
 }
 
 std::vector<PacketPtr> DelayLine::take_all() {
   std::vector<PacketPtr> packets;
-  while (first_due_ps() != kNever) packets.push_back(pop_first().packet);
+  while (first_due_ps() != kNever) packets.push_back(pop_first());
   timer_.cancel();
   return packets;
 }
@@ -57,6 +67,15 @@ void DelayLine::count_held(const void* line, HeldPackets& held) {
     for (size_t i = 0; i < queue->size(); ++i) held.in_flight.add((*queue)[i].packet->wire_bytes());
 }
 
+// The other lines' packets come before them.
+void DelayLine::prefetch_first() const {
+  if (in_order_.empty()) return;
+  const Packet& first = *in_order_.front().packet;
+  prefetch<CacheLevel::kSecond>(&first, sizeof(Packet));
+  prefetch_headers<CacheLevel::kSecond>(first);
+  if (in_order_.size() > 1) prefetch<CacheLevel::kSecond>(in_order_[1].packet.get(), sizeof(Packet));
+}
+
 // The other lines' packets come before it.
 void DelayLine::prefetch_next() const {
   if (in_order_.empty()) return;
@@ -65,7 +84,7 @@ void DelayLine::prefetch_next() const {
 }
 
 void DelayLine::on_due() {
-  PacketPtr packet = pop_first().packet;
+  PacketPtr packet = pop_first();
   prefetch_next();
   if (const TimePs next_ps = first_due_ps(); next_ps != kNever) timer_.arm(next_ps, rank_);
   if (packet->damaged()) [[unlikely]] {

@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "cache_line.hpp"
 #include "engine.hpp"
+#include "mail.hpp"
 #include "node.hpp"
 #include "packet.hpp"
 #include "prefetch.hpp"
@@ -25,6 +27,9 @@ class alignas(64) DelayLine {
  public:
   // engine: the receiving node's; link: the one that it is the far half of, for who watches drops there.
   explicit DelayLine(Engine& engine, const Link* link = nullptr);
+  ~DelayLine();
+  DelayLine(const DelayLine&) = delete;
+  DelayLine& operator=(const DelayLine&) = delete;
 
   void connect(Node* node, int port) {
     node_ = node;
@@ -36,15 +41,14 @@ class alignas(64) DelayLine {
   // Delivers at due_ps, in the order of pushing at equal times. The node must be connected.
   void push(PacketPtr packet, TimePs due_ps) {
     if (overtaken_.empty() && (in_order_.empty() || in_order_.back().due_ps <= due_ps)) [[likely]] {
-      if (in_order_.empty()) {
-        timer_.arm(due_ps, rank_);
-        prefetch_headers<CacheLevel::kSecond>(*packet);
-      }
+      if (in_order_.empty()) timer_.arm(due_ps, rank_);
       in_order_.push({std::move(packet), due_ps});
     } else {
       push_among(std::move(packet), due_ps);
     }
   }
+  // The same for what has come from another partition, which leaves the vector empty.
+  void take_in(CacheLineVector<Parcel>& parcels);
   // Records every packet as it is delivered; null stops.
   void set_capture(std::shared_ptr<PcapWriter> capture) { capture_ = std::move(capture); }
   // Takes all packets off the line, in order of arrival; they are delivered no more.
@@ -60,8 +64,10 @@ class alignas(64) DelayLine {
   };
 
   void push_among(PacketPtr packet, TimePs due_ps);
-  InFlight pop_first();
+  // Packets are claimed for the engine's pool as they leave the line: they are not looked at before.
+  PacketPtr pop_first();
   TimePs first_due_ps() const;
+  void prefetch_first() const;
   void prefetch_next() const;
   void on_due();
   void drop_damaged(const Packet& packet);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cache_line.hpp"
 #include "time.hpp"
 
 namespace weft {
@@ -133,12 +134,12 @@ class EventQueue {
   void sift_down(uint32_t index, Entry entry);
   [[noreturn]] static void throw_sequence_overflow();
 
-  std::vector<Entry> heap_;
+  CacheLineVector<Entry> heap_;
   // The top has been taken out and nothing is in its place yet: the next timer armed goes there, usually the
   // same one for its next time, and so an event costs one walk through the heap and not two.
   bool vacant_ = false;
-  std::vector<uint32_t> heap_index_;  // by slot
-  std::vector<TimerAction> actions_;  // by slot
+  CacheLineVector<uint32_t> heap_index_;  // by slot
+  CacheLineVector<TimerAction> actions_;  // by slot
   std::vector<uint32_t> free_slots_;
   uint64_t next_rank_ = 0;
   uint64_t next_sequence_ = kRanks;

@@ -50,7 +50,8 @@ void Link::connect(Node& node, int port) {
     if (&far != &engine_) Partitions::join(engine_, far, delay_ps_);
     line_ = std::make_unique<DelayLine>(far, this);
     line_->set_capture(capture_);
-    far_ = &far == &engine_ ? nullptr : far.partition();
+    outbox_.line = line_.get();
+    outbox_.target = &far == &engine_ ? nullptr : far.partition();
   } else if (&line_->engine() != &far) {
     throw std::logic_error("a link that ends in one partition cannot be connected to another");
   }
@@ -134,10 +135,10 @@ void Link::drop(LinkDrop reason, const Packet& packet) {
 TrafficCounter Link::cut() {
   TrafficCounter lost;
   if (line_ == nullptr) return lost;
-  if (far_ != nullptr) {
+  if (outbox_.target != nullptr) {
     if (Engine::served_here() != nullptr)
       throw std::logic_error("a link between partitions is cut between windows, not by an event");
-    far_->owner().deliver_mail();
+    outbox_.target->owner().deliver_mail();
   }
   const Engine::Guard far_guard(line_->engine());
   for (const PacketPtr& packet : line_->take_all()) {
@@ -154,7 +155,7 @@ TrafficCounter Link::cut() {
 }
 
 void Link::send_across(PacketPtr packet, TimePs arrival_ps) {
-  engine_.partition()->send(*far_, *line_, std::move(packet), arrival_ps);
+  engine_.partition()->send(outbox_, std::move(packet), arrival_ps);
 }
 
 }  // namespace weft

@@ -6,13 +6,13 @@
 
 #include "delay_line.hpp"
 #include "engine.hpp"
+#include "mail.hpp"
 #include "node.hpp"
 #include "random.hpp"
 #include "traffic_counter.hpp"
 
 namespace weft {
 
-class Partition;
 class PcapWriter;
 
 // Probabilities are per packet and independent of each other.
@@ -88,7 +88,7 @@ class alignas(64) Link {
   void deliver(PacketPtr packet, TimePs arrival_ps) {
     ++counters_.delivered_packets;
     counters_.delivered_bytes += packet->wire_bytes();
-    if (far_ != nullptr)
+    if (outbox_.target != nullptr)
       send_across(std::move(packet), arrival_ps);
     else
       line_->push(std::move(packet), arrival_ps);
@@ -98,7 +98,6 @@ class alignas(64) Link {
   Engine& engine_;
   TimePs delay_ps_;
   std::unique_ptr<DelayLine> line_;  // the receiver's, who may be served by another thread
-  Partition* far_ = nullptr;         // the receiver's, if it is another; the line is not read to learn it
   bool faulty_ = false;
   bool early_ = false;
   LinkCounters counters_;
@@ -106,6 +105,7 @@ class alignas(64) Link {
   double log_bit_intact_ = 0.0;  // ln(1 - bit_error_rate)
   Rng rng_;
   std::shared_ptr<PcapWriter> capture_;
+  Outbox outbox_;
 };
 
 }  // namespace weft

@@ -184,17 +184,15 @@ class PacketPool {
   PacketStore& store() const { return *state_->store; }
   // Where storage is taken from and returned to from now on.
   void use_store(std::shared_ptr<PacketStore> store);
-  // Lets a packet of this pool go to another one, which adopts it (maybe in another thread, later).
+  // Lets a packet of this pool go to another one, which takes it over (maybe in another thread, later).
   Packet* part_with(PacketPtr packet) {
     packet->release_context();
     --state_->live;
     return packet.release();
   }
-  PacketPtr adopt(Packet* packet) {
-    packet->pool_ = state_;
-    ++state_->live;
-    return PacketPtr(packet);
-  }
+  // So many packets of other pools are this one's now; each must be claimed before it is released.
+  void take_over(size_t packets) { state_->live += packets; }
+  void claim(Packet& packet) { packet.pool_ = state_; }
 
  private:
   PacketPoolState* state_;

@@ -14,16 +14,17 @@ namespace weft {
 
 namespace {
 
-constexpr size_t kParcelDistance = 8;
-constexpr size_t kMailDistance = 24;
+// An outbox comes first, then what it leads to.
+constexpr size_t kOutboxDistance = 6;
+constexpr size_t kLineDistance = 3;
 
-// Since a parcel was sent, a whole window of other packets has passed: it is fetched before what it leads to.
-void prefetch_ahead(const std::vector<Parcel>& parcels, size_t at) {
-  if (at + kParcelDistance >= parcels.size()) return;
-  prefetch(&parcels[std::min(at + kMailDistance, parcels.size() - 1)], sizeof(Parcel::line));
-  const Parcel& parcel = parcels[at + kParcelDistance];
-  prefetch(parcel.line, sizeof(DelayLine));
-  prefetch(parcel.packet, sizeof(Packet));
+// Since a parcel was sent, a whole window of other packets has passed.
+void prefetch_ahead(const CacheLineVector<Outbox*>& outboxes, unsigned parity, size_t at) {
+  if (at + kOutboxDistance < outboxes.size()) prefetch(outboxes[at + kOutboxDistance], sizeof(Outbox));
+  if (at + kLineDistance >= outboxes.size()) return;
+  const Outbox& outbox = *outboxes[at + kLineDistance];
+  prefetch(outbox.line, sizeof(DelayLine));
+  prefetch(outbox.parcels[parity].data(), kCacheLineBytes);
 }
 
 }  // namespace
@@ -32,15 +33,14 @@ Partition::Partition(Partitions& owner, uint32_t index, int group, uint64_t seed
                      std::shared_ptr<PacketStore> store)
     : index_(index), group_(group), owner_(owner), engine_(*this, seed, lock, std::move(store)) {}
 
-void Partition::send(const Partition& target, DelayLine& line, PacketPtr packet, TimePs due_ps) {
+void Partition::send(Outbox& outbox, PacketPtr packet, TimePs due_ps) {
   PartitionWorker& worker = *worker_;
   if (due_ps <= worker.limit_ps_) [[unlikely]]
     throw std::logic_error("a packet would reach another partition at " + std::to_string(due_ps) +
                            " ps, and that has been served up to " + std::to_string(worker.limit_ps_) + " ps");
-  std::vector<Parcel>& outbox = worker.outboxes_[worker.parity_][target.index_];
-  if (outbox.empty())
-    worker.addressed_[worker.parity_][static_cast<size_t>(target.worker_->index_)].push_back(target.place_);
-  outbox.push_back({&line, due_ps, engine_.packets().part_with(std::move(packet))});
+  CacheLineVector<Parcel>& parcels = outbox.parcels[worker.parity_];
+  if (parcels.empty()) worker.address(outbox);
+  parcels.push_back({due_ps, engine_.packets().part_with(std::move(packet))});
   worker.earliest_sent_ps_ = std::min(worker.earliest_sent_ps_, due_ps);
 }
 
@@ -91,7 +91,7 @@ void PartitionWorker::serve_window(std::vector<std::unique_ptr<PartitionWorker>>
   earliest_sent_ps_ = kNever;
   latest_ps_ = 0;
   for (const auto& sender : all) {
-    std::vector<uint32_t>& places = sender->addressed_[full][static_cast<size_t>(index_)];
+    CacheLineVector<uint32_t>& places = sender->addressed_[full][static_cast<size_t>(index_)];
     for (const uint32_t place : places) next_times_[place] = kMail;
     places.clear();
   }
@@ -100,7 +100,7 @@ void PartitionWorker::serve_window(std::vector<std::unique_ptr<PartitionWorker>>
     if (next_times_[place] <= limit_ps) {
       Partition& partition = *partitions_[place];
       if (next_times_[place] == kMail)
-        for (const auto& sender : all) deliver(sender->outboxes_[full][partition.index_], partition);
+        for (const auto& sender : all) deliver(sender->outboxes_[full][partition.index_], full);
       next_times_[place] = visit(partition, limit_ps);
     }
     earliest_ps = std::min(earliest_ps, next_times_[place]);
@@ -128,25 +128,32 @@ TimePs PartitionWorker::visit(Partition& partition, TimePs limit_ps) {
   return engine.next_event_ps();
 }
 
-void PartitionWorker::deliver(std::vector<Parcel>& parcels, Partition& partition) {
-  PacketPool& pool = partition.engine_.packets();
-  for (size_t i = 0; i < parcels.size(); ++i) {
-    prefetch_ahead(parcels, i);
-    parcels[i].line->push(pool.adopt(parcels[i].packet), parcels[i].due_ps);
-  }
-  parcels.clear();
+// The first parcel of the window for this link.
+void PartitionWorker::address(Outbox& outbox) {
+  CacheLineVector<Outbox*>& outboxes = outboxes_[parity_][outbox.target->index_];
+  if (outboxes.empty())
+    addressed_[parity_][static_cast<size_t>(outbox.target->worker_->index_)].push_back(outbox.target->place_);
+  outboxes.push_back(&outbox);
 }
 
-void PartitionWorker::deliver_sent(const std::vector<std::unique_ptr<Partition>>& partitions) {
-  for (auto& by_partition : outboxes_)
-    for (size_t index = 0; index < by_partition.size(); ++index)
-      deliver(by_partition[index], *partitions[index]);
+void PartitionWorker::deliver(CacheLineVector<Outbox*>& outboxes, unsigned parity) {
+  for (size_t i = 0; i < outboxes.size(); ++i) {
+    prefetch_ahead(outboxes, parity, i);
+    outboxes[i]->line->take_in(outboxes[i]->parcels[parity]);
+  }
+  outboxes.clear();
+}
+
+void PartitionWorker::deliver_sent() {
+  for (unsigned parity = 0; parity < outboxes_.size(); ++parity)
+    for (CacheLineVector<Outbox*>& outboxes : outboxes_[parity]) deliver(outboxes, parity);
 }
 
 uint64_t PartitionWorker::parcels_waiting() const {
   uint64_t count = 0;
-  for (const auto& by_partition : outboxes_)
-    for (const std::vector<Parcel>& parcels : by_partition) count += parcels.size();
+  for (unsigned parity = 0; parity < outboxes_.size(); ++parity)
+    for (const CacheLineVector<Outbox*>& outboxes : outboxes_[parity])
+      for (const Outbox* outbox : outboxes) count += outbox->parcels[parity].size();
   return count;
 }
 

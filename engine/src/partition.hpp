@@ -9,23 +9,17 @@
 #include <optional>
 #include <vector>
 
+#include "cache_line.hpp"
 #include "engine.hpp"
+#include "mail.hpp"
 #include "packet.hpp"
 #include "time.hpp"
 
 namespace weft {
 
-class DelayLine;
 class PacketStore;
 class Partitions;
 class PartitionWorker;
-
-// A packet on its way to another partition.
-struct Parcel {
-  DelayLine* line;
-  TimePs due_ps;
-  Packet* packet;
-};
 
 // A call that an event wants made outside the partitions: of the controller, of a run's owner.
 struct HandOver {
@@ -43,9 +37,9 @@ class Partition {
   uint32_t index() const { return index_; }
   int group() const { return group_; }
 
-  // Puts a packet of this partition's on a line that ends in another one, `target`. Throws std::logic_error
-  // if it would be late there.
-  void send(const Partition& target, DelayLine& line, PacketPtr packet, TimePs due_ps);
+  // Sends a packet of this partition's to the other one that the outbox is for. Throws std::logic_error if it
+  // would be late there.
+  void send(Outbox& outbox, PacketPtr packet, TimePs due_ps);
   // Has the owner make this call between windows, one window after now.
   void hand_over(std::function<void()> call);
   std::vector<HandOver> take_hand_overs();
@@ -90,7 +84,7 @@ class alignas(64) PartitionWorker {
   // this, or have been, when the window ends.
   void serve_window(std::vector<std::unique_ptr<PartitionWorker>>& all, TimePs limit_ps);
   // Delivers what it has sent, as serve_window() of the receivers does at its start. Not in a window.
-  void deliver_sent(const std::vector<std::unique_ptr<Partition>>& partitions);
+  void deliver_sent();
   // Sent by it and not delivered yet. Not in a window.
   uint64_t parcels_waiting() const;
   // Looks again when the partition's next event is.
@@ -113,7 +107,8 @@ class alignas(64) PartitionWorker {
   static constexpr TimePs kMail = INT64_MIN;
 
   TimePs visit(Partition& partition, TimePs limit_ps);
-  static void deliver(std::vector<Parcel>& parcels, Partition& partition);
+  void address(Outbox& outbox);
+  static void deliver(CacheLineVector<Outbox*>& outboxes, unsigned parity);
   void note_failure(const Partition& partition);
 
   int index_;
@@ -122,10 +117,10 @@ class alignas(64) PartitionWorker {
   std::vector<TimePs> next_times_;  // of the partitions, by place
   unsigned parity_ = 0;             // of the present window, or of the last one
   TimePs limit_ps_ = -1;            // the same window's
-  // What was sent, by parity and the receiving partition's index.
-  std::array<std::vector<std::vector<Parcel>>, 2> outboxes_;
+  // Those with parcels, by parity and the receiving partition's index.
+  std::array<CacheLineVector<CacheLineVector<Outbox*>>, 2> outboxes_;
   // Places of partitions that something was sent to, by parity and their worker.
-  std::array<std::vector<std::vector<uint32_t>>, 2> addressed_;
+  std::array<std::vector<CacheLineVector<uint32_t>>, 2> addressed_;
   TimePs earliest_ps_ = kNever;
   TimePs earliest_sent_ps_ = kNever;
   TimePs latest_ps_ = 0;

@@ -6,6 +6,8 @@
 #include <memory>
 #include <utility>
 
+#include "cache_line.hpp"
+
 namespace weft {
 
 // Slots hold a value or nothing at all, so that a push does not read what was there: in a queue that has been
@@ -61,7 +63,7 @@ class RingBuffer {
   size_t mask() const { return capacity_ - 1; }
   void grow() {
     const uint32_t capacity = capacity_ == 0 ? kFirstSlots : 2 * capacity_;  // a power of two, always
-    T* larger = std::allocator<T>().allocate(capacity);
+    T* larger = CacheLineAllocator<T>().allocate(capacity);
     for (uint32_t i = 0; i < size_; ++i) std::construct_at(larger + i, std::move((*this)[i]));
     const uint32_t size = size_;
     release();
@@ -79,7 +81,7 @@ class RingBuffer {
   }
   void release() {
     for (uint32_t i = 0; i < size_; ++i) std::destroy_at(&(*this)[i]);
-    if (slots_ != nullptr) std::allocator<T>().deallocate(slots_, capacity_);
+    if (slots_ != nullptr) CacheLineAllocator<T>().deallocate(slots_, capacity_);
     size_ = 0;
   }
 
