@@ -62,6 +62,9 @@ struct Nic::Port final : PacketSource, NicDma::Client {
   }
 
   PacketPtr pull(TimePs now, int& priority_class) override;
+  bool may_have_packets() const override {
+    return !control_turns.empty() || !data_turns.empty() || nic.dma_ != nullptr;
+  }
   PacketPtr next_data(TimePs now, PulledPacket& pulled) override;
   void on_fetched() override { line.kick(); }
   void on_placed(PacketPtr packet) override;
@@ -134,11 +137,11 @@ void Nic::Attachment::arm_timer() {
 }
 
 void Nic::Port::want_turns(Attachment& attachment) {
-  if (!attachment.in_control_turns) {
+  if (!attachment.in_control_turns && attachment.queue_pair.may_have_control()) {
     attachment.in_control_turns = true;
     control_turns.push(&attachment);
   }
-  if (!attachment.in_data_turns) {
+  if (!attachment.in_data_turns && attachment.queue_pair.may_have_data()) {
     attachment.in_data_turns = true;
     data_turns.push(&attachment);
   }
@@ -156,9 +159,12 @@ PacketPtr Nic::Port::pull(TimePs now, int& priority_class) {
   priority_class = roce::kControlClass;
   while (!control_turns.empty() && !is_blocked(roce::kControlClass)) {
     Attachment& attachment = *control_turns.front();
-    if (PacketPtr packet = attachment.queue_pair.pull_control(now)) return packet;
-    control_turns.pop();
-    attachment.in_control_turns = false;
+    PacketPtr packet = attachment.queue_pair.pull_control(now);
+    if (packet == nullptr || !attachment.queue_pair.may_have_control()) {
+      control_turns.pop();
+      attachment.in_control_turns = false;
+    }
+    if (packet != nullptr) return packet;
   }
   priority_class = roce::kDataClass;
   if (is_blocked(roce::kDataClass)) return nullptr;
@@ -172,12 +178,12 @@ PacketPtr Nic::Port::next_data(TimePs now, PulledPacket& pulled) {
     Attachment& attachment = *data_turns.pop();
     PacketPtr packet = attachment.queue_pair.pull(now);
     attachment.arm_timer();
+    attachment.in_data_turns = packet != nullptr && attachment.queue_pair.may_have_data();
+    if (attachment.in_data_turns) data_turns.push(&attachment);
     if (packet != nullptr) {
       pulled = attachment.queue_pair.last_pulled();
-      data_turns.push(&attachment);
       return packet;
     }
-    attachment.in_data_turns = false;
   }
   return nullptr;
 }

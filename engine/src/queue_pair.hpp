@@ -91,6 +91,10 @@ class QueuePair {
   // Next data packet, null if there is none or window or pacing forbid it now.
   virtual PacketPtr pull(TimePs now) = 0;
   virtual PulledPacket last_pulled() const = 0;
+  // Whether these two may give a packet. If not, the NIC asks again after on_packet(), on_deadline() and
+  // wake() only.
+  virtual bool may_have_control() const { return true; }
+  virtual bool may_have_data() const { return true; }
   // When on_deadline() must be called at the latest (kNever: not at all): a retransmission timeout or a
   // pacing gap.
   virtual TimePs next_deadline() const = 0;

@@ -47,6 +47,8 @@ class RcQueuePair : public QueuePair {
   PacketPtr pull_control(TimePs now) override;
   PacketPtr pull(TimePs now) override;
   PulledPacket last_pulled() const override { return requester_.last_pulled(); }
+  bool may_have_control() const override { return responder_.has_answer(); }
+  bool may_have_data() const override { return requester_.may_have_data(); }
   TimePs next_deadline() const override;
   void on_deadline(TimePs now) override;
 

@@ -48,6 +48,8 @@ RcRequester::RcRequester(const RcConfig& config, RcCounters& counters, PacketPoo
   if (config.telemetry) headers_.telemetry.emplace();
   headers_.bth.opcode = roce::kRcWriteOnlyImmediate;
   largest_frame_bytes_ = roce::frame_bytes(headers_, config.path_mtu_bytes);
+  headers_.bth.opcode = roce::kRcWriteMiddle;
+  smallest_full_frame_bytes_ = roce::frame_bytes(headers_, config.path_mtu_bytes);
 }
 
 void RcRequester::observe(Probe* probe, ConnectionEnds ends, bool messages, bool telemetry) {
@@ -136,6 +138,17 @@ RcRequester::Outstanding& RcRequester::request_of(uint64_t sequence) {
   }
   while (requests_[send_index_].end_sequence <= next_sequence_) ++send_index_;
   return requests_[send_index_];
+}
+
+// False if all is sent, or the window has no room for the next packet and that is a full one; other cases are
+// pull()'s to find out.
+bool RcRequester::may_have_data() const {
+  if (error_ != CompletionStatus::kSuccess) return false;
+  if (wait_until_ps_ != kNever || !lost_.empty()) return true;
+  if (next_sequence_ == end_sequence_) return false;
+  const bool ends_message = requests_[send_index_].end_sequence <= next_sequence_ + 1;
+  return ends_message || in_flight_bytes_ == 0 ||
+         in_flight_bytes_ + smallest_full_frame_bytes_ <= congestion_control_.window_bytes();
 }
 
 PacketPtr RcRequester::pull(TimePs now) {

@@ -39,6 +39,7 @@ class RcRequester {
 
   void post(TimePs now, Request request);
   PacketPtr pull(TimePs now);
+  bool may_have_data() const;
   PulledPacket last_pulled() const { return last_pulled_; }
   void on_acknowledgement(TimePs now, const roce::ParsedPacket& packet);
   void on_congestion_notification(TimePs now);
@@ -119,6 +120,7 @@ class RcRequester {
   TimePs next_send_ps_ = 0;        // pacing
   TimePs wait_until_ps_ = kNever;  // what the last pull() was refused for, if for time alone
   size_t largest_frame_bytes_ = 0;
+  size_t smallest_full_frame_bytes_ = 0;  // with as much payload as fits
   PulledPacket last_pulled_;
   CompletionStatus error_ = CompletionStatus::kSuccess;
   bool error_reported_ = false;  // by the request that failed; those after it are flushed

@@ -80,6 +80,7 @@ void RcResponder::on_request(TimePs now, const roce::ParsedPacket& packet) {
     }
     return;
   }
+  as_length_ = packet.as_length;
   note_congestion(now, packet);
   if (packet.telemetry && !packet.telemetry->echo) echo_ = packet.telemetry;
   if (config_.retransmission == Retransmission::kSelectiveRepeat) {
@@ -352,7 +353,7 @@ PacketPtr RcResponder::build_acknowledgement() {
   headers_.bth.becn = false;
   headers_.telemetry = std::exchange(echo_, std::nullopt);
   if (headers_.telemetry) headers_.telemetry->echo = true;
-  return roce::build_packet(pool_, headers_);
+  return build_packet();
 }
 
 PacketPtr RcResponder::build_cnp() {
@@ -362,7 +363,11 @@ PacketPtr RcResponder::build_cnp() {
   headers_.bth.becn = true;
   headers_.bth.psn = 0;
   headers_.telemetry.reset();
-  return roce::build_packet(pool_, headers_);
+  return build_packet();
+}
+
+PacketPtr RcResponder::build_packet() {
+  return as_length_ ? roce::build_packet_as_length(pool_, headers_, 0) : roce::build_packet(pool_, headers_);
 }
 
 }  // namespace weft

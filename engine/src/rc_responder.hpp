@@ -31,6 +31,9 @@ class RcResponder {
   void on_request(TimePs now, const roce::ParsedPacket& packet);
   // The next acknowledgement or CNP, null if none is due.
   PacketPtr pull_control(TimePs now);
+  bool has_answer() const {
+    return pending_answer_ != Answer::kNone || cnp_pending_ || !selective_answers_.empty();
+  }
   // Completes posted receives as flushed, because the other half of the queue pair failed.
   void flush(TimePs now);
 
@@ -68,6 +71,7 @@ class RcResponder {
   PacketPtr build_selective_answer();
   PacketPtr build_acknowledgement();
   PacketPtr build_cnp();
+  PacketPtr build_packet();
 
   const RcConfig& config_;
   RcCounters& counters_;
@@ -93,6 +97,7 @@ class RcResponder {
   uint8_t pending_syndrome_ = 0;
   bool nak_outstanding_ = false;  // the expected packet has not come since a NAK
   int64_t newest_out_of_sequence_ = 0;
+  bool as_length_ = false;  // the peer's packets come without what iCRC would cover, and so go the answers
   std::optional<roce::IntStack> echo_;
   bool cnp_pending_ = false;
   TimePs next_cnp_ps_ = 0;

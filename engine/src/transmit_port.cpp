@@ -220,7 +220,7 @@ void TransmitPort::start_if_idle(TimePs now, TimePs earliest_ps) {
 void TransmitPort::on_line_free() { serve(busy_until_ps_); }
 
 bool TransmitPort::may_send() const {
-  return (nonempty_classes_ & ~blocked_classes_) != 0 || source_ != nullptr;
+  return (nonempty_classes_ & ~blocked_classes_) != 0 || (source_ != nullptr && source_->may_have_packets());
 }
 
 // What a packet that passes at once skips: queue, weighted turns, and the wait for the line.

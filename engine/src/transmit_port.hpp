@@ -63,6 +63,8 @@ struct PacketSource {
   virtual ~PacketSource() = default;
   // The packet to send now and its class, or null: then the port asks again after kick().
   virtual PacketPtr pull(TimePs now, int& priority_class) = 0;
+  // Whether pull() may give one, for all that the source knows by now: if not, it is asked after kick() only.
+  virtual bool may_have_packets() const = 0;
   // Classes (a bit each) of which it must give no packet until it is told otherwise.
   virtual void on_blocked_classes(uint32_t blocked_classes) = 0;
 };
