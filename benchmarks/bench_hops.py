@@ -8,13 +8,16 @@ sends a burst at its line rate to its peer, a host of another leaf, three hops a
 all have arrived. Beside each stands the null program on as many switches, ports, links and packets, in rows of three
 switches; it sends everything to one port, whose rate is that of all the hosts.
 Every switch is a partition, and so are the hosts of a leaf. Only the run is timed: one worker in processor time,
-several in real time. Each figure is the best of several rounds, and what is compared takes turns.
+several in real time. Each figure is the best of several rounds, and what is compared takes turns. What several workers
+can reach at most on this machine is told by as many fabrics at once that have nothing to do with each other: two
+virtual processors may be one real one.
 """
 
 from __future__ import annotations
 
 import argparse
 import tempfile
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -149,28 +152,44 @@ def frames(fabric: FabricSpec) -> dict[Nic, bytes]:
 
 @dataclass
 class Runner:
-    """A rig with what its hosts send, and the best that has been seen of it."""
+    """Rigs that run side by side, each with what its hosts send, and the best that has been seen of them."""
 
-    rig: Rig
+    rigs: list[Rig]
     bursts: dict[Nic, bytes]
+    workers: int = 1
     best_hops_per_s: float = 0.0
+
+    def counts(self) -> tuple[int, int]:
+        """Hops made so far, and packets that have arrived."""
+        return sum(rig.hops() for rig in self.rigs), sum(rig.arrived() for rig in self.rigs)
 
     def round(self) -> None:
         """Send a burst from every host, and time the run until all has arrived. RuntimeError if a packet is lost."""
-        rig = self.rig
-        clock_s = time.thread_time if rig.partitions.workers == 1 else time.perf_counter
-        hops, arrived = rig.hops(), rig.arrived()
-        for nic, sender in rig.senders.items():
-            for _ in range(BURST_PACKETS):
-                sender.enqueue(self.bursts[nic])
-        start_s = clock_s()
-        rig.partitions.run()
-        elapsed_s = clock_s() - start_s
-        packets = len(rig.senders) * BURST_PACKETS
-        made, ended = rig.hops() - hops, rig.arrived() - arrived
+        hops, arrived = self.counts()
+        for rig in self.rigs:
+            rig.partitions.workers = self.workers
+            for nic, sender in rig.senders.items():
+                for _ in range(BURST_PACKETS):
+                    sender.enqueue(self.bursts[nic])
+        elapsed_s = self.timed_run()
+        packets = sum(len(rig.senders) for rig in self.rigs) * BURST_PACKETS
+        made, ended = (now - before for now, before in zip(self.counts(), (hops, arrived), strict=True))
         if (made, ended) != (HOPS * packets, packets):
             raise RuntimeError(f"{packets} packets made {made} hops, and {ended} of them arrived")
         self.best_hops_per_s = max(self.best_hops_per_s, made / elapsed_s)
+
+    def timed_run(self) -> float:
+        """Seconds until all rigs have run: of the processor's time for one worker, otherwise of the clock."""
+        first, *others = (rig.partitions.run for rig in self.rigs)
+        clock_s = time.perf_counter if others or self.workers > 1 else time.thread_time
+        threads = [threading.Thread(target=run) for run in others]
+        start_s = clock_s()
+        for thread in threads:
+            thread.start()
+        first()
+        for thread in threads:
+            thread.join()
+        return clock_s() - start_s
 
 
 def take_turns(runners: list[Runner], rounds: int) -> list[float]:
@@ -179,18 +198,6 @@ def take_turns(runners: list[Runner], rounds: int) -> list[float]:
         for runner in runners:
             runner.round()
     return [runner.best_hops_per_s for runner in runners]
-
-
-def rates_by_workers(rig: Rig, bursts: dict[Nic, bytes], rounds: int, workers: int) -> tuple[float, float]:
-    """With one worker and with several, by turns of some rounds each."""
-    one, several = Runner(rig, bursts), Runner(rig, bursts)
-    for _ in range(TURNS):
-        for runner, count in ((one, 1), (several, workers)):
-            rig.partitions.workers = count
-            for _ in range(rounds):
-                runner.round()
-    rig.partitions.workers = 1
-    return one.best_hops_per_s, several.best_hops_per_s
 
 
 def fabric_of(size: int, planes: int) -> FabricSpec:
@@ -209,12 +216,12 @@ def one_worker_figures(program: Program, size: int, rounds: int, small: Runner) 
     """The rate of one core, beside the null program's and a `small` fabric's."""
     fabric = fabric_of(size, planes=1)
     bursts = frames(fabric)
-    null = Runner(null_rig(fabric), bursts)
+    null = Runner([null_rig(fabric)], bursts)
     if size <= LINEAR_FROM:
-        rate, null_rate = take_turns([Runner(fabric_rig(fabric, program), bursts), null], rounds)
+        rate, null_rate = take_turns([Runner([fabric_rig(fabric, program)], bursts), null], rounds)
     else:
         small.best_hops_per_s = 0.0
-        measured = Runner(fabric_rig(fabric, program), bursts)
+        measured = Runner([fabric_rig(fabric, program)], bursts)
         rate, null_rate, small_rate = take_turns([measured, null, small], rounds)
     has_goals = size <= LARGEST_WITH_GOALS
     figures = [
@@ -238,13 +245,22 @@ def one_worker_figures(program: Program, size: int, rounds: int, small: Runner) 
     return figures
 
 
-def workers_figure(program: Program, size: int, planes: int, rounds: int, workers: int) -> Figure:
-    """The rate of several workers beside that of one."""
+def workers_figures(program: Program, size: int, planes: int, rounds: int, workers: int) -> list[Figure]:
+    """The rate of several workers beside that of one, and beside as many fabrics of one each, which share nothing."""
     fabric = fabric_of(size, planes)
-    one, several = rates_by_workers(fabric_rig(fabric, program), frames(fabric), rounds, workers)
+    bursts = frames(fabric)
+    rigs = [fabric_rig(fabric, program) for _ in range(workers)]
+    runners = [Runner(rigs[:1], bursts), Runner(rigs[:1], bursts, workers), Runner(rigs, bursts)]
+    for _ in range(TURNS):
+        for runner in runners:
+            take_turns([runner], rounds)
+    one, several, apart = (runner.best_hops_per_s for runner in runners)
     goal = GOAL_TIMES_ONE_WORKER if workers == 2 and size > LINEAR_FROM else None
     name = f"{size * size} endpoints, {planes} plane{'s' if planes > 1 else ''}, {workers} workers"
-    return Figure(name, several, "hops/s", "one", several / one, goal)
+    return [
+        Figure(name, several, "hops/s", "one", several / one, goal),
+        Figure(f"  {workers} fabrics at once, a worker each", apart, "hops/s", "one", apart / one),
+    ]
 
 
 def endpoints(size: int) -> str:
@@ -257,14 +273,14 @@ def measure(sizes: list[int], rounds: int, workers: int) -> list[Figure]:
     with tempfile.TemporaryDirectory() as folder:
         program = compiled_fabric(Path(folder))
         small = fabric_of(LINEAR_FROM, planes=1)
-        small_runner = Runner(fabric_rig(small, program), frames(small))
+        small_runner = Runner([fabric_rig(small, program)], frames(small))
         figures = [
             figure for size in sizes for figure in one_worker_figures(program, size, rounds, small_runner)
         ]
         if workers > 1:
             for size in (size for size in sizes if size <= LARGEST_WITH_GOALS):
                 for planes in PLANES:
-                    figures.append(workers_figure(program, size, planes, rounds, workers))
+                    figures += workers_figures(program, size, planes, rounds, workers)
         return figures
 
 
