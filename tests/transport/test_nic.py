@@ -239,3 +239,26 @@ def test_completions_can_be_waited_for() -> None:
     assert pair.a.completions.wait(2, 0)
     assert [c["work_id"] for c in pair.a.completions.poll(1)] == [1]
     assert [c["work_id"] for c in pair.a.completions.poll(9)] == [2]
+
+
+def test_a_line_does_not_wake_when_there_is_nothing_to_send() -> None:
+    pair = cabled_pair()
+    source = random_bytes(1000)
+    target = np.zeros_like(source)
+    rkey = pair.b.register(target).rkey
+    pair.a.queue_pair.post_write(pair.a.register(source), 0, len(source), 0, rkey)
+    pair.engine.run()
+    assert target.tobytes() == source.tobytes()
+    assert pair.engine.events_served == 3  # packet, acknowledgement, the timer that finds out that all is there
+
+
+def test_a_window_that_is_full_keeps_the_line_asleep_until_an_acknowledgement() -> None:
+    pair = cabled_pair(window_bytes=3000, path_mtu_bytes=1024, ack_interval_packets=1)
+    source = random_bytes(20 * 1024)
+    target = np.zeros_like(source)
+    rkey = pair.b.register(target).rkey
+    pair.a.queue_pair.post_write(pair.a.register(source), 0, len(source), 0, rkey)
+    pair.engine.run()
+    assert target.tobytes() == source.tobytes()
+    wakes = pair.engine.events_served - 2 * 20 - 1  # arrivals both ways, and the timer
+    assert wakes < 20 / 2
