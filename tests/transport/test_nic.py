@@ -249,7 +249,9 @@ def test_a_line_does_not_wake_when_there_is_nothing_to_send() -> None:
     pair.a.queue_pair.post_write(pair.a.register(source), 0, len(source), 0, rkey)
     pair.engine.run()
     assert target.tobytes() == source.tobytes()
-    assert pair.engine.events_served == 3  # packet, acknowledgement, the timer that finds out that all is there
+    assert (
+        pair.engine.events_served == 3
+    )  # packet, acknowledgement, the timer that finds out that all is there
 
 
 def test_a_window_that_is_full_keeps_the_line_asleep_until_an_acknowledgement() -> None:
