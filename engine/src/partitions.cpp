@@ -59,7 +59,8 @@ Engine& Partitions::add(int group) {
 }
 
 void Partitions::set_workers(int workers) {
-  worker_count_ = checked_workers(workers);
+  if (checked_workers(workers) == worker_count_) return;
+  worker_count_ = workers;
   assigned_ = false;
 }
 
