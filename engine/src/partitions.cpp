@@ -202,19 +202,19 @@ std::vector<std::vector<uint32_t>> Partitions::shares() const {
   const auto workers = std::min(static_cast<size_t>(worker_count_), std::max<size_t>(1, partitions_.size()));
   std::map<int, Load> groups;
   std::vector<Load> single;
-  std::vector<Load> ungrouped;
+  std::vector<Load> whole;
   for (uint32_t index = 0; index < partitions_.size(); ++index) {
     const Load alone{partitions_[index]->engine().events().timer_count() + 1, {index}};
     single.push_back(alone);
     if (partitions_[index]->group() == kNoGroup)
-      ungrouped.push_back(alone);
+      whole.push_back(alone);
     else
       groups[partitions_[index]->group()].add(alone);
   }
-  std::vector<Load> whole = ungrouped;
   for (auto& [group, load] : groups) whole.push_back(std::move(load));
-  std::vector<Load> shared = share_out(std::move(whole), workers);
-  if (!is_even(shared) || groups.empty()) shared = share_out(join_neighbours(single, neighbours_), workers);
+  std::vector<Load> shared;
+  if (!groups.empty()) shared = share_out(std::move(whole), workers);
+  if (groups.empty() || !is_even(shared)) shared = share_out(join_neighbours(single, neighbours_), workers);
   if (!is_even(shared)) shared = share_out(std::move(single), workers);
   std::vector<std::vector<uint32_t>> result;
   for (Load& load : shared) result.push_back(std::move(load.partitions));

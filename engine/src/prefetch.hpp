@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "cache_line.hpp"
 #include "packet.hpp"
 
 namespace weft {
@@ -14,8 +15,7 @@ enum class CacheLevel : int { kSecond = 2, kFirst = 3 };
 // To be written to.
 template <CacheLevel kLevel = CacheLevel::kFirst>
 inline void prefetch(const void* start, size_t bytes) {
-  constexpr size_t kLineBytes = 64;
-  for (size_t offset = 0; offset < bytes; offset += kLineBytes)
+  for (size_t offset = 0; offset < bytes; offset += kCacheLineBytes)
     __builtin_prefetch(static_cast<const char*>(start) + offset, 1, static_cast<int>(kLevel));
   // To GCC a function that does nothing but prefetch has no effect, and it leaves calls of such functions
   // out.
