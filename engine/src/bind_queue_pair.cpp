@@ -111,8 +111,9 @@ std::shared_ptr<RcQueuePair> make_rc_queue_pair(
   config.source_udp_port = source_udp_port.value_or(
       entropy_udp_port(config.source_ip, config.destination_ip, config.queue_pair, config.remote_queue_pair));
   config.retransmission_timeout_ps = retransmission_timeout;
-  auto made = std::make_shared<PythonRcQueuePair>(nic, config, std::move(congestion_control),
-                                                  std::move(path_choice), std::move(completions));
+  auto made = std::allocate_shared<PythonRcQueuePair>(CacheLineAllocator<PythonRcQueuePair>(), nic, config,
+                                                      std::move(congestion_control), std::move(path_choice),
+                                                      std::move(completions));
   nic.attach(*made, port, config.queue_pair);
   engine.adopt(made);
   return made;

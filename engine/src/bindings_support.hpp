@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cache_line.hpp"
 #include "engine.hpp"
 #include "packet.hpp"
 
@@ -40,7 +41,8 @@ using PythonGuard = PythonGuardOf<Engine>;
 template <class Component, class... Arguments>
 std::shared_ptr<Component> make_component(Engine& engine, Arguments&&... arguments) {
   PythonGuard guard(engine);
-  auto component = std::make_shared<Component>(std::forward<Arguments>(arguments)...);
+  auto component =
+      std::allocate_shared<Component>(CacheLineAllocator<Component>(), std::forward<Arguments>(arguments)...);
   engine.adopt(component);
   return component;
 }

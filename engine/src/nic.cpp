@@ -31,7 +31,7 @@ const char* nic_drop_name(NicDrop drop) {
 }
 
 // A queue pair and its place in its port's turns.
-struct Nic::Attachment final : Waker {
+struct Nic::Attachment final : InCacheLines, Waker {
   Attachment(Nic& nic_, QueuePair& queue_pair_, Port& port_)
       : nic(nic_),
         queue_pair(queue_pair_),
@@ -55,7 +55,7 @@ struct Nic::Attachment final : Waker {
   bool in_data_turns = false;
 };
 
-struct Nic::Port final : PacketSource, NicDma::Client {
+struct Nic::Port final : InCacheLines, PacketSource, NicDma::Client {
   Port(Nic& nic_, NicPortConfig config_, TransmitPort& line_)
       : nic(nic_), engine(nic_.engine_), config(std::move(config_)), line(line_) {
     if (nic.dma_ != nullptr) dma_port = nic.dma_->add_port(*this, line.rate_bps());

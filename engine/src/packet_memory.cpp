@@ -1,43 +1,11 @@
 #include "packet_memory.hpp"
 
-#include <sys/mman.h>
-
-#include <algorithm>
-#include <cstdlib>
 #include <new>
 
 namespace weft {
 
-namespace {
-// A huge page of x86-64 and AArch64; the first regions are smaller, so that a small fabric stays small.
-constexpr size_t kLargestRegion = 2 * 1024 * 1024;
-}  // namespace
-
-PacketMemory::~PacketMemory() {
-  for (void* region : regions_) std::free(region);
-}
-
-char* PacketMemory::take_block() {
-  if (region_used_ == region_bytes_) {
-    region_bytes_ = region_bytes_ == 0 ? kBlockBytes : std::min(2 * region_bytes_, kLargestRegion);
-    region_used_ = 0;
-    regions_.reserve(regions_.size() + 1);
-    void* region = std::aligned_alloc(region_bytes_, region_bytes_);
-    if (region == nullptr) {
-      region_bytes_ = 0;
-      throw std::bad_alloc();
-    }
-    regions_.push_back(region);
-    // Advice only: without huge pages it is merely slower.
-    if (region_bytes_ == kLargestRegion) madvise(region, region_bytes_, MADV_HUGEPAGE);
-  }
-  char* block = static_cast<char*>(regions_.back()) + region_used_;
-  region_used_ += kBlockBytes;
-  return block;
-}
-
 void PacketMemory::carve(size_t slot_bytes, std::vector<void*>& slots) {
-  char* block = take_block();
+  auto* block = static_cast<char*>(regions_.take(kBlockBytes, kBlockBytes));
   new (block) BlockHeader{slot_bytes};
   for (size_t at = sizeof(BlockHeader); at + slot_bytes <= kBlockBytes; at += slot_bytes)
     slots.push_back(block + at);

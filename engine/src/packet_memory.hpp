@@ -7,16 +7,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "huge_page_regions.hpp"
+
 namespace weft {
 
 class PacketMemory {
  public:
   static constexpr size_t kBlockBytes = 64 * 1024;
-
-  PacketMemory() = default;
-  ~PacketMemory();
-  PacketMemory(const PacketMemory&) = delete;
-  PacketMemory& operator=(const PacketMemory&) = delete;
 
   // Room for as many slots of so many bytes as fit into one block, aligned to cache lines, appended to
   // `slots`. They are given back all together, with this. slot_bytes is a multiple of 64 and at most half a
@@ -35,11 +32,7 @@ class PacketMemory {
 
   static BlockHeader* header_of(const void* slot);
 
-  char* take_block();
-
-  std::vector<void*> regions_;
-  size_t region_bytes_ = 0;  // of the last one
-  size_t region_used_ = 0;
+  HugePageRegions regions_;
 };
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "cache_line.hpp"
 #include "time.hpp"
 
 namespace weft {
@@ -28,7 +29,7 @@ class SentPackets {
   // Makes room for `sequence`, the packets from `oldest` on being kept.
   void make_room(uint64_t oldest, uint64_t sequence) {
     if (sequence - oldest < ring_.size()) return;
-    std::vector<SentPacket> larger(ring_.empty() ? kFirstPackets : 2 * ring_.size());
+    CacheLineVector<SentPacket> larger(ring_.empty() ? kFirstPackets : 2 * ring_.size());
     for (uint64_t at = oldest; at < oldest + ring_.size(); ++at)
       larger[at & (larger.size() - 1)] = (*this)[at];
     ring_ = std::move(larger);
@@ -36,7 +37,7 @@ class SentPackets {
 
  private:
   static constexpr size_t kFirstPackets = 16;
-  std::vector<SentPacket> ring_;  // a power of two long
+  CacheLineVector<SentPacket> ring_;  // a power of two long
 };
 
 }  // namespace weft

@@ -28,7 +28,7 @@ struct ActionBinding {
   std::span<const uint8_t> data{};  // of a direct action
 };
 
-class SwitchObjects {
+class SwitchObjects : public InCacheLines {
  public:
   SwitchObjects(std::shared_ptr<const SwitchProgram> program, Switch* owner);
   SwitchObjects(const SwitchObjects&) = delete;
@@ -68,7 +68,7 @@ class SwitchObjects {
   std::vector<std::unique_ptr<ActionProfile>> action_profiles_;  // outlive the tables that refer to them
   std::vector<std::unique_ptr<MatchTable>> tables_;
   std::vector<std::unique_ptr<TableEntry>> default_entries_;
-  std::vector<TableView> views_;
+  CacheLineVector<TableView> views_;
   std::unique_ptr<uint8_t[], Free> registers_;
   std::unique_ptr<CounterCell[], Free> counters_;
   std::vector<Meter> meters_;

@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "cache_line.hpp"
 #include "packet.hpp"
 #include "packet_store.hpp"
 #include "prefetch.hpp"
@@ -19,6 +20,7 @@ namespace weft {
 class StatePool;
 
 struct StateBlock : PacketContext {
+  uint32_t size_bytes = 0;
   StatePool* pool;
   StateBlock* next_free;
   alignas(16) PacketState state;  // the program's state follows
@@ -52,14 +54,16 @@ class alignas(64) StateStore {
     taken_last_ = false;
   }
   static void destroy(StateBlock* block) {
+    const size_t size_bytes = block->size_bytes;
     block->~StateBlock();
-    ::operator delete(static_cast<void*>(block), std::align_val_t{64});
+    give_back_cache_lines(block, size_bytes);
   }
 
  private:
   StateBlock* make() const {
     const size_t size = sizeof(StateBlock) - sizeof(PacketState) + program_->state_bytes;
-    auto* block = new (::operator new(size, std::align_val_t{64})) StateBlock();
+    auto* block = new (take_cache_lines(size)) StateBlock();
+    block->size_bytes = static_cast<uint32_t>(size);
     std::memset(static_cast<void*>(block + 1), 0, size - sizeof(StateBlock));
     block->used_bytes =
         static_cast<uint32_t>(sizeof(StateBlock) - sizeof(PacketState)) + program_->cleared_bytes;
@@ -73,7 +77,7 @@ class alignas(64) StateStore {
 
 // The states of one switch's packets. Packets may outlive the switch, so the pool deletes itself with its
 // last state after close().
-class alignas(64) StatePool {
+class alignas(64) StatePool : public InCacheLines {
  public:
   // packets: of the switch's engine, at whose store free states are kept.
   static StatePool* create(std::shared_ptr<const SwitchProgram> program, const PacketPool& packets) {

@@ -41,7 +41,7 @@ struct EntryMatch {
   int32_t priority = 0;
 };
 
-class alignas(64) MatchTable {
+class alignas(64) MatchTable : public InCacheLines {
  public:
   // Entries have room for `action_capacity_bytes` of their action's data; more is allocated apart.
   MatchTable(uint32_t key_bytes, std::vector<RangeField> ranges, uint32_t action_capacity_bytes);

@@ -9,6 +9,8 @@ namespace weft {
 namespace {
 
 constexpr size_t kFirstBlockEntries = 8;
+constexpr size_t kSmallBlockBytes = 16 * 1024;
+constexpr size_t kManySmallBlocks = 64;
 constexpr size_t kHugePageBytes = 2 * 1024 * 1024;
 
 }  // namespace
@@ -37,8 +39,9 @@ void EntryPool::add_block() {
   size_t size = next_block_bytes_;
   void* memory = nullptr;
   if (size < kHugePageBytes) {
-    memory = std::malloc(size);
-    next_block_bytes_ *= 2;
+    memory = take_cache_lines(size);
+    // Up to some thousand entries, blocks lie with all else that packets pass by.
+    if (2 * size <= kSmallBlockBytes || blocks_.size() >= kManySmallBlocks) next_block_bytes_ = 2 * size;
   } else {
     // One page instead of 512: a lookup in a large table would miss the translation cache, too.
     size = std::max(kHugePageBytes, entry_bytes_ / kHugePageBytes * kHugePageBytes + kHugePageBytes);
@@ -46,7 +49,7 @@ void EntryPool::add_block() {
     if (memory != nullptr) madvise(memory, size, MADV_HUGEPAGE);
   }
   if (memory == nullptr) throw std::bad_alloc();
-  blocks_.emplace_back(static_cast<std::byte*>(memory));
+  blocks_.emplace_back(static_cast<std::byte*>(memory), FreeBlock{size < kHugePageBytes ? size : 0});
   unused_ = blocks_.back().get();
   unused_end_ = unused_ + size;
 }

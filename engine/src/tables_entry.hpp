@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "cache_line.hpp"
 #include "switch_abi.hpp"
 #include "tables_action_profile.hpp"
 
@@ -33,7 +34,7 @@ struct EntryFacts {
 
 // The key follows the entry, and room for its action's data the key: what a lookup and the action after it
 // touch lies side by side, behind what they do not.
-struct TableEntry : EntryFacts, EntryView {
+struct TableEntry : InCacheLines, EntryFacts, EntryView {
   TableEntry() : EntryView{{0, 0}, nullptr, 0, nullptr, nullptr} {}
   ~TableEntry();
   TableEntry(const TableEntry&) = delete;
@@ -57,7 +58,13 @@ class EntryPool {
 
  private:
   struct FreeBlock {
-    void operator()(std::byte* memory) const { std::free(memory); }
+    size_t bytes = 0;  // in cache lines; 0: it has a huge page of its own
+    void operator()(std::byte* memory) const {
+      if (bytes != 0)
+        give_back_cache_lines(memory, bytes);
+      else
+        std::free(memory);
+    }
   };
   struct Vacant {
     Vacant* next;

@@ -68,8 +68,8 @@ class TableIndex {
 
   // Most tables have one tuple, or find what they look for in the first.
   Probe first_;
-  std::vector<Slot> slots_ = std::vector<Slot>(1);
-  std::vector<Probe> others_;
+  CacheLineVector<Slot> slots_ = CacheLineVector<Slot>(1);
+  CacheLineVector<Probe> others_;
 };
 
 extern template class TableIndex<1>;
