@@ -11,47 +11,72 @@ namespace weft {
 
 DelayLine::DelayLine(Engine& engine, const Link* link)
     : engine_(engine),
-      link_(link),
+      between_partitions_(link != nullptr && &link->engine() != &engine),
+      timer_(engine.events(), member_action<&DelayLine::on_due>(this)),
       rank_(engine.events().reserve_rank()),
-      timer_(engine.events(), member_action<&DelayLine::on_due>(this)) {
+      link_(link) {
   engine.ledger().add_holder(this, &DelayLine::count_held);
 }
 
 DelayLine::~DelayLine() { take_all(); }
 
-void DelayLine::take_in(CacheLineVector<Parcel>& parcels) {
-  engine_.packets().take_over(parcels.size());
-  for (const Parcel& parcel : parcels) push(PacketPtr(parcel.packet), parcel.due_ps);
-  parcels.clear();
-  prefetch_first();
+void DelayLine::take_in(PacketChain& parcels) {
+  const bool fit = in_order_.empty() || in_order_.last_due_ps() <= parcels.first_due_ps();
+  if (fit && parcels.sorted() && overtaken_.empty()) [[likely]] {
+    in_order_.append(std::exchange(parcels, {}));
+  } else {
+    while (!parcels.empty()) {
+      const TimePs due_ps = parcels.first_due_ps();
+      add(parcels.pop(), due_ps);
+    }
+  }
+  wake();
 }
 
-void DelayLine::push_among(PacketPtr packet, TimePs due_ps) {
-  // To the queue whose last packet is the latest of those not later than this one; several senders on one
+void DelayLine::wake() {
+  if (const TimePs due_ps = first_due_ps(); due_ps != timer_.deadline()) timer_.arm(due_ps, rank_);
+  // The other lines' packets come before it.
+  prefetch_packet<CacheLevel::kSecond>(in_order_.first());
+}
+
+bool DelayLine::add_among(Packet* packet, TimePs due_ps) {
+  // To the chain whose last packet is the latest of those not later than this one; several senders on one
   // line may leave none, and then the packet goes forward to its place.
-  const TimePs first_back = in_order_.empty() ? -1 : in_order_.back().due_ps;
-  const TimePs second_back = overtaken_.empty() ? -1 : overtaken_.back().due_ps;
-  const bool first_fits = first_back <= due_ps;
-  const bool second_fits = second_back <= due_ps;
-  const bool to_first = first_fits && (!second_fits || first_back >= second_back);
-  RingBuffer<InFlight>& queue = to_first ? in_order_ : overtaken_;
-  queue.push({std::move(packet), due_ps});
-  for (size_t i = queue.size() - 1; i > 0 && queue[i].due_ps < queue[i - 1].due_ps; --i)
-    std::swap(queue[i], queue[i - 1]);
-  timer_.arm(first_due_ps(), rank_);
+  const TimePs first_before_ps = first_due_ps();
+  const TimePs first_back_ps = in_order_.empty() ? -1 : in_order_.last_due_ps();
+  const TimePs second_back_ps = overtaken_.empty() ? -1 : overtaken_.last_due_ps();
+  const bool first_fits = first_back_ps <= due_ps;
+  const bool second_fits = second_back_ps <= due_ps;
+  const bool to_first = first_fits && (!second_fits || first_back_ps >= second_back_ps);
+  PacketChain& chain = to_first ? in_order_ : overtaken_;
+  PacketChain later;
+  PacketChain sooner;
+  while (!chain.empty() && chain.last_due_ps() > due_ps) {
+    const TimePs other_due_ps = chain.first_due_ps();
+    (other_due_ps > due_ps ? later : sooner).push(chain.pop(), other_due_ps);
+  }
+  sooner.append(std::exchange(chain, {}));
+  sooner.push(packet, due_ps);
+  sooner.append(later);
+  chain = sooner;
+  return due_ps < first_before_ps;
+}
+
+size_t DelayLine::size() const {
+  size_t count = 0;
+  for (const PacketChain* chain : {&in_order_, &overtaken_})
+    chain->for_each([&](const Packet& /*packet*/) { ++count; });
+  return count;
 }
 
 TimePs DelayLine::first_due_ps() const {
-  const TimePs first = in_order_.empty() ? kNever : in_order_.front().due_ps;
-  return overtaken_.empty() ? first : std::min(first, overtaken_.front().due_ps);
+  return std::min(in_order_.first_due_ps(), overtaken_.first_due_ps());
 }
 
 inline PacketPtr DelayLine::pop_first() {
-  const bool overtaken =
-      !overtaken_.empty() && (in_order_.empty() || overtaken_.front().due_ps < in_order_.front().due_ps);
-  PacketPtr packet = (overtaken ? overtaken_ : in_order_).pop().packet;
-  engine_.packets().claim(*packet);
-  return packet;
+  Packet* packet = (overtaken_.first_due_ps() < in_order_.first_due_ps() ? overtaken_ : in_order_).pop();
+  if (between_partitions_) engine_.packets().claim(*packet);
+  return PacketPtr(packet);
 }
 
 std::vector<PacketPtr> DelayLine::take_all() {
@@ -63,29 +88,14 @@ std::vector<PacketPtr> DelayLine::take_all() {
 
 void DelayLine::count_held(const void* line, HeldPackets& held) {
   const auto& self = *static_cast<const DelayLine*>(line);
-  for (const RingBuffer<InFlight>* queue : {&self.in_order_, &self.overtaken_})
-    for (size_t i = 0; i < queue->size(); ++i) held.in_flight.add((*queue)[i].packet->wire_bytes());
-}
-
-// The other lines' packets come before them.
-void DelayLine::prefetch_first() const {
-  if (in_order_.empty()) return;
-  const Packet& first = *in_order_.front().packet;
-  prefetch<CacheLevel::kSecond>(&first, sizeof(Packet));
-  prefetch_headers<CacheLevel::kSecond>(first);
-  if (in_order_.size() > 1) prefetch<CacheLevel::kSecond>(in_order_[1].packet.get(), sizeof(Packet));
-}
-
-// The other lines' packets come before it.
-void DelayLine::prefetch_next() const {
-  if (in_order_.empty()) return;
-  if (in_order_.size() > 1) prefetch(in_order_[1].packet.get(), sizeof(Packet));
-  prefetch_headers(*in_order_.front().packet);
+  for (const PacketChain* chain : {&self.in_order_, &self.overtaken_})
+    chain->for_each([&](const Packet& packet) { held.in_flight.add(packet.wire_bytes()); });
 }
 
 void DelayLine::on_due() {
   PacketPtr packet = pop_first();
-  prefetch_next();
+  // The other lines' packets come before it.
+  prefetch_packet(in_order_.first());
   if (const TimePs next_ps = first_due_ps(); next_ps != kNever) timer_.arm(next_ps, rank_);
   if (packet->damaged()) [[unlikely]] {
     drop_damaged(*packet);

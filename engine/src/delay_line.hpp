@@ -12,8 +12,8 @@
 #include "mail.hpp"
 #include "node.hpp"
 #include "packet.hpp"
+#include "packet_chain.hpp"
 #include "prefetch.hpp"
-#include "ring_buffer.hpp"
 #include "traffic_counter.hpp"
 
 namespace weft {
@@ -23,7 +23,7 @@ class PcapWriter;
 
 // Arrivals of a line go before all other events of their time, lines among each other in the order in which
 // they were made. So the outcome does not depend on when a packet is pushed, only on when it is due.
-class alignas(64) DelayLine {
+class alignas(64) DelayLine : public InCacheLines {
  public:
   // engine: the receiving node's; link: the one that it is the far half of, for who watches drops there.
   explicit DelayLine(Engine& engine, const Link* link = nullptr);
@@ -40,15 +40,16 @@ class alignas(64) DelayLine {
 
   // Delivers at due_ps, in the order of pushing at equal times. The node must be connected.
   void push(PacketPtr packet, TimePs due_ps) {
-    if (overtaken_.empty() && (in_order_.empty() || in_order_.back().due_ps <= due_ps)) [[likely]] {
-      if (in_order_.empty()) timer_.arm(due_ps, rank_);
-      in_order_.push({std::move(packet), due_ps});
-    } else {
-      push_among(std::move(packet), due_ps);
-    }
+    packet->release_context();
+    if (add(packet.release(), due_ps)) timer_.arm(due_ps, rank_);
   }
-  // The same for what has come from another partition, which leaves the vector empty.
-  void take_in(CacheLineVector<Parcel>& parcels);
+  // For a line between partitions, by the worker that serves both: puts a packet on it that its pool has
+  // parted with. Whether it is now the first: then wake() must come before it is due.
+  bool push_from_other(Packet* packet, TimePs due_ps) { return add(packet, due_ps); }
+  void wake();
+  // The same for what another worker has sent, which leaves the chain empty.
+  void take_in(PacketChain& parcels);
+  size_t size() const;
   // Records every packet as it is delivered; null stops.
   void set_capture(std::shared_ptr<PcapWriter> capture) { capture_ = std::move(capture); }
   // Takes all packets off the line, in order of arrival; they are delivered no more.
@@ -58,32 +59,37 @@ class alignas(64) DelayLine {
   void reset_counters() { damaged_ = TrafficCounter(); }
 
  private:
-  struct InFlight {
-    PacketPtr packet;
-    TimePs due_ps = 0;
-  };
-
-  void push_among(PacketPtr packet, TimePs due_ps);
-  // Packets are claimed for the engine's pool as they leave the line: they are not looked at before.
+  // Whether it is now the first.
+  bool add(Packet* packet, TimePs due_ps) {
+    if (overtaken_.empty() && (in_order_.empty() || in_order_.last_due_ps() <= due_ps)) [[likely]] {
+      const bool is_first = in_order_.empty();
+      in_order_.push(packet, due_ps);
+      return is_first;
+    }
+    return add_among(packet, due_ps);
+  }
+  bool add_among(Packet* packet, TimePs due_ps);
+  // From another partition, packets are claimed for the engine's pool as they leave the line: they are not
+  // looked at before.
   PacketPtr pop_first();
   TimePs first_due_ps() const;
-  void prefetch_first() const;
-  void prefetch_next() const;
   void on_due();
   void drop_damaged(const Packet& packet);
   static void count_held(const void* line, HeldPackets& held);
 
+  // What every packet needs comes first.
   Engine& engine_;
-  const Link* link_;
   Node* node_ = nullptr;
+  PacketChain in_order_;
   int port_ = 0;
+  bool between_partitions_;
+  Timer timer_;
   uint64_t rank_;
   std::shared_ptr<PcapWriter> capture_;
-  RingBuffer<InFlight> in_order_;
   // Packets that a fault delays while those behind them come as always: with one fixed extra delay, each of
-  // the two queues stays in order by itself.
-  RingBuffer<InFlight> overtaken_;
-  Timer timer_;
+  // the two chains stays in order by itself.
+  PacketChain overtaken_;
+  const Link* link_;
   TrafficCounter damaged_;
 };
 

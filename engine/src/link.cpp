@@ -29,7 +29,7 @@ const char* link_drop_name(LinkDrop reason) {
 }
 
 Link::Link(Engine& engine, TimePs delay_ps, FaultConfig faults, Rng rng)
-    : engine_(engine), delay_ps_(delay_ps), rng_(rng) {
+    : delay_ps_(delay_ps), engine_(engine), rng_(rng) {
   if (delay_ps < 0)
     throw std::invalid_argument("link delay_ps is " + std::to_string(delay_ps) + " (0 or more)");
   set_faults(faults);
@@ -51,7 +51,13 @@ void Link::connect(Node& node, int port) {
     line_ = std::make_unique<DelayLine>(far, this);
     line_->set_capture(capture_);
     outbox_.line = line_.get();
-    outbox_.target = &far == &engine_ ? nullptr : far.partition();
+    if (&far != &engine_) {
+      outbox_.sender = engine_.partition();
+      outbox_.target = far.partition();
+      outbox_.target->add_incoming(*line_);
+      outbox_.parcels = std::make_unique<std::array<Parcels, 2>>();
+      for (Parcels& parcels : *outbox_.parcels) parcels.line = line_.get();
+    }
   } else if (&line_->engine() != &far) {
     throw std::logic_error("a link that ends in one partition cannot be connected to another");
   }
@@ -71,7 +77,8 @@ void Link::set_faults(FaultConfig faults) {
 }
 
 void Link::transmit(PacketPtr packet, TimePs ready_ps) {
-  if (line_ == nullptr) throw std::logic_error("a packet was sent on a link that is connected to nothing");
+  if (outbox_.line == nullptr) [[unlikely]]
+    throw std::logic_error("a packet was sent on a link that is connected to nothing");
   const TimePs arrival_ps = ready_ps + delay_ps_;
   if (faulty_)
     transmit_with_faults(std::move(packet), arrival_ps);
@@ -155,7 +162,7 @@ TrafficCounter Link::cut() {
 }
 
 void Link::send_across(PacketPtr packet, TimePs arrival_ps) {
-  engine_.partition()->send(outbox_, std::move(packet), arrival_ps);
+  outbox_.sender->send(outbox_, std::move(packet), arrival_ps);
 }
 
 }  // namespace weft

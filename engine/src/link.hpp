@@ -67,6 +67,7 @@ class alignas(64) Link {
   TrafficCounter cut();
 
   Engine& engine() { return engine_; }
+  const Engine& engine() const { return engine_; }
   // The far end takes packets from their first bit on (cut-through), and not only when they are whole: frames
   // of the MAC's own excepted.
   void set_early(bool early) { early_ = early; }
@@ -91,21 +92,23 @@ class alignas(64) Link {
     if (outbox_.target != nullptr)
       send_across(std::move(packet), arrival_ps);
     else
-      line_->push(std::move(packet), arrival_ps);
+      outbox_.line->push(std::move(packet), arrival_ps);
   }
   void send_across(PacketPtr packet, TimePs arrival_ps);
 
-  Engine& engine_;
+  // What every packet needs comes first, in one cache line.
   TimePs delay_ps_;
-  std::unique_ptr<DelayLine> line_;  // the receiver's, who may be served by another thread
+  Outbox outbox_;
   bool faulty_ = false;
   bool early_ = false;
-  LinkCounters counters_;
+  LinkCounters counters_;  // the first two of them
+
+  Engine& engine_;
+  std::unique_ptr<DelayLine> line_;  // the receiver's, who may be served by another thread
   FaultConfig faults_;
   double log_bit_intact_ = 0.0;  // ln(1 - bit_error_rate)
   Rng rng_;
   std::shared_ptr<PcapWriter> capture_;
-  Outbox outbox_;
 };
 
 }  // namespace weft

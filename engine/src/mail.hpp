@@ -2,26 +2,32 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <memory>
 
 #include "cache_line.hpp"
-#include "time.hpp"
+#include "packet_chain.hpp"
 
 namespace weft {
 
 class DelayLine;
-class Packet;
 class Partition;
 
-struct Parcel {
-  TimePs due_ps;
-  Packet* packet;
+// What a link has sent in one window to a partition of another worker's: its sender fills one of two while
+// the receiver empties the other.
+struct alignas(kCacheLineBytes) Parcels {
+  PacketChain chain;
+  DelayLine* line = nullptr;  // where they go
 };
 
-// Of one link: the partition that sends fills one of the two while the one that receives empties the other.
-struct alignas(kCacheLineBytes) Outbox {
-  DelayLine* line = nullptr;    // where the parcels go
-  Partition* target = nullptr;  // whose line that is; null: the sender's own, and nothing goes through this
-  std::array<CacheLineVector<Parcel>, 2> parcels;  // by the window's parity
+// Where a link's packets go. Where one worker serves both ends, that is the line at once.
+struct Outbox {
+  DelayLine* line = nullptr;
+  Partition* sender = nullptr;
+  Partition* target = nullptr;  // whose line it is; null: the sender's own, and nothing goes through this
+  std::unique_ptr<std::array<Parcels, 2>> parcels;  // by the window's parity
+  uint32_t assignment = 0;  // of partitions to workers, for which `near` is known; 0: for none
+  bool near = false;        // one worker serves both ends
 };
 
 }  // namespace weft

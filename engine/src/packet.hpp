@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 
+#include "cache_line.hpp"
 #include "time.hpp"
 
 namespace weft {
@@ -35,7 +36,7 @@ struct PacketContext {
 // for payloads nobody looks at. size() and bytes() are without them, wire_bytes() is with them.
 class alignas(64) Packet {
  public:
-  static constexpr size_t kHeadroomBytes = 128;
+  static constexpr size_t kHeadroomBytes = 64;
 
   Packet(const Packet&) = delete;
   Packet& operator=(const Packet&) = delete;
@@ -128,8 +129,15 @@ class alignas(64) Packet {
     context = nullptr;
   }
 
-  TimePs received_ps = 0;  // when it entered the node that holds it: set by links and packet sockets
-  PacketContext* context = nullptr;
+  // A packet is with a node, or under way in a chain of others (packet_chain.hpp).
+  union {
+    TimePs received_ps = 0;  // when it entered the node that holds it: set by links and packet sockets
+    TimePs follower_due_ps;
+  };
+  union {
+    PacketContext* context = nullptr;
+    Packet* follower;
+  };
 
  private:
   friend class PacketPool;
@@ -158,7 +166,7 @@ static_assert(sizeof(Packet) == 64);
 
 // What is left of a pool as long as packets of it live. Written to for every packet, so no cache line of
 // another thread's.
-struct alignas(64) PacketPoolState {
+struct alignas(64) PacketPoolState : InCacheLines {
   std::shared_ptr<PacketStore> store;
   uint64_t live = 0;
   bool abandoned = false;
@@ -184,15 +192,17 @@ class PacketPool {
   PacketStore& store() const { return *state_->store; }
   // Where storage is taken from and returned to from now on.
   void use_store(std::shared_ptr<PacketStore> store);
-  // Lets a packet of this pool go to another one, which takes it over (maybe in another thread, later).
+  // Lets a packet of this pool go to another one, which claims it (maybe in another thread, later).
   Packet* part_with(PacketPtr packet) {
     packet->release_context();
     --state_->live;
     return packet.release();
   }
-  // So many packets of other pools are this one's now; each must be claimed before it is released.
-  void take_over(size_t packets) { state_->live += packets; }
-  void claim(Packet& packet) { packet.pool_ = state_; }
+  // A packet that another pool has parted with is this one's. Before that, it must not be released.
+  void claim(Packet& packet) {
+    packet.pool_ = state_;
+    ++state_->live;
+  }
 
  private:
   PacketPoolState* state_;

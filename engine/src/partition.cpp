@@ -14,17 +14,17 @@ namespace weft {
 
 namespace {
 
-// An outbox comes first, then what it leads to.
-constexpr size_t kOutboxDistance = 6;
+constexpr size_t kParcelsDistance = 6;
 constexpr size_t kLineDistance = 3;
 
-// Since a parcel was sent, a whole window of other packets has passed.
-void prefetch_ahead(const CacheLineVector<Outbox*>& outboxes, unsigned parity, size_t at) {
-  if (at + kOutboxDistance < outboxes.size()) prefetch(outboxes[at + kOutboxDistance], sizeof(Outbox));
-  if (at + kLineDistance >= outboxes.size()) return;
-  const Outbox& outbox = *outboxes[at + kLineDistance];
-  prefetch(outbox.line, sizeof(DelayLine));
-  prefetch(outbox.parcels[parity].data(), kCacheLineBytes);
+// Since they were used last, a whole window of other packets has passed.
+void prefetch_ahead(const CacheLineVector<DelayLine*>& lines, size_t at) {
+  if (at + kLineDistance < lines.size()) prefetch(lines[at + kLineDistance], sizeof(DelayLine));
+}
+
+void prefetch_ahead(const CacheLineVector<Parcels*>& parcels, size_t at) {
+  if (at + kParcelsDistance < parcels.size()) prefetch(parcels[at + kParcelsDistance], sizeof(Parcels));
+  if (at + kLineDistance < parcels.size()) prefetch(parcels[at + kLineDistance]->line, sizeof(DelayLine));
 }
 
 }  // namespace
@@ -38,10 +38,26 @@ void Partition::send(Outbox& outbox, PacketPtr packet, TimePs due_ps) {
   if (due_ps <= worker.limit_ps_) [[unlikely]]
     throw std::logic_error("a packet would reach another partition at " + std::to_string(due_ps) +
                            " ps, and that has been served up to " + std::to_string(worker.limit_ps_) + " ps");
-  CacheLineVector<Parcel>& parcels = outbox.parcels[worker.parity_];
-  if (parcels.empty()) worker.address(outbox);
-  parcels.push_back({due_ps, engine_.packets().part_with(std::move(packet))});
+  if (outbox.assignment != worker.assignment_) [[unlikely]] {
+    outbox.assignment = worker.assignment_;
+    outbox.near = outbox.target->worker_ == worker_;
+  }
   worker.earliest_sent_ps_ = std::min(worker.earliest_sent_ps_, due_ps);
+  Packet* sent = engine_.packets().part_with(std::move(packet));
+  if (outbox.near) {
+    if (outbox.line->push_from_other(sent, due_ps))
+      worker.mail_for(*outbox.target).lines.push_back(outbox.line);
+    return;
+  }
+  Parcels& parcels = (*outbox.parcels)[worker.parity_];
+  if (parcels.chain.empty()) worker.mail_for(*outbox.target).parcels.push_back(&parcels);
+  parcels.chain.push(sent, due_ps);
+}
+
+uint64_t Partition::unclaimed_packets() const {
+  uint64_t count = 0;
+  for (const DelayLine* line : incoming_) count += line->size();
+  return count;
 }
 
 void Partition::hand_over(std::function<void()> call) {
@@ -59,8 +75,9 @@ void Partition::touch() {
 
 // --- the worker
 
-PartitionWorker::PartitionWorker(int index, int worker_count, std::shared_ptr<PacketStore> store)
-    : index_(index), store_(std::move(store)) {
+PartitionWorker::PartitionWorker(int index, int worker_count, uint32_t assignment,
+                                 std::shared_ptr<PacketStore> store)
+    : index_(index), assignment_(assignment), store_(std::move(store)) {
   for (auto& by_worker : addressed_) by_worker.resize(static_cast<size_t>(worker_count));
 }
 
@@ -74,7 +91,7 @@ void PartitionWorker::take(Partition& partition) {
 }
 
 void PartitionWorker::set_partition_count(size_t count) {
-  for (auto& by_partition : outboxes_) by_partition.resize(count);
+  for (auto& by_partition : mail_) by_partition.resize(count);
 }
 
 void PartitionWorker::look_at(Partition& partition) {
@@ -100,7 +117,7 @@ void PartitionWorker::serve_window(std::vector<std::unique_ptr<PartitionWorker>>
     if (next_times_[place] <= limit_ps) {
       Partition& partition = *partitions_[place];
       if (next_times_[place] == kMail)
-        for (const auto& sender : all) deliver(sender->outboxes_[full][partition.index_], full);
+        for (const auto& sender : all) deliver(sender->mail_[full][partition.index_]);
       next_times_[place] = visit(partition, limit_ps);
     }
     earliest_ps = std::min(earliest_ps, next_times_[place]);
@@ -128,32 +145,36 @@ TimePs PartitionWorker::visit(Partition& partition, TimePs limit_ps) {
   return engine.next_event_ps();
 }
 
-// The first parcel of the window for this link.
-void PartitionWorker::address(Outbox& outbox) {
-  CacheLineVector<Outbox*>& outboxes = outboxes_[parity_][outbox.target->index_];
-  if (outboxes.empty())
-    addressed_[parity_][static_cast<size_t>(outbox.target->worker_->index_)].push_back(outbox.target->place_);
-  outboxes.push_back(&outbox);
+PartitionWorker::Mail& PartitionWorker::mail_for(const Partition& target) {
+  Mail& mail = mail_[parity_][target.index_];
+  if (mail.empty()) addressed_[parity_][static_cast<size_t>(target.worker_->index_)].push_back(target.place_);
+  return mail;
 }
 
-void PartitionWorker::deliver(CacheLineVector<Outbox*>& outboxes, unsigned parity) {
-  for (size_t i = 0; i < outboxes.size(); ++i) {
-    prefetch_ahead(outboxes, parity, i);
-    outboxes[i]->line->take_in(outboxes[i]->parcels[parity]);
+void PartitionWorker::deliver(Mail& mail) {
+  for (size_t i = 0; i < mail.lines.size(); ++i) {
+    prefetch_ahead(mail.lines, i);
+    mail.lines[i]->wake();
   }
-  outboxes.clear();
+  mail.lines.clear();
+  for (size_t i = 0; i < mail.parcels.size(); ++i) {
+    prefetch_ahead(mail.parcels, i);
+    mail.parcels[i]->line->take_in(mail.parcels[i]->chain);
+  }
+  mail.parcels.clear();
 }
 
 void PartitionWorker::deliver_sent() {
-  for (unsigned parity = 0; parity < outboxes_.size(); ++parity)
-    for (CacheLineVector<Outbox*>& outboxes : outboxes_[parity]) deliver(outboxes, parity);
+  for (auto& by_partition : mail_)
+    for (Mail& mail : by_partition) deliver(mail);
 }
 
 uint64_t PartitionWorker::parcels_waiting() const {
   uint64_t count = 0;
-  for (unsigned parity = 0; parity < outboxes_.size(); ++parity)
-    for (const CacheLineVector<Outbox*>& outboxes : outboxes_[parity])
-      for (const Outbox* outbox : outboxes) count += outbox->parcels[parity].size();
+  for (const auto& by_partition : mail_)
+    for (const Mail& mail : by_partition)
+      for (const Parcels* parcels : mail.parcels)
+        parcels->chain.for_each([&](const Packet& /*packet*/) { ++count; });
   return count;
 }
 

@@ -27,7 +27,7 @@ struct HandOver {
   std::function<void()> call;
 };
 
-class Partition {
+class Partition : public InCacheLines {
  public:
   Partition(Partitions& owner, uint32_t index, int group, uint64_t seed, FairLock& lock,
             std::shared_ptr<PacketStore> store);
@@ -37,6 +37,10 @@ class Partition {
   uint32_t index() const { return index_; }
   int group() const { return group_; }
 
+  // A line on which packets of another partition come. Not destroyed before this.
+  void add_incoming(const DelayLine& line) { incoming_.push_back(&line); }
+  // On such lines, and no pool's.
+  uint64_t unclaimed_packets() const;
   // Sends a packet of this partition's to the other one that the outbox is for. Throws std::logic_error if it
   // would be late there.
   void send(Outbox& outbox, PacketPtr packet, TimePs due_ps);
@@ -60,6 +64,7 @@ class Partition {
   alignas(64) Engine engine_;
   bool touched_ = false;
   std::vector<HandOver> hand_overs_;
+  std::vector<const DelayLine*> incoming_;
 };
 
 // What an event has thrown.
@@ -70,12 +75,14 @@ struct PartitionFailure {
 };
 
 // Serves its partitions one after the other, each for a whole window, so that what a partition works with
-// stays in the processor's caches meanwhile. What is sent in a window is delivered at the start of the next
-// one, by the receiver's worker; windows alternate between two sets of outboxes, so senders and receivers
-// need no locks.
+// stays in the processor's caches meanwhile. What is sent in a window to a partition of the same worker lies
+// on its line already, which is woken at the start of the next window; what is sent to another worker's is
+// delivered then, by that one. Windows alternate between two sets of outboxes, so senders and receivers need
+// no locks.
 class alignas(64) PartitionWorker {
  public:
-  PartitionWorker(int index, int worker_count, std::shared_ptr<PacketStore> store);
+  // assignment: the number of those before which partitions were assigned to workers otherwise, plus 1.
+  PartitionWorker(int index, int worker_count, uint32_t assignment, std::shared_ptr<PacketStore> store);
 
   void take(Partition& partition);
   // So many partitions may be sent to.
@@ -85,7 +92,7 @@ class alignas(64) PartitionWorker {
   void serve_window(std::vector<std::unique_ptr<PartitionWorker>>& all, TimePs limit_ps);
   // Delivers what it has sent, as serve_window() of the receivers does at its start. Not in a window.
   void deliver_sent();
-  // Sent by it and not delivered yet. Not in a window.
+  // Sent by it to others and not delivered yet. Not in a window.
   uint64_t parcels_waiting() const;
   // Looks again when the partition's next event is.
   void look_at(Partition& partition);
@@ -106,19 +113,26 @@ class alignas(64) PartitionWorker {
   // Stands for the time of the next event while there is mail: before every window's end.
   static constexpr TimePs kMail = INT64_MIN;
 
+  // What is to be brought to one partition.
+  struct Mail {
+    CacheLineVector<DelayLine*> lines;  // have got their first packet by this worker, and are to be woken
+    CacheLineVector<Parcels*> parcels;
+    bool empty() const { return lines.empty() && parcels.empty(); }
+  };
+
   TimePs visit(Partition& partition, TimePs limit_ps);
-  void address(Outbox& outbox);
-  static void deliver(CacheLineVector<Outbox*>& outboxes, unsigned parity);
+  Mail& mail_for(const Partition& target);
+  static void deliver(Mail& mail);
   void note_failure(const Partition& partition);
 
   int index_;
+  uint32_t assignment_;
   std::shared_ptr<PacketStore> store_;
   std::vector<Partition*> partitions_;
-  std::vector<TimePs> next_times_;  // of the partitions, by place
-  unsigned parity_ = 0;             // of the present window, or of the last one
-  TimePs limit_ps_ = -1;            // the same window's
-  // Those with parcels, by parity and the receiving partition's index.
-  std::array<CacheLineVector<CacheLineVector<Outbox*>>, 2> outboxes_;
+  std::vector<TimePs> next_times_;             // of the partitions, by place
+  unsigned parity_ = 0;                        // of the present window, or of the last one
+  TimePs limit_ps_ = -1;                       // the same window's
+  std::array<CacheLineVector<Mail>, 2> mail_;  // by parity and the receiving partition's index
   // Places of partitions that something was sent to, by parity and their worker.
   std::array<std::vector<CacheLineVector<uint32_t>>, 2> addressed_;
   TimePs earliest_ps_ = kNever;

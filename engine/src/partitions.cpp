@@ -38,7 +38,8 @@ int checked_workers(int workers) {
 
 Partitions::Partitions(uint64_t seed, int workers)
     : seed_(seed), worker_count_(checked_workers(workers)), depot_(std::make_shared<PacketDepot>()) {
-  workers_.push_back(std::make_unique<PartitionWorker>(0, 1, std::make_shared<PacketStore>(depot_)));
+  workers_.push_back(
+      std::make_unique<PartitionWorker>(0, 1, assignments_, std::make_shared<PacketStore>(depot_)));
 }
 
 Partitions::~Partitions() {
@@ -84,7 +85,8 @@ uint64_t Partitions::events_served() const {
 
 uint64_t Partitions::live_packets() const {
   uint64_t count = 0;
-  for (const auto& partition : partitions_) count += partition->engine().packets().live_packets();
+  for (const auto& partition : partitions_)
+    count += partition->engine().packets().live_packets() + partition->unclaimed_packets();
   for (const auto& worker : workers_) count += worker->parcels_waiting();
   return count;
 }
@@ -229,9 +231,11 @@ void Partitions::assign() {
   const std::vector<std::vector<uint32_t>> shared = shares();
   const auto count = static_cast<int>(shared.size());
   std::vector<std::unique_ptr<PartitionWorker>> workers;
+  ++assignments_;
   for (const std::vector<uint32_t>& share : shared) {
     const auto index = static_cast<int>(workers.size());
-    workers.push_back(std::make_unique<PartitionWorker>(index, count, std::make_shared<PacketStore>(depot_)));
+    workers.push_back(
+        std::make_unique<PartitionWorker>(index, count, assignments_, std::make_shared<PacketStore>(depot_)));
     workers.back()->set_partition_count(partitions_.size());
     for (const uint32_t partition : share) workers.back()->take(*partitions_[partition]);
   }

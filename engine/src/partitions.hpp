@@ -134,6 +134,7 @@ class Partitions {
   std::vector<std::unique_ptr<Partition>> partitions_;
   Neighbours neighbours_;
   bool assigned_ = false;
+  uint32_t assignments_ = 1;
   std::unique_ptr<ThreadCrew> crew_;
   std::vector<Partition*> touched_;
   std::vector<std::shared_ptr<void>> components_;

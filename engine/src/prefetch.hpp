@@ -29,4 +29,12 @@ inline void prefetch_headers(const Packet& packet) {
   prefetch<kLevel>(reinterpret_cast<const char*>(&packet + 1) + Packet::kHeadroomBytes, kUsualBytes);
 }
 
+// A packet and its headers; nothing for null.
+template <CacheLevel kLevel = CacheLevel::kFirst>
+inline void prefetch_packet(const Packet* packet) {
+  if (packet == nullptr) return;
+  prefetch<kLevel>(packet, sizeof(Packet));
+  prefetch_headers<kLevel>(*packet);
+}
+
 }  // namespace weft

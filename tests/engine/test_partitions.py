@@ -116,7 +116,7 @@ FRAMES = st.lists(
 @given(RELAYS, FRAMES, st.lists(st.integers(1, 2000 * NS), max_size=6))
 def test_partitions_do_what_one_engine_does(relays, frames, cuts_ps):
     frames = [(relay % len(relays), time_ps, size) for relay, time_ps, size in frames]
-    outcomes = []
+    outcomes, packets_alive = [], []
     for net in (
         Net.whole(relays, 5),
         Net.parted(relays, 5, workers=1),
@@ -124,11 +124,15 @@ def test_partitions_do_what_one_engine_does(relays, frames, cuts_ps):
         Net.parted(relays, 5, workers=3),
     ):
         net.inject(frames)
+        alive = []
         for time_ps in sorted(cuts_ps):
             net.clock.run_until(time_ps)
             assert net.clock.now_ps == time_ps
+            alive.append(net.clock.live_packets)
+        packets_alive.append(alive)
         net.clock.run()
         outcomes.append(net.outcome())
+    assert all(alive == packets_alive[0] for alive in packets_alive[1:])  # those under way included
     uncut = Net.parted(relays, 5, workers=2)
     uncut.inject(frames)
     uncut.clock.run()
