@@ -21,7 +21,7 @@ class alignas(64) PacketStore {
  public:
   // Storage sizes, headroom included: control packets and ACKs, frames of a 1,500-byte MTU, jumbo frames.
   // Larger ones are allocated to measure and not kept.
-  static constexpr std::array<uint32_t, 3> kClassCapacities = {512, 2304, 10240};
+  static constexpr std::array<uint32_t, 4> kClassCapacities = {192, 512, 2304, 10240};
 
   // With a depot of its own.
   PacketStore();

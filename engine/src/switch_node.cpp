@@ -204,6 +204,7 @@ void Switch::parse(Packet& packet) {
     parse(*packet);
     if (dropped_by_abort(state, *packet)) return;
     program.ingress(&state, &context);
+    prefetch_port(state);
     if (dropped_by_abort(state, *packet)) return;
     if ((state.clone_session & PacketState::kCloneRequested) != 0) clone_from_ingress(*packet);
     if (state.digest_list != 0) send_digest(state);

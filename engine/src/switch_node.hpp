@@ -137,6 +137,11 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   PacketPtr copy_with_state(const Packet& packet, LedgerSource source);
   static bool spend_pass(PacketState& state);
 
+  // Where the packet is going to be queued.
+  void prefetch_port(const PacketState& state) const {
+    const TransmitPort* port = state.egress_spec < ports_.size() ? ports_[state.egress_spec] : nullptr;
+    if (port != nullptr) port->prefetch_for(static_cast<int>(state.priority));
+  }
   uint64_t timestamp(TimePs time_ps) const;
   uint32_t depth(uint64_t bytes, uint64_t packets) const;
 

@@ -223,6 +223,13 @@ bool TransmitPort::may_send() const {
   return (nonempty_classes_ & ~blocked_classes_) != 0 || (source_ != nullptr && source_->may_have_packets());
 }
 
+// Looks at nothing itself.
+void TransmitPort::prefetch_for(int priority_class) const {
+  const auto hot_bytes = reinterpret_cast<const char*>(&classes_) - reinterpret_cast<const char*>(this);
+  prefetch(this, static_cast<size_t>(hot_bytes));
+  prefetch(&classes_[static_cast<size_t>(std::min(priority_class, kMaxClasses - 1))], sizeof(ClassQueue));
+}
+
 // What a packet that passes at once skips: queue, weighted turns, and the wait for the line.
 bool TransmitPort::passes_at_once(int priority_class, TimePs now) const {
   return plain_ && queue_depth_packets_ == 0 && nonempty_classes_ == 0 && dwrr_classes_ == 0 &&
@@ -290,7 +297,7 @@ PacketPtr TransmitPort::next_packet(TimePs start_ps, int& priority_class) {
 // Null if the stage has dropped it.
 PacketPtr TransmitPort::through_stage(PacketPtr packet, const QueueStamp& stamp) {
   if (stage_ == nullptr) return packet;
-  prefetch(&link_, sizeof(void*));  // for when the stage has had its turn
+  prefetch(&link_, kCacheLineBytes);  // for when the stage has had its turn
   const uint64_t size = packet->wire_bytes();
   packet = stage_->on_dequeue(stage_port_, std::move(packet), stamp);
   if (packet == nullptr) egress_dropped_.add(size);

@@ -95,6 +95,9 @@ class TransmitPort : public Node {
   bool enqueue(PacketPtr packet, int priority_class = 0, uint32_t ingress_port = kNoIngress);
   void receive(int port, PacketPtr packet) override;
 
+  // Has the processor fetch what enqueue() with this class is going to use.
+  void prefetch_for(int priority_class) const;
+
   // number is what the stage is told as its port.
   void set_egress_stage(EgressStage* stage, int number);
   // Queued packets go before the source's.
