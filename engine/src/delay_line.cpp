@@ -48,17 +48,7 @@ bool DelayLine::add_among(Packet* packet, TimePs due_ps) {
   const bool first_fits = first_back_ps <= due_ps;
   const bool second_fits = second_back_ps <= due_ps;
   const bool to_first = first_fits && (!second_fits || first_back_ps >= second_back_ps);
-  PacketChain& chain = to_first ? in_order_ : overtaken_;
-  PacketChain later;
-  PacketChain sooner;
-  while (!chain.empty() && chain.last_due_ps() > due_ps) {
-    const TimePs other_due_ps = chain.first_due_ps();
-    (other_due_ps > due_ps ? later : sooner).push(chain.pop(), other_due_ps);
-  }
-  sooner.append(std::exchange(chain, {}));
-  sooner.push(packet, due_ps);
-  sooner.append(later);
-  chain = sooner;
+  (to_first ? in_order_ : overtaken_).insert(packet, due_ps);
   return due_ps < first_before_ps;
 }
 

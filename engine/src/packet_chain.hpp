@@ -37,6 +37,22 @@ class PacketChain {
     last_due_ps_ = due_ps;
   }
 
+  // Before the first that is due later. The chain must be sorted.
+  void insert(Packet* packet, TimePs due_ps) {
+    if (first_ == nullptr || last_due_ps_ <= due_ps) {
+      push(packet, due_ps);
+      return;
+    }
+    Packet** place = &first_;
+    TimePs* place_due_ps = &first_due_ps_;
+    while (*place_due_ps <= due_ps) {
+      place_due_ps = &(*place)->follower_due_ps;
+      place = &(*place)->follower;
+    }
+    packet->follower = std::exchange(*place, packet);
+    packet->follower_due_ps = std::exchange(*place_due_ps, due_ps);
+  }
+
   // The chain must not be empty.
   Packet* pop() {
     Packet* packet = first_;

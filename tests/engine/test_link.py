@@ -96,6 +96,29 @@ def test_several_senders_share_a_receiver_in_time_order(delays: list[int]) -> No
     assert [(t, port) for t, port, _ in collector.packets] == sorted((d, i) for i, d in enumerate(delays))
 
 
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.integers(0, 30), max_size=40), st.integers(0, 30))
+def test_every_packet_arrives_in_its_time_whatever_delays_those_before(
+    delays: list[int], pause_ps: int
+) -> None:
+    engine = Engine()
+    collector = Collector(engine)
+    link = Link(engine, delay_ps=1)
+    link.connect(collector)
+    port = TransmitPort(engine, link)
+    due: list[tuple[int, int]] = []
+    for number, delay_ps in enumerate(delays):
+        link.set_faults(delay_probability=1.0, extra_delay_ps=delay_ps)
+        port.enqueue(bytes([number]))
+        due.append((engine.now_ps + 1 + delay_ps, number))
+        if number % 7 == 6:
+            engine.run_until(engine.now_ps + pause_ps)  # some are gone, and others still under way
+    engine.run()
+    arrived = [(time_ps, data[0]) for time_ps, _, data in collector.packets]
+    assert sorted(arrived) == sorted(due)
+    assert [time_ps for time_ps, _ in arrived] == sorted(time_ps for time_ps, _ in due)
+
+
 def test_a_capture_dates_packets_by_their_arrival(engine: Engine, tmp_path: Path) -> None:
     link = Link(engine, delay_ps=5_000_000, delay_probability=1.0, extra_delay_ps=2_000_000)
     link.connect(Collector(engine))
