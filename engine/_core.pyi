@@ -186,7 +186,9 @@ class Engine:
     def events_served(self) -> int: ...
     @property
     def live_packets(self) -> int:
-        """Packets that exist at this moment, in queues, on links, in nodes."""
+        """Packets that exist at this moment, in queues, on links, in nodes; for one of several partitions without those
+        that come from others and are still on links.
+        """
     def ledger(self) -> Ledger:
         """What became of all packets so far. Raises RuntimeError on a real clock, and for one of several partitions."""
     def schedule_at(self, time_ps: int, callback: Callable[[], object]) -> None:

@@ -1,5 +1,7 @@
 #include "cache_line.hpp"
 
+#include <pthread.h>
+
 #include <memory_resource>
 #include <mutex>
 
@@ -32,32 +34,41 @@ struct Pools {
       {.max_blocks_per_chunk = 256, .largest_required_pool_block = kMostPooledBytes}, &upstream};
 };
 
+Pools& pools();
+
+// A process that forks has no other thread's hold on the lock in its child.
+Pools* make_pools() {
+  pthread_atfork([] { pools().mutex.lock(); }, [] { pools().mutex.unlock(); },
+                 [] { pools().mutex.unlock(); });
+  return new Pools();
+}
+
 // Never destroyed: what lies there may outlive all static objects.
 Pools& pools() {
-  static auto& made = *new Pools();
+  static Pools& made = *make_pools();
   return made;
 }
 
-constexpr size_t whole_lines(size_t bytes) {
-  return (bytes + kCacheLineBytes - 1) / kCacheLineBytes * kCacheLineBytes;
+constexpr size_t round_up(size_t bytes, size_t alignment) {
+  return (bytes + alignment - 1) / alignment * alignment;
 }
 
 }  // namespace
 
-void* take_cache_lines(size_t bytes) {
+void* take_cache_lines(size_t bytes, size_t alignment) {
   if (!kPooled || bytes > kMostPooledBytes)
-    return ::operator new(whole_lines(bytes), std::align_val_t{kCacheLineBytes});
+    return ::operator new(round_up(bytes, alignment), std::align_val_t{alignment});
   const std::lock_guard lock(pools().mutex);
-  return pools().memory.allocate(whole_lines(bytes), kCacheLineBytes);
+  return pools().memory.allocate(round_up(bytes, alignment), alignment);
 }
 
-void give_back_cache_lines(void* memory, size_t bytes) noexcept {
+void give_back_cache_lines(void* memory, size_t bytes, size_t alignment) noexcept {
   if (!kPooled || bytes > kMostPooledBytes) {
-    ::operator delete(memory, std::align_val_t{kCacheLineBytes});
+    ::operator delete(memory, std::align_val_t{alignment});
     return;
   }
   const std::lock_guard lock(pools().mutex);
-  pools().memory.deallocate(memory, whole_lines(bytes), kCacheLineBytes);
+  pools().memory.deallocate(memory, round_up(bytes, alignment), alignment);
 }
 
 }  // namespace weft

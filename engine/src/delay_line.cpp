@@ -5,6 +5,7 @@
 
 #include "link.hpp"
 #include "pcap_writer.hpp"
+#include "prefetch.hpp"
 #include "probe.hpp"
 
 namespace weft {
@@ -35,7 +36,7 @@ void DelayLine::take_in(PacketChain& parcels) {
 
 void DelayLine::wake() {
   if (const TimePs due_ps = first_due_ps(); due_ps != timer_.deadline()) timer_.arm(due_ps, rank_);
-  // The other lines' packets come before it.
+  // All other lines are woken before it comes.
   prefetch_packet<CacheLevel::kSecond>(in_order_.first());
 }
 
@@ -84,7 +85,7 @@ void DelayLine::count_held(const void* line, HeldPackets& held) {
 
 void DelayLine::on_due() {
   PacketPtr packet = pop_first();
-  // The other lines' packets come before it.
+  // Few packets, those of other lines, come before it.
   prefetch_packet(in_order_.first());
   if (const TimePs next_ps = first_due_ps(); next_ps != kNever) timer_.arm(next_ps, rank_);
   if (packet->damaged()) [[unlikely]] {

@@ -9,11 +9,9 @@
 
 #include "cache_line.hpp"
 #include "engine.hpp"
-#include "mail.hpp"
 #include "node.hpp"
 #include "packet.hpp"
 #include "packet_chain.hpp"
-#include "prefetch.hpp"
 #include "traffic_counter.hpp"
 
 namespace weft {
@@ -47,7 +45,7 @@ class alignas(64) DelayLine : public InCacheLines {
   // parted with. Whether it is now the first: then wake() must come before it is due.
   bool push_from_other(Packet* packet, TimePs due_ps) { return add(packet, due_ps); }
   void wake();
-  // The same for what another worker has sent, which leaves the chain empty.
+  // Takes in what another worker has sent, which leaves the chain empty, and wakes the line.
   void take_in(PacketChain& parcels);
   size_t size() const;
   // Records every packet as it is delivered; null stops.
@@ -69,8 +67,8 @@ class alignas(64) DelayLine : public InCacheLines {
     return add_among(packet, due_ps);
   }
   bool add_among(Packet* packet, TimePs due_ps);
-  // From another partition, packets are claimed for the engine's pool as they leave the line: they are not
-  // looked at before.
+  // From another partition, packets are claimed for the engine's pool as they leave the line, when they are
+  // in the processor's caches anyway.
   PacketPtr pop_first();
   TimePs first_due_ps() const;
   void on_due();

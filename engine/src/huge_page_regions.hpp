@@ -14,8 +14,8 @@ class HugePageRegions {
   HugePageRegions(const HugePageRegions&) = delete;
   HugePageRegions& operator=(const HugePageRegions&) = delete;
 
-  // Memory that is given back with all the rest, by the destructor. alignment: a power of two, at most 2 MiB.
-  // Throws std::bad_alloc.
+  // Memory that is given back with all the rest, by the destructor. alignment: a power of two, at most 64
+  // KiB. Throws std::bad_alloc.
   void* take(size_t bytes, size_t alignment);
 
  private:

@@ -98,7 +98,7 @@ class alignas(64) Link {
 
   // What every packet needs comes first, in one cache line.
   TimePs delay_ps_;
-  Outbox outbox_;
+  [[no_unique_address]] Outbox outbox_;  // the two flags lie in its last bytes
   bool faulty_ = false;
   bool early_ = false;
   LinkCounters counters_;  // the first two of them

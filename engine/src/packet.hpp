@@ -164,9 +164,8 @@ class alignas(64) Packet {
 
 static_assert(sizeof(Packet) == 64);
 
-// What is left of a pool as long as packets of it live. Written to for every packet, so no cache line of
-// another thread's.
-struct alignas(64) PacketPoolState : InCacheLines {
+// What is left of a pool as long as packets of it live. Written to for every packet.
+struct alignas(kApartBytes) PacketPoolState : InCacheLines {
   std::shared_ptr<PacketStore> store;
   uint64_t live = 0;
   bool abandoned = false;

@@ -58,7 +58,7 @@ class PacketChain {
     Packet* packet = first_;
     first_ = packet->follower;
     first_due_ps_ = packet->follower_due_ps;
-    packet->follower = nullptr;
+    packet->context = nullptr;  // with a node again
     return packet;
   }
 

@@ -37,7 +37,8 @@ class Partition : public InCacheLines {
   uint32_t index() const { return index_; }
   int group() const { return group_; }
 
-  // A line on which packets of another partition come. Not destroyed before this.
+  // A line on which packets of another partition come. It lives until the run's components are destroyed, and
+  // is not looked at after that.
   void add_incoming(const DelayLine& line) { incoming_.push_back(&line); }
   // On such lines, and no pool's.
   uint64_t unclaimed_packets() const;
@@ -77,11 +78,11 @@ struct PartitionFailure {
 // Serves its partitions one after the other, each for a whole window, so that what a partition works with
 // stays in the processor's caches meanwhile. What is sent in a window to a partition of the same worker lies
 // on its line already, which is woken at the start of the next window; what is sent to another worker's is
-// delivered then, by that one. Windows alternate between two sets of outboxes, so senders and receivers need
+// delivered then, by that one. Windows alternate between two sets of mail, so senders and receivers need
 // no locks.
 class alignas(64) PartitionWorker {
  public:
-  // assignment: the number of those before which partitions were assigned to workers otherwise, plus 1.
+  // assignment: which assignment of partitions to workers this is, from 1 on; no two have the same.
   PartitionWorker(int index, int worker_count, uint32_t assignment, std::shared_ptr<PacketStore> store);
 
   void take(Partition& partition);
@@ -114,7 +115,7 @@ class alignas(64) PartitionWorker {
   static constexpr TimePs kMail = INT64_MIN;
 
   // What is to be brought to one partition.
-  struct Mail {
+  struct alignas(kCacheLineBytes) Mail {
     CacheLineVector<DelayLine*> lines;  // have got their first packet by this worker, and are to be woken
     CacheLineVector<Parcels*> parcels;
     bool empty() const { return lines.empty() && parcels.empty(); }

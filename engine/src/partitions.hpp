@@ -114,7 +114,6 @@ class Partitions {
   TimePs earliest_ps() const;
   void serve_window(TimePs limit_ps);
   void serve_control();
-  void serve_workers(TimePs limit_ps);
   void rethrow_failure();
 
   uint64_t seed_;

@@ -1,4 +1,4 @@
-// A first-in first-out queue in one growing block of memory: what a port and a link keep their packets in.
+// A first-in first-out queue in one growing block of memory: what a port keeps its packets in.
 #pragma once
 
 #include <cstddef>

@@ -3,6 +3,7 @@
 // queue.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -140,7 +141,8 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   // Where the packet is going to be queued.
   void prefetch_port(const PacketState& state) const {
     const TransmitPort* port = state.egress_spec < ports_.size() ? ports_[state.egress_spec] : nullptr;
-    if (port != nullptr) port->prefetch_for(static_cast<int>(state.priority));
+    const uint32_t priority_class = std::min<uint32_t>(state.priority, TransmitPort::kMaxClasses - 1);
+    if (port != nullptr) port->prefetch_for(static_cast<int>(priority_class));
   }
   uint64_t timestamp(TimePs time_ps) const;
   uint32_t depth(uint64_t bytes, uint64_t packets) const;

@@ -77,7 +77,7 @@ class alignas(64) StateStore {
 
 // The states of one switch's packets. Packets may outlive the switch, so the pool deletes itself with its
 // last state after close().
-class alignas(64) StatePool : public InCacheLines {
+class alignas(kApartBytes) StatePool : public InCacheLines {
  public:
   // packets: of the switch's engine, at whose store free states are kept.
   static StatePool* create(std::shared_ptr<const SwitchProgram> program, const PacketPool& packets) {

@@ -58,7 +58,7 @@ class EntryPool {
 
  private:
   struct FreeBlock {
-    size_t bytes = 0;  // in cache lines; 0: it has a huge page of its own
+    size_t bytes = 0;  // given by take_cache_lines(); 0: huge pages of its own
     void operator()(std::byte* memory) const {
       if (bytes != 0)
         give_back_cache_lines(memory, bytes);

@@ -227,7 +227,7 @@ bool TransmitPort::may_send() const {
 void TransmitPort::prefetch_for(int priority_class) const {
   const auto hot_bytes = reinterpret_cast<const char*>(&classes_) - reinterpret_cast<const char*>(this);
   prefetch(this, static_cast<size_t>(hot_bytes));
-  prefetch(&classes_[static_cast<size_t>(std::min(priority_class, kMaxClasses - 1))], sizeof(ClassQueue));
+  prefetch(&classes_[static_cast<size_t>(priority_class)], sizeof(ClassQueue));
 }
 
 // What a packet that passes at once skips: queue, weighted turns, and the wait for the line.

@@ -95,7 +95,7 @@ class TransmitPort : public Node {
   bool enqueue(PacketPtr packet, int priority_class = 0, uint32_t ingress_port = kNoIngress);
   void receive(int port, PacketPtr packet) override;
 
-  // Has the processor fetch what enqueue() with this class is going to use.
+  // Has the processor fetch what enqueue() with this class (0 to 7) is going to use.
   void prefetch_for(int priority_class) const;
 
   // number is what the stage is told as its port.
