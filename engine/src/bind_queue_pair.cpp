@@ -111,9 +111,8 @@ std::shared_ptr<RcQueuePair> make_rc_queue_pair(
   config.source_udp_port = source_udp_port.value_or(
       entropy_udp_port(config.source_ip, config.destination_ip, config.queue_pair, config.remote_queue_pair));
   config.retransmission_timeout_ps = retransmission_timeout;
-  auto made = std::allocate_shared<PythonRcQueuePair>(CacheLineAllocator<PythonRcQueuePair>(), nic, config,
-                                                      std::move(congestion_control), std::move(path_choice),
-                                                      std::move(completions));
+  auto made = make_in_cache_lines<PythonRcQueuePair>(nic, config, std::move(congestion_control),
+                                                     std::move(path_choice), std::move(completions));
   nic.attach(*made, port, config.queue_pair);
   engine.adopt(made);
   return made;

@@ -33,6 +33,13 @@ class PythonGuardOf {
 };
 using PythonGuard = PythonGuardOf<Engine>;
 
+// For components that packets pass by; see cache_line.hpp.
+template <class Component, class... Arguments>
+std::shared_ptr<Component> make_in_cache_lines(Arguments&&... arguments) {
+  return std::allocate_shared<Component>(CacheLineAllocator<Component>(),
+                                         std::forward<Arguments>(arguments)...);
+}
+
 // Makes a component and hands it to the engine, which destroys it with itself (last made, first destroyed).
 // To be used in py::init together with py::keep_alive<1, 2>(), the engine being the first argument:
 //   py::class_<Switch, Node, std::shared_ptr<Switch>>(m, "Switch")
@@ -41,8 +48,7 @@ using PythonGuard = PythonGuardOf<Engine>;
 template <class Component, class... Arguments>
 std::shared_ptr<Component> make_component(Engine& engine, Arguments&&... arguments) {
   PythonGuard guard(engine);
-  auto component =
-      std::allocate_shared<Component>(CacheLineAllocator<Component>(), std::forward<Arguments>(arguments)...);
+  auto component = make_in_cache_lines<Component>(std::forward<Arguments>(arguments)...);
   engine.adopt(component);
   return component;
 }

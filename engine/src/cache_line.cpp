@@ -1,7 +1,9 @@
 #include "cache_line.hpp"
 
 #include <pthread.h>
+#include <sys/mman.h>
 
+#include <algorithm>
 #include <memory_resource>
 #include <mutex>
 
@@ -53,18 +55,29 @@ constexpr size_t round_up(size_t bytes, size_t alignment) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
+// Memory of its own, in huge pages if it fills one.
+std::align_val_t own_alignment(size_t bytes, size_t alignment) {
+  return std::align_val_t{bytes < kHugePageBytes ? alignment : std::max(alignment, kHugePageBytes)};
+}
+
+void* take_own(size_t bytes, size_t alignment) {
+  void* memory = ::operator new(round_up(bytes, alignment), own_alignment(bytes, alignment));
+  // Advice only: without huge pages it is merely slower.
+  if (bytes >= kHugePageBytes) madvise(memory, bytes, MADV_HUGEPAGE);
+  return memory;
+}
+
 }  // namespace
 
 void* take_cache_lines(size_t bytes, size_t alignment) {
-  if (!kPooled || bytes > kMostPooledBytes)
-    return ::operator new(round_up(bytes, alignment), std::align_val_t{alignment});
+  if (!kPooled || bytes > kMostPooledBytes) return take_own(bytes, alignment);
   const std::lock_guard lock(pools().mutex);
   return pools().memory.allocate(round_up(bytes, alignment), alignment);
 }
 
 void give_back_cache_lines(void* memory, size_t bytes, size_t alignment) noexcept {
   if (!kPooled || bytes > kMostPooledBytes) {
-    ::operator delete(memory, std::align_val_t{alignment});
+    ::operator delete(memory, own_alignment(bytes, alignment));
     return;
   }
   const std::lock_guard lock(pools().mutex);

@@ -53,13 +53,6 @@ bool DelayLine::add_among(Packet* packet, TimePs due_ps) {
   return due_ps < first_before_ps;
 }
 
-size_t DelayLine::size() const {
-  size_t count = 0;
-  for (const PacketChain* chain : {&in_order_, &overtaken_})
-    chain->for_each([&](const Packet& /*packet*/) { ++count; });
-  return count;
-}
-
 TimePs DelayLine::first_due_ps() const {
   return std::min(in_order_.first_due_ps(), overtaken_.first_due_ps());
 }

@@ -47,7 +47,7 @@ class alignas(64) DelayLine : public InCacheLines {
   void wake();
   // Takes in what another worker has sent, which leaves the chain empty, and wakes the line.
   void take_in(PacketChain& parcels);
-  size_t size() const;
+  size_t size() const { return in_order_.size() + overtaken_.size(); }
   // Records every packet as it is delivered; null stops.
   void set_capture(std::shared_ptr<PcapWriter> capture) { capture_ = std::move(capture); }
   // Takes all packets off the line, in order of arrival; they are delivered no more.

@@ -7,6 +7,8 @@
 
 namespace weft {
 
+constexpr size_t kHugePageBytes = 2 * 1024 * 1024;  // of x86-64 and AArch64
+
 class HugePageRegions {
  public:
   HugePageRegions() = default;
@@ -19,8 +21,7 @@ class HugePageRegions {
   void* take(size_t bytes, size_t alignment);
 
  private:
-  // A huge page of x86-64 and AArch64; the first regions are smaller, so that a small fabric stays small.
-  static constexpr size_t kLargestRegionBytes = 2 * 1024 * 1024;
+  // Regions grow to a huge page, so that a small fabric stays small.
   static constexpr size_t kFirstRegionBytes = 64 * 1024;
 
   void add_region(size_t least_bytes);

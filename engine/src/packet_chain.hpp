@@ -76,6 +76,12 @@ class PacketChain {
     last_due_ps_ = other.last_due_ps_;
   }
 
+  size_t size() const {
+    size_t count = 0;
+    for_each([&](const Packet& /*packet*/) { ++count; });
+    return count;
+  }
+
   template <class Visit>
   void for_each(Visit&& visit) const {
     for (const Packet* packet = first_; packet != nullptr; packet = packet->follower) visit(*packet);

@@ -173,8 +173,7 @@ uint64_t PartitionWorker::parcels_waiting() const {
   uint64_t count = 0;
   for (const auto& by_partition : mail_)
     for (const Mail& mail : by_partition)
-      for (const Parcels* parcels : mail.parcels)
-        parcels->chain.for_each([&](const Packet& /*packet*/) { ++count; });
+      for (const Parcels* parcels : mail.parcels) count += parcels->chain.size();
   return count;
 }
 

@@ -1,7 +1,6 @@
 #include "tables_entry.hpp"
 
-#include <sys/mman.h>
-
+#include "huge_page_regions.hpp"
 #include "switch_meter.hpp"
 
 namespace weft {
@@ -11,7 +10,6 @@ namespace {
 constexpr size_t kFirstBlockEntries = 8;
 constexpr size_t kSmallBlockBytes = 16 * 1024;
 constexpr size_t kManySmallBlocks = 64;
-constexpr size_t kHugePageBytes = 2 * 1024 * 1024;
 
 }  // namespace
 
@@ -37,19 +35,14 @@ EntryPool::EntryPool(uint32_t key_words, uint32_t action_capacity_bytes)
 
 void EntryPool::add_block() {
   size_t size = next_block_bytes_;
-  void* memory = nullptr;
   if (size < kHugePageBytes) {
-    memory = take_cache_lines(size);
     // Up to some thousand entries, blocks lie with all else that packets pass by.
     if (2 * size <= kSmallBlockBytes || blocks_.size() >= kManySmallBlocks) next_block_bytes_ = 2 * size;
   } else {
     // One page instead of 512: a lookup in a large table would miss the translation cache, too.
     size = std::max(kHugePageBytes, entry_bytes_ / kHugePageBytes * kHugePageBytes + kHugePageBytes);
-    memory = std::aligned_alloc(kHugePageBytes, size);
-    if (memory != nullptr) madvise(memory, size, MADV_HUGEPAGE);
   }
-  if (memory == nullptr) throw std::bad_alloc();
-  blocks_.emplace_back(static_cast<std::byte*>(memory), FreeBlock{size < kHugePageBytes ? size : 0});
+  blocks_.emplace_back(static_cast<std::byte*>(take_cache_lines(size)), GiveBack{size});
   unused_ = blocks_.back().get();
   unused_end_ = unused_ + size;
 }

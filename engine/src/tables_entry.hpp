@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <new>
 #include <span>
@@ -57,14 +56,9 @@ class EntryPool {
   void free(TableEntry* entry);
 
  private:
-  struct FreeBlock {
-    size_t bytes = 0;  // given by take_cache_lines(); 0: huge pages of its own
-    void operator()(std::byte* memory) const {
-      if (bytes != 0)
-        give_back_cache_lines(memory, bytes);
-      else
-        std::free(memory);
-    }
+  struct GiveBack {
+    size_t bytes = 0;
+    void operator()(std::byte* memory) const { give_back_cache_lines(memory, bytes); }
   };
   struct Vacant {
     Vacant* next;
@@ -76,7 +70,7 @@ class EntryPool {
   int32_t action_capacity_bytes_;
   size_t entry_bytes_;
   size_t next_block_bytes_;
-  std::vector<std::unique_ptr<std::byte[], FreeBlock>> blocks_;
+  std::vector<std::unique_ptr<std::byte[], GiveBack>> blocks_;
   std::byte* unused_ = nullptr;  // of the last block
   std::byte* unused_end_ = nullptr;
   Vacant* vacant_ = nullptr;
