@@ -8,8 +8,6 @@ namespace weft {
 namespace {
 
 constexpr size_t kFirstBlockEntries = 8;
-constexpr size_t kSmallBlockBytes = 16 * 1024;
-constexpr size_t kManySmallBlocks = 64;
 
 }  // namespace
 
@@ -35,13 +33,10 @@ EntryPool::EntryPool(uint32_t key_words, uint32_t action_capacity_bytes)
 
 void EntryPool::add_block() {
   size_t size = next_block_bytes_;
-  if (size < kHugePageBytes) {
-    // Up to some thousand entries, blocks lie with all else that packets pass by.
-    if (2 * size <= kSmallBlockBytes || blocks_.size() >= kManySmallBlocks) next_block_bytes_ = 2 * size;
-  } else {
-    // One page instead of 512: a lookup in a large table would miss the translation cache, too.
+  if (size < kHugePageBytes)
+    next_block_bytes_ *= 2;
+  else  // One page instead of 512: a lookup in a large table would miss the translation cache, too.
     size = std::max(kHugePageBytes, entry_bytes_ / kHugePageBytes * kHugePageBytes + kHugePageBytes);
-  }
   blocks_.emplace_back(static_cast<std::byte*>(take_cache_lines(size)), GiveBack{size});
   unused_ = blocks_.back().get();
   unused_end_ = unused_ + size;
