@@ -30,12 +30,14 @@ Function entry_point(const std::map<std::string, uintptr_t>& functions, const ch
   return reinterpret_cast<Function>(functions.at(name));
 }
 
-std::shared_ptr<SwitchProgram> make_program(
-    const std::map<std::string, uintptr_t>& functions, py::object code, uint32_t state_bytes,
-    uint32_t cleared_bytes, uint32_t lasting_bytes, uint32_t metadata_offset_bytes, uint32_t metadata_bytes,
-    uint32_t max_headers_bytes, uint32_t max_digest_bytes, uint32_t max_action_data_bytes,
-    const py::list& tables, uint32_t action_profile_count, uint64_t registers_bytes, uint64_t counter_count,
-    uint64_t meter_count, uint32_t value_set_count, std::vector<std::string> log_formats) {
+std::shared_ptr<SwitchProgram> make_program(const std::map<std::string, uintptr_t>& functions,
+                                            py::object code, uint32_t state_bytes, uint32_t cleared_bytes,
+                                            uint32_t metadata_offset_bytes, uint32_t metadata_bytes,
+                                            uint32_t max_headers_bytes, uint32_t max_digest_bytes,
+                                            uint32_t max_action_data_bytes, const py::list& tables,
+                                            uint32_t action_profile_count, uint64_t registers_bytes,
+                                            uint64_t counter_count, uint64_t meter_count,
+                                            uint32_t value_set_count, std::vector<std::string> log_formats) {
   auto program = std::make_shared<SwitchProgram>();
   program->clear = entry_point<ClearFunction>(functions, "clear");
   program->parse = entry_point<PipelineFunction>(functions, "parse");
@@ -48,7 +50,6 @@ std::shared_ptr<SwitchProgram> make_program(
   program->pack_digest = entry_point<DigestFunction>(functions, "pack_digest");
   program->state_bytes = state_bytes;
   program->cleared_bytes = cleared_bytes;
-  program->lasting_bytes = lasting_bytes;
   program->metadata_offset_bytes = metadata_offset_bytes;
   program->metadata_bytes = metadata_bytes;
   program->max_headers_bytes = max_headers_bytes;
@@ -101,11 +102,11 @@ void bind_switch(py::module_& m) {
 
   py::class_<SwitchProgram, std::shared_ptr<SwitchProgram>>(m, "SwitchProgram")
       .def(py::init(&make_program), py::kw_only(), py::arg("functions"), py::arg("code"),
-           py::arg("state_bytes"), py::arg("cleared_bytes"), py::arg("lasting_bytes"),
-           py::arg("metadata_offset_bytes"), py::arg("metadata_bytes"), py::arg("max_headers_bytes"),
-           py::arg("max_digest_bytes"), py::arg("max_action_data_bytes"), py::arg("tables"),
-           py::arg("action_profile_count"), py::arg("registers_bytes"), py::arg("counter_count"),
-           py::arg("meter_count"), py::arg("value_set_count"), py::arg("log_formats"));
+           py::arg("state_bytes"), py::arg("cleared_bytes"), py::arg("metadata_offset_bytes"),
+           py::arg("metadata_bytes"), py::arg("max_headers_bytes"), py::arg("max_digest_bytes"),
+           py::arg("max_action_data_bytes"), py::arg("tables"), py::arg("action_profile_count"),
+           py::arg("registers_bytes"), py::arg("counter_count"), py::arg("meter_count"),
+           py::arg("value_set_count"), py::arg("log_formats"));
 
   SwitchClass cls(m, "Switch");
   cls.def(py::init([](Engine& engine, std::string name, uint32_t cpu_port, uint32_t drop_port,

@@ -94,7 +94,7 @@ void Switch::clear_large_headers(PacketState& state) {
     return;
   const SwitchProgram& program = objects_->program();
   std::memset(reinterpret_cast<uint8_t*>(&state) + program.cleared_bytes, 0,
-              program.lasting_bytes - program.cleared_bytes);
+              program.state_bytes - program.cleared_bytes);
 }
 
 void Switch::clear_metadata(PacketState& state) {
@@ -126,7 +126,7 @@ PacketPtr Switch::copy_with_state(const Packet& packet, LedgerSource source) {
   const SwitchProgram& program = objects_->program();
   if (from.large_headers_written == 0) clear_large_headers(block->state);
   std::memcpy(static_cast<void*>(&block->state), &from,
-              from.large_headers_written == 0 ? program.cleared_bytes : program.lasting_bytes);
+              from.large_headers_written == 0 ? program.cleared_bytes : program.state_bytes);
   point_at(block->state, *copy);
   copy->context = block;
   return copy;

@@ -33,11 +33,10 @@ struct SwitchProgram {
   CopyFieldsFunction copy_fields = nullptr;
   DigestFunction pack_digest = nullptr;
 
-  // PacketState and the program's state behind it: what is cleared for every packet; large headers, all of
-  // which are zero if the packet before wrote to none; and temporaries, which no packet sees uninitialised.
+  // PacketState and the program's state behind it: what is cleared for every packet, and large headers, all
+  // of which are zero if the packet before wrote to none.
   uint32_t state_bytes = 0;
   uint32_t cleared_bytes = 0;
-  uint32_t lasting_bytes = 0;  // up to the temporaries
   uint32_t metadata_offset_bytes = 0;
   uint32_t metadata_bytes = 0;
   uint32_t max_headers_bytes = 0;  // the most that deparse() writes

@@ -12,7 +12,7 @@ from llvmlite import ir
 from switch.bmv2json import Program
 from switch.lowering.bounds import BoundsChecks
 from switch.lowering.known_memory import KnownMemory, size_bytes
-from switch.lowering.layout import ActionDataLayout, RegisterLayout, StateLayout
+from switch.lowering.layout import ActionDataLayout, RegisterLayout, StateLayout, Temporary
 from switch.lowering.ranges import RangeAnalysis
 from switch.trace.places import Places
 
@@ -55,6 +55,8 @@ class ModuleContext:
     table_indices: dict[str, int]
     value_set_indices: dict[str, int]
     action_data: dict[int, ActionDataLayout]
+    called_once: frozenset[int]
+    """Ids of the actions that become part of the one pipeline that calls them."""
     log_formats: list[str]
     checked: bool
     places: Places | None = None
@@ -91,6 +93,8 @@ class Emitter:
         self.context = context
         self.action_data: Value | None = None
         self.action_layout: ActionDataLayout | None = None
+        self.temporaries: dict[Temporary, Value] = {}
+        """In a pipeline and its actions: where the temporaries lie."""
         self.lookahead_base: tuple[Value, Value] | None = None
         """In a parser: address of the next byte to extract, and the number of bytes left (i32)."""
         self.place = str(function.name)
@@ -135,6 +139,15 @@ class Emitter:
         slot.align = alignment
         slot.type = POINTER  # llvmlite types it by what it points to
         return self.extent(slot, size_bytes, "memory of the function")
+
+    def make_temporaries(self) -> None:
+        """Memory for a pipeline's temporaries. Nothing is in it: every way writes them before it reads them."""
+        for kind, total_bytes in self.layout.temporaries_bytes.items():
+            if total_bytes == 0:
+                continue
+            self.temporaries[kind] = memory = self.local(total_bytes)
+            if self._memory is not None:
+                self._memory.know(memory)
 
     # ---- bounds checks (nothing unless the program is checked)
 

@@ -49,9 +49,10 @@ def field_place(emit: Emitter, field: FieldRef) -> FieldPlace:
     # A field needs no siblings: writing it changes no validity.
     block = emit.layout.blocks[field.header]
     slot = None if field.is_validity else block.fields[field.field]
-    if slot is not None and slot.temporary:
-        address = emit.address(emit.state, emit.layout.temporaries[field.header])
-        address = emit.part(address, block.temporaries_bytes, f"temporaries of '{field.header}'")
+    if slot is not None and slot.temporary is not None:
+        kind = slot.temporary
+        address = emit.address(emit.temporaries[kind], emit.layout.temporaries[field.header, kind])
+        address = emit.part(address, block.temporaries_bytes[kind], f"temporaries of '{field.header}'")
         return FieldPlace(HeaderPlace(block, address), slot)
     address, large = _block_address(emit, field.header), emit.layout.is_large(field.header)
     return FieldPlace(HeaderPlace(block, address, large=large), slot)

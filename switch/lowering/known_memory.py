@@ -17,15 +17,19 @@ def size_bytes(kind: Any) -> int:
 
 
 class KnownMemory:
-    """Values in the memory that the function's arguments point to; all of them are `noalias`.
+    """Values in the memory that the function's arguments point to, all of them `noalias`, and in its own.
 
     Addresses are a root and a constant offset in bytes from it.
     """
 
     def __init__(self, arguments: Sequence[Any]) -> None:
-        self._arguments = frozenset(argument for argument in arguments if _is_pointer(argument))
+        self._roots = {argument for argument in arguments if _is_pointer(argument)}
         self._block: Any = None
         self._values: dict[Any, dict[int, Any]] = {}
+
+    def know(self, memory: Any) -> None:
+        """The function's own memory at this address is only reached through it, and by functions that get it."""
+        self._roots.add(memory)
 
     def value(self, block: Any, root: Any, offset: int, kind: Any) -> Any | None:
         """The value of type `kind` that a load in `block` would yield; None if that is not known."""
@@ -35,13 +39,13 @@ class KnownMemory:
 
     def loaded(self, root: Any, offset: int, value: Any) -> None:
         """In the block last asked about, a load has yielded `value`."""
-        if root in self._arguments:
+        if root in self._roots:
             self._values.setdefault(root, {})[offset] = value
 
     def stored(self, block: Any, root: Any, offset: int, value: Any) -> None:
         """`block` stores `value`."""
         self._enter(block)
-        if root not in self._arguments:
+        if root not in self._roots:
             if not self._is_elsewhere(root):
                 self.forget()
             return
@@ -69,7 +73,7 @@ class KnownMemory:
         address = address.operands[0]
         while isinstance(address, ir.instructions.GEPInstr):
             address = address.pointer
-        return address in self._arguments
+        return address in self._roots
 
 
 def _is_pointer(value: Any) -> bool:

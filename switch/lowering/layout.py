@@ -5,14 +5,16 @@ field's length in bytes (u32), then one byte of validity. An invalid header's bl
 its fields needs no check. Metadata fields lie in native byte order, aligned. Register arrays of one size
 and width are interleaved, so that lanes that a program keeps in an array each lie side by side.
 
-A packet's state is in three parts: what is cleared for every packet; large headers, which are cleared only if the
-packet before wrote to one of them; and temporaries (`switch.lowering.temporaries`), which are not cleared at all.
+A packet's state is in two parts: what is cleared for every packet, and large headers, which are cleared only if the
+packet before wrote to one of them. Metadata fields that are temporaries (`switch.lowering.temporaries`) are not in it:
+they lie on the stack of the function that a pipeline is, or nowhere but in registers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import cache
 
 from switch.bmv2json import Action, HeaderType, Program, RegisterArray, Table
@@ -43,6 +45,15 @@ def native_bytes(width_bits: int) -> int:
     return next((native for native in (1, 2, 4) if size <= native), align(size, 8))
 
 
+class Temporary(Enum):
+    """Who uses a temporary, and so whether LLVM can keep it in registers."""
+
+    PRIVATE = "private"
+    """Nothing but its pipeline, with the actions called from one place, which become part of it."""
+    SHARED = "shared"
+    """An action called from several places, too, which remains a function and gets its address."""
+
+
 @dataclass(frozen=True, slots=True)
 class FieldSlot:
     """A field within its block; `bit_offset` counts from the most significant bit of the block's first
@@ -53,8 +64,8 @@ class FieldSlot:
     signed: bool
     bit_offset: int
     variable: bool = False
-    temporary: bool = False
-    """Of metadata: counted from the start of the instance's temporaries."""
+    temporary: Temporary | None = None
+    """Of metadata: in a pipeline's memory of this kind, `bit_offset` counted from the start of the instance's part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +87,7 @@ class BlockLayout:
     variable_bytes: int
     variable_at_byte: int
     size_bytes: int
-    temporaries_bytes: int = 0
+    temporaries_bytes: Mapping[Temporary, int] = field(default_factory=dict)
     chunks: tuple[Chunk, ...] = ()
     """A header's fixed bytes in pieces: what is stored to one is stored as a whole, and read so where much is copied.
 
@@ -146,13 +157,13 @@ def header_block(header_type: HeaderType) -> BlockLayout:
     return replace(block, size_bytes=size, chunks=chunks)
 
 
-def metadata_block(header_type: HeaderType, temporaries: Container[str] = ()) -> BlockLayout:
+def metadata_block(header_type: HeaderType, temporaries: Mapping[str, Temporary]) -> BlockLayout:
     """Layout of a metadata instance; a variable-length field (a varbit variable) lies behind the others.
 
-    Fields that are `temporaries` lie in a block of their own.
+    Fields that are `temporaries` lie in blocks of their own.
     """
     slots: dict[str, FieldSlot] = {}
-    ends = {False: 0, True: 0}
+    ends: dict[Temporary | None, int] = {None: 0}
     variable_bits = 0
     for item in header_type.fields:
         if item.variable:
@@ -163,13 +174,14 @@ def metadata_block(header_type: HeaderType, temporaries: Container[str] = ()) ->
             variable_bits = item.width_bits
             slots[item.name] = FieldSlot(item.width_bits, False, 0, variable=True)
             continue
-        temporary = item.name in temporaries
+        temporary = temporaries.get(item.name)
         size = native_bytes(item.width_bits)
-        offset = align(ends[temporary], min(size, BLOCK_ALIGNMENT))
+        offset = align(ends.get(temporary, 0), min(size, BLOCK_ALIGNMENT))
         slots[item.name] = FieldSlot(item.width_bits, item.signed, offset * 8, temporary=temporary)
         ends[temporary] = offset + size
     order = tuple(item.name for item in header_type.fields)
-    offset, temporaries_bytes = ends[False], align(ends[True], BLOCK_ALIGNMENT)
+    offset = ends.pop(None)
+    temporaries_bytes = {kind: align(end, BLOCK_ALIGNMENT) for kind, end in ends.items() if kind is not None}
     if not variable_bits:
         size = align(offset, BLOCK_ALIGNMENT)
         return BlockLayout(False, slots, order, 0, 0, 0, size, temporaries_bytes)
@@ -208,38 +220,39 @@ class UnionStackLayout:
 class StateLayout:
     """A packet's state; offsets are from its start.
 
-    The first `cleared_bytes` are cleared for every packet. Large headers lie from there to `lasting_bytes`, behind
-    which nothing lasts from one pipeline to the next.
+    The first `cleared_bytes` are cleared for every packet. Large headers lie behind them.
     """
 
     size_bytes: int
     cleared_bytes: int
-    lasting_bytes: int
     metadata_offset_bytes: int
     metadata_bytes: int
     blocks: dict[str, BlockLayout] = field(default_factory=dict)
     offsets: dict[str, int] = field(default_factory=dict)
-    temporaries: dict[str, int] = field(default_factory=dict)
-    """Offsets of the metadata instances' temporaries."""
+    temporaries: dict[tuple[str, Temporary], int] = field(default_factory=dict)
+    """Offsets of the metadata instances' parts of a pipeline's temporaries of each kind."""
+    temporaries_bytes: dict[Temporary, int] = field(default_factory=dict)
     stacks: dict[str, StackLayout] = field(default_factory=dict)
     union_stacks: dict[str, UnionStackLayout] = field(default_factory=dict)
     union_siblings: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def is_large(self, header: str) -> bool:
         """Whether this header is cleared only if something has written to a large header."""
-        return self.cleared_bytes <= self.offsets[header] < self.lasting_bytes
+        return self.offsets[header] >= self.cleared_bytes
 
 
-def state_layout(program: Program, start: int, temporaries: Container[tuple[str, str]] = ()) -> StateLayout:
+def state_layout(
+    program: Program, start: int, temporaries: Mapping[tuple[str, str], Temporary]
+) -> StateLayout:
     """Lay out all instances of `program` from offset `start`. ValueError as the block layouts raise it.
 
-    `temporaries` are the metadata fields, as instance and field, that need not be cleared.
+    `temporaries` are the metadata fields, as instance and field, that are not in it.
     """
-    layout = StateLayout(0, 0, 0, start, 0)
+    layout = StateLayout(0, 0, start, 0)
     offset = start
     for header in program.headers.values():
         if header.metadata:
-            own = {item.name for item in header.type.fields if (header.name, item.name) in temporaries}
+            own = {name: kind for (instance, name), kind in temporaries.items() if instance == header.name}
             layout.blocks[header.name] = block = metadata_block(header.type, own)
             layout.offsets[header.name] = offset
             offset += block.size_bytes
@@ -264,13 +277,17 @@ def state_layout(program: Program, start: int, temporaries: Container[tuple[str,
     offset = _place_headers(
         layout, {name: single[name] for name in single if name in large}, layout.cleared_bytes
     )
-    layout.lasting_bytes = offset = align(offset, CLEARED_ALIGNMENT)
-    for name, block in layout.blocks.items():
-        if block.temporaries_bytes:
-            layout.temporaries[name] = offset
-            offset += block.temporaries_bytes
-    layout.size_bytes = align(offset, 16)
+    layout.size_bytes = align(offset, CLEARED_ALIGNMENT)
+    _place_temporaries(layout)
     return layout
+
+
+def _place_temporaries(layout: StateLayout) -> None:
+    layout.temporaries_bytes = dict.fromkeys(Temporary, 0)
+    for name, block in layout.blocks.items():
+        for kind, size_bytes in block.temporaries_bytes.items():
+            layout.temporaries[name, kind] = layout.temporaries_bytes[kind]
+            layout.temporaries_bytes[kind] += size_bytes
 
 
 def _place_headers(layout: StateLayout, blocks: Mapping[str, BlockLayout], offset: int) -> int:

@@ -10,6 +10,7 @@ from switch.bmv2json import Action, ActionCallNode, Conditional, Pipeline, Runti
 from switch.lowering.emitter import I32, POINTER, VOID, Emitter, ModuleContext, Value
 from switch.lowering.errors import UnsupportedError
 from switch.lowering.expressions import lower, lower_condition
+from switch.lowering.layout import Temporary
 from switch.lowering.primitives import emit_primitives, may_leave_early
 from switch.lowering.tables import action_arguments, action_number, apply_table, has_fixed_action
 from switch.lowering.tracing import report, report_lookup
@@ -17,8 +18,8 @@ from switch.trace.places import Branched, action_place
 
 
 class Actions:
-    """The module's action functions: void action(PacketState*, SwitchContext*, const data*), made when
-    first used.
+    """The module's action functions: void action(PacketState*, SwitchContext*, const data*, temporaries*...), made
+    when first used.
     """
 
     def __init__(self, shared: ModuleContext) -> None:
@@ -32,12 +33,23 @@ class Actions:
             known = self._functions[action.id] = self._emit(action)
         return known
 
+    def temporaries(self, action: Action) -> tuple[Temporary, ...]:
+        """Of which kinds the function of `action` gets the pipeline's temporaries."""
+        kinds = tuple(Temporary) if action.id in self._shared.called_once else (Temporary.SHARED,)
+        return tuple(kind for kind in kinds if self._shared.layout.temporaries_bytes[kind])
+
     def _emit(self, action: Action) -> Value:
         name = f"action_{action.id}"
-        function = ir.Function(self._shared.module, ir.FunctionType(VOID, [POINTER] * 3), name)
+        kinds = self.temporaries(action)
+        function = ir.Function(self._shared.module, ir.FunctionType(VOID, [POINTER] * (3 + len(kinds))), name)
         function.linkage = "internal"
         mark_arguments(function)
+        if action.id in self._shared.called_once:
+            function.attributes.add("alwaysinline")
         emit = Emitter(self._shared, function, function.args[0], function.args[1])
+        for kind, address in zip(kinds, function.args[3:], strict=True):
+            size_bytes = self._shared.layout.temporaries_bytes[kind]
+            emit.temporaries[kind] = emit.extent(address, size_bytes, "its pipeline's temporaries")
         emit.place = f"action '{action.name}'"
         emit.action_layout = self._shared.action_data[action.id]
         emit.action_data = emit.extent(function.args[2], emit.action_layout.size_bytes, "its data")
@@ -76,6 +88,7 @@ class PipelineLowering:
     def run(self) -> None:
         """Emit every node that can be reached, then continue in the end block."""
         emit = self._emit
+        emit.make_temporaries()
         emit.builder.branch(self._target(self._pipeline.initial_node))
         emitted: set[str] = set()
         while waiting := [name for name in self._blocks if name not in emitted]:
@@ -108,7 +121,8 @@ class PipelineLowering:
 
     def _call(self, action: Action, data: Value, target: Value) -> None:
         emit = self._emit
-        emit.call(self._actions.function(action), [emit.state, emit.context, data])
+        temporaries = [emit.temporaries[kind] for kind in self._actions.temporaries(action)]
+        emit.call(self._actions.function(action), [emit.state, emit.context, data, *temporaries])
         if may_leave_early(action.primitives):
             leave = emit.builder.icmp_unsigned("!=", emit.load_state("exit_requested"), I32(0))
             emit.builder.cbranch(leave, self._end, target)

@@ -28,7 +28,7 @@ from switch.lowering.parser import ParserLowering
 from switch.lowering.pipeline import Actions, PipelineLowering, mark_arguments
 from switch.lowering.ranges import RangeAnalysis
 from switch.lowering.shape import ProgramShape
-from switch.lowering.temporaries import temporaries
+from switch.lowering.temporaries import called_once, temporaries
 from switch.trace.places import Places
 
 CLEAR_PIECE_BYTES = 256
@@ -72,6 +72,7 @@ def lower_program(program: Program, *, instrumented: bool = False) -> LoweredPro
         meter_count=meters[1],
         table_indices={name: index for index, name in enumerate(program.tables)},
         value_set_indices={name: index for index, name in enumerate(program.value_sets)},
+        called_once=called_once(program),
         action_data={action.id: action_data_layout(action) for action in program.actions.values()},
         log_formats=[],
         checked=bounds.requested(),
@@ -81,7 +82,6 @@ def lower_program(program: Program, *, instrumented: bool = False) -> LoweredPro
     runtime = {
         "state_bytes": layout.size_bytes,
         "cleared_bytes": layout.cleared_bytes,
-        "lasting_bytes": layout.lasting_bytes,
         "metadata_offset_bytes": layout.metadata_offset_bytes,
         "metadata_bytes": layout.metadata_bytes,
         "max_headers_bytes": _max_headers_bytes(shared),

@@ -1,7 +1,7 @@
 """Which metadata fields are temporaries: written before they are read, wherever they are read.
 
-Nothing of a temporary lasts from one pipeline to the next, so it need neither be cleared for a packet nor copied with
-it. Compilers make many: fabric.p4 has some hundred, nearly all of them for packets of in-network aggregation.
+Nothing of a temporary lasts from one pipeline to the next, so it need not travel with a packet. Compilers make many:
+fabric.p4 has some hundred, nearly all of them for packets of in-network aggregation.
 
 The analysis is that of definite assignment: forward over a pipeline's graph, and over an action's primitives, which
 fields every way there has written. All other places that name a field, the parser's among them, make it lasting.
@@ -9,6 +9,7 @@ fields every way there has written. All other places that name a field, the pars
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
@@ -36,6 +37,7 @@ from switch.bmv2json import (
     Verify,
 )
 from switch.lowering import intrinsics
+from switch.lowering.layout import Temporary
 from switch.lowering.tables import has_fixed_action
 
 Name: TypeAlias = tuple[str, str]
@@ -71,8 +73,8 @@ class _Effect:
     writes: frozenset[Name]
 
 
-def temporaries(program: Program) -> frozenset[Name]:
-    """All temporaries among the metadata fields of `program`."""
+def temporaries(program: Program) -> dict[Name, Temporary]:
+    """All temporaries among the metadata fields of `program`, in the order of their names."""
     whole_instances = set(program.headers)
     fields = {
         (header.name, item.name)
@@ -86,7 +88,37 @@ def temporaries(program: Program) -> frozenset[Name]:
     for pipeline in program.pipelines.values():
         lasting |= _read_too_early(pipeline, effects)
     used_whole = {header for header, field in lasting if not field} & whole_instances
-    return frozenset(name for name in fields - lasting if name[0] not in used_whole)
+    shared = _in_shared_actions(program, effects)
+    return {
+        name: Temporary.SHARED if name in shared else Temporary.PRIVATE
+        for name in sorted(fields - lasting)
+        if name[0] not in used_whole
+    }
+
+
+def called_once(program: Program) -> frozenset[int]:
+    """Ids of the actions that one place calls: a table, or a node of a pipeline."""
+    calls: Counter[int] = Counter()
+    for pipeline in program.pipelines.values():
+        for node in pipeline.nodes.values():
+            match node:
+                case Table():
+                    calls.update(action.id for action in _executed(node))
+                case ActionCallNode(action=action):
+                    calls[action.id] += 1
+    return frozenset(action_id for action_id, count in calls.items() if count == 1)
+
+
+def _in_shared_actions(program: Program, effects: _Effects) -> frozenset[Name]:
+    """Fields that actions called from several places mention."""
+    once = called_once(program)
+    mentioned = (
+        _touched(effects.primitive(call))
+        for action in program.actions.values()
+        if action.id not in once
+        for call in action.primitives
+    )
+    return frozenset[Name]().union(*mentioned)
 
 
 # ---- names in expressions
