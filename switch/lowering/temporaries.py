@@ -37,7 +37,7 @@ from switch.bmv2json import (
     Verify,
 )
 from switch.lowering import intrinsics
-from switch.lowering.layout import Temporary
+from switch.lowering.layout import BLOCK_ALIGNMENT, Temporary, align, native_bytes
 from switch.lowering.tables import has_fixed_action
 
 Name: TypeAlias = tuple[str, str]
@@ -65,6 +65,10 @@ _ASSIGNMENTS = frozenset(
 """Primitives that write all of their first argument and do not read it. What others write counts as read, too."""
 
 
+MOST_TEMPORARIES_BYTES = 64 * 1024
+"""Of a pipeline, whose stack they take; what is beyond stays in the packet's state."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Effect:
     """What a step does to fields: `reads` before it writes any of them, `writes` whatever happens."""
@@ -77,7 +81,7 @@ def temporaries(program: Program) -> dict[Name, Temporary]:
     """All temporaries among the metadata fields of `program`, in the order of their names."""
     whole_instances = set(program.headers)
     fields = {
-        (header.name, item.name)
+        (header.name, item.name): item.width_bits
         for header in program.headers.values()
         if header.metadata
         for item in header.type.fields
@@ -89,11 +93,15 @@ def temporaries(program: Program) -> dict[Name, Temporary]:
         lasting |= _read_too_early(pipeline, effects)
     used_whole = {header for header, field in lasting if not field} & whole_instances
     shared = _in_shared_actions(program, effects)
-    return {
-        name: Temporary.SHARED if name in shared else Temporary.PRIVATE
-        for name in sorted(fields - lasting)
-        if name[0] not in used_whole
-    }
+    found: dict[Name, Temporary] = {}
+    room_bytes = MOST_TEMPORARIES_BYTES
+    for name in sorted(fields.keys() - lasting):
+        size_bytes = align(native_bytes(fields[name]), BLOCK_ALIGNMENT)
+        if name[0] in used_whole or size_bytes > room_bytes:
+            continue
+        room_bytes -= size_bytes
+        found[name] = Temporary.SHARED if name in shared else Temporary.PRIVATE
+    return found
 
 
 def called_once(program: Program) -> frozenset[int]:

@@ -1,9 +1,10 @@
-"""Parts of a packet's state that are not cleared for each packet: temporaries, and large headers."""
+"""What is not cleared for each packet: temporaries, which are not in its state, and large headers."""
 
 from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from json_builder import (
@@ -27,7 +28,7 @@ from json_builder import (
 from native_twin import Twin
 
 from switch.bmv2json import load_program
-from switch.lowering.layout import LARGE_HEADER_BYTES, state_layout
+from switch.lowering.layout import BLOCK_ALIGNMENT, LARGE_HEADER_BYTES, Temporary, state_layout
 from switch.lowering.temporaries import temporaries
 
 FIELDS = ("p", "q", "r", "t")
@@ -114,6 +115,34 @@ def test_a_table_may_find_nothing_to_execute() -> None:
     assert "p" not in found(nodes, bodies)
 
 
+def kinds(nodes: list[Json], bodies: list[list[Json]]) -> dict[str, Temporary]:
+    loaded = load_program(json.dumps(document(nodes, bodies, "n0")).encode())
+    return {name: kind for (header, name), kind in temporaries(loaded).items() if header == "scalars"}
+
+
+def test_what_an_action_of_two_tables_mentions_is_shared() -> None:
+    twice = [assign("p", const(1)), call("assign", std("egress_spec"), scalar("p"))]
+    once = [assign("q", const(1)), call("assign", std("egress_spec"), scalar("q"))]
+    nodes = [fixed_table("n0", 0, 0, "n1"), fixed_table("n1", 1, 1, "n2"), fixed_table("n2", 2, 0, None)]
+    found = kinds(nodes, [twice, once])
+    assert found["p"] is Temporary.SHARED
+    assert found["q"] is Temporary.PRIVATE
+
+
+def test_temporaries_are_not_in_the_state() -> None:
+    bodies = [[assign(name, const(1)) for name in FIELDS]]
+    loaded = load_program(json.dumps(document([fixed_table("n0", 0, 0, None)], bodies, "n0")).encode())
+    with_them, without = state_layout(loaded, 0, {}), state_layout(loaded, 0, temporaries(loaded))
+    assert without.metadata_bytes == with_them.metadata_bytes - with_them.blocks["scalars"].size_bytes
+    assert sum(without.temporaries_bytes.values()) == with_them.blocks["scalars"].size_bytes
+
+
+def test_no_more_temporaries_than_a_stack_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("switch.lowering.temporaries.MOST_TEMPORARIES_BYTES", 2 * BLOCK_ALIGNMENT)
+    bodies = [[assign(name, const(1)) for name in FIELDS]]
+    assert found([fixed_table("n0", 0, 0, None)], bodies) == {"p", "q"}
+
+
 def test_intrinsic_metadata_lasts() -> None:
     bodies = [[call("assign", std("egress_spec"), const(1))]]
     loaded = load_program(json.dumps(document([fixed_table("n0", 0, 0, None)], bodies, "n0")).encode())
@@ -161,7 +190,7 @@ def _within(body: list[Json]) -> list[Json]:
 
 @st.composite
 def pipelines(draw: st.DrawFn) -> Json:
-    """Tables with one action and conditionals, each leading forward."""
+    """Tables with one action, perhaps that of another one, and conditionals, each leading forward."""
     count = draw(st.integers(1, 5))
     nodes: list[Json] = []
     bodies: list[list[Json]] = []
@@ -176,8 +205,10 @@ def pipelines(draw: st.DrawFn) -> Json:
             )
             nodes.append(conditional(f"n{number}", number, condition, draw(later), draw(later)))
         else:
-            nodes.append(fixed_table(f"n{number}", number, len(bodies), draw(later)))
-            bodies.append(_within(draw(BODY)))
+            act = draw(st.integers(0, len(bodies)))
+            nodes.append(fixed_table(f"n{number}", number, act, draw(later)))
+            if act == len(bodies):
+                bodies.append(_within(draw(BODY)))
     return document(nodes, bodies, "n0")
 
 
