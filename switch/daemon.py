@@ -27,7 +27,7 @@ class CommandError(ValueError):
 
 
 class Daemon:
-    """Engine, switches and P4Runtime server of one configuration.
+    """Engine, switches and P4Runtime server of one configuration; `serve` answers controllers.
 
     OSError if the environment lacks something, TlsError if the server's certificate cannot be used.
     """
@@ -43,12 +43,15 @@ class Daemon:
         except BaseException:
             self.wiring.close()
             raise
-        self.server.start()
         self._commands: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             "stats": self._stats,
             "reset_stats": self._reset_stats,
             "pcap": self._pcap,
         }
+
+    def serve(self) -> None:
+        """Answer controllers from now on, who find what has been loaded and may replace it."""
+        self.server.start()
 
     def close(self) -> None:
         """Stop serving, stop the engine, close the sockets."""
@@ -126,6 +129,7 @@ def main(path: Path) -> None:
         _say(sys.stdout, {"error": str(error)})
         sys.exit(EXIT_ENVIRONMENT)
     try:
+        daemon.serve()
         _say(sys.stdout, {"ready": True, "grpc_address": daemon.server.address})
         for line in sys.stdin:
             if line.strip():

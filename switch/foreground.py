@@ -62,6 +62,7 @@ class Foreground:
             self._packet_output = self._make_packet_output()
             self._start_captures()
             self._load()
+            self._daemon.serve()
         except BaseException:
             self._daemon.close()
             raise

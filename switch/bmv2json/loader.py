@@ -257,15 +257,19 @@ def _field_aliases(scope: Scope, document: Node) -> dict[str, FieldRef]:
 
 
 def _check_bindings(document: Node, scope: Scope, pipelines: Mapping[str, Pipeline]) -> None:
-    """Table names are unique over pipelines; direct counters and meters belong to tables that exist."""
+    """Names of tables and action profiles are unique over pipelines; direct counters and meters belong to tables
+    that exist.
+    """
     tables: set[str] = set()
+    profiles: set[str] = set()
     for name, pipeline in pipelines.items():
-        for table in pipeline.tables:
-            if table.name in tables:
-                document["pipelines"].fail(
-                    f"table {table.name!r} of {name!r} stands in another pipeline, too"
-                )
-            tables.add(table.name)
+        for what, own, known in (
+            ("table", {table.name for table in pipeline.tables}, tables),
+            ("action profile", set(pipeline.action_profiles), profiles),
+        ):
+            for twice in sorted(own & known):
+                document["pipelines"].fail(f"{what} {twice!r} of {name!r} stands in another pipeline, too")
+            known |= own
     for section, arrays in (("counter_arrays", scope.counter_arrays), ("meter_arrays", scope.meter_arrays)):
         for array in arrays.values():
             if array.table is not None and array.table not in tables:

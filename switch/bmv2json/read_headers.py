@@ -111,6 +111,8 @@ def _union(scope: Scope, node: Node) -> HeaderUnion:
     for member, (name, header_type) in zip(members, union_type.members, strict=True):
         if member.type is not header_type:
             ids_node.fail(f"header {member.name!r} does not have the type of union member {name!r}")
+        if member.metadata:
+            ids_node.fail(f"{member.name!r} is metadata; a header union's members are headers")
     return HeaderUnion(
         node["name"].string(), node["id"].integer(), union_type, tuple(member.name for member in members)
     )

@@ -141,13 +141,17 @@ class Emitter:
         return self.extent(slot, size_bytes, "memory of the function")
 
     def make_temporaries(self) -> None:
-        """Memory for a pipeline's temporaries. Nothing is in it: every way writes them before it reads them."""
+        """Memory for a pipeline's temporaries. Nothing is in it, every way writes them before it reads them; checked
+        programs find a pattern there, so that one that does not is seen.
+        """
         for kind, total_bytes in self.layout.temporaries_bytes.items():
             if total_bytes == 0:
                 continue
             self.temporaries[kind] = memory = self.local(total_bytes)
             if self._memory is not None:
                 self._memory.know(memory)
+            else:
+                self.fill(memory, 0xA5, total_bytes)
 
     # ---- bounds checks (nothing unless the program is checked)
 
@@ -274,9 +278,13 @@ class Emitter:
 
     def clear(self, target: Value, size: int, whole: bool = True) -> None:
         """Write zeros; LLVM may make one of this and its neighbours unless it is not to be seen as a `whole`."""
+        self.fill(target, 0, size, whole)
+
+    def fill(self, target: Value, byte: int, size: int, whole: bool = True) -> None:
+        """As clear(), with this byte."""
         self.check(target, size)
         intrinsic = self.shared.runtime_function("llvm.memset.p0.i64", VOID, [POINTER, I8, I64, I1])
-        self.call(intrinsic, [target, I8(0), I64(size), I1(not whole)])
+        self.call(intrinsic, [target, I8(byte), I64(size), I1(not whole)])
 
     def state_member(self, name: str) -> Value:
         """The address of a member of PacketState."""

@@ -17,7 +17,8 @@ def size_bytes(kind: Any) -> int:
 
 
 class KnownMemory:
-    """Values in the memory that the function's arguments point to, all of them `noalias`, and in its own.
+    """Values in the memory that the function's arguments point to, all of them `noalias`, and in what of its own
+    `know` names.
 
     Addresses are a root and a constant offset in bytes from it.
     """
@@ -28,7 +29,9 @@ class KnownMemory:
         self._values: dict[Any, dict[int, Any]] = {}
 
     def know(self, memory: Any) -> None:
-        """The function's own memory at this address is only reached through it, and by functions that get it."""
+        """The function's own memory at this address holds integers alone, and is only reached through it and by
+        functions that get it.
+        """
         self._roots.add(memory)
 
     def value(self, block: Any, root: Any, offset: int, kind: Any) -> Any | None:
@@ -65,7 +68,9 @@ class KnownMemory:
             self.forget()
 
     def _is_elsewhere(self, address: Any) -> bool:
-        """Whether an address lies in what an argument's object points to, so not in that of an argument."""
+        """Whether an address lies in what an argument's object points to, so not in that of an argument. The function's
+        own memory holds no addresses.
+        """
         while isinstance(address, ir.instructions.GEPInstr):
             address = address.pointer
         if not isinstance(address, ir.instructions.LoadInstr):

@@ -51,7 +51,7 @@ class Temporary(Enum):
     PRIVATE = "private"
     """Nothing but its pipeline, with the actions called from one place, which become part of it."""
     SHARED = "shared"
-    """An action called from several places, too, which remains a function and gets its address."""
+    """An action called from several places, too, which may remain a function and gets their address."""
 
 
 @dataclass(frozen=True, slots=True)

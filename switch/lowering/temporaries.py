@@ -66,7 +66,7 @@ _ASSIGNMENTS = frozenset(
 
 
 MOST_TEMPORARIES_BYTES = 64 * 1024
-"""Of a pipeline, whose stack they take; what is beyond stays in the packet's state."""
+"""Of a program, all of which each pipeline keeps on its stack; what is beyond stays in the packet's state."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,7 +182,7 @@ def _why_not(address: str) -> str:
 
 
 class Server:
-    """A running gRPC server; `address` has the port that was really bound."""
+    """A gRPC server; `address` has the port that was really bound, which answers from `start` on."""
 
     def __init__(
         self,
@@ -220,4 +220,5 @@ class Server:
             pump.stop()
         self._server.stop(grace=None).wait()
         for pump in self._pumps:
-            pump.join()
+            if pump.ident is not None:
+                pump.join()

@@ -165,12 +165,25 @@ LOOP = ["pipelines", 0, "tables", 4, "base_default_next"]
             "$.field_aliases[0][1][1]: unknown field 'nothing'",
         ),
         (["meter_arrays", 1, "binding"], "gone", "'acl_meter' is bound to unknown table 'gone'"),
+        (
+            ["pipelines", 1, "action_profiles"],
+            router_json()["pipelines"][0]["action_profiles"],
+            "action profile 'selector' of 'egress' stands in another pipeline, too",
+        ),
     ],
 )
 def test_errors_name_the_path(path: list[Any], value: Any, message: str) -> None:
     with pytest.raises(Bmv2JsonError) as caught:
         load_program(json.dumps(edited(path, value)))
     assert message in str(caught.value)
+
+
+def test_metadata_is_no_member_of_a_header_union() -> None:
+    document = router_json()
+    document["header_union_types"] = [{"name": "u_t", "id": 0, "headers": [["scalars", "scalars_t"]]}]
+    document["header_unions"] = [{"name": "u", "id": 0, "union_type": "u_t", "header_ids": [0]}]
+    with pytest.raises(Bmv2JsonError, match="'scalars' is metadata; a header union's members are headers"):
+        load_program(json.dumps(document))
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "NaN", '{"a": Infinity}', "[" * 10**5, b"\xff\xfe"])

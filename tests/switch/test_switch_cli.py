@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -15,6 +16,9 @@ from p4runtime_client import P4RuntimeClient
 from router_program import router_document, router_p4info
 
 from switch.cli import switch
+from switch.foreground import Foreground
+from switch.native import NativeSwitch
+from switch.p4runtime.service import Server
 
 ROOT = Path(__file__).resolve().parents[2]
 START = "import switch.cli; switch.cli.switch()"
@@ -90,6 +94,26 @@ def test_a_bad_program_is_refused_with_its_path(tmp_path: Path) -> None:
     result = CliRunner().invoke(switch, [str(path), "--grpc-server-addr", "127.0.0.1:0"])
     assert result.exit_code == 3
     assert "bad.json: $: attribute 'header_types' is missing" in result.output
+
+
+def test_controllers_are_answered_once_the_program_is_loaded(
+    program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a quick one's entries would be lost with the pipeline that it has set."""
+    order: list[str] = []
+    for owner, name in ((NativeSwitch, "load"), (Server, "start")):
+        call = getattr(owner, name)
+
+        def noted(*arguments: Any, _name: str = name, _call: Any = call) -> Any:
+            result = _call(*arguments)
+            order.append(_name)
+            return result
+
+        monkeypatch.setattr(owner, name, noted)
+    monkeypatch.setattr(Foreground, "run", lambda self: self._daemon.close())
+    result = CliRunner().invoke(switch, [str(program), "--grpc-server-addr", "127.0.0.1:0"])
+    assert result.exit_code == 0, result.output
+    assert order == ["load", "start"]
 
 
 @pytest.mark.timeout(120)
