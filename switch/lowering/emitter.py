@@ -145,8 +145,6 @@ class Emitter:
         programs find a pattern there, so that one that does not is seen.
         """
         for kind, total_bytes in self.layout.temporaries_bytes.items():
-            if total_bytes == 0:
-                continue
             self.temporaries[kind] = memory = self.local(total_bytes)
             if self._memory is not None:
                 self._memory.know(memory)

@@ -232,6 +232,7 @@ class StateLayout:
     temporaries: dict[tuple[str, Temporary], int] = field(default_factory=dict)
     """Offsets of the metadata instances' parts of a pipeline's temporaries of each kind."""
     temporaries_bytes: dict[Temporary, int] = field(default_factory=dict)
+    """Of the kinds that there are."""
     stacks: dict[str, StackLayout] = field(default_factory=dict)
     union_stacks: dict[str, UnionStackLayout] = field(default_factory=dict)
     union_siblings: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -283,11 +284,10 @@ def state_layout(
 
 
 def _place_temporaries(layout: StateLayout) -> None:
-    layout.temporaries_bytes = dict.fromkeys(Temporary, 0)
     for name, block in layout.blocks.items():
         for kind, size_bytes in block.temporaries_bytes.items():
-            layout.temporaries[name, kind] = layout.temporaries_bytes[kind]
-            layout.temporaries_bytes[kind] += size_bytes
+            start = layout.temporaries[name, kind] = layout.temporaries_bytes.get(kind, 0)
+            layout.temporaries_bytes[kind] = start + size_bytes
 
 
 def _place_headers(layout: StateLayout, blocks: Mapping[str, BlockLayout], offset: int) -> int:

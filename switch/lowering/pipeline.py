@@ -36,7 +36,7 @@ class Actions:
     def temporaries(self, action: Action) -> tuple[Temporary, ...]:
         """Of which kinds the function of `action` gets the pipeline's temporaries."""
         kinds = tuple(Temporary) if action.id in self._shared.called_once else (Temporary.SHARED,)
-        return tuple(kind for kind in kinds if self._shared.layout.temporaries_bytes[kind])
+        return tuple(kind for kind in kinds if kind in self._shared.layout.temporaries_bytes)
 
     def _emit(self, action: Action) -> Value:
         name = f"action_{action.id}"

@@ -69,9 +69,13 @@ def fixed_table(name: str, number: int, act: int, following: str | None) -> Json
     return table(name, number, [], [{"name": f"a{act}", "id": act}], following, default_entry=entry)
 
 
-def found(nodes: list[Json], bodies: list[list[Json]], first: str | None = "n0") -> set[str]:
+def kinds(nodes: list[Json], bodies: list[list[Json]], first: str | None = "n0") -> dict[str, Temporary]:
     loaded = load_program(json.dumps(document(nodes, bodies, first)).encode())
-    return {name for header, name in temporaries(loaded) if header == "scalars"}
+    return {name: kind for (header, name), kind in temporaries(loaded).items() if header == "scalars"}
+
+
+def found(nodes: list[Json], bodies: list[list[Json]], first: str | None = "n0") -> set[str]:
+    return set(kinds(nodes, bodies, first))
 
 
 def test_written_before_it_is_read() -> None:
@@ -113,11 +117,6 @@ def test_a_table_may_find_nothing_to_execute() -> None:
     ]
     bodies = [[assign("p", const(1))], [call("assign", std("egress_spec"), scalar("p"))]]
     assert "p" not in found(nodes, bodies)
-
-
-def kinds(nodes: list[Json], bodies: list[list[Json]]) -> dict[str, Temporary]:
-    loaded = load_program(json.dumps(document(nodes, bodies, "n0")).encode())
-    return {name: kind for (header, name), kind in temporaries(loaded).items() if header == "scalars"}
 
 
 def test_what_an_action_of_two_tables_mentions_is_shared() -> None:
