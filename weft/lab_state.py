@@ -1,7 +1,8 @@
 """The state file of the lab that runs on this machine: what the controller CLI finds it by and `weft clean` removes.
 
-Everything that outlives a killed run is written down here before it is made, so that cleaning up needs no guess
-and touches nothing that Weft did not make.
+Everything that outlives a killed run is written down here before it is made, and so that it can be told from what
+others have made (a process by its start time, an interface by its group): cleaning up needs no guess and touches
+nothing else.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ import fcntl
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from weft import interfaces
 from weft.errors import EnvironmentLacksError
 from weft.processes import ProcessId, end
 
@@ -27,12 +28,14 @@ STATE_FILE = Path(os.environ.get("WEFT_STATE_FILE", "/run/weft/lab.json"))
 class LabState:
     """One lab: its owner, what it made, and how to reach its switches.
 
-    `grpc` gives each switch's P4Runtime address and device id.
+    `interfaces` are the names of those that the lab makes, all in `interface_group` (`weft.interfaces`): others of
+    these names are not its own. `grpc` gives each switch's P4Runtime address and device id.
     """
 
     owner: ProcessId
     processes: list[ProcessId] = field(default_factory=list)
     interfaces: list[str] = field(default_factory=list)
+    interface_group: int = 0
     directories: list[str] = field(default_factory=list)
     fabric: dict[str, Any] = field(default_factory=dict)
     target: str = "embedded"
@@ -131,10 +134,8 @@ def _remove(state: LabState, path: Path, force: bool) -> list[str]:
         if end(process):
             removed.append(f"process {process.pid}")
     for interface in state.interfaces:
-        if Path("/sys/class/net", interface).exists():
-            done = subprocess.run(["ip", "link", "delete", interface], check=False, capture_output=True)
-            if done.returncode == 0:
-                removed.append(f"interface {interface}")
+        if interfaces.delete(interface, state.interface_group):
+            removed.append(f"interface {interface}")
     for directory in state.directories:
         if Path(directory).is_dir():
             shutil.rmtree(directory, ignore_errors=True)

@@ -10,15 +10,17 @@ import contextlib
 import os
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mininet.link import Link
+from mininet.link import Intf, Link
 from mininet.log import setLogLevel
 from mininet.net import Mininet
-from mininet.node import Host, Switch
+from mininet.node import Host, Node, Switch
 
 from topologies import FabricSpec, HostSpec
+from weft import interfaces
 from weft.errors import EnvironmentLacksError
 
 MTU_BYTES = 9000
@@ -40,16 +42,49 @@ class FabricSwitch(Switch):  # type: ignore[misc]
         super().stop(deleteIntfs)
 
 
+class FabricInterface(Intf):  # type: ignore[misc]
+    """An interface that takes nobody else's with it."""
+
+    def __init__(self, *arguments: Any, group: int, **parameters: Any) -> None:
+        self._group = group
+        super().__init__(*arguments, **parameters)
+
+    def delete(self) -> None:
+        """Remove it, unless another of its name has taken its place; those of hosts go with their namespaces."""
+        if not self.node.inNamespace:
+            interfaces.delete(self.name, self._group)
+        self.node.delIntf(self)
+        self.link = None
+
+
+class FabricLink(Link):  # type: ignore[misc]
+    """A veth pair that is made in the lab's group. Mininet's own command cannot name one."""
+
+    def __init__(self, node1: Node, node2: Node, *, group: int, **parameters: Any) -> None:
+        self._group = group
+        parameters["intf"] = partial(FabricInterface, group=group)
+        super().__init__(node1, node2, **parameters)
+
+    def makeIntfPair(
+        self, intfname1: str, intfname2: str, addr1: str, addr2: str, node1: Node, node2: Node, **_: Any
+    ) -> None:
+        """Make the pair. EnvironmentLacksError: the kernel refuses."""
+        interfaces.add_pair(self._group, (intfname1, addr1, node1.pid), (intfname2, addr2, node2.pid))
+
+
 class FabricNetwork:
     """A fabric's hosts, switches' interfaces and links, up in Mininet."""
 
     def __init__(
         self,
         fabric: FabricSpec,
+        interface_group: int,
         internal_links: bool = False,
         own: Callable[..., None] = lambda *process_ids: None,
     ) -> None:
-        """Make everything; `own` is told the process ids of the shells that hold the namespaces, early.
+        """Make everything, interfaces in a group (`weft.interfaces`).
+
+        `own` is told the process ids of the shells that hold the namespaces, early.
 
         Raises:
             EnvironmentLacksError: the kernel refuses something, or an interface of a name is there already.
@@ -57,6 +92,7 @@ class FabricNetwork:
         setLogLevel("output")
         self.fabric = fabric
         self.internal_links = internal_links
+        self._interface_group = interface_group
         _require_free_names(fabric)
         self.net = Mininet(controller=None, switch=FabricSwitch, build=False)
         try:
@@ -109,7 +145,8 @@ class FabricNetwork:
             port2=port,
             intfName1=interface,
             intfName2=self.fabric.switch(switch).port(port).interface,
-            cls=Link,
+            cls=FabricLink,
+            group=self._interface_group,
         )
 
     def _configure_switch_interfaces(self) -> None:

@@ -1,5 +1,6 @@
 """Whatever ends a run, nothing of it stays."""
 
+import contextlib
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ import pytest
 from scapy.utils import rdpcap
 
 from traffic.layers import BTH, icrc_is_valid
+from weft import interfaces as interfaces_of_labs
 from weft import lab_state
 from weft.processes import ProcessId
 
@@ -97,6 +99,47 @@ def test_weft_clean_removes_what_a_killed_run_leaves_and_nothing_else(scenario, 
         assert again.stdout == "nothing to clean\n"
     finally:
         subprocess.run(["ip", "link", "delete", bystander], check=True)
+
+
+@contextlib.contextmanager
+def somebody_elses(name: str):
+    """An interface that Weft did not make."""
+    subprocess.run(["ip", "link", "add", name, "type", "veth", "peer", "name", "weftbystand1"], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["ip", "link", "delete", name], check=True)
+
+
+def test_a_refused_run_leaves_an_interface_of_its_names_alone(scenario, tmp_path):
+    command = [sys.executable, "-m", "weft", "run", str(scenario), "--clock", "real"]
+    with somebody_elses("p0l0-eth1"):
+        before = interfaces()
+        done = subprocess.run(
+            [*command, "--out", str(tmp_path / "out")], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 4
+        assert "p0l0-eth1 exists already" in done.stderr
+        assert interfaces() == before
+
+
+def test_clean_tells_a_labs_interfaces_from_others_of_their_names(tmp_path):
+    """As after a kill at any moment: names and group are written down first, some interfaces may not be there yet."""
+    dead = subprocess.Popen(["true"], stdout=subprocess.DEVNULL)
+    owner = ProcessId(dead.pid, 1)
+    dead.wait()
+    group = interfaces_of_labs.new_group()
+    made, taken = ("wefttest0", "wefttest1"), "wefttest2"
+    macs = ("02:00:00:00:00:01", "02:00:00:00:00:02")
+    state = lab_state.LabState(owner, interfaces=[*made, taken, "wefttest3"], interface_group=group)
+    state.save(tmp_path / "lab.json")
+    interfaces_of_labs.add_pair(
+        group, *((name, mac, os.getpid()) for name, mac in zip(made, macs, strict=True))
+    )
+    with somebody_elses(taken):
+        assert lab_state.clean(tmp_path / "lab.json") == ["interface wefttest0"]
+        assert not interfaces() & set(made)
+        assert taken in interfaces()
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from weft.daemon import SwitchDaemon, daemon_config, new_epoch_ns
 from weft.emulated.endpoints import Endpoints
 from weft.emulated.link_events import EmulatedLinkEvents
 from weft.errors import EnvironmentLacksError
+from weft.interfaces import new_group
 from weft.lab import Lab, Progress
 from weft.link_events import LinkEvents
 from weft.options import FabricOptions
@@ -59,6 +60,7 @@ class MininetLab(Lab):
         self.directory = Path(tempfile.mkdtemp(prefix="weft-"))
         self._state.directories.append(str(self.directory))
         self._state.interfaces = [port.interface for switch in self.fabric.switches for port in switch.ports]
+        self._state.interface_group = new_group()
         self._state.save()
 
         self._progress(f"compiling {self.options.p4.name}")
@@ -71,7 +73,10 @@ class MininetLab(Lab):
         from weft.network import FabricNetwork
 
         self.network = FabricNetwork(
-            self.fabric, internal_links=self.options.links == "internal", own=self.own
+            self.fabric,
+            self._state.interface_group,
+            internal_links=self.options.links == "internal",
+            own=self.own,
         )
         stack.callback(self.network.stop)
 

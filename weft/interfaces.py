@@ -1,0 +1,60 @@
+"""Network interfaces of a lab in the root namespace, told from others of the same name by their group.
+
+The kernel gives an interface its group as it makes it, so there is no moment at which one of the lab's could be taken
+for another's.
+"""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+from pathlib import Path
+
+from weft.errors import EnvironmentLacksError
+
+_SYSTEM = Path("/sys/class/net")
+
+
+def new_group() -> int:
+    """Return a group (31 bits, never the kernel's default, 0) that nothing else on the machine has."""
+    return secrets.randbelow(2**31 - 1) + 1
+
+
+def is_of_group(interface: str, group: int) -> bool:
+    """Return whether an interface of that name is there and was made in that group."""
+    if not group:
+        return False
+    try:
+        return int(_SYSTEM.joinpath(interface, "netdev_group").read_text(encoding="ascii")) == group
+    except (OSError, ValueError):
+        return False
+
+
+def add_pair(group: int, one: tuple[str, str, int], other: tuple[str, str, int]) -> None:
+    """Make a veth pair, both ends of the group and at once in the network namespaces of processes.
+
+    Args:
+        group: see `new_group`.
+        one, other: name, MAC and process id of both ends.
+
+    Raises:
+        EnvironmentLacksError: the kernel refuses: a name is taken, for instance.
+    """
+    words = ["ip", "link", "add", *_end(group, *one), "type", "veth", "peer", *_end(group, *other)]
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise EnvironmentLacksError(
+            f"the interfaces {one[0]} and {other[0]} cannot be made: {done.stderr.strip() or done.stdout.strip()}"
+        )
+
+
+def delete(interface: str, group: int) -> bool:
+    """Delete an interface if it is of the group; return whether it was, and is gone."""
+    if not is_of_group(interface, group):
+        return False
+    done = subprocess.run(["ip", "link", "delete", interface], check=False, capture_output=True)
+    return done.returncode == 0
+
+
+def _end(group: int, name: str, mac: str, pid: int) -> list[str]:
+    return ["name", name, "address", mac, "netns", str(pid), "group", str(group)]
