@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 from controller.counters import SwitchCounters
-from controller.ecn import EcnProfile
+from controller.ecn import EcnDepth, EcnProfile
 from controller.fabric import Channel, FabricController, GrpcTarget, Repair, open_channel
 from controller.jobs import JobMembership
 from controller.pipeline import Pipeline
@@ -126,9 +126,9 @@ class BlockingFabricController:
         """See `FabricController.remove_job`."""
         self.call(self._controller.remove_job(job_id))
 
-    def set_ecn(self, profiles: Mapping[int, EcnProfile] | None) -> None:
+    def set_ecn(self, profiles: Mapping[int, EcnProfile] | None, at: EcnDepth | None = None) -> None:
         """See `FabricController.set_ecn`."""
-        self.call(self._controller.set_ecn(profiles))
+        self.call(self._controller.set_ecn(profiles, at))
 
     def link_down(self, a: str, b: str) -> Repair:
         """See `FabricController.link_down`."""

@@ -10,13 +10,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, get_args
 
 import click
+import finsy
 from finsy.proto import p4r
 
 from controller import views
-from controller.ecn import EcnProfile, threshold_entity
+from controller.ecn import DEFAULT_ECN_DEPTH, EcnDepth, EcnProfile, threshold_entity
 from controller.errors import ControllerError, PipelineError, SettingError, SwitchUnavailableError
 from controller.health import check_switch
 from controller.identity import DATA_CLASS
@@ -166,6 +167,13 @@ def ecn_show(find: Callable[[], Lab], switches: tuple[str, ...], as_json: bool) 
 @click.option("--kmin", "kmin_bytes", type=int, required=True, help="Bytes above which marking starts.")
 @click.option("--kmax", "kmax_bytes", type=int, required=True, help="Bytes above which all is marked.")
 @click.option("--pmax", type=float, required=True, help="Probability at kmax, 0 to 1.")
+@click.option(
+    "--at",
+    type=click.Choice(get_args(EcnDepth)),
+    default=DEFAULT_ECN_DEPTH,
+    show_default=True,
+    help="Which depth marks a packet: the one it leaves behind, or the one it met.",
+)
 @click.option("--class", "priority_class", type=int, default=DATA_CLASS, show_default=True, help="Class.")
 @click.option("--port", "ports", type=int, multiple=True, help="Only these ports (default: all).")
 @_json
@@ -177,6 +185,7 @@ def ecn_set(
     kmin_bytes: int,
     kmax_bytes: int,
     pmax: float,
+    at: EcnDepth,
     priority_class: int,
     ports: tuple[int, ...],
     as_json: bool,
@@ -186,8 +195,11 @@ def ecn_set(
     profile = EcnProfile(kmin_bytes, kmax_bytes, pmax)
     threshold_entity(1, priority_class, profile, lab.facts)  # refuse bad values before any switch is asked
 
+    def entity(port: int) -> finsy.P4TableEntry:
+        return threshold_entity(port, priority_class, profile, lab.facts, at)
+
     async def change(session: SwitchSession) -> list[views.Row]:
-        await _set_thresholds(lab, session, profile, priority_class, ports)
+        await _set_thresholds(lab, session, entity, priority_class, ports)
         return await views.ecn_rows(session, views.switch_spec(lab, session.name), lab)
 
     names = lab.select(switches)
@@ -196,7 +208,11 @@ def ecn_set(
 
 
 async def _set_thresholds(
-    lab: Lab, session: SwitchSession, profile: EcnProfile, priority_class: int, ports: tuple[int, ...]
+    lab: Lab,
+    session: SwitchSession,
+    threshold: Callable[[int], finsy.P4TableEntry],
+    priority_class: int,
+    ports: tuple[int, ...],
 ) -> None:
     spec = views.switch_spec(lab, session.name)
     rows = await views.ecn_rows(session, None, lab)
@@ -208,7 +224,7 @@ async def _set_thresholds(
     updates = []
     for port in wanted:
         kind = p4r.Update.MODIFY if (port, priority_class) in present else p4r.Update.INSERT
-        (entity,) = session.encode([threshold_entity(port, priority_class, profile, lab.facts)]).values()
+        (entity,) = session.encode([threshold(port)]).values()
         updates.append(p4r.Update(type=kind, entity=entity))
     await session.write(updates)
 

@@ -2,27 +2,34 @@
 
 Marking starts above Kmin, rises linearly to Pmax at Kmax and is certain above. P4 has no division at run
 time, so the slope is installed as fixed point: Pmax x 2^32 / (Kmax - Kmin), per unit of queue depth.
+
+The depth is the one that a packet leaves behind (`dequeue`), as in switches with a shared buffer and in HPCC's
+simulations, or the one it met (`enqueue`), which is one queueing delay old when its mark leaves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal, get_args
 
 import finsy
 
-from controller.entities import entry
+from controller.entities import entry, exact_arguments
 from controller.errors import SettingError
 from controller.identity import DATA_CLASS
 from controller.target import TargetFacts
 from topologies import SwitchSpec
 
 TABLE = "ecn_thresholds"
+EcnDepth = Literal["dequeue", "enqueue"]
+"""Which depth of its queue marks a packet: the one it leaves behind, or the one it met."""
+DEFAULT_ECN_DEPTH: EcnDepth = "dequeue"
 CLASSES = 8
 _DEPTH_BITS = 19
 _SLOPE_BITS = 32
 _SLOPE_ONE = 1 << 32
+_ACTIONS: dict[EcnDepth, str] = {"dequeue": "set_ecn", "enqueue": "set_ecn_at_enqueue"}
 
 
 @dataclass(frozen=True)
@@ -89,18 +96,32 @@ def profile_of(installed: EcnThresholds, target: TargetFacts) -> EcnProfile:
 
 
 def threshold_entity(
-    port: int, priority_class: int, profile: EcnProfile, target: TargetFacts
+    port: int,
+    priority_class: int,
+    profile: EcnProfile,
+    target: TargetFacts,
+    at: EcnDepth = DEFAULT_ECN_DEPTH,
 ) -> finsy.P4TableEntry:
-    """Return the entry of `ecn_thresholds` for one port and class."""
+    """Return the entry of `ecn_thresholds` for one port and class.
+
+    Raises:
+        SettingError: a class, threshold or depth that the program does not have.
+
+    """
     if not 0 <= priority_class < CLASSES:
         raise SettingError(f"class {priority_class} is out of range (valid: 0 to {CLASSES - 1})")
+    if at not in _ACTIONS:
+        raise SettingError(f"ECN cannot mark by the depth at {at!r} (valid: {', '.join(get_args(EcnDepth))})")
     values = thresholds(profile, target)
     match = {"port": port, "class": priority_class}
-    return entry(TABLE, match, "set_ecn", kmin=values.kmin, kmax=values.kmax, slope=values.slope)
+    return entry(TABLE, match, _ACTIONS[at], kmin=values.kmin, kmax=values.kmax, slope=values.slope)
 
 
 def ecn_entities(
-    switch: SwitchSpec, target: TargetFacts, profiles: Mapping[int, EcnProfile] | None = None
+    switch: SwitchSpec,
+    target: TargetFacts,
+    profiles: Mapping[int, EcnProfile] | None = None,
+    at: EcnDepth = DEFAULT_ECN_DEPTH,
 ) -> list[finsy.P4TableEntry]:
     """Entries of all ports of a switch.
 
@@ -108,10 +129,11 @@ def ecn_entities(
         switch: whose ports.
         target: whose units.
         profiles: by class; without, the data class with `scaled_profile` of each port's rate.
+        at: which depth marks.
 
     """
     return [
-        threshold_entity(port.number, priority_class, profile, target)
+        threshold_entity(port.number, priority_class, profile, target, at)
         for port in switch.ports
         for priority_class, profile in (
             profiles if profiles is not None else {DATA_CLASS: scaled_profile(port.link.rate_bps)}
@@ -119,7 +141,14 @@ def ecn_entities(
     ]
 
 
-def read_thresholds(match: Mapping[str, Any], arguments: Mapping[str, Any]) -> tuple[int, int, EcnThresholds]:
-    """Port, class and thresholds of an entry that was read from a switch."""
+def read_thresholds(entry: finsy.P4TableEntry) -> tuple[int, int, EcnDepth | None, EcnThresholds]:
+    """Port, class, depth that marks and thresholds of an entry that was read from a switch.
+
+    The depth is None where the program has an action of its own.
+    """
+    match: Mapping[str, int] = entry.match or {}
+    action, arguments = entry.action, exact_arguments(entry.action)
+    name = action.name if isinstance(action, finsy.P4TableAction) else ""
+    at = next((at for at, known in _ACTIONS.items() if known == name), None)
     values = EcnThresholds(int(arguments["kmin"]), int(arguments["kmax"]), int(arguments["slope"]))
-    return int(match["port"]), int(match["class"]), values
+    return match["port"], match["class"], at, values

@@ -18,7 +18,7 @@ from finsy.proto import p4r_grpc
 
 from controller.acl import AclRule
 from controller.counters import SwitchCounters, read_counters
-from controller.ecn import EcnProfile
+from controller.ecn import EcnDepth, EcnProfile
 from controller.errors import ControllerError, PipelineError, SettingError
 from controller.failures import NO_FAILURES, Failures
 from controller.installed import read_installed
@@ -250,9 +250,12 @@ class FabricController:
         self._settings = replace(self._settings, acl=tuple(rules))
         await self.apply()
 
-    async def set_ecn(self, profiles: Mapping[int, EcnProfile] | None) -> None:
-        """Put thresholds in force, by class; None scales the data class to each port's rate."""
-        self._settings = replace(self._settings, ecn=profiles)
+    async def set_ecn(self, profiles: Mapping[int, EcnProfile] | None, at: EcnDepth | None = None) -> None:
+        """Put thresholds in force, by class; None scales the data class to each port's rate.
+
+        `at` is which depth marks; None leaves it.
+        """
+        self._settings = replace(self._settings, ecn=profiles, ecn_at=at or self._settings.ecn_at)
         await self.apply()
 
     async def link_down(self, a: str, b: str) -> Repair:

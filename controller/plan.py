@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from controller.acl import AclRule, acl_entities
 from controller.aggregation import aggregation_entities
-from controller.ecn import EcnProfile, ecn_entities
+from controller.ecn import DEFAULT_ECN_DEPTH, EcnDepth, EcnProfile, ecn_entities
 from controller.entities import Entity
 from controller.failures import NO_FAILURES, Failures
 from controller.identity import class_entities, identity_entities
@@ -26,6 +26,7 @@ class Settings:
     Attributes:
         target: units of the switches.
         ecn: thresholds by class; None scales the data class to each port's rate, {} marks nothing.
+        ecn_at: which depth of a queue marks.
         int_enabled: whether ports stamp INT.
         acl: access list of every switch.
 
@@ -33,6 +34,7 @@ class Settings:
 
     target: TargetFacts = EMBEDDED
     ecn: Mapping[int, EcnProfile] | None = None
+    ecn_at: EcnDepth = DEFAULT_ECN_DEPTH
     int_enabled: bool = True
     acl: tuple[AclRule, ...] = ()
 
@@ -61,7 +63,7 @@ def _static_entities(fabric: FabricSpec, switch: SwitchSpec, settings: Settings)
         *identity_entities(switch),
         *class_entities(),
         *neighbour_entities(fabric, switch),
-        *ecn_entities(switch, settings.target, settings.ecn),
+        *ecn_entities(switch, settings.target, settings.ecn, settings.ecn_at),
         *acl_entities(settings.acl),
     ]
     if settings.int_enabled:

@@ -193,13 +193,14 @@ async def ecn_rows(session: SwitchSession, spec: SwitchSpec | None, lab: Lab) ->
     """Thresholds by port and class, in bytes and in the target's unit."""
     rows = []
     for entry in await session.read([finsy.P4TableEntry(ecn.TABLE)]):
-        port, priority_class, values = ecn.read_thresholds(entry.match or {}, exact_arguments(entry.action))
+        port, priority_class, at, values = ecn.read_thresholds(entry)
         profile = ecn.profile_of(values, lab.facts)
         rows.append(
             {
                 "switch": session.name,
                 "port": port_name(spec, port),
                 "class": priority_class,
+                "at": at,
                 "kmin_bytes": profile.kmin_bytes,
                 "kmax_bytes": profile.kmax_bytes,
                 "pmax": round(profile.pmax, 6),

@@ -123,6 +123,7 @@ class Lab(abc.ABC):
         return Settings(
             target=target_facts(self.options.target, nominal_packet_bytes=self.frame_bytes),
             ecn=profiles,
+            ecn_at=ecn.at,
             int_enabled=self.options.int_telemetry,
         )
 

@@ -43,6 +43,7 @@ ACTIONS: dict[str, dict[str, int]] = {
     "FabricIngress.drops.no_route": {},
     "FabricIngress.drops.ttl_expired": {},
     "FabricEgress.ecn.set_ecn": {"kmin": 19, "kmax": 19, "slope": 32},
+    "FabricEgress.ecn.set_ecn_at_enqueue": {"kmin": 19, "kmax": 19, "slope": 32},
     "FabricEgress.telemetry.set_int": {
         "port_rate_code": 4, "ns_per_time_unit": 16, "cells_per_depth_unit": 16,
     },
@@ -122,7 +123,7 @@ TABLES: dict[str, tuple[dict[str, tuple[int, str]], list[str], str | None, int]]
     ),
     "FabricEgress.ecn.ecn_thresholds": (
         {"port": (9, "exact"), "class": (3, "exact")},
-        ["FabricEgress.ecn.set_ecn"],
+        ["FabricEgress.ecn.set_ecn", "FabricEgress.ecn.set_ecn_at_enqueue"],
         "FabricEgress.ecn.ecn_counter",
         4096,
     ),

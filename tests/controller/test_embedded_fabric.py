@@ -241,14 +241,31 @@ def test_ecn_marks_above_the_installed_threshold_only(
     fabric: EmulatedFabric, control: BlockingFabricController
 ) -> None:
     control.set_ecn({3: EcnProfile(8_000, 16_000, 1.0)})
-    marked = []
-    for depth in (100, 201):
-        fabric.timing = Timing(enqueue_depth=depth)
-        (delivery,) = fabric.send("h0", 0, write_frame(int_telemetry=False))
-        marked.append(Ether(delivery.frame)[IP].tos & 3)
-        assert icrc_is_valid(delivery.frame)
-    assert marked == [2, 3]
+    assert codepoints(fabric, [Timing(dequeue_depth=depth) for depth in (100, 201)]) == [2, 3]
     assert sum(each.ecn_marked_packets for each in control.read_counters().values()) == 1
+
+
+def test_ecn_marks_by_the_depth_a_packet_leaves_or_by_the_one_it_met(
+    fabric: EmulatedFabric, control: BlockingFabricController
+) -> None:
+    met, left = Timing(enqueue_depth=500), Timing(dequeue_depth=500)
+    control.set_ecn({3: EcnProfile(8_000, 16_000, 1.0)})
+    assert codepoints(fabric, [met, left]) == [2, 3]
+    control.set_ecn({3: EcnProfile(8_000, 16_000, 1.0)}, "enqueue")
+    assert codepoints(fabric, [met, left]) == [3, 2]
+    control.set_ecn({3: EcnProfile(8_000, 16_000, 1.0)}, "dequeue")
+    assert codepoints(fabric, [met, left]) == [2, 3]
+
+
+def codepoints(fabric: EmulatedFabric, timings: list[Timing]) -> list[int]:
+    """ECN fields with which packets arrive that saw these depths at every switch."""
+    found = []
+    for timing in timings:
+        fabric.timing = timing
+        (delivery,) = fabric.send("h0", 0, write_frame(int_telemetry=False))
+        found.append(Ether(delivery.frame)[IP].tos & 3)
+        assert icrc_is_valid(delivery.frame)
+    return found
 
 
 def contribute(

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.ecn import EcnProfile, ecn_entities, profile_of, scaled_profile, threshold_entity, thresholds
+from controller.ecn import (
+    EcnDepth,
+    EcnProfile,
+    ecn_entities,
+    profile_of,
+    read_thresholds,
+    scaled_profile,
+    threshold_entity,
+    thresholds,
+)
 from controller.entities import exact_arguments
 from controller.errors import SettingError
 from controller.identity import class_entities, hash_seed, identity_entities, switch_id
@@ -78,6 +87,14 @@ def test_thresholds_that_the_queue_depth_cannot_say_are_refused() -> None:
         EcnProfile(1, 2, 1.5)
     with pytest.raises(SettingError, match="class 8 is out of range"):
         threshold_entity(1, 8, EcnProfile(1, 2, 0.5), EMBEDDED)
+    with pytest.raises(SettingError, match=r"the depth at 'ingress' \(valid: dequeue, enqueue\)"):
+        threshold_entity(1, 3, EcnProfile(1, 2, 0.5), EMBEDDED, "ingress")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("at", ["dequeue", "enqueue"])
+def test_the_depth_that_marks_survives_the_way_to_the_switch_and_back(at: EcnDepth) -> None:
+    found = read_thresholds(threshold_entity(7, 3, EcnProfile(800, 1600, 0.5), EMBEDDED, at))
+    assert found == (7, 3, at, thresholds(EcnProfile(800, 1600, 0.5), EMBEDDED))
 
 
 def test_every_port_gets_thresholds_for_its_rate() -> None:

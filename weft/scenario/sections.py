@@ -6,6 +6,7 @@ from functools import cached_property
 
 from pydantic import Field
 
+from controller.ecn import DEFAULT_ECN_DEPTH, EcnDepth
 from weft.scenario.links import FaultsOfLinks, LinkChoice, LinkFaults
 from weft.scenario.values import RateBps, Section, SizeBytes, TimePs
 
@@ -88,11 +89,16 @@ class FaultsSection(LinkFaults):
 
 
 class EcnSection(Section):
-    """Marking thresholds at every port; by default HPCC's set-up (SIGCOMM 2019, section 5.1), scaled by rate."""
+    """Marking thresholds at every port; by default HPCC's set-up (SIGCOMM 2019, section 5.1), scaled by rate.
+
+    `at`: which depth of its queue marks a packet, the one it leaves behind (`dequeue`, as switches with a shared buffer
+    do), or the one it met (`enqueue`).
+    """
 
     kmin: SizeBytes | None = None
     kmax: SizeBytes | None = None
     pmax: float | None = Field(None, gt=0.0, le=1.0)
+    at: EcnDepth = DEFAULT_ECN_DEPTH
 
 
 class ControlSection(Section):
