@@ -32,8 +32,17 @@ def _node_entities(fabric: FabricSpec, job: Job, node: TreeNode, slot_base: int)
     ]
     for child in node.children:
         match = {"job_id": job.job_id, "port": child.port}
+        is_switch = int(not fabric.switch(node.switch).port(child.port).peer_is_host)
+        child_bit = 1 << child.rank
         entities.append(
-            entry("aggregation_member", match, "child", child_rank=child.rank, child_bit=1 << child.rank)
+            entry(
+                "aggregation_member",
+                match,
+                "child",
+                child_rank=child.rank,
+                child_bit=child_bit,
+                is_switch=is_switch,
+            )
         )
     if node.parent:
         match = {"job_id": job.job_id, "port": node.parent.port}

@@ -14,6 +14,7 @@ from controller.fabric import Channel, FabricController, GrpcTarget, Repair, ope
 from controller.jobs import JobMembership
 from controller.pipeline import Pipeline
 from controller.plan import Settings
+from controller.queue_keys import QueueKeys, random_queue_key
 from topologies import FabricSpec
 from topologies.addressing import IpVersion
 
@@ -73,7 +74,7 @@ class BlockingFabricController:
         pipeline: Pipeline,
         targets: Mapping[str, GrpcTarget],
         settings: Settings | None = None,
-        seed: int = 0,
+        queue_keys: QueueKeys = random_queue_key,
         timeout_s: float = 60.0,
         push: bool = True,
         *,
@@ -82,7 +83,7 @@ class BlockingFabricController:
     ) -> None:
         self._runner = runner or LoopThread()
         self._controller = FabricController(
-            fabric, pipeline, targets, settings, seed, timeout_s, push, open_channel
+            fabric, pipeline, targets, settings, queue_keys, timeout_s, push, open_channel
         )
 
     def __enter__(self) -> Self:

@@ -25,6 +25,7 @@ from controller.installed import read_installed
 from controller.jobs import Job, JobMembership, JobTable
 from controller.pipeline import Pipeline
 from controller.plan import FabricState, Settings, desired_entities
+from controller.queue_keys import QueueKeys, random_queue_key
 from controller.reconcile import EntitySet, plan_updates
 from controller.session import SwitchSession
 from topologies import FabricSpec, SwitchSpec
@@ -113,7 +114,7 @@ class FabricController:
         pipeline: program that is pushed to them.
         targets: where each switch's server is, by switch name.
         settings: what an operator may choose.
-        seed: of the jobs' Queue Keys.
+        queue_keys: draws the jobs' secrets; at random, unless runs must repeat.
         timeout_s: of each call.
         push: load the program on entering; without, switches that run it keep it and get the differences.
         open_channel: from a target's address to a channel, `grpc.aio`'s or one that does the same.
@@ -126,7 +127,7 @@ class FabricController:
         pipeline: Pipeline,
         targets: Mapping[str, GrpcTarget],
         settings: Settings | None = None,
-        seed: int = 0,
+        queue_keys: QueueKeys = random_queue_key,
         timeout_s: float = 60.0,
         push: bool = True,
         open_channel: Callable[[str], Channel] = open_channel,
@@ -143,7 +144,7 @@ class FabricController:
         self._settings = settings or Settings()
         self._timeout_s = timeout_s
         self._push = push
-        self._jobs = JobTable(fabric, pipeline.slot_capacity(), seed)
+        self._jobs = JobTable(fabric, pipeline.slot_capacity(), queue_keys)
         self._failures = NO_FAILURES
         self._open_channel = open_channel
         self._channels: dict[str, Channel] = {}

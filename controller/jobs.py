@@ -6,7 +6,6 @@ switches must hold follows from it (`controller.aggregation`).
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from ipaddress import IPv4Address, IPv6Address
 
 from controller.errors import JobError
 from controller.failures import NO_FAILURES, Failures
+from controller.queue_keys import QueueKeys, random_queue_key
 from controller.slots import SlotPool
 from controller.trees import AggregationTree, plan_tree
 from topologies import FabricSpec
@@ -94,16 +94,22 @@ class JobTable:
     Args:
         fabric: where.
         slot_capacity: slots of each switch (half the size of the program's slot registers).
-        seed: of the Queue Keys.
+        queue_keys: draws the jobs' secrets.
         first_epoch: epoch of the first job; every job and every rebuild takes the next one. Epoch 0 is never
             used, because registers start as epoch 0.
 
     """
 
-    def __init__(self, fabric: FabricSpec, slot_capacity: int, seed: int = 0, first_epoch: int = 1) -> None:
+    def __init__(
+        self,
+        fabric: FabricSpec,
+        slot_capacity: int,
+        queue_keys: QueueKeys = random_queue_key,
+        first_epoch: int = 1,
+    ) -> None:
         self._fabric = fabric
         self._pools = {switch.name: SlotPool(switch.name, slot_capacity) for switch in fabric.switches}
-        self._seed = seed
+        self._queue_keys = queue_keys
         self._next_epoch = first_epoch
         self._jobs: dict[int, Job] = {}
 
@@ -233,7 +239,7 @@ class JobTable:
             for switch in reserved:
                 self._pools[switch].release(job_id)
             raise
-        q_key = self._queue_key(job_id, epoch)
+        q_key = self._queue_keys(job_id, epoch)
         return Job(job_id, hosts, planes, slot_count, epoch, q_key, tuple(planned), ip_version)
 
     def _release(self, job: Job) -> None:
@@ -245,11 +251,6 @@ class JobTable:
         epoch = self._next_epoch
         self._next_epoch = epoch % MAX_EPOCH + 1
         return epoch
-
-    def _queue_key(self, job_id: int, epoch: int) -> int:
-        """31 bits: a Queue Key with the top bit set is a privileged one (IBA volume 1, section 10.2.4)."""
-        text = f"{self._seed}/{job_id}/{epoch}"
-        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1 | 1
 
     def _membership(self, job: Job, tree: AggregationTree, host: str) -> JobMembership:
         leaf = self._fabric.leaf_of(host, tree.plane)

@@ -23,6 +23,9 @@ const bit<8> SLOT_COLLECTING = 0;
 const bit<8> SLOT_SENT_UP    = 1;
 const bit<8> SLOT_DONE       = 2;
 
+// What switches send to each other in a tree has never been routed, which takes at least one from it (RFC 5082).
+const bit<8> HOP_LIMIT_ADJACENT = 255;
+
 // What becomes of a packet once the slot has been looked at.
 enum bit<8> Outcome {
     ABSORB    = 0, // a contribution that waits for the others
@@ -75,6 +78,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
     bit<32> worker_bit = 0;
     bit<16> rank = 0;
     bit<1>  from_parent = 0;
+    bit<1>  from_switch = 0;
     bit<32> slot = 0;
     bit<32> index = 0;
     // Lanes become (packet's & keep) + (slot's & combine).
@@ -113,15 +117,17 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
         size = 1024;
     }
 
-    action child(bit<16> child_rank, bit<32> child_bit) {
+    action child(bit<16> child_rank, bit<32> child_bit, bit<1> is_switch) {
         member_counter.count();
         rank = child_rank;
         worker_bit = child_bit;
+        from_switch = is_switch;
     }
 
     action parent() {
         member_counter.count();
         from_parent = 1;
+        from_switch = 1;
     }
 
     action foreign_port() {
@@ -201,7 +207,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
     action address_ipv4() {
         hdr.ethernet.ether_type = ETHERTYPE_IPV4;
         hdr.ipv4.ecn = ECN_ECT0;
-        hdr.ipv4.ttl = 64;
+        hdr.ipv4.ttl = HOP_LIMIT_ADJACENT;
         hdr.ipv4.source = meta.identity.ipv4;
         hdr.ipv4.destination = destination[31:0];
     }
@@ -210,7 +216,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
     action address_ipv6() {
         hdr.ethernet.ether_type = ETHERTYPE_IPV6;
         hdr.ipv6.ecn = ECN_ECT0;
-        hdr.ipv6.hop_limit = 64;
+        hdr.ipv6.hop_limit = HOP_LIMIT_ADJACENT;
         hdr.ipv6.flow_label = (bit<20>)hdr.aggregation.job_id;
         hdr.ipv6.source = meta.identity.ipv6;
         hdr.ipv6.destination = destination;
@@ -241,7 +247,10 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
         }
         if (drop_reason == DropReason.NONE) {
             slot = (bit<32>)job.slot_base + (bit<32>)hdr.aggregation.slot;
-            if (hdr.deth.queue_key != job.queue_key) {
+            bit<8> hop_limit = hdr.ipv4.isValid() ? hdr.ipv4.ttl : hdr.ipv6.hop_limit;
+            if (from_switch == 1 && hop_limit != HOP_LIMIT_ADJACENT) {
+                drop_reason = DropReason.AGGREGATION_FROM_AFAR;
+            } else if (hdr.deth.queue_key != job.queue_key) {
                 drop_reason = DropReason.AGGREGATION_WRONG_QKEY;
             } else if (meta.ip_version != job.ip_version) {
                 drop_reason = DropReason.AGGREGATION_WRONG_IP_VERSION;

@@ -27,7 +27,9 @@ enum bit<8> DropReason {
     AGGREGATION_DUPLICATE         = 25,
     AGGREGATION_UNEXPECTED_RESULT = 26,
     AGGREGATION_WRONG_OPERATION   = 27,
-    AGGREGATION_WRONG_IP_VERSION  = 28
+    AGGREGATION_WRONG_IP_VERSION  = 28,
+    AGGREGATION_NOT_FORWARDED     = 29,
+    AGGREGATION_FROM_AFAR         = 30
 }
 
 control Drops(inout standard_metadata_t standard_metadata, in DropReason drop_reason) {
@@ -56,6 +58,8 @@ control Drops(inout standard_metadata_t standard_metadata, in DropReason drop_re
     action aggregation_unexpected_result() { drop_counter.count(); }
     action aggregation_wrong_operation() { drop_counter.count(); }
     action aggregation_wrong_ip_version() { drop_counter.count(); }
+    action aggregation_not_forwarded() { drop_counter.count(); }
+    action aggregation_from_afar() { drop_counter.count(); }
 
     table drops {
         key = { drop_reason: exact @name("reason"); }
@@ -65,7 +69,8 @@ control Drops(inout standard_metadata_t standard_metadata, in DropReason drop_re
             aggregation_bad_icrc; aggregation_foreign_job; aggregation_foreign_port; aggregation_wrong_qkey;
             aggregation_wrong_epoch; aggregation_wrong_rank; aggregation_slot_out_of_range;
             aggregation_old_round; aggregation_duplicate; aggregation_unexpected_result;
-            aggregation_wrong_operation; aggregation_wrong_ip_version; @defaultonly NoAction;
+            aggregation_wrong_operation; aggregation_wrong_ip_version; aggregation_not_forwarded;
+            aggregation_from_afar; @defaultonly NoAction;
         }
         const default_action = NoAction();
         const entries = {
@@ -92,6 +97,8 @@ control Drops(inout standard_metadata_t standard_metadata, in DropReason drop_re
             DropReason.AGGREGATION_UNEXPECTED_RESULT: aggregation_unexpected_result();
             DropReason.AGGREGATION_WRONG_OPERATION: aggregation_wrong_operation();
             DropReason.AGGREGATION_WRONG_IP_VERSION: aggregation_wrong_ip_version();
+            DropReason.AGGREGATION_NOT_FORWARDED: aggregation_not_forwarded();
+            DropReason.AGGREGATION_FROM_AFAR: aggregation_from_afar();
         }
         counters = drop_counter;
     }

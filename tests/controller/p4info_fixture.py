@@ -37,7 +37,7 @@ ACTIONS: dict[str, dict[str, int]] = {
         "multicast_group": 16,
     },
     "FabricIngress.aggregation.foreign_job": {},
-    "FabricIngress.aggregation.child": {"child_rank": 16, "child_bit": 32},
+    "FabricIngress.aggregation.child": {"child_rank": 16, "child_bit": 32, "is_switch": 1},
     "FabricIngress.aggregation.parent": {},
     "FabricIngress.aggregation.foreign_port": {},
     "FabricIngress.drops.no_route": {},

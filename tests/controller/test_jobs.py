@@ -16,6 +16,7 @@ from controller.errors import JobError, SettingError
 from controller.failures import NO_FAILURES
 from controller.jobs import MAX_EPOCH, Job, JobMembership, JobTable
 from controller.multicast import multicast_group
+from controller.queue_keys import repeatable_queue_keys
 from controller.slots import SlotPool
 from topologies import FabricSpec, SwitchSpec, TopologyError, leaf_spine
 from topologies.addressing import IpVersion
@@ -25,7 +26,7 @@ ALL = [host.name for host in FABRIC.hosts]
 
 
 def table(capacity: int = 4096, fabric: FabricSpec = FABRIC) -> JobTable:
-    return JobTable(fabric, capacity, seed=1)
+    return JobTable(fabric, capacity)
 
 
 @given(st.lists(st.sampled_from(ALL), min_size=1, unique=True), st.integers(1, 512), st.sampled_from([4, 6]))
@@ -179,11 +180,23 @@ def test_epochs_are_never_zero_and_never_repeat_at_once() -> None:
     assert epochs == [MAX_EPOCH, 1, 2]
 
 
-def test_queue_keys_are_secret_per_job_and_the_same_in_every_run() -> None:
-    first, second = table(), table()
-    keys = [jobs.add(number, ["h0"], 1).q_key for jobs in (first, second) for number in (1, 2)]
-    assert keys[:2] == keys[2:]
-    assert keys[0] != keys[1]
+def keys_of(*tables: JobTable) -> list[int]:
+    return [jobs.add(number, ["h0"], 1).q_key for jobs in tables for number in (1, 2)]
+
+
+def test_queue_keys_are_random() -> None:
+    keys = keys_of(*(table() for _ in range(20)))
+    assert len(set(keys)) == 40  # by chance alone two of them are equal in one run of three million
+    assert all(0 < key < 2**31 for key in keys)
+    assert any(key % 2 for key in keys)
+    assert any(key % 2 == 0 for key in keys)
+
+
+def test_queue_keys_of_a_seed_repeat() -> None:
+    first, again, other = (JobTable(FABRIC, 4096, repeatable_queue_keys(seed)) for seed in (1, 1, 2))
+    keys = keys_of(first, again, other)
+    assert keys[:2] == keys[2:4]
+    assert len(set(keys)) == 4
     assert all(0 < key < 2**31 for key in keys)
 
 

@@ -18,11 +18,12 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, raw
 
 from compiler import compile_file
-from switch.backend import ActionCall, ExactMatch, Replica, SwitchBackend, TableEntry
+from switch.backend import ActionCall, ExactMatch, LpmMatch, Replica, SwitchBackend, TableEntry
 from tests.traffic.slot_machine import Output, SlotMachine
 from topologies.addressing import IpVersion, result_group_address, result_group_mac
 from traffic.aggregation_format import Kind, Operation
-from traffic.layers import BTH, AggregationHeader, aggregation_frame, icrc_is_valid
+from traffic.layers import BTH, AggregationHeader, IntShim, aggregation_frame, icrc_is_valid
+from traffic.layers.frames import HOP_LIMIT, SWITCH_HOP_LIMIT
 
 FABRIC = Path(__file__).resolve().parents[2] / "p4" / "fabric.p4"
 AGGREGATION = "FabricIngress.aggregation."
@@ -31,7 +32,7 @@ OWN: dict[IpVersion, str] = {4: "10.0.0.254", 6: "fd00::fe"}
 PARENT: dict[IpVersion, str] = {4: "10.0.255.1", 6: "fd00:0:ff::1"}
 WORKER: dict[IpVersion, str] = {4: "10.0.0.1", 6: "fd00::1"}
 IP_LAYER: dict[IpVersion, type[Packet]] = {4: IP, 6: IPv6}
-ROOT_JOB, INNER_JOB, OUTLYING_JOB = 1, 2, 3
+ROOT_JOB, INNER_JOB, OUTLYING_JOB, SPINE_JOB = 1, 2, 3, 4  # the children of the last one are switches
 QKEY, CHILDREN, SLOTS, RANK_AT_PARENT = 0xDEADBEEF, 3, 2, 9
 SLOT_CAPACITY = 4096
 EPOCHS = itertools.count(1)
@@ -42,6 +43,8 @@ REASONS = {
     "unexpected_result": 26,
     "wrong_operation": 27,
     "wrong_ip_version": 28,
+    "not_forwarded": 29,
+    "from_afar": 30,
 }
 
 
@@ -63,10 +66,11 @@ def set_job(
 def configure(switch: SwitchBackend) -> None:
     identity = (1, 1, number(MAC), *(int(ip_address(OWN[version])) for version in (4, 6)))
     switch.table_set_default("FabricIngress.identity", ActionCall("FabricIngress.set_identity", identity))
-    for job in (ROOT_JOB, INNER_JOB, OUTLYING_JOB):
+    for job in (ROOT_JOB, INNER_JOB, OUTLYING_JOB, SPINE_JOB):
         set_job(switch, job, 1, modify=False)
         members = [
-            (rank + 1, ActionCall(f"{AGGREGATION}child", (rank, 1 << rank))) for rank in range(CHILDREN)
+            (rank + 1, ActionCall(f"{AGGREGATION}child", (rank, 1 << rank, int(job == SPINE_JOB))))
+            for rank in range(CHILDREN)
         ]
         for port, call in [*members, (PARENT_PORT, ActionCall(f"{AGGREGATION}parent", ()))]:
             entry = TableEntry((ExactMatch(job), ExactMatch(port)), call)
@@ -99,7 +103,7 @@ def packet(
         kind=kind,
         job_id=job,
         lanes=[int(lane) for lane in lanes],
-        **fields,
+        **({"hop_limit": SWITCH_HOP_LIMIT if down else HOP_LIMIT} | fields),
     )
 
 
@@ -173,8 +177,9 @@ def check_sent(data: bytes, job: int, epoch: int, wanted: Output, ip_version: Ip
     assert (sent.src, sent.dst) == (MAC, PARENT_MAC if up else result_group_mac(job, ip_version))
     group = str(result_group_address(job, ip_version))
     assert (ip.src, ip.dst) == (OWN[ip_version], PARENT[ip_version] if up else group)
+    assert (ip.hlim if ip_version == 6 else ip.ttl) == SWITCH_HOP_LIMIT
     if ip_version == 6:
-        assert (ip.fl, ip.hlim) == (job, 64)
+        assert ip.fl == job
     assert (header.rank, sent[BTH].dqpn) == (RANK_AT_PARENT if up else 0, 0xA66000 if up else 0xFFFFFF)
     assert sent[UDP].chksum == 0
 
@@ -201,10 +206,19 @@ def drops(twin: Twin, reason: str) -> int:
     return twin.native.direct_counter_read("FabricIngress.drops.drops", key, 0).packets
 
 
-def with_field(layer: type[Packet], field: str, value: object, **options: object) -> Packet:
+def with_field(
+    layer: type[Packet], field: str, value: object, to: str | None = None, **options: object
+) -> Packet:
     frame = packet(ROOT_JOB, [1], **options)
     frame[layer].setfieldval(field, value)
+    if to is not None:
+        frame.dst, frame[IP].dst = MAC, to
     return frame
+
+
+def behind_a_shim(frame: Packet) -> Packet:
+    ethernet = Ether(src=frame.src, dst=frame.dst)
+    return ethernet / IntShim() / frame.payload
 
 
 FORGERIES = {
@@ -236,7 +250,30 @@ FORGERIES = {
     "a result that nobody waits for": (
         PARENT_PORT, "unexpected_result", packet(ROOT_JOB, [1], kind=Kind.RESULT, epoch=1)
     ),
-    "a contribution from the parent": (PARENT_PORT, "unexpected_result", packet(ROOT_JOB, [1], epoch=1)),
+    "a contribution from the parent": (
+        PARENT_PORT, "unexpected_result", packet(ROOT_JOB, [1], epoch=1, hop_limit=SWITCH_HOP_LIMIT)
+    ),
+    "a routed contribution as if from a leaf": (1, "from_afar", packet(SPINE_JOB, [1], epoch=1, hop_limit=254)),
+    "a routed IPv6 contribution": (
+        1, "from_afar", packet(SPINE_JOB, [1], epoch=1, ip_version=6, hop_limit=254)
+    ),
+    "a routed result": (
+        PARENT_PORT, "from_afar", packet(INNER_JOB, [1], kind=Kind.RESULT, epoch=1, hop_limit=254)
+    ),
+    "a contribution to the parent": (1, "not_forwarded", with_field(IP, "dst", PARENT[4])),
+    "an IPv6 contribution to the parent": (
+        1, "not_forwarded", with_field(IPv6, "dst", PARENT[6], ip_version=6)
+    ),
+    "a contribution to a host": (1, "not_forwarded", with_field(IP, "dst", WORKER[4])),
+    "a result to a host": (
+        1, "not_forwarded", with_field(BTH, "dqpn", 0xFFFFFF, to=WORKER[4], kind=Kind.RESULT)
+    ),
+    "a contribution to the parent, from the parent": (
+        PARENT_PORT, "not_forwarded", with_field(IP, "dst", PARENT[4])
+    ),
+    "a contribution to the parent, behind an INT shim": (
+        1, "not_forwarded", behind_a_shim(with_field(IP, "dst", PARENT[4]))
+    ),
     "a slot beyond the registers": (1, "slot_out_of_range", packet(OUTLYING_JOB, [1], slot=1, epoch=1)),
 }  # fmt: skip
 
@@ -244,10 +281,34 @@ FORGERIES = {
 @pytest.mark.parametrize("name", FORGERIES)
 def test_forgeries_are_counted_by_reason_and_answered_to_nobody(twin: Twin, name: str) -> None:
     port, reason, frame = FORGERIES[name]
-    twin.both(lambda switch: set_job(switch, ROOT_JOB, 1))
+    for job in (ROOT_JOB, INNER_JOB, SPINE_JOB):
+        twin.both(lambda switch, job=job: set_job(switch, job, 1))
     before = drops(twin, reason)
     assert twin.process(port, raw(frame)) == []
     assert drops(twin, reason) == before + 1
+
+
+def test_what_is_ordinary_roce_is_forwarded_as_ever(twin: Twin) -> None:
+    """Another length, queue pair or opcode makes no aggregation packet; a switch beyond would not take it, either."""
+    route = ActionCall(
+        "FabricIngress.forwarding.set_next_hop", (PARENT_PORT, number(MAC), number(PARENT_MAC))
+    )
+    entry = TableEntry((LpmMatch(int(ip_address(PARENT[4])), 32),), route)
+    twin.both(lambda switch: switch.table_insert("FabricIngress.forwarding.ipv4_lpm", entry))
+    for layer, field, value in ((BTH, "opcode", 0x65), (BTH, "dqpn", 0xA66001), (UDP, "len", 303)):
+        frame = with_field(IP, "dst", PARENT[4])
+        frame[layer].setfieldval(field, value)
+        assert [port for port, _ in twin.process(1, raw(frame))] == [PARENT_PORT]
+
+
+def test_switches_contributions_come_with_the_hop_limit_of_neighbours(twin: Twin) -> None:
+    epoch = next(EPOCHS)
+    twin.both(lambda switch: set_job(switch, SPINE_JOB, epoch))
+    frames = [
+        packet(SPINE_JOB, [1], rank=rank, epoch=epoch, hop_limit=SWITCH_HOP_LIMIT) for rank in range(CHILDREN)
+    ]
+    sent = [twin.process(rank + 1, raw(frame)) for rank, frame in enumerate(frames)]
+    assert [len(each) for each in sent] == [0, 0, CHILDREN]
 
 
 def test_the_last_slot_of_the_registers_is_in_range(twin: Twin) -> None:

@@ -71,7 +71,7 @@ def _configure_job(switch: SwitchBackend) -> None:
     call = ActionCall(f"{AGGREGATION}set_job", job)
     switch.table_insert(f"{AGGREGATION}aggregation_job", TableEntry((ExactMatch(JOB),), call))
     for rank in range(2):
-        child = ActionCall(f"{AGGREGATION}child", (rank, 1 << rank))
+        child = ActionCall(f"{AGGREGATION}child", (rank, 1 << rank, 0))
         key = (ExactMatch(JOB), ExactMatch(rank + 1))
         switch.table_insert(f"{AGGREGATION}aggregation_member", TableEntry(key, child))
     switch.multicast_group_set(GROUP, [Replica(1, 1), Replica(2, 2)])

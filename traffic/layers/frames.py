@@ -19,14 +19,16 @@ DATA_DSCP = 26
 CONTROL_DSCP = 48
 ECT0 = 0b10
 HOP_LIMIT = 64
+SWITCH_HOP_LIMIT = 255
+"""Of what switches send to each other in a tree, and no routed packet has (RFC 5082)."""
 
 
-def ip_header(source: str, destination: str, dscp: int, ecn: int) -> Packet:
+def ip_header(source: str, destination: str, dscp: int, ecn: int, hop_limit: int = HOP_LIMIT) -> Packet:
     """Return the IPv4 or IPv6 header between two addresses with the given DSCP and ECN bits."""
     traffic_class = dscp << 2 | ecn
     if ":" in source:
-        return IPv6(src=source, dst=destination, tc=traffic_class, hlim=HOP_LIMIT)
-    return IP(src=source, dst=destination, tos=traffic_class, ttl=HOP_LIMIT, flags="DF", id=0)
+        return IPv6(src=source, dst=destination, tc=traffic_class, hlim=hop_limit)
+    return IP(src=source, dst=destination, tos=traffic_class, ttl=hop_limit, flags="DF", id=0)
 
 
 def aggregation_frame(
@@ -45,12 +47,13 @@ def aggregation_frame(
     rank: int = 0,
     lanes: Sequence[int] = (),
     source_port: int = 0xC000,
+    hop_limit: int = HOP_LIMIT,
 ) -> Packet:
     """Return an aggregation frame of `aggregation_format.FRAME_BYTES`; its fields may be changed before it is built."""
     destination_qp = CONTRIBUTION_QP if kind is Kind.CONTRIBUTION else RESULT_QP
     return (
         Ether(src=source_mac, dst=destination_mac)
-        / ip_header(source_ip, destination_ip, DATA_DSCP, ECT0)
+        / ip_header(source_ip, destination_ip, DATA_DSCP, ECT0, hop_limit)
         / UDP(sport=source_port, dport=ROCE_UDP_PORT, chksum=0)
         / BTH(opcode=OPCODE["UD_SEND_ONLY"], migreq=1, dqpn=destination_qp, psn=round_number & 0xFFFFFF)
         / DETH(qkey=qkey, source_qp=CONTRIBUTION_QP)

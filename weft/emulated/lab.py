@@ -85,9 +85,7 @@ class MininetLab(Lab):
 
         self._progress("programming them over P4Runtime")
         self.controller = stack.enter_context(
-            BlockingFabricController(
-                self.fabric, self._pipeline(), targets, self._settings(), seed=self.options.seed
-            )
+            BlockingFabricController(self.fabric, self._pipeline(), targets, self._settings())
         )
         self._link_events = EmulatedLinkEvents(self.fabric, self.options, self.controller, self.epoch_ns)
         stack.callback(self._link_events.close)

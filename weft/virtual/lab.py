@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cache import collector_paused
 from controller.blocking import BlockingFabricController
 from controller.fabric import embedded_targets
+from controller.queue_keys import repeatable_queue_keys
 from engine import Engine, Partitions
 from switch.daemon_config import SwitchConfig
 from switch.p4runtime.device import Device
@@ -111,7 +112,7 @@ class VirtualLab(Lab):
             self._pipeline(),
             embedded_targets(self.fabric, "this process"),
             self._settings(),
-            seed=self.options.seed,
+            queue_keys=repeatable_queue_keys(self.options.seed),
             open_channel=lambda _address: channel,
             runner=VirtualTimeRunner(self._loop),
         )
