@@ -50,14 +50,23 @@ def from_parameters(parameters: Mapping[str, Any]) -> FabricSpec:
     if kind not in BUILDERS:
         raise TopologyError(f"unknown topology kind {kind!r} (valid: {', '.join(BUILDERS)})")
     builder = BUILDERS[kind]
-    valid = builder.__annotations__.keys() - {"return"}
+    _require_known(arguments, builder, kind)
+    fabric = builder(**arguments)
+    if scale_up is None:
+        return fabric
+    if not isinstance(scale_up, Mapping):
+        raise TopologyError(f"scale_up={scale_up!r} is not a mapping of its parameters")
+    _require_known(scale_up, with_scale_up, "scale_up")
+    return with_scale_up(fabric, **scale_up)
+
+
+def _require_known(arguments: Mapping[str, Any], builder: Callable[..., FabricSpec], what: str) -> None:
+    valid = builder.__annotations__.keys() - {"return", "fabric"}
     unknown = arguments.keys() - valid
     if unknown:
         raise TopologyError(
-            f"unknown parameter {min(unknown)!r} of {kind} (valid: {', '.join(sorted(valid))})"
+            f"unknown parameter {min(unknown)!r} of {what} (valid: {', '.join(sorted(valid))})"
         )
-    fabric = builder(**arguments)
-    return fabric if scale_up is None else with_scale_up(fabric, **scale_up)
 
 
 __all__ = [

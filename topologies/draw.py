@@ -25,11 +25,15 @@ _PNG_WIDTH = 2400
 
 @dataclass(frozen=True)
 class LinkStyle:
-    """How a link is drawn: a CSS colour, a width in pixels, and what its tooltip says beside its name."""
+    """How a link is drawn: a CSS colour, a width in pixels, and what its tooltip says beside its name.
+
+    One that has `failed` is dashed and crossed out.
+    """
 
     colour: str
     width: float = 1.5
     note: str = ""
+    failed: bool = False
 
 
 LinkStyles = Callable[[FabricLink], LinkStyle]
@@ -77,7 +81,9 @@ def to_svg(fabric: FabricSpec, link_style: LinkStyles | None = None, background:
     body = [f'<rect width="100%" height="100%" fill={quoteattr(background)}/>'] if background else []
     titles = len(fabric.links) <= _MOST_TITLES
     # What stands out is drawn last.
-    styled = sorted(((link, style_of(link)) for link in fabric.links), key=lambda each: each[1].width)
+    styled = sorted(
+        ((link, style_of(link)) for link in fabric.links), key=lambda each: (each[1].failed, each[1].width)
+    )
     # Of a block's links to a leaf the last one, which stands out most, stands for all.
     trunks = {link.b.node: (link, style) for link, style in styled if link.a.node in layout.block_of}
     own_fill = {
@@ -116,9 +122,21 @@ def _link(link: FabricLink, style: LinkStyle, layout: Layout, title: bool) -> st
         f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
         f'stroke={quoteattr(style.colour)} stroke-width="{style.width * layout.line_scale:.3g}"'
     )
-    if not title:
+    if style.failed:
+        line += ' stroke-dasharray="6 4"'
+    if not title and not style.failed:
         return line + "/>"
-    return f"{line}><title>{escape(f'{link} {style.note}'.rstrip())}</title></line>"
+    drawn = f"{line}><title>{escape(f'{link} {style.note}'.rstrip())}</title></line>"
+    return drawn + (_cross((x1 + x2) / 2, (y1 + y2) / 2, style.colour) if style.failed else "")
+
+
+def _cross(x: float, y: float, colour: str) -> str:
+    """Draw what tells a failed link from a busy one without colours."""
+    arm = 6.0
+    return (
+        f'<path d="M{x - arm:.1f} {y - arm:.1f}L{x + arm:.1f} {y + arm:.1f}M{x - arm:.1f} {y + arm:.1f}'
+        f'L{x + arm:.1f} {y - arm:.1f}" stroke={quoteattr(colour)} stroke-width="2.5"/>'
+    )
 
 
 def _trunk_line(busiest: FabricLink, style: LinkStyle, layout: Layout) -> str:

@@ -122,7 +122,8 @@ def _fabric_rate(
         raise TopologyError(
             f"fabric_rate_bps={fabric_rate_bps} and oversubscription={oversubscription} exclude each other"
         )
-    if not (math.isfinite(oversubscription) and oversubscription > 0):
+    is_number = isinstance(oversubscription, int | float) and math.isfinite(oversubscription)
+    if not (is_number and oversubscription > 0):
         raise TopologyError(f"oversubscription={oversubscription} is out of range (valid: above 0)")
     if spines == 0:
         raise TopologyError(f"oversubscription={oversubscription} means nothing without spines (spines=0)")

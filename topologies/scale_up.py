@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 
-from topologies.errors import TopologyError
+from topologies.errors import TopologyError, require_range
 from topologies.fabric import FabricSpec, ScaleUpSpec
-from topologies.limits import rate
+from topologies.limits import delay, rate
 
 
 def with_scale_up(
@@ -36,11 +36,11 @@ def with_scale_up(
     """
     if fabric.scale_up is not None:
         raise TopologyError("the fabric has scale-up links already")
-    if ranks_per_host < 2:
-        raise TopologyError(f"ranks_per_host={ranks_per_host} is out of range (valid: 2 or more)")
-    if latency_ps < 0:
-        raise TopologyError(f"scale-up latency_ps={latency_ps} is out of range (valid: 0 or more)")
     leaves = fabric.leaves(0)
+    ranks_per_host = require_range("ranks_per_host", ranks_per_host, 2, max(2, len(fabric.hosts)))
+    latency_ps = delay(latency_ps)
+    if not isinstance(rail_optimised, bool):
+        raise TopologyError(f"rail_optimised={rail_optimised!r} is not valid (valid: True, False)")
     per_leaf = len(leaves[0].host_ports)
     if rail_optimised and len(leaves) % ranks_per_host:
         raise TopologyError(

@@ -50,7 +50,7 @@ class WorkloadResult:
     retransmissions: int
     slowdown: tuple[float, ...]
     bins: tuple[SizeBin, ...]
-    records: Mapping[str, npt.NDArray[Any]] = field(compare=False)
+    records: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict, compare=False)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data without the records."""

@@ -29,9 +29,9 @@ def test_a_report_tells_of_faults_and_credits(tmp_path: Path) -> None:
         )
     )
     result.save(tmp_path)
-    tables = {table.title: table for table in all_tables(RunDirectory.read(tmp_path))}
+    tables = all_tables(RunDirectory.read(tmp_path))
     (struck,) = result.link_faults
-    assert tables["Packets hit by faults of links"].rows == [["p0l0->h0", 0, struck.corrupted_packets, 0, 0]]
-    (credits,) = tables["Credits"].rows
+    assert tables["faults"].rows == [["p0l0->h0", 0, struck.corrupted_packets, 0, 0]]
+    (credits,) = tables["credits"].rows
     assert credits[:3] == [0, result.credits[0].updates_sent, result.credits[0].stalls]
     assert credits[2] != 0

@@ -17,7 +17,9 @@ from weft import Fabric
 from weft.errors import BadInputError, EnvironmentLacksError
 from weft.recording.ideal import IdealTimes
 from weft.recording.observations import merged
-from weft.recording.tables import Names, read_table, row_count
+from weft.recording.reading import read_table
+from weft.recording.schema import TABLES
+from weft.recording.tables import Names, row_count
 from weft.run import run_scenario
 from weft.scenario import FaultsSection, ObserveSection, parse_scenario
 
@@ -254,7 +256,8 @@ def test_csv_and_parquet_hold_what_was_recorded(name, run, tmp_path):
     assert {key: [each or "" if isinstance(expected[key], list) and each is None else each
                   for each in written.column(key).to_pylist()] for key in expected} == expected  # fmt: skip
     for directory in (run[1], tmp_path):
-        read = read_table(directory, name)
+        read = read_table(directory, name).columns
+        assert list(read) == [column.name for column in TABLES[name].columns]
         assert {key: texts(c) if isinstance(c, Names) else c.tolist() for key, c in read.items()} == expected
 
 
@@ -263,7 +266,7 @@ def test_parquet_is_the_scenarios_choice(tmp_path):
     run_into(tmp_path / "run", observe={"flows": True, "format": "parquet"})
     names = {path.name for path in (tmp_path / "run").iterdir()}
     assert names == {"flows.parquet", "ports.parquet", "results.json", "wall_times.json"}
-    assert row_count(read_table(tmp_path / "run", "flows")) > 0
+    assert row_count(read_table(tmp_path / "run", "flows").columns) > 0
 
 
 def test_no_such_table(tmp_path):

@@ -70,7 +70,7 @@ def test_utilisation_is_bytes_sent_over_bytes_that_fit(run):
     names = run.names("ports", "port").texts().tolist()
     row = names.index("p0l0:1")
     sent_bits = 8 * int(run.integers("ports", "transmitted_bytes")[row])
-    could_bits = 10**10 * sum(phase["end_ps"] - phase["start_ps"] for phase in run.phases) / 1e12
+    could_bits = 10**10 * sum(phase.end_ps - phase.start_ps for phase in run.phases) / 1e12
     assert run.utilisation["p0l0:1"] == pytest.approx(sent_bits / could_bits)
     assert all(0 <= share <= 1 for share in run.utilisation.values())
     # The incast's target is the busiest.
@@ -98,7 +98,7 @@ def test_figures_are_of_what_was_recorded(run):
             assert all(a <= b for a, b in pairwise(curve["x"]))
     assert min(figures["slowdown"]["curves"][0]["x"]) >= 1.0
     assert {bar["kind"] for bar in figures["timeline"]["bars"]} == {"write", "wait", "aggregate"}
-    assert figures["timeline"]["hosts"] == ["h0", "h1", "h2", "h3"]
+    assert figures["timeline"]["rows"] == ["h0", "h1", "h2", "h3"]
 
 
 def test_a_curve_keeps_its_extremes():
@@ -112,7 +112,7 @@ def test_a_curve_keeps_its_extremes():
 def test_a_heat_map_has_each_slots_largest_queue():
     def of(name, *rows):
         times, depths = np.array(rows, np.int64).T
-        return PortSeries(name, times, depths, np.zeros(len(rows), np.int64))
+        return PortSeries(name, name, times, depths, np.zeros(len(rows), np.int64))
 
     large = of("large", (0, 0), (500, 300), (501, 0), (900, 100), (1000, 0))
     names, times, depths = heat_map([of("small", (0, 10), (1000, 0)), of("empty", (0, 0), (1000, 0)), large])
@@ -151,6 +151,15 @@ def test_colours_grow_darker_and_lines_wider():
     assert all(re.fullmatch("#[0-9a-f]{6}", colour_of(share)) for share in shares)
 
 
+def test_rates_stay_below_the_lines_and_lose_nothing():
+    sent = np.array([0, 1500, 1500, 3000], np.int64)
+    series = PortSeries("p", "p", np.arange(4) * 1000, np.zeros(4, np.int64), sent)
+    edges = np.arange(6) * 1000
+    line_bps = 1000 * 8e9  # 1000 bytes a slot
+    rates = rates_bps(series, edges, line_bps)
+    assert (rates / 8e9).round(6).tolist() == [1000, 500, 1000, 500, 0]
+
+
 # --- the page
 
 
@@ -163,7 +172,7 @@ def test_the_page_is_the_same_every_time_and_needs_nothing_else(run, directory):
     assert "default-src 'none'" in page
     data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
     assert set(data["figures"]) == FIGURES
-    assert [phase["name"] for phase in data["phases"]] == [phase["name"] for phase in run.phases]
+    assert [phase["name"] for phase in data["phases"]] == [phase.name for phase in run.phases]
 
 
 def test_names_in_a_run_are_not_taken_for_markup(directory, tmp_path):
@@ -227,7 +236,11 @@ def test_the_command_writes_into_the_directory(directory):
 def test_a_directory_that_is_none_of_a_runs_is_refused(tmp_path):
     with pytest.raises(BadInputError, match=r"no results\.json"):
         write_report(tmp_path, tmp_path / "report.html")
-    for text, message in (("{", "not what weft run writes"), ("{}", "no table of ports")):
+    for text, message in (
+        ("{", "is no JSON: EOF"),
+        ("{}", "made_by: is missing"),
+        ("[]", "must be an object"),
+    ):
         (tmp_path / "results.json").write_text(text)
         with pytest.raises(BadInputError, match=message):
             write_report(tmp_path, tmp_path / "report.html")

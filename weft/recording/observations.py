@@ -17,14 +17,12 @@ from traffic.int_stack import QUEUE_CELL_BYTES, TX_UNIT_BYTES
 from weft.options import FabricOptions
 from weft.recording.ideal import IdealTimes
 from weft.recording.places import Places
+from weft.recording.schema import STEP_KINDS
 from weft.recording.tables import Integers, Names, Table, write_table
 from weft.recording.trace import write_trace
 
 Recorded = Mapping[str, Mapping[str, Integers]]
 """A probe's tables (`Probe.take`), columns by name."""
-
-STEP_KINDS = ("write", "wait", "reduce", "copy", "aggregate", "delay")
-"""Kinds of a schedule's nodes, in the order of the engine's numbers."""
 
 # What orders a table's rows: nothing that depends on which engine recorded them, nor when.
 _ORDER = {
@@ -83,20 +81,16 @@ def named_tables(
 ) -> dict[str, Table]:
     """Give what was asked for names in place of numbers, and bytes in place of INT's units."""
     namer = _Namer(fabric, options)
-    observe = options.observe
-    asked = {
-        "queues": (bool(observe.queues), "queues", namer.queues),
-        "flows": (observe.flows, "flows", namer.flows),
-        "int": (bool(observe.int_flows), "telemetry", namer.telemetry),
-        "drops": (observe.drops, "drops", namer.drops),
-        "pauses": (observe.pauses, "pauses", namer.pauses),
-        "timeline": (observe.timelines, "steps", namer.steps),
+    made = {
+        "queues": ("queues", namer.queues),
+        "flows": ("flows", namer.flows),
+        "int": ("telemetry", namer.telemetry),
+        "drops": ("drops", namer.drops),
+        "pauses": ("pauses", namer.pauses),
+        "timeline": ("steps", namer.steps),
     }
-    return {
-        name: make(recorded[table])
-        for name, (wanted, table, make) in asked.items()
-        if wanted and table in recorded
-    }
+    wanted = {name: made[name] for name in options.observe.tables}
+    return {name: make(recorded[table]) for name, (table, make) in wanted.items() if table in recorded}
 
 
 class _Namer:

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topologies.describe import format_time
+from weft.recording.places import Places
 from weft.recording.tables import Integers
-from weft.report.run_directory import RunDirectory
+from weft.report.run_directory import RunDirectory, integers_of
 from weft.report.series import (
     MOST_CURVES,
     PortSeries,
@@ -22,30 +23,101 @@ from weft.report.series import (
     thinned,
     unions,
 )
+from weft.workloads import PERCENTILES
 
 Figure = dict[str, Any]
 _PS_PER_US = 1e6
 # In a row of the timeline, from top to bottom; reductions and copies take no time of the emulated clock.
 _LANES = ("delay", "write", "aggregate", "wait")
 MOST_HOSTS = 64
+MOST_PAUSED = 32
+MOST_FLOWS = 5000
 _SHORTEST_SHARE = 1 / 4000
 """Of the run's time: gaps of a timeline below this are not shown."""
 
 
 def all_figures(run: RunDirectory) -> dict[str, Figure]:
-    """Return the figures that the run has data for, by name."""
-    figures: dict[str, Figure | None] = {}
-    if "queues" in run.tables:
+    """Return the figures that the run has data for, by name; of workloads one each, `workload-0` and so on."""
+    figures: dict[str, Figure | None] = {"training": _training(run)}
+    figures |= {f"workload-{number}": _workload(run, number) for number in range(len(run.results.workloads))}
+    if run.rows("queues"):
         series = port_series(run)
-        rates = _rates(series, sampling_interval_ps(run))
-        figures |= {"queues": _queues(series), "rates": rates, "heat": _heat(series)}
-    if "flows" in run.tables:
+        figures |= {"queues": _queues(series), "rates": _rates(run, series), "heat": _heat(series)}
+    if run.rows("flows"):
         figures |= {"fct": _completion_times(run), "slowdown": _slowdowns(run)}
-    if "int" in run.tables:
+    if run.rows("int"):
         figures["int"] = _int(run)
-    if "timeline" in run.tables:
+    if run.rows("timeline"):
         figures["timeline"] = _timeline(run)
+    if run.rows("pauses"):
+        figures["pauses"] = _pauses(run)
     return {name: figure for name, figure in figures.items() if figure is not None}
+
+
+def _training(run: RunDirectory) -> Figure | None:
+    """Bars of steps: computing, and what of the communication nothing hid."""
+    steps = run.results.training_steps
+    if not steps:
+        return None
+    parts = {
+        "compute": [step.compute_ps / _PS_PER_US for step in steps],
+        "exposed communication": [step.exposed_ps / _PS_PER_US for step in steps],
+    }
+    names = [
+        f"{number} {step.algorithm}, {step.buckets} bucket{'s' if step.buckets != 1 else ''}"
+        for number, step in enumerate(steps, 1)
+    ]
+    return {"rows": names, "parts": parts, "note": ""}
+
+
+def _workload(run: RunDirectory, number: int) -> Figure | None:
+    """Slowdown by size: a point for each flow, and percentiles of each bin."""
+    workload = run.results.workloads[number]
+    if not workload.bins:
+        return None
+    sizes = [each.upper_bytes / 1e3 for each in workload.bins]
+    percentiles = [
+        {
+            "name": f"p{percentile}",
+            "x": sizes,
+            "y": [round(each.slowdown[place], 4) for each in workload.bins],
+        }
+        for place, percentile in enumerate(PERCENTILES)
+    ]
+    flows = run.workload_flows.get(number)
+    if flows is None:
+        return {"curves": percentiles, "points": None, "note": ""}
+    took, ideal = integers_of(flows, "completion_ps"), integers_of(flows, "ideal_ps")
+    slowdown = took / np.maximum(1, ideal)
+    # The worst flows are drawn whatever happens: they are what the figure is for.
+    shown = np.sort(np.argsort(-slowdown, kind="stable")[:MOST_FLOWS])
+    points = {
+        "x": (integers_of(flows, "size_bytes")[shown] / 1e3).tolist(),
+        "y": np.round(slowdown[shown], 4).tolist(),
+    }
+    return {"curves": percentiles, "points": points, "note": _note(len(shown), len(slowdown), "flows")}
+
+
+def _pauses(run: RunDirectory) -> Figure:
+    """Stretches in which a port was paused, of those that were held longest."""
+    ports, classes = run.names("pauses", "port"), run.integers("pauses", "priority_class")
+    begins, ends = run.integers("pauses", "begin_ps"), run.integers("pauses", "end_ps")
+    keys = np.stack([ports.codes, classes])
+    found, group = np.unique(keys, axis=1, return_inverse=True)
+    group = group.ravel()
+    held_ps = np.bincount(group, weights=(ends - begins).astype(float))
+    longest = np.argsort(-held_ps, kind="stable")[:MOST_PAUSED].tolist()
+    shortest_ps = int((ends.max() - begins.min()) * _SHORTEST_SHARE)
+    bar: dict[str, Any] = {"kind": "pause", "rows": [], "base": [], "length": []}
+    names = []
+    for number in longest:
+        name = f"{ports.names[found[0, number]]} class {found[1, number]}"
+        names.append(name)
+        starts, stops = unions(begins[group == number], ends[group == number], shortest_ps)
+        bar["rows"] += [name] * len(starts)
+        bar["base"] += (starts / _PS_PER_US).tolist()
+        bar["length"] += ((stops - starts) / _PS_PER_US).tolist()
+    return {"rows": names, "bars": [bar], "note": _note(len(names), held_ps.size, "ports and classes")}
 
 
 def _curve(name: str, times: Integers, values: NDArray[Any]) -> dict[str, Any]:
@@ -65,12 +137,16 @@ def _queues(series: list[PortSeries]) -> Figure | None:
     return {"curves": curves, "note": _note(len(curves), len(waiting), "queues")} if curves else None
 
 
-def _rates(series: list[PortSeries], interval_ps: int) -> Figure | None:
+def _rates(run: RunDirectory, series: list[PortSeries]) -> Figure | None:
     if not series:
         return None
-    edges = rate_slots(series, interval_ps)
+    edges = rate_slots(series, sampling_interval_ps(run))
+    places = Places(run.fabric)
+    lines_bps = {each.port: places.link(each.port).rate_bps for each in series}
     busiest = sorted(series, key=lambda each: -int(each.transmitted_bytes[-1]))[:MOST_CURVES]
-    curves = [_curve(each.name, edges[1:], rates_bps(each, edges) / 1e9) for each in busiest]
+    curves = [
+        _curve(each.name, edges[1:], rates_bps(each, edges, lines_bps[each.port]) / 1e9) for each in busiest
+    ]
     averaged = f"averages over {format_time(int(edges[1] - edges[0]))}"
     few = _note(len(curves), len(series), "ports and classes")
     return {"curves": curves, "note": f"{averaged}; {few}" if few else averaged}
@@ -91,14 +167,14 @@ def _heat(series: list[PortSeries]) -> Figure | None:
 def _by_run(run: RunDirectory, values: NDArray[Any]) -> Figure | None:
     """Distributions, phase by phase: a schedule's runs are numbered in the order of the phases."""
     runs = run.integers("flows", "run")
-    good = np.array([status == "success" for status in run.names("flows", "status").texts()], bool)
+    good = np.array([status == "success" for status in run.texts("flows", "status")], bool)
     curves = []
     for number in np.unique(runs).tolist():
         mine = values[(runs == number) & good]
         if not len(mine):
             continue
         x, y = distribution(mine)
-        name = run.phases[number - 1]["name"] if 0 < number <= len(run.phases) else f"run {number}"
+        name = f"{number} {run.phases[number - 1].name}" if 0 < number <= len(run.phases) else f"run {number}"
         curves.append({"name": f"{name} ({len(mine)})", "x": x.tolist(), "y": y.tolist()})
     return {"curves": curves, "note": ""} if curves else None
 
@@ -113,7 +189,7 @@ def _slowdowns(run: RunDirectory) -> Figure | None:
 
 
 def _int(run: RunDirectory) -> Figure | None:
-    columns = [run.names("int", name).texts() for name in ("source", "destination")]
+    columns = [run.texts("int", name) for name in ("source", "destination")]
     planes, hops = run.integers("int", "plane"), run.integers("int", "hop")
     times, depths = run.integers("int", "time_ps"), run.integers("int", "queue_bytes")
     names = np.array(
@@ -131,11 +207,9 @@ def _int(run: RunDirectory) -> Figure | None:
     return {"curves": curves, "note": _note(len(curves), len(found), "hops")} if curves else None
 
 
-def _timeline(run: RunDirectory) -> Figure | None:
-    hosts, kinds = run.names("timeline", "host"), run.names("timeline", "kind").texts()
+def _timeline(run: RunDirectory) -> Figure:
+    hosts, kinds = run.names("timeline", "host"), run.texts("timeline", "kind")
     starts, ends = run.integers("timeline", "start_ps"), run.integers("timeline", "end_ps")
-    if not len(starts):
-        return None
     shown = np.unique(hosts.codes)[:MOST_HOSTS].tolist()
     shortest_ps = int((ends.max() - starts.min()) * _SHORTEST_SHARE)
     bars = []
@@ -151,4 +225,4 @@ def _timeline(run: RunDirectory) -> Figure | None:
             bars.append(bar)
     total = len(np.unique(hosts.codes))
     note = f"the first {len(shown)} of {total} hosts; trace.json has all" if total > len(shown) else ""
-    return {"hosts": [hosts.names[code] for code in shown], "bars": bars, "note": note}
+    return {"rows": [hosts.names[code] for code in shown], "bars": bars, "note": note}

@@ -2,193 +2,232 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
+from collections.abc import Iterable, Mapping
 from html import escape
 from pathlib import Path
-from string import Template
 from typing import Any
 
 from topologies import FabricLink, LinkStyle, to_svg
 from topologies.describe import format_rate, format_time
-from weft.errors import EnvironmentLacksError
 from weft.report.figures import Figure, all_figures
+from weft.report.html import Section, html_page, made_by_table, write_page
+from weft.report.report_table import ReportTable
 from weft.report.run_directory import RunDirectory
-from weft.report.tables import ReportTable, all_tables
-from weft.report.utilisation import colour_of, width_of
+from weft.report.saved_results import SavedResults
+from weft.report.tables import all_tables
+from weft.report.traffic_tables import workload_name
+from weft.report.utilisation import FAILED_COLOUR, colour_of, width_of
 
-_ASSETS = Path(__file__).parent / "assets"
 _FIGURES = {
-    "queues": ("Queues", "Bytes waiting at ports; shaded: phases of the traffic."),
+    "training": ("Training steps", "What a step took: computing, and the communication that nothing hid."),
+    "queues": ("Queues", "Bytes waiting at ports; shaded: phases of the traffic, by number."),
     "heat": ("Queues over all ports", "The largest queue in each slot of time."),
     "rates": ("Rates", "What ports sent."),
+    "pauses": ("PFC pauses", "When ports were held back."),
+    "timeline": ("Timeline", "When each rank's schedule computed, wrote, aggregated and waited."),
     "fct": (
         "Message completion times",
         "Share of messages that took at most so long, from posting to acknowledgement.",
     ),
     "slowdown": ("Slowdown", "Completion time over that of the same message alone on an idle path."),
-    "timeline": ("Timeline", "When each host's schedule computed, wrote, aggregated and waited."),
     "int": ("Queues as INT saw them", "Depth at each hop, at the time when the acknowledgement came back."),
 }
+_OF_WORKLOADS = "A point is a flow: its completion time over that of a lone flow. Lines: percentiles by size."
+# Figures and tables from top to bottom; a figure stands with the table of the same thing. `workloads` are all of them.
+_ORDER = (
+    ("table", "phases"), ("table", "collectives"), ("figure", "training"), ("table", "training"), ("workloads", ""),
+    ("table", "patterns"), ("table", "links"), ("figure", "queues"), ("figure", "heat"), ("figure", "rates"),
+    ("figure", "pauses"), ("figure", "timeline"), ("figure", "fct"), ("figure", "slowdown"), ("table", "slowest"),
+    ("figure", "int"), ("table", "int"), ("table", "planes"), ("table", "memory"), ("table", "pauses"),
+    ("table", "credits"), ("table", "drops"), ("table", "faults"), ("table", "ports"), ("table", "conservation"),
+)  # fmt: skip
 
 
 def write_report(directory: Path, target: Path) -> Path:
     """Write the page of a run's directory, and return where it is.
 
     Raises:
-        BadInputError: the directory is not a run's. EnvironmentLacksError: plotly is missing.
+        BadInputError: the directory is not a run's, or a file of it is damaged; or the page cannot be written.
+        EnvironmentLacksError: plotly is missing.
     """
-    run = RunDirectory.read(directory)
-    target.write_text(report_page(run), encoding="utf-8")
-    return target
+    return write_page(report_page(RunDirectory.read(directory)), target)
 
 
 def report_page(run: RunDirectory) -> str:
     """Return the page as HTML; the same run gives the same page."""
     figures = all_figures(run)
-    name = str(run.results["made_by"].get("scenario", "run"))
-    page = Template((_ASSETS / "page.html").read_text(encoding="utf-8"))
-    return page.substitute(
-        title=escape(name),
-        style=(_ASSETS / "page.css").read_text(encoding="utf-8"),
-        verdict=_verdict(run),
-        subtitle=escape(_subtitle(run)),
-        cards=_cards(run),
-        topology=_topology(run),
-        figures="\n".join(_figure(key, figures[key]) for key in _FIGURES if key in figures),
-        tables="\n".join(_table(table) for table in all_tables(run)),
-        made_by=_made_by(run.results["made_by"]),
-        data=_json({"figures": figures, "phases": _phases(run)}),
-        plotly=_plotly() if figures else "",
-        script=(_ASSETS / "page.js").read_text(encoding="utf-8"),
+    return html_page(
+        title=run.results.made_by.scenario,
+        verdict=_verdict(run.results),
+        subtitle=_subtitle(run),
+        sections=[
+            _notices(run),
+            _cards(run),
+            _topology(run),
+            *_sections(run, figures, all_tables(run)),
+            made_by_table(run.results.made_by.all),
+        ],
+        data={"figures": figures, "phases": _phases(run), "events": _events(run)},
     )
 
 
-def _plotly() -> str:
-    if importlib.util.find_spec("plotly") is None:
-        raise EnvironmentLacksError("weft report draws with plotly: pip install 'weft[report]'")
-    from plotly.offline import get_plotlyjs
+def _sections(
+    run: RunDirectory, figures: Mapping[str, Figure], tables: Mapping[str, ReportTable]
+) -> Iterable[str]:
+    for kind, key in _ORDER:
+        if kind == "workloads":
+            for number, workload in enumerate(run.results.workloads):
+                name = f"workload-{number}"
+                if name in figures:
+                    title = f"Slowdown by size: {workload_name(workload)}"
+                    yield Section.figure(name, title, _OF_WORKLOADS, figures[name]["note"])
+                if name in tables:
+                    yield Section.table(tables[name])
+        elif kind == "figure" and key in figures:
+            title, text = _FIGURES[key]
+            yield Section.figure(key, title, text, figures[key]["note"])
+        elif kind == "table" and key in tables:
+            yield Section.table(tables[key])
 
-    return str(get_plotlyjs())
 
-
-def _json(data: Any) -> str:
-    """JSON that may stand in a script element: nothing in it looks like markup."""
-    return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
-
-
-def _verdict(run: RunDirectory) -> str:
-    results = run.results
-    if not results.get("ok", False):
+def _verdict(results: SavedResults) -> str:
+    if results.ok is None:
+        return '<span class="bad">the results do not say whether checks passed</span>'
+    if not results.ok:
         return '<span class="bad">a check failed</span>'
-    lateness = results.get("lateness")
-    if lateness and not lateness["valid"]:
-        return '<span class="bad">right results, late events: times are invalid</span>'
+    if results.lateness is not None and not results.lateness.valid:
+        return '<span class="bad">right results, late events: times are INVALID</span>'
     return '<span class="good">all checks passed</span>'
 
 
+def _notices(run: RunDirectory) -> str:
+    """What is not on the page, though one might look for it there."""
+    notices = list(run.missing)
+    if run.results.rows_lost:
+        notices.append(
+            f"{run.results.rows_lost} rows were beyond what a probe keeps: the tables are incomplete"
+        )
+    if not notices:
+        return ""
+    items = "".join(f"<li>{escape(each)}</li>" for each in notices)
+    return f'<section id="missing" class="notice"><h2>Not on this page</h2><ul>{items}</ul></section>'
+
+
 def _subtitle(run: RunDirectory) -> str:
-    made_by, fabric = run.results["made_by"], run.fabric
-    hosts, switches = len(fabric.hosts), len(fabric.switches)
+    made_by, fabric = run.results.made_by, run.fabric
+    endpoints, switches = len(fabric.hosts), len(fabric.switches)
     rate = format_rate(fabric.hosts[0].nics[0].link.rate_bps)
+    hosts = _counted(endpoints, "host")
+    if fabric.scale_up is not None:
+        size = fabric.scale_up.ranks_per_host
+        hosts = f"{endpoints // size} hosts of {size} ranks"
     return (
-        f"{hosts} host{'s' if hosts > 1 else ''}, {switches} switches in {fabric.planes} "
-        f"plane{'s' if fabric.planes > 1 else ''}, {rate} hosts · {made_by['clock']} clock · seed {made_by['seed']}"
+        f"{hosts}, {switches} switch{'es' if switches > 1 else ''} in {_counted(fabric.planes, 'plane')}, "
+        f"{rate} NICs · {made_by.clock} clock · seed {made_by.seed}"
     )
 
 
 def _cards(run: RunDirectory) -> str:
     results = run.results
-    queues = [plane for plane in results["planes"] if plane["largest_queue_bytes"] is not None]
-    deepest = max(queues, key=lambda plane: int(plane["largest_queue_bytes"]), default=None)
+    queues = [
+        (plane.largest_queue_bytes, plane)
+        for plane in results.planes
+        if plane.largest_queue_bytes is not None
+    ]
+    deepest = max(queues, key=lambda each: each[0], default=None)
     busiest = max(run.utilisation.items(), key=lambda item: item[1], default=None)
     cards = [
-        ("traffic ran for", format_time(run.traffic_ps), ""),
+        (
+            "traffic ran for",
+            format_time(run.traffic_ps),
+            _counted(len(run.phases), "phase"),
+        ),
         ("busiest port", f"{100 * busiest[1]:.0f} %" if busiest else "–", busiest[0] if busiest else ""),
         (
             "largest queue",
-            f"{deepest['largest_queue_bytes'] / 1e3:.1f} kB" if deepest else "–",
-            deepest["largest_queue_port"] if deepest else "",
+            f"{deepest[0] / 1e3:.1f} kB" if deepest else "–",
+            deepest[1].largest_queue_port if deepest else "",
         ),
-        ("ECN marks", f"{sum(plane['ecn_marked_packets'] for plane in results['planes'])}", "packets"),
-        ("retransmitted", f"{results['retransmissions']}", "packets"),
+        ("ECN marks", f"{sum(plane.ecn_marked_packets for plane in results.planes)}", "packets"),
+        ("retransmitted", f"{results.retransmissions}", "packets"),
         ("drops", f"{_dropped(results)}", "packets"),
     ]
-    return "\n".join(
+    if results.memory:
+        cards.append(("PFC pauses", f"{sum(each.pauses_sent for each in results.memory)}", "frames"))
+    if results.link_events:
+        failures = sum(each.state == "down" for each in results.link_events)
+        cards.append(("link failures", f"{failures}", f"{len(results.link_events) - failures} repairs"))
+    body = "\n".join(
         f'<div class="card"><div class="label">{escape(label)}</div><div class="value">{escape(value)}</div>'
         f'<div class="label">{escape(detail)}</div></div>'
         for label, value, detail in cards
     )
+    return f'<section id="cards">\n{body}\n</section>'
 
 
-def _dropped(results: dict[str, Any]) -> int:
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'s' if count != 1 else ''}"
+
+
+def _dropped(results: SavedResults) -> int:
     """Packets that went missing anywhere; a tail drop is counted by the port and by its switch."""
-    causes = ("tail_drops", "injected_losses", "corrupted_packets")
-    planes = [plane.get(key) or 0 for plane in results["planes"] for key in causes]
-    others = [count for reason, count in results["drops"].items() if reason != "switch tail_drop"]
-    return int(sum(planes) + sum(others))
+    planes = sum(
+        (plane.tail_drops or 0) + (plane.injected_losses or 0) + (plane.corrupted_packets or 0)
+        for plane in results.planes
+    )
+    return planes + sum(count for reason, count in results.drops.items() if reason != "switch tail_drop")
 
 
 def _topology(run: RunDirectory) -> str:
-    shares = run.utilisation
+    shares, failures = run.utilisation, run.failures
 
     def style(link: FabricLink) -> LinkStyle:
         up, down = shares.get(str(link.a), 0.0), shares.get(str(link.b), 0.0)
-        return LinkStyle(
-            colour_of(max(up, down)),
-            width_of(max(up, down)),
-            f"· up {100 * up:.1f} %, down {100 * down:.1f} %",
-        )
+        note = f"· up {100 * up:.1f} %, down {100 * down:.1f} %"
+        width = width_of(max(up, down))
+        if link in failures:
+            history = ", ".join(
+                f"{each.state} at {format_time(each.happened_ps)}"
+                for each in failures[link]
+                if each.happened_ps is not None
+            )
+            return LinkStyle(FAILED_COLOUR, max(2.0, width), f"{note} · {history}", failed=bool(history))
+        return LinkStyle(colour_of(max(up, down)), width, note)
 
-    return to_svg(run.fabric, style, background=None)
-
-
-def _figure(key: str, figure: Figure) -> str:
-    title, text = _FIGURES[key]
-    note = f' <span class="note">{escape(figure["note"])}.</span>' if figure["note"] else ""
-    return (
-        f"<section><h2>{title}</h2><p>{escape(text)}{note}</p>"
-        f'<div class="figure" id="figure-{key}" role="img" aria-label="{escape(title)}"></div></section>'
-    )
-
-
-def _table(table: ReportTable) -> str:
-    note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
-    kinds = ["number" if isinstance(cell, int | float) else "text" for cell in table.rows[0]]
-    head = "".join(
-        f'<th scope="col" class="{kind}">{escape(column)}</th>'
-        for kind, column in zip(kinds, table.columns, strict=True)
-    )
-    rows = "\n".join(
-        "<tr>"
-        + "".join(
-            f'<td class="{"number" if isinstance(cell, int | float) else "text"}">{escape(_cell(cell))}</td>'
-            for cell in row
-        )
-        + "</tr>"
-        for row in table.rows
-    )
-    return (
-        f'<section class="table"><h2>{escape(table.title)}</h2>{note}<div class="scroll"><table><thead><tr>{head}</tr>'
-        f"</thead><tbody>{rows}</tbody></table></div></section>"
-    )
-
-
-def _cell(cell: str | int | float) -> str:
-    return f"{cell:,}".replace(",", "\u202f") if isinstance(cell, int) else str(cell)
-
-
-def _made_by(made_by: dict[str, Any]) -> str:
-    rows = "\n".join(
-        f'<tr><th scope="row">{escape(key)}</th>'
-        f"<td>{escape(value if isinstance(value, str) else json.dumps(value))}</td></tr>"
-        for key, value in sorted(made_by.items())
-    )
-    return f"<table><tbody>{rows}</tbody></table>"
+    failed = '<span class="failed">✕ failed during the run</span>' if failures else ""
+    return f"""<section id="topology">
+  <h2>Topology and utilisation</h2>
+  <p>A link has the colour of its busier direction, averaged over the time in which traffic ran; point at it for both.
+  The buttons zoom, as the wheel does with Ctrl held; dragging moves.</p>
+  <div class="legend">
+    <span aria-hidden="true">0 %</span><span class="ramp"></span><span aria-hidden="true">100 %</span>{failed}
+    <span class="zoom">
+      <button type="button" data-zoom="0.7" aria-label="zoom in">+</button>
+      <button type="button" data-zoom="1.4" aria-label="zoom out">−</button>
+      <button type="button" data-zoom="0" aria-label="show all">⤢</button>
+    </span>
+  </div>
+  <div class="drawing">{to_svg(run.fabric, style, background=None)}</div>
+</section>"""
 
 
 def _phases(run: RunDirectory) -> list[dict[str, Any]]:
     return [
-        {"name": phase["name"], "start": phase["start_ps"] / 1e6, "end": phase["end_ps"] / 1e6}
-        for phase in run.phases
+        {"name": phase.name, "start": phase.start_ps / 1e6, "end": phase.end_ps / 1e6} for phase in run.phases
+    ]
+
+
+def _events(run: RunDirectory) -> list[dict[str, Any]]:
+    """Links' failures and repairs as marks on charts; those of one moment share a mark."""
+    found: dict[tuple[int, str], list[str]] = {}
+    for event in run.results.link_events:
+        if event.happened_ps is not None:
+            found.setdefault((event.happened_ps, event.state), []).append(event.link)
+    return [
+        {
+            "x": time_ps / 1e6,
+            "state": state,
+            "text": f"{links[0] if len(links) == 1 else f'{len(links)} links'} {state}",
+        }
+        for (time_ps, state), links in sorted(found.items())
     ]

@@ -1,89 +1,174 @@
-"""What `weft run --out` has left in a directory."""
+"""What `weft run --out` has left in a directory: read at once, checked, and consistent from then on."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import topologies
-from topologies import FabricSpec, TopologyError
+from topologies import FabricLink, FabricSpec, TopologyError
 from weft.errors import BadInputError
-from weft.recording.tables import Integers, Names, Table, read_table
-
-TABLES = ("ports", "queues", "flows", "int", "drops", "pauses", "timeline")
+from weft.link_events import LinkEventResult
+from weft.recording.places import Places
+from weft.recording.reading import SavedTable, check_names, quoted, read_table, read_table_of
+from weft.recording.schema import STEP_KINDS, TABLES, WORKLOAD_FLOWS, Holds
+from weft.recording.tables import Integers, Names, Table, row_count
+from weft.report.saved_results import RESULTS_FILE, SavedResults, read_results
+from weft.results import Phase
 
 
 @dataclass(frozen=True)
 class RunDirectory:
-    """Results, and those tables that the run has written."""
+    """Results, and those tables that the run has written.
+
+    `missing`: what a page would show and the directory does not have, in words. `workload_flows`: the flows of each of
+    the results' workloads, where their files are there.
+    """
 
     path: Path
-    results: dict[str, Any]
-    tables: dict[str, Table]
+    results: SavedResults
+    fabric: FabricSpec
+    tables: Mapping[str, Table]
+    workload_flows: Mapping[int, Table] = field(default_factory=dict)
+    missing: Sequence[str] = ()
 
     @classmethod
     def read(cls, path: Path) -> RunDirectory:
-        """Read a directory. BadInputError: it has no results, or files that are not a run's."""
-        file = path / "results.json"
+        """Read a directory.
+
+        Raises:
+            BadInputError: it has no results, or a file is not what `weft run` writes; says which, and the key or line.
+        """
+        file = path / RESULTS_FILE
         if not file.exists():
             raise BadInputError(
-                f"{path}: has no results.json: name a directory that weft run --out has written"
+                f"{path}: has no {RESULTS_FILE}: name a directory that weft run --out has written"
             )
-        try:
-            results = json.loads(file.read_text(encoding="utf-8"))
-            tables = {name: table for name in TABLES if (table := read_table(path, name)) is not None}
-        except (ValueError, UnicodeDecodeError) as error:
-            raise BadInputError(f"{path}: is not what weft run writes: {error}") from None
-        if not isinstance(results, dict) or "made_by" not in results or "ports" not in tables:
-            raise BadInputError(
-                f"{path}: was not written by this version of weft run: it has no table of ports"
-            )
-        return cls(path, results, tables)
-
-    @cached_property
-    def fabric(self) -> FabricSpec:
-        """The run's fabric. BadInputError if the results name none."""
-        try:
-            return topologies.from_parameters(self.results["made_by"]["fabric"])
-        except (KeyError, TypeError, TopologyError) as error:
-            raise BadInputError(f"{self.path}/results.json: made_by.fabric: {error}") from None
+        results = read_results(file)
+        fabric = _fabric(file, results)
+        _check_links(file, results, fabric)
+        saved = {name: table for name in TABLES if (table := read_table(path, name)) is not None}
+        _check_names(file, fabric, saved)
+        flows = {
+            number: table
+            for number in range(len(results.workloads))
+            if (table := read_table_of(WORKLOAD_FLOWS, path, f"workload-{number}-flows")) is not None
+        }
+        tables = {name: each.columns for name, each in saved.items()}
+        missing = [*_absent_keys(results), *_absent_tables(results, tables, flows)]
+        workload_flows = {number: each.columns for number, each in flows.items()}
+        return cls(path, results, fabric, tables, workload_flows, missing)
 
     @property
-    def phases(self) -> list[dict[str, Any]]:
-        """Name, start_ps and end_ps of every part of the traffic, in order."""
-        phases: list[dict[str, Any]] = self.results.get("phases", [])
-        return phases
+    def phases(self) -> list[Phase]:
+        """Every part of the traffic, in order."""
+        return self.results.phases
 
     @property
     def traffic_ps(self) -> int:
         """For how long traffic ran."""
-        return sum(phase["end_ps"] - phase["start_ps"] for phase in self.phases)
+        return sum(phase.end_ps - phase.start_ps for phase in self.phases)
+
+    def rows(self, table: str) -> int:
+        """Return how many rows a table has; 0 where there is none."""
+        return row_count(self.tables[table]) if table in self.tables else 0
 
     def integers(self, table: str, column: str) -> Integers:
         """Return a column of numbers."""
-        values = self.tables[table][column]
-        if isinstance(values, Names):
-            if row_texts := [text for text in values.texts() if text]:
-                raise BadInputError(f"{self.path}/{table}: {column}: '{row_texts[0]}' is no number")
-            return np.zeros(0, np.int64)
-        return values
+        return integers_of(self.tables[table], column)
 
     def names(self, table: str, column: str) -> Names:
-        """Return a column of names; of an empty table, none."""
+        """Return a column of names."""
         values = self.tables[table][column]
-        return values if isinstance(values, Names) else Names(np.zeros(0, np.int64), [])
+        assert isinstance(values, Names)
+        return values
+
+    def texts(self, table: str, column: str) -> NDArray[np.object_]:
+        """Return a column of names as texts."""
+        return self.names(table, column).texts()
 
     @cached_property
     def utilisation(self) -> dict[str, float]:
-        """Share of the traffic's time in which each port was sending."""
-        if not self.traffic_ps:
+        """Share of the traffic's time in which each port was sending; none where nothing says."""
+        if not self.traffic_ps or "ports" not in self.tables:
             return {}
-        sent = self.integers("ports", "transmitted_bytes") * 8.0
+        sent = np.maximum(0, self.integers("ports", "transmitted_bytes")) * 8.0
         could = self.integers("ports", "rate_bps") * (self.traffic_ps * 1e-12)
         shares = np.divide(sent, could, out=np.zeros(len(sent)), where=could > 0)
-        return dict(zip(self.names("ports", "port").texts().tolist(), shares.tolist(), strict=True))
+        return dict(zip(self.texts("ports", "port").tolist(), shares.tolist(), strict=True))
+
+    @cached_property
+    def failures(self) -> dict[FabricLink, list[LinkEventResult]]:
+        """What happened to each link that failed or came back, in order."""
+        events: dict[FabricLink, list[LinkEventResult]] = {}
+        for event in self.results.link_events:
+            events.setdefault(_link_of(self.fabric, event), []).append(event)
+        return events
+
+
+def integers_of(table: Table, column: str) -> Integers:
+    """Return a table's column of numbers."""
+    values = table[column]
+    assert not isinstance(values, Names)
+    return values
+
+
+def _fabric(file: Path, results: SavedResults) -> FabricSpec:
+    parameters = results.made_by.fabric
+    scale_up = parameters.get("scale_up")
+    for key, value in {**parameters, **(scale_up if isinstance(scale_up, dict) else {})}.items():
+        if not (
+            isinstance(value, int | float | str) or value is None or (key == "scale_up" and value is scale_up)
+        ):
+            raise BadInputError(
+                f"{file}: made_by.fabric.{key}: {quoted(value)} is neither a number nor a name"
+            )
+    try:
+        return topologies.from_parameters(parameters)
+    except TopologyError as error:
+        raise BadInputError(f"{file}: made_by.fabric: {error}") from None
+
+
+def _link_of(fabric: FabricSpec, event: LinkEventResult) -> FabricLink:
+    return fabric.link_between(*event.link.split("<->"))
+
+
+def _check_links(file: Path, results: SavedResults, fabric: FabricSpec) -> None:
+    for index, event in enumerate(results.link_events):
+        ends = event.link.split("<->")
+        try:
+            if len(ends) != 2:
+                raise TopologyError(f"{quoted(event.link)} is not NODE<->NODE")
+            _link_of(fabric, event)
+        except TopologyError as error:
+            raise BadInputError(f"{file}: link_events[{index}].link: {error}") from None
+
+
+def _check_names(file: Path, fabric: FabricSpec, saved: Mapping[str, SavedTable]) -> None:
+    places = Places(fabric)
+    choices: dict[Holds, Sequence[str]] = {
+        Holds.HOST: [host.name for host in fabric.hosts],
+        Holds.PORT: places.ports,
+        Holds.PLACE: places.names,
+        Holds.STEP_KIND: STEP_KINDS,
+    }
+    for name, table in saved.items():
+        check_names(table, TABLES[name], choices.get, f"the run's fabric ({file.name})")
+
+
+def _absent_keys(results: SavedResults) -> list[str]:
+    return [f"{RESULTS_FILE} has no '{key}'" for key in results.absent]
+
+
+def _absent_tables(
+    results: SavedResults, tables: Mapping[str, Table], flows: Mapping[int, SavedTable]
+) -> list[str]:
+    asked = ["ports", *results.made_by.observe.tables]
+    absent = [f"no table '{name}', though the run recorded it" for name in asked if name not in tables]
+    workloads = range(len(results.workloads))
+    return absent + [f"no workload-{number}-flows.csv" for number in workloads if number not in flows]

@@ -29,6 +29,7 @@ class PortSeries:
     """One port and class: what waits, and what has been sent since the start, as steps."""
 
     name: str
+    port: str
     time_ps: Integers
     queue_bytes: Integers
     transmitted_bytes: Integers
@@ -45,21 +46,25 @@ def port_series(run: RunDirectory) -> list[PortSeries]:
     cuts = np.flatnonzero((np.diff(keys) != 0).any(axis=0)) + 1
     series = []
     for rows in np.split(order, cuts) if len(order) else ():
-        name = f"{ports.names[ports.codes[rows[0]]]} class {classes[rows[0]]}"
-        series.append(_dense(name, times[rows], depths[rows], sent[rows], interval_ps))
+        port = ports.names[ports.codes[rows[0]]]
+        name = f"{port} class {classes[rows[0]]}"
+        series.append(_dense(name, port, times[rows], depths[rows], sent[rows], interval_ps))
     return series
 
 
 def sampling_interval_ps(run: RunDirectory) -> int:
     """Return the time between two samples."""
-    return int(run.results["made_by"]["observe"]["interval"])
+    return run.results.made_by.observe.interval
 
 
-def _dense(name: str, times: Integers, depths: Integers, sent: Integers, interval_ps: int) -> PortSeries:
+def _dense(
+    name: str, port: str, times: Integers, depths: Integers, sent: Integers, interval_ps: int
+) -> PortSeries:
     """Put back the last sample of every stretch without change, so that a curve is level over it."""
     gaps = np.flatnonzero(np.diff(times) > interval_ps) + 1
     return PortSeries(
         name,
+        port,
         np.insert(times, gaps, times[gaps] - interval_ps),
         np.insert(depths, gaps, depths[gaps - 1]),
         np.insert(sent, gaps, sent[gaps - 1]),
@@ -76,12 +81,22 @@ def rate_slots(series: list[PortSeries], interval_ps: int) -> Integers:
     return np.arange(begin, end + samples * interval_ps, samples * interval_ps, dtype=np.int64)
 
 
-def rates_bps(each: PortSeries, edges: Integers) -> Floats:
-    """Return what a port sent in each slot, as a rate."""
+def rates_bps(each: PortSeries, edges: Integers, line_rate_bps: float = np.inf) -> Floats:
+    """Return what a port sent in each slot, as a rate.
+
+    A frame counts from when its sending begins; what of it does not fit into the slot at the line's rate is the next
+    slot's.
+    """
     rows = np.searchsorted(each.time_ps, edges, side="right") - 1
     sent = np.where(rows >= 0, each.transmitted_bytes[np.maximum(rows, 0)], 0)
     # Counters that are set to zero between two samples begin anew.
-    return np.asarray(np.maximum(np.diff(sent), 0) * 8e12 / np.diff(edges), np.float64)
+    bits, seconds = np.maximum(np.diff(sent), 0) * 8.0, np.diff(edges) * 1e-12
+    begun = 0.0
+    for slot, most in enumerate(seconds * line_rate_bps):
+        begun += bits[slot]
+        bits[slot] = min(begun, most)
+        begun -= bits[slot]
+    return np.asarray(bits / seconds, np.float64)
 
 
 def thinned(times: Integers, values: NDArray[Any]) -> tuple[Integers, NDArray[Any]]:

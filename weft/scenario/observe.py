@@ -42,6 +42,19 @@ class ObserveSection(Section):
         return [name for name in ("queues", "drops", "pauses") if getattr(self, name)]
 
     @property
+    def tables(self) -> list[str]:
+        """Names of the tables asked for (`weft.recording.schema`)."""
+        asked = {
+            "queues": self.queues,
+            "flows": self.flows,
+            "int": self.int_flows,
+            "drops": self.drops,
+            "pauses": self.pauses,
+            "timeline": self.timelines,
+        }
+        return [name for name, wanted in asked.items() if wanted]
+
+    @property
     def any(self) -> bool:
         """Return whether a probe is needed."""
         return bool(self.of_switches or self.flows or self.int_flows or self.timelines)

@@ -1,111 +1,212 @@
 "use strict";
 // Draws the figures from the page's data, in the reader's theme; sorts tables; zooms the topology.
 
-const { figures, phases } = JSON.parse(document.getElementById("data").textContent);
+const { figures, phases = [], events = [] } = JSON.parse(document.getElementById("data").textContent);
 // Okabe and Ito's colours, and dashes beside them from the ninth curve on.
 const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8c6bb1", "#7f8c2d"];
 const DASHES = ["solid", "dot"];
 const KINDS = {
   delay: ["compute", "#8c6bb1"], write: ["write", "#0072b2"], aggregate: ["aggregate in the network", "#d55e00"],
-  wait: ["wait for a message", "#9aa8b5"],
+  wait: ["wait for a message", "#9aa8b5"], pause: ["paused", "#d55e00"],
 };
+const LANES = ["delay", "write", "aggregate", "wait"];
 const LANE_HEIGHT = 0.22;
+const LETTER = 5.6; // pixels, of a label
+const NARROW = 640; // as in page.css
 
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const isDark = () => document.documentElement.dataset.theme === "dark";
+const isNarrow = () => document.documentElement.clientWidth <= NARROW;
+const place = (name) => document.getElementById(`figure-${name}`);
+const colour = (number) => COLOURS[number % COLOURS.length];
+const dash = (number) => DASHES[Math.floor(number / COLOURS.length) % 2];
 
 function layout(xTitle, yTitle, more = {}) {
-  const axis = { gridcolor: style("--line"), zerolinecolor: style("--line"), linecolor: style("--line") };
+  const axis = { gridcolor: style("--line"), zerolinecolor: style("--line"), linecolor: style("--line"), automargin: true };
   const { xaxis = {}, yaxis = {}, ...rest } = more;
   return {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-    font: { family: "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif", size: 12, color: style("--text") },
-    margin: { l: 70, r: 20, t: 40, b: 48 }, hovermode: "closest", hoverlabel: { namelength: -1 },
-    legend: { orientation: "h", y: -0.25, yanchor: "top" },
+    font: { family: "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif", size: isNarrow() ? 11 : 12, color: style("--text") },
+    margin: isNarrow() ? { l: 48, r: 8, t: 26, b: 40 } : { l: 70, r: 20, t: 46, b: 48 },
+    hovermode: "closest", hoverlabel: { namelength: -1 }, showlegend: false,
+    // A finger that moves over a figure scrolls the page.
+    dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
     modebar: { bgcolor: "rgba(0,0,0,0)", color: style("--quiet"), activecolor: style("--text") },
-    xaxis: { title: { text: xTitle }, ...axis, ...xaxis }, yaxis: { title: { text: yTitle }, ...axis, ...yaxis },
+    xaxis: { title: { text: xTitle }, nticks: isNarrow() ? 5 : 0, ...axis, ...xaxis },
+    yaxis: { title: { text: yTitle }, ...axis, ...yaxis },
     ...rest,
   };
 }
 
-// Bands behind a figure over time, one for each phase of the traffic.
-function phaseBands() {
-  const shapes = phases.map((phase, number) => ({
-    type: "rect", layer: "below", xref: "x", yref: "paper", x0: phase.start, x1: phase.end, y0: 0, y1: 1,
-    line: { width: 0 }, fillcolor: isDark() ? "#ffffff" : "#33475b", opacity: number % 2 ? 0.04 : 0.09,
+// What is behind, or over, a figure over time: a numbered band for each phase, a line for each failure and repair.
+function marks(figure, name, layer = "below") {
+  const [begin, end] = extent(figure);
+  const beside = figure.rows ? 9 * Math.max(...figure.rows.map((row) => row.length)) + 70 : 100;
+  const pixels = Math.max(1, place(name).clientWidth - beside) / Math.max(1e-9, end - begin);
+  const bands = phases.map((phase, number) => ({
+    type: "rect", layer, xref: "x", yref: "paper", x0: phase.start, x1: phase.end, y0: 0, y1: 1,
+    line: { width: layer === "above" ? 1 : 0, color: style("--quiet") },
+    fillcolor: layer === "above" ? "rgba(0,0,0,0)" : isDark() ? "#ffffff" : "#33475b", opacity: number % 2 ? 0.05 : 0.1,
   }));
-  const annotations = phases.length > 12 ? [] : phases.map((phase) => ({
-    x: phase.start, y: 1, xref: "x", yref: "paper", xanchor: "left", yanchor: "bottom", showarrow: false,
-    text: phase.name.length > 34 ? `${phase.name.slice(0, 33)}…` : phase.name,
-    font: { size: 10, color: style("--quiet") },
-    textangle: 0,
+  if (layer === "above") for (const band of bands) band.opacity = 0.6;
+  const failures = events.map((event) => ({
+    type: "line", layer: "above", xref: "x", yref: "paper", x0: event.x, x1: event.x, y0: 0, y1: 1,
+    line: { color: event.state === "down" ? "#d1007a" : "#1a7f4b", width: 1.5, dash: "dash" },
   }));
-  return { shapes, annotations: spread(annotations) };
+  return { shapes: [...bands, ...failures], annotations: [...phaseLabels(end, pixels), ...eventLabels(pixels)] };
 }
 
-// Labels of phases that begin close to each other would cover each other: every second one, then, is left out.
-function spread(annotations) {
-  const span = Math.max(1e-9, phases[phases.length - 1]?.end - phases[0]?.start);
-  let last = -Infinity;
-  return annotations.filter((label) => {
-    const fits = label.x - last > span * 0.14;
-    if (fits) last = label.x;
-    return fits;
+// From when to when the figure's data go, in the axis' unit.
+function extent(figure) {
+  const ends = [phases[0]?.start, phases.at(-1)?.end];
+  for (const curve of figure.curves ?? []) ends.push(curve.x[0], curve.x.at(-1));
+  if (figure.z) ends.push(figure.x[0], figure.x.at(-1));
+  const known = ends.filter((each) => each !== undefined);
+  return [Math.min(...known), Math.max(...known)];
+}
+
+// A phase has its name where it fits, else the end of it, else its number; nothing where that would cover the one before.
+function phaseLabels(last, pixels) {
+  let free = -Infinity;
+  const labels = [];
+  phases.forEach((phase, number) => {
+    const left = phase.start * pixels, room = (Math.min(phase.end, last) - phase.start) * pixels;
+    const full = `${number + 1} ${phase.name}`, end = `${number + 1} ${phase.name.split(", ").at(-1)}`;
+    const text = [full, end].find((each) => each.length * LETTER <= room) ?? `${number + 1}`;
+    const needed = text.length * LETTER + 3;
+    if (left < free) return;
+    free = left + needed;
+    labels.push({
+      x: phase.start, y: 1, xref: "x", yref: "paper", xanchor: "left", yanchor: "bottom", showarrow: false, text,
+      hovertext: full, font: { size: 10, color: style("--quiet") },
+    });
   });
+  return labels;
+}
+
+function eventLabels(pixels) {
+  let free = -Infinity;
+  return events.filter((event) => {
+    const fits = event.x * pixels >= free;
+    if (fits) free = event.x * pixels + 14;
+    return fits;
+  }).map((event) => ({
+    x: event.x, y: 1, xref: "x", yref: "paper", xanchor: "left", yanchor: "top", textangle: -90, showarrow: false,
+    text: event.text, font: { size: 10, color: event.state === "down" ? "#d1007a" : "#1a7f4b" },
+  }));
 }
 
 const lines = (figure, unit, shape) => figure.curves.map((curve, number) => ({
   type: "scatter", mode: "lines", name: curve.name, x: curve.x, y: curve.y,
-  line: { color: COLOURS[number % COLOURS.length], dash: DASHES[Math.floor(number / COLOURS.length) % 2], width: 1.6, shape },
+  line: { color: colour(number), dash: dash(number), width: 1.6, shape },
   hovertemplate: `%{fullData.name}<br>%{x:.3f} µs: %{y:.4~g} ${unit}<extra></extra>`,
 }));
 
 const shares = (figure, what) => figure.curves.map((curve, number) => ({
   type: "scatter", mode: "lines", name: curve.name, x: curve.x, y: curve.y,
-  line: { color: COLOURS[number % COLOURS.length], dash: DASHES[Math.floor(number / COLOURS.length) % 2], width: 2, shape: "hv" },
+  line: { color: colour(number), dash: dash(number), width: 2, shape: "hv" },
   hovertemplate: `%{fullData.name}<br>%{y:.1%} at most %{x:.4~g} ${what}<extra></extra>`,
 }));
 
-function timeline(figure) {
-  const names = Object.keys(KINDS);
+// Rows of bars over time, in which each kind of `lanes` has a lane of its own.
+function gantt(name, figure, lanes, rowHeight) {
+  const height = lanes.length > 1 ? LANE_HEIGHT : 0.7;
   const traces = figure.bars.map((bar) => ({
     type: "bar", orientation: "h", name: KINDS[bar.kind][0], y: bar.rows, base: bar.base, x: bar.length,
-    width: LANE_HEIGHT, offset: -0.44 + names.indexOf(bar.kind) * LANE_HEIGHT,
+    width: height, offset: lanes.length > 1 ? -0.44 + lanes.indexOf(bar.kind) * height : -height / 2,
     marker: { color: KINDS[bar.kind][1], line: { width: 0 } },
     customdata: bar.base.map((base, row) => base + bar.length[row]),
     hovertemplate: "%{y}: %{fullData.name}<br>%{base:.3f} to %{customdata:.3f} µs<extra></extra>",
   }));
-  document.getElementById("figure-timeline").style.height = `${Math.max(260, 130 + 30 * figure.hosts.length)}px`;
+  place(name).style.height = `${Math.max(200, 90 + rowHeight * figure.rows.length)}px`;
   return [traces, layout("time (µs)", "", {
-    barmode: "overlay", yaxis: { categoryorder: "array", categoryarray: [...figure.hosts].reverse() }, ...phaseBands(),
-    annotations: [], margin: { l: 70, r: 20, t: 40, b: 80 }, legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom" },
+    barmode: "overlay", yaxis: { categoryorder: "array", categoryarray: [...figure.rows].reverse() }, ...marks(figure, name),
   })];
 }
 
 function heat(figure) {
-  document.getElementById("figure-heat").style.height = `${Math.max(240, 110 + 16 * figure.rows.length)}px`;
+  place("heat").style.height = `${Math.max(220, 90 + 16 * figure.rows.length)}px`;
   return [[{
     type: "heatmap", x: figure.x, y: figure.rows, z: figure.z, colorscale: "Cividis",
-    colorbar: { title: { text: "kB" }, thickness: 12, outlinewidth: 0 },
+    colorbar: { title: { text: "kB" }, thickness: isNarrow() ? 8 : 12, outlinewidth: 0 },
     hovertemplate: "%{y}<br>%{x:.3f} µs: %{z:.4~g} kB<extra></extra>",
-  }], layout("time (µs)", "", { margin: { l: 120, r: 20, t: 36, b: 48 }, yaxis: { autorange: "reversed", type: "category" } })];
+  }], layout("time (µs)", "", { yaxis: { autorange: "reversed", type: "category" }, ...marks(figure, "heat", "above") })];
 }
 
+function training(figure, name) {
+  place(name).style.height = `${Math.max(200, 90 + 30 * figure.rows.length)}px`;
+  const colours = ["#8c6bb1", "#e69f00"];
+  const traces = Object.entries(figure.parts).map(([part, values], number) => ({
+    type: "bar", orientation: "h", name: part, y: figure.rows, x: values, marker: { color: colours[number] },
+    hovertemplate: "%{y}<br>%{fullData.name}: %{x:.3f} µs<extra></extra>",
+  }));
+  return [traces, layout("time (µs)", "", { barmode: "stack", yaxis: { autorange: "reversed", type: "category" } })];
+}
+
+function workload(figure) {
+  const traces = figure.curves.map((curve, number) => ({
+    type: "scatter", mode: "lines+markers", name: curve.name, x: curve.x, y: curve.y, line: { color: colour(number), width: 2 },
+    hovertemplate: "up to %{x:.4~g} kB<br>%{fullData.name}: %{y:.3~g}<extra></extra>",
+  }));
+  if (figure.points) traces.unshift({
+    type: "scatter", mode: "markers", name: "flows", x: figure.points.x, y: figure.points.y,
+    marker: { color: style("--quiet"), size: 4, opacity: 0.45 }, hovertemplate: "%{x:.4~g} kB: %{y:.3~g}<extra></extra>",
+  });
+  return [traces, layout("size of the flow (kB)", "slowdown", { xaxis: { type: "log" }, yaxis: { type: "log" } })];
+}
+
+// Results of a sweep against an axis: numbers as a scale, anything else as categories.
+function axisChart(figure) {
+  const traces = figure.curves.map((curve, number) => ({
+    type: "scatter", mode: "lines+markers", name: curve.name, x: curve.x, y: curve.y,
+    line: { color: colour(number), dash: dash(number), width: 1.8 },
+    hovertemplate: `%{fullData.name}<br>%{x}: %{y:.5~g} ${figure.unit}<extra></extra>`,
+  }));
+  const kinds = { xaxis: { type: figure.xType, title: { text: figure.x } }, yaxis: { type: figure.yType, rangemode: "tozero" } };
+  return [traces, layout(figure.x, figure.y, kinds)];
+}
+
+const share = { tickformat: ".0%", range: [0, 1.02] };
 const DRAWN = {
-  queues: (figure) => [lines(figure, "kB", "hv"), layout("time (µs)", "waiting (kB)", phaseBands())],
-  rates: (figure) => [lines(figure, "Gb/s", "vh"), layout("time (µs)", "rate (Gb/s)", phaseBands())],
-  int: (figure) => [lines(figure, "kB", "hv"), layout("time (µs)", "waiting (kB)", phaseBands())],
-  heat, timeline,
-  fct: (figure) => [shares(figure, "µs"), layout("completion time (µs)", "share of messages", {
-    xaxis: { type: "log" }, yaxis: { tickformat: ".0%", range: [0, 1.02] } })],
-  slowdown: (figure) => [shares(figure, "times the ideal"), layout("slowdown", "share of messages", {
-    xaxis: { type: "log" }, yaxis: { tickformat: ".0%", range: [0, 1.02] } })],
+  queues: (figure, name) => [lines(figure, "kB", "hv"), layout("time (µs)", "waiting (kB)", marks(figure, name))],
+  rates: (figure, name) => [lines(figure, "Gb/s", "vh"), layout("time (µs)", "rate (Gb/s)", marks(figure, name))],
+  int: (figure, name) => [lines(figure, "kB", "hv"), layout("time (µs)", "waiting (kB)", marks(figure, name))],
+  heat,
+  timeline: (figure, name) => gantt(name, figure, LANES, 30),
+  pauses: (figure, name) => gantt(name, figure, ["pause"], 18),
+  training, workload, axis: axisChart,
+  fct: (figure) => [shares(figure, "µs"), layout("completion time (µs)", "share of messages", { xaxis: { type: "log" }, yaxis: share })],
+  slowdown: (figure) => [shares(figure, "times the ideal"), layout("slowdown", "share of messages", { xaxis: { type: "log" }, yaxis: share })],
 };
+
+// The legend: a button for each trace, which takes as many lines as it needs, at any width.
+function chips(name, traces) {
+  const box = document.getElementById(`chips-${name}`);
+  box.replaceChildren(...(traces.length < 2 && !traces[0]?.name ? [] : traces).map((trace, number) => {
+    const button = document.createElement("button");
+    const paint = trace.line?.color ?? trace.marker?.color ?? "currentColor";
+    const pattern = trace.line?.dash === "dot" ? "2 3" : "none";
+    button.type = "button";
+    button.setAttribute("aria-pressed", "true");
+    button.innerHTML = `<svg width="18" height="8" aria-hidden="true"><line x1="0" y1="4" x2="18" y2="4" stroke="${paint}" stroke-width="${trace.type === "bar" ? 8 : 3}" stroke-dasharray="${pattern}"/></svg>`;
+    button.append(trace.name ?? "");
+    button.addEventListener("click", () => {
+      const shown = button.getAttribute("aria-pressed") !== "true";
+      button.setAttribute("aria-pressed", String(shown));
+      Plotly.restyle(place(name), { visible: shown }, [number]);
+    });
+    return button;
+  }));
+}
 
 function draw() {
   for (const [name, figure] of Object.entries(figures)) {
-    const [traces, form] = DRAWN[name](figure);
-    Plotly.react(`figure-${name}`, traces, form, { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] });
+    const [traces, form] = DRAWN[name.replace(/-\d+$/, "")](figure, name);
+    Plotly.react(place(name), traces, form, {
+      responsive: true, displaylogo: false, displayModeBar: isNarrow() ? false : "hover",
+      modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+    });
+    if (traces[0]?.type !== "heatmap") chips(name, traces);
   }
 }
 
@@ -117,6 +218,13 @@ function setTheme(theme) {
 const darkness = matchMedia("(prefers-color-scheme: dark)");
 darkness.addEventListener("change", () => setTheme(darkness.matches ? "dark" : "light"));
 document.getElementById("theme").addEventListener("click", () => setTheme(isDark() ? "light" : "dark"));
+// Labels fit a width: a page that has become narrow, or wide, is drawn anew.
+let drawnAt = document.documentElement.clientWidth;
+addEventListener("resize", () => {
+  if (Math.abs(document.documentElement.clientWidth - drawnAt) < 80) return;
+  drawnAt = document.documentElement.clientWidth;
+  draw();
+});
 
 // --- tables
 
@@ -145,25 +253,42 @@ for (const head of document.querySelectorAll("thead th")) {
 
 // --- topology
 
-const svg = document.querySelector(".drawing svg");
-const whole = svg.getAttribute("viewBox").split(" ").map(Number);
-let view = [...whole];
-const show = () => svg.setAttribute("viewBox", view.join(" "));
-svg.addEventListener("wheel", (event) => {
-  if (!event.ctrlKey) return;
-  event.preventDefault();
-  const factor = Math.exp(event.deltaY * 0.0015);
-  const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
-  view = [at.x + (view[0] - at.x) * factor, at.y + (view[1] - at.y) * factor, view[2] * factor, view[3] * factor];
-  show();
-}, { passive: false });
-svg.addEventListener("pointermove", (event) => {
-  if (!event.buttons) return;
-  const scale = 1 / svg.getScreenCTM().a;
-  view[0] -= event.movementX * scale;
-  view[1] -= event.movementY * scale;
-  show();
-});
-svg.addEventListener("dblclick", () => { view = [...whole]; show(); });
+function zoomable(box) {
+  const svg = box.querySelector("svg");
+  const whole = svg.getAttribute("viewBox").split(" ").map(Number);
+  let view = [...whole];
+  const show = () => {
+    svg.setAttribute("viewBox", view.join(" "));
+    box.classList.toggle("zoomed", view[2] < whole[2] * 0.99);
+  };
+  const zoom = (factor, x, y) => {
+    view = [x + (view[0] - x) * factor, y + (view[1] - y) * factor, view[2] * factor, view[3] * factor];
+    show();
+  };
+  svg.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey) return;
+    event.preventDefault();
+    const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+    zoom(Math.exp(event.deltaY * 0.0015), at.x, at.y);
+  }, { passive: false });
+  svg.addEventListener("pointermove", (event) => {
+    if (!event.buttons || !box.classList.contains("zoomed")) return;
+    const scale = 1 / svg.getScreenCTM().a;
+    view[0] -= event.movementX * scale;
+    view[1] -= event.movementY * scale;
+    show();
+  });
+  for (const button of document.querySelectorAll("[data-zoom]")) {
+    button.addEventListener("click", () => {
+      const factor = Number(button.dataset.zoom);
+      if (factor) return zoom(factor, view[0] + view[2] / 2, view[1] + view[3] / 2);
+      view = [...whole];
+      show();
+    });
+  }
+}
+
+const drawing = document.querySelector(".drawing");
+if (drawing) zoomable(drawing);
 
 setTheme(darkness.matches ? "dark" : "light");

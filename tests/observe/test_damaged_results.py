@@ -1,0 +1,280 @@
+"""Damaged results: whatever has become of a file, a report is made of the rest, or the file is named with the place."""
+
+import copy
+import json
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from weft.cli import weft
+from weft.errors import BadInputError
+from weft.report.page import report_page
+from weft.report.run_directory import RunDirectory
+from weft.report.saved_results import SavedResults, read_results
+from weft.run import run_scenario
+from weft.scenario import parse_scenario
+
+OBSERVED = {
+    "interval": "2us", "queues": "all", "flows": True, "int": "all", "timelines": True, "drops": True, "pauses": True,
+}  # fmt: skip
+SCENARIOS = {
+    "failures": {
+        "fabric": {"planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 2},
+        "pfc": {"classes": [3], "xoff": "8KB"},
+        "buffer": {"capacity": "2MB"},
+        "control": {"detection": "5us"},
+        "events": [{"at": "20us", "link": "p0l0<->p0s1", "state": "down"}],
+        "traffic": [
+            {"collective": "allreduce", "sizes": ["16KiB"], "algorithms": ["ring"]},
+            {"incast": "h0", "bytes_per_sender": "32KiB"},
+        ],
+        "faults": {"loss": 0.001},
+    },
+    "training": {
+        "fabric": {
+            "planes": 1, "leaves": 2, "spines": 1, "hosts_per_leaf": 2, "ranks_per_host": 2,
+            "scale_up": {"rate": "1Tbps", "latency": "500ns"},
+        },
+        "traffic": [
+            {
+                "training_step": "data-parallel",
+                "layers": [{"gradients": "8KiB", "forward": "5us", "backward": "10us", "count": 2}],
+                "bucket": "8KiB", "optimizer": "5us", "algorithms": ["ring"], "data": "lengths",
+            },
+            {"workload": {"flow_sizes": "fb_hadoop", "load": 0.3, "duration": "100us"}},
+        ],
+    },
+}  # fmt: skip
+NASTY = (
+    None, True, "", "x", "nan", -1, -(2**70), 0, 1, 2**31, 2**63, 10**400, 0.5, 1e308, [], {}, [None], {"a": {}},
+    "h99", "p0l0:99", "<script>",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=[(name, form) for name in SCENARIOS for form in ("csv", "parquet")])
+def directory(request, tmp_path_factory):
+    name, form = request.param
+    if form == "parquet":
+        pytest.importorskip("pyarrow")
+    observe = {"observe": OBSERVED | {"format": form}}
+    path = tmp_path_factory.mktemp("sound") / f"{name}-{form}"
+    path.mkdir()
+    run_scenario(parse_scenario({"clock": "virtual"} | SCENARIOS[name] | observe)).save(path)
+    return path
+
+
+# --- damage
+
+
+def _truncated(chance, file):
+    data = file.read_bytes()
+    file.write_bytes(data[: chance.randrange(len(data) + 1)])
+
+
+def _garbled(chance, file):
+    data = bytearray(file.read_bytes())
+    for _ in range(chance.choice([1, 1, 3, 30])):
+        data[chance.randrange(len(data))] = chance.randrange(256)
+    file.write_bytes(bytes(data))
+
+
+def _binary(chance, file):
+    file.write_bytes(chance.randbytes(chance.choice([1, 100, 10_000])))
+
+
+def _missing(chance, file):
+    file.unlink()
+
+
+def _a_directory(chance, file):
+    file.unlink()
+    file.mkdir()
+
+
+def _lines(chance, file):
+    """Lines lost, twice, exchanged, joined, or with a cell more, less or other."""
+    lines = file.read_bytes().split(b"\n")
+    row = chance.randrange(len(lines))
+    cells = lines[row].split(b",")
+    cell = chance.randrange(len(cells))
+    match chance.randrange(6):
+        case 0:
+            del lines[row]
+        case 1:
+            lines.insert(row, chance.choice(lines))
+        case 2:
+            lines[row] += chance.choice([b",", b'"', b"\x00", b"\xff", b",7", b"\r"])
+        case 3:
+            del cells[cell]
+            lines[row] = b",".join(cells)
+        case _:
+            cells[cell] = str(chance.choice(NASTY))[:5000].encode()
+            lines[row] = b",".join(cells)
+    file.write_bytes(b"\n".join(lines))
+
+
+def _json(chance, file):
+    """A value at a random place of another type, gone, or twice."""
+    tree = json.loads(file.read_text())
+    parents = []
+    here = tree
+    while isinstance(here, dict | list) and here:
+        key = chance.choice(list(here)) if isinstance(here, dict) else chance.randrange(len(here))
+        parents.append((here, key))
+        here = here[key]
+        if chance.random() < 0.2:
+            break
+    parent, key = parents[-1]
+    match chance.randrange(4):
+        case 0:
+            del parent[key]
+        case 1 if isinstance(parent, list):
+            parent.append(copy.deepcopy(parent[key]))
+        case _:
+            parent[key] = copy.deepcopy(chance.choice(NASTY))
+    file.write_text(json.dumps(tree))
+
+
+def damaged(directory: Path, into: Path, seed: int) -> Path:
+    """Copy a directory, one file of it damaged; returns that file."""
+    shutil.copytree(directory, into)
+    chance = random.Random(seed)
+    read = [
+        each for each in into.iterdir() if each.suffix in (".csv", ".parquet") or each.name == "results.json"
+    ]
+    file = chance.choice([*sorted(read), *[into / "results.json"] * 6])
+    kinds = [_truncated, _garbled, _binary, _missing, _a_directory]
+    own = _json if file.suffix == ".json" else _lines
+    chance.choice([*kinds, *[own] * 8])(chance, file)
+    return file
+
+
+def check_seeds(directory, tmp_path, seeds):
+    outcomes = {"page": 0, "refused": 0}
+    for seed in seeds:
+        into = tmp_path / str(seed)
+        file = damaged(directory, into, seed)
+        try:
+            page = report_page(RunDirectory.read(into))
+        except BadInputError as error:
+            # A name that the fabric does not have may be the table's fault or the fabric's: both are named.
+            message = str(error)
+        else:
+            message = ""
+        if message:
+            assert file.name in message or "results.json" in message, f"seed {seed}: {message}"
+        else:
+            assert "</html>" in page.encode("utf-8").decode()
+        outcomes["refused" if message else "page"] += 1
+        shutil.rmtree(into)
+    assert all(outcomes.values()), outcomes
+
+
+def test_a_damaged_directory_gives_a_page_or_an_error_with_its_place(directory, tmp_path):
+    check_seeds(directory, tmp_path, range(30))
+
+
+@pytest.mark.slow
+def test_hundreds_of_damaged_directories(directory, tmp_path):
+    check_seeds(directory, tmp_path, range(1000, 1300))
+
+
+# --- errors
+
+
+@pytest.fixture
+def copied(tmp_path, request):
+    path = tmp_path / "run"
+    path.mkdir()
+    scenario = {"clock": "virtual"} | SCENARIOS["failures"] | {"observe": OBSERVED}
+    run_scenario(parse_scenario(scenario)).save(path)
+    return path
+
+
+def _edited(path, edit):
+    file = path / "results.json"
+    tree = json.loads(file.read_text())
+    edit(tree)
+    file.write_text(json.dumps(tree))
+    return path
+
+
+def test_errors_name_the_file_and_the_key_or_line(copied, tmp_path):
+    results = (copied / "results.json").read_text()
+    flows = (copied / "flows.csv").read_text().splitlines(keepends=True)
+
+    def message_of(file, text):
+        before = (copied / file).read_bytes()
+        (copied / file).write_text(text)
+        with pytest.raises(BadInputError) as refused:
+            RunDirectory.read(copied)
+        (copied / file).write_bytes(before)
+        return str(refused.value).replace(f"{copied}/", "")
+
+    def results_with(edit):
+        tree = json.loads(results)
+        edit(tree)
+        return message_of("results.json", json.dumps(tree))
+
+    assert results_with(lambda t: t["phases"][1].pop("end_ps")).startswith(
+        "results.json: phases[1].end_ps: is missing"
+    )
+    assert results_with(lambda t: t["planes"][0].update(ecn_marked_packets="x")) == (
+        "results.json: planes[0].ecn_marked_packets: must be a whole number, is 'x'"
+    )
+    assert results_with(lambda t: t["flows"][0].update(time_ps=-1)).startswith(
+        "results.json: flows[0].time_ps: '-1' is out of range (valid: 0 to "
+    )
+    assert results_with(lambda t: t["made_by"]["fabric"].update(leaves=0)).startswith(
+        "results.json: made_by.fabric: leaves=0 is out of range"
+    )
+    assert results_with(lambda t: t["link_events"][0].update(link="p0l0<->p0s7")).startswith(
+        "results.json: link_events[0].link: unknown link"
+    )
+    assert message_of("results.json", results[:200]).startswith("results.json: is no JSON: EOF while parsing")
+    row = flows[2].split(",")
+    assert message_of(
+        "flows.csv", "".join([*flows[:2], ",".join(["1", "h77", *row[2:]]), *flows[3:]])
+    ).startswith("flows.csv:3: source: 'h77' is not a host of the run's fabric (results.json); ")
+    assert message_of("flows.csv", "".join([*flows[:2], ",".join(["one", *row[1:]]), *flows[3:]])).startswith(
+        "flows.csv:3: flow: 'one' is no whole number"
+    )
+    assert message_of("flows.csv", "".join([*flows[:4], "1,2\n", *flows[4:]])) == (
+        "flows.csv:5: has 2 cells, the header has 12"
+    )
+    assert message_of("flows.csv", flows[0].replace("end_ps", "ended")).startswith(
+        "flows.csv: has no column 'end_ps'"
+    )
+
+
+def test_the_command_exits_with_3_and_no_traceback(copied):
+    (copied / "queues.csv").unlink()
+    (copied / "queues.csv").mkdir()
+    done = CliRunner().invoke(weft, ["report", str(copied)])
+    assert isinstance(done.exception, BadInputError)
+    assert done.exception.exit_code == 3
+    assert "queues.csv: cannot be read: Is a directory" in str(done.exception)
+
+
+def test_a_page_says_what_it_lacks(copied):
+    for name in ("queues.csv", "ports.csv"):
+        (copied / name).unlink()
+    _edited(copied, lambda tree: [tree.pop(key) for key in ("memory", "link_events")])
+    page = report_page(RunDirectory.read(copied))
+    assert "Not on this page" in page
+    for notice in (
+        "no table &#x27;queues&#x27;, though the run recorded it",
+        "no table &#x27;ports&#x27;, though the run recorded it",
+        "results.json has no &#x27;memory&#x27;",
+        "results.json has no &#x27;link_events&#x27;",
+    ):
+        assert notice in page
+
+
+def test_the_reader_knows_every_key_that_a_run_writes(copied):
+    tree = json.loads((copied / "results.json").read_text())
+    assert set(tree) == set(SavedResults.__dataclass_fields__) - {"absent"}
+    assert read_results(copied / "results.json").absent == ()

@@ -1,0 +1,131 @@
+"""Which columns the tables of a run have, and what may stand in them. Readers hold files to this."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+LARGEST = 2**61
+"""Of any number in a run's files: 26 days in picoseconds. Sums and differences of two fit int64."""
+STEP_KINDS = ("write", "wait", "reduce", "copy", "aggregate", "delay")
+"""Kinds of a schedule's nodes, in the order of the engine's numbers."""
+
+
+class Holds(Enum):
+    """What the cells of a column are."""
+
+    NUMBER = "a number"
+    HOST = "a host"
+    PORT = "a port"
+    PLACE = "a port or a switch"
+    STEP_KIND = "a kind of step"
+    TEXT = "text"
+
+
+@dataclass(frozen=True)
+class ColumnSchema:
+    """A column; `smallest` is a number's, `-1` standing for none. `may_be_empty`: names that there need not be."""
+
+    name: str
+    holds: Holds = Holds.NUMBER
+    smallest: int = -1
+    may_be_empty: bool = False
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """Columns in order. `spans`: the columns of a row's beginning and end, the second not before the first."""
+
+    columns: tuple[ColumnSchema, ...]
+    spans: tuple[str, str] | None = None
+
+
+def _numbers(*names: str) -> tuple[ColumnSchema, ...]:
+    return tuple(ColumnSchema(name) for name in names)
+
+
+def _time(name: str) -> ColumnSchema:
+    return ColumnSchema(name, smallest=0)
+
+
+TABLES: Mapping[str, TableSchema] = {
+    "ports": TableSchema(
+        (
+            ColumnSchema("port", Holds.PORT),
+            ColumnSchema("peer", Holds.PORT),
+            *_numbers("rate_bps", "delay_ps", "queue_capacity_bytes", "transmitted_packets"),
+            *_numbers("transmitted_bytes", "largest_queue_bytes", "tail_dropped_packets"),
+        )
+    ),
+    "queues": TableSchema(
+        (
+            _time("time_ps"),
+            ColumnSchema("port", Holds.PORT),
+            *_numbers("priority_class", "queue_bytes", "transmitted_bytes"),
+        )
+    ),
+    "flows": TableSchema(
+        (
+            ColumnSchema("flow"),
+            ColumnSchema("source", Holds.HOST),
+            ColumnSchema("destination", Holds.HOST),
+            *_numbers("plane", "run", "step", "size_bytes"),
+            _time("start_ps"),
+            _time("end_ps"),
+            *_numbers("ideal_ps", "retransmitted_packets"),
+            ColumnSchema("status", Holds.TEXT),
+        ),
+        spans=("start_ps", "end_ps"),
+    ),
+    "int": TableSchema(
+        (
+            _time("time_ps"),
+            ColumnSchema("source", Holds.HOST),
+            ColumnSchema("destination", Holds.HOST),
+            *_numbers(
+                "plane", "psn", "path_id", "hop", "rate_bps", "queue_bytes", "tx_bytes", "timestamp_ns"
+            ),
+        )
+    ),
+    "drops": TableSchema(
+        (
+            _time("time_ps"),
+            ColumnSchema("place", Holds.PLACE),
+            ColumnSchema("reason", Holds.TEXT),
+            *_numbers("priority_class", "size_bytes"),
+        )
+    ),
+    "pauses": TableSchema(
+        (
+            ColumnSchema("port", Holds.PORT),
+            ColumnSchema("priority_class"),
+            _time("begin_ps"),
+            _time("end_ps"),
+        ),
+        spans=("begin_ps", "end_ps"),
+    ),
+    "timeline": TableSchema(
+        (
+            ColumnSchema("host", Holds.HOST),
+            *_numbers("run", "step"),
+            ColumnSchema("kind", Holds.STEP_KIND),
+            ColumnSchema("peer", Holds.HOST, may_be_empty=True),
+            *_numbers("plane", "size_bytes"),
+            _time("start_ps"),
+            _time("end_ps"),
+        ),
+        spans=("start_ps", "end_ps"),
+    ),
+}
+WORKLOAD_FLOWS = TableSchema(
+    (
+        ColumnSchema("flow"),
+        *_numbers("source", "destination", "plane", "size_bytes"),
+        _time("start_ps"),
+        _time("completion_ps"),
+        _time("ideal_ps"),
+        *_numbers("retransmitted_packets"),
+    )
+)
+"""Of workload-N-flows.csv."""

@@ -1,0 +1,122 @@
+"""The frame of every page: head, sections, scripts; nothing in it is fetched from anywhere."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from weft.errors import BadInputError, EnvironmentLacksError
+from weft.report.report_table import Cell, ReportTable
+
+_ASSETS = Path(__file__).parent / "assets"
+
+
+def html_page(
+    title: str, verdict: str, subtitle: str, sections: Iterable[str], data: Mapping[str, Any]
+) -> str:
+    """Return a page.
+
+    Args:
+        title: in the head and as heading, plain text.
+        verdict: beside it, HTML.
+        subtitle: below it, plain text.
+        sections: HTML, from top to bottom.
+        data: what assets/page.js draws: `figures` by name, `phases`, `events`.
+
+    Raises:
+        EnvironmentLacksError: there are figures to draw, and plotly is missing.
+    """
+    page = Template((_ASSETS / "page.html").read_text(encoding="utf-8"))
+    return page.substitute(
+        title=escape(title),
+        style=(_ASSETS / "page.css").read_text(encoding="utf-8"),
+        verdict=verdict,
+        subtitle=escape(subtitle),
+        sections="\n".join(each for each in sections if each),
+        data=_json(data),
+        plotly=_plotly() if data["figures"] else "",
+        script=(_ASSETS / "page.js").read_text(encoding="utf-8"),
+    )
+
+
+def write_page(page: str, target: Path) -> Path:
+    """Write a page and return where it is; BadInputError: it cannot be written there."""
+    try:
+        target.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise BadInputError(f"{target}: cannot be written: {error.strerror}") from None
+    return target
+
+
+def _plotly() -> str:
+    if importlib.util.find_spec("plotly") is None:
+        raise EnvironmentLacksError("weft report draws with plotly: pip install 'weft[report]'")
+    from plotly.offline import get_plotlyjs
+
+    return str(get_plotlyjs())
+
+
+def _json(data: Any) -> str:
+    """JSON that may stand in a script element: nothing in it looks like markup."""
+    return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
+
+
+class Section:
+    """Sections of a page as HTML."""
+
+    @staticmethod
+    def figure(key: str, title: str, text: str, note: str) -> str:
+        """Return the place of a figure that assets/page.js draws."""
+        note = f' <span class="note">{escape(note)}.</span>' if note else ""
+        return (
+            f"<section><h2>{escape(title)}</h2><p>{escape(text)}{note}</p>"
+            f'<div class="figure" id="figure-{key}" role="img" aria-label="{escape(title)}"></div>'
+            f'<div class="chips" id="chips-{key}"></div></section>'
+        )
+
+    @staticmethod
+    def table(table: ReportTable, links: Mapping[str, str] | None = None) -> str:
+        """Return a table; cells of the first column whose text is in `links` lead to these pages."""
+        note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
+        head = "".join(
+            f'<th scope="col" class="{_kind(cell)}">{escape(column)}</th>'
+            for cell, column in zip(table.rows[0], table.columns, strict=True)
+        )
+        rows = "\n".join(f"<tr>{_cells(row, links or {})}</tr>" for row in table.rows)
+        return (
+            f'<section class="table"><h2>{escape(table.title)}</h2>{note}<div class="scroll"><table><thead><tr>{head}'
+            f"</tr></thead><tbody>{rows}</tbody></table></div></section>"
+        )
+
+
+def _kind(cell: Cell) -> str:
+    return "number" if isinstance(cell, int | float) else "text"
+
+
+def _cells(row: Sequence[Cell], links: Mapping[str, str]) -> str:
+    texts = [escape(_text(cell)) for cell in row]
+    if (target := links.get(str(row[0]))) is not None:
+        texts[0] = f'<a href="{escape(target)}">{texts[0]}</a>'
+    return "".join(f'<td class="{_kind(cell)}">{text}</td>' for cell, text in zip(row, texts, strict=True))
+
+
+def _text(cell: Cell) -> str:
+    return f"{cell:,}".replace(",", "\u202f") if isinstance(cell, int) else str(cell)
+
+
+def made_by_table(made_by: Mapping[str, Any]) -> str:
+    """Return the section on what made a run."""
+    rows = "\n".join(
+        f'<tr><th scope="row">{escape(key)}</th>'
+        f"<td>{escape(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))}</td></tr>"
+        for key, value in sorted(made_by.items())
+    )
+    return (
+        '<section class="table" id="made-by">\n  <h2>Parameters of the run</h2>\n'
+        f'  <div class="scroll"><table><tbody>{rows}</tbody></table></div>\n</section>'
+    )

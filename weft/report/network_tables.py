@@ -1,0 +1,262 @@
+"""Tables of a page on the network: links, memory, flow control, drops, and what became of every packet."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+
+from topologies.describe import format_rate, format_time
+from weft.link_events import LinkEventResult, Lost
+from weft.report.report_table import MOST_ROWS, Cell, ReportTable, shown_of
+from weft.report.run_directory import RunDirectory
+from weft.report.saved_results import Count
+
+
+@dataclass
+class _Pauses:
+    count: int = 0
+    total_ps: int = 0
+    longest_ps: int = 0
+
+
+def link_events(run: RunDirectory) -> ReportTable:
+    """Links that failed and came back: when, who knew when, what was lost."""
+    events = run.results.link_events
+    rows: list[list[Cell]] = [
+        [
+            each.link,
+            each.state,
+            "start" if each.at_ps is None else format_time(each.at_ps),
+            _at(each.happened_ps),
+            *(_since(each, when) for when in (each.detected_ps, each.reprogrammed_ps, each.last_loss_ps)),
+            *(_packets(lost) for lost in (each.in_flight, each.queued, each.refused)),
+            len(each.rebuilt_jobs),
+            len(each.lost_jobs),
+        ]
+        for each in events[:MOST_ROWS]
+    ]
+    columns = [
+        "link", "became", "asked for at", "happened at (µs)", "detected after", "tables after", "last loss after",
+        "lost in flight", "lost in queues", "refused while down", "trees rebuilt", "jobs lost",
+    ]  # fmt: skip
+    note = "losses in packets; times after the event itself. " + shown_of(len(rows), len(events), "the first")
+    return ReportTable("Links that failed or came back", columns, rows, note.strip())
+
+
+def _at(time_ps: int | None) -> Cell:
+    return "not in this run" if time_ps is None else round(time_ps / 1e6, 3)
+
+
+def _since(event: LinkEventResult, when_ps: int | None) -> str:
+    if when_ps is None or event.happened_ps is None:
+        return "–"
+    return format_time(when_ps - event.happened_ps)
+
+
+def _packets(lost: Lost | None) -> Cell:
+    return "–" if lost is None else lost.packets
+
+
+def _known(value: int | None) -> Cell:
+    return "" if value is None else value
+
+
+def planes(run: RunDirectory) -> ReportTable:
+    """Counters of the planes."""
+    rows: list[list[Cell]] = [
+        [
+            each.plane,
+            each.ecn_marked_packets,
+            _known(each.largest_queue_bytes),
+            each.largest_queue_port,
+            each.packets_aggregated,
+            _known(each.tail_drops),
+            _known(each.injected_losses),
+            _known(each.corrupted_packets),
+        ]
+        for each in run.results.planes
+    ]
+    columns = [
+        "plane", "ECN marks", "largest queue (B)", "at", "packets aggregated", "tail drops", "lost by fault",
+        "corrupted",
+    ]  # fmt: skip
+    return ReportTable("Planes", columns, rows)
+
+
+def memory(run: RunDirectory) -> ReportTable:
+    """Switches' shared memory and what PFC did, by plane."""
+    rows: list[list[Cell]] = [
+        [
+            each.plane,
+            each.largest_buffer_bytes,
+            each.largest_buffer_switch,
+            each.threshold_drops,
+            each.headroom_drops,
+            each.largest_headroom_bytes,
+            each.pauses_sent,
+            each.resumes_sent,
+            format_time(each.paused_ps),
+            format_time(each.longest_pause_ps),
+            each.longest_pause_port or "–",
+        ]
+        for each in run.results.memory
+    ]
+    columns = [
+        "plane", "largest buffer (B)", "at", "threshold drops", "headroom drops", "largest headroom (B)",
+        "pause frames", "resume frames", "paused in all", "longest of a class", "at",
+    ]  # fmt: skip
+    return ReportTable("Switch memory and PFC", columns, rows)
+
+
+def pauses(run: RunDirectory) -> ReportTable | None:
+    """PFC pauses by port and class."""
+    if "pauses" not in run.tables:
+        return None
+    found: defaultdict[tuple[str, int], _Pauses] = defaultdict(_Pauses)
+    names, classes = run.texts("pauses", "port"), run.integers("pauses", "priority_class")
+    lasted = run.integers("pauses", "end_ps") - run.integers("pauses", "begin_ps")
+    for port, priority_class, duration_ps in zip(names, classes.tolist(), lasted.tolist(), strict=True):
+        each = found[port, priority_class]
+        each.count += 1
+        each.total_ps += duration_ps
+        each.longest_ps = max(each.longest_ps, duration_ps)
+    worst = sorted(found.items(), key=lambda item: (-item[1].total_ps, item[0]))[:MOST_ROWS]
+    rows: list[list[Cell]] = [
+        [port, priority_class, each.count, format_time(each.total_ps), format_time(each.longest_ps)]
+        for (port, priority_class), each in worst
+    ]
+    note = shown_of(len(rows), len(found), "those that were held longest")
+    return ReportTable("Pauses by port", ["port paused", "class", "pauses", "total", "longest"], rows, note)
+
+
+def credits(run: RunDirectory) -> ReportTable:
+    """Waits for credits, by plane."""
+    rows: list[list[Cell]] = [
+        [
+            each.plane,
+            each.updates_sent,
+            each.stalls,
+            format_time(each.stalled_ps),
+            format_time(each.longest_stall_ps),
+            each.longest_stall_port,
+            each.largest_buffer_bytes,
+        ]
+        for each in run.results.credits
+    ]
+    columns = [
+        "plane", "updates", "stalls", "stalled in all", "longest of a lane", "at", "largest buffer (B)",
+    ]  # fmt: skip
+    return ReportTable("Credits", columns, rows)
+
+
+def link_faults(run: RunDirectory) -> ReportTable:
+    """Links by what faults dropped on them."""
+    struck = run.results.link_faults
+    worst = sorted(struck, key=lambda each: -each.dropped_packets)[:MOST_ROWS]
+    rows: list[list[Cell]] = [
+        [each.link, each.lost_packets, each.corrupted_packets, each.duplicated_packets, each.delayed_packets]
+        for each in worst
+    ]
+    note = shown_of(len(rows), len(struck), "those that dropped most")
+    columns = ["link", "lost", "corrupted", "duplicated", "delayed"]
+    return ReportTable("Packets hit by faults of links", columns, rows, note)
+
+
+def ports(run: RunDirectory) -> ReportTable | None:
+    """The ports that have sent the most."""
+    if not run.rows("ports"):
+        return None
+    names, peers = run.texts("ports", "port"), run.texts("ports", "peer")
+    rates, sent = run.integers("ports", "rate_bps"), run.integers("ports", "transmitted_bytes")
+    columns = ("transmitted_packets", "transmitted_bytes", "largest_queue_bytes", "tail_dropped_packets")
+    counters = [run.integers("ports", name) for name in columns]
+    order = np.argsort(-sent, kind="stable")
+    rows: list[list[Cell]] = [
+        [
+            f"{names[row]} → {peers[row]}",
+            format_rate(int(rates[row])),
+            f"{100 * run.utilisation.get(str(names[row]), 0.0):.1f} %",
+            *(("" if column[row] < 0 else int(column[row])) for column in counters),
+        ]
+        for row in order[:MOST_ROWS].tolist()
+    ]
+    titles = [
+        "port → peer", "rate", "utilisation", "packets sent", "bytes sent", "largest queue (B)", "tail drops",
+    ]  # fmt: skip
+    return ReportTable("Ports", titles, rows, shown_of(len(rows), len(order), "those that sent the most"))
+
+
+def drops(run: RunDirectory) -> ReportTable:
+    """Drops by place and reason, and those that only the counters know."""
+    rows: list[list[Cell]] = []
+    if "drops" in run.tables:
+        counted: Counter[tuple[str, str]] = Counter()
+        first: dict[tuple[str, str], int] = {}
+        times = run.integers("drops", "time_ps").tolist()
+        keys = zip(run.texts("drops", "place"), run.texts("drops", "reason"), times, strict=True)
+        for place, reason, time_ps in keys:
+            counted[place, reason] += 1
+            first.setdefault((place, reason), time_ps)
+        rows += [
+            [place, reason, count, format_time(first[place, reason])]
+            for (place, reason), count in counted.most_common(MOST_ROWS)
+        ]
+    # What was recorded one by one, the counters of switches and NICs tell once more.
+    recorded = ("switch ", "nic ") if "drops" in run.tables else ()
+    rows += [
+        ["all", reason, count, ""]
+        for reason, count in run.results.drops.items()
+        if not reason.startswith(recorded)
+    ]
+    return ReportTable("Drops", ["place", "reason", "packets", "first at"], rows)
+
+
+def conservation(run: RunDirectory) -> ReportTable | None:
+    """What became of every packet: what entered is what left, was dropped, or is under way."""
+    ledger = run.results.ledger
+    if ledger is None:
+        return None
+    held = {"in queues": ledger.queued, "on links": ledger.in_flight, "in switches": ledger.in_switches}
+    groups = [
+        ("entered", ledger.entered),
+        ("left", ledger.left),
+        ("dropped", ledger.dropped),
+        ("under way", held),
+    ]
+    rows: list[list[Cell]] = []
+    for group, counts in groups:
+        rows += [
+            [group, name.replace("_", " "), each.packets, each.bytes]
+            for name, each in counts.items()
+            if each.packets or each.bytes
+        ]
+        whole = _sum(list(counts.values()))
+        rows.append([group, "in all", whole.packets, whole.bytes])
+    if ledger.resized_bytes:
+        rows.append(["resized", "by switches", "", ledger.resized_bytes])
+    rows.append(["missing", "", ledger.missing.packets, ledger.missing.bytes])
+    note = "entered + resized = left + dropped + under way + missing"
+    return ReportTable("Packet conservation", ["", "what", "packets", "bytes"], rows, note)
+
+
+def _sum(counts: list[Count]) -> Count:
+    return Count(sum(each.packets for each in counts), sum(each.bytes for each in counts))
+
+
+def int_path(run: RunDirectory) -> ReportTable | None:
+    """INT's last view of a path."""
+    if not run.results.int_paths:
+        return None
+    path = run.results.int_paths[0]
+    rows: list[list[Cell]] = [
+        [hop.hop, hop.switch, format_rate(hop.rate_bps), hop.queue_bytes, hop.timestamp_ns, hop.tx_bytes]
+        for hop in path.hops
+    ]
+    return ReportTable(
+        f"INT {path.source} → {path.destination}, plane {path.plane}",
+        ["hop", "switch", "rate", "queue (B)", "timestamp (ns mod 2²⁴)", "sent (B mod 2²⁷)"],
+        rows,
+        "the newest acknowledgement's",
+    )

@@ -1,0 +1,203 @@
+"""results.json, read back into what wrote it: every key and value checked, errors with their place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pydantic
+import pydantic_core
+from pydantic import ConfigDict, Field, TypeAdapter
+
+from traffic.schedules import COLLECTIVES
+from weft.credit_results import CreditResult
+from weft.errors import BadInputError, did_you_mean
+from weft.link_events import LinkEventResult
+from weft.link_results import LinkFaultsResult
+from weft.memory_results import MemoryResult
+from weft.recording.reading import quoted, read_bytes
+from weft.recording.schema import LARGEST
+from weft.results import CollectiveResult, FlowsResult, IntPath, Lateness, Phase, PlaneResult
+from weft.scenario.observe import ObserveSection
+from weft.training import TrainingStepResult
+from weft.workloads import PERCENTILES, WorkloadResult
+
+RESULTS_FILE = "results.json"
+_MOST_PROBLEMS = 5
+_COUNT = Annotated[int, Field(ge=0)]
+_UNBOUNDED = ("made_by",)
+"""Keys of results.json whose numbers have ranges of their own, those of the scenario."""
+_MAY_BE_NEGATIVE = ("ledger",)
+_MUST_BE = {
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+    "string_type": "must be text",
+    "list_type": "must be a list",
+    "tuple_type": "must be a list",
+    "dict_type": "must be an object",
+    "dataclass_type": "must be an object",
+    "model_type": "must be an object",
+}
+
+
+@dataclass(frozen=True)
+class MadeBy:
+    """What a report needs to know of what made a run; `all` is everything, as it was written."""
+
+    clock: Literal["real", "virtual"]
+    seed: int
+    fabric: dict[str, Any]
+    scenario: str = "run"
+    observe: ObserveSection = field(default_factory=ObserveSection)
+    all: dict[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class Count:
+    """Packets and their bytes on the wire; of what is missing they may be negative."""
+
+    packets: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class SavedLedger:
+    """What became of every packet (docs/results.md)."""
+
+    entered: dict[str, Count]
+    left: dict[str, Count]
+    dropped: dict[str, Count]
+    resized_bytes: int
+    queued: Count
+    in_flight: Count
+    in_switches: Count
+    missing: Count
+
+
+@dataclass(frozen=True)
+class SavedResults:
+    """`weft.results.RunResult` as its file has it. `absent`: keys that the file lacks, left at their defaults."""
+
+    made_by: MadeBy
+    collectives: list[CollectiveResult] = field(default_factory=list)
+    flows: list[FlowsResult] = field(default_factory=list)
+    workloads: list[WorkloadResult] = field(default_factory=list)
+    training_steps: list[TrainingStepResult] = field(default_factory=list)
+    planes: list[PlaneResult] = field(default_factory=list)
+    int_paths: list[IntPath] = field(default_factory=list)
+    memory: list[MemoryResult] = field(default_factory=list)
+    credits: list[CreditResult] = field(default_factory=list)
+    link_faults: list[LinkFaultsResult] = field(default_factory=list)
+    drops: dict[str, _COUNT] = field(default_factory=dict)
+    ledger: SavedLedger | None = None
+    link_events: list[LinkEventResult] = field(default_factory=list)
+    retransmissions: int = 0
+    cnps: int = 0
+    lateness: Lateness | None = None
+    phases: list[Phase] = field(default_factory=list)
+    rows_lost: int = 0
+    ok: bool | None = None
+    absent: tuple[str, ...] = ()
+
+    __pydantic_config__ = ConfigDict(arbitrary_types_allowed=True)
+
+
+_ADAPTER = TypeAdapter(SavedResults)
+
+
+def read_results(path: Path) -> SavedResults:
+    """Read a results.json.
+
+    Raises:
+        BadInputError: it cannot be read, is no JSON, or a key's value is not what `weft run` writes; says which.
+    """
+    data = read_bytes(path)
+    try:
+        tree = pydantic_core.from_json(data, allow_inf_nan=False)
+    except ValueError as error:
+        raise BadInputError(f"{path}: is no JSON: {error}") from None
+    if not isinstance(tree, dict):
+        raise BadInputError(f"{path}: must be an object with the keys of a run's results")
+    _check_numbers(path, tree)
+    made_by = tree.get("made_by")
+    if isinstance(made_by, dict):
+        made_by["all"] = dict(made_by)
+    tree["absent"] = [
+        key.name for key in fields(SavedResults) if key.name not in tree and key.name != "absent"
+    ]
+    try:
+        results = _ADAPTER.validate_json(pydantic_core.to_json(tree), strict=True)
+    except pydantic.ValidationError as error:
+        problems = [_explain(problem) for problem in error.errors()[:_MOST_PROBLEMS]]
+        raise BadInputError("\n".join(f"{path}: {problem}" for problem in problems)) from None
+    _check_figures(path, results)
+    return results
+
+
+def _check_numbers(path: Path, tree: Mapping[str, Any]) -> None:
+    for key, value in _numbers({key: each for key, each in tree.items() if key not in _UNBOUNDED}):
+        smallest = -LARGEST if key.startswith(_MAY_BE_NEGATIVE) else 0
+        if not smallest <= value <= LARGEST and (isinstance(value, int) or math.isinf(value)):
+            raise BadInputError(
+                f"{path}: {key}: {quoted(value)} is out of range (valid: {smallest} to {LARGEST})"
+            )
+
+
+def _numbers(value: Any, place: str = "") -> Iterator[tuple[str, int | float]]:
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from _numbers(each, f"{place}.{key}" if place else key)
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _numbers(each, f"{place}[{index}]")
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield place, value
+
+
+def _check_figures(path: Path, results: SavedResults) -> None:
+    """Check what a figure's type alone does not say, and a page divides by or puts side by side."""
+
+    def require(right: bool, place: str, what: str) -> None:
+        if not right:
+            raise BadInputError(f"{path}: {place}: {what}")
+
+    interval_ps = results.made_by.observe.interval
+    require(
+        interval_ps <= LARGEST,
+        "made_by.observe.interval",
+        f"{interval_ps} is out of range (valid: 1 to {LARGEST})",
+    )
+    for index, phase in enumerate(results.phases):
+        wrong = f"{phase.end_ps} lies before start_ps, {phase.start_ps}"
+        require(phase.end_ps >= phase.start_ps, f"phases[{index}].end_ps", wrong)
+    for index, each in enumerate(results.collectives):
+        place, known = f"collectives[{index}]", each.collective in COLLECTIVES
+        hint = "" if known else did_you_mean(each.collective, COLLECTIVES)
+        require(known, f"{place}.collective", f"unknown collective {quoted(each.collective)}; {hint}")
+        require(each.ranks > 0, f"{place}.ranks", f"{each.ranks} is out of range (valid: 1 or more)")
+    for index, workload in enumerate(results.workloads):
+        of_all = [(f"workloads[{index}].slowdown", workload.slowdown)]
+        of_bins = [
+            (f"workloads[{index}].bins[{number}].{name}", values)
+            for number, each in enumerate(workload.bins)
+            for name, values in (("completion_ps", each.completion_ps), ("slowdown", each.slowdown))
+        ]
+        for place, values in [*of_all, *of_bins]:
+            wrong = f"has {len(values)} values; there are {len(PERCENTILES)} percentiles"
+            require(len(values) == len(PERCENTILES), place, wrong)
+
+
+def _explain(problem: Any) -> str:
+    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem["loc"]).lstrip(
+        "."
+    )
+    if problem["type"] == "missing":
+        return f"{place}: is missing; weft run of this version writes it"
+    if problem["type"] == "literal_error":
+        return f"{place}: {quoted(problem['input'])} is not valid; valid: {problem['ctx']['expected']}"
+    message = _MUST_BE.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
+    return f"{place}: {message}, is {quoted(problem['input'])}"
