@@ -20,6 +20,7 @@ from weft.link_events import LinkEventResult, print_link_events
 from weft.link_results import LinkFaultsResult, print_link_faults
 from weft.memory_results import MemoryResult, print_memory
 from weft.recording.observations import Observations
+from weft.recording.trace import Moments
 from weft.training import TrainingStepResult, print_training_steps
 from weft.workloads import WorkloadResult, print_workload
 
@@ -244,8 +245,15 @@ class RunResult:
         for name, data in (("wall_times.json", self.wall_times_s), ("results.json", self.as_dict())):
             path = directory / name
             path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-        self.observations.save(directory)
+        self.observations.save(directory, self._moments())
         return path
+
+    def _moments(self) -> Moments:
+        happened = [(each, each.happened_ps) for each in self.link_events]
+        return Moments(
+            [(phase.name, phase.start_ps, phase.end_ps) for phase in self.phases],
+            [(f"{each.link} {each.state}", time_ps) for each, time_ps in happened if time_ps is not None],
+        )
 
 
 def make_console() -> Console:

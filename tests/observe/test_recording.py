@@ -274,25 +274,53 @@ def test_no_such_table(tmp_path):
 
 
 def test_the_trace_has_the_documented_shape(run):
-    """ "Trace Event Format": the events' fields by phase; on a thread, complete events nest or follow each other."""
+    """ "Trace Event Format": the events' fields by phase; on a thread, complete events follow each other."""
     result, directory = run
     trace = json.loads((directory / "trace.json").read_text())
     assert trace["displayTimeUnit"] == "ns"
     events = trace["traceEvents"]
     by_phase = {phase: [each for each in events if each["ph"] == phase] for phase in "XMC"}
     assert sum(map(len, by_phase.values())) == len(events)
-    threads = {each["tid"]: each["args"]["name"] for each in by_phase["M"] if each["name"] == "thread_name"}
-    steps = result.observations.tables["timeline"]
-    assert len(by_phase["X"]) == row_count(steps)
+    processes = {
+        each["pid"]: each["args"]["name"] for each in by_phase["M"] if each["name"] == "process_name"
+    }
+    assert set(processes.values()) == {"run", "queues", "h0", "h1", "h2", "h3"}
     ends = {}
-    for event in sorted(by_phase["X"], key=lambda each: each["ts"]):
+    for event in sorted(by_phase["X"], key=lambda each: (each["ts"], each["dur"])):
         assert set(event) == {"ph", "name", "cat", "pid", "tid", "ts", "dur", "args"}
-        assert event["dur"] >= 0
-        assert threads[event["tid"]].split()[0] in {"h0", "h1", "h2", "h3"}
-        assert round(event["ts"] * 10**6) >= ends.get(event["tid"], 0)
-        ends[event["tid"]] = round((event["ts"] + event["dur"]) * 10**6)
-    assert [round(each["ts"] * 10**6) for each in by_phase["X"]] == steps["start_ps"].tolist()
+        thread = event["pid"], event["tid"]
+        assert round(event["ts"] * 10**6) >= ends.get(thread, 0)
+        ends[thread] = round((event["ts"] + event["dur"]) * 10**6)
     assert {tuple(each["args"]) for each in by_phase["C"]} == {("bytes",)}
+    phases = [each["name"] for each in by_phase["X"] if each["cat"] == "phase"]
+    assert phases == [phase.name for phase in result.phases]
+    # Every step is there, with the times of its own, and ends when it ended.
+    steps = result.observations.tables["timeline"]
+    drawn = [each for each in by_phase["X"] if each["cat"] != "phase"]
+    own = [(each["args"]["posted_us"], each["args"]["posted_us"] + each["args"]["took_us"]) for each in drawn]
+    recorded = zip(steps["start_ps"].tolist(), steps["end_ps"].tolist(), strict=True)
+    assert sorted((round(a * 10**6), round(b * 10**6)) for a, b in own) == sorted(recorded)
+    assert all(round((each["ts"] + each["dur"]) * 10**6) == round(end * 10**6)
+               for each, (_, end) in zip(drawn, own, strict=True))  # fmt: skip
+
+
+def test_a_trace_has_a_track_for_each_rank_and_stream(tmp_path):
+    """However many steps overlap: 2,051 tracks for sixteen hosts were of no use to anybody."""
+    run_into(
+        tmp_path / "run",
+        fabric={"planes": 2, "leaves": 2, "spines": 1, "hosts_per_leaf": 2},
+        traffic=[{"collective": "allreduce", "sizes": ["256KiB"], "algorithms": ["ring", "in-network"]}],
+        observe={"timelines": True},
+        control={"detection": "1us"},
+        events=[{"at": "1ms", "link": "p0l0<->p0s0", "state": "down"}],
+    )
+    events = json.loads((tmp_path / "run" / "trace.json").read_text())["traceEvents"]
+    processes = {each["pid"]: each["args"]["name"] for each in events if each["name"] == "process_name"}
+    threads = [
+        (processes[each["pid"]], each["args"]["name"]) for each in events if each["name"] == "thread_name"
+    ]
+    streams = ("compute", "plane 0 writes", "plane 1 writes", "in the network", "waits")
+    assert threads == [("run", "phases"), *((f"h{rank}", stream) for rank in range(4) for stream in streams)]
 
 
 # --- captures

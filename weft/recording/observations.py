@@ -19,7 +19,7 @@ from weft.recording.ideal import IdealTimes
 from weft.recording.places import Places
 from weft.recording.schema import STEP_KINDS
 from weft.recording.tables import Integers, Names, Table, write_table
-from weft.recording.trace import write_trace
+from weft.recording.trace import Moments, write_trace
 
 Recorded = Mapping[str, Mapping[str, Integers]]
 """A probe's tables (`Probe.take`), columns by name."""
@@ -43,12 +43,12 @@ class Observations:
     rows_lost: int = 0
     file_format: Literal["csv", "parquet"] = "csv"
 
-    def save(self, directory: Path) -> None:
+    def save(self, directory: Path, moments: Moments | None = None) -> None:
         """Write every table, and a trace where there is a timeline, into a directory."""
         for name, table in self.tables.items():
             write_table(table, directory / name, self.file_format)
         if "timeline" in self.tables:
-            write_trace(self.tables, directory / "trace.json")
+            write_trace(self.tables, directory / "trace.json", moments)
 
 
 def read_recorded(path: Path) -> Recorded:

@@ -1,13 +1,19 @@
 """A run as a Chrome trace, which Perfetto and chrome://tracing open.
 
-Format: "Trace Event Format", Google, JSON object form: complete events (ph "X"), counters ("C"), metadata ("M"). Its
-timestamps are microseconds; these have six decimals, so that no picosecond is lost.
+Format: "Trace Event Format", Google, JSON object form: complete events (ph "X"), instants ("i"), counters ("C"),
+metadata ("M"). Its timestamps are microseconds; these have six decimals, so that no picosecond is lost.
+
+A rank is a process, a stream of its schedule a thread: what it computes, what it writes in each plane and over scale-up
+links, what switches aggregate, what it waits for. Steps of a stream overlap (writes are posted before the ones ahead of
+them are done), while events of a thread must nest: a step is drawn from when it was first of its stream, so that a
+stream is busy when any of its steps is. When it was posted, and how long it took, stands in its arguments.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,44 +21,61 @@ import numpy as np
 
 from weft.recording.tables import Integers, Names, Table
 
-HOSTS_PID, QUEUES_PID = 1, 2
+PHASES_PID, QUEUES_PID, FIRST_RANK_PID = 1, 2, 3
 _PS_PER_US = 10**6
-_LANES = 1 << 16
-"""A thread's id is twice its host's rank, plus 1 if it has waits, times this, plus a lane."""
+_COMPUTE, _FIRST_PLANE, _SCALE_UP, _IN_NETWORK, _WAITS = 0, 1, 100, 101, 102
+_NAMES = {_COMPUTE: "compute", _SCALE_UP: "scale-up writes", _IN_NETWORK: "in the network", _WAITS: "waits"}
 
 
-def write_trace(tables: Mapping[str, Table], path: Path) -> None:
-    """Write hosts as threads with the steps of their schedules, and queues as counters, event by event."""
+@dataclass(frozen=True)
+class Moments:
+    """What a trace shows above all ranks: phases with begin and end, and what happened at one moment."""
+
+    phases: Sequence[tuple[str, int, int]] = ()
+    instants: Sequence[tuple[str, int]] = ()
+
+
+def write_trace(tables: Mapping[str, Table], path: Path, moments: Moments | None = None) -> None:
+    """Write phases, ranks with the steps of their schedules, and queues as counters, event by event."""
     with path.open("w", encoding="utf-8") as file:
         file.write('{"displayTimeUnit": "ns", "traceEvents": [\n')
         separator = ""
-        for event in _events(tables):
-            file.write(separator + json.dumps(event))
+        for event in _events(tables, moments or Moments()):
+            file.write(separator + json.dumps(event, separators=(",", ":")))
             separator = ",\n"
         file.write("\n]}\n")
 
 
-def _events(tables: Mapping[str, Table]) -> Iterator[dict[str, Any]]:
-    yield _named("process_name", HOSTS_PID, 0, "hosts")
+def _events(tables: Mapping[str, Table], moments: Moments) -> Iterator[dict[str, Any]]:
+    yield from _moments(moments)
     yield from _steps(tables["timeline"])
     if "queues" in tables:
-        yield _named("process_name", QUEUES_PID, 0, "queues")
+        yield from _process(QUEUES_PID, "queues")
         yield from _queues(tables["queues"])
 
 
-def _named(what: str, pid: int, tid: int, name: str) -> dict[str, Any]:
-    return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}}
+def _process(pid: int, name: str) -> Iterator[dict[str, Any]]:
+    yield _metadata("process_name", pid, 0, {"name": name})
+    yield _metadata("process_sort_index", pid, 0, {"sort_index": pid})
+
+
+def _thread(pid: int, tid: int, name: str) -> Iterator[dict[str, Any]]:
+    yield _metadata("thread_name", pid, tid, {"name": name})
+    yield _metadata("thread_sort_index", pid, tid, {"sort_index": tid})
+
+
+def _metadata(what: str, pid: int, tid: int, arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": arguments}
 
 
 def _us(time_ps: int) -> float:
     return time_ps / _PS_PER_US
 
 
-def _integers(table: Table, name: str) -> list[int]:
+def _integers(table: Table, name: str) -> Integers:
     column = table[name]
     assert not isinstance(column, Names)
-    values: list[int] = column.tolist()
-    return values
+    return column
 
 
 def _names(table: Table, name: str) -> Names:
@@ -61,65 +84,78 @@ def _names(table: Table, name: str) -> Names:
     return column
 
 
+def _moments(moments: Moments) -> Iterator[dict[str, Any]]:
+    if not moments.phases and not moments.instants:
+        return
+    yield from _process(PHASES_PID, "run")
+    yield from _thread(PHASES_PID, 0, "phases")
+    where = {"pid": PHASES_PID, "tid": 0}
+    for name, start_ps, end_ps in moments.phases:
+        times = {"ts": _us(start_ps), "dur": _us(end_ps - start_ps)}
+        yield {"ph": "X", "name": name, "cat": "phase", **where, **times, "args": {}}
+    for name, time_ps in moments.instants:
+        yield {"ph": "i", "name": name, "cat": "link", **where, "ts": _us(time_ps), "s": "g", "args": {}}
+
+
 def _steps(table: Table) -> Iterator[dict[str, Any]]:
-    """Steps overlap, while events of a thread must nest: each host has as many lanes as it needs, apart for waits."""
-    hosts, kinds = _names(table, "host"), _names(table, "kind").texts()
-    starts, ends = _integers(table, "start_ps"), _integers(table, "end_ps")
-    groups = hosts.codes * 2 + (kinds == "wait")
-    lanes = lanes_of(groups, np.array(starts, np.int64), np.array(ends, np.int64))
-    threads = (groups * _LANES + lanes).tolist()
-    peers = _names(table, "peer").texts()
-    runs, steps = _integers(table, "run"), _integers(table, "step")
-    planes, sizes = _integers(table, "plane"), _integers(table, "size_bytes")
-    for thread in sorted(set(threads)):
-        group, lane = divmod(thread, _LANES)
-        what = f"{hosts.names[group // 2]}{' waits' if group % 2 else ''}{f' {lane + 1}' if lane else ''}"
-        yield _named("thread_name", HOSTS_PID, thread, what)
-        yield {
-            "ph": "M",
-            "name": "thread_sort_index",
-            "pid": HOSTS_PID,
-            "tid": thread,
-            "args": {"sort_index": thread},
-        }
-    for row, thread in enumerate(threads):
-        arguments: dict[str, Any] = {"run": runs[row], "step": steps[row], "size_bytes": sizes[row]}
+    hosts, kinds, peers = _names(table, "host"), _names(table, "kind").texts(), _names(table, "peer").texts()
+    starts, ends, planes = (_integers(table, name) for name in ("start_ps", "end_ps", "plane"))
+    streams = _streams(kinds, planes)
+    order = np.lexsort([starts, ends, streams, hosts.codes])
+    drawn_from = _when_first(hosts.codes, streams, starts, ends, order)
+    runs, steps, sizes = (_integers(table, name).tolist() for name in ("run", "step", "size_bytes"))
+    for code in np.unique(hosts.codes).tolist():
+        yield from _process(FIRST_RANK_PID + code, hosts.names[code])
+        for stream in np.unique(streams[hosts.codes == code]).tolist():
+            name = _NAMES.get(stream) or f"plane {stream - _FIRST_PLANE} writes"
+            yield from _thread(FIRST_RANK_PID + code, stream, name)
+    for row in order.tolist():
+        start_ps, end_ps = int(starts[row]), int(ends[row])
+        arguments = {
+            "run": runs[row], "step": steps[row], "size_bytes": sizes[row],
+            "posted_us": _us(start_ps), "took_us": _us(end_ps - start_ps),
+        }  # fmt: skip
         if peers[row]:
-            arguments |= {"peer": peers[row], "plane": planes[row]}
+            arguments |= {"peer": peers[row], "plane": int(planes[row])}
         yield {
             "ph": "X",
             "name": f"{kinds[row]} {peers[row]}".rstrip(),
             "cat": kinds[row],
-            "pid": HOSTS_PID,
-            "tid": thread,
-            "ts": _us(starts[row]),
-            "dur": _us(ends[row] - starts[row]),
+            "pid": FIRST_RANK_PID + int(hosts.codes[row]),
+            "tid": int(streams[row]),
+            "ts": _us(int(drawn_from[row])),
+            "dur": _us(end_ps - int(drawn_from[row])),
             "args": arguments,
         }
 
 
-def lanes_of(groups: Integers, starts_ps: Integers, ends_ps: Integers) -> Integers:
-    """Return a lane for each interval, so that those of one group and lane do not overlap; intervals come by start."""
-    free_ps: dict[int, list[int]] = {}
-    lanes = np.zeros(len(groups), np.int64)
-    for row, (group, start_ps, end_ps) in enumerate(
-        zip(groups.tolist(), starts_ps.tolist(), ends_ps.tolist(), strict=True)
-    ):
-        ends = free_ps.setdefault(group, [])
-        lane = next((lane for lane, free in enumerate(ends) if free <= start_ps), len(ends))
-        if lane == len(ends):
-            ends.append(end_ps)
-        ends[lane] = end_ps
-        lanes[row] = lane
-    return lanes
+def _streams(kinds: np.ndarray[Any, Any], planes: Integers) -> Integers:
+    """Return the number of each step's stream."""
+    streams = np.full(len(kinds), _COMPUTE, np.int64)
+    writes = kinds == "write"
+    streams[writes] = np.where(planes[writes] < 0, _SCALE_UP, _FIRST_PLANE + planes[writes])
+    streams[kinds == "aggregate"] = _IN_NETWORK
+    streams[kinds == "wait"] = _WAITS
+    return streams
+
+
+def _when_first(
+    hosts: Integers, streams: Integers, starts: Integers, ends: Integers, order: Integers
+) -> Integers:
+    """Return when each step is first of its stream: when it was posted, or when the one that ended before it did."""
+    first = starts.copy()
+    same = (hosts[order][1:] == hosts[order][:-1]) & (streams[order][1:] == streams[order][:-1])
+    before = np.where(same, ends[order][:-1], 0)
+    first[order[1:]] = np.maximum(starts[order[1:]], before)
+    return first
 
 
 def _queues(table: Table) -> Iterator[dict[str, Any]]:
     ports = _names(table, "port").texts()
-    classes = _integers(table, "priority_class")
-    depths = _integers(table, "queue_bytes")
+    classes = _integers(table, "priority_class").tolist()
+    depths = _integers(table, "queue_bytes").tolist()
     shown: set[str] = set()
-    for row, time_ps in enumerate(_integers(table, "time_ps")):
+    for row, time_ps in enumerate(_integers(table, "time_ps").tolist()):
         name = f"{ports[row]} class {classes[row]}"
         # A series that never had anything waiting would be a track of zeros.
         if depths[row] == 0 and name not in shown:
