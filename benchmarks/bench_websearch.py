@@ -1,6 +1,7 @@
 """HPCC's evaluation in virtual time: 320 hosts in three tiers, 5 ms of WebSearch flows at 30 % load, on one core.
 
-    .venv/bin/python benchmarks/bench_websearch.py [--duration-us N] [--congestion-control NAME] [--json] [--realtime]
+    .venv/bin/python benchmarks/bench_websearch.py [--duration-us N] [--congestion-control NAME] [--preset NAME]
+        [--json] [--realtime]
 
 The fabric is that of the HPCC paper (SIGCOMM 2019, section 5.1): 100 Gb/s hosts, 20 ToRs of 16 hosts, 20 aggregation
 and 16 core switches joined by 400 Gb/s links of 1 µs, fabric.p4 at every switch, ECN on. Packets carry 1,024 bytes (the
@@ -54,14 +55,14 @@ def transmitted(switches: dict[str, Any], hosts: list[dict[str, Any]]) -> Iterat
             yield plane["line"]["transmitted"]["packets"]
 
 
-def measure(duration_ps: int, congestion_control: str, flow_sizes: str) -> list[Figure]:
+def measure(duration_ps: int, congestion_control: str, preset: str | None, flow_sizes: str) -> list[Figure]:
     """All figures of one run."""
     fabric = Fabric(
         hpcc_fabric(),
         clock="virtual",
         seed=1,
         int_telemetry=congestion_control == NEEDS_INT,
-        transport=TransportSection(congestion_control=congestion_control, ack_interval=1),
+        transport=TransportSection(congestion_control=congestion_control, preset=preset, ack_interval=1),
     )
     began_s = time.monotonic()
     with fabric:
@@ -72,9 +73,10 @@ def measure(duration_ps: int, congestion_control: str, flow_sizes: str) -> list[
         traversals = sum(transmitted(fabric.lab.switch_stats() or {}, fabric.hosts.stats()))
     names = ("50 %", "95 %", "99 %")
     goal = GOAL_S * duration_ps / 5e9
+    preset = fabric.options.transport.preset
     return [
         Figure(
-            f"{flow_sizes}, {workload.flows} flows, {congestion_control}",
+            f"{flow_sizes}, {workload.flows} flows, {congestion_control}{f' ({preset})' if preset else ''}",
             wall_s,
             "s",
             goal=goal,
@@ -85,6 +87,7 @@ def measure(duration_ps: int, congestion_control: str, flow_sizes: str) -> list[
         Figure("  link traversals", traversals, ""),
         Figure("  link traversals a second", traversals / wall_s, "1/s"),
         Figure("  packets sent again", workload.retransmissions, ""),
+        Figure("  slowdown, mean", float(workload.records["slowdown"].mean()), ""),
         *(Figure(f"  slowdown, {n}", value, "") for n, value in zip(names, workload.slowdown, strict=True)),
         Figure("  built and programmed", built_s, "s"),
     ]
@@ -100,10 +103,13 @@ def main() -> None:
         default="fixed-window",
         help="of all hosts",
     )
+    parser.add_argument("--preset", help="of its parameters; by default the algorithm's own")
     parser.add_argument("--flow-sizes", default="websearch", help="distribution of the flows' sizes")
     options = parser.parse_args()
     pin_this_process(1, realtime=options.realtime)
-    figures = measure(options.duration_us * 10**6, options.congestion_control, options.flow_sizes)
+    figures = measure(
+        options.duration_us * 10**6, options.congestion_control, options.preset, options.flow_sizes
+    )
     report("HPCC's 320 hosts in virtual time, one core", figures, as_json=options.json)
 
 

@@ -855,6 +855,21 @@ def congestion_control_names() -> list[str]: ...
 def congestion_parameter_names(name: str) -> set[str]:
     """Parameters of an algorithm; a name ends in its unit (_ps, _bps, _bytes, _packets) if it has one."""
 
+class CongestionPreset:
+    """A named set of an algorithm's parameters, and what goes with it at the receiver."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def source(self) -> str:
+        """Where its values come from."""
+    @property
+    def cnp_interval_ps(self) -> int:
+        """A receiver's CNPs for a flow come at most so often."""
+
+def congestion_presets(name: str) -> list[CongestionPreset]:
+    """Presets of an algorithm, its default first; none where it has none. Raises ValueError for an unknown one."""
+
 def make_congestion_control(
     name: str,
     *,
@@ -863,14 +878,15 @@ def make_congestion_control(
     frame_bytes: int,
     ack_interval_packets: int = 1,
     parameters: Mapping[str, float] = {},
+    preset: str = "",
 ) -> CongestionControl:
     """A congestion control for a path: rate of the sender's port, idle round trip, frame of a full packet.
 
     ack_interval_packets: how many packets are acknowledged together.
 
-    Parameters left out have defaults that fit the path; their names are those of the *Parameters structures in
-    engine/src (hpcc.hpp and so on). Raises ValueError for unknown names and values out of range, naming the
-    valid ones.
+    Parameters left out are the preset's (empty: the default one), and fit the path; their names are those of the
+    *Parameters structures in engine/src (hpcc.hpp and so on). Raises ValueError for unknown names and values out of
+    range, naming the valid ones.
     """
 
 class ExtensionError(ValueError):
@@ -1213,11 +1229,13 @@ class FlowGenerator:
         base_round_trip_ps: int,
         frame_bytes: int,
         parameters: Mapping[str, float] = {},
+        preset: str = "",
         path_choice: Callable[[int], PathChoice | None] | None = None,
         retransmission: str = "go-back-n",
         retransmission_timeout_ps: int,
         reordering_window_ps: int = 0,
         ack_interval_packets: int = 1,
+        cnp_interval_ps: int = 50_000_000,
         path_mtu_bytes: int,
         telemetry: bool = False,
         as_lengths: bool = False,

@@ -247,7 +247,7 @@ class Host:
             retransmission_timeout_ps=self._queue_pair_timeout_ps(plane),
             reordering_window_ps=transport.reordering_window(plane.config.base_round_trip_ps),
             ack_interval_packets=transport.ack_interval(),
-            cnp_interval_ps=transport.cnp_interval_ps,
+            cnp_interval_ps=transport.cnp_interval(),
             source_udp_port=take_optional(message, "source_udp_port", int),
             initial_psn=take(message, "initial_psn", int, 0),
             remote_initial_psn=take(message, "remote_initial_psn", int, 0),
@@ -283,6 +283,7 @@ class Host:
             frame_bytes=self.config.mtu_bytes + _HEADER_BYTES,
             ack_interval_packets=transport.ack_interval(),
             parameters=transport.parameters,
+            preset=transport.preset or "",
         )
 
     def _path_choice(self, plane: _Plane, queue_pair: int) -> PathChoice | None:
@@ -322,11 +323,13 @@ class Host:
                 base_round_trip_ps=plane.config.base_round_trip_ps,
                 frame_bytes=self.config.mtu_bytes + _HEADER_BYTES,
                 parameters=transport.parameters if native else {},
+                preset=transport.preset or "",
                 path_choice=None if transport.path == "flow" else partial(self._path_choice, plane),
                 retransmission=transport.retransmission,
                 retransmission_timeout_ps=self._queue_pair_timeout_ps(plane),
                 reordering_window_ps=transport.reordering_window(plane.config.base_round_trip_ps),
                 ack_interval_packets=transport.ack_interval(),
+                cnp_interval_ps=transport.cnp_interval(),
                 path_mtu_bytes=self.config.mtu_bytes,
                 telemetry=telemetry,
                 as_lengths=as_lengths,

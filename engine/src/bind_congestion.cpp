@@ -82,18 +82,29 @@ void bind_congestion(py::module_& m) {
       .def("on_loss", &CongestionControl::on_loss, "now_ps"_a, "timeout"_a)
       .def("on_deadline", &CongestionControl::on_deadline, "now_ps"_a);
 
+  py::class_<CongestionPreset>(m, "CongestionPreset")
+      .def_readonly("name", &CongestionPreset::name)
+      .def_readonly("source", &CongestionPreset::source)
+      .def_readonly("cnp_interval_ps", &CongestionPreset::cnp_interval_ps);
   m.def("congestion_control_names", &congestion_control_names);
+  m.def(
+      "congestion_presets",
+      [](const std::string& name) {
+        const std::span<const CongestionPreset> presets = congestion_presets(name);
+        return std::vector<CongestionPreset>(presets.begin(), presets.end());
+      },
+      "name"_a);
   m.def("congestion_parameter_names", &congestion_parameter_names, "name"_a);
   m.def(
       "make_congestion_control",
       [](const std::string& name, uint64_t line_rate_bps, TimePs base_round_trip_ps, uint32_t frame_bytes,
-         uint32_t ack_interval_packets, const CongestionParameters& parameters) {
+         uint32_t ack_interval_packets, const CongestionParameters& parameters, const std::string& preset) {
         const PathProperties path{line_rate_bps, base_round_trip_ps, frame_bytes,
                                   std::max(1u, ack_interval_packets)};
-        return std::shared_ptr<CongestionControl>(make_congestion_control(name, path, parameters));
+        return std::shared_ptr<CongestionControl>(make_congestion_control(name, path, parameters, preset));
       },
       "name"_a, py::kw_only(), "line_rate_bps"_a, "base_round_trip_ps"_a, "frame_bytes"_a,
-      "ack_interval_packets"_a = 1, "parameters"_a = CongestionParameters());
+      "ack_interval_packets"_a = 1, "parameters"_a = CongestionParameters(), "preset"_a = "");
   bind_python_congestion_control(m);
   bind_python_path_choice(m);
 }

@@ -57,9 +57,9 @@ CongestionControlMaker maker_of(py::function function) {
 }
 
 CongestionControlMaker maker_of(const std::string& name, const PathProperties& path,
-                                const CongestionParameters& parameters) {
+                                const CongestionParameters& parameters, const std::string& preset) {
   CongestionControlMaker maker = [=] {
-    return std::shared_ptr<CongestionControl>(make_congestion_control(name, path, parameters));
+    return std::shared_ptr<CongestionControl>(make_congestion_control(name, path, parameters, preset));
   };
   maker();  // says now what would be wrong with it
   return maker;
@@ -83,9 +83,10 @@ Retransmission retransmission_of(const std::string& name) {
 uint32_t add_port(PythonFlowGenerator& flows, int port, const std::string& destination_mac,
                   const std::variant<std::string, py::function>& congestion_control, uint64_t line_rate_bps,
                   TimePs base_round_trip_ps, uint32_t frame_bytes, const CongestionParameters& parameters,
-                  std::optional<py::function> path_choice, const std::string& retransmission,
-                  TimePs retransmission_timeout_ps, TimePs reordering_window_ps,
-                  uint32_t ack_interval_packets, uint32_t path_mtu_bytes, bool telemetry, bool as_lengths) {
+                  const std::string& preset, std::optional<py::function> path_choice,
+                  const std::string& retransmission, TimePs retransmission_timeout_ps,
+                  TimePs reordering_window_ps, uint32_t ack_interval_packets, TimePs cnp_interval_ps,
+                  uint32_t path_mtu_bytes, bool telemetry, bool as_lengths) {
   FlowPort added;
   added.port = port;
   added.config.destination_mac = parse_mac(destination_mac);
@@ -93,12 +94,13 @@ uint32_t add_port(PythonFlowGenerator& flows, int port, const std::string& desti
   added.config.retransmission_timeout_ps = retransmission_timeout_ps;
   added.config.reordering_window_ps = reordering_window_ps;
   added.config.ack_interval_packets = ack_interval_packets;
+  added.config.cnp_interval_ps = cnp_interval_ps;
   added.config.path_mtu_bytes = path_mtu_bytes;
   added.config.telemetry = telemetry;
   added.as_lengths = as_lengths;
   if (const auto* name = std::get_if<std::string>(&congestion_control)) {
-    added.make_congestion_control =
-        maker_of(*name, {line_rate_bps, base_round_trip_ps, frame_bytes, ack_interval_packets}, parameters);
+    added.make_congestion_control = maker_of(
+        *name, {line_rate_bps, base_round_trip_ps, frame_bytes, ack_interval_packets}, parameters, preset);
   } else {
     added.make_congestion_control = maker_of(std::get<py::function>(congestion_control));
   }
@@ -160,9 +162,10 @@ void bind_flows(py::module_& m) {
            "nic"_a, "executor"_a, py::keep_alive<1, 2>())
       .def("add_port", &add_port, "port"_a, py::kw_only(), "destination_mac"_a, "congestion_control"_a,
            "line_rate_bps"_a, "base_round_trip_ps"_a, "frame_bytes"_a,
-           "parameters"_a = CongestionParameters(), "path_choice"_a = py::none(),
+           "parameters"_a = CongestionParameters(), "preset"_a = "", "path_choice"_a = py::none(),
            "retransmission"_a = "go-back-n", "retransmission_timeout_ps"_a, "reordering_window_ps"_a = 0,
-           "ack_interval_packets"_a = 1, "path_mtu_bytes"_a, "telemetry"_a = false, "as_lengths"_a = false)
+           "ack_interval_packets"_a = 1, "cnp_interval_ps"_a = RcConfig().cnp_interval_ps, "path_mtu_bytes"_a,
+           "telemetry"_a = false, "as_lengths"_a = false)
       .def(
           "add_sent",
           [](Flows& flows, uint32_t flow, TimePs start_ps, uint32_t place, const std::string& peer_ip,

@@ -37,6 +37,14 @@ Maker maker_of(const std::string& name) {
   throw std::invalid_argument("unknown congestion control '" + name + "' (valid: " + valid + ")");
 }
 
+// Makes one to see what it asks for.
+ParameterReader read_for_any_path(const std::string& name, const CongestionParameters& parameters) {
+  constexpr PathProperties kAnyPath{100'000'000'000, 10 * kPsPerUs, 1100, 1};
+  ParameterReader reader(name, parameters);
+  maker_of(name)(kAnyPath, reader);
+  return reader;
+}
+
 }  // namespace
 
 std::vector<std::string_view> congestion_control_names() {
@@ -46,17 +54,20 @@ std::vector<std::string_view> congestion_control_names() {
 }
 
 std::set<std::string> congestion_parameter_names(const std::string& name) {
-  constexpr PathProperties kAnyPath{100'000'000'000, 10 * kPsPerUs, 1100, 1};
   const CongestionParameters none;
-  ParameterReader reader(name, none);
-  maker_of(name)(kAnyPath, reader);
-  return reader.names();
+  return read_for_any_path(name, none).names();
+}
+
+std::span<const CongestionPreset> congestion_presets(const std::string& name) {
+  const CongestionParameters none;
+  return read_for_any_path(name, none).presets();
 }
 
 std::unique_ptr<CongestionControl> make_congestion_control(const std::string& name,
                                                            const PathProperties& path,
-                                                           const CongestionParameters& parameters) {
-  ParameterReader reader(name, parameters);
+                                                           const CongestionParameters& parameters,
+                                                           const std::string& preset) {
+  ParameterReader reader(name, parameters, preset);
   return maker_of(name)(path, reader);
 }
 

@@ -3,12 +3,14 @@
 
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "congestion_control.hpp"
 #include "congestion_parameters.hpp"
+#include "congestion_preset.hpp"
 
 namespace weft {
 
@@ -18,10 +20,16 @@ std::vector<std::string_view> congestion_control_names();
 // Names of an algorithm's parameters. Throws std::invalid_argument for an unknown algorithm.
 std::set<std::string> congestion_parameter_names(const std::string& name);
 
-// Throws std::invalid_argument for an unknown name or parameter, or a value out of range, naming the valid
+// An algorithm's presets, its default first; none where it has none. Throws std::invalid_argument for an
+// unknown algorithm.
+std::span<const CongestionPreset> congestion_presets(const std::string& name);
+
+// With the parameters of a preset (empty: the default) but for those that are given. Throws
+// std::invalid_argument for an unknown name, preset or parameter, or a value out of range, naming the valid
 // ones.
 std::unique_ptr<CongestionControl> make_congestion_control(const std::string& name,
                                                            const PathProperties& path,
-                                                           const CongestionParameters& parameters);
+                                                           const CongestionParameters& parameters,
+                                                           const std::string& preset = "");
 
 }  // namespace weft

@@ -4,10 +4,13 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
+
+#include "congestion_preset.hpp"
 
 namespace weft {
 
@@ -17,8 +20,21 @@ using CongestionParameters = std::map<std::string, double>;
 // Reads the parameters of one algorithm; every name must be asked for, every value must be in its range.
 class ParameterReader {
  public:
-  ParameterReader(std::string algorithm, const CongestionParameters& parameters)
-      : algorithm_(std::move(algorithm)), parameters_(parameters) {}
+  // `preset` names one of the algorithm's; empty: its default.
+  ParameterReader(std::string algorithm, const CongestionParameters& parameters, std::string preset = "")
+      : algorithm_(std::move(algorithm)), parameters_(parameters), preset_(std::move(preset)) {}
+
+  // The preset that was asked for, the first one by default. Throws std::invalid_argument for an unknown one.
+  const CongestionPreset& preset(std::span<const CongestionPreset> presets) {
+    presets_ = presets;
+    if (preset_.empty()) return presets.front();
+    std::string valid;
+    for (const CongestionPreset& known : presets) {
+      if (known.name == preset_) return known;
+      valid += (valid.empty() ? "'" : ", '") + std::string(known.name) + "'";
+    }
+    throw std::invalid_argument(algorithm_ + ": unknown preset '" + preset_ + "' (valid: " + valid + ")");
+  }
 
   // Leaves `value` alone if the parameter is not given. Throws std::invalid_argument outside [least, most].
   template <class Value>
@@ -36,11 +52,16 @@ class ParameterReader {
     value = static_cast<Value>(given);
   }
 
-  // The parameters that were asked for.
+  // The parameters that were asked for, and the presets.
   const std::set<std::string>& names() const { return known_; }
+  std::span<const CongestionPreset> presets() const { return presets_; }
 
-  // Throws std::invalid_argument if a parameter was given that read() did not ask for.
+  // Throws std::invalid_argument if a parameter was given that read() did not ask for, or a preset that
+  // preset() did not.
   void finish() const {
+    if (!preset_.empty() && presets_.empty()) {
+      throw std::invalid_argument(algorithm_ + " has no presets ('" + preset_ + "' was given)");
+    }
     for (const auto& [name, value] : parameters_) {
       if (known_.contains(name)) continue;
       std::string valid;
@@ -59,6 +80,8 @@ class ParameterReader {
 
   std::string algorithm_;
   const CongestionParameters& parameters_;
+  std::string preset_;
+  std::span<const CongestionPreset> presets_;
   std::set<std::string> known_;
 };
 

@@ -1,36 +1,30 @@
 #include "dcqcn.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 namespace weft {
-namespace {
-
-constexpr uint64_t kAdditiveIncreaseFraction = 1000;  // 40 Mb/s of 40 Gb/s
-constexpr uint64_t kHyperIncreaseFraction = 100;
-constexpr uint64_t kMinRateFraction = 1000;
-
-}  // namespace
 
 DcqcnParameters DcqcnParameters::read(const PathProperties& path, ParameterReader& reader) {
   DcqcnParameters parameters;
   parameters.line_rate_bps = path.line_rate_bps;
   reader.read("line_rate_bps", parameters.line_rate_bps, 1, kMaxParameterBps);
-  parameters.min_rate_bps = std::max<uint64_t>(1, parameters.line_rate_bps / kMinRateFraction);
-  parameters.additive_increase_bps = parameters.line_rate_bps / kAdditiveIncreaseFraction;
-  parameters.hyper_increase_bps = parameters.line_rate_bps / kHyperIncreaseFraction;
+  if (parameters.line_rate_bps == 0) {
+    throw std::invalid_argument("dcqcn needs the line's rate (line_rate_bps)");
+  }
+  fill_dcqcn_preset(reader.preset(dcqcn_presets()), parameters);
   reader.read("min_rate_bps", parameters.min_rate_bps, 1, kMaxParameterBps);
   reader.read("gain", parameters.gain, 0, 1);
+  reader.read("decrease_interval_ps", parameters.decrease_interval_ps, 0, kMaxParameterPs);
   reader.read("alpha_timer_ps", parameters.alpha_timer_ps, 1, kMaxParameterPs);
+  reader.read("clamp_target_rate", parameters.clamp_target_rate, 0, 1);
   reader.read("increase_timer_ps", parameters.increase_timer_ps, 1, kMaxParameterPs);
-  reader.read("byte_counter_bytes", parameters.byte_counter_bytes, 1, kMaxParameterBytes);
+  reader.read("byte_counter_bytes", parameters.byte_counter_bytes, 0, kMaxParameterBytes);
   reader.read("fast_recovery_stages", parameters.fast_recovery_stages, 0, 1000);
   reader.read("additive_increase_bps", parameters.additive_increase_bps, 1, kMaxParameterBps);
   reader.read("hyper_increase_bps", parameters.hyper_increase_bps, 1, kMaxParameterBps);
   reader.read("window_bytes", parameters.window_bytes, 1, kMaxParameterBytes);
-  if (parameters.line_rate_bps == 0) {
-    throw std::invalid_argument("dcqcn needs the line's rate (line_rate_bps)");
-  }
   return parameters;
 }
 
@@ -39,28 +33,66 @@ Dcqcn::Dcqcn(const DcqcnParameters& parameters)
       current_rate_bps_(static_cast<double>(parameters.line_rate_bps)),
       target_rate_bps_(current_rate_bps_) {}
 
-// Equation 1: the target is where the rate was; timer and byte counter start over.
+// The paper's reaction point cuts at once (equation 1), an adapter's when its clock strikes.
 void Dcqcn::on_congestion_notification(TimePs now) {
+  if (parameters_.decrease_interval_ps > 0) {
+    note_for_the_clocks(now);
+    return;
+  }
   increase_until(now);
-  decay_alpha(now);
-  target_rate_bps_ = current_rate_bps_;
+  advance_alpha(now);
+  cut(now);
+  alpha_ = (1 - parameters_.gain) * alpha_ + parameters_.gain;
+  next_alpha_ps_ = now + parameters_.alpha_timer_ps;
+}
+
+// The first CNP starts both clocks, alpha being 1.
+void Dcqcn::note_for_the_clocks(TimePs now) {
+  const TimePs interval_ps = parameters_.decrease_interval_ps;
+  cut_if_due(now);
+  if (next_alpha_ps_ == kNever) {
+    next_alpha_ps_ = now + parameters_.alpha_timer_ps;
+    next_cut_ps_ = now + interval_ps;
+  } else {
+    advance_alpha(now);
+    notified_for_alpha_ = true;
+    if (next_cut_ps_ <= now) next_cut_ps_ += ((now - next_cut_ps_) / interval_ps + 1) * interval_ps;
+  }
+  notified_for_cut_ = true;
+}
+
+void Dcqcn::cut_if_due(TimePs now) {
+  if (!notified_for_cut_ || now < next_cut_ps_) return;
+  const TimePs struck_ps = next_cut_ps_;
+  increase_until(struck_ps);
+  advance_alpha(struck_ps);
+  cut(struck_ps);
+  notified_for_cut_ = false;
+  next_cut_ps_ += parameters_.decrease_interval_ps;
+}
+
+// Timer and byte counter start over.
+void Dcqcn::cut(TimePs now) {
+  if (parameters_.clamp_target_rate || timer_stage_ > 0 || byte_counter_stage_ > 0) {
+    target_rate_bps_ = current_rate_bps_;
+  }
   current_rate_bps_ =
       std::max(current_rate_bps_ * (1 - alpha_ / 2), static_cast<double>(parameters_.min_rate_bps));
-  alpha_ = (1 - parameters_.gain) * alpha_ + parameters_.gain;
-  next_decay_ps_ = now + parameters_.alpha_timer_ps;
   next_increase_ps_ = now + parameters_.increase_timer_ps;
   asleep_ = false;
   timer_stage_ = byte_counter_stage_ = 0;
   counted_bytes_ = 0;
 }
 
-// Equation 2, for all the timers that have run out since the last CNP: only a CNP looks at alpha.
-void Dcqcn::decay_alpha(TimePs now) {
-  while (next_decay_ps_ <= now) {
-    alpha_ *= 1 - parameters_.gain;
-    next_decay_ps_ += parameters_.alpha_timer_ps;
-    if (alpha_ < 1e-12) break;
-  }
+// Equation 2, for all the times that the timer has run out: nobody looks at alpha in between.
+void Dcqcn::advance_alpha(TimePs now) {
+  if (now < next_alpha_ps_) return;
+  const TimePs struck = (now - next_alpha_ps_) / parameters_.alpha_timer_ps + 1;
+  next_alpha_ps_ += struck * parameters_.alpha_timer_ps;
+  const double kept = 1 - parameters_.gain;
+  alpha_ = kept * alpha_ + (notified_for_alpha_ ? parameters_.gain : 0);
+  notified_for_alpha_ = false;
+  alpha_ *= std::pow(kept, static_cast<double>(struck - 1));
 }
 
 void Dcqcn::on_packet_sent(TimePs now, uint64_t frame_bytes, bool /*retransmission*/) {
@@ -68,6 +100,7 @@ void Dcqcn::on_packet_sent(TimePs now, uint64_t frame_bytes, bool /*retransmissi
   asleep_ = false;
   increase_until(now);
   sent_since_increase_ = true;
+  if (parameters_.byte_counter_bytes == 0) return;
   counted_bytes_ += frame_bytes;
   if (counted_bytes_ < parameters_.byte_counter_bytes) return;
   counted_bytes_ -= parameters_.byte_counter_bytes;
@@ -75,7 +108,13 @@ void Dcqcn::on_packet_sent(TimePs now, uint64_t frame_bytes, bool /*retransmissi
   increase();
 }
 
+TimePs Dcqcn::next_deadline() const {
+  return std::min(asleep_ ? kNever : next_increase_ps_, notified_for_cut_ ? next_cut_ps_ : kNever);
+}
+
 void Dcqcn::on_deadline(TimePs now) {
+  cut_if_due(now);
+  if (now < next_increase_ps_) return;
   increase_until(now);
   // A sender without data needs no timers: what they would have done is done when it sends again.
   asleep_ = !sent_since_increase_;
@@ -91,10 +130,12 @@ void Dcqcn::increase_until(TimePs now) {
 }
 
 // Figure 7: fast recovery until one of the two has passed F stages, hyper increase once both have, additive
-// increase in between.
+// increase in between. By the timer alone, one stage of additive increase is in between.
 void Dcqcn::increase() {
   const uint32_t threshold = parameters_.fast_recovery_stages;
-  if (std::min(timer_stage_, byte_counter_stage_) > threshold) {
+  const bool by_timer_alone = parameters_.byte_counter_bytes == 0;
+  const uint32_t behind = by_timer_alone ? timer_stage_ - 1 : std::min(timer_stage_, byte_counter_stage_);
+  if (behind > threshold) {
     target_rate_bps_ += static_cast<double>(parameters_.hyper_increase_bps);
   } else if (std::max(timer_stage_, byte_counter_stage_) > threshold) {
     target_rate_bps_ += static_cast<double>(parameters_.additive_increase_bps);

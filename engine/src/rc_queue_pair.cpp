@@ -103,10 +103,13 @@ PacketPtr RcQueuePair::pull_control(TimePs now) { return responder_.pull_control
 
 PacketPtr RcQueuePair::pull(TimePs now) { return requester_.pull(now); }
 
-TimePs RcQueuePair::next_deadline() const { return requester_.next_deadline(); }
+TimePs RcQueuePair::next_deadline() const {
+  return std::min(requester_.next_deadline(), responder_.next_deadline());
+}
 
 void RcQueuePair::on_deadline(TimePs now) {
   requester_.on_deadline(now);
+  responder_.on_deadline(now);
   join_errors(now);
 }
 

@@ -107,12 +107,26 @@ void RcResponder::note_gap(int64_t sequence) {
   pending_syndrome_ = roce::kSyndromeNakSequence;
 }
 
+// The notification point (SIGCOMM 2015, section 3.1): a CNP at once, and one at the end of every interval in
+// which something was marked.
 void RcResponder::note_congestion(TimePs now, const roce::ParsedPacket& packet) {
   if (packet.ecn != roce::kCe) return;
   ++counters_.ce_marked_packets;
-  if (now < next_cnp_ps_) return;
+  if (now < next_cnp_ps_) {
+    cnp_due_ps_ = next_cnp_ps_;
+  } else {
+    notify(now);
+  }
+}
+
+void RcResponder::notify(TimePs now) {
   cnp_pending_ = true;
+  cnp_due_ps_ = kNever;
   next_cnp_ps_ = now + config_.cnp_interval_ps;
+}
+
+void RcResponder::on_deadline(TimePs now) {
+  if (now >= cnp_due_ps_) notify(now);
 }
 
 void RcResponder::accept(TimePs now, const roce::ParsedPacket& packet) {
@@ -274,6 +288,7 @@ void RcResponder::ask_to_wait() {
 void RcResponder::refuse(TimePs now, uint8_t syndrome) {
   error_ = status_of_refusal(syndrome);
   error_syndrome_ = syndrome;
+  cnp_due_ps_ = kNever;
   pending_answer_ = Answer::kNak;
   pending_syndrome_ = syndrome;
   // Only a SEND holds a receive while it is in progress, and only its being too long is told to that receive.
@@ -291,6 +306,7 @@ void RcResponder::flush(TimePs now) {
   error_ = CompletionStatus::kFlushed;
   pending_answer_ = Answer::kNone;
   cnp_pending_ = false;
+  cnp_due_ps_ = kNever;
   selective_answers_ = {};
   for (const Receive& receive : std::exchange(receives_, {})) {
     complete(now, CompletionKind::kReceive, CompletionStatus::kFlushed, receive.work_id, 0, std::nullopt);

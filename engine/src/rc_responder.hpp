@@ -31,6 +31,9 @@ class RcResponder {
   void on_request(TimePs now, const roce::ParsedPacket& packet);
   // The next acknowledgement or CNP, null if none is due.
   PacketPtr pull_control(TimePs now);
+  // When on_deadline() is due: a mark waits for the end of the interval between CNPs. kNever: not at all.
+  TimePs next_deadline() const { return cnp_due_ps_; }
+  void on_deadline(TimePs now);
   bool has_answer() const {
     return pending_answer_ != Answer::kNone || cnp_pending_ || !selective_answers_.empty();
   }
@@ -53,6 +56,7 @@ class RcResponder {
 
   void note_gap(int64_t sequence);
   void note_congestion(TimePs now, const roce::ParsedPacket& packet);
+  void notify(TimePs now);
   void accept(TimePs now, const roce::ParsedPacket& packet);
   void take_in_any_order(TimePs now, const roce::ParsedPacket& packet, int64_t signed_sequence);
   void finish_in_order(TimePs now, const Arrival& arrival);
@@ -101,6 +105,7 @@ class RcResponder {
   std::optional<roce::IntStack> echo_;
   bool cnp_pending_ = false;
   TimePs next_cnp_ps_ = 0;
+  TimePs cnp_due_ps_ = kNever;  // for what was marked within the interval
   CompletionStatus error_ = CompletionStatus::kSuccess;
   uint8_t error_syndrome_ = 0;  // the NAK that tells the peer, again whenever it asks
 };

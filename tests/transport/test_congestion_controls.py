@@ -11,6 +11,7 @@ from engine import (
     CongestionControl,
     congestion_control_names,
     congestion_parameter_names,
+    congestion_presets,
     make_congestion_control,
 )
 from tests.transport.rdma_pair import DELAY_PS, RATE_BPS, US, cabled_pair
@@ -20,13 +21,14 @@ FRAME_BYTES = 1100
 PRODUCT_BYTES = RATE_BPS * ROUND_TRIP_PS // 8 // 10**12
 
 
-def control(name: str, **parameters: float) -> CongestionControl:
+def control(name: str, preset: str = "", **parameters: float) -> CongestionControl:
     return make_congestion_control(
         name,
         line_rate_bps=RATE_BPS,
         base_round_trip_ps=ROUND_TRIP_PS,
         frame_bytes=FRAME_BYTES,
         parameters=parameters,
+        preset=preset,
     )
 
 
@@ -150,7 +152,7 @@ def test_hpcc_takes_another_path_or_a_long_silence_as_a_new_start() -> None:
 
 
 def test_dcqcn_starts_at_line_rate_and_halves_with_the_first_notification() -> None:
-    dcqcn = control("dcqcn")
+    dcqcn = control("dcqcn", "paper-2015")
     assert dcqcn.pacing_rate_bps == RATE_BPS
     assert dcqcn.next_deadline_ps is None
     dcqcn.on_congestion_notification(0)
@@ -170,7 +172,7 @@ def test_dcqcn_starts_at_line_rate_and_halves_with_the_first_notification() -> N
 
 @pytest.mark.parametrize(("by_timer", "by_bytes"), [(8, 0), (0, 8), (8, 8), (5, 5), (6, 2)])
 def test_dcqcn_recovers_in_three_stages(by_timer: int, by_bytes: int) -> None:
-    dcqcn = control("dcqcn", increase_timer_ps=55 * US, byte_counter_bytes=1000)
+    dcqcn = control("dcqcn", "paper-2015", increase_timer_ps=55 * US, byte_counter_bytes=1000)
     dcqcn.on_congestion_notification(0)
     dcqcn.on_congestion_notification(0)
     rate, target = RATE_BPS / 4, RATE_BPS / 2
@@ -198,7 +200,7 @@ def test_dcqcn_recovers_in_three_stages(by_timer: int, by_bytes: int) -> None:
 
 
 def test_dcqcn_has_no_timer_when_nothing_is_sent_and_makes_up_for_it() -> None:
-    idle, busy = control("dcqcn"), control("dcqcn")
+    idle, busy = control("dcqcn", "paper-2015"), control("dcqcn", "paper-2015")
     for each in (idle, busy):
         each.on_congestion_notification(0)
     idle.on_deadline(55 * US)
@@ -210,6 +212,108 @@ def test_dcqcn_has_no_timer_when_nothing_is_sent_and_makes_up_for_it() -> None:
     idle.on_packet_sent(19 * 55 * US, 0)
     assert idle.pacing_rate_bps == busy.pacing_rate_bps
     assert idle.next_deadline_ps == 20 * 55 * US
+
+
+NIC_CUT_PS = 4 * US
+NIC_INCREASE_PS = 300 * US
+
+
+class NicDcqcn:
+    """HPCC's simulator (rdma-hw.cc, "Mellanox's version of DCQCN"), its timers run one by one."""
+
+    def __init__(self, gain: float, additive: float, hyper: float, least: float) -> None:
+        self.gain, self.additive, self.hyper, self.least = gain, additive, hyper, least
+        self.rate = self.target = float(RATE_BPS)
+        self.alpha, self.stage = 1.0, 0
+        self.first_ps: int | None = None
+        self.increase_ps: int | None = None
+        self.for_alpha = self.for_cut = False
+
+    def notify(self, now_ps: int) -> None:
+        self.for_alpha = self.for_cut = True
+        if self.first_ps is None:
+            self.first_ps, self.for_alpha = now_ps, False
+
+    def tick(self, now_ps: int) -> None:
+        """What a whole microsecond after the first notification brings."""
+        if self.first_ps is None or now_ps == self.first_ps:
+            return
+        if self.increase_ps == now_ps:
+            self.increase_ps += NIC_INCREASE_PS
+            if self.stage >= 1:
+                self.target = min(RATE_BPS, self.target + (self.additive if self.stage == 1 else self.hyper))
+            self.rate = (self.rate + self.target) / 2
+            self.stage += 1
+        self.alpha = (1 - self.gain) * self.alpha + (self.gain if self.for_alpha else 0)
+        self.for_alpha = False
+        if (now_ps - self.first_ps) % NIC_CUT_PS == 0 and self.for_cut:
+            if self.stage > 0:
+                self.target = self.rate
+            self.rate = max(self.least, self.rate * (1 - self.alpha / 2))
+            self.stage, self.for_cut, self.increase_ps = 0, False, now_ps + NIC_INCREASE_PS
+
+
+@given(
+    preset=st.sampled_from(["hpcc-comparison", "connectx"]),
+    gaps_us=st.lists(st.sampled_from([1, 2, 3, 5, 40, 299, 310, 700, 1900]), min_size=1, max_size=25),
+)
+@settings(max_examples=60, deadline=None)
+def test_dcqcn_of_adapters_follows_their_clocks(preset: str, gaps_us: list[int]) -> None:
+    comparison = preset == "hpcc-comparison"
+    model = (
+        NicDcqcn(1 / 256, RATE_BPS / 5000, RATE_BPS / 500, RATE_BPS / 100)
+        if comparison
+        else NicDcqcn(5 / 1024, 5e6, 50e6, 1e6)
+    )
+    dcqcn = control("dcqcn", preset)
+    notified, at_us = set(), 10
+    for gap_us in gaps_us:
+        notified.add(at_us)
+        at_us += gap_us
+    for now_us in range(10, at_us):
+        now_ps = now_us * US
+        model.tick(now_ps)
+        if dcqcn.next_deadline_ps is not None and dcqcn.next_deadline_ps <= now_ps:
+            dcqcn.on_deadline(now_ps)
+        if now_us in notified:
+            model.notify(now_ps)
+            dcqcn.on_congestion_notification(now_ps)
+        dcqcn.on_packet_sent(now_ps, 1000)
+        assert dcqcn.pacing_rate_bps == pytest.approx(model.rate, rel=1e-6, abs=2)
+
+
+def test_dcqcn_of_adapters_cuts_once_in_four_microseconds_and_keeps_its_target() -> None:
+    """The paper's cuts twice and aims at half of the line; an adapter's aims at what it had before both."""
+    rates = {}
+    for preset in ("paper-2015", "connectx"):
+        dcqcn = control("dcqcn", preset, increase_timer_ps=300 * US)
+        for now_ps in (0, US, 2 * US, 3 * US, 5 * US):
+            dcqcn.on_congestion_notification(now_ps)
+        for deadline_ps in (4 * US, 8 * US):
+            dcqcn.on_deadline(deadline_ps)
+        cut_bps = dcqcn.pacing_rate_bps
+        for stage in range(1, 6):
+            dcqcn.on_packet_sent(stage * 299 * US, 1000)
+            dcqcn.on_deadline(8 * US + stage * 300 * US)
+        rates[preset] = (cut_bps, dcqcn.pacing_rate_bps)
+    assert rates["paper-2015"][0] < RATE_BPS / 30
+    assert rates["connectx"][0] == pytest.approx(RATE_BPS / 4, rel=0.05)
+    assert rates["paper-2015"][1] < RATE_BPS / 10
+    assert rates["connectx"][1] > 0.95 * RATE_BPS
+
+
+def test_presets_name_their_sources_and_what_they_know() -> None:
+    presets = {preset.name: preset for preset in congestion_presets("dcqcn")}
+    assert set(presets) == {"hpcc-comparison", "connectx", "paper-2015"}
+    assert all(preset.source for preset in presets.values())
+    assert [presets[name].cnp_interval_ps // US for name in ("connectx", "paper-2015")] == [4, 50]
+    default = congestion_presets("dcqcn")[0].name
+    assert default in ("hpcc-comparison", "connectx")
+    assert congestion_presets("swift") == []
+    with pytest.raises(ValueError, match=r"dcqcn: unknown preset 'paper' \(valid: '.*', 'paper-2015'\)"):
+        control("dcqcn", "paper")
+    with pytest.raises(ValueError, match="swift has no presets"):
+        control("swift", "paper-2015")
 
 
 # --- Swift

@@ -462,6 +462,31 @@ def test_ce_is_counted_and_echoed_at_most_once_in_50_us() -> None:
     assert min(np.diff(cnp_times)) >= 49 * US  # the wire rounds to 1 us
 
 
+def test_a_mark_within_the_interval_is_answered_at_its_end() -> None:
+    """The first two of three packets are marked: a CNP at once, one when 50 us are over, and no third."""
+    pair = wired_pair()
+    source = random_bytes(3 * MTU)
+    rkey = pair.b.register(np.zeros_like(source)).rkey
+    pair.a.queue_pair.post_write(pair.a.register(source), 0, len(source), 0, rkey)
+    cnp_times: list[int] = []
+    data = 0
+
+    def wire(sender: str, frame: bytes) -> list[bytes]:
+        nonlocal data
+        if parse_packet(frame)[0]["bth"]["opcode"] == 0x81:
+            cnp_times.append(pair.engine.now_ps)
+        elif sender == "a":
+            data += 1
+            return [marked(frame) if data <= 2 else frame]
+        return [frame]
+
+    for _ in range(200):
+        pair.step(wire)
+    assert data == 3
+    assert len(cnp_times) == 2
+    assert cnp_times[1] - cnp_times[0] == 50 * US
+
+
 def test_the_int_stack_is_echoed_and_recorded() -> None:
     pair = wired_pair(telemetry=True)
     hop = {"rate_code": 6, "timestamp_ns": 123, "tx_units": 45, "queue_cells": 67}

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import topologies
+from engine import congestion_presets
 from traffic.patterns import Flow, incast
+from traffic.transport_settings import TransportSettings
 from weft.endpoints import loaded_round_trip_ps
 from weft.errors import BadInputError
 from weft.fabric import Fabric
@@ -161,11 +163,41 @@ def test_every_algorithm_finishes_what_it_begins_and_repeats(name):
             r"increase_timer: time '5 KB'",
         ),
         ({"parameters": {"window": 0}}, r"fixed-window: window_bytes is 0"),
+        (
+            {"congestion_control": "dcqcn", "preset": "connectx4"},
+            r"transport.preset: .*'connectx4' \(valid: '.*'connectx'",
+        ),
+        ({"congestion_control": "swift", "preset": "connectx"}, r"transport.preset: .*swift has no preset"),
+        (
+            {"congestion_control": "dcqcn", "parameters": {"clamp_target_rate": 2}},
+            r"dcqcn: clamp_target_rate is 2 \(valid: whole numbers from 0 to 1\)",
+        ),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(section, words):
     with pytest.raises(BadInputError, match=words):
         parse_scenario({"transport": section}, "s.yaml")
+
+
+def test_a_preset_brings_its_parameters_and_its_interval_of_notifications():
+    def settings(**section):
+        return parse_scenario({"transport": section}, "s.yaml").transport.settings()
+
+    default, paper = (
+        settings(congestion_control="dcqcn"),
+        settings(congestion_control="dcqcn", preset="paper-2015"),
+    )
+    assert default.preset == congestion_presets("dcqcn")[0].name
+    assert (paper.preset, paper.cnp_interval()) == ("paper-2015", 50 * US)
+    connectx = settings(congestion_control="dcqcn", preset="connectx")
+    assert connectx.cnp_interval() == 4 * US
+    assert (
+        settings(congestion_control="dcqcn", preset="connectx", cnp_interval="9us").cnp_interval() == 9 * US
+    )
+    assert settings(congestion_control="swift").preset is None
+    assert TransportSettings.from_message(connectx.to_message()) == connectx
+    unclamped = settings(congestion_control="dcqcn", parameters={"clamp_target_rate": False})
+    assert unclamped.parameters == {"clamp_target_rate": 0}
 
 
 def test_notifications_come_as_often_as_their_interval_allows():
@@ -191,8 +223,8 @@ def test_the_lab_runs_under_each(name):
     scenario = scenario.model_copy(update={"transport": transport(name)})
     result = run_scenario(scenario)
     permutation, incast_flows = result.flows
-    milliseconds = {"hpcc": 5.88, "swift": 5.56, "dcqcn": 8.06, "fixed-window": 5.55}
-    queue_bytes = {"hpcc": 8.1e5, "swift": 9.7e5, "dcqcn": 8.74e6, "fixed-window": 1.06e6}
+    milliseconds = {"hpcc": 5.88, "swift": 5.56, "dcqcn": 6.91, "fixed-window": 5.55}
+    queue_bytes = {"hpcc": 8.1e5, "swift": 9.7e5, "dcqcn": 5.59e6, "fixed-window": 1.06e6}
     assert incast_flows.time_ps / MS == pytest.approx(milliseconds[name], rel=0.1)
     assert result.planes[0].largest_queue_bytes == pytest.approx(queue_bytes[name], rel=0.1)
     assert permutation.time_ps < 250 * US

@@ -10,11 +10,11 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from engine import congestion_control_names, congestion_parameter_names, make_congestion_control
 from traffic.class_reference import absolute_reference, is_class_reference
 from traffic.transport_settings import (
-    DEFAULT_CNP_INTERVAL_PS,
     DEFAULT_CONGESTION_CONTROL,
     MAX_SPRAY_PATHS,
     PATHS,
     TransportSettings,
+    preset_of,
 )
 from weft.errors import did_you_mean
 from weft.scenario.values import Section, TimePs
@@ -22,23 +22,25 @@ from weft.units import parse_rate_bps, parse_size_bytes, parse_time_ps
 
 # A parameter's unit ends the engine's name for it; a scenario leaves it out and writes the unit with the value.
 _UNITS = {"_ps": parse_time_ps, "_bps": parse_rate_bps, "_bytes": parse_size_bytes}
-_ANY_PATH = {"line_rate_bps": 10**11, "base_round_trip_ps": 10**7, "frame_bytes": 1152}
+_ANY_PATH: dict[str, Any] = {"line_rate_bps": 10**11, "base_round_trip_ps": 10**7, "frame_bytes": 1152}
 
 
 class TransportSection(Section):
     """The RC queue pairs of all hosts.
 
     `congestion_control` is one of Weft's; `parameters` are its, without the unit that ends the engine's name for them
-    (`increase_timer: 55us`); those left out are made for the rate and round trip of the fabric. Or it is
-    path/to/file.py:Class, a user's `weft.CongestionControl`, and `parameters` are the class's keyword arguments.
+    (`increase_timer: 55us`); those left out are the `preset`'s (of dcqcn: hpcc-comparison, connectx, paper-2015), made
+    for the rate and round trip of the fabric. Or it is path/to/file.py:Class, a user's `weft.CongestionControl`, and
+    `parameters` are the class's keyword arguments.
     `path`, too, may be a class: a user's `weft.PathChoice`, with `path_parameters`.
 
     The other keys go with either. `reordering_window`: by how much later a packet may have been sent that overtakes
     another without its counting as lost. `ack_interval`: packets that ask for an acknowledgement together.
-    `cnp_interval`: a receiver's CNPs for a flow come at most so often.
+    `cnp_interval`: a receiver's CNPs for a flow come at most so often; by default as the preset has it.
     """
 
     congestion_control: str = DEFAULT_CONGESTION_CONTROL
+    preset: str | None = Field(None, validate_default=True)
     parameters: dict[str, Any] = Field(default={}, validate_default=True)
     retransmission: Literal["go-back-n", "selective-repeat"] = "go-back-n"
     retransmission_timeout: TimePs | None = Field(None, gt=0)
@@ -48,7 +50,7 @@ class TransportSection(Section):
     spray_paths: int = Field(MAX_SPRAY_PATHS, ge=1, le=MAX_SPRAY_PATHS)
     flowlet_gap: TimePs | None = Field(None, gt=0)
     ack_interval: int | None = Field(None, ge=1, le=1024)
-    cnp_interval: TimePs = DEFAULT_CNP_INTERVAL_PS
+    cnp_interval: TimePs | None = None
 
     @field_validator("congestion_control")
     @classmethod
@@ -59,6 +61,14 @@ class TransportSection(Section):
                 "or path/to/file.py:Class"
             )
         return name
+
+    @field_validator("preset")
+    @classmethod
+    def _check_preset(cls, name: str | None, info: ValidationInfo) -> str | None:
+        if "congestion_control" not in info.data:
+            return name
+        preset = preset_of(info.data["congestion_control"], name)
+        return preset.name if preset else None
 
     @field_validator("path")
     @classmethod
@@ -99,6 +109,7 @@ class TransportSection(Section):
         return TransportSettings(
             congestion_control=name,
             parameters=parameters,
+            preset=self.preset,
             retransmission=self.retransmission,
             retransmission_timeout_ps=self.retransmission_timeout or least_timeout_ps or None,
             reordering_window_ps=self.reordering_window,
