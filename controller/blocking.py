@@ -127,6 +127,14 @@ class BlockingFabricController:
         """See `FabricController.remove_job`."""
         self.call(self._controller.remove_job(job_id))
 
+    def discard_job(self, job_id: int) -> None:
+        """See `FabricController.discard_job`."""
+        self.call(self._controller.discard_job(job_id))
+
+    def job_epoch(self, job_id: int) -> int | None:
+        """See `FabricController.job_epoch`."""
+        return self.call(self._controller.job_epoch(job_id))
+
     def set_ecn(self, profiles: Mapping[int, EcnProfile] | None, at: EcnDepth | None = None) -> None:
         """See `FabricController.set_ecn`."""
         self.call(self._controller.set_ecn(profiles, at))

@@ -19,7 +19,7 @@ from finsy.proto import p4r_grpc
 from controller.acl import AclRule
 from controller.counters import SwitchCounters, read_counters
 from controller.ecn import EcnDepth, EcnProfile
-from controller.errors import ControllerError, PipelineError, SettingError
+from controller.errors import ControllerError, JobError, PipelineError, SettingError
 from controller.failures import NO_FAILURES, Failures
 from controller.installed import read_installed
 from controller.jobs import Job, JobMembership, JobTable
@@ -58,7 +58,8 @@ class Repair:
     """What a failure did to the jobs.
 
     Attributes:
-        memberships: of every rebuilt job, by job id and host; the hosts go on with these, in a new epoch.
+        memberships: of every rebuilt job, by job id and host; the hosts go on with these, in a new epoch, unless
+            another failure has come meanwhile (`FabricController.job_epoch`).
         lost: why a job could not be rebuilt, by job id; such jobs are removed.
 
     """
@@ -226,21 +227,37 @@ class FabricController:
             Per host name what it must know, one membership per plane.
 
         Raises:
-            JobError: it cannot be had; nothing has changed.
+            JobError: it cannot be had, or has lost its trees to a failure before they were programmed.
 
         """
         self._jobs.add(job_id, hosts, slot_count, planes, self._failures, ip_version)
-        try:
-            await self.apply()
-        except ControllerError:
-            self._jobs.remove(job_id)
-            raise
+        programmed = None
+        # A failure that comes meanwhile may give it other trees, in another epoch, or take it away.
+        while (epoch := self._jobs.epoch(job_id)) not in (programmed, None):
+            try:
+                await self.apply()
+            except ControllerError:
+                self._jobs.discard(job_id)
+                raise
+            programmed = epoch
+        if epoch is None:
+            why = self._jobs.why_lost(job_id) or "it was removed"
+            raise JobError(f"job {job_id} has lost its trees while they were programmed: {why}")
         return self._jobs.memberships(job_id)
 
     async def remove_job(self, job_id: int) -> None:
-        """Take a job's trees away and give its slots back."""
+        """Take a job's trees away and give its slots back. JobError: there is no such job."""
         self._jobs.remove(job_id)
         await self.apply()
+
+    async def discard_job(self, job_id: int) -> None:
+        """As `remove_job`, of a job that a failure may have taken away already."""
+        self._jobs.discard(job_id)
+        await self.apply()
+
+    async def job_epoch(self, job_id: int) -> int | None:
+        """Return a job's present epoch, None if it is gone; its hosts know another one if its trees have changed."""
+        return self._jobs.epoch(job_id)
 
     def memberships(self, job_id: int) -> dict[str, tuple[JobMembership, ...]]:
         """Return what each host of a job must know."""
@@ -350,8 +367,10 @@ class FabricController:
     async def _replan(self, failures: Failures) -> Repair:
         self._failures = failures
         rebuilt, lost = self._jobs.rebuild(failures)
+        # Now, because others may remove a job, or fail it again, while this is written.
+        repair = Repair({job.job_id: self._jobs.memberships(job.job_id) for job in rebuilt}, lost)
         await self.apply()
-        return Repair({job.job_id: self._jobs.memberships(job.job_id) for job in rebuilt}, lost)
+        return repair
 
     def _take_packet(self, switch: str, packet: finsy.P4PacketIn) -> None:
         try:

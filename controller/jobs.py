@@ -112,6 +112,7 @@ class JobTable:
         self._queue_keys = queue_keys
         self._next_epoch = first_epoch
         self._jobs: dict[int, Job] = {}
+        self._why_lost: dict[int, str] = {}
 
     @property
     def jobs(self) -> tuple[Job, ...]:
@@ -152,7 +153,17 @@ class JobTable:
         epoch = self._take_epoch()
         job = self._plan(job_id, tuple(hosts), wanted, slot_count, epoch, failures, ip_version)
         self._jobs[job_id] = job
+        self._why_lost.pop(job_id, None)
         return job
+
+    def epoch(self, job_id: int) -> int | None:
+        """Return a job's present epoch, None if there is no such job (any more)."""
+        job = self._jobs.get(job_id)
+        return job.epoch if job is not None else None
+
+    def why_lost(self, job_id: int) -> str | None:
+        """Return why a failure has left a job without a tree; None if it has one, or was never there."""
+        return self._why_lost.get(job_id)
 
     def remove(self, job_id: int) -> Job:
         """Forget a job, give its slots back and return what it was."""
@@ -160,6 +171,11 @@ class JobTable:
         del self._jobs[job_id]
         self._release(job)
         return job
+
+    def discard(self, job_id: int) -> None:
+        """Forget a job if there is one of this id."""
+        if job_id in self._jobs:
+            self.remove(job_id)
 
     def rebuild(self, failures: Failures) -> tuple[list[Job], dict[int, str]]:
         """Plan anew, in a new epoch, the jobs that failures hit.
@@ -181,6 +197,7 @@ class JobTable:
                 )
             except JobError as error:
                 lost[job.job_id] = str(error)
+        self._why_lost |= lost
         return rebuilt, lost
 
     def memberships(self, job_id: int) -> dict[str, tuple[JobMembership, ...]]:

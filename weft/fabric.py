@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.errors import ControllerError
+from controller.errors import ControllerError, JobError
 from topologies import FabricSpec
 from traffic.control import EndpointGroup, RunError, RunOutcome
 from traffic.extensions import TrafficPattern, flows_of
@@ -103,7 +103,7 @@ class Fabric:
         self.workloads: list[WorkloadResult] = []
         self.training_steps: list[TrainingStepResult] = []
         self._progress = progress
-        self._joined = False
+        self._joined_epoch: int | None = None
         self._up_ps = 0
         self._exit = contextlib.ExitStack()
 
@@ -589,10 +589,11 @@ class Fabric:
             try:
                 outcome = self.hosts.run(run, timeout_s)
             except BaseException as error:
-                hit = self._joined and self.lab.link_events.was_hit(JOB_ID)
+                hit = False
                 # The job's slots hold half a reduction: the next one starts in a new epoch. Should the switches be
                 # gone, too, the error to tell is the first.
                 with contextlib.suppress(ControllerError):
+                    hit = self._joined_epoch is not None and not self._is_joined()
                     self._leave_job()
                 if hit and isinstance(error, RunError):
                     raise CheckFailedError(
@@ -606,29 +607,37 @@ class Fabric:
             return outcome, outputs
 
     def _join_job(self) -> None:
-        if self._joined and not self.lab.link_events.was_hit(JOB_ID):
+        if self._is_joined():
             return
         self._leave_job()
         hosts = [host.name for host in self.topology.hosts]
-        memberships = self.lab.controller.add_job(
-            JOB_ID, hosts, self.slot_count, ip_version=self.options.ip_version
-        )
+        try:
+            memberships = self.lab.controller.add_job(
+                JOB_ID, hosts, self.slot_count, ip_version=self.options.ip_version
+            )
+        except JobError as error:
+            failures = self.lab.controller.controller.failures
+            down = sorted("<->".join(sorted(ends)) for ends in failures.links)
+            if not down:
+                raise
+            raise CheckFailedError(f"{error}; links that are down: {', '.join(down)}") from error
+        self._joined_epoch = memberships[hosts[0]][0].epoch
         self.hosts.join(
             {
                 rank: [membership.to_dict() for membership in memberships[name]]
                 for rank, name in enumerate(hosts)
             }
         )
-        self._joined = True
+
+    def _is_joined(self) -> bool:
+        """Return whether the job's trees are those that the hosts know: a failure gives it others in a new epoch."""
+        return self._joined_epoch is not None and self.lab.controller.job_epoch(JOB_ID) == self._joined_epoch
 
     def _leave_job(self) -> None:
-        if not self._joined:
+        if self._joined_epoch is None:
             return
-        self._joined = False
-        self.lab.link_events.forget_hit(JOB_ID)
-        # The controller has removed a job for which there was no other tree.
-        if any(job.job_id == JOB_ID for job in self.lab.controller.controller.jobs):
-            self.lab.controller.remove_job(JOB_ID)
+        self._joined_epoch = None
+        self.lab.controller.discard_job(JOB_ID)
 
     def _retransmissions(self) -> int:
         return _retransmissions(self.hosts.stats())

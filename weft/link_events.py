@@ -150,7 +150,6 @@ class LinkEvents(abc.ABC):
         self._controller = controller
         self._failure: BaseException | None = None
         self._is_up: dict[frozenset[str], bool] = {}
-        self._hit_jobs: set[int] = set()
 
     def start(self) -> None:
         """Bring down what is down from the start, and have the rest of `options.events` happen from now on."""
@@ -177,15 +176,6 @@ class LinkEvents(abc.ABC):
         """Write down which jobs a failure has hit."""
         result.rebuilt_jobs = sorted(repair.memberships)
         result.lost_jobs = dict(repair.lost)
-        self._hit_jobs |= {*repair.memberships, *repair.lost}
-
-    def was_hit(self, job_id: int) -> bool:
-        """Return whether a job has lost its trees since it was last asked for by `forget_hit`."""
-        return job_id in self._hit_jobs
-
-    def forget_hit(self, job_id: int) -> None:
-        """Say that the hosts know what has become of a job."""
-        self._hit_jobs.discard(job_id)
 
     def _begin_without(self, link: FabricLink) -> None:
         result = LinkEventResult(link_name(link), "down", None)

@@ -1,4 +1,8 @@
-"""Is the result of a collective right? NumPy says."""
+"""Is the result of a collective right? NumPy says.
+
+Sums of float32 overflow as NumPy's do: an infinity is right where float32 additions of the ranks' values, in some
+order, give one of that sign. Only finite values go in, so NumPy never gives NaN, and a NaN is wrong.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,8 @@ from traffic.schedules import CollectiveSpec
 Array = NDArray[np.generic]
 
 _UFUNCS = {Operation.SUM: np.add, Operation.MAX: np.maximum, Operation.MIN: np.minimum}
+# Half a step beyond float32's largest number: from there on rounding to nearest gives infinity (IEEE 754, 4.3.1).
+_INFINITE_FROM = 2.0**128 - 2.0**103
 _SAME_EVERYWHERE = ("allreduce", "allgather", "broadcast")
 
 
@@ -24,8 +30,8 @@ class Verdict:
     """How the ranks' results compare with NumPy's.
 
     `wrong` counts elements, over all ranks, outside the bound; `largest_error` and `bound` are absolute, the bound
-    being the one of the element with the largest error; `identical` says whether all ranks hold the same bits where
-    the collective gives all the same.
+    being the one of the element with the largest error (an infinity that is right has none); `identical` says whether
+    all ranks hold the same bits where the collective gives all the same.
     """
 
     wrong: int
@@ -55,7 +61,8 @@ def verify(
 
     Integers, maxima, minima and what is only moved must agree bit for bit. A float32 sum must lie within the
     algorithm's bound: in the network block floating point's, see ARCHITECTURE.md; elsewhere that of n − 1 roundings of
-    partial sums in any order, (n − 1)·ε·Σ|x|.
+    partial sums in any order, (n − 1)·ε·Σ|x|. Where such a sum overflows, infinity is right, too: elsewhere than in the
+    network already where the positive (or the negative) values alone exceed float32, as partial sums do then.
 
     Args:
         collective: what was done, by `algorithm`.
@@ -71,6 +78,7 @@ def verify(
     for rank, result in enumerate(results):
         expected, bound = reference.of_rank(rank)
         errors = np.abs(result.astype(np.float64) - expected)
+        errors[reference.is_right_infinity(rank, result)] = 0.0
         # A NaN is no number within any bound.
         wrong += int(np.count_nonzero(~(errors <= bound)))
         if errors.size:
@@ -93,8 +101,11 @@ class _Reference:
     ) -> None:
         self.collective, self.spec, self.inputs = collective, spec, inputs
         self._reduced, self._bound = np.zeros(0), np.zeros(0)
+        self._may_be_infinite: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
         if collective in ("allreduce", "reducescatter", "reduce"):
             self._reduced, self._bound = _reduction(algorithm, spec, inputs)
+            if spec.operation is Operation.SUM and spec.dtype is DataType.FLOAT32:
+                self._may_be_infinite = _overflows(algorithm, inputs, self._reduced, self._bound)
 
     def of_rank(self, rank: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return a rank's expected result and the bound of its errors."""
@@ -102,6 +113,15 @@ class _Reference:
             where = _slice(result_elements(self.collective, self.spec, rank))
             return self._reduced[where], self._bound[where]
         return self._moved(rank).astype(np.float64), np.zeros(())
+
+    def is_right_infinity(self, rank: int, result: Array) -> NDArray[np.bool_]:
+        """Return which elements of a rank's result are infinities as NumPy might have them."""
+        if self._may_be_infinite is None:
+            return np.zeros(result.shape, np.bool_)
+        where = _slice(result_elements(self.collective, self.spec, rank))
+        above, below = self._may_be_infinite
+        values = result.astype(np.float64)
+        return (np.isposinf(values) & above[where]) | (np.isneginf(values) & below[where])
 
     def _moved(self, rank: int) -> Array:
         match self.collective:
@@ -130,6 +150,20 @@ def _reduction(
         return np.asarray(reduced, dtype=np.float64), nothing
     exact = stacked.astype(np.float64).sum(axis=0)
     return exact, _block_bound(stacked) if algorithm == "in-network" else _rounding_bound(stacked)
+
+
+def _overflows(
+    algorithm: str, inputs: Sequence[Array], exact: NDArray[np.float64], bound: NDArray[np.float64]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which elements' sums may be +infinity, and which −infinity.
+
+    In the network sums are exact until they are rounded; elsewhere a partial sum may be that of all positive values.
+    """
+    highest, lowest = exact, exact
+    if algorithm != "in-network":
+        stacked = np.stack(inputs).astype(np.float64)
+        highest, lowest = np.maximum(stacked, 0.0).sum(axis=0), np.minimum(stacked, 0.0).sum(axis=0)
+    return highest + bound >= _INFINITE_FROM, lowest - bound <= -_INFINITE_FROM
 
 
 def _rounding_bound(stacked: Array) -> NDArray[np.float64]:

@@ -130,3 +130,55 @@ def test_what_the_hosts_compute_is_within_the_networks_bound(ranks, magnitude):
     sums = sum(quantise_block(each, exponent, ranks).astype(np.int64) for each in inputs)
     result = dequantise_block(sums.astype(np.int32), exponent, ranks)
     assert verify_sum(inputs, [result] * ranks, "in-network").ok
+
+
+LARGEST = float(np.finfo(np.float32).max)
+
+
+def columns(*values):
+    """Inputs of ranks, given the values of each element over all ranks."""
+    return [np.array(rank, np.float32) for rank in zip(*values, strict=True)]
+
+
+def verdicts_of(inputs, result, algorithm):
+    return verify_sum(inputs, [np.array(result, np.float32)] * len(inputs), algorithm)
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "in-network"])
+def test_sums_beyond_float32_are_infinite_as_numpy_s_are(algorithm):
+    inputs = columns((3e38, 3e38), (-3e38, -2e38), (1.0, 2.0), (LARGEST, 2.0**103))
+    with np.errstate(over="ignore"):
+        of_numpy = np.add.reduce(inputs, dtype=np.float32)
+    assert np.isinf(of_numpy).tolist() == [True, True, False, True]
+    verdict = verdicts_of(inputs, of_numpy, algorithm)
+    assert verdict.ok
+    assert verdict.largest_error == 0.0
+    for wrong in (
+        [-np.inf, -np.inf, 3.0, np.inf],
+        [np.inf, np.inf, 3.0, np.inf],
+        [np.inf, -np.inf, np.inf, np.inf],
+    ):
+        assert verdicts_of(inputs, wrong, algorithm).wrong == 2
+    for wrong in ([LARGEST, -np.inf, 3.0, np.inf], [np.nan, -np.inf, 3.0, np.inf]):
+        assert verdicts_of(inputs, wrong, algorithm).wrong == 2
+
+
+def test_partial_sums_overflow_on_hosts_but_not_in_the_network():
+    """3e38 + 3e38 − 3e38: in this order NumPy says infinity, in another 3e38, as block floating point always does."""
+    inputs = columns((3e38, 3e38, -3e38))
+    with np.errstate(over="ignore"):
+        assert np.isposinf(np.add.reduce(inputs, dtype=np.float32)).all()
+    assert verdicts_of(inputs, [np.inf], "ring").ok
+    assert verdicts_of(inputs, [3e38], "ring").ok
+    assert verdicts_of(inputs, [3e38], "in-network").ok
+    assert verdicts_of(inputs, [np.inf], "in-network").wrong == 3
+    assert verdicts_of(inputs, [-np.inf], "ring").wrong == 3
+
+
+def test_what_block_floating_point_makes_of_sums_beyond_float32_is_right():
+    inputs = [np.full(64, value, np.float32) for value in (3e38, 2e38, 1e38)]
+    exponent = max(block_exponent(each) for each in inputs)
+    total = sum(np.asarray(quantise_block(each, exponent, 3), np.int64) for each in inputs)
+    result = np.asarray(dequantise_block(total.astype(np.int32), exponent, 3))
+    assert np.isposinf(result).all()
+    assert verify_sum(inputs, [result] * 3, "in-network").ok

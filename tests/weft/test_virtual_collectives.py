@@ -47,6 +47,18 @@ def test_every_collective_gives_what_numpy_gives(collective, dtype):
     assert {run.root for run in result.collectives} == {3 if collective in ("broadcast", "reduce") else None}
 
 
+@pytest.mark.parametrize("collective", ["allreduce", "reducescatter", "reduce"])
+def test_sums_beyond_float32_are_infinite_and_right(collective):
+    vectors = [np.array([3e38, -3e38, 5e37, -2e37] * 16, np.float32)] * 4
+    with Fabric(four_hosts(), clock="virtual") as fabric:
+        for algorithm in GENERATORS[collective]:
+            if algorithm != "hierarchical":
+                run = fabric.collective(collective, vectors, algorithm)
+                assert run.result.ok
+                assert run.buffers[0][:2].tolist() == [np.inf, -np.inf]
+                assert np.isfinite(run.buffers[0][2:4]).all()
+
+
 @pytest.mark.parametrize("operation", ["max", "min"])
 def test_maxima_and_minima(operation):
     traffic = {"collective": "allreduce", "operation": operation, "sizes": ["8KiB"]}
