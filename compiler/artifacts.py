@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cache import Store, version_of
+from cache import Store, read_text, version_of
+from compiler.budgets import SOURCE_BYTES
 from compiler.report import Report
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _key(path: Path, include_paths: Sequence[str | Path], defines: Mapping[str, 
 def _text_hash(path: str | Path) -> str | None:
     """SHA-256 of the text as the preprocessor reads it; None if it cannot be read."""
     try:
-        return hashlib.sha256(Path(path).read_text(encoding="utf-8").encode()).hexdigest()
+        return hashlib.sha256(read_text(path, SOURCE_BYTES).encode()).hexdigest()
     except (OSError, ValueError):
         return None
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cache import collector_paused
+from compiler.budgets import on_deep_stack
 from compiler.diagnostics import CompileError, Diagnostic, Diagnostics, Refused
 from compiler.emit_json import document_text, emit_json
 from compiler.front import CheckedProgram, check_file
@@ -18,9 +17,6 @@ from compiler.lower.program import lower_program
 from compiler.p4info import build_p4info, initial_entries
 from compiler.p4info.formats import Content, to_text
 from compiler.warnings.find import find_warnings
-
-# Long chains of `else if` and deep expressions nest as deep in the tree as they are long.
-RECURSION_LIMIT = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +58,14 @@ def compile_file(
     `defines` gives macros their values; None undefines one that is predefined.
     Raises CompileError, whose `diagnostics` hold every error and warning.
     """
+    return on_deep_stack(lambda: _compile(path, include_paths, defines))
+
+
+def _compile(
+    path: str | Path, include_paths: Sequence[str | Path], defines: Mapping[str, str | None] | None
+) -> CompileResult:
     diagnostics = Diagnostics()
-    with _deep_recursion(), collector_paused():
+    with collector_paused():
         try:
             checked = check_file(path, include_paths=include_paths, defines=defines, diagnostics=diagnostics)
             lowered, lowering = lower_program(checked.tree, checked.checker, str(path), diagnostics)
@@ -81,13 +83,3 @@ def compile_file(
             diagnostics.error(f"internal compiler error ({type(error).__name__}: {error})", None)
             raise CompileError(diagnostics.messages) from error
     return CompileResult(document, p4info, diagnostics.warnings, checked, lowered)
-
-
-@contextmanager
-def _deep_recursion() -> Iterator[None]:
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, RECURSION_LIMIT))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(limit)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from compiler.budgets import WIDTH_BITS
 from compiler.types import BitsType, Type
 
 
@@ -11,8 +12,8 @@ class FoldError(Exception):
     """The operation has no value (division by zero and the like)."""
 
 
-# A shift beyond this would only build a number nobody can use.
-SHIFT_LIMIT = 1 << 16
+class TooLargeError(FoldError):
+    """The value is beyond the compiler's budget."""
 
 
 def wrap(value: int, type_: Type) -> int:
@@ -53,13 +54,14 @@ def fold_binary(operator: str, type_: Type, left: int, right: int) -> int | bool
         if right < 0:
             raise FoldError("shift by a negative amount")
         if operator == ">>":
-            return left >> min(right, SHIFT_LIMIT)
+            return left >> min(right, WIDTH_BITS)
         if isinstance(type_, BitsType):
             return wrap(left << min(right, type_.width), type_)
-        if right > SHIFT_LIMIT:
-            raise FoldError(f"shift by {right}, more than {SHIFT_LIMIT}")
-        return left << right
-    return wrap(_ARITHMETIC[operator](left, right), type_)
+        if right > WIDTH_BITS:
+            raise FoldError(f"shift by {right}, more than {WIDTH_BITS}")
+        return _bounded(left << right)
+    result = _ARITHMETIC[operator](left, right)
+    return wrap(result, type_) if isinstance(type_, BitsType) else _bounded(result)
 
 
 def fold_unary(operator: str, type_: Type, operand: int) -> int:
@@ -79,6 +81,13 @@ def fold_slice(value: int, high: int, low: int) -> int:
 def fold_concatenation(left: int, right: int, right_width: int, type_: BitsType) -> int:
     """left ++ right, as a value of `type_`."""
     return wrap((left << right_width) | (right & ((1 << right_width) - 1)), type_)
+
+
+def _bounded(value: int) -> int:
+    """An unbounded integer that goes on growing would take all time and memory. Raises TooLargeError."""
+    if value.bit_length() > WIDTH_BITS:
+        raise TooLargeError(f"this constant has more than {WIDTH_BITS} bits")
+    return value
 
 
 def _divide(operator: str, type_: Type, left: int, right: int) -> int:

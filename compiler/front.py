@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compiler import ast
+from compiler.budgets import on_deep_stack
 from compiler.check import Checker
 from compiler.diagnostics import Diagnostics, Refused
 from compiler.parser import Parser
@@ -35,6 +36,12 @@ def preprocess_file(
     defines: Mapping[str, str | None] | None = None,
 ) -> list[Token]:
     """All tokens of a file and what it includes. Raises CompileError."""
+    return on_deep_stack(lambda: _preprocess(path, include_paths, defines))
+
+
+def _preprocess(
+    path: str | Path, include_paths: Sequence[str | Path], defines: Mapping[str, str | None] | None
+) -> list[Token]:
     diagnostics = Diagnostics()
     try:
         source = read_source(Path(path), diagnostics)
@@ -76,7 +83,7 @@ def check_file(
     folders = [Path(folder) for folder in include_paths]
     try:
         source = read_source(Path(path), diagnostics)
-        return check_source(source, diagnostics, folders, defines)
+        return on_deep_stack(lambda: check_source(source, diagnostics, folders, defines))
     except Refused:
         diagnostics.raise_if_errors()
         raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from compiler.budgets import MACRO_DEPTH, MACRO_TOKENS, NESTING, TEXT_CHARACTERS, Spending, exceeded
 from compiler.diagnostics import Diagnostics
 from compiler.lexer import tokenize
 from compiler.source import SourceFile, Token
@@ -25,6 +26,10 @@ class MacroExpander:
     def __init__(self, diagnostics: Diagnostics) -> None:
         self.diagnostics = diagnostics
         self.macros: dict[str, Macro] = {}
+        self._budget = Spending(
+            diagnostics, MACRO_TOKENS, f"macros expand to more than {MACRO_TOKENS} tokens"
+        )
+        self._nesting = 0
 
     def expand(self, tokens: list[Token]) -> list[Token]:
         """`tokens` with every macro use replaced, rescanned until none is left."""
@@ -90,10 +95,13 @@ class MacroExpander:
         return dict(zip(names, arguments, strict=True))
 
     def _substitute(self, macro: Macro, use: Token, arguments: dict[str, list[Token]]) -> list[Token]:
+        if len(use.hidden) >= MACRO_DEPTH:
+            exceeded(self.diagnostics, f"macros expand to each other more than {MACRO_DEPTH} deep", use)
         hidden = use.hidden | {macro.name.text}
         site = use.expansion or use
         output: list[Token] = []
         expanded: dict[str, list[Token]] = {}
+        unions: dict[frozenset[str], frozenset[str]] = {}
         body = macro.body
         index = 0
         while index < len(body):
@@ -102,6 +110,7 @@ class MacroExpander:
             if token.kind == "#" and macro.parameters is not None and following:
                 text = " ".join(argument.text for argument in arguments.get(body[index + 1].text, []))
                 quoted = '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+                self._check_length(quoted, use)
                 output.append(Token("text", quoted, token.source, token.offset, site, hidden))
                 index += 2
                 continue
@@ -116,23 +125,45 @@ class MacroExpander:
                 continue
             if token.text in arguments and token.kind != "text":
                 if token.text not in expanded:
-                    expanded[token.text] = self.expand(arguments[token.text])
+                    expanded[token.text] = self._expanded_argument(arguments[token.text], use)
                 for argument in expanded[token.text]:
+                    union = unions.get(argument.hidden)
+                    if union is None:
+                        union = unions[argument.hidden] = argument.hidden | hidden
                     output.append(
                         Token(
                             argument.kind, argument.text, argument.source, argument.offset,
-                            argument.expansion, argument.hidden | hidden,
+                            argument.expansion, union,
                         )
                     )  # fmt: skip
             else:
                 output.append(_copy(token, site, hidden))
             index += 1
+        # An empty expansion is work, too.
+        self._budget.take(1 + len(output), use)
         return output
+
+    def _expanded_argument(self, argument: list[Token], use: Token) -> list[Token]:
+        self._nesting += 1
+        if self._nesting > NESTING:
+            exceeded(self.diagnostics, f"uses of macros stand more than {NESTING} deep in each other", use)
+        expanded = self.expand(argument)
+        self._nesting -= 1
+        return expanded
+
+    def _check_length(self, text: str, use: Token) -> None:
+        if len(text) > TEXT_CHARACTERS:
+            exceeded(
+                self.diagnostics,
+                f"macro '{use.text}' makes a token of more than {TEXT_CHARACTERS} characters",
+                use,
+            )
 
     def _paste(self, left: list[Token], right: list[Token], use: Token) -> list[Token]:
         if not left or not right:
             return left + right
         text = left[-1].text + right[0].text
+        self._check_length(text, use)
         pieces = tokenize(SourceFile("<paste>", text))
         if len(pieces) != 1 or pieces[0].kind == "bad":
             self.diagnostics.error(f"'##' joins '{left[-1].text}' and '{right[0].text}' into no token", use)

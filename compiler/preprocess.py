@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from cache import read_text
+from compiler.budgets import INCLUDE_DEPTH, INCLUDED_FILES, SOURCE_BYTES, exceeded
 from compiler.diagnostics import Diagnostics, Refused
 from compiler.lexer import KEYWORDS, tokenize
 from compiler.macros import Macro, MacroExpander
@@ -18,7 +20,6 @@ from compiler.source import SourceFile, Token
 from compiler.warnings.kinds import Kind
 
 BUILTIN_INCLUDES = Path(__file__).parent / "include"
-INCLUDE_DEPTH_LIMIT = 64
 # __TARGET_BMV2__ is what p4c defines for this target.
 PREDEFINED = {"__WEFT__": "1", "__P4__": "16", "__TARGET_BMV2__": "1"}
 
@@ -207,9 +208,10 @@ class Preprocessor:
             looked = ", ".join(str(folder) for folder in folders)
             self.diagnostics.error(f"cannot find the included file '{name}' (looked in {looked})", token)
             return []
-        if depth >= INCLUDE_DEPTH_LIMIT:
-            self.diagnostics.error(f"files include each other more than {INCLUDE_DEPTH_LIMIT} deep", token)
-            raise Refused
+        if depth >= INCLUDE_DEPTH:
+            exceeded(self.diagnostics, f"files include each other more than {INCLUDE_DEPTH} deep", token)
+        if len(self.files) >= INCLUDED_FILES:
+            exceeded(self.diagnostics, f"more than {INCLUDED_FILES} files are included", token)
         return self._file(read_source(path, self.diagnostics, token), depth + 1)
 
 
@@ -221,12 +223,13 @@ def _is_file(path: Path) -> bool:
 
 
 def read_source(path: Path, diagnostics: Diagnostics, token: Token | None = None) -> SourceFile:
-    """The file's text; an unreadable one is an error at `token`."""
+    """The file's text; one that cannot be read, is no file or is too long is an error at `token`."""
     try:
-        return SourceFile(str(path), path.read_text(encoding="utf-8"), token)
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_text(path, SOURCE_BYTES)
+    except (OSError, ValueError) as error:
         diagnostics.error(f"cannot read '{path}': {error}", token)
         raise Refused from error
+    return SourceFile(str(path), text, token)
 
 
 def _text_after(token: Token) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from compiler.budgets import NESTING, WIDTH_BITS, exceeded
 from compiler.diagnostics import Diagnostics
 from compiler.macros import MacroExpander
 from compiler.source import Token
@@ -30,24 +31,38 @@ class _Malformed(Exception):
     pass
 
 
+class _TooMuch(Exception):
+    """A budget is spent; the message says which."""
+
+
 class _Evaluator:
     def __init__(self, tokens: list[Token]) -> None:
         self.tokens = tokens
         self.index = 0
+        self.nesting = 0
 
     def peek(self) -> str:
         return self.tokens[self.index].text if self.index < len(self.tokens) else ""
+
+    def nested(self, parse: Callable[[], int]) -> int:
+        """What `parse` gives, one level further in."""
+        self.nesting += 1
+        if self.nesting > NESTING:
+            raise _TooMuch(f"this condition nests more than {NESTING} deep")
+        value = parse()
+        self.nesting -= 1
+        return value
 
     def ternary(self) -> int:
         condition = self.level(0)
         if self.peek() != "?":
             return condition
         self.index += 1
-        first = self.ternary()
+        first = self.nested(self.ternary)
         if self.peek() != ":":
             raise _Malformed
         self.index += 1
-        second = self.ternary()
+        second = self.nested(self.ternary)
         return first if condition else second
 
     def level(self, depth: int) -> int:
@@ -58,17 +73,19 @@ class _Evaluator:
             operator = _PRECEDENCE[depth][self.peek()]
             self.index += 1
             value = operator(value, self.level(depth + 1))
+            if value.bit_length() > WIDTH_BITS:
+                raise _TooMuch(f"a number in this condition has more than {WIDTH_BITS} bits")
         return value
 
     def unary(self) -> int:
         word = self.peek()
         if word in ("!", "-", "+", "~"):
             self.index += 1
-            value = self.unary()
+            value = self.nested(self.unary)
             return {"!": int(not value), "-": -value, "+": value, "~": ~value}[word]
         if word == "(":
             self.index += 1
-            value = self.ternary()
+            value = self.nested(self.ternary)
             if self.peek() != ")":
                 raise _Malformed
             self.index += 1
@@ -113,6 +130,8 @@ def evaluate_condition(
         value = evaluator.ternary()
         if evaluator.index != len(evaluator.tokens):
             raise _Malformed
+    except _TooMuch as error:
+        exceeded(diagnostics, str(error), directive)
     except (_Malformed, ValueError):
         diagnostics.error("this is not a condition the preprocessor can evaluate", directive)
         return False

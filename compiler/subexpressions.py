@@ -32,10 +32,12 @@ def parts(expression: ast.Node) -> list[ast.Expression]:
 
 
 def walk(expression: ast.Node) -> Iterator[ast.Node]:
-    """The expression and everything in it."""
-    yield expression
-    for part in parts(expression):
-        yield from walk(part)
+    """The expression and everything in it, outer ones first."""
+    pending = [expression]
+    while pending:
+        current = pending.pop()
+        yield current
+        pending.extend(reversed(parts(current)))
 
 
 def same_expression(left: ast.Node, right: ast.Node) -> bool:

@@ -390,6 +390,21 @@ def width_of(type_: Type) -> int | None:
     return total
 
 
+def parts_of(type_: Type, known: dict[Type, int]) -> int:
+    """Scalars within a type, the type itself being one; `known` remembers those of declared types."""
+    type_ = strip_new(type_)
+    if isinstance(type_, StructType):
+        count = known.get(type_)
+        if count is None:
+            count = known[type_] = 1 + sum(parts_of(field, known) for field in type_.fields.values())
+        return count
+    if isinstance(type_, TupleType):
+        return 1 + sum(parts_of(element, known) for element in type_.elements)
+    if isinstance(type_, StackType):
+        return 1 + type_.size * parts_of(type_.element, known)
+    return 1
+
+
 def is_header(type_: Type) -> bool:
     """Whether it is a header type."""
     return isinstance(type_, StructType) and type_.kind == "header"

@@ -36,6 +36,7 @@ class CheckerBase:
         self.errors: dict[str, int] = {}
         self.match_kinds: dict[str, ast.Declaration] = {}
         self.types: dict[int, Type] = {}
+        self._parts: dict[Type, int] = {}
         # Declarations whose bodies we are in: these cannot refer to themselves.
         self.open_declarations: list[ast.Declaration] = []
 

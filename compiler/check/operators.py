@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from compiler import ast
+from compiler.budgets import TEXT_CHARACTERS, WIDTH_BITS, exceeded
 from compiler.check.coerce import Coercion
-from compiler.fold import FoldError, fold_binary, fold_concatenation, fold_slice, fold_unary
+from compiler.fold import FoldError, TooLargeError, fold_binary, fold_concatenation, fold_slice, fold_unary
 from compiler.types import (
     BOOL,
     ERROR,
@@ -134,6 +135,8 @@ class Operators(Coercion):
             return
         try:
             expression.value = fold_binary(expression.operator, type_, left, right)
+        except TooLargeError as error:
+            exceeded(self.diagnostics, str(error), expression.span)
         except FoldError as error:
             self.error(str(error), expression)
 
@@ -184,12 +187,20 @@ class Operators(Coercion):
         if left is STRING and right is STRING:
             if expression.left.value is not None and expression.right.value is not None:
                 expression.value = expression.left.value + expression.right.value
+                if len(expression.value) > TEXT_CHARACTERS:
+                    exceeded(
+                        self.diagnostics,
+                        f"this string has more than {TEXT_CHARACTERS} characters",
+                        expression.span,
+                    )
             return STRING
         for operand, type_ in ((expression.left, left), (expression.right, right)):
             if not isinstance(type_, BitsType):
                 return self.fail(expression, f"'++' needs operands of known width, not '{type_}'", operand)
         assert isinstance(left, BitsType)
         assert isinstance(right, BitsType)
+        if left.width + right.width > WIDTH_BITS:
+            return self.fail(expression, f"this has {left.width + right.width} bits, more than {WIDTH_BITS}")
         type_ = bits(left.width + right.width, left.signed)
         if expression.left.value is not None and expression.right.value is not None:
             expression.value = fold_concatenation(

@@ -59,7 +59,7 @@ class TypeDeclarations(Tables):
                 self.error(
                     f"header '{declaration.name}' has {varbits} varbit fields; one is possible", declaration
                 )
-        self.type_of_declaration(declaration)
+        self.bounded(self.type_of_declaration(declaration), declaration)
         self.declare(declaration)
 
     def _field(self, declaration: ast.StructDeclaration, field: ast.Field) -> None:

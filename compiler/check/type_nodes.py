@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compiler import ast
+from compiler.budgets import TYPE_PARTS, WIDTH_BITS, exceeded
 from compiler.check.allowed_types import OBJECTS, allowed_in, is_data
 from compiler.check.base import CheckerBase
 from compiler.check.scope import TypeDeclaration, hint
@@ -27,11 +28,10 @@ from compiler.types import (
     TypeVariable,
     VarbitType,
     bits,
+    parts_of,
     with_arguments,
 )
 
-# simple_switch itself has no bound; this one keeps a slip of the keyboard from asking for gigabits.
-MAXIMUM_WIDTH = 1 << 16
 _BASIC = {
     "bool": BOOL,
     "error": ERROR,
@@ -53,16 +53,24 @@ class TypeNodes(CheckerBase):
         """The type a node stands for; UNKNOWN after an error."""
         if isinstance(node, ast.NamedTypeNode):
             return self._complete(node, self._named(node))
+        if isinstance(node, ast.StackTypeNode):
+            return self.bounded(self._stack(node), node)
+        if isinstance(node, ast.SpecializedTypeNode):
+            return self.bounded(self._specialized(node), node)
         if isinstance(node, ast.BitsTypeNode):
             return self._bits(node)
-        if isinstance(node, ast.BaseTypeNode):
-            if node.name == "_":
-                return UNKNOWN
-            return _BASIC[node.name]
-        if isinstance(node, ast.StackTypeNode):
-            return self._stack(node)
-        assert isinstance(node, ast.SpecializedTypeNode)
-        return self._specialized(node)
+        assert isinstance(node, ast.BaseTypeNode)
+        if node.name == "_":
+            return UNKNOWN
+        return _BASIC[node.name]
+
+    def bounded(self, type_: Type, where: ast.Node) -> Type:
+        """The type, if it has not too many parts."""
+        if parts_of(type_, self._parts) > TYPE_PARTS:
+            exceeded(
+                self.diagnostics, f"this type has more than {TYPE_PARTS} fields and elements", where.span
+            )
+        return type_
 
     def _bits(self, node: ast.BitsTypeNode) -> Type:
         if node.width is None:
@@ -72,8 +80,8 @@ class TypeNodes(CheckerBase):
             return UNKNOWN
         signed = node.kind == "int"
         least = 1 if signed else 0
-        if not least <= width <= MAXIMUM_WIDTH:
-            self.error(f"a width of {width} is out of range (valid: {least} to {MAXIMUM_WIDTH})", node.width)
+        if not least <= width <= WIDTH_BITS:
+            self.error(f"a width of {width} is out of range (valid: {least} to {WIDTH_BITS})", node.width)
             return UNKNOWN
         return VarbitType(width) if node.kind == "varbit" else bits(width, signed)
 

@@ -163,10 +163,12 @@ class Convert(Expr):
 
 
 def walk(expression: Expr) -> Iterator[Expr]:
-    """The expression and everything in it."""
-    yield expression
-    for child in expression.children():
-        yield from walk(child)
+    """The expression and everything in it, outer ones first."""
+    pending = [expression]
+    while pending:
+        current = pending.pop()
+        yield current
+        pending.extend(reversed(current.children()))
 
 
 def bit_width(type_: Type) -> int:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from compiler import ast
+from compiler.budgets import INLINED_BLOCKS, STATEMENTS, UNROLLED_ROUNDS, Spending
 from compiler.diagnostics import Diagnostics, Refused
 from compiler.ir import Assign, Const, Expr, FieldRef, LoweredProgram, ParamRef, Stmt
 from compiler.lower.frame import Frame
@@ -34,6 +35,17 @@ class LowererBase:
         # Whether the index of a target is copied because what follows may change it.
         self.freeze_indices = False
         self._labels = 0
+        self._emitted = Spending(
+            diagnostics,
+            STATEMENTS,
+            f"with all calls inlined the program has more than {STATEMENTS} statements",
+        )
+        self.inlined = Spending(
+            diagnostics, INLINED_BLOCKS, f"the program inlines more than {INLINED_BLOCKS} instances and calls"
+        )
+        self.unrolled = Spending(
+            diagnostics, UNROLLED_ROUNDS, f"loops unroll to more than {UNROLLED_ROUNDS} rounds in all"
+        )
         self._call_depth = 0
         self._action_depth = 0
 
@@ -48,6 +60,7 @@ class LowererBase:
 
     def emit(self, statement: Stmt) -> None:
         """Append a statement."""
+        self._emitted.take(1, getattr(statement, "span", None))
         self.out.append(statement)
 
     @contextmanager

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from compiler import ast
+from compiler.budgets import ARRAY_CELLS, CONTROL_PLANE_SIZE
 from compiler.check.scope import choices
 from compiler.ir import ActionProfile, Const, Counter, FieldRef, Meter, Register, bit_width
 from compiler.lower.frame import Frame
@@ -13,11 +14,18 @@ from compiler.lower.overlap import same_value
 from compiler.lower.storage import SCALARS, scalar_type
 from compiler.lower.tables import Tables
 from compiler.lower.values import ActionValue, BlockValue, ExternValue, TableValue
+from compiler.source import Span
 from compiler.types import ControlType, EnumType, ExternType, ParserType, Type
 from compiler.warnings.kinds import Kind
 
 _SIZED = ("register", "counter", "meter", "action_profile", "action_selector")
 _DIRECT = ("direct_counter", "direct_meter")
+_SHARED_NAMES = {
+    "direct_counter": "counter",
+    "direct_meter": "meter",
+    "action_selector": "action_profile",
+}
+"""Kinds that BMv2 keeps among those of another."""
 
 
 class Blocks(Tables):
@@ -26,6 +34,7 @@ class Blocks(Tables):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.externs: list[ExternValue] = []
+        self._extern_places: dict[tuple[str, str], Span] = {}
 
     # ------------------------------------------------------------------------------ instances
 
@@ -37,6 +46,7 @@ class Blocks(Tables):
 
     def instantiate(self, call: ast.Call, name: str, declaration: ast.InstanceDeclaration | None) -> Any:
         """An instance of an extern, control or parser."""
+        self.inlined.take(1, call.span)
         type_ = self.frame.type(call.type)
         bindings: dict[Type, Type] = {key: self.frame.type(inner) for key, inner in call.bindings.items()}
         if isinstance(type_, ControlType | ParserType):
@@ -72,8 +82,9 @@ class Blocks(Tables):
 
     def _declare_extern(self, value: ExternValue) -> None:
         """Add the instance to the program's arrays (direct ones when their table is known: see finish)."""
-        self.externs.append(value)
         span = value.declaration.span if value.declaration is not None else value.call.span
+        self._check_name(value, span)
+        self.externs.append(value)
         size = self._size(value) if value.kind in _SIZED else 0
         if value.kind == "register":
             self._register(value, size)
@@ -91,6 +102,15 @@ class Blocks(Tables):
                 f"v1model on BMv2 has no extern '{value.kind}' {choices(_SIZED + _DIRECT)}", value.call
             )
 
+    def _check_name(self, value: ExternValue, span: Span) -> None:
+        """The control plane tells instances of a kind by their names."""
+        kind = _SHARED_NAMES.get(value.kind, value.kind)
+        known = self._extern_places.setdefault((kind, value.name), span)
+        if known is not span:
+            self.diagnostics.error(
+                f"two {kind}s have the control-plane name '{value.name}'; give one another by @name", span
+            ).note("the other one", known)
+
     def _register(self, value: ExternValue, size: int) -> None:
         assert isinstance(value.type, ExternType)
         element = value.type.arguments[0]
@@ -104,10 +124,9 @@ class Blocks(Tables):
         self.program.registers.append(Register(value.name, size, bit_width(scalar), span))
 
     def _size(self, value: ExternValue) -> int:
+        limit = CONTROL_PLANE_SIZE if value.kind.startswith("action") else ARRAY_CELLS
         size = value.arguments.get("size")
-        if not isinstance(size, Const):
-            self.refuse(f"the size of '{value.name}' must be known at compile time", value.call)
-        return int(size.value)
+        return self.control_plane_size(size, f"the size of '{value.name}'", value.call, limit)
 
     def unit(self, value: ExternValue) -> str:
         """packets, bytes or packets_and_bytes of a counter or meter."""

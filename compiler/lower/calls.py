@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from compiler import ast
+from compiler.budgets import CALL_DEPTH
 from compiler.ir import (
     Apply,
     Assign,
@@ -30,9 +31,6 @@ from compiler.types import (
     VOID,
     Type,
 )
-
-# Functions and actions cannot recurse in P4; this only bounds a program that tries.
-CALL_DEPTH_LIMIT = 200
 
 
 class Calls(Arguments):
@@ -186,16 +184,17 @@ class Calls(Arguments):
 
 
 class _Depth:
-    """Counts nested calls."""
+    """Counts calls, and nested ones."""
 
     def __init__(self, lowerer: Calls, expression: ast.Call) -> None:
         self.lowerer = lowerer
         self.expression = expression
 
     def __enter__(self) -> None:
+        self.lowerer.inlined.take(1, self.expression.span)
         self.lowerer._call_depth += 1
-        if self.lowerer._call_depth > CALL_DEPTH_LIMIT:
-            self.lowerer.refuse(f"calls nest more than {CALL_DEPTH_LIMIT} deep", self.expression)
+        if self.lowerer._call_depth > CALL_DEPTH:
+            self.lowerer.refuse(f"calls nest more than {CALL_DEPTH} deep", self.expression)
 
     def __exit__(self, *_: object) -> None:
         self.lowerer._call_depth -= 1

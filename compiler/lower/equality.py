@@ -14,6 +14,7 @@ from compiler.ir import (
 )
 from compiler.lower import build
 from compiler.lower.aggregates import Aggregates
+from compiler.lower.sizes import Sizes
 from compiler.lower.values import (
     HeaderElement,
     HeaderLiteral,
@@ -28,7 +29,7 @@ from compiler.types import (
 )
 
 
-class Equality(Aggregates):
+class Equality(Aggregates, Sizes):
     """`equal` and `validity`."""
 
     def member_of(self, base: Any, name: str, where: ast.Expression) -> Any:
@@ -50,12 +51,12 @@ class Equality(Aggregates):
             if set(left.fields) == set(right.fields):
                 pairs = zip(left.fields.values(), [right.fields[name] for name in left.fields], strict=True)
             for first, second in pairs:
-                same = build.both(same, self.equal(first, second, where))
+                same = self.shallow(build.both(same, self.equal(first, second, where)), where)
             return same
         if isinstance(left, StackValue) and isinstance(right, StackValue):
             same = build.TRUE
             for first, second in zip(left.elements, right.elements, strict=True):
-                same = build.both(same, self.equal(first, second, where))
+                same = self.shallow(build.both(same, self.equal(first, second, where)), where)
             return same
         return self._equal_headers(left, right, where)
 
@@ -74,7 +75,7 @@ class Equality(Aggregates):
         same: Expr = build.both(left_valid, right_valid)
         for name in left.type.fields:
             first, second = self.member_of(left, name, where), self.member_of(right, name, where)  # type: ignore[arg-type]
-            same = build.both(same, self.equal(first, second, where))
+            same = self.shallow(build.both(same, self.equal(first, second, where)), where)
         return build.either(build.both(build.negate(left_valid), build.negate(right_valid)), same)
 
     def validity(self, value: Any, where: ast.Node) -> Expr:
@@ -89,7 +90,7 @@ class Equality(Aggregates):
             valid: Expr = build.FALSE
             for index, element in enumerate(value.stack.elements):
                 at = build.binary("==", value.index, build.constant(index, value.index.type))
-                valid = build.either(valid, build.both(at, Valid(element.name)))
+                valid = self.shallow(build.either(valid, build.both(at, Valid(element.name))), where)
             return valid
         if isinstance(value, StackCursor) and value.which == "last":
             position = LastIndex(value.stack.name, bits(32))

@@ -41,6 +41,8 @@ from compiler.types import (
     bits,
 )
 
+_GROWING = (ast.Unary, ast.Binary, ast.Ternary, ast.Cast, ast.Slice, ast.Call)
+
 
 class Expressions(Equality):
     """`value` for any expression, `scalar` for one that is known to be a scalar."""
@@ -60,7 +62,10 @@ class Expressions(Equality):
         handler = self._HANDLERS.get(type(expression))
         if handler is None:
             self.refuse("this expression cannot be compiled", expression)
-        return handler(self, expression)
+        value = handler(self, expression)
+        if isinstance(expression, _GROWING) and isinstance(value, Expr):
+            return self.shallow(value, expression)
+        return value
 
     def _known(self, expression: ast.Expression, known: Any) -> Any:
         if isinstance(known, str):

@@ -26,10 +26,18 @@ class LoopBounds(Calls):
         super().__init__(*arguments)
         self.break_labels: list[int] = []
         self.continue_labels: list[int] = []
+        self._written: dict[int, set[str]] = {}
 
     def statement(self, statement: ast.Node) -> None:
         """One statement."""
         raise NotImplementedError
+
+    def _written_in(self, node: ast.Node) -> set[str]:
+        """As `written_names`, which is asked about the same node in every round."""
+        found = self._written.get(id(node))
+        if found is None:
+            found = self._written[id(node)] = written_names(node)
+        return found
 
     def for_loop(self, statement: ast.For) -> None:
         """for (initialisers; condition; updates) body: unrolled when it only counts, else a loop of jumps."""
@@ -55,7 +63,7 @@ class LoopBounds(Calls):
 
     def _counters(self, statement: ast.For) -> list[ast.VariableDeclaration]:
         """Variables declared by the loop that its body leaves alone."""
-        changed = written_names(statement.body)
+        changed = self._written_in(statement.body)
         return [
             entry
             for entry in statement.initialisers
@@ -77,6 +85,7 @@ class LoopBounds(Calls):
         if not counters or any(entry not in counters.values() for entry in statement.initialisers):
             return None
         rounds = [values]
+        self.unrolled.take(1, statement.span)
         while len(rounds) <= UNROLL_LIMIT:
             with self.in_frame(Frame(self.frame, self.frame.path)) as inner:
                 inner.values.update(rounds[-1])
@@ -85,6 +94,7 @@ class LoopBounds(Calls):
                     return None
                 if not condition.value:
                     return rounds
+                self.unrolled.take(1, statement.span)
                 following = self._next_values(statement, counters, rounds[-1])
             if following is None:
                 return None
@@ -109,7 +119,7 @@ class LoopBounds(Calls):
         return following
 
     def _known_value(self, expression: ast.Expression | None) -> Const | None:
-        if expression is None or written_names(expression):
+        if expression is None or self._written_in(expression):
             return None
         with self.collecting() as code:
             value = self.value(expression)
@@ -172,7 +182,7 @@ class LoopBounds(Calls):
         scalar = scalar_type(type_)
         if isinstance(value, Expr) and isinstance(scalar, BitsType):
             value = build.convert(value, scalar)
-        if variable.name in written_names(statement.body):
+        if variable.name in self._written_in(statement.body):
             # What the body writes is its own copy.
             local = self.frame.values.get(id(variable))
             if local is None or isinstance(local, Const):
@@ -182,6 +192,7 @@ class LoopBounds(Calls):
         self.frame.bind(variable, value)
 
     def _unroll(self, statement: ast.ForIn, values: list[Any]) -> None:
+        self.unrolled.take(len(values), statement.span)
         after = self.new_label()
         with self.collecting() as whole:
             for value in values:
@@ -199,7 +210,11 @@ class LoopBounds(Calls):
 
     def _range_loop(self, statement: ast.ForIn, low: Expr, high: Expr) -> None:
         scalar = scalar_type(self.frame.type(statement.variable.type))
-        assert scalar is not None
+        if scalar is None:
+            self.refuse(
+                f"a loop of more than {UNROLL_LIMIT} rounds needs a variable of a type with a width",
+                statement.variable,
+            )
         counter = self.temporary(scalar)
         self.assign(counter, build.convert(low, scalar), statement.span)
         last = self.simple(build.convert(high, scalar))

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from compiler import ast
+from compiler.budgets import SELECT_ALTERNATIVES
 from compiler.ir import (
-    Const,
     Expr,
     FieldRef,
     If,
@@ -26,14 +26,12 @@ from compiler.ir import (
 from compiler.lower import build
 from compiler.lower.blocks import Blocks
 from compiler.lower.frame import Frame
-from compiler.lower.select import combine
+from compiler.lower.select import combination_count, combine
 from compiler.lower.values import BlockValue, SetValue, StructValue
 from compiler.source import Span
 from compiler.types import BOOL, SetType, bits, width_of
 
 NO_MATCH_STATE = "noMatch"
-# Crossing many ranges in one select case multiplies its transitions.
-ALTERNATIVES_LIMIT = 4096
 
 
 class _SubParser(Stmt):
@@ -82,10 +80,11 @@ class Parsers(Blocks):
         name = frame.name_of(local)
         width = width_of(frame.type(local.type.element))
         size = self.value(local.size)
-        if width is None or not isinstance(size, Const):
-            self.refuse("a value set needs a type of known width and a known size", local)
+        if width is None:
+            self.refuse("a value set needs a type of known width", local)
+        members = self.control_plane_size(size, f"the size of value set '{name}'", local.size)
         if not any(known.name == name for known in self.program.value_sets):
-            self.program.value_sets.append(ValueSet(name, width, int(size.value)))
+            self.program.value_sets.append(ValueSet(name, width, members))
         self.value_set_sources[name] = (local, frame)
         frame.bind(local, SetValue(name))
 
@@ -194,10 +193,12 @@ class Parsers(Blocks):
                 self.refuse("BMv2 matches a value set against all keys of a select at once", element)
             else:
                 flat.append(self.keyset_value(element))
-        alternatives = combine(flat, widths)
-        if len(alternatives) > ALTERNATIVES_LIMIT:
-            self.refuse(f"the ranges of this case need {len(alternatives)} transitions", case)
-        return [KeysetMatch(value, mask, None, target) for value, mask in alternatives]
+        count = combination_count(flat, widths)
+        if count > SELECT_ALTERNATIVES:
+            self.refuse(
+                f"the ranges of this case need {count} transitions, more than {SELECT_ALTERNATIVES}", case
+            )
+        return [KeysetMatch(value, mask, None, target) for value, mask in combine(flat, widths)]
 
     def _no_match(self) -> str:
         """The state that raises NoMatch, made on first use."""
@@ -268,6 +269,7 @@ class Parsers(Blocks):
             else:
                 declaration = statement.block.declaration
                 assert isinstance(declaration, ast.ParserDeclaration)
+                self.inlined.take(1, statement.span)
                 prefix = statement.block.name.rsplit(".", 1)[-1]
                 start = self._states(declaration, statement.frame, prefix, rest, [])
                 self._goto(name, before, start, span)

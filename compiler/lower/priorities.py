@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from compiler import ast
+from compiler.budgets import CONTROL_PLANE_SIZE
 from compiler.diagnostics import Diagnostics
 
 
@@ -23,6 +24,7 @@ def entry_priorities(declaration: ast.TableDeclaration, diagnostics: Diagnostics
     annotated = [_annotated(entry) for entry in entries]
     if any(number is not None for number in annotated):
         values = [index + 1 if number is None else number for index, number in enumerate(annotated)]
+        _check_largest(values, declaration, diagnostics)
         return _ranked(values, largest_wins=False)
     if declaration.entries_const and not any(entry.priority is not None for entry in entries):
         return _ranked(list(range(1, len(entries) + 1)), largest_wins=False)
@@ -32,7 +34,16 @@ def entry_priorities(declaration: ast.TableDeclaration, diagnostics: Diagnostics
     for entry, value in zip(entries, values, strict=True):
         if value < 1:
             diagnostics.error(f"this entry gets the priority {value}; the smallest is 1", entry.span)
+    _check_largest(values, declaration, diagnostics)
     return _ranked(values, largest_wins)
+
+
+def _check_largest(values: list[int], declaration: ast.TableDeclaration, diagnostics: Diagnostics) -> None:
+    for entry, value in zip(declaration.entries or [], values, strict=True):
+        if value >= CONTROL_PLANE_SIZE:
+            diagnostics.error(
+                f"this entry gets the priority {value}; the largest is {CONTROL_PLANE_SIZE - 1}", entry.span
+            )
 
 
 def _numbered(declaration: ast.TableDeclaration, largest_wins: bool, diagnostics: Diagnostics) -> list[int]:

@@ -233,11 +233,11 @@ class ProgramLowering(Parsers):
                 self._checksum_block(role, statement.statements, condition)
             elif isinstance(statement, ast.If):
                 value = self.scalar(statement.condition)
-                self._checksum_block(role, [statement.then], build.both(condition, value))
+                when = self.shallow(build.both(condition, value), statement.condition)
+                self._checksum_block(role, [statement.then], when)
                 if statement.otherwise is not None:
-                    self._checksum_block(
-                        role, [statement.otherwise], build.both(condition, build.negate(value))
-                    )
+                    when = self.shallow(build.both(condition, build.negate(value)), statement.condition)
+                    self._checksum_block(role, [statement.otherwise], when)
             elif isinstance(statement, ast.CallStatement) and isinstance(statement.call, ast.Call):
                 self._checksum_call(role, statement.call, condition)
             elif not isinstance(statement, ast.Empty):

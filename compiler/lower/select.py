@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from math import prod
 
 Ternary = tuple[int, int]
 
@@ -42,6 +43,11 @@ def signed_range_to_masks(low: int, high: int, width: int) -> list[Ternary]:
     if high < 0:
         return range_to_masks(low & full, high & full, width)
     return range_to_masks(low & full, full, width) + range_to_masks(0, high, width)
+
+
+def combination_count(keysets: list[object], widths: list[int]) -> int:
+    """How many pairs `combine` would give."""
+    return prod(len(key_matches(keyset, width)) for keyset, width in zip(keysets, widths, strict=True))
 
 
 def combine(keysets: list[object], widths: list[int]) -> list[Ternary]:

@@ -13,6 +13,7 @@ from compiler.lower.calls import Calls
 from compiler.lower.loops import LoopBounds
 from compiler.lower.storage import scalar_type
 from compiler.lower.values import TableValue
+from compiler.subexpressions import walk
 from compiler.types import INTEGER
 
 
@@ -177,7 +178,7 @@ class Statements(LoopBounds, Calls):
             if labels:
                 condition: Expr = build.FALSE
                 for each in labels:
-                    condition = build.either(condition, each)
+                    condition = self.shallow(build.either(condition, each), statement)
                 chains.append((condition, case.body))
             labels, is_default = [], False
         code: list[Stmt] = self._branch(default)
@@ -272,22 +273,10 @@ class Statements(LoopBounds, Calls):
 
 def _has_call(expression: ast.Expression) -> bool:
     """Whether evaluating it may change something."""
-    if isinstance(expression, ast.Call):
-        return expression.kind not in ("builtin", "constructor")
-    if isinstance(expression, ast.Binary):
-        return _has_call(expression.left) or _has_call(expression.right)
-    if isinstance(expression, ast.Ternary):
-        return any(map(_has_call, (expression.condition, expression.first, expression.second)))
-    if isinstance(expression, ast.Unary | ast.Cast):
-        return _has_call(expression.operand)
-    if isinstance(expression, ast.Member | ast.Index | ast.Slice):
-        index = expression.index if isinstance(expression, ast.Index) else expression.base
-        return _has_call(expression.base) or _has_call(index)
-    if isinstance(expression, ast.ListExpression):
-        return any(map(_has_call, expression.elements))
-    if isinstance(expression, ast.StructExpression):
-        return any(_has_call(element.expression) for element in expression.elements)
-    return False
+    return any(
+        isinstance(each, ast.Call) and each.kind not in ("builtin", "constructor")
+        for each in walk(expression)
+    )
 
 
 def _is_table_result(expression: ast.Expression) -> bool:

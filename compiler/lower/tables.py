@@ -115,7 +115,11 @@ class Tables(Externs):
         if name is None:
             name = "key"
             self.diagnostics.error("this key needs a @name for the control plane", expression.span)
-        value, mask = self._key_value(expression), None
+        with self.collecting() as steps:
+            value, mask = self._key_value(expression), None
+        self.out += steps
+        # What is computed in steps must be so wherever the table is applied.
+        copied = copied or bool(steps)
         if not copied:
             # Looked at once more, which does no harm: nothing in it has an effect.
             value, mask = self._field_of_key(expression, value)
@@ -286,10 +290,9 @@ class Tables(Externs):
     def _properties(self, table: Table, declaration: ast.TableDeclaration) -> None:
         properties = declaration.properties
         if "size" in properties:
-            size = self.value(properties["size"].expression)
-            if not isinstance(size, Const):
-                self.refuse("a table's size must be known at compile time", properties["size"])
-            table.size = int(size.value) or DEFAULT_TABLE_SIZE
+            given = properties["size"].expression
+            size = self.control_plane_size(self.value(given), f"the size of table '{table.name}'", given)
+            table.size = size or DEFAULT_TABLE_SIZE
         if "support_timeout" in properties:
             flag = self.value(properties["support_timeout"].expression)
             if not isinstance(flag, Const) or flag.type is not BOOL:

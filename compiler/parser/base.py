@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from compiler.budgets import CHAIN_LENGTH, NESTING, exceeded
 from compiler.diagnostics import Diagnostics, Refused
 from compiler.lexer import KEYWORDS
 from compiler.source import Span, Token
@@ -28,6 +29,8 @@ class TokenStream:
         self.kind = self.token.kind
         self.diagnostics = diagnostics
         self.scopes: list[dict[str, str]] = [{}]
+        self.nesting = 0
+        self.links = 0
 
     # ------------------------------------------------------------------------------------- tokens
 
@@ -76,6 +79,24 @@ class TokenStream:
     def span(self, first: Token) -> Span:
         """From `first` to the last consumed token."""
         return Span(first, self.tokens[self.index - 1])
+
+    # ------------------------------------------------------------------------------------- budgets
+
+    def descend(self) -> None:
+        """Enter what may nest; whoever calls this subtracts 1 from `nesting` at its end."""
+        self.nesting += 1
+        if self.nesting > NESTING:
+            exceeded(self.diagnostics, f"this nests more than {NESTING} deep", self.token)
+
+    def link(self) -> None:
+        """Lengthen the chain of the outermost expression."""
+        self.links += 1
+        if self.links > CHAIN_LENGTH:
+            exceeded(
+                self.diagnostics,
+                f"an expression has more than {CHAIN_LENGTH} operators, members and calls",
+                self.token,
+            )
 
     # ------------------------------------------------------------------------------------- names
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from compiler import ast
+from compiler.budgets import WIDTH_BITS, exceeded
 from compiler.parser.base import SyntaxRefused
 from compiler.parser.types import TypeParser
-from compiler.source import Span
+from compiler.source import Span, Token
 
 _LEVELS: dict[str, int] = {
     "||": 1, "&&": 2, "==": 3, "!=": 3, "<": 4, ">": 4, "<=": 4, ">=": 4, "|": 5, "^": 6, "&": 7,
     "<<": 8, ">>": 8, "++": 9, "+": 9, "-": 9, "|+|": 9, "|-|": 9, "*": 10, "/": 10, "%": 10,
 }  # fmt: skip
+_POSTFIXES = frozenset([".", "[", "("])
 
 
 class ExpressionParser(TypeParser):
@@ -18,15 +20,35 @@ class ExpressionParser(TypeParser):
 
     def parse_expression(self) -> ast.Expression:
         """An expression, `?:` included."""
-        first = self.token
-        condition = self._binary(1)
-        if self.kind != "?":
-            return condition
-        self.advance()
-        yes = self.parse_expression()
-        self.expect(":", "in '?:'")
-        no = self.parse_expression()
-        return ast.Ternary(self.span(first), condition, yes, no)
+        if self._expressions == 0:
+            self.links = 0
+        self.descend()
+        self._expressions += 1
+        try:
+            return self._ternaries()
+        finally:
+            self._expressions -= 1
+            self.nesting -= 1
+
+    _expressions = 0
+    """How many expressions are open."""
+
+    def _ternaries(self) -> ast.Expression:
+        """`a ? b : c ? d : e`, which associates to the right."""
+        opened: list[tuple[Token, ast.Expression, ast.Expression]] = []
+        while True:
+            first = self.token
+            last = self._binary(1)
+            if self.kind != "?":
+                break
+            self.advance()
+            self.link()
+            yes = self.parse_expression()
+            self.expect(":", "in '?:'")
+            opened.append((first, last, yes))
+        for first, condition, yes in reversed(opened):
+            last = ast.Ternary(self.span(first), condition, yes, last)
+        return last
 
     def parse_width(self) -> ast.Expression:
         """The width of a bit type; `>` closes it."""
@@ -49,6 +71,7 @@ class ExpressionParser(TypeParser):
             self.advance()
             if operator == ">>":
                 self.advance()
+            self.link()
             right = self._binary(level + 1)
             left = ast.Binary(self.span(first), operator, left, right)
 
@@ -65,11 +88,19 @@ class ExpressionParser(TypeParser):
         kind = self.kind
         if kind in ("!", "~", "-", "+"):
             self.advance()
-            operand = self._unary()
+            operand = self._operand()
             return ast.Unary(self.span(first), kind, operand)
         if kind == "(" and self._at_cast():
             return self._cast()
         return self._postfix(self._primary())
+
+    def _operand(self) -> ast.Expression:
+        """What stands behind a prefix operator or a cast."""
+        self.descend()
+        try:
+            return self._unary()
+        finally:
+            self.nesting -= 1
 
     # ---------------------------------------------------------------------------------- casts
 
@@ -103,7 +134,7 @@ class ExpressionParser(TypeParser):
                 operand.span = self.span(first)
                 return operand
         else:
-            operand = self._unary()
+            operand = self._operand()
         return ast.Cast(self.span(first), target, operand)
 
     # ---------------------------------------------------------------------------------- primaries
@@ -111,11 +142,18 @@ class ExpressionParser(TypeParser):
     def _integer(self) -> ast.IntegerLiteral:
         token = self.expect("integer")
         span = Span(token, token)
+        digits = len(token.text)
+        if digits > WIDTH_BITS:
+            exceeded(
+                self.diagnostics, f"an integer of {digits} digits has more than {WIDTH_BITS} bits", token
+            )
         try:
             number, width, signed = ast.parse_integer(token.text)
         except ValueError:
             self.diagnostics.error(f"'{token.text}' is not an integer", token)
             raise SyntaxRefused from None
+        if number.bit_length() > WIDTH_BITS or (width is not None and width > WIDTH_BITS):
+            exceeded(self.diagnostics, f"an integer has at most {WIDTH_BITS} bits", token)
         return ast.IntegerLiteral(span, number, width, signed)
 
     def _primary(self) -> ast.Expression:
@@ -169,6 +207,8 @@ class ExpressionParser(TypeParser):
         first = expression.span.first
         while True:
             kind = self.kind
+            if kind in _POSTFIXES:
+                self.link()
             if kind == ".":
                 self.advance()
                 name = self.token

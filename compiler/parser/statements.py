@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compiler import ast
+from compiler.budgets import CHAIN_LENGTH, exceeded
 from compiler.diagnostics import Refused
 from compiler.parser.base import VALUE
 from compiler.parser.expressions import ExpressionParser
@@ -59,6 +60,13 @@ class StatementParser(ExpressionParser):
 
     def parse_statement(self) -> ast.Node:
         """A statement, or a constant, variable or instance declaration."""
+        self.descend()
+        try:
+            return self._statement()
+        finally:
+            self.nesting -= 1
+
+    def _statement(self) -> ast.Node:
         first = self.token
         annotations = self.parse_annotations()
         kind = self.kind
@@ -128,13 +136,26 @@ class StatementParser(ExpressionParser):
         return ast.CallStatement(self.span(first), target)
 
     def _if(self) -> ast.If:
-        first = self.expect("if")
-        self.expect("(", "after 'if'")
-        condition = self.parse_expression()
-        self.expect(")", "after the condition")
-        then = self._branch()
-        otherwise = self._branch() if self.accept("else") else None
-        return ast.If(self.span(first), condition, then, otherwise)
+        """`if … else if … else …`: a chain, whatever its length, is no deeper than its parts."""
+        opened: list[tuple[Token, ast.Expression, ast.Statement]] = []
+        otherwise: ast.Statement | None = None
+        while True:
+            first = self.expect("if")
+            self.expect("(", "after 'if'")
+            condition = self.parse_expression()
+            self.expect(")", "after the condition")
+            opened.append((first, condition, self._branch()))
+            if len(opened) > CHAIN_LENGTH:
+                exceeded(self.diagnostics, f"an 'if … else if' has more than {CHAIN_LENGTH} branches", first)
+            if not self.accept("else"):
+                break
+            if self.kind != "if":
+                otherwise = self._branch()
+                break
+        for first, condition, then in reversed(opened):
+            otherwise = ast.If(self.span(first), condition, then, otherwise)
+        assert isinstance(otherwise, ast.If)
+        return otherwise
 
     def _branch(self) -> ast.Statement:
         with self.scope():

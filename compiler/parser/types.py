@@ -37,6 +37,13 @@ class TypeParser(AnnotationParser):
 
     def parse_type(self) -> ast.TypeNode:
         """A type reference."""
+        self.descend()
+        try:
+            return self._type()
+        finally:
+            self.nesting -= 1
+
+    def _type(self) -> ast.TypeNode:
         first = self.token
         kind = self.kind
         node: ast.TypeNode
@@ -57,11 +64,15 @@ class TypeParser(AnnotationParser):
             node = self._named()
         else:
             raise self.unexpected("a type")
+        stacks = 0
         while self.kind == "[":
+            self.descend()
             self.advance()
             size = self.parse_expression()
             self.expect("]")
             node = ast.StackTypeNode(self.span(first), node, size)
+            stacks += 1
+        self.nesting -= stacks
         return node
 
     def _bits(self) -> ast.TypeNode:

@@ -37,7 +37,17 @@ def test_messages(program: Path) -> None:
 
 def test_there_are_programs_for_every_stage() -> None:
     stages = {program.parent.name for program in PROGRAMS}
-    assert stages == {"preprocess", "syntax", "names", "types", "tables", "parsers", "target", "warnings"}
+    assert stages == {
+        "preprocess",
+        "syntax",
+        "names",
+        "types",
+        "tables",
+        "parsers",
+        "target",
+        "warnings",
+        "budgets",
+    }
 
 
 if __name__ == "__main__":

@@ -1,0 +1,39 @@
+"""Reading files that a user names: what is no file, or has no end, is refused before it fills the memory."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+class UnreadableFileError(OSError):
+    """What was named is no regular file, or is too large."""
+
+
+def read_bytes(path: str | Path, limit_bytes: int) -> bytes:
+    """The content of a regular file of at most `limit_bytes`. Raises UnreadableFileError and other OSErrors."""
+    # Not blocking: opening a pipe would wait for a writer.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        kind = stat.S_IFMT(os.fstat(descriptor).st_mode)
+        if kind != stat.S_IFREG:
+            raise UnreadableFileError(f"it is {_KINDS.get(kind, 'no file')}, not a regular file")
+        # Some files, such as those of /proc, do not tell their size.
+        data = file.read(limit_bytes + 1)
+    if len(data) > limit_bytes:
+        raise UnreadableFileError(f"it is larger than {limit_bytes} bytes")
+    return data
+
+
+def read_text(path: str | Path, limit_bytes: int) -> str:
+    """As `read_bytes`; the content as UTF-8, every end of line a newline. Raises UnicodeDecodeError, too."""
+    return read_bytes(path, limit_bytes).decode().replace("\r\n", "\n").replace("\r", "\n")

@@ -1,0 +1,27 @@
+// A literal of more bits than memory has.
+#include <core.p4>
+#include <v1model.p4>
+
+header data_t { bit<8> a; bit<8> b; bit<16> c; bit<32> d; }
+header small_t { bit<8> v; }
+struct headers_t { data_t data; small_t[3] items; small_t extra;  }
+struct metadata_t { bit<8> x; bit<16> y; bool flag;  }
+parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    state start { packet.extract(hdr.data); transition accept; }
+}
+control V(inout headers_t hdr, inout metadata_t meta) { apply {  } }
+control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+
+    apply {
+        standard_metadata.egress_spec = 2;
+        hdr.data.d = (bit<32>)99999999999w5;
+    }
+}
+control E(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    apply {  }
+}
+control U(inout headers_t hdr, inout metadata_t meta) { apply {  } }
+control D(packet_out packet, in headers_t hdr) {
+    apply { packet.emit(hdr.data); packet.emit(hdr.items); packet.emit(hdr.extra);  }
+}
+V1Switch(P(), V(), I(), E(), U(), D()) main;
