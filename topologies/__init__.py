@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from topologies.describe import as_dict, describe
-from topologies.draw import LinkStyle, draw, to_svg
+from topologies.draw import draw, to_svg
+from topologies.draw_shapes import LinkStyle
 from topologies.errors import TopologyError
 from topologies.fabric import (
     Endpoint,

@@ -3,40 +3,18 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
+from topologies.draw_groups import grouped_svg
 from topologies.draw_layout import Box, Layout
+from topologies.draw_shapes import PLANE_COLOURS, LinkStyle, LinkStyles, cross, document, node, plane_titles
 from topologies.errors import TopologyError
 from topologies.fabric import FabricLink, FabricSpec
 
-_FILL = {"core": "#e6d9f0", "spine": "#cfe0f5", "leaf": "#d9ecd0", "host": "#f3e6c8"}
-_PLANE_COLOURS = ("#3b6ea8", "#b0592b", "#4d8a4d", "#8a4d86", "#8a7a2b", "#3a8a8a", "#a83b52", "#666666")
-_SMALLEST_LABEL = 16.0
-"""Width of a box from which its name stands in it."""
-_SMALLEST_UPRIGHT_LABEL = 8.0
-"""... and stands upright."""
 _MOST_TITLES = 20_000
 """Links beyond which they have no tooltips of their own, which would outweigh all the rest."""
 _PNG_WIDTH = 2400
-
-
-@dataclass(frozen=True)
-class LinkStyle:
-    """How a link is drawn: a CSS colour, a width in pixels, and what its tooltip says beside its name.
-
-    One that has `failed` is dashed and crossed out.
-    """
-
-    colour: str
-    width: float = 1.5
-    note: str = ""
-    failed: bool = False
-
-
-LinkStyles = Callable[[FabricLink], LinkStyle]
 
 
 def draw(fabric: FabricSpec, path: str | Path, link_style: LinkStyles | None = None) -> Path:
@@ -71,14 +49,21 @@ def _write_png(svg: str, target: Path) -> None:
     cairosvg.svg2png(bytestring=svg.encode(), write_to=str(target), output_width=_PNG_WIDTH)
 
 
-def to_svg(fabric: FabricSpec, link_style: LinkStyles | None = None, background: str | None = "white") -> str:
+def to_svg(
+    fabric: FabricSpec,
+    link_style: LinkStyles | None = None,
+    background: str | None = "white",
+    most_links: int | None = None,
+) -> str:
     """Return the drawing as SVG text.
 
-    `link_style` overrides the planes' colours. A `background` of None is transparent.
+    `link_style` overrides the planes' colours. A `background` of None is transparent. A fabric of more than
+    `most_links` is drawn in groups of switches and hosts, its size bounded.
     """
-    layout = Layout.of(fabric)
     style_of = link_style or (lambda link: LinkStyle(_plane_colour(fabric, link)))
-    body = [f'<rect width="100%" height="100%" fill={quoteattr(background)}/>'] if background else []
+    if most_links is not None and len(fabric.links) > most_links:
+        return grouped_svg(fabric, style_of, background)
+    layout = Layout.of(fabric)
     titles = len(fabric.links) <= _MOST_TITLES
     # What stands out is drawn last.
     styled = sorted(
@@ -89,31 +74,26 @@ def to_svg(fabric: FabricSpec, link_style: LinkStyles | None = None, background:
     own_fill = {
         link.a.node: style.colour for link, style in styled if link_style and link.a.node in layout.block_of
     }
-    body.extend(_trunk_line(link, style, layout) for link, style in trunks.values())
+    body = [_trunk_line(link, style, layout) for link, style in trunks.values()]
     body.extend(
         _link(link, style, layout, titles) for link, style in styled if link.a.node not in layout.block_of
     )
     body.extend(_block(names, box) for names, box in layout.blocks.items())
     for switch in fabric.switches:
         title = f"{switch.name} device {switch.device_id} {switch.address}"
-        body.append(_node(switch.name, switch.role, layout.boxes[switch.name], title))
-    for host in fabric.hosts:
+        body.append(node(switch.name, switch.role, layout.boxes[switch.name], title))
+    for number, (ranks, box) in enumerate(layout.hosts_of_ranks.items()):
+        title = f"host {number}: ranks {', '.join(ranks)}"
+        body.append(node(f"host {number}", "host", box, title))
+    for host in fabric.hosts if not layout.hosts_of_ranks else ():
         title = " ".join([host.name, *(str(nic.ipv4) for nic in host.nics)])
-        body.append(_node(host.name, "host", layout.boxes[host.name], title, own_fill.get(host.name)))
-    body.extend(_plane_titles(fabric, layout))
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{layout.width:g}" height="{layout.height:g}" '
-            f'viewBox="0 0 {layout.width:g} {layout.height:g}" font-family="sans-serif" font-size="12" '
-            'text-anchor="middle" role="img" aria-label="topology">',
-            *body,
-            "</svg>\n",
-        ]
-    )
+        body.append(node(host.name, "host", layout.boxes[host.name], title, own_fill.get(host.name)))
+    body.extend(plane_titles(layout.plane_centres))
+    return document(layout.width, layout.height, body, background)
 
 
 def _plane_colour(fabric: FabricSpec, link: FabricLink) -> str:
-    return _PLANE_COLOURS[fabric.switch(link.b.node).plane % len(_PLANE_COLOURS)]
+    return PLANE_COLOURS[fabric.switch(link.b.node).plane % len(PLANE_COLOURS)]
 
 
 def _link(link: FabricLink, style: LinkStyle, layout: Layout, title: bool) -> str:
@@ -127,16 +107,7 @@ def _link(link: FabricLink, style: LinkStyle, layout: Layout, title: bool) -> st
     if not title and not style.failed:
         return line + "/>"
     drawn = f"{line}><title>{escape(f'{link} {style.note}'.rstrip())}</title></line>"
-    return drawn + (_cross((x1 + x2) / 2, (y1 + y2) / 2, style.colour) if style.failed else "")
-
-
-def _cross(x: float, y: float, colour: str) -> str:
-    """Draw what tells a failed link from a busy one without colours."""
-    arm = 6.0
-    return (
-        f'<path d="M{x - arm:.1f} {y - arm:.1f}L{x + arm:.1f} {y + arm:.1f}M{x - arm:.1f} {y + arm:.1f}'
-        f'L{x + arm:.1f} {y - arm:.1f}" stroke={quoteattr(colour)} stroke-width="2.5"/>'
-    )
+    return drawn + (cross((x1 + x2) / 2, (y1 + y2) / 2, style.colour) if style.failed else "")
 
 
 def _trunk_line(busiest: FabricLink, style: LinkStyle, layout: Layout) -> str:
@@ -161,38 +132,3 @@ def _block(names: tuple[str, ...], box: Box) -> str:
         'stroke-width="0.5"/>'
         f'<text x="{box.x:.1f}" y="{upper + box.height + size:.1f}" {size_of_label} fill="#777">{escape(label)}</text>'
     )
-
-
-def _node(name: str, kind: str, box: Box, title: str, fill: str | None = None) -> str:
-    corner = min(4.0, box.width / 6)
-    fill = fill or _FILL[kind]
-    rectangle = (
-        f'<g><title>{escape(title)}</title><rect x="{box.x - box.width / 2:.1f}" y="{box.y - box.height / 2:.1f}" '
-        f'width="{box.width:.1f}" height="{box.height:.1f}" rx="{corner:.1f}" fill="{fill}" stroke="#444" '
-        f'stroke-width="{min(1.0, box.width / 16):.2g}"/>'
-    )
-    return rectangle + _label(name, box) + "</g>"
-
-
-def _label(name: str, box: Box) -> str:
-    if box.width >= _SMALLEST_LABEL:
-        size = min(12.0, 1.6 * box.width / max(3, len(name)))
-        place = f'x="{box.x:.1f}" y="{box.y + size / 3:.1f}" font-size="{size:.1f}"'
-        return f'<text {place} fill="#111">{escape(name)}</text>'
-    if box.width >= _SMALLEST_UPRIGHT_LABEL and box.height >= 2 * box.width:
-        size = min(0.8 * box.width, 1.6 * box.height / max(3, len(name)))
-        return (
-            f'<text transform="translate({box.x + size / 3:.1f} {box.y:.1f}) rotate(-90)" font-size="{size:.1f}" '
-            f'fill="#111">{escape(name)}</text>'
-        )
-    return ""
-
-
-def _plane_titles(fabric: FabricSpec, layout: Layout) -> list[str]:
-    titles = []
-    for plane, centre in enumerate(layout.plane_centres):
-        colour = _PLANE_COLOURS[plane % len(_PLANE_COLOURS)]
-        titles.append(
-            f'<text x="{centre:.1f}" y="28" font-size="14" font-weight="bold" fill="{colour}">plane {plane}</text>'
-        )
-    return titles

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from topologies.fabric import FabricLink, FabricSpec, HostSpec
 
@@ -36,6 +36,8 @@ class Layout:
     """A drawing's boxes by node, and its own size in pixels.
 
     `blocks`: frames around hosts of the same leaves, by the hosts' names. `block_of`: the block of a host in one.
+    `hosts_of_ranks`: hosts of several ranks, by these; a rank has no box of its own, but a place at the upper edge of
+    its host's.
     """
 
     boxes: Mapping[str, Box]
@@ -45,19 +47,24 @@ class Layout:
     width: float
     height: float
     line_scale: float
+    hosts_of_ranks: Mapping[tuple[str, ...], Box] = field(default_factory=dict)
+    rank_places: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def ends(self, link: FabricLink) -> tuple[tuple[float, float], tuple[float, float]]:
         """Return where a link begins and ends: at the upper edge of the lower node, at the lower edge of the other."""
-        lower = self.block_of.get(link.a.node) or self.boxes[link.a.node]
         upper = self.boxes[link.b.node]
-        return (lower.x, lower.y - lower.height / 2), (upper.x, upper.y + upper.height / 2)
+        end = (upper.x, upper.y + upper.height / 2)
+        if link.a.node in self.rank_places:
+            return self.rank_places[link.a.node], end
+        lower = self.block_of.get(link.a.node) or self.boxes[link.a.node]
+        return (lower.x, lower.y - lower.height / 2), end
 
     @classmethod
     def of(cls, fabric: FabricSpec) -> Layout:
         """Lay a fabric out."""
         planes = [_tiers(fabric, plane) for plane in range(fabric.planes)]
-        groups = _groups(fabric.hosts)
-        largest = max(map(len, groups))
+        groups = _hosts_of_ranks(fabric) or _groups(fabric.hosts)
+        largest = 2 if fabric.scale_up else max(map(len, groups))
         across = min(largest, _HOSTS_IN_A_ROW)
         columns = max(
             sum(max(map(len, tiers)) for tiers in planes), len(groups) * (across + (largest > across) * 0.8)
@@ -79,9 +86,14 @@ class Layout:
                 _row(names, left, plane_width, y, (box_width, height), boxes)
             centres.append(left + plane_width / 2)
         top = _TOP + len(planes[0]) * row_height
+        scale = min(1.0, max(0.25, spacing / 40))
+        if fabric.scale_up is not None:
+            hosts = _host_boxes(groups, width, top, height)
+            places = {name: place for names, box in hosts.items() for name, place in _rank_places(names, box)}
+            size = (width + 2 * _MARGIN, top + height + _MARGIN)
+            return cls(boxes, {}, {}, centres, *size, scale, hosts, places)
         blocks, bottom = _blocks(groups, width, top, across, boxes)
         block_of = {name: block for names, block in blocks.items() for name in names}
-        scale = min(1.0, max(0.25, spacing / 40))
         return cls(boxes, blocks, block_of, centres, width + 2 * _MARGIN, bottom + _MARGIN, scale)
 
 
@@ -89,6 +101,33 @@ def _tiers(fabric: FabricSpec, plane: int) -> list[list[str]]:
     """Names of a plane's switches, the upper tiers first."""
     tiers = [fabric.cores(plane), fabric.spines(plane), fabric.leaves(plane)]
     return [[switch.name for switch in switches] for switches in tiers if switches]
+
+
+def _hosts_of_ranks(fabric: FabricSpec) -> list[tuple[str, ...]]:
+    """Names of the ranks of every host; none where a host is a rank."""
+    if fabric.scale_up is None:
+        return []
+    return [
+        tuple(fabric.hosts[rank].name for rank in ranks) for ranks in fabric.scale_up.hosts(len(fabric.hosts))
+    ]
+
+
+def _host_boxes(
+    groups: Sequence[tuple[str, ...]], width: float, y: float, height: float
+) -> dict[tuple[str, ...], Box]:
+    """Place hosts of several ranks in one row."""
+    each = width / len(groups)
+    return {
+        names: Box(_MARGIN + each * (place + 0.5), y, min(4 * _WIDEST, 0.8 * each), height)
+        for place, names in enumerate(groups)
+    }
+
+
+def _rank_places(names: Sequence[str], box: Box) -> list[tuple[str, tuple[float, float]]]:
+    """Return where the links of each rank begin: side by side at the upper edge of its host."""
+    step = box.width / len(names)
+    left, upper = box.x - box.width / 2, box.y - box.height / 2
+    return [(name, (left + step * (place + 0.5), upper)) for place, name in enumerate(names)]
 
 
 def _groups(hosts: Sequence[HostSpec]) -> list[tuple[str, ...]]:

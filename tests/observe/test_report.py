@@ -2,6 +2,7 @@
 
 import json
 import re
+from html import escape
 from itertools import pairwise
 
 import numpy as np
@@ -210,6 +211,28 @@ def test_a_browser_draws_it_offline_without_complaint(directory, tmp_path, schem
     ):
         assert f"<h2>{title}</h2>" in opened.dom
     assert elements.classes["number"] > 50
+
+
+@pytest.mark.slow
+def test_a_page_fits_a_phone(directory, tmp_path):
+    """Nothing is wider than 390 pixels, but what scrolls in a box of its own."""
+    page = escape(report_page(RunDirectory.read(directory)), quote=True)
+    frame = tmp_path / "phone.html"
+    frame.write_text(
+        f"""<!doctype html><body><iframe id="phone" width="390" height="800" srcdoc="{page}"></iframe><script>
+        const phone = document.getElementById("phone");
+        phone.onload = () => setTimeout(() => {{
+          const page = phone.contentDocument.documentElement;
+          const plots = [...page.querySelectorAll(".js-plotly-plot")].map((plot) => plot._fullLayout.width);
+          document.body.id = `page-${{page.clientWidth}}-${{page.scrollWidth}}-${{Math.max(...plots)}}`;
+        }}, 500);</script>"""
+    )
+    ids = Elements(open_page(frame).dom).ids
+    (found,) = [each for each in ids if each.startswith("page-")]
+    visible, needed, widest_plot = (float(each) for each in found.removeprefix("page-").split("-"))
+    assert visible <= 390
+    assert needed == visible
+    assert 250 <= widest_plot <= visible
 
 
 def test_a_run_that_recorded_nothing_has_a_page_all_the_same(tmp_path):

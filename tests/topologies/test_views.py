@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 import topologies
-from topologies import TopologyError, leaf_spine
+from topologies import TopologyError, leaf_spine, with_scale_up
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -55,3 +55,40 @@ def test_plain_values_are_complete_and_build_the_same_fabric() -> None:
     assert plain["hosts"][0]["nics"][0]["ipv6"] == "fd00::1/64"
     assert plain["switches"][0]["ports"][0]["link"]["rate_bps"] == 10_000_000_000
     assert topologies.from_parameters(plain["parameters"]) == fabric
+
+
+def test_ranks_of_a_host_are_drawn_as_one_host_with_a_link_each() -> None:
+    fabric = with_scale_up(leaf_spine(planes=1, leaves=4, spines=1, hosts_per_leaf=2), 4, rail_optimised=True)
+    root = ElementTree.fromstring(topologies.to_svg(fabric))
+    names = [each.text for each in root.iter(f"{SVG}text")]
+    assert [name for name in names if name and name.startswith("h")] == ["host 0", "host 1"]
+    titles = [each.text or "" for each in root.iter(f"{SVG}title")]
+    assert "host 0: ranks h0, h2, h4, h6" in titles
+    from_ranks = [line for line in root.iter(f"{SVG}line") if (line[0].text or "").startswith("h")]
+    assert len(from_ranks) == 8
+    assert len({line.get("x1") for line in from_ranks}) == 8
+
+
+def test_a_failed_link_is_dashed_and_crossed_out() -> None:
+    fabric = leaf_spine(planes=1)
+    bad = fabric.link_between("p0l0", "p0s1")
+
+    def style(link: topologies.FabricLink) -> topologies.LinkStyle:
+        return topologies.LinkStyle("red" if link == bad else "grey", failed=link == bad)
+
+    for most_links in (None, 1):
+        root = ElementTree.fromstring(topologies.to_svg(fabric, style, most_links=most_links))
+        (dashed,) = [line for line in root.iter(f"{SVG}line") if line.get("stroke-dasharray")]
+        assert dashed.get("stroke") == "red"
+        assert len([path for path in root.iter(f"{SVG}path") if path.get("stroke") == "red"]) == 1
+
+
+def test_sixteen_thousand_endpoints_are_drawn_in_groups() -> None:
+    fabric = leaf_spine(planes=8, leaves=64, spines=32, hosts_per_leaf=32)
+    drawing = topologies.to_svg(fabric, most_links=4096)
+    assert len(drawing) < 100_000
+    titles = [each.text or "" for each in ElementTree.fromstring(drawing).iter(f"{SVG}title")]
+    assert "512 × host: h0 – h511" in titles
+    assert "16 × leaf: p7l48 – p7l63" in titles
+    joined = [int(title.split()[0]) for title in titles if " links, " in title]
+    assert sum(joined) == len(fabric.links)

@@ -33,6 +33,8 @@ _FIGURES = {
     "int": ("Queues as INT saw them", "Depth at each hop, at the time when the acknowledgement came back."),
 }
 _OF_WORKLOADS = "A point is a flow: its completion time over that of a lone flow. Lines: percentiles by size."
+_MOST_LINKS = 4096
+"""Of a drawing; beyond, a fabric is drawn in groups, so that pages stay small and open."""
 # Figures and tables from top to bottom; a figure stands with the table of the same thing. `workloads` are all of them.
 _ORDER = (
     ("table", "phases"), ("table", "collectives"), ("figure", "training"), ("table", "training"), ("workloads", ""),
@@ -207,7 +209,7 @@ def _topology(run: RunDirectory) -> str:
       <button type="button" data-zoom="0" aria-label="show all">⤢</button>
     </span>
   </div>
-  <div class="drawing">{to_svg(run.fabric, style, background=None)}</div>
+  <div class="drawing">{to_svg(run.fabric, style, background=None, most_links=_MOST_LINKS)}</div>
 </section>"""
 
 
