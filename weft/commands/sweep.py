@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from weft.sweeps import Axis, Outcome, Point, SweepResult
 
 _MAX_TOLD = 10
+_MAX_ROWS = 200
+"""Of the table as it is printed."""
 
 
 @click.command()
@@ -131,6 +133,7 @@ def _progress() -> Iterator[_RichProgress]:
 
 
 def _tell(result: SweepResult) -> None:
+    _print_table(result)
     failed = result.failed()
     for point, error in failed[:_MAX_TOLD]:
         click.echo(f"failed: {point.label}: {error}\n        see {result.directory_of(point)}")
@@ -140,3 +143,17 @@ def _tell(result: SweepResult) -> None:
     click.echo(
         f"{finished} of {len(result.points)} points finished; {len(result.rows)} rows in {result.table}"
     )
+
+
+def _print_table(result: SweepResult) -> None:
+    """Print what varies and the results that matter; table.csv has every column."""
+    from weft.figure_tables import print_figures
+    from weft.results import make_console
+    from weft.sweeps.summary import summarise
+
+    summary = summarise(result.rows, result.parameters)
+    cells = [summary.cells(row) for row in summary.rows[:_MAX_ROWS]]
+    names = summary.headings()[: len(summary.axes) + len(summary.labels)]
+    more = f"the first {len(cells)} of {len(summary.rows)} rows" if len(summary.rows) > len(cells) else ""
+    print_figures(make_console(), more or f"{len(cells)} rows", summary.headings(), cells, names)
+    click.echo()

@@ -8,17 +8,16 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import pydantic
-import pydantic_core
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from traffic.schedules import COLLECTIVES
 from weft.credit_results import CreditResult
 from weft.errors import BadInputError, did_you_mean
+from weft.json_files import read_object, validated
 from weft.link_events import LinkEventResult
 from weft.link_results import LinkFaultsResult
 from weft.memory_results import MemoryResult
-from weft.recording.reading import quoted, read_bytes
+from weft.recording.reading import quoted
 from weft.recording.schema import LARGEST
 from weft.results import CollectiveResult, FlowsResult, IntPath, Lateness, Phase, PlaneResult
 from weft.scenario.observe import ObserveSection
@@ -26,22 +25,10 @@ from weft.training import TrainingStepResult
 from weft.workloads import PERCENTILES, WorkloadResult
 
 RESULTS_FILE = "results.json"
-_MOST_PROBLEMS = 5
 _COUNT = Annotated[int, Field(ge=0)]
 _UNBOUNDED = ("made_by",)
 """Keys of results.json whose numbers have ranges of their own, those of the scenario."""
 _MAY_BE_NEGATIVE = ("ledger",)
-_MUST_BE = {
-    "int_type": "must be a whole number",
-    "float_type": "must be a number",
-    "bool_type": "must be true or false",
-    "string_type": "must be text",
-    "list_type": "must be a list",
-    "tuple_type": "must be a list",
-    "dict_type": "must be an object",
-    "dataclass_type": "must be an object",
-    "model_type": "must be an object",
-}
 
 
 @dataclass(frozen=True)
@@ -115,13 +102,7 @@ def read_results(path: Path) -> SavedResults:
     Raises:
         BadInputError: it cannot be read, is no JSON, or a key's value is not what `weft run` writes; says which.
     """
-    data = read_bytes(path)
-    try:
-        tree = pydantic_core.from_json(data, allow_inf_nan=False)
-    except ValueError as error:
-        raise BadInputError(f"{path}: is no JSON: {error}") from None
-    if not isinstance(tree, dict):
-        raise BadInputError(f"{path}: must be an object with the keys of a run's results")
+    tree = read_object(path)
     _check_numbers(path, tree)
     made_by = tree.get("made_by")
     if isinstance(made_by, dict):
@@ -129,11 +110,7 @@ def read_results(path: Path) -> SavedResults:
     tree["absent"] = [
         key.name for key in fields(SavedResults) if key.name not in tree and key.name != "absent"
     ]
-    try:
-        results = _ADAPTER.validate_json(pydantic_core.to_json(tree), strict=True)
-    except pydantic.ValidationError as error:
-        problems = [_explain(problem) for problem in error.errors()[:_MOST_PROBLEMS]]
-        raise BadInputError("\n".join(f"{path}: {problem}" for problem in problems)) from None
+    results = validated(_ADAPTER, path, tree)
     _check_figures(path, results)
     return results
 
@@ -189,15 +166,3 @@ def _check_figures(path: Path, results: SavedResults) -> None:
         for place, values in [*of_all, *of_bins]:
             wrong = f"has {len(values)} values; there are {len(PERCENTILES)} percentiles"
             require(len(values) == len(PERCENTILES), place, wrong)
-
-
-def _explain(problem: Any) -> str:
-    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem["loc"]).lstrip(
-        "."
-    )
-    if problem["type"] == "missing":
-        return f"{place}: is missing; weft run of this version writes it"
-    if problem["type"] == "literal_error":
-        return f"{place}: {quoted(problem['input'])} is not valid; valid: {problem['ctx']['expected']}"
-    message = _MUST_BE.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
-    return f"{place}: {message}, is {quoted(problem['input'])}"

@@ -17,6 +17,8 @@ from typing import Any
 import ruamel.yaml
 
 from weft.errors import BadInputError
+from weft.json_files import read_object
+from weft.report.saved_results import read_results
 from weft.sweeps.plan import Point
 
 SCENARIO = "scenario.yaml"
@@ -41,6 +43,12 @@ class Outcome:
 
     state: State
     error: str = ""
+
+
+def checked_results(folder: Path) -> dict[str, Any]:
+    """Return the results.json in a point's directory as plain data; BadInputError: it is not what `weft run` writes."""
+    read_results(folder / RESULTS)
+    return read_object(folder / RESULTS)
 
 
 class SweepStore:
@@ -82,9 +90,8 @@ class SweepStore:
             return Outcome(State.NOT_RUN)
 
     def results(self, point: Point) -> dict[str, Any]:
-        """A finished run's results.json."""
-        results: dict[str, Any] = json.loads((self.directory_of(point) / RESULTS).read_text(encoding="utf-8"))
-        return results
+        """A finished run's results.json; BadInputError: it is damaged."""
+        return checked_results(self.directory_of(point))
 
     def prepare(self, point: Point) -> Path:
         """Make the directory that a run writes to, with its scenario."""

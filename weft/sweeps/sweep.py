@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from weft.errors import BadInputError
 from weft.sweeps.axes import Axis, grid_axis, points_axis, zip_axis
 from weft.sweeps.execution import run_points
+from weft.sweeps.index import index_of
 from weft.sweeps.plan import Point, SweepPlan
 from weft.sweeps.store import Outcome, State, SweepStore
 from weft.sweeps.table import Row, table_rows, write_table
@@ -38,7 +39,8 @@ class _Silent:
 class SweepResult:
     """A sweep that has ended.
 
-    `rows` are the table's, in order; `points` go with `outcomes`. `table` is the file, `directory` where everything is.
+    `rows` are the table's, in order; `points` go with `outcomes`; `parameters` are what the axes set. `table` is the
+    file, `directory` where everything is.
     """
 
     directory: Path
@@ -46,6 +48,7 @@ class SweepResult:
     rows: list[Row]
     points: list[Point]
     outcomes: list[Outcome]
+    parameters: list[str]
     _store: SweepStore = field(repr=False)
 
     @property
@@ -140,4 +143,9 @@ def run_sweep(
                 parameters,
             )
             table = write_table(rows, store.directory)
-    return SweepResult(store.directory, table, rows, points, outcomes, store)
+            ended = [
+                (point.identity, point.parameters, outcome)
+                for point, outcome in zip(points, outcomes, strict=True)
+            ]
+            index_of(str(plan.tree.get("name", "sweep")), parameters, ended).write(store.directory)
+    return SweepResult(store.directory, table, rows, points, outcomes, parameters, store)

@@ -7,26 +7,39 @@ import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from weft.sweeps.axes import plain_text
-from weft.sweeps.plan import Point
 from weft.sweeps.store import Outcome, State
+from weft.workloads import PERCENTILES
 
 Row = dict[str, Any]
 
+
+class MeasuredPoint(Protocol):
+    """What a table needs to know of a point."""
+
+    @property
+    def identity(self) -> str:
+        """By which it is recognised."""
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What it sets."""
+
+
 # Of results.json: lists with one row each, and what says nothing about the run.
-_MEASURED = ("collectives", "flows")
+_MEASURED = ("collectives", "flows", "training_steps", "workloads")
 _LEFT_OUT = ("made_by", "int_paths")
 
 
 def table_rows(
-    ended: Iterable[tuple[Point, Outcome, Mapping[str, Any]]], parameters: Sequence[str]
+    ended: Iterable[tuple[MeasuredPoint, Outcome, Mapping[str, Any]]], parameters: Sequence[str]
 ) -> list[Row]:
-    """Return the rows: one for each collective and each pattern of flows that a point ran, in the points' order.
+    """Return the rows: one for each collective, pattern of flows, training step and workload of a point, in order.
 
     Figures of the whole run (drops, marks, largest queues) are called `run.…` and stand in each of its rows. A point
-    that ran neither, or has not finished, has one row.
+    that ran none, or has not finished, has one row.
     """
     rows = []
     for point, outcome, results in ended:
@@ -34,7 +47,7 @@ def table_rows(
         head |= {"state": outcome.state.value, "error": outcome.error or None}
         tail = _of_the_run(results) if outcome.state is State.FINISHED else {}
         measured = [
-            {"measured": kind.removesuffix("s"), **_flat(item)}
+            {"measured": kind.removesuffix("s"), **_flat(item), **_percentiles(item)}
             for kind in _MEASURED
             for item in results.get(kind, [])
         ]
@@ -65,6 +78,16 @@ def write_table(rows: Sequence[Row], directory: Path) -> Path:
     partial.write_text(csv_text(rows), encoding="utf-8")
     os.replace(partial, path)
     return path
+
+
+def _percentiles(item: Mapping[str, Any]) -> Row:
+    """Return a workload's slowdowns, which are a list."""
+    if "slowdown" not in item:
+        return {}
+    return {
+        f"slowdown_p{percentile}": value
+        for percentile, value in zip(PERCENTILES, item["slowdown"], strict=True)
+    }
 
 
 def _of_the_run(results: Mapping[str, Any]) -> Row:

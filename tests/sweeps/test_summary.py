@@ -1,0 +1,137 @@
+"""What of a sweep is shown: the axes that vary, the results that matter, one page of all points."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from weft.cli import weft
+from weft.errors import BadInputError
+from weft.paths import ROOT
+from weft.report.sweep_page import write_sweep_report
+from weft.sweeps import grid_axis, run_sweep
+from weft.sweeps.summary import as_numbers, summarise
+
+pytest.importorskip("plotly")
+
+
+def row(point, **columns):
+    return {"point": point, "state": "finished", "error": None, **columns}
+
+
+def test_only_what_varies_and_what_tells_rows_apart_is_shown():
+    rows = [
+        row("a", seed=1, sizes=[size], collective="allreduce", algorithm=algorithm, size_bytes=size,
+            time_ps=time_ps, retransmissions=0, wrong=0)
+        for size in (4096, 8192)
+        for algorithm, time_ps in (("ring", 2_000_000), ("tree", 3_500_000))
+    ]  # fmt: skip
+    summary = summarise(rows, ["seed", "sizes"])
+    # The size follows from the axis; nothing was sent again and nothing was wrong.
+    assert summary.headings() == ["sizes", "algorithm", "time (µs)"]
+    assert [summary.cells(each) for each in summary.rows][:2] == [
+        ["4096", "ring", "2.0"],
+        ["4096", "tree", "3.5"],
+    ]
+
+
+def test_rows_without_results_are_left_out():
+    rows = [row("a", loss=0, time_ps=10**6), {"point": "b", "loss": 0.5, "state": "failed", "error": "lost"}]
+    summary = summarise(rows, ["loss"])
+    assert summary.axes == ["loss"]
+    assert [each["point"] for each in summary.rows] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1, 2.5], ([1.0, 2.5], "")),
+        (["4KiB", "1MiB"], ([4096.0, 1048576.0], "B")),
+        (["500ns", "2us"], ([0.5, 2.0], "µs")),
+        (["100Gbps", "1Tbps"], ([100.0, 1000.0], "Gb/s")),
+        ([[4096], [8192]], ([4096.0, 8192.0], "")),
+        (["hpcc", "dcqcn"], None),
+    ],
+)
+def test_axes_of_quantities_are_scales(values, expected):
+    assert as_numbers(values) == expected
+
+
+@pytest.fixture
+def swept(small, tmp_path):
+    axes = [
+        grid_axis("traffic[0].bytes_per_sender", ["4KiB", "64KiB"], "grid"),
+        grid_axis("transport.congestion_control", ["hpcc", "swift"], "grid"),
+    ]
+    result = run_sweep(small, axes, tmp_path / "out")
+    assert result.ok
+    return result
+
+
+def test_a_sweep_has_one_page_that_leads_to_its_points(swept):
+    page = write_sweep_report(swept.directory, swept.directory / "report.html").read_text()
+    assert "4 of 4 points finished" in page
+    assert "sweep of small" in page
+    links = re.findall(r'<a href="(points/[0-9a-f]{16}/report\.html)">', page)
+    assert len(set(links)) == 4
+    assert all((swept.directory / link).stat().st_size > 1000 for link in links)
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
+    first = data["figures"]["axis-0"]
+    assert first["title"] == "Time against traffic[0].bytes_per_sender"
+    assert [curve["name"] for curve in first["curves"]] == [
+        "congestion_control hpcc",
+        "congestion_control swift",
+    ]
+    assert [curve["x"] for curve in first["curves"]] == [[4096, 65536]] * 2
+    by_control = next(
+        each for each in data["figures"].values() if each["x"] == "transport.congestion_control"
+    )
+    assert by_control["xType"] == "category"
+
+
+def test_a_damaged_point_is_told_of_and_the_others_are_shown(swept):
+    first, *_ = swept.points
+    (swept.directory_of(first) / "results.json").write_text("{")
+    page = write_sweep_report(swept.directory, swept.directory / "report.html").read_text()
+    assert "Points without results" in page
+    assert "results.json: is no JSON" in page
+    assert len(set(re.findall(r'<a href="points/([0-9a-f]{16})/', page))) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", r"sweep\.json: is no JSON"),
+        ("[]", r"sweep\.json: must be an object"),
+        ('{"scenario": "x", "parameters": []}', r"sweep\.json: points: is missing"),
+        (
+            '{"scenario": "x", "parameters": [], "points": [{"identity": "../../etc", "parameters": {},'
+            ' "state": "finished", "error": ""}]}',
+            r"sweep\.json: points\[0\]\.identity: is not valid, is '\.\./\.\./etc'",
+        ),
+        (
+            '{"scenario": "x", "parameters": [], "points": [{"identity": "0123456789abcdef", "parameters": {},'
+            ' "state": "done", "error": ""}]}',
+            r"points\[0\]\.state: 'done' is not valid; valid: 'finished'",
+        ),
+    ],
+)
+def test_a_damaged_index_is_an_error_with_its_place(tmp_path, text, message):
+    (tmp_path / "sweep.json").write_text(text)
+    done = CliRunner().invoke(weft, ["report", str(tmp_path)])
+    assert isinstance(done.exception, BadInputError)
+    assert re.search(message, str(done.exception))
+
+
+def test_the_command_prints_what_varies(small, tmp_path):
+    command = [sys.executable, "-m", "weft", "sweep", str(small), "--out", str(tmp_path / "out")]
+    axes = ["--grid", "traffic[0].bytes_per_sender=4KiB,64KiB", "--grid", "seed=1"]
+    done = subprocess.run([*command, *axes], cwd=ROOT, capture_output=True, text=True, check=True)
+    lines = [line.split() for line in done.stdout.splitlines()]
+    head = next(line for line in lines if "traffic[0].bytes_per_sender" in line)
+    assert head[:3] == ["traffic[0].bytes_per_sender", "time", "(µs)"]
+    assert "seed" not in head
+    assert [line[0] for line in lines[lines.index(head) + 1 :] if line][:2] == ["4KiB", "64KiB"]

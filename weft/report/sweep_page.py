@@ -1,0 +1,186 @@
+"""One HTML page of a sweep: what varies, results against the axes, every point with a link to its own page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from weft.errors import BadInputError
+from weft.report.figures import Figure
+from weft.report.html import Section, html_page, write_page
+from weft.report.page import write_report
+from weft.report.report_table import Cell, ReportTable
+from weft.report.series import MOST_CURVES
+from weft.sweeps.index import INDEX, SweepIndex
+from weft.sweeps.store import Outcome, State, checked_results
+from weft.sweeps.summary import Measure, Summary, as_numbers, shown, summarise
+from weft.sweeps.table import Row, table_rows
+
+_PAGE = "report.html"
+_MOST_ROWS = 1000
+_MEASURES_DRAWN = 4
+_WIDE = 20.0
+"""Ratio of the largest to the smallest value from which a scale is logarithmic."""
+
+
+def is_sweep(directory: Path) -> bool:
+    """Return whether a directory is a sweep's."""
+    return (directory / INDEX).exists()
+
+
+def write_sweep_report(directory: Path, target: Path) -> Path:
+    """Write the page of a sweep's directory, and one beside the results of each point; returns where the first is.
+
+    A point whose results are damaged is told of on the page; the others have theirs.
+
+    Raises:
+        BadInputError: sweep.json is not what a sweep writes, or a page cannot be written.
+        EnvironmentLacksError: plotly is missing.
+    """
+    index = SweepIndex.read(directory)
+    outcomes, results = [], []
+    for point in index.points:
+        outcome, found = _point(directory / "points" / point.identity, point.outcome)
+        outcomes.append(outcome)
+        results.append(found)
+    rows = table_rows(zip(index.points, outcomes, results, strict=True), index.parameters)
+    folder = Path("points")
+    if target.parent.resolve() != directory.resolve():
+        folder = directory.resolve() / "points"
+    return write_page(sweep_page(index, rows, outcomes, folder), target)
+
+
+def _point(folder: Path, outcome: Outcome) -> tuple[Outcome, dict[str, Any]]:
+    """Write a finished point's page; returns its results, or why there are none."""
+    if outcome.state is not State.FINISHED:
+        return outcome, {}
+    try:
+        write_report(folder, folder / _PAGE)
+    except BadInputError as error:
+        return Outcome(State.FAILED, str(error)), {}
+    return outcome, checked_results(folder)
+
+
+def sweep_page(index: SweepIndex, rows: Sequence[Row], outcomes: Sequence[Outcome], folder: Path) -> str:
+    """Return the page as HTML; pages of points lie in `folder`, each in a directory of its identity's name."""
+    summary = summarise(rows, index.parameters)
+    figures = sweep_figures(summary)
+    finished = sum(outcome.state is State.FINISHED for outcome in outcomes)
+    count = len(outcomes)
+    verdict = (
+        f'<span class="{"good" if finished == count else "bad"}">{finished} of {count} points finished</span>'
+    )
+    varying = f"{len(summary.axes)} parameter{'s' if len(summary.axes) != 1 else ''} varied"
+    sections = [
+        *(Section.table(table) for table in (_axes(rows, summary), _failed(index, outcomes)) if table.rows),
+        *(
+            Section.figure(
+                key, figure["title"], "Each point of a curve is a point of the sweep.", figure["note"]
+            )
+            for key, figure in figures.items()
+        ),
+        _points(index, summary, folder),
+    ]
+    return html_page(f"sweep of {index.scenario}", verdict, varying, sections, {"figures": figures})
+
+
+def _axes(rows: Sequence[Row], summary: Summary) -> ReportTable:
+    of_axes: list[list[Cell]] = []
+    for axis in summary.axes:
+        values = list(dict.fromkeys(shown(row.get(axis)) or "–" for row in rows))
+        of_axes.append([axis, len(values), ", ".join(values[:16]) + (" …" if len(values) > 16 else "")])
+    return ReportTable("What varies", ["parameter", "values", ""], of_axes)
+
+
+def _failed(index: SweepIndex, outcomes: Sequence[Outcome]) -> ReportTable:
+    rows: list[list[Cell]] = [
+        [
+            ", ".join(f"{key}={shown(value)}" for key, value in point.parameters.items()) or point.identity,
+            outcome.state.value,
+            outcome.error,
+        ]
+        for point, outcome in zip(index.points, outcomes, strict=True)
+        if outcome.state is not State.FINISHED
+    ]
+    return ReportTable("Points without results", ["point", "state", "why"], rows)
+
+
+def _points(index: SweepIndex, summary: Summary, folder: Path) -> str:
+    numbers = {point.identity: str(number) for number, point in reversed([*enumerate(index.points, 1)])}
+    rows: list[list[Cell]] = []
+    for row in summary.rows[:_MOST_ROWS]:
+        axes: list[Cell] = [_cell(row.get(column)) for column in (*summary.axes, *summary.labels)]
+        rows.append(
+            [numbers[row["point"]], *axes, *(_measured(measure, row) for measure in summary.measures)]
+        )
+    if not rows:
+        return ""
+    links = {number: f"{folder}/{identity}/{_PAGE}" for identity, number in numbers.items()}
+    count = len(summary.rows)
+    note = f"the first {len(rows)} of {count} rows; table.csv has all" if count > len(rows) else ""
+    return Section.table(ReportTable("Points", ["point", *summary.headings()], rows, note), links)
+
+
+def _cell(value: Any) -> Cell:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else shown(value)
+
+
+def _measured(measure: Measure, row: Row) -> Cell:
+    value = measure.of(row)
+    if value is None:
+        return ""
+    return round(value) if measure.digits == 0 else round(value, measure.digits)
+
+
+def sweep_figures(summary: Summary) -> dict[str, Figure]:
+    """Return charts of results against the axis of the most values, and of the first result against the other axes."""
+    axes = sorted(summary.axes, key=lambda axis: -len({shown(row.get(axis)) for row in summary.rows}))
+    if not axes:
+        return {}
+    chosen = [(axes[0], measure) for measure in summary.measures[:_MEASURES_DRAWN]]
+    chosen += [(axis, measure) for axis in axes[1:] for measure in summary.measures[:1]]
+    charts = [_chart(summary, axis, measure) for axis, measure in chosen]
+    return {f"axis-{number}": chart for number, chart in enumerate(charts)}
+
+
+def _chart(summary: Summary, axis: str, measure: Measure) -> Figure:
+    others = [column for column in (*summary.axes, *summary.labels) if column != axis]
+    numbers = as_numbers([row.get(axis) for row in summary.rows])
+    places = numbers[0] if numbers else [shown(row.get(axis)) for row in summary.rows]
+    curves: dict[str, dict[Any, float]] = {}
+    for row, place in zip(summary.rows, places, strict=True):
+        value = measure.of(row)
+        if value is not None:
+            name = ", ".join(_labelled(column, row.get(column), summary) for column in others) or measure.name
+            # Repetitions of one thing: the last one is as good as any.
+            curves.setdefault(name, {})[place] = round(value, 6)
+    drawn = list(curves.items())[:MOST_CURVES]
+    values = [value for _, curve in drawn for value in curve.values()]
+    return {
+        "title": f"{measure.name[0].upper()}{measure.name[1:]} against {axis}",
+        "curves": [
+            {"name": name, "x": [x for x, _ in curve], "y": [y for _, y in curve]}
+            for name, points in drawn
+            for curve in [sorted(points.items()) if numbers else list(points.items())]
+        ],
+        "x": f"{axis} ({numbers[1]})" if numbers and numbers[1] else axis,
+        "y": measure.heading,
+        "unit": measure.unit,
+        "xType": ("log" if _is_wide(places) else "linear") if numbers else "category",
+        "yType": "log" if _is_wide(values) else "linear",
+        "note": f"{len(drawn)} of {len(curves)} curves are drawn" if len(curves) > len(drawn) else "",
+    }
+
+
+def _labelled(column: str, value: Any, summary: Summary) -> str:
+    text = shown(value) or "–"
+    return text if column in summary.labels else f"{column.rpartition('.')[2]} {text}"
+
+
+def _is_wide(values: Sequence[Any]) -> bool:
+    numbers = [value for value in values if isinstance(value, int | float)]
+    if not numbers or min(numbers) <= 0 or not all(math.isfinite(value) for value in numbers):
+        return False
+    return bool(max(numbers) / min(numbers) > _WIDE)

@@ -1,0 +1,148 @@
+"""What of a sweep's table is worth a look: the axes that vary, what tells the rows of a point apart, the results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from weft.sweeps.axes import plain_text
+from weft.sweeps.store import State
+from weft.sweeps.table import Row
+from weft.units import parse_rate_bps, parse_size_bytes, parse_time_ps
+
+# What a row is of, the most telling first.
+_LABELS = (
+    "collective", "pattern", "flow_sizes", "algorithm", "size_bytes", "dtype", "operation", "root", "load",
+    "duration_ps", "buckets", "layers", "gradient_bytes", "data", "measured",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A result that points are compared by; `of` returns it from a row, None where the row has none."""
+
+    name: str
+    unit: str
+    digits: int
+    of: Callable[[Row], float | None]
+
+    @property
+    def heading(self) -> str:
+        """Name and unit."""
+        return f"{self.name} ({self.unit})" if self.unit else self.name
+
+    def text(self, row: Row) -> str:
+        """Return the result as text, "" where there is none."""
+        value = self.of(row)
+        return "" if value is None else f"{value:.{self.digits}f}"
+
+
+def _scaled(column: str, scale: float = 1.0) -> Callable[[Row], float | None]:
+    def value(row: Row) -> float | None:
+        found = row.get(column)
+        return None if not isinstance(found, int | float) else found / scale
+
+    return value
+
+
+def _over(
+    choose: Callable[[list[float]], float], prefix: str, suffix: str, scale: float = 1.0
+) -> Callable[[Row], float | None]:
+    """Return the largest, or the sum, of the columns with such names."""
+
+    def value(row: Row) -> float | None:
+        found = [
+            each
+            for column, each in row.items()
+            if column.startswith(prefix) and column.endswith(suffix) and isinstance(each, int | float)
+        ]
+        return choose(found) / scale if found else None
+
+    return value
+
+
+MEASURES = (
+    Measure("time", "µs", 1, _scaled("time_ps", 1e6)),
+    Measure("step", "µs", 1, _scaled("step_ps", 1e6)),
+    Measure("exposed", "µs", 1, _scaled("exposed_ps", 1e6)),
+    Measure("busbw", "GB/s", 2, _scaled("busbw_bytes_per_s", 1e9)),
+    Measure("slowdown p50", "", 2, _scaled("slowdown_p50")),
+    Measure("slowdown p99", "", 2, _scaled("slowdown_p99")),
+    Measure("largest queue", "kB", 1, _over(max, "run.plane", ".largest_queue_bytes", 1e3)),
+    Measure("retransmitted packets", "", 0, _scaled("retransmissions")),
+    Measure("ECN marks", "", 0, _over(sum, "run.plane", ".ecn_marked_packets")),
+    Measure("CNPs", "", 0, _scaled("run.cnps")),
+    Measure("drops", "", 0, _over(sum, "run.ledger.dropped.", ".packets")),
+    Measure("wrong", "", 0, _scaled("wrong")),
+)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A table's rows that have results, and which of its columns to look at.
+
+    `axes` are the parameters that vary, `labels` what tells the rows of one point apart, `measures` the results that
+    are not 0 everywhere.
+    """
+
+    rows: list[Row]
+    axes: list[str]
+    labels: list[str]
+    measures: list[Measure]
+
+    def headings(self) -> list[str]:
+        """Return the headings of a table."""
+        return [*self.axes, *self.labels, *(measure.heading for measure in self.measures)]
+
+    def cells(self, row: Row) -> list[str]:
+        """Return a row of it."""
+        return [
+            *(shown(row.get(column)) for column in (*self.axes, *self.labels)),
+            *(measure.text(row) for measure in self.measures),
+        ]
+
+
+def summarise(rows: Sequence[Row], parameters: Sequence[str]) -> Summary:
+    """Return what to look at of a sweep's rows; `parameters` are those that its axes set."""
+    finished = [row for row in rows if row.get("state") == State.FINISHED.value]
+    axes = [key for key in parameters if len({shown(row.get(key)) for row in rows}) > 1]
+    labels: list[str] = []
+    for label in _LABELS:
+        if not _follows_from(finished, [*axes, *labels], label):
+            labels.append(label)
+    measures = [measure for measure in MEASURES if any(measure.of(row) for row in finished)]
+    return Summary(finished, axes, labels, measures)
+
+
+def _follows_from(rows: Sequence[Row], columns: Sequence[str], label: str) -> bool:
+    """Whether rows that are alike in these columns have the same label, which then tells nothing more."""
+    seen: dict[tuple[str, ...], str] = {}
+    for row in rows:
+        text = shown(row.get(label))
+        if seen.setdefault(tuple(shown(row.get(column)) for column in columns), text) != text:
+            return False
+    return True
+
+
+def shown(value: Any) -> str:
+    """Return a value as people read it: a list of one value as that value."""
+    if isinstance(value, list) and len(value) == 1:
+        return shown(value[0])
+    return plain_text(value)
+
+
+def as_numbers(values: Sequence[Any]) -> tuple[list[float], str] | None:
+    """Return an axis' values on a scale, and their unit; None where they are no numbers."""
+    texts = [shown(value) for value in values]
+    for parse, unit, scale in (
+        (float, "", 1.0),
+        (parse_size_bytes, "B", 1.0),
+        (parse_time_ps, "µs", 1e6),
+        (parse_rate_bps, "Gb/s", 1e9),
+    ):
+        try:
+            return [parse(text) / scale for text in texts], unit
+        except ValueError:
+            continue
+    return None
