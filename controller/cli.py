@@ -7,6 +7,7 @@ failed, 2 usage, 3 bad input, 4 the environment lacks something (no lab, a switc
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from functools import wraps
 from pathlib import Path
@@ -22,14 +23,21 @@ from controller.errors import ControllerError, PipelineError, SettingError, Swit
 from controller.health import check_switch
 from controller.identity import DATA_CLASS
 from controller.lab import Lab, NoLabError, lab_at, lab_from_state, state_file
+from controller.links import (
+    TOPOLOGY_ONLY,
+    LinkRefusedError,
+    named_link,
+    ports_of,
+    set_link,
+    wait_until_followed,
+)
 from controller.output import print_rows
-from controller.plan import FabricState, Settings, desired_entities
+from controller.plan import FabricState, desired_entities
+from controller.port_states import failures_of, peers_of_ports_down
 from controller.readers import for_each_switch
 from controller.session import SwitchSession
 from topologies import TopologyError
 
-# Health compares what follows from the topology; thresholds and INT are the operator's choice.
-_TOPOLOGY_ONLY = Settings(ecn={}, int_enabled=False)
 _Parameters = ParamSpec("_Parameters")
 
 
@@ -52,7 +60,7 @@ class EnvironmentLacksError(click.ClickException):
 
 
 def _for_the_user(error: Exception) -> click.ClickException:
-    if isinstance(error, NoLabError | SwitchUnavailableError):
+    if isinstance(error, NoLabError | SwitchUnavailableError | LinkRefusedError):
         return EnvironmentLacksError(str(error))
     if isinstance(error, SettingError | PipelineError | TopologyError):
         return BadInputError(str(error))
@@ -261,17 +269,28 @@ def trees(find: Callable[[], Lab], switches: tuple[str, ...], as_json: bool) -> 
 @click.pass_context
 @_reports_errors
 def health(context: click.Context, switches: tuple[str, ...], as_json: bool) -> None:
-    """Does every switch answer, run the program and hold the plan; exit code 1 if one does not, 4 if none answers."""
+    """Does every switch answer, run the program, hold the plan and have its links.
+
+    Exit code 1 if one does not, 4 if none answers.
+    """
     lab: Lab = context.obj()
     names = lab.select(switches)
     planned: dict[str, Any] = {}
+    ports: dict[tuple[int, int], bool] = {}
+    with contextlib.suppress(SwitchUnavailableError):
+        ports = asyncio.run(ports_of(lab))
     if lab.fabric is not None:
-        planned = desired_entities(lab.fabric, _TOPOLOGY_ONLY, FabricState())
+        planned = desired_entities(lab.fabric, TOPOLOGY_ONLY, FabricState(failures_of(lab.fabric, ports)))
     results = asyncio.run(
         for_each_switch(
             lab,
             names,
-            lambda session: check_switch(session, lab.pipeline, planned.get(session.name)),
+            lambda session: check_switch(
+                session,
+                lab.pipeline,
+                planned.get(session.name),
+                peers_of_ports_down(lab.fabric, session.device_id, ports),
+            ),
             need_program=False,
         )
     )
@@ -287,6 +306,22 @@ def health(context: click.Context, switches: tuple[str, ...], as_json: bool) -> 
     print_rows(rows, as_json, "Health")
     if not all(result.is_well for result in results):
         context.exit(RefusedError.exit_code)
+
+
+@controller.command()
+@click.argument("name", metavar="NODE-NODE")
+@click.argument("state", type=click.Choice(["down", "up"]))
+@click.pass_obj
+@_reports_errors
+def link(find: Callable[[], Lab], name: str, state: str) -> None:
+    """Take the link between two nodes down, or up again, and wait until all tables have followed."""
+    lab = find()
+    if lab.fabric is None:
+        raise click.UsageError("link needs a running lab: --address says nothing of links")
+    chosen, up = named_link(lab.fabric, name), state == "up"
+    set_link(lab, chosen, up)
+    asyncio.run(wait_until_followed(lab, chosen, up))
+    click.echo(f"{chosen.a.node}<->{chosen.b.node} is {state}; the tables of all switches have followed")
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -27,6 +27,7 @@ class SwitchHealth:
         changed: of the plan, how many it holds with another action, as after `ecn set`.
         drops: packets dropped by the program, by reason.
         answers: whether it answered at all.
+        links_down: to whom it has links that are down.
 
     """
 
@@ -37,6 +38,7 @@ class SwitchHealth:
     changed: int = 0
     drops: Mapping[str, int] = field(default_factory=dict)
     answers: bool = True
+    links_down: tuple[str, ...] = ()
 
     @property
     def is_well(self) -> bool:
@@ -49,7 +51,10 @@ class SwitchHealth:
 
 
 async def check_switch(
-    session: SwitchSession, pipeline: Pipeline | None, planned: list[Entity] | None
+    session: SwitchSession,
+    pipeline: Pipeline | None,
+    planned: list[Entity] | None,
+    links_down: Sequence[str] = (),
 ) -> SwitchHealth:
     """Look at one switch; never raises for what is wrong with it.
 
@@ -57,14 +62,17 @@ async def check_switch(
         session: to the switch; it only reads.
         pipeline: program it should run; None accepts any.
         planned: what it should hold; None accepts anything.
+        links_down: to whom its links are down.
 
     """
+    cut = [f"its link to {peer} is down" for peer in links_down]
     try:
         config = await session.read_pipeline()
         if config is None:
-            return SwitchHealth(session.name, ("no program is loaded",))
+            return SwitchHealth(session.name, ("no program is loaded", *cut), links_down=tuple(links_down))
         if pipeline is not None and config.p4info != pipeline.p4info:
-            return SwitchHealth(session.name, ("its program has another P4Info",))
+            problems = ("its program has another P4Info", *cut)
+            return SwitchHealth(session.name, problems, links_down=tuple(links_down))
         installed = await read_installed(session)
         desired = {
             key: entity for key, entity in session.encode(planned or []).items() if not is_default(entity)
@@ -72,11 +80,12 @@ async def check_switch(
         missing = sum(key not in installed for key in desired)
         return SwitchHealth(
             session.name,
-            problems=(f"{missing} planned entries are missing",) if missing else (),
+            problems=(*((f"{missing} planned entries are missing",) if missing else ()), *cut),
             entries=len(installed),
             missing=missing,
             changed=sum(key in installed and installed[key] != entity for key, entity in desired.items()),
             drops={reason: count.packets for reason, count in (await read_counters(session)).drops.items()},
+            links_down=tuple(links_down),
         )
     except ControllerError as error:
         answers = not isinstance(error, SwitchUnavailableError)

@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import click
 
-from switch import trace_service
+from switch import port_service, trace_service
 from switch.daemon_config import ConfigError, DaemonConfig, read_config
 from switch.p4runtime.service import Server
 from switch.p4runtime.tls import TlsError
@@ -37,8 +37,8 @@ class Daemon:
         self.devices = {number: wired.device() for number, wired in self.wiring.switches.items()}
         try:
             switches = {number: wired.switch for number, wired in self.wiring.switches.items()}
-            traces = trace_service.handler(switches)
-            self.server = Server(self.devices, config.grpc_address, config.grpc_tls, [traces])
+            others = [trace_service.handler(switches), port_service.handler(self.wiring.board)]
+            self.server = Server(self.devices, config.grpc_address, config.grpc_tls, others)
             self.wiring.start(config.realtime_priority)
         except BaseException:
             self.wiring.close()

@@ -11,6 +11,7 @@ from functools import partial
 from engine import Engine, PacketSocket
 from switch.daemon_config import DaemonConfig
 from switch.port_monitor import PortMonitor
+from switch.port_service import PortBoard
 from switch.process import Repeater
 from switch.wired_switches import WiredPort, WiredSwitch, WiredSwitches
 
@@ -26,6 +27,7 @@ class Wiring(WiredSwitches):
         super().__init__(self.engine, config.switches, config.internal_links)
         self._flusher = Repeater(self.flush_captures, FLUSH_INTERVAL_S)
         self._port_monitor: PortMonitor | None = None
+        self.board = PortBoard()
         for wired in self.switches.values():
             for port in wired.ports.values():
                 if port.config.interface is not None:
@@ -47,13 +49,17 @@ class Wiring(WiredSwitches):
         self._flusher.start()
         self._port_monitor = PortMonitor(
             {
-                each.interface: partial(wired.switch.set_port_up, each.port)
+                each.interface: partial(self._set_port_up, wired, each.port)
                 for wired in self.switches.values()
                 for each in wired.config.ports
                 if each.interface is not None
             }
         )
         self._port_monitor.start()
+
+    def _set_port_up(self, wired: WiredSwitch, port: int, up: bool) -> None:
+        wired.switch.set_port_up(port, up)
+        self.board.set_up(wired.config.device_id, port, up)
 
     def close(self) -> None:
         """Stop the engine, close captures and sockets."""

@@ -39,7 +39,8 @@ class LinkEventResult:
     Attributes:
         link: the two nodes.
         state: "down" or "up".
-        at_ps: when it was asked for, counted from when the fabric was up; None: from the start.
+        at_ps: when it was asked for, counted from when the fabric was up; None: from the start. Of what nobody asked
+            for, such as a link taken down at Mininet's prompt: when the switches told of it.
         happened_ps: when it happened.
         detected_ps: when the switches at its ends knew.
         reprogrammed_ps: when the controller had the last switch's answer that its tables are written.

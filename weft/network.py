@@ -19,7 +19,7 @@ from mininet.log import setLogLevel
 from mininet.net import Mininet
 from mininet.node import Host, Node, Switch
 
-from topologies import FabricSpec, HostSpec
+from topologies import FabricSpec, HostSpec, NicSpec
 from weft import interfaces
 from weft.errors import EnvironmentLacksError
 
@@ -28,7 +28,8 @@ MTU_BYTES = 9000
 _OFFLOADS = ("tx", "rx", "sg", "tso", "gso", "gro")
 
 # No router advertisements, no solicitations; addr_gen_mode 1: no link-local address by itself.
-_QUIET_IPV6 = {"accept_ra": "0", "router_solicitations": "0", "addr_gen_mode": "1"}
+# keep_addr_on_down: an interface that goes down keeps its IPv6 addresses, as it does its IPv4 ones.
+_QUIET_IPV6 = {"accept_ra": "0", "router_solicitations": "0", "addr_gen_mode": "1", "keep_addr_on_down": "1"}
 
 
 class FabricSwitch(Switch):  # type: ignore[misc]
@@ -171,14 +172,22 @@ class FabricNetwork:
                 f"link set {nic.interface} address {nic.mac} mtu {MTU_BYTES} up",
                 f"address add {nic.ipv4} dev {nic.interface}",
                 f"address add {nic.ipv6} dev {nic.interface} nodad",
-                f"route add {_plane_prefix_ipv4(nic.plane)} via {nic.gateway_ipv4} dev {nic.interface}",
-                f"route add {_plane_prefix_ipv6(nic.plane)} via {nic.gateway_ipv6} dev {nic.interface}",
+                *_routes(nic),
             ]
             intf = node.intf(nic.interface)
             intf.ip, intf.prefixLen, intf.mac = str(nic.ipv4.ip), str(nic.ipv4.network.prefixlen), nic.mac
         _ip_batch([*enter, "ip", "-batch", "-"], lines)
         for nic in host.nics:
             _run([*enter, "ethtool", "-K", nic.interface, *_offloads_off()])
+
+    def restore_routes(self, host: str, plane: int) -> None:
+        """Give a host the routes again that Linux has taken from it while a NIC was down.
+
+        Nothing is done where they cannot be had: somebody has given the host other addresses.
+        """
+        command = ["mnexec", "-a", str(self.net.get(host).pid), "ip", "-force", "-batch", "-"]
+        with contextlib.suppress(EnvironmentLacksError):
+            _ip_batch(command, _routes(self.fabric.host(host).nic(plane)))
 
     def popen(self, host: str, command: list[str], **options: Any) -> subprocess.Popen[str]:
         """Start a program inside a host's namespace; its process id is the program's own."""
@@ -193,6 +202,14 @@ class FabricNetwork:
             # A node whose command was interrupted takes no other, so its interfaces go with its namespace.
             for node in (*self.net.hosts, *self.net.switches):
                 node.terminate()
+
+
+def _routes(nic: NicSpec) -> list[str]:
+    """Return commands of `ip` that lead to a NIC's whole plane."""
+    return [
+        f"route replace {_plane_prefix_ipv4(nic.plane)} via {nic.gateway_ipv4} dev {nic.interface}",
+        f"route replace {_plane_prefix_ipv6(nic.plane)} via {nic.gateway_ipv6} dev {nic.interface}",
+    ]
 
 
 def _plane_prefix_ipv4(plane: int) -> str:

@@ -18,6 +18,7 @@ from weft.child import WatchedProcess
 from weft.daemon import SwitchDaemon, daemon_config, new_epoch_ns
 from weft.emulated.endpoints import Endpoints
 from weft.emulated.link_events import EmulatedLinkEvents
+from weft.emulated.port_watch import PortWatch
 from weft.errors import EnvironmentLacksError
 from weft.interfaces import new_group
 from weft.lab import Lab, Progress
@@ -87,8 +88,14 @@ class MininetLab(Lab):
         self.controller = stack.enter_context(
             BlockingFabricController(self.fabric, self._pipeline(), targets, self._settings())
         )
-        self._link_events = EmulatedLinkEvents(self.fabric, self.options, self.controller, self.epoch_ns)
+        self._link_events = EmulatedLinkEvents(
+            self.fabric, self.options, self.controller, self.epoch_ns, self.network.restore_routes
+        )
         stack.callback(self._link_events.close)
+        if self.daemon is not None:
+            watch = PortWatch(self.fabric, self.daemon.grpc_address, self._link_events.notice)
+            watch.start()
+            stack.callback(watch.close)
         self._state.fabric = dict(self.fabric.parameters)
         self._state.target = self.options.target
         self._state.grpc = {name: (target.address, target.device_id) for name, target in targets.items()}

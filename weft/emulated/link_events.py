@@ -1,7 +1,8 @@
 """Links that fail and come back under the real clock: the interface of a switch at one end goes down.
 
 Its veth peer loses the carrier, the embedded switches hear of both from the kernel (`switch.port_monitor`), and the
-controller is told. What was lost is not known: packets are in the kernel's hands.
+controller is told. What was lost is not known: packets are in the kernel's hands. What others do to interfaces the
+switches tell (`notice`), and the controller programs them anew just the same.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ import time
 from collections.abc import Callable
 
 from controller.blocking import BlockingFabricController
+from switch.port_monitor import has_carrier
 from topologies import FabricLink, FabricSpec
 from weft.errors import EnvironmentLacksError
+from weft.link_checks import link_name
 from weft.link_events import LinkEventResult, LinkEvents
 from weft.options import FabricOptions
 
@@ -29,9 +32,13 @@ class EmulatedLinkEvents(LinkEvents):
         options: FabricOptions,
         controller: BlockingFabricController,
         epoch_ns: int,
+        host_link_up: Callable[[str, int], None] = lambda host, plane: None,
     ) -> None:
         super().__init__(fabric, options, controller)
         self._epoch_ns = epoch_ns
+        self._host_link_up = host_link_up
+        self._started_ps = 0
+        self._ports_down: set[tuple[str, int]] = set()
         self._numbers = itertools.count()
         self._due: list[tuple[int, int, Callable[[], None]]] = []
         self._changed = threading.Condition()
@@ -40,8 +47,33 @@ class EmulatedLinkEvents(LinkEvents):
 
     def start(self) -> None:
         """See LinkEvents."""
+        self._started_ps = self._now_ps()
         self._thread.start()
         super().start()
+
+    def notice(self, switch: str, port: int, up: bool) -> None:
+        """Take note that a switch's port has gained or lost its carrier, whoever has done it; from any thread."""
+        self._after(0, lambda: self._port_changed(switch, port, up))
+
+    def _port_changed(self, switch: str, port: int, up: bool) -> None:
+        spec = self.fabric.switch(switch).port(port)
+        link = self.fabric.link_between(switch, spec.peer.node)
+        if up:
+            self._ports_down.discard((switch, port))
+            if spec.peer_is_host:
+                self._host_link_up(spec.peer.node, spec.peer.port)
+        elif not has_carrier(spec.interface):
+            self._ports_down.add((switch, port))
+        else:
+            return  # old news
+        if up and any((end.node, end.port) in self._ports_down for end in (link.a, link.b)):
+            return
+        now_ps = self._now_ps()
+        result = LinkEventResult(link_name(link), "up" if up else "down", now_ps - self._started_ps, now_ps)
+        # Otherwise it was asked for, or the other end has told it.
+        if self._is_change(link, result):
+            self.results.append(result)
+            self._after(self._options.control.detection, lambda: self._replan(link, result))
 
     def close(self) -> None:
         """Let nothing more happen."""
