@@ -23,6 +23,7 @@ from topologies.fabric import (
 )
 from topologies.fat_tree import fat_tree
 from topologies.leaf_spine import leaf_spine
+from topologies.link_choice import LINK_PATTERN, LinkChoice
 from topologies.paths import (
     Hop,
     Path,
@@ -72,11 +73,13 @@ def _require_known(arguments: Mapping[str, Any], builder: Callable[..., FabricSp
 
 __all__ = [
     "BUILDERS",
+    "LINK_PATTERN",
     "Endpoint",
     "FabricLink",
     "FabricSpec",
     "Hop",
     "HostSpec",
+    "LinkChoice",
     "LinkSpec",
     "LinkStyle",
     "NicSpec",

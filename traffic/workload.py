@@ -10,6 +10,8 @@ import numpy.typing as npt
 from traffic.flow_sizes import FlowSizes
 from traffic.patterns import Flow
 
+MAX_FLOWS = 4_000_000
+
 
 def poisson_flows(
     host_count: int,
@@ -26,7 +28,7 @@ def poisson_flows(
     (HPCC, SIGCOMM 2019, section 5.1). A host's draws are its own: they do not depend on other hosts.
 
     Raises:
-        ValueError: fewer than two hosts, or a load or duration that is not above 0.
+        ValueError: fewer than two hosts, a load or duration that is not above 0, or more flows than memory holds.
     """
     if host_count < 2:
         raise ValueError(f"a workload of {host_count} hosts (valid: 2 or more)")
@@ -36,6 +38,9 @@ def poisson_flows(
         raise ValueError(f"a workload of {duration_ps} ps (valid: above 0)")
     total_bps = sum(plane_rates_bps)
     mean_interval_ps = sizes.mean_bytes * 8 * 1e12 / (load * total_bps)
+    expected = host_count * duration_ps / mean_interval_ps
+    if expected > MAX_FLOWS:
+        raise ValueError(f"a workload of some {expected:.0f} flows (valid: up to {MAX_FLOWS:,})")
     plane_shares = np.cumsum(plane_rates_bps) / total_bps
     flows = []
     for source in range(host_count):

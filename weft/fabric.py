@@ -18,7 +18,7 @@ from traffic.extensions import TrafficPattern, flows_of
 from traffic.flow_sizes import FlowSizes
 from traffic.flow_sizes import flow_sizes as named_flow_sizes
 from traffic.messages import AS_BYTES, AS_LENGTHS
-from traffic.patterns import MAX_FLOW_BYTES, Flow, incast, permutation
+from traffic.patterns import Flow, incast, permutation
 from traffic.schedule_nodes import ELEMENT_BYTES
 from traffic.schedules import CollectiveSpec
 from traffic.training import TrainingStep
@@ -48,6 +48,7 @@ from weft.link_results import link_fault_results
 from weft.memory_results import memory_results
 from weft.observation import drop_totals, lateness_of, longest_int_path, plane_results
 from weft.options import FabricOptions
+from weft.quantities import FLOW_SIZE, MESSAGE_SIZE, POSITIVE_TIME, TIME
 from weft.recording.checks import check_observed
 from weft.recording.observations import Observations, Recorded, merged, named_tables, ports_table
 from weft.recording.places import Places
@@ -188,6 +189,7 @@ class Fabric:
 
         What the network reduces carries data all the same, zeros. Otherwise as `collective`.
         """
+        MESSAGE_SIZE.check(size_bytes, "a collective's size")
         ranks = len(self.topology.hosts)
         elements = element_count_of(collective, input_elements_of(collective, size_bytes, ranks), ranks)
         if not elements:
@@ -268,11 +270,13 @@ class Fabric:
             gradients: every host's, flat, in the order in which the backward pass makes them (last layer first); their
                 sums are verified against NumPy. None: lengths stand for them, of `dtype`.
             dtype: "float32" or "int32".
-            timeout_s: as `collective`.
+            timeout_s: as `collective`, beyond the compute times.
 
         Raises:
             BadInputError, CheckFailedError: as `collective`.
         """
+        TIME.check(step.compute_ps, "the step's compute times")
+        timeout_s += step.compute_ps / 10**12 * self.options.dilation
         arrays = checked_buffers(gradients, len(self.topology.hosts)) if gradients is not None else None
         inputs = None if arrays is None else [each.ravel() for each in arrays]
         count = step.gradient_count if inputs is None else inputs[0].size
@@ -381,6 +385,7 @@ class Fabric:
             BadInputError, CheckFailedError: as `incast`.
         """
         self._require_other_hosts("a workload")
+        POSITIVE_TIME.check(duration_ps, "a workload's duration")
         try:
             sizes = named_flow_sizes(flow_sizes) if isinstance(flow_sizes, str) else flow_sizes
             rates_bps = [nic.link.rate_bps for nic in self.topology.hosts[0].nics]
@@ -537,8 +542,8 @@ class Fabric:
         if data not in FLOW_DATA:
             raise BadInputError(f"unknown data '{data}'; {did_you_mean(data, FLOW_DATA)}")
         for flow in flows:
-            if not 0 < flow.size_bytes <= MAX_FLOW_BYTES:
-                raise BadInputError(f"a flow of {flow.size_bytes} B (valid: 1 to {MAX_FLOW_BYTES})")
+            FLOW_SIZE.check(flow.size_bytes, "a flow's size")
+            TIME.check(flow.start_ps, "a flow's start")
         before = self._retransmissions()
         group = self.hosts
         self._progress(f"connecting the hosts of {len(flows)} flows")

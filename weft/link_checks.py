@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from topologies import FabricLink, FabricSpec
-from weft.errors import BadInputError
+from topologies import FabricLink, FabricSpec, LinkChoice
 from weft.options import FabricOptions
-from weft.scenario import LinkChoice
+from weft.scenario import KeyProblem
 
 _EXAMPLES = 4
 
 
 def check_links(fabric: FabricSpec, options: FabricOptions) -> None:
-    """Check that the fabric has the links that `options` names. Raises BadInputError."""
+    """Check that the fabric has the links that `options` names. Raises KeyProblem."""
     for number, some in enumerate(options.faults.links):
         require_link(fabric, some.link, f"faults.links[{number}].link")
     for number, name in enumerate(options.credits.links or ()):
@@ -24,9 +23,9 @@ def link_name(link: FabricLink) -> str:
 
 
 def require_link(fabric: FabricSpec, name: str, key: str) -> None:
-    """Check that the fabric has a link of that name. Raises BadInputError, which begins with `key`."""
-    if LinkChoice.parse(name).is_in(fabric):
+    """Check that the fabric has a link of that name. Raises KeyProblem."""
+    if LinkChoice.parse(name).links_of(fabric):
         return
     links = [link_name(link) for link in fabric.links]
-    shown = ", ".join(links[:_EXAMPLES]) + (f", … {links[-1]}" if len(links) > _EXAMPLES else "")
-    raise BadInputError(f"{key}: the fabric has no link '{name}' (valid: {shown})")
+    examples = ", ".join(links[:_EXAMPLES]) + (f", … {links[-1]}" if len(links) > _EXAMPLES else "")
+    raise KeyProblem(key, f"the fabric has no link '{name}' (valid: {examples})")

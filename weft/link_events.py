@@ -10,13 +10,14 @@ from rich.console import Console
 
 from controller.blocking import BlockingFabricController
 from controller.fabric import Repair
-from topologies import FabricLink, FabricSpec
+from topologies import FabricLink, FabricSpec, LinkChoice
 from topologies.describe import format_time
 from weft.errors import BadInputError, EnvironmentLacksError, did_you_mean
 from weft.figure_tables import print_figures
 from weft.link_checks import link_name, require_link
 from weft.options import FabricOptions
-from weft.scenario import LinkChoice, LinkEventSection
+from weft.quantities import TIME
+from weft.scenario import KeyProblem, LinkEventSection
 
 
 @dataclass
@@ -88,10 +89,10 @@ def check_link_events(fabric: FabricSpec, options: FabricOptions) -> None:
         for link in _links_of(fabric, options, event.link, f"{key}.link"):
             up = event.state == "up"
             if is_up.get(link, True) == up:
-                raise BadInputError(f"{key}.state: {link_name(link)} is {event.state} already at that time")
+                raise KeyProblem(f"{key}.state", f"{link_name(link)} is {event.state} already at that time")
             if (link, event.at) in times:
-                raise BadInputError(
-                    f"{key}.at: {link_name(link)} has another event at that time, {event.at} ps"
+                raise KeyProblem(
+                    f"{key}.at", f"{link_name(link)} has another event at that time, {event.at} ps"
                 )
             is_up[link] = up
             times.add((link, event.at))
@@ -104,11 +105,12 @@ def _in_order(events: Sequence[LinkEventSection]) -> list[tuple[int, LinkEventSe
 
 def _links_of(fabric: FabricSpec, options: FabricOptions, name: str, place: str) -> list[FabricLink]:
     choice = LinkChoice.parse(name)
-    if "*" not in name:
+    if not choice.is_pattern:
         return [checked_link(fabric, options, choice.sender, choice.receiver, place)]
     require_link(fabric, name, place)
-    chosen = [link for link in fabric.links if choice.takes(link.a.node, link.b.node)]
-    return [checked_link(fabric, options, link.a.node, link.b.node, place) for link in chosen]
+    return [
+        checked_link(fabric, options, link.a.node, link.b.node, place) for link in choice.links_of(fabric)
+    ]
 
 
 def checked_link(fabric: FabricSpec, options: FabricOptions, a: str, b: str, place: str) -> FabricLink:
@@ -119,19 +121,18 @@ def checked_link(fabric: FabricSpec, options: FabricOptions, a: str, b: str, pla
         neighbours.setdefault(link.b.node, []).append(link.a.node)
     for node in (a, b):
         if node not in neighbours:
-            raise BadInputError(f"{place}: no node '{node}'; {did_you_mean(node, neighbours)}")
+            raise KeyProblem(place, f"no node '{node}'; {did_you_mean(node, neighbours)}")
     if b not in neighbours[a]:
-        raise BadInputError(
-            f"{place}: no link joins {a} and {b}; {a} has links to {', '.join(neighbours[a])}"
-        )
+        raise KeyProblem(place, f"no link joins {a} and {b}; {a} has links to {', '.join(neighbours[a])}")
     if options.target == "bmv2":
         raise EnvironmentLacksError(f"{place}: links of BMv2 do not fail; valid: target: embedded")
     link = fabric.link_between(a, b)
     between_switches = all(end.node not in {host.name for host in fabric.hosts} for end in (link.a, link.b))
     if options.clock == "real" and options.links == "internal" and between_switches:
-        raise BadInputError(
-            f"{place}: {link_name(link)} is within the engine (links: internal), where the real clock cannot bring it "
-            "down; valid: links: veth, or clock: virtual"
+        raise KeyProblem(
+            place,
+            f"{link_name(link)} is within the engine (links: internal), where the real clock cannot bring it "
+            "down; valid: links: veth, or clock: virtual",
         )
     return link
 
@@ -166,8 +167,7 @@ class LinkEvents(abc.ABC):
         link = checked_link(self.fabric, self._options, a, b, "link")
         if state not in ("down", "up"):
             raise BadInputError(f"state '{state}' of {a}-{b}; valid: down, up")
-        if after_ps < 0:
-            raise BadInputError(f"{a}-{b} is to be {state} {-after_ps} ps ago; valid: 0 ps or more from now")
+        TIME.check(after_ps, f"{a}-{b} is to be {state} after")
         result = LinkEventResult(link_name(link), state, at_ps)
         self.results.append(result)
         self._schedule(link, result, after_ps)

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 from weft.errors import BadInputError, EnvironmentLacksError
+from weft.scenario.places import KeyProblem
+from weft.units import shown
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,12 @@ def compile_program(
         BadInputError: the program is missing or wrong; the message is the compiler's diagnostics.
         EnvironmentLacksError: p4c-bm2-ss is not on PATH.
     """
-    if not source.is_file():
-        raise BadInputError(f"{source}: no such P4 program")
+    try:
+        is_there = source.is_file()
+    except (OSError, ValueError):
+        is_there = False  # a name too long, or with a null character
+    if not is_there:
+        raise KeyProblem("p4", f"{shown(str(source))}: no such P4 program")
     return _compile(source, directory) if compiler == "embedded" else _compile_with_p4c(source, directory)
 
 

@@ -26,6 +26,7 @@ from weft.results import COLLECTIVE_TITLES, LENGTHS, RunResult
 from weft.scenario import (
     CollectiveTraffic,
     IncastTraffic,
+    KeyProblem,
     PatternTraffic,
     Scenario,
     TrainingStepTraffic,
@@ -79,11 +80,18 @@ def run_scenario(
     Raises:
         BadInputError, EnvironmentLacksError: nothing was run. CheckFailedError: a run did not end.
     """
+    with scenario.places.locating():
+        return _run(scenario, progress, captures, directory)
+
+
+def _run(
+    scenario: Scenario, progress: Progress, captures: Captures | None, directory: Path | None
+) -> RunResult:
     began = time.monotonic()
     options = FabricOptions.of(scenario)
     topology = build_topology(scenario.fabric)
     if scenario.observe.captures and directory is None:
-        raise BadInputError("observe.captures: the run was given no directory for captures")
+        raise KeyProblem("observe.captures", "the run was given no directory for captures")
     if captures is not None:
         captures = captures.checked(topology, options.target)
     check_extensions(scenario, topology)

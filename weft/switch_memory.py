@@ -8,9 +8,8 @@ from typing import Any
 from engine import CREDIT_BLOCK_BYTES, pfc_headroom_bytes
 from topologies import FabricSpec, PortSpec, SwitchSpec
 from traffic.transport_settings import CreditSettings
-from weft.errors import BadInputError
 from weft.options import FabricOptions
-from weft.scenario import SwitchingSection
+from weft.scenario import KeyProblem, SwitchingSection
 
 
 def with_memory(
@@ -19,7 +18,7 @@ def with_memory(
     """Return switches' configurations with what `buffer`, `scheduling`, `pfc`, `credits` and `switching` ask for.
 
     Raises:
-        BadInputError: the buffer does not hold what is reserved in it.
+        KeyProblem: the buffer does not hold what is reserved in it.
     """
     return [_switch_with_memory(dict(each), fabric, options, frame_bytes) for each in configs]
 
@@ -40,7 +39,7 @@ def _switch_with_memory(
     config["ports"] = ports
     if options.buffer.capacity is not None or options.pfc.classes or options.credits.classes:
         config["buffer"] = _buffer_config(switch, options)
-        _require_room(switch, config)
+        _require_room(switch, config, frame_bytes)
     if options.switching != SwitchingSection():
         config["switching"] = {
             "latency_ps": options.switching.latency,
@@ -86,9 +85,10 @@ def _pfc_config(
 def _credit_config(options: FabricOptions, frame_bytes: int) -> dict[str, Any]:
     buffer_bytes = options.credits.buffer
     if buffer_bytes < -(-frame_bytes // CREDIT_BLOCK_BYTES) * CREDIT_BLOCK_BYTES:
-        raise BadInputError(
-            f"credits.buffer: {buffer_bytes} B hold no frame of {frame_bytes} B in blocks of {CREDIT_BLOCK_BYTES} B, "
-            "so none would ever be sent"
+        raise KeyProblem(
+            "credits.buffer",
+            f"{buffer_bytes} B hold no frame of {frame_bytes} B in blocks of {CREDIT_BLOCK_BYTES} B, "
+            "so none would ever be sent",
         )
     return {
         "classes": sorted(set(options.credits.classes)),
@@ -97,15 +97,20 @@ def _credit_config(options: FabricOptions, frame_bytes: int) -> dict[str, Any]:
     }
 
 
-def _require_room(switch: SwitchSpec, config: dict[str, Any]) -> None:
+def _require_room(switch: SwitchSpec, config: dict[str, Any], frame_bytes: int) -> None:
     buffer = config["buffer"]
+    if buffer["capacity_bytes"] < frame_bytes:
+        raise KeyProblem(
+            "buffer.capacity", f"{buffer['capacity_bytes']} B hold no frame, which may have {frame_bytes} B"
+        )
     reserved = len(config["ports"]) * sum(buffer["reserved_bytes"])
     headroom = _of_all_classes(config, "pfc", "headroom_bytes")
     credit = _of_all_classes(config, "credits", "buffer_bytes")
     if reserved + headroom + credit >= buffer["capacity_bytes"]:
-        raise BadInputError(
-            f"buffer: {buffer['capacity_bytes']} B of {switch.name} leave nothing to share: its {len(config['ports'])} "
-            f"ports reserve {reserved} B and need {headroom} B of headroom for PFC and {credit} B for credits"
+        raise KeyProblem(
+            "buffer",
+            f"{buffer['capacity_bytes']} B of {switch.name} leave nothing to share: its {len(config['ports'])} "
+            f"ports reserve {reserved} B and need {headroom} B of headroom for PFC and {credit} B for credits",
         )
 
 

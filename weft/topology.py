@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from topologies import FabricSpec, TopologyError, fat_tree, leaf_spine, with_scale_up
-from weft.errors import BadInputError
-from weft.scenario import FabricSection, ScaleUpSection
+from weft.scenario import FabricSection, KeyProblem, ScaleUpSection
 
 
 def build_topology(section: FabricSection) -> FabricSpec:
     """Return the fabric that the section describes.
 
     Raises:
-        BadInputError: the addressing plan or the interface names cannot hold it.
+        KeyProblem: the addressing plan or the interface names cannot hold it.
     """
     try:
         fabric = _network(section)
@@ -22,7 +21,7 @@ def build_topology(section: FabricSection) -> FabricSpec:
             fabric, section.ranks_per_host, scale_up.rate, scale_up.latency, section.rail_optimised
         )
     except TopologyError as error:
-        raise BadInputError(f"fabric: {error}") from None
+        raise KeyProblem("fabric", str(error)) from None
 
 
 def _network(section: FabricSection) -> FabricSpec:

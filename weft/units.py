@@ -1,13 +1,20 @@
-"""Quantities as people write them: `10Gbps`, `1us`, `512KiB`."""
+"""Quantities as people write them: `10Gb/s`, `1us`, `512KiB`."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from fractions import Fraction
 
-_NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµ/]*)\s*\Z")
+_MAX_CHARACTERS = 64
+_NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµμ/]*)\s*\Z", re.ASCII)
+_SHOWN_CHARACTERS = 60
 
-RATE_UNITS = {"bps": 1, "Kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9, "Tbps": 10**12}
+# `10Gb/s` is the field's way to write a rate; `10Gbps` and `10Gbit/s` mean the same.
+_PREFIXES = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+RATE_UNITS = {
+    f"{prefix}{unit}": factor for unit in ("b/s", "bps", "bit/s") for prefix, factor in _PREFIXES.items()
+}
 TIME_UNITS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
 # As nccl-tests does, a bare K, M or G is a power of two.
 SIZE_UNITS = {
@@ -17,37 +24,105 @@ SIZE_UNITS = {
     "KB": 10**3, "MB": 10**6, "GB": 10**9,
 }  # fmt: skip
 
+_RATE_CHOICES = ("b/s", "kb/s", "Mb/s", "Gb/s", "Tb/s")
+_TIME_CHOICES = ("ps", "ns", "us", "ms", "s")
+_SIZE_CHOICES = ("B", "KiB", "MiB", "GiB", "KB", "MB", "GB")
 
-def _parse(text: str | int, units: dict[str, int], what: str, bare_unit: str | None) -> int:
-    if isinstance(text, bool):
-        raise ValueError(f"{what} '{text}' is not a quantity")
+
+def shown(value: object) -> str:
+    """Return a value for an error message: quoted text, and no more of it than people read."""
+    try:
+        text = repr(value) if isinstance(value, str) else str(value)
+    except (ValueError, RecursionError):
+        # Python refuses to write integers of thousands of digits.
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}… ({len(text)} characters)"
+
+
+def _parse(
+    text: object, units: dict[str, int], what: str, choices: Sequence[str], bare_unit: str | None
+) -> int:
+    if isinstance(text, bool) or not isinstance(text, str | int | float):
+        raise ValueError(f"{shown(text)} is not a {what} (valid: a number with {_listed(choices)})")
     if isinstance(text, int):
-        text = f"{text}{bare_unit or ''}" if bare_unit is not None else str(text)
-    match = _NUMBER.match(str(text))
-    unit = match.group(2).replace("µ", "u") if match else ""
+        if bare_unit is None:
+            raise ValueError(f"{shown(text)} has no unit (valid: a number with {_listed(choices)})")
+        return int(text)
+    written = str(text)
+    match = _NUMBER.match(written) if len(written) <= _MAX_CHARACTERS else None
+    unit = re.sub("[µμ]", "u", match.group(2)) if match else ""
     if match is None or unit not in units:
-        raise ValueError(f"{what} '{text}' is not a number with a unit of {', '.join(u for u in units if u)}")
+        hint = _hint(match.group(1), unit, units) if match else ""
+        raise ValueError(f"{shown(text)} is not a {what} (valid: a number with {_listed(choices)}){hint}")
     value = Fraction(match.group(1)) * units[unit]
     if value.denominator != 1:
         raise ValueError(
-            f"{what} '{text}' is not a whole number of {next(u for u in units if units[u] == 1)}"
+            f"{shown(text)} is not a whole number of {next(u for u in units if u and units[u] == 1)}"
         )
     return int(value)
 
 
+def _listed(choices: Sequence[str]) -> str:
+    return f"{', '.join(choices[:-1])} or {choices[-1]}"
+
+
+def _hint(number: str, unit: str, units: dict[str, int]) -> str:
+    """Return what a quantity of an unknown unit may have meant, with the comma before it."""
+    if units is RATE_UNITS:
+        if unit in ("", *_PREFIXES):
+            return f"; did you mean {number}{unit or 'G'}b/s?"
+        if unit.rstrip("/sp") in {f"{prefix}B" for prefix in _PREFIXES}:
+            bits = Fraction(number) * 8
+            value = str(bits.numerator) if bits.denominator == 1 else f"{float(bits):g}"
+            return f"; B is bytes: did you mean {value}{unit[: unit.index('B')]}b/s?"
+    if units is TIME_UNITS and unit == "":
+        return f"; did you mean {number}us?"
+    # A unit in other letters, lower case where one is ambiguous (kb/s, not Kb/s).
+    near = {known.lower(): known for known in units}.get(unit.lower())
+    return f"; did you mean {number}{near}?" if near else ""
+
+
 def parse_rate_bps(text: str | int) -> int:
-    """Return bits per second for `10Gbps` and the like; a bare integer is bits per second."""
-    return _parse(text, RATE_UNITS, "rate", "bps")
+    """Return bits per second for `10Gb/s`, `10 Gbps` and the like; a bare integer is bits per second."""
+    return _parse(text, RATE_UNITS, "rate", _RATE_CHOICES, "b/s")
 
 
 def parse_time_ps(text: str | int) -> int:
     """Return picoseconds for `1us` and the like; a bare integer is picoseconds."""
-    return _parse(text, TIME_UNITS, "time", "ps")
+    return _parse(text, TIME_UNITS, "time", _TIME_CHOICES, "ps")
 
 
 def parse_size_bytes(text: str | int) -> int:
     """Return bytes for `512KiB`, `4M` (2^20) or `100KB` (10^3); a bare integer is bytes."""
-    return _parse(text, SIZE_UNITS, "size", "")
+    return _parse(text, SIZE_UNITS, "size", _SIZE_CHOICES, "")
+
+
+def likely_rate(bps: int) -> str:
+    """Return the rate that a bare number most likely means: `100Gb/s` for 100."""
+    return f"{bps}Gb/s" if bps < 10**6 else shortest_rate(bps)
+
+
+def shortest_rate(bps: int) -> str:
+    """Return a rate as a scenario writes it: `100Gb/s`."""
+    return _shortest(bps, {"Tb/s": 10**12, "Gb/s": 10**9, "Mb/s": 10**6, "kb/s": 10**3, "b/s": 1})
+
+
+def shortest_time(ps: int) -> str:
+    """Return a time as a scenario writes it: `1us`."""
+    return _shortest(ps, dict(reversed(TIME_UNITS.items())))
+
+
+def shortest_size(size_bytes: int) -> str:
+    """Return a size as a scenario writes it: `64KiB`."""
+    return _shortest(size_bytes, {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10, "B": 1})
+
+
+def _shortest(value: int, units: dict[str, int]) -> str:
+    """Return a whole number of the largest unit that divides the value."""
+    if value == 0:
+        return "0"
+    name, factor = next((name, factor) for name, factor in units.items() if value % factor == 0)
+    return f"{value // factor}{name}"
 
 
 def parse_size_range_bytes(text: str) -> list[int]:
@@ -59,7 +134,7 @@ def parse_size_range_bytes(text: str) -> list[int]:
         return [parse_size_bytes(part) for part in text.split(",")]
     parts = text.split(":")
     if len(parts) != 3:
-        raise ValueError(f"size range '{text}' is not BEGIN:END:FACTOR, such as 4K:4M:2")
+        raise ValueError(f"size range {shown(text)} is not BEGIN:END:FACTOR, such as 4K:4M:2")
     begin, end = parse_size_bytes(parts[0]), parse_size_bytes(parts[1])
     try:
         factor = int(parts[2])
@@ -67,7 +142,7 @@ def parse_size_range_bytes(text: str) -> list[int]:
         factor = 0
     if begin < 1 or end < begin or factor < 2:
         raise ValueError(
-            f"size range '{text}': BEGIN must be 1 or more, END at least BEGIN, FACTOR an integer from 2"
+            f"size range {shown(text)}: BEGIN must be 1 or more, END at least BEGIN, FACTOR an integer from 2"
         )
     sizes = [begin]
     while sizes[-1] * factor <= end:

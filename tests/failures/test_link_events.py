@@ -226,7 +226,7 @@ def test_flow_control_begins_anew_with_a_link() -> None:
         ([DOWN | {"lnk": 1}], "unknown key 'events.*did you mean 'link'"),
         ([{"state": "down"}], "link"),
         ([DOWN | {"link": "p0l0->p0s1"}], "fails in both"),
-        ([DOWN | {"link": "p0l0"}], "names no link"),
+        ([DOWN | {"link": "p0l0"}], "is not a link"),
     ],
 )
 def test_events_that_cannot_be_are_refused_with_their_place(

@@ -433,8 +433,8 @@ def test_results_do_not_depend_on_the_number_of_workers(tmp_path: Path, seed: in
     ("keys", "words"),
     [
         ({"credits": {"buffer": "10KB"}}, ["credits", "which classes are virtual lanes"]),
-        ({"credits": {"classes": [8]}}, ["credits.classes[0]", "less than 8"]),
-        ({"credits": {"classes": [3], "buffer": "1MB"}}, ["credits.buffer", "131072"]),
+        ({"credits": {"classes": [8]}}, ["credits.classes[0]", "valid: 0 to 7"]),
+        ({"credits": {"classes": [3], "buffer": "1MB"}}, ["credits.buffer", "128KiB"]),
         ({"credits": {"classes": [3], "links": ["a->b"]}}, ["'a->b'", "<->"]),
         ({"credits": {"classes": [3]}, "pfc": {"classes": [3]}}, ["exclude each other", "one flow control"]),
         (

@@ -107,11 +107,11 @@ def test_names_of_links(text: str, taken: list[tuple[str, str]], left: list[tupl
 @pytest.mark.parametrize(
     ("faults", "words"),
     [
-        ({"links": [{"link": "p0l0-p0s0"}]}, ["faults.links[0].link", "names no link", "<->"]),
-        ({"links": [{"loss": 0.1}]}, ["faults.links[0].link", "Field required"]),
+        ({"links": [{"link": "p0l0/p0s0"}]}, ["faults.links[0].link", "is not a link", "<->"]),
+        ({"links": [{"loss": 0.1}]}, ["faults.links[0].link", "is missing", "a link, two nodes"]),
         ({"links": [{"link": "a<->b", "los": 0.1}]}, ["unknown key 'faults.links[0].los'"]),
-        ({"links": [{"link": "a<->b", "loss": 1.0}]}, ["faults.links[0].loss", "less than 1"]),
-        ({"bit_error_rate": -1e-9}, ["faults.bit_error_rate", "greater than or equal to 0"]),
+        ({"links": [{"link": "a<->b", "loss": 1.0}]}, ["faults.links[0].loss", "below 1"]),
+        ({"bit_error_rate": -1e-9}, ["faults.bit_error_rate", "valid: 0 to below 1"]),
         (
             {"links": [{"link": "a<->b", "extra_delay": "1us"}]},
             ["faults.links[0]", "delay_probability (0)", "extra_delay (1000000 ps)", "go together"],

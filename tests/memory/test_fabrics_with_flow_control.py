@@ -92,14 +92,14 @@ def test_without_shared_memory_there_is_nothing_to_report() -> None:
     ("keys", "words"),
     [
         ({"pfc": {"xoff": "10KB"}}, ["pfc", "which classes"]),
-        ({"pfc": {"classes": [8]}}, ["pfc.classes[0]", "less than 8", "8"]),
+        ({"pfc": {"classes": [8]}}, ["pfc.classes[0]", "valid: 0 to 7", "8"]),
         (
             {"pfc": {"classes": [3], "xoff": "10KB", "alpha": 1}},
             ["xoff (10000 B)", "alpha (1)", "exclude each other"],
         ),
         ({"pfc": {"clases": [3]}}, ["unknown key 'pfc.clases'", "did you mean 'classes'"]),
-        ({"buffer": {"alpha": 0}}, ["buffer.alpha", "greater than 0"]),
-        ({"buffer": {"capacity": "0"}}, ["buffer.capacity", "greater than 0"]),
+        ({"buffer": {"alpha": 0}}, ["buffer.alpha", "above 0"]),
+        ({"buffer": {"capacity": "0"}}, ["buffer.capacity", "valid: 1518B"]),
         ({"scheduling": {"quantum": {3: 10}}}, ["scheduling.quantum", "64"]),
     ],
 )

@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.errors import BadInputError
+from weft.scenario.dotted import set_at, split_path
 from weft.sweeps.axes import grid_axis, parse_assignment, points_axis, require_distinct, zip_axis
-from weft.sweeps.dotted import set_at, split_path
 
 
 @pytest.mark.parametrize(

@@ -29,10 +29,10 @@ def test_without_axes_there_is_the_scenario_itself(small):
     ("key", "values", "words"),
     [
         ("fabric.spinez", [2], ["small.yaml with fabric.spinez=2", "did you mean 'spines'"]),
-        ("fabric.planes", [1, 99], ["small.yaml with fabric.planes=99", "less than or equal to 8"]),
+        ("fabric.planes", [1, 99], ["small.yaml with fabric.planes=99", "valid: 1 to 8"]),
         ("traffic[0].incast", ["h0", "h7"], ["with traffic[0].incast=h7", "no host 'h7'"]),
         ("traffic[3].incast", ["h0"], ["'traffic[3].incast'", "valid: 0 to 0"]),
-        ("fabric.host_rate", ["fast"], ["fabric.host_rate", "fast", "Gbps"]),
+        ("fabric.host_rate", ["fast"], ["fabric.host_rate", "fast", "Gb/s"]),
         ("clock", ["real"], ["with clock=real", "virtual clock"]),
         ("p4", ["absent.p4"], ["absent.p4", "no such P4 program"]),
     ],

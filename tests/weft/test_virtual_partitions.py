@@ -101,7 +101,7 @@ def test_workers_are_an_option_of_the_command_and_not_in_the_results(tmp_path):
 
 
 def test_an_impossible_number_of_workers_is_told_with_its_bounds():
-    with pytest.raises(BadInputError, match=r"workers.*greater than or equal to 1 .*0"):
+    with pytest.raises(BadInputError, match=r"workers: 0 .*valid: 1 to 256"):
         Fabric(topologies.leaf_spine(), workers=0)
 
 

@@ -73,7 +73,7 @@ def test_gradients_may_be_given_and_must_fit():
     [
         ({"layers": []}, ["layers"]),
         ({"layers": [{"gradients": 6}]}, ["layers[0].gradients", "multiple of 4"]),
-        ({"algorithms": ["direct"]}, ["'allreduce' by 'direct'"]),
+        ({"algorithms": ["direct"]}, ["allreduce has no algorithm 'direct'", "ring"]),
         ({"training_step": "pipeline"}, ["training_step", "data-parallel"]),
     ],
 )

@@ -13,6 +13,7 @@ from traffic.extensions.loading import user_code
 from traffic.patterns import MAX_FLOW_BYTES, Flow
 
 MAX_FLOWS = 1 << 20
+MAX_START_PS = 10**15
 """Of one run: what an immediate's index counts."""
 
 
@@ -57,7 +58,7 @@ def _checked(flow: Flow, index: int, what: str, fabric: FabricSpec) -> Flow:
         "destination": (0, hosts - 1),
         "size_bytes": (1, MAX_FLOW_BYTES),
         "plane": (0, planes - 1),
-        "start_ps": (0, 2**62),
+        "start_ps": (0, MAX_START_PS),
     }
     whole = {}
     for name, (least, most) in limits.items():

@@ -52,9 +52,11 @@ ALGORITHMS = tuple(dict.fromkeys(algorithm for each in GENERATORS.values() for a
 
 def check_algorithm(collective: str, algorithm: str, spec: CollectiveSpec) -> None:
     """Raise ValueError for an unknown collective or algorithm, and for what the algorithm cannot do."""
-    if algorithm not in GENERATORS.get(collective, {}):
-        valid = ", ".join(f"{name} by {how}" for name, algorithms in GENERATORS.items() for how in algorithms)
-        raise ValueError(f"unknown collective {collective!r} by {algorithm!r} (valid: {valid})")
+    if collective not in GENERATORS:
+        raise ValueError(f"unknown collective {collective!r} (valid: {', '.join(GENERATORS)})")
+    if algorithm not in GENERATORS[collective]:
+        valid = ", ".join(GENERATORS[collective])
+        raise ValueError(f"{collective} has no algorithm {algorithm!r} (valid: {valid})")
     ranks = spec.rank_count
     if algorithm == "hierarchical" and spec.ranks_per_host == 1:
         raise ValueError("hosts of 1 rank have nothing to reduce inside (valid: 2 ranks a host or more)")

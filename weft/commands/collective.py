@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from traffic.schedules import ALGORITHMS, COLLECTIVES
 from weft.cli import SIZES
 from weft.commands.reporting import report_options, run_and_show
-from weft.commands.scenario_options import events_of, scenario_options
+from weft.commands.scenario_options import changes_of, scenario_options
+
+# Where an error of the scenario that the options make comes from.
+_OPTION_OF = {
+    "fabric.planes": "planes",
+    "fabric.leaves": "leaves",
+    "fabric.spines": "spines",
+    "fabric.hosts_per_leaf": "hosts-per-leaf",
+    "fabric.ranks_per_host": "ranks-per-host",
+    "fabric.rail_optimised": "rail-optimised",
+    "fabric.scale_up": "scale-up-rate",
+    "fabric.host_rate": "rate",
+    "fabric.delay": "delay",
+    "traffic[0].algorithms": "algorithm",
+    "traffic[0].sizes": "sizes",
+    "traffic[0].root": "root",
+}
 
 
 @click.command()
@@ -85,9 +102,9 @@ def collective(
     **overrides: object,
 ) -> int:
     """Run a collective of several sizes on a leaf/spine fabric and print nccl-tests' columns."""
-    from weft.scenario import parse_scenario
+    from weft.scenario import apply_changes, parse_scenario
 
-    tree: dict[str, object] = {
+    tree: dict[str, Any] = {
         "name": f"collective-{name}",
         "fabric": {
             "planes": planes,
@@ -113,6 +130,8 @@ def collective(
             }
         ],
     }
-    tree |= events_of(overrides.pop("links_down", ()))
-    tree |= {key: value for key, value in overrides.items() if value is not None}
-    return run_and_show(parse_scenario(tree, "command line"), out, as_json, require_valid_times)
+    options = {key: f"--{name}" for key, name in _OPTION_OF.items()} | apply_changes(
+        tree, changes_of(overrides)
+    )
+    scenario = parse_scenario(tree, "command line", units_required=True, options=options)
+    return run_and_show(scenario, out, as_json, require_valid_times)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from weft.cli import EXISTING_FILE
-from weft.commands.scenario_options import override, scenario_options
+from weft.commands.scenario_options import changes_of, scenario_options
 from weft.errors import EnvironmentLacksError
 
 
@@ -29,14 +29,15 @@ def lab(scenario: Path, **overrides: object) -> None:
     from weft.scenario import load_scenario
     from weft.topology import build_topology
 
-    chosen = override(load_scenario(scenario), overrides)
+    chosen = load_scenario(scenario, changes_of(overrides))
     if chosen.clock == "virtual":
         raise EnvironmentLacksError(
             "the virtual clock has no prompt and nothing to look at by hand: use --clock real, or `weft run`"
         )
-    fabric = build_topology(chosen.fabric)
-    options = replace(FabricOptions.of(chosen), clock="real")
-    check_link_events(fabric, options)
+    with chosen.places.locating():
+        fabric = build_topology(chosen.fabric)
+        options = replace(FabricOptions.of(chosen), clock="real")
+        check_link_events(fabric, options)
     require_for(fabric, options)
     from mininet.cli import CLI
 

@@ -8,7 +8,7 @@ import click
 
 from weft.cli import EXISTING_FILE
 from weft.commands.reporting import report_options, run_and_show
-from weft.commands.scenario_options import override, scenario_options
+from weft.commands.scenario_options import changes_of, scenario_options
 
 
 @click.command()
@@ -49,7 +49,7 @@ def run(
     from weft.run import Captures, result_directory
     from weft.scenario import load_scenario
 
-    chosen = override(load_scenario(scenario), overrides)
+    chosen = load_scenario(scenario, changes_of(overrides))
     if pcap_switches and pcap_directory is None:
         raise click.UsageError("--pcap-switch needs --pcap DIR, where the captures go")
     captures = Captures(pcap_directory, pcap_switches) if pcap_directory is not None else None

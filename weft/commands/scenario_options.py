@@ -8,9 +8,18 @@ from typing import Any, TypeVar, cast
 import click
 
 from weft.errors import BadInputError
-from weft.scenario import LinkEventSection, Scenario, parse_scenario
+from weft.scenario import Change, read_yaml
+from weft.units import shown
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+
+set_option = click.option(
+    "--set",
+    "assignments",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Any key of a scenario, such as fabric.host_rate=100Gb/s or traffic[0].incast=h3; several may be given.",
+)
 
 _OPTIONS = (
     click.option(
@@ -34,9 +43,10 @@ _OPTIONS = (
         "--link-down",
         "links_down",
         multiple=True,
-        metavar="NODE-NODE",
-        help="A link that is down from the start, such as p0l0-p0s1; several may be given.",
+        metavar="LINK",
+        help="A link that is down from the start, such as p0l0-p0s1 or p0s1-*; several may be given.",
     ),
+    set_option,
 )
 
 
@@ -47,32 +57,24 @@ def scenario_options(command: _Command) -> _Command:
     return command
 
 
-def override(scenario: Scenario, overrides: Mapping[str, object]) -> Scenario:
-    """Return the scenario with the given values in place of its own; None stands for not given.
+def changes_of(options: Mapping[str, object]) -> list[Change]:
+    """Return what the options change in a scenario; None stands for not given, and `--set` comes first.
 
     Raises:
-        BadInputError: a value is out of range.
+        BadInputError: a value of `--set` is no YAML, or `--link-down` names no link.
     """
-    given = {name: value for name, value in overrides.items() if value is not None}
-    given |= events_of(given.pop("links_down", ()), scenario.events)
-    if not given:
-        return scenario
-    parse_scenario(given, "command line")
-    return scenario.model_copy(update=given)
+    given = {name: value for name, value in options.items() if value is not None}
+    changes = [_assignment(text) for text in cast("Sequence[str]", given.pop("assignments", ()))]
+    links = cast("Sequence[str]", given.pop("links_down", ()))
+    changes += [Change(name, value, f"--{name.replace('_', '-')}") for name, value in given.items()]
+    return changes + [
+        Change("events[]", {"link": link, "state": "down"}, f"--link-down {link}") for link in links
+    ]
 
 
-def events_of(links_down: object, others: Sequence[LinkEventSection] = ()) -> dict[str, object]:
-    """Return the value of `events` that `--link-down` and a scenario's own make; none without the option.
-
-    Raises:
-        BadInputError: a link's name is not two nodes.
-    """
-    names = cast("Sequence[str]", links_down)
-    return {"events": [*map(_failed_from_the_start, names), *others]} if names else {}
-
-
-def _failed_from_the_start(name: str) -> LinkEventSection:
-    ends = name.split("-")
-    if len(ends) != 2 or not all(ends):
-        raise BadInputError(f"--link-down {name}: is not NODE-NODE, such as p0l0-p0s1")
-    return LinkEventSection(link=f"{ends[0]}<->{ends[1]}", state="down")
+def _assignment(text: str) -> Change:
+    key, equals, value = text.partition("=")
+    key = key.strip()
+    if not equals or not key:
+        raise BadInputError(f"--set {shown(text)}: is not KEY=VALUE, such as fabric.host_rate=100Gb/s")
+    return Change(key, read_yaml(value, f"--set {key}"), f"--set {key}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.cli import EXISTING_FILE
+from weft.commands.scenario_options import changes_of, set_option
 
 if TYPE_CHECKING:
     from weft.sweeps import Axis, Outcome, Point, SweepResult
@@ -36,6 +37,7 @@ _MAX_ROWS = 200
     metavar="KEY=V1,V2…",
     help="As --grid, but all of these change together: first values, second values, and so on.",
 )
+@set_option
 @click.option("--workers", type=click.IntRange(1), help="Runs at a time; default: as many as processors.")
 @click.option(
     "--scheduler",
@@ -54,6 +56,7 @@ def sweep(
     file: Path,
     grid: tuple[str, ...],
     zipped: tuple[str, ...],
+    assignments: tuple[str, ...],
     workers: int | None,
     scheduler: str | None,
     out: Path,
@@ -67,9 +70,12 @@ def sweep(
     """
     from weft.sweeps import run_sweep
 
+    changes = changes_of({"assignments": assignments})
     try:
         with _progress() as progress:
-            result = run_sweep(file, _axes(grid, zipped), out, workers, scheduler, retry_failed, progress)
+            result = run_sweep(
+                file, _axes(grid, zipped), out, workers, scheduler, retry_failed, progress, changes
+            )
     except KeyboardInterrupt:
         click.echo("· what runs has been ended; the same command goes on with what is left", err=True)
         raise

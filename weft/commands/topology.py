@@ -20,7 +20,9 @@ def topology() -> None:
 
 
 def _fabric(scenario: Path) -> FabricSpec:
-    return build_topology(load_scenario(scenario).fabric)
+    chosen = load_scenario(scenario)
+    with chosen.places.locating():
+        return build_topology(chosen.fabric)
 
 
 @topology.command()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib.util
 
 from topologies import FabricSpec
-from weft.errors import BadInputError, EnvironmentLacksError, did_you_mean
+from weft.errors import EnvironmentLacksError, did_you_mean
 from weft.options import FabricOptions
 from weft.recording.places import Places
+from weft.scenario import KeyProblem
 
 
 def check_observed(fabric: FabricSpec, options: FabricOptions) -> None:
@@ -22,18 +23,18 @@ def check_observed(fabric: FabricSpec, options: FabricOptions) -> None:
     if observe.captures:
         Places(fabric).checked_ports("captures", observe.captures)
     if observe.int_flows and not options.int_telemetry:
-        raise BadInputError("observe.int: there is no INT to record with int: false")
+        raise KeyProblem("observe.int", "there is no INT to record with int: false")
     if observe.int_flows != "all":
         hosts = [host.name for host in fabric.hosts]
         for pair in observe.int_flows:
             source, destination = pair.split("->")
             for name in (source, destination):
                 if name not in hosts:
-                    raise BadInputError(
-                        f"observe.int: '{pair}': no host '{name}'; {did_you_mean(name, hosts)}"
+                    raise KeyProblem(
+                        "observe.int", f"'{pair}': no host '{name}'; {did_you_mean(name, hosts)}"
                     )
             if source == destination:
-                raise BadInputError(f"observe.int: '{pair}': a flow goes from one host to another")
+                raise KeyProblem("observe.int", f"'{pair}': a flow goes from one host to another")
     if observe.format == "parquet" and importlib.util.find_spec("pyarrow") is None:
         raise EnvironmentLacksError(
             "observe.format: parquet needs pyarrow: pip install 'weft[parquet]', or take csv, which needs nothing"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 
 from topologies import FabricSpec, LinkSpec
-from weft.errors import BadInputError, did_you_mean
+from weft.errors import did_you_mean
+from weft.scenario import KeyProblem
 
 
 class Places:
@@ -40,8 +41,8 @@ class Places:
         return self._links[port][1]
 
     def checked_ports(self, key: str, chosen: list[str]) -> list[str]:
-        """Return ports that a scenario names; BadInputError for one that there is not."""
+        """Return ports that a scenario names; KeyProblem for one that there is not."""
         for name in chosen:
             if name not in self._links:
-                raise BadInputError(f"observe.{key}: no port '{name}'; {did_you_mean(name, self._links)}")
+                raise KeyProblem(f"observe.{key}", f"no port '{name}'; {did_you_mean(name, self._links)}")
         return list(dict.fromkeys(chosen))

@@ -3,13 +3,15 @@
 A scenario is YAML; every key is checked, and an error says where it stands, what it holds and what would be valid.
 """
 
+from topologies import LinkChoice
 from weft.scenario.events import LinkEventSection
-from weft.scenario.links import FaultsOfLinks, LinkChoice, LinkFaults
+from weft.scenario.links import FaultsOfLinks, LinkFaults
 from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection
 from weft.scenario.model import MAX_SLOTS, Scenario
 from weft.scenario.nic import NicSection
 from weft.scenario.observe import ObserveSection
-from weft.scenario.parsing import anchor_paths, load_scenario, parse_scenario, read_mapping
+from weft.scenario.parsing import Change, anchor_paths, apply_changes, load_scenario, parse_scenario
+from weft.scenario.places import KeyProblem, Places
 from weft.scenario.sections import ControlSection, EcnSection, FabricSection, FaultsSection, ScaleUpSection
 from weft.scenario.switching import SwitchingSection
 from weft.scenario.traffic import (
@@ -23,11 +25,13 @@ from weft.scenario.traffic import (
     WorkloadTraffic,
 )
 from weft.scenario.transport import TransportSection
+from weft.scenario.yaml_files import read_mapping, read_yaml
 
 __all__ = [
     "FLOW_DATA",
     "MAX_SLOTS",
     "BufferSection",
+    "Change",
     "CollectiveTraffic",
     "ControlSection",
     "CreditsSection",
@@ -36,6 +40,7 @@ __all__ = [
     "FaultsOfLinks",
     "FaultsSection",
     "IncastTraffic",
+    "KeyProblem",
     "LinkChoice",
     "LinkEventSection",
     "LinkFaults",
@@ -44,6 +49,7 @@ __all__ = [
     "PatternTraffic",
     "PermutationTraffic",
     "PfcSection",
+    "Places",
     "ScaleUpSection",
     "Scenario",
     "SchedulingSection",
@@ -53,7 +59,9 @@ __all__ = [
     "TransportSection",
     "WorkloadTraffic",
     "anchor_paths",
+    "apply_changes",
     "load_scenario",
     "parse_scenario",
     "read_mapping",
+    "read_yaml",
 ]

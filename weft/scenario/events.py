@@ -6,22 +6,24 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
-from weft.scenario.links import LinkChoice, LinkName
-from weft.scenario.values import Section, TimePs
+from topologies import LinkChoice
+from weft.quantities import Time
+from weft.scenario.links import LinkName
+from weft.scenario.values import Section
 
 
 def _both_ways(text: str) -> str:
     if not LinkChoice.parse(text).both_ways:
-        raise ValueError(f"'{text}' is one direction, and a link fails in both; valid: NODE<->NODE")
+        raise ValueError(f"'{text}' is one direction, and a link fails in both (valid: NODE<->NODE)")
     return text
 
 
 class LinkEventSection(Section):
-    """A link (p0l0<->p0s1), or several (p0s1<->*: a whole switch), fails (`down`) or comes back (`up`).
-
-    `at`: that time after the fabric is up. Without it, it is down from the start, before the first packet.
-    """
+    """A link, or several (p0s1<->*: a whole switch), fails or comes back."""
 
     link: Annotated[LinkName, AfterValidator(_both_ways)]
+    """Which: p0l0<->p0s1."""
     state: Literal["down", "up"]
-    at: TimePs | None = None
+    """It fails (`down`) or comes back (`up`)."""
+    at: Time | None = None
+    """When, from when the fabric is up. Without it, it is down from the start, before the first packet."""

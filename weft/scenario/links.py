@@ -2,59 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Annotated
 
-from pydantic import AfterValidator
+from topologies import LINK_PATTERN
+from weft.quantities import Probability, ShortTime
+from weft.scenario.values import Section, Text
 
-from topologies import FabricSpec
-from weft.scenario.values import Probability, Section, TimePs
-
-_BOTH_WAYS, _ONE_WAY = "<->", "->"
-
-
-@dataclass(frozen=True)
-class LinkChoice:
-    """Links between nodes whose names match two patterns; only from the first to the second unless `both_ways`."""
-
-    sender: str
-    receiver: str
-    both_ways: bool
-
-    @classmethod
-    def parse(cls, text: str) -> LinkChoice:
-        """Read `p0l0<->p0s1`, one way `p0l0->p0s1`, or of several `p0l*<->p0s*`. Raises ValueError."""
-        parts = re.split(r"\s*(<->|->)\s*", text.strip())
-        if len(parts) != 3 or not parts[0] or not parts[2]:
-            raise ValueError(
-                f"'{text}' names no link: two nodes with {_BOTH_WAYS} between, or {_ONE_WAY} for one way only, "
-                "such as p0l0<->p0s1 or h0->p0l0; * stands for any name"
-            )
-        return cls(parts[0], parts[2], parts[1] == _BOTH_WAYS)
-
-    def takes(self, sender: str, receiver: str) -> bool:
-        """Return whether it is about what one node sends to the other."""
-        return self._matches(sender, receiver) or (self.both_ways and self._matches(receiver, sender))
-
-    def _matches(self, first: str, second: str) -> bool:
-        return fnmatchcase(first, self.sender) and fnmatchcase(second, self.receiver)
-
-    def is_in(self, fabric: FabricSpec) -> bool:
-        """Return whether the fabric has such a link."""
-        return any(
-            self.takes(link.a.node, link.b.node) or self.takes(link.b.node, link.a.node)
-            for link in fabric.links
-        )
-
-
-def _checked(text: str) -> str:
-    LinkChoice.parse(text)
-    return text
-
-
-LinkName = Annotated[str, AfterValidator(_checked)]
+LinkName = Annotated[
+    str,
+    Text(
+        "a link, two nodes with <-> or - between, or -> for one way only (* stands for any name)",
+        LINK_PATTERN,
+        "p0l0<->p0s1",
+    ),
+]
 """What `LinkChoice.parse` reads."""
 
 
@@ -62,25 +23,32 @@ class FaultsOfLinks(Section):
     """Faults of some links, in place of those of all links."""
 
     link: LinkName
+    """Which links: p0l0<->p0s1, h0->p0l0 for one direction, p0l*<->p0s* for several."""
     loss: Probability | None = None
+    """As `faults.loss`."""
     duplicate: Probability | None = None
+    """As `faults.duplicate`."""
     delay_probability: Probability | None = None
-    extra_delay: TimePs | None = None
+    """As `faults.delay_probability`."""
+    extra_delay: ShortTime | None = None
+    """As `faults.extra_delay`."""
     bit_error_rate: Probability | None = None
+    """As `faults.bit_error_rate`."""
 
 
 class LinkFaults(Section):
-    """What goes wrong on a link, a packet or a bit at a time.
-
-    `loss`: a packet never arrives. `duplicate`: a copy comes behind it. `delay_probability`: it takes `extra_delay`
-    longer, and is overtaken. `bit_error_rate`: of each bit; the port at the far end drops a packet with a wrong one.
-    """
+    """What goes wrong on a link, a packet or a bit at a time."""
 
     loss: Probability = 0.0
+    """Probability that a packet never arrives."""
     duplicate: Probability = 0.0
+    """Probability that a copy of a packet comes behind it."""
     delay_probability: Probability = 0.0
-    extra_delay: TimePs = 0
+    """Probability that a packet takes `extra_delay` longer, and is overtaken."""
+    extra_delay: ShortTime = 0
+    """How much longer a delayed packet takes."""
     bit_error_rate: Probability = 0.0
+    """Probability that a bit is wrong; the port at the far end drops a packet with a wrong one."""
 
     @property
     def any(self) -> bool:

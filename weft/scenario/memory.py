@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from engine import MOST_CREDIT_BUFFER_BYTES
-from weft.scenario.links import LinkChoice, LinkName
-from weft.scenario.values import Section, SizeBytes
-from weft.units import parse_size_bytes
+from topologies import LinkChoice
+from weft.quantities import SIZE, QueueSize, Size, SizeOrZero, number, whole
+from weft.scenario.links import LinkName
+from weft.scenario.values import CLASSES, PriorityClass, Section
 
-CLASSES = 8
-PriorityClass = Annotated[int, Field(ge=0, lt=CLASSES)]
-SomeBytes = Annotated[int, BeforeValidator(parse_size_bytes), Field(ge=0)]
-Alpha = Annotated[float, Field(gt=0, le=1024)]
+Alpha = Annotated[float, number(0, 1024, above=True)]
 
 
 class BufferSection(Section):
-    """A switch's packet memory, shared by its ports; without `capacity` each port has its own queue_capacity.
+    """A switch's packet memory, shared by its ports."""
 
-    A queue may take more while it holds less than `alpha` times the free shared memory (Choudhury and Hahne 1998);
-    `alpha` may be given by class, others have 1. `reserved`: of each queue, which no other can take.
-    """
-
-    capacity: SizeBytes | None = None
+    capacity: QueueSize | None = None
+    """All of it. Without this key each port has memory of its own, `fabric.queue_capacity`."""
     alpha: Alpha | dict[PriorityClass, Alpha] = 1.0
-    reserved: SomeBytes | dict[PriorityClass, SomeBytes] = 0
+    """A queue may take more while it holds less than this times the free shared memory (Choudhury and Hahne 1998).
+
+    May be given by class; other classes have 1.
+    """
+    reserved: SizeOrZero | dict[PriorityClass, SizeOrZero] = 0
+    """Memory of each queue that no other can take; may be given by class."""
 
     @property
     def alpha_by_class(self) -> list[float]:
@@ -46,9 +46,10 @@ class BufferSection(Section):
 
 
 class SchedulingSection(Section):
-    """Deficit weighted round robin: `quantum` bytes a round, by class; classes not named are strict and go before."""
+    """How a port chooses among its classes: by strict priority, or by deficit weighted round robin."""
 
-    quantum: dict[PriorityClass, Annotated[SizeBytes, Field(ge=64, lt=2**31)]] = Field(default={})
+    quantum: dict[PriorityClass, Annotated[int, SIZE.between(64, 2**31 - 1)]] = Field(default={})
+    """Bytes a round, by class, in deficit weighted round robin; classes not named are strict and go before."""
 
     @property
     def quantum_by_class(self) -> list[int]:
@@ -57,19 +58,20 @@ class SchedulingSection(Section):
 
 
 class PfcSection(Section):
-    """Priority flow control (IEEE 802.1Qbb) of `classes` on every link; none without classes.
-
-    The far end is paused when what came in by a port in a class holds more than `xoff`, or more than `alpha` times the
-    free shared memory, and resumed when it holds `hysteresis` less (by default two frames). `headroom`, by port and
-    class, is for what comes after that; by default as much as it takes (`engine.pfc_headroom_bytes`).
-    """
+    """Priority flow control (IEEE 802.1Qbb) on every link."""
 
     classes: list[PriorityClass] = Field(default=[], max_length=CLASSES)
-    xoff: SizeBytes | None = None
+    """Classes that are paused rather than dropped; none: no flow control. RoCEv2's data is in class 3."""
+    xoff: Size | None = None
+    """The far end is paused when what came in by a port in a class holds more than this; not with `alpha`."""
     alpha: Alpha | None = None
-    hysteresis: SomeBytes | None = None
-    headroom: SomeBytes | None = None
-    pause_quanta: int = Field(65535, ge=1, le=65535)
+    """It is paused when that holds more than this times the free shared memory; 0.125 without `xoff`."""
+    hysteresis: SizeOrZero | None = None
+    """It is resumed when that holds so much less; by default two frames."""
+    headroom: SizeOrZero | None = None
+    """Memory by port and class for what comes after the pause; by default as much as it takes (802.1Qbb, annex O)."""
+    pause_quanta: Annotated[int, whole(1, 65535)] = 65535
+    """For how long a pause frame pauses, in units of 512 bit times."""
 
     @model_validator(mode="after")
     def _one_threshold(self) -> PfcSection:
@@ -88,15 +90,14 @@ class PfcSection(Section):
 
 
 class CreditsSection(Section):
-    """Flow control by credits, as InfiniBand's, of `classes`, its virtual lanes; none without classes.
-
-    Each of them has a `buffer` of its own at every port, of which the far end is told block by block how much is free,
-    and sends no more. `links`: only on these, both ways; by default on all.
-    """
+    """Flow control by credits, as InfiniBand's. The far end is told block by block how much memory is free."""
 
     classes: list[PriorityClass] = Field(default=[], max_length=CLASSES)
-    buffer: Annotated[SizeBytes, Field(le=MOST_CREDIT_BUFFER_BYTES)] = 64 * 1024
+    """The virtual lanes; none: no credits. RoCEv2's data is in class 3."""
+    buffer: Annotated[int, SIZE.between(1, MOST_CREDIT_BUFFER_BYTES)] = 64 * 1024
+    """Memory that each lane has of its own at every port."""
     links: Annotated[list[LinkName], Field(min_length=1)] | None = None
+    """Only on these links, both ways; by default on all."""
 
     @model_validator(mode="after")
     def _whole(self) -> CreditsSection:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from traffic.transport_settings import NicCosts
-from weft.scenario.values import RateBps, Section, TimePs
+from weft.quantities import Rate, ShortTime
+from weft.scenario.values import Section
 
 
 class NicSection(Section):
-    """What the way between a host's memory and the line costs; nothing unless given.
+    """What the way between a host's memory and the link costs; nothing unless given."""
 
-    `pcie_rate`: of payload, in each direction, shared by all ports. `dma_latency`: from the end of a transfer until
-    its bytes are there. `per_message_overhead`: before the first packet of a message that is sent;
-    `per_packet_overhead`: before each data packet, in either direction.
-    """
-
-    pcie_rate: RateBps | None = None
-    dma_latency: TimePs = 0
-    per_message_overhead: TimePs = 0
-    per_packet_overhead: TimePs = 0
+    pcie_rate: Rate | None = None
+    """Of payload, in each direction, shared by all ports; unlimited by default."""
+    dma_latency: ShortTime = 0
+    """From the end of a transfer until its bytes are there."""
+    per_message_overhead: ShortTime = 0
+    """Before the first packet of a message that is sent."""
+    per_packet_overhead: ShortTime = 0
+    """Before each data packet, in either direction."""
 
     def costs(self) -> NicCosts:
         """Return what the hosts are told."""

@@ -4,37 +4,37 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from weft.scenario.values import Section, TimePs
+from weft.quantities import TIME
+from weft.scenario.values import Section, Text
 
-PORT_PATTERN = r"\A\S+:\d+\z"
-"""NODE:PORT, a switch's port by its number or a host's by its plane: p0l0:3, h2:1."""
-PAIR_PATTERN = r"\A\S+->\S+\z"
-"""SOURCE->DESTINATION, two hosts."""
-
-_Port = Annotated[str, Field(pattern=PORT_PATTERN)]
-_Pair = Annotated[str, Field(pattern=PAIR_PATTERN)]
+_Port = Annotated[str, Text("a port, NODE:NUMBER", r"\A[^\s:]+:[0-9]{1,6}\Z", "p0l0:3")]
+"""A switch's port by its number, or a host's by its plane: p0l0:3, h2:1."""
+_Pair = Annotated[str, Text("a pair of hosts, SOURCE->DESTINATION", r"\A[^\s>]+->[^\s>]+\Z", "h0->h3")]
 
 
 class ObserveSection(Section):
-    """What is recorded; nothing unless asked for. Files and columns: docs/results.md.
+    """What is recorded; nothing unless asked for. Files and columns: docs/results.md."""
 
-    `queues`: ports whose queues and rates are sampled every `interval`. `int_flows` (in a file: `int`): pairs of hosts,
-    the path of whose data INT tells, acknowledgement by acknowledgement. `captures`: ports whose frames are kept.
-    """
-
-    interval: TimePs = Field(10**7, ge=1)
+    interval: Annotated[int, TIME.between(1)] = 10**7
+    """Between samples of queues and rates."""
     queues: Literal["all"] | list[_Port] = Field(default=[])
+    """Ports whose queues and rates are sampled."""
     flows: bool = False
+    """Every message's completion time."""
     int_flows: Literal["all"] | list[_Pair] = Field(default=[], alias="int")
+    """Pairs of hosts the path of whose data INT tells, acknowledgement by acknowledgement."""
     timelines: bool = False
+    """What every host's schedule does when."""
     drops: bool = False
+    """Every drop: when, where, why."""
     pauses: bool = False
+    """Every pause of flow control."""
     captures: list[_Port] = Field(default=[])
+    """Ports whose frames are kept, in pcapng files."""
     format: Literal["csv", "parquet"] = "csv"
-
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    """Of the tables."""
 
     @property
     def of_switches(self) -> list[str]:

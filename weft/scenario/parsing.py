@@ -1,25 +1,42 @@
-"""Reading scenario files: every key is checked, errors tell the place."""
+"""From what a file holds to a checked scenario; errors say where."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pydantic
-import ruamel.yaml
-import ruamel.yaml.error
-from pydantic import BaseModel
 
 from traffic.class_reference import absolute_reference, is_class_reference
-from weft.errors import BadInputError, did_you_mean
+from weft.errors import BadInputError
+from weft.quantities import UNITS_REQUIRED
 from weft.scenario.checks import check_across
+from weft.scenario.dotted import key_of, set_at, split_path
+from weft.scenario.explain import explain
 from weft.scenario.model import Scenario
+from weft.scenario.places import KeyProblem, Places
 from weft.scenario.traffic import TRAFFIC_KINDS
 from weft.scenario.values import Section
+from weft.scenario.yaml_files import read_mapping
+from weft.units import shown
 
 
-def load_scenario(path: Path) -> Scenario:
-    """Read and check a scenario file.
+@dataclass(frozen=True)
+class Change:
+    """A key that an option of a command sets: `option` is what people gave, for errors.
+
+    A key that ends in [] is that of a list of the scenario itself, which gets an item more.
+    """
+
+    key: str
+    value: Any
+    option: str
+
+
+def load_scenario(path: Path, changes: Sequence[Change] = ()) -> Scenario:
+    """Read and check a scenario file, after `changes`, whose relative paths lie below the working directory.
 
     Raises:
         BadInputError: the file cannot be read, is no YAML, or a key or value is not valid; the message names
@@ -27,29 +44,32 @@ def load_scenario(path: Path) -> Scenario:
     """
     tree = read_mapping(path, "a scenario")
     anchor_paths(tree, path.parent)
-    return parse_scenario(tree, str(path))
+    options = apply_changes(tree, changes)
+    return parse_scenario(tree, str(path), units_required=True, options=options)
 
 
-def read_mapping(path: Path, what: str) -> dict[str, Any]:
-    """Return the mapping in a YAML file, with the lines that keys stand on; empty for an empty file.
-
-    Raises:
-        BadInputError: the file cannot be read, is no YAML, or does not hold a mapping; `what` says what it should be.
-    """
-    yaml = ruamel.yaml.YAML(typ="rt")
-    try:
-        tree = yaml.load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadInputError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise BadInputError(f"{path}: is not UTF-8 text: {error}") from None
-    except ruamel.yaml.error.YAMLError as error:
-        raise BadInputError(f"{path}: is not YAML: {error}") from None
-    if tree is None:
-        return {}
-    if not isinstance(tree, dict):
-        raise BadInputError(f"{path}: {what} is a mapping of keys, not a {type(tree).__name__}")
-    return tree
+def apply_changes(tree: dict[str, Any], changes: Sequence[Change]) -> dict[str, str]:
+    """Change a scenario's tree; returns the options by the keys that they set. Raises BadInputError."""
+    options = {}
+    for change in changes:
+        key = change.key
+        if key.endswith("[]"):
+            name = key.removesuffix("[]")
+            if tree.get(name) is None:
+                tree[name] = []
+            # What may stand there instead of a list is found wrong later, with its place.
+            if isinstance(tree[name], list):
+                options[f"{name}[{len(tree[name])}]"] = change.option
+                tree[name].append(change.value)
+            continue
+        try:
+            set_at(tree, key, change.value)
+            options[key_of(split_path(key))] = change.option
+        except BadInputError as error:
+            raise BadInputError(f"{change.option}: {error}") from None
+    if changes:
+        anchor_paths(tree, Path())
+    return options
 
 
 def anchor_paths(tree: dict[str, Any], folder: Path) -> None:
@@ -71,85 +91,59 @@ def _anchor_classes(tree: Any, folder: Path) -> None:
             tree[key] = absolute_reference(value, folder)
 
 
-def parse_scenario(tree: dict[str, Any], place: str = "scenario") -> Scenario:
+def parse_scenario(
+    tree: dict[str, Any],
+    place: str = "scenario",
+    *,
+    units_required: bool = False,
+    options: Mapping[str, str] | None = None,
+) -> Scenario:
     """Check a scenario given as plain data.
+
+    Args:
+        tree: its keys.
+        place: what holds them, for errors.
+        units_required: whether rates and times need a unit; otherwise bare numbers are b/s and ps.
+        options: keys that a command's options have set, and these options, for errors.
 
     Raises:
         BadInputError: as `load_scenario`.
     """
+    places = Places(place, tree, options or {})
+    context = {UNITS_REQUIRED: units_required}
+    plain: Any = dict(tree)
     try:
-        plain = dict(tree)
         if "traffic" in plain:
-            plain["traffic"] = [
-                _parse_traffic(item, tree, index, place)
-                for index, item in enumerate(_as_list(plain["traffic"], place))
-            ]
-        scenario = Scenario.model_validate(plain)
-    except pydantic.ValidationError as error:
-        raise BadInputError(
-            "\n".join(_explain(problem, tree, place, Scenario) for problem in error.errors())
-        ) from None
-    check_across(scenario, place)
-    return scenario
+            items = _as_list(plain["traffic"])
+            plain["traffic"] = [_parse_traffic(*item, places, context) for item in enumerate(items)]
+        try:
+            scenario = Scenario.model_validate(plain, context=context)
+        except pydantic.ValidationError as error:
+            raise BadInputError(explain(error, Scenario, tree, places)) from None
+        check_across(scenario)
+    except KeyProblem as problem:
+        raise places.located(problem) from None
+    return scenario.at(places)
 
 
-def _as_list(value: Any, place: str) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise BadInputError(f"{place}: traffic: must be a list, is '{value}'")
+        raise KeyProblem("traffic", f"must be a list, is {shown(value)}")
     return value
 
 
-def _parse_traffic(item: Any, tree: dict[str, Any], index: int, place: str) -> Section:
+def _parse_traffic(index: int, item: Any, places: Places, context: dict[str, Any]) -> Section:
+    key = f"traffic[{index}]"
+    if isinstance(item, Section):
+        return item
     if not isinstance(item, dict):
-        raise BadInputError(f"{place}: traffic[{index}]: must be a mapping, is '{item}'")
+        raise KeyProblem(key, f"must be a mapping, is {shown(item)}")
     kinds = [kind for kind in TRAFFIC_KINDS if kind in item]
     if len(kinds) != 1:
-        raise BadInputError(
-            f"{place}: traffic[{index}]: needs exactly one of {', '.join(TRAFFIC_KINDS)}; "
-            f"has keys {', '.join(map(str, item))}"
-        )
+        keys = shown(", ".join(map(str, item)))
+        raise KeyProblem(key, f"needs exactly one of {', '.join(TRAFFIC_KINDS)}; has keys {keys}")
     model = TRAFFIC_KINDS[kinds[0]]
     try:
-        return model.model_validate(dict(item))
+        return model.model_validate(dict(item), context=context)
     except pydantic.ValidationError as error:
-        problems = [
-            _explain({**problem, "loc": ("traffic", index, *problem["loc"])}, tree, place, model)
-            for problem in error.errors()
-        ]
-        raise BadInputError("\n".join(problems)) from None
-
-
-def _explain(problem: Any, tree: Any, place: str, model: type[BaseModel]) -> str:
-    location = problem["loc"]
-    line = _line_of(tree, location)
-    where = f"{place}:{line}" if line is not None else place
-    name = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
-    if problem["type"] == "extra_forbidden":
-        return f"{where}: unknown key '{name}'; {did_you_mean(str(location[-1]), _keys_at(model, location[:-1]))}"
-    message = problem["msg"].removeprefix("Value error, ")
-    return f"{where}: {name}: {message} (value: {problem['input']!r})"
-
-
-def _keys_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
-    for part in location:
-        field = model.model_fields.get(str(part))
-        if field is None:
-            continue
-        # The model itself, or that of a list's items.
-        for annotation in (field.annotation, *get_args(field.annotation)):
-            if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-                model = annotation
-    return [field.alias or name for name, field in model.model_fields.items()]
-
-
-def _line_of(tree: Any, location: tuple[int | str, ...]) -> int | None:
-    line = None
-    for part in location:
-        marks = getattr(tree, "lc", None)
-        try:
-            if marks is not None:
-                line = (marks.item(part) if isinstance(part, int) else marks.key(part))[0] + 1
-            tree = tree[part]
-        except (KeyError, IndexError, TypeError):
-            break
-    return line
+        raise BadInputError(explain(error, model, item, places, ("traffic", index))) from None

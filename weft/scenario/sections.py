@@ -3,47 +3,59 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Annotated
 
 from pydantic import Field
 
 from controller.ecn import DEFAULT_ECN_DEPTH, EcnDepth
-from weft.scenario.links import FaultsOfLinks, LinkChoice, LinkFaults
-from weft.scenario.values import RateBps, Section, SizeBytes, TimePs
+from topologies import LinkChoice
+from weft.quantities import TIME, QueueSize, Rate, ShortTime, Size, number, whole
+from weft.scenario.links import FaultsOfLinks, LinkFaults
+from weft.scenario.values import Section
 
 
 class ScaleUpSection(Section):
-    """The links inside a host of several ranks: what each rank has to all others together, and how far they are."""
+    """The links inside a host of several ranks."""
 
-    rate: RateBps = 3600 * 10**9
-    latency: TimePs = 500_000
+    rate: Rate = 3600 * 10**9
+    """What each rank has to all others together."""
+    latency: ShortTime = 500_000
+    """From rank to rank."""
 
 
 class FabricSection(Section):
-    """A leaf/spine fabric of several planes; a host has one NIC on each plane.
+    """A leaf/spine fabric of several planes, of two tiers or, with `pods`, of three."""
 
-    With `ranks_per_host`, every rank of a host has a NIC of its own on each plane and is an endpoint (h0, h1, …) of the
-    fabric; `scale_up` links join the ranks of a host. They are side by side on one leaf, or with `rail_optimised` each
-    on a leaf of its own, where `hosts_per_leaf` ranks of the same number meet.
-
-    With `pods`, leaves and spines are those of a pod, and a third tier joins the pods: `cores_per_spine` cores above
-    each spine of a pod.
-    """
-
-    planes: int = Field(2, ge=1, le=8)
-    leaves: int = Field(4, ge=1, le=64)
-    spines: int = Field(2, ge=0, le=64)
-    pods: int | None = Field(None, ge=2, le=64)
-    cores_per_spine: int | None = Field(None, ge=1, le=64)
-    hosts_per_leaf: int = Field(2, ge=1, le=64)
-    host_rate: RateBps = 10 * 10**9
-    fabric_rate: RateBps | None = None
-    core_rate: RateBps | None = None
-    oversubscription: float | None = Field(None, gt=0)
-    delay: TimePs = 10**6
-    queue_capacity: SizeBytes = 512 * 1024
-    ranks_per_host: int | None = Field(None, ge=2, le=64)
+    planes: Annotated[int, whole(1, 8)] = 2
+    """Networks side by side; a host has a NIC on each."""
+    leaves: Annotated[int, whole(1, 64)] = 4
+    """Of each plane, or of each of its pods."""
+    spines: Annotated[int, whole(0, 64)] = 2
+    """Of each plane, or of each of its pods. A single leaf needs none."""
+    pods: Annotated[int, whole(2, 64)] | None = None
+    """Blocks of leaves and spines that a third tier joins."""
+    cores_per_spine: Annotated[int, whole(1, 64)] | None = None
+    """Cores above each spine of a pod; 1 by default."""
+    hosts_per_leaf: Annotated[int, whole(1, 64)] = 2
+    """Hosts at a leaf."""
+    host_rate: Rate = 10 * 10**9
+    """Of the links between hosts and leaves."""
+    fabric_rate: Rate | None = None
+    """Of the links between leaves and spines; by default that of the hosts."""
+    core_rate: Rate | None = None
+    """Of the links between spines and cores; by default `fabric_rate`."""
+    oversubscription: Annotated[float, number(0.001, 1000)] | None = None
+    """What a leaf's hosts have together over what its uplinks have, in place of `fabric_rate`."""
+    delay: ShortTime = 10**6
+    """Of every link, one way."""
+    queue_capacity: QueueSize = 512 * 1024
+    """Memory of each port, unless switches share theirs (`buffer.capacity`)."""
+    ranks_per_host: Annotated[int, whole(2, 64)] | None = None
+    """Ranks of a host; each has a NIC of its own on each plane and is an endpoint (h0, h1, …) of the fabric."""
     rail_optimised: bool = False
+    """Ranks of a host are each on a leaf of its own, where ranks of the same number meet; otherwise side by side."""
     scale_up: ScaleUpSection | None = None
+    """The links that join the ranks of a host; by default those of `ranks_per_host` have this section's defaults."""
 
     @property
     def endpoints_per_leaf(self) -> int:
@@ -57,12 +69,10 @@ class FabricSection(Section):
 
 
 class FaultsSection(LinkFaults):
-    """Faults of every link, drawn from the scenario's seed.
-
-    `links`: other ones on some, in place of those that an item names; where several items name a link, the last counts.
-    """
+    """Faults of every link, drawn from the scenario's seed."""
 
     links: list[FaultsOfLinks] = Field(default=[])
+    """Other faults on some links, in place of those that an item names; of several items the last counts."""
 
     def on(self, sender: str, receiver: str) -> LinkFaults:
         """Return what goes wrong with what one node sends to another."""
@@ -89,23 +99,24 @@ class FaultsSection(LinkFaults):
 
 
 class EcnSection(Section):
-    """Marking thresholds at every port; by default HPCC's set-up (SIGCOMM 2019, section 5.1), scaled by rate.
+    """Marking thresholds at every port; by default HPCC's set-up (SIGCOMM 2019, section 5.1), scaled by rate."""
 
-    `at`: which depth of its queue marks a packet, the one it leaves behind (`dequeue`, as switches with a shared buffer
-    do), or the one it met (`enqueue`).
-    """
-
-    kmin: SizeBytes | None = None
-    kmax: SizeBytes | None = None
-    pmax: float | None = Field(None, gt=0.0, le=1.0)
+    kmin: Size | None = None
+    """Depth of a queue from which packets are marked; goes with the other two."""
+    kmax: Size | None = None
+    """Depth above which every packet is marked."""
+    pmax: Annotated[float, number(0, 1, above=True, example="0.2")] | None = None
+    """Probability of a mark just below `kmax`."""
     at: EcnDepth = DEFAULT_ECN_DEPTH
+    """Which depth of its queue marks a packet: the one that it leaves behind (`dequeue`, as switches with a shared
+    buffer do), or the one that it met (`enqueue`).
+    """
 
 
 class ControlSection(Section):
-    """The way between controller and switches. `latency`: of a request and its answer, under the virtual clock.
+    """The way between controller and switches."""
 
-    `detection`: from when a link fails or comes back until the switches at its ends know.
-    """
-
-    latency: TimePs = Field(0, le=10**12)
-    detection: TimePs = Field(0, le=10**13)
+    latency: ShortTime = 0
+    """Of a request and its answer together, under the virtual clock."""
+    detection: Annotated[int, TIME.between(0, 10 * 10**12)] = 0
+    """From when a link fails or comes back until the switches at its ends know."""

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field
-
-from weft.scenario.values import Section, TimePs
+from weft.quantities import ShortTime
+from weft.scenario.values import Section
 
 
 class SwitchingSection(Section):
-    """When a switch hands a packet on.
-
-    `store-and-forward`: `latency` after its last bit has come. `cut-through`: `latency` after its headers have, unless
-    the line that it leaves by is so fast that it would overtake its end; a packet whose payload the program parses (a
-    contribution to an aggregation) is stored first.
-    """
+    """When a switch hands a packet on."""
 
     mode: Literal["store-and-forward", "cut-through"] = "store-and-forward"
-    latency: Annotated[TimePs, Field(le=10**12)] = 0
+    """`store-and-forward`: once its last bit has come. `cut-through`: once its headers have.
+
+    A packet onto a link so fast that it would overtake its own end is stored first, and so is one whose payload the
+    program parses (a contribution to an aggregation).
+    """
+    latency: ShortTime = 0
+    """From then until it is handed on."""
 
     @property
     def cut_through(self) -> bool:

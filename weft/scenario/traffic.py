@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from weft.scenario.values import ClassReference, FlowBytes, Section, SizeBytes, TimePs
+from weft.quantities import TIME, FlowSize, MessageSize, Size, Time, number, whole
+from weft.scenario.values import ClassReference, Section, Text
 
 CollectiveName = Literal["allreduce", "reducescatter", "allgather", "alltoall", "broadcast", "reduce"]
 AlgorithmName = Literal[
@@ -20,82 +21,105 @@ FlowData = Literal["zeros", "lengths"]
 
 
 class CollectiveTraffic(Section):
-    """A collective, run once per algorithm and size, each result checked against NumPy.
-
-    Without `algorithms` it is run by all that suit it and the fabric. `data: lengths` carries lengths in place of data
-    (but for what the network reduces), for large fabrics and sizes; then nothing is checked.
-    """
+    """A collective, run once per algorithm and size, each result checked against NumPy."""
 
     collective: CollectiveName
+    """Which."""
     algorithms: list[AlgorithmName] | None = Field(None, min_length=1)
+    """By default all that suit the collective and the fabric."""
     dtype: Literal["float32", "int32"] = "float32"
+    """Of the elements."""
     operation: Literal["sum", "max", "min"] = "sum"
-    root: int = Field(0, ge=0)
+    """Of an all-reduce, a reduce-scatter or a reduce."""
+    root: Annotated[int, whole(0, 2**20)] = 0
+    """Rank that a broadcast starts from, or that a reduce ends at."""
     data: Literal["random", "mlp-gradients", "lengths"] = "random"
-    sizes: list[SizeBytes] = Field(default=[])
-    repetitions: int = Field(1, ge=1, le=1000)
+    """`lengths`: packets carry lengths in place of data (but for what the network reduces); nothing is checked."""
+    sizes: list[MessageSize] = Field(default=[])
+    """As nccl-tests counts them; 64KiB by default."""
+    repetitions: Annotated[int, whole(1, 1000)] = 1
+    """Runs of each size by each algorithm."""
 
 
 class LayerSection(Section):
-    """`count` layers of a model: each one's gradients, and how long its forward and backward passes take."""
+    """Layers of a model that are alike."""
 
-    gradients: SizeBytes
-    forward: TimePs = 0
-    backward: TimePs = 0
-    count: int = Field(1, ge=1, le=10_000)
+    gradients: MessageSize
+    """Of each of them."""
+    forward: Time = 0
+    """How long its forward pass takes."""
+    backward: Time = 0
+    """How long its backward pass takes."""
+    count: Annotated[int, whole(1, 10_000)] = 1
+    """How many there are."""
 
 
 class TrainingStepTraffic(Section):
-    """A step of data-parallel training, run once per algorithm, layers in the order of the forward pass.
-
-    Buckets of gradients are all-reduced beside the backward pass. The sums are checked against NumPy unless `data` is
-    `lengths`.
-    """
+    """A step of training, run once per algorithm. Buckets of gradients are all-reduced beside the backward pass."""
 
     training_step: Literal["data-parallel"]
+    """Kind of parallelism."""
     layers: list[LayerSection] = Field(min_length=1)
-    bucket: SizeBytes = 25 * 2**20
-    optimizer: TimePs = 0
+    """In the order of the forward pass."""
+    bucket: Size = 25 * 2**20
+    """Gradients that are all-reduced together."""
+    optimizer: Time = 0
+    """How long the optimizer takes, once all gradients are reduced."""
     algorithms: list[AlgorithmName] | None = Field(None, min_length=1)
+    """Of the all-reduces; by default all that suit the fabric."""
     dtype: Literal["float32", "int32"] = "float32"
+    """Of the gradients."""
     data: Literal["random", "lengths"] = "random"
+    """`random`: the sums are checked against NumPy. `lengths`: packets carry lengths in place of data."""
 
 
 class IncastTraffic(Section):
     """Every other host writes to one host at the same time, on one plane."""
 
-    incast: str
-    bytes_per_sender: FlowBytes = 65536
-    plane: int = Field(0, ge=0)
+    incast: Annotated[str, Text("a host", r"\S", "h0")]
+    """The host that receives."""
+    bytes_per_sender: FlowSize = 65536
+    """What each of the others writes."""
+    plane: Annotated[int, whole(0, 7)] = 0
+    """On which plane."""
     data: FlowData = "zeros"
+    """`lengths`: packets carry the number of bytes only, for large runs under the virtual clock."""
 
 
 class PermutationTraffic(Section):
     """Every host writes to one other, drawn from the seed, on all planes."""
 
-    permutation: FlowBytes
+    permutation: FlowSize
+    """What each host writes on each plane."""
     data: FlowData = "zeros"
+    """`lengths`: packets carry the number of bytes only, for large runs under the virtual clock."""
 
 
 class WorkloadSection(Section):
-    """Flows that every host starts at random for a time: their sizes, and the share of the host's rate they take."""
+    """Flows that every host starts at random for a time."""
 
     flow_sizes: Literal["websearch", "fb_hadoop", "alibaba_storage"]
-    load: float = Field(gt=0.0, le=2.0)
-    duration: Annotated[TimePs, Field(gt=0)]
+    """Distribution of their sizes."""
+    load: Annotated[float, number(0, 2, above=True, example="0.3")]
+    """Share of the hosts' rate that they take."""
+    duration: Annotated[int, TIME.between(1, example="1ms")]
+    """For how long flows start."""
 
 
 class WorkloadTraffic(Section):
     """A workload of many flows, whose completion times are compared with those on an idle fabric."""
 
     workload: WorkloadSection
+    """Sizes and load of the flows."""
 
 
 class PatternTraffic(Section):
     """Flows of a user's class, a `weft.TrafficPattern`, made with `parameters`."""
 
     pattern: ClassReference
+    """The class."""
     parameters: dict[str, Any] = Field(default={})
+    """Keyword arguments that it is made with."""
 
 
 Traffic = (

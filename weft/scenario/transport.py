@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -17,40 +17,45 @@ from traffic.transport_settings import (
     preset_of,
 )
 from weft.errors import did_you_mean
-from weft.scenario.values import Section, TimePs
-from weft.units import parse_rate_bps, parse_size_bytes, parse_time_ps
+from weft.quantities import NUMBER, RATE, SIZE, TIME, PositiveTime, Time, whole
+from weft.scenario.values import Section
 
 # A parameter's unit ends the engine's name for it; a scenario leaves it out and writes the unit with the value.
-_UNITS = {"_ps": parse_time_ps, "_bps": parse_rate_bps, "_bytes": parse_size_bytes}
+_UNITS = {"_ps": TIME, "_bps": RATE.between(1000), "_bytes": SIZE.between(0)}
+_PLAIN = NUMBER.between(-1e15, 1e15)
 _ANY_PATH: dict[str, Any] = {"line_rate_bps": 10**11, "base_round_trip_ps": 10**7, "frame_bytes": 1152}
 
 
 class TransportSection(Section):
-    """The RC queue pairs of all hosts.
-
-    `congestion_control` is one of Weft's; `parameters` are its, without the unit that ends the engine's name for them
-    (`increase_timer: 55us`); those left out are the `preset`'s (of dcqcn: hpcc-comparison, connectx, paper-2015), made
-    for the rate and round trip of the fabric. Or it is path/to/file.py:Class, a user's `weft.CongestionControl`, and
-    `parameters` are the class's keyword arguments.
-    `path`, too, may be a class: a user's `weft.PathChoice`, with `path_parameters`.
-
-    The other keys go with either. `reordering_window`: by how much later a packet may have been sent that overtakes
-    another without its counting as lost. `ack_interval`: packets that ask for an acknowledgement together.
-    `cnp_interval`: a receiver's CNPs for a flow come at most so often; by default as the preset has it.
-    """
+    """The RC queue pairs of all hosts."""
 
     congestion_control: str = DEFAULT_CONGESTION_CONTROL
+    """One of Weft's, or path/to/file.py:Class, a `weft.CongestionControl` of yours."""
     preset: str | None = Field(None, validate_default=True)
+    """A set of parameters: of dcqcn `hpcc-comparison` (the default), `connectx` or `paper-2015`."""
     parameters: dict[str, Any] = Field(default={}, validate_default=True)
+    """Of the congestion control, such as `{increase_timer: 55us}`; the rest is the preset's, made for the fabric.
+
+    Those of a class of yours are its keyword arguments.
+    """
     retransmission: Literal["go-back-n", "selective-repeat"] = "go-back-n"
-    retransmission_timeout: TimePs | None = Field(None, gt=0)
-    reordering_window: TimePs | None = None
+    """What is sent again after a loss."""
+    retransmission_timeout: PositiveTime | None = None
+    """By default as long as the path needs."""
+    reordering_window: Time | None = None
+    """By how much later a packet may have been sent that overtakes another without its counting as lost."""
     path: str = "flow"
+    """How packets choose among equal paths: `flow`, `flowlet`, `spray`, or a `weft.PathChoice` of yours."""
     path_parameters: dict[str, Any] = Field(default={})
-    spray_paths: int = Field(MAX_SPRAY_PATHS, ge=1, le=MAX_SPRAY_PATHS)
-    flowlet_gap: TimePs | None = Field(None, gt=0)
-    ack_interval: int | None = Field(None, ge=1, le=1024)
-    cnp_interval: TimePs | None = None
+    """Keyword arguments of a choice of path of yours."""
+    spray_paths: Annotated[int, whole(1, MAX_SPRAY_PATHS)] = MAX_SPRAY_PATHS
+    """Entropies that `spray` draws from."""
+    flowlet_gap: PositiveTime | None = None
+    """A pause so long lets `flowlet` choose again; by default a round trip."""
+    ack_interval: Annotated[int, whole(1, 1024)] | None = None
+    """Packets that ask for an acknowledgement together; by default as the congestion control needs."""
+    cnp_interval: Time | None = None
+    """A receiver's CNPs for a flow come at most so often; by default as the preset has it."""
 
     @field_validator("congestion_control")
     @classmethod
@@ -131,10 +136,11 @@ def native_parameters(congestion_control: str, parameters: dict[str, Any]) -> di
             raise ValueError(
                 f"{congestion_control} has no parameter '{key}'; {did_you_mean(key, sorted(names))}"
             )
-        parse = next((parse for unit, parse in _UNITS.items() if names[key].endswith(unit)), float)
+        quantity = next((each for unit, each in _UNITS.items() if names[key].endswith(unit)), _PLAIN)
         try:
-            native[names[key]] = float(parse(value))
-        except (TypeError, ValueError) as error:
+            is_switch = quantity is _PLAIN and isinstance(value, bool)
+            native[names[key]] = float(value if is_switch else quantity.read(value))
+        except ValueError as error:
             raise ValueError(f"{key}: {error}") from None
     return native
 

@@ -1,24 +1,56 @@
-"""What the values of a scenario file may be: rates, times, sizes with their units."""
+"""What sections of a scenario file are made of, beside quantities (weft/quantities.py)."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, core_schema
 
 from traffic.class_reference import CLASS_REFERENCE
-from traffic.patterns import MAX_FLOW_BYTES
-from weft.units import parse_rate_bps, parse_size_bytes, parse_time_ps
+from weft.quantities import whole
+from weft.units import shown
 
-RateBps = Annotated[int, BeforeValidator(parse_rate_bps), Field(gt=0)]
-TimePs = Annotated[int, BeforeValidator(parse_time_ps), Field(ge=0)]
-SizeBytes = Annotated[int, BeforeValidator(parse_size_bytes), Field(gt=0)]
-FlowBytes = Annotated[SizeBytes, Field(le=MAX_FLOW_BYTES)]
-ClassReference = Annotated[str, Field(pattern=CLASS_REFERENCE)]
-Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
+
+@dataclass(frozen=True)
+class Text:
+    """A text of a form: `what` says which, `pattern` is the form."""
+
+    what: str
+    pattern: str
+    example: str
+
+    def read(self, value: object) -> str:
+        """Return the text. Raises ValueError."""
+        if not isinstance(value, str) or not re.search(self.pattern, value):
+            raise ValueError(f"{shown(value)} is not {self.what}, such as {self.example}")
+        return str(value)
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Have pydantic read values by `read`."""
+        return core_schema.no_info_plain_validator_function(self.read)
+
+    def __get_pydantic_json_schema__(
+        self, _schema: CoreSchema, _handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Return what editors know of it."""
+        pattern = self.pattern.replace(r"\A", "^").replace(r"\Z", "$")
+        return {"type": "string", "pattern": pattern, "examples": [self.example]}
+
+
+CLASSES = 8
+PriorityClass = Annotated[int, whole(0, CLASSES - 1)]
+"""A class of packets: 7 goes before all others."""
+ClassReference = Annotated[
+    str, Text("a class of yours, path/to/file.py:Class", CLASS_REFERENCE, "examples/shuffle.py:Shuffle")
+]
 
 
 class Section(BaseModel):
     """A mapping of a scenario file: no key that is not declared, nothing changed afterwards."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, use_attribute_docstrings=True, populate_by_name=True
+    )

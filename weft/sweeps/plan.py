@@ -19,9 +19,9 @@ from weft.extensions import check_extensions, extension_hashes
 from weft.options import FabricOptions
 from weft.paths import ROOT
 from weft.program import compile_program
-from weft.scenario import Scenario, anchor_paths, parse_scenario, read_mapping
+from weft.scenario import Change, Scenario, anchor_paths, apply_changes, parse_scenario, read_mapping
+from weft.scenario.dotted import plain, set_at
 from weft.sweeps.axes import Assignment, Axis, describe, grid_axis, points_axis, require_distinct, zip_axis
-from weft.sweeps.dotted import plain, set_at
 from weft.topology import build_topology
 
 MAX_POINTS = 100_000
@@ -56,8 +56,8 @@ class SweepPlan:
     place: str
 
     @classmethod
-    def read(cls, path: Path, axes: Sequence[Axis] = ()) -> SweepPlan:
-        """Read a sweep's file or a scenario, and add further axes; paths in these lie below the working directory.
+    def read(cls, path: Path, axes: Sequence[Axis] = (), changes: Sequence[Change] = ()) -> SweepPlan:
+        """Read a sweep's file or a scenario, and add changes and axes; paths in these lie below the working directory.
 
         A file with the key `scenario` is a sweep's: `scenario` is a path or a scenario itself; `grid` a mapping of
         parameters to values, `zip` one mapping or a list of such, `points` a list of mappings.
@@ -68,12 +68,13 @@ class SweepPlan:
         tree = read_mapping(path, "a sweep or a scenario")
         if "scenario" not in tree:
             anchor_paths(tree, path.parent)
-            parse_scenario(tree, str(path))
+            options = apply_changes(tree, changes)
+            parse_scenario(tree, str(path), units_required=True, options=options)
             return cls(plain(tree), tuple(axes), str(path))
         for key in tree:
             if key not in _SWEEP_KEYS:
                 raise BadInputError(f"{path}: unknown key '{key}'; valid: {', '.join(_SWEEP_KEYS)}")
-        base, place = _base(tree["scenario"], path)
+        base, place = _base(tree["scenario"], path, changes)
         own = [replace(axis, folder=path.parent) for axis in _axes(plain(tree), str(path))]
         return cls(base, (*own, *axes), place)
 
@@ -114,11 +115,12 @@ class SweepPlan:
             parameters.update(assignment)
             anchor_paths(tree, axis.folder)
         place = f"{self.place} with {describe(parameters)}" if parameters else self.place
-        scenario = parse_scenario(tree, place)
+        scenario = parse_scenario(tree, place, units_required=True)
         try:
             identity = check.identity(scenario)
         except WeftError as error:
-            raise type(error)(f"{place}: {error}") from None
+            kind = BadInputError if isinstance(error, BadInputError) else type(error)
+            raise kind(f"{place}: {error}") from None
         # A point's file may be run again by itself, and then must have the same clock.
         return Point(identity, parameters, {**tree, "clock": "virtual"})
 
@@ -156,7 +158,7 @@ class _Checker:
         return self._programs[key]
 
 
-def _base(scenario: Any, path: Path) -> tuple[dict[str, Any], str]:
+def _base(scenario: Any, path: Path, changes: Sequence[Change]) -> tuple[dict[str, Any], str]:
     if isinstance(scenario, str):
         file = path.parent / scenario
         tree = read_mapping(file, "a scenario")
@@ -167,7 +169,8 @@ def _base(scenario: Any, path: Path) -> tuple[dict[str, Any], str]:
         anchor_paths(tree, path.parent)
     else:
         raise BadInputError(f"{path}: scenario: must be a path or a mapping, is '{scenario}'")
-    parse_scenario(tree, place)
+    options = apply_changes(tree, changes)
+    parse_scenario(tree, place, units_required=True, options=options)
     return plain(tree), place
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from weft.errors import BadInputError
+from weft.scenario import Change
 from weft.sweeps.axes import Axis, grid_axis, points_axis, zip_axis
 from weft.sweeps.execution import run_points
 from weft.sweeps.index import index_of
@@ -114,14 +115,15 @@ def run_sweep(
     scheduler: str | None = None,
     retry_failed: bool = False,
     progress: SweepProgress | None = None,
+    changes: Sequence[Change] = (),
 ) -> SweepResult:
-    """As `sweep`, with axes made before."""
+    """As `sweep`, with axes made before, and `changes` of the scenario."""
     if workers is not None and workers < 1:
         raise BadInputError(f"{workers} workers (valid: 1 or more)")
     if workers is not None and scheduler is not None:
         raise BadInputError(f"the cluster at {scheduler} has its own workers: leave their number out")
     progress = progress or _Silent()
-    plan = SweepPlan.read(file, axes)
+    plan = SweepPlan.read(file, axes, changes)
     points = plan.points()
     parameters = list(dict.fromkeys(key for axis in plan.axes for key in axis.keys))
     store = SweepStore(out)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ruamel.yaml.scalarbool import ScalarBoolean
 
 from weft.errors import BadInputError
 
-_PART = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+_PART = re.compile(r"([^.\[\]]+)|\[([0-9]{1,6})\]")
 
 
 def split_path(path: str) -> list[str | int]:
@@ -28,7 +28,9 @@ def split_path(path: str) -> list[str | int]:
                 f"'{path}' is not a parameter's path, such as fabric.spines or traffic[0].sizes"
             )
         name, index = match.groups()
-        parts.append(int(index) if index is not None else int(name) if name.isdigit() else name)
+        parts.append(
+            int(index) if index is not None else int(name) if re.fullmatch("[0-9]{1,6}", name) else name
+        )
         rest = rest[match.end() :]
         if rest.startswith(".") and len(rest) > 1:
             rest = rest[1:]
@@ -46,7 +48,7 @@ def set_at(tree: dict[str, Any], path: str, value: Any) -> None:
     parts = split_path(path)
     here: Any = tree
     for depth, part in enumerate(parts):
-        where = _joined(parts[:depth])
+        where = key_of(parts[:depth])
         if isinstance(part, int):
             if not isinstance(here, list):
                 raise BadInputError(f"'{path}': {where} is no list")
@@ -58,10 +60,10 @@ def set_at(tree: dict[str, Any], path: str, value: Any) -> None:
             raise BadInputError(f"'{path}': {where} is no section{hint}")
         if depth == len(parts) - 1:
             here[part] = value
-        elif isinstance(part, int):
-            here = here[part]
         else:
-            here = here.setdefault(part, {})
+            if isinstance(part, str) and here.get(part) is None:
+                here[part] = {}
+            here = here[part]
 
 
 def plain(tree: Any) -> Any:
@@ -78,5 +80,6 @@ def plain(tree: Any) -> Any:
     return tree
 
 
-def _joined(parts: list[str | int]) -> str:
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts).lstrip(".")
+def key_of(path: Sequence[str | int]) -> str:
+    """Return a path as people write it: `traffic[0].sizes`."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")

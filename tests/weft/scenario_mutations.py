@@ -1,0 +1,98 @@
+"""A small scenario around each key of the schema, and values that no key should choke on."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+from weft.paths import ROOT
+from weft.quantities import Quantity
+from weft.scenario.dotted import set_at
+from weft.scenario.schema import Key, SectionOfKeys, sections
+
+FABRIC = {"planes": 1, "leaves": 1, "spines": 0, "hosts_per_leaf": 2, "host_rate": "100Gb/s"}
+TRAFFIC: dict[str, Any] = {
+    "collective": {"collective": "allreduce", "algorithms": ["ring"], "sizes": [64]},
+    "training_step": {
+        "training_step": "data-parallel",
+        "algorithms": ["ring"],
+        "layers": [{"gradients": 64}],
+    },
+    "incast": {"incast": "h0", "bytes_per_sender": 64},
+    "permutation": {"permutation": 64},
+    "workload": {"workload": {"flow_sizes": "websearch", "load": 0.3, "duration": "50us"}},
+    "pattern": {"pattern": str(ROOT / "examples" / "shuffle.py") + ":Shuffle"},
+}
+# What a key needs beside it to mean something.
+BESIDE: dict[str, dict[str, Any]] = {
+    "faults.extra_delay": {"faults.delay_probability": 0.5},
+    "faults.delay_probability": {"faults.extra_delay": "1us"},
+    "faults.links[].extra_delay": {"faults.links[0].delay_probability": 0.5},
+    "faults.links[].delay_probability": {"faults.links[0].extra_delay": "1us"},
+    "buffer.alpha": {"buffer.capacity": "1MB"},
+    "buffer.reserved": {"buffer.capacity": "1MB"},
+    "ecn.kmin": {"ecn.kmax": "2MB", "ecn.pmax": 0.2},
+    "ecn.kmax": {"ecn.kmin": "2KB", "ecn.pmax": 0.2},
+    "ecn.pmax": {"ecn.kmin": "2KB", "ecn.kmax": "2MB"},
+    "transport.spray_paths": {"transport.path": "spray", "transport.retransmission": "selective-repeat"},
+    "transport.flowlet_gap": {"transport.path": "flowlet", "transport.retransmission": "selective-repeat"},
+    "fabric.core_rate": {"fabric.pods": 2, "fabric.spines": 1},
+    "fabric.cores_per_spine": {"fabric.pods": 2, "fabric.spines": 1},
+    "fabric.rail_optimised": {"fabric.ranks_per_host": 2},
+}
+WITHIN: dict[str, dict[str, Any]] = {
+    "pfc": {"pfc": {"classes": [3]}},
+    "credits": {"credits": {"classes": [3]}},
+    "faults.links[]": {"faults": {"links": [{"link": "h0<->p0l0"}]}},
+    "events[]": {"events": [{"link": "h0<->p0l0", "state": "down", "at": "1us"}]},
+    "fabric.scale_up": {"fabric": {**FABRIC, "hosts_per_leaf": 1, "ranks_per_host": 2, "scale_up": {}}},
+}
+WRONG_VALUES: list[Any] = [
+    10**30, -(10**30), -1, 0, 1, 2**31, 2**63, 1e308, -1.5, float("nan"), float("inf"), "", "x", "9" * 5000,
+    "9" * 5000 + "ns", "10000000s", "99999999Tb/s", "99999999GB", "2024-99-99", True, None, [], {}, [1], {"a": 1},
+    {3: 1}, {3: 10**40}, [10**30], [[]], "h0:99999999999999999999", "p0l0:1", "a->b", "h0->h1", "\0", "é" * 300, b"x",
+]  # fmt: skip
+
+
+def all_keys() -> list[tuple[SectionOfKeys, Key]]:
+    """Return every key, with its section."""
+    return [(section, key) for section in sections() for key in section.keys]
+
+
+def tree_with(section: SectionOfKeys, key: Key, value: Any) -> tuple[dict[str, Any], str]:
+    """Return a scenario in which a key has a value, and where it stands."""
+    tree: dict[str, Any] = {"clock": "virtual", "fabric": FABRIC, "traffic": [TRAFFIC["permutation"]]}
+    tree = copy.deepcopy(tree | WITHIN.get(section.path, {}))
+    place = key.path
+    if place.startswith("traffic[]"):
+        kind = place[place.index("(") + 1 : place.index(")")]
+        tree["traffic"] = [copy.deepcopy(TRAFFIC[kind])]
+        place = place.replace(f" ({kind})", "")
+    place = place.replace("[]", "[0]")
+    for beside, needed in BESIDE.get(key.path, {}).items():
+        set_at(tree, beside, needed)
+    set_at(tree, place, copy.deepcopy(value))
+    return tree, place
+
+
+def quantities_of(key: Key) -> list[Quantity]:
+    """Return the quantities that a key may hold by itself, not those of a mapping."""
+    return list(_quantities(key.field.annotation, key.field.metadata))
+
+
+def _quantities(annotation: Any, metadata: Sequence[Any] = ()) -> Iterator[Quantity]:
+    yield from (each for each in metadata if isinstance(each, Quantity))
+    if hasattr(annotation, "__metadata__"):
+        yield from _quantities(annotation.__origin__, annotation.__metadata__)
+    elif get_origin(annotation) is not dict:
+        for each in get_args(annotation):
+            yield from _quantities(each)
+
+
+def example_file(directory: Path, text: str) -> Path:
+    """Write a scenario file."""
+    path = directory / "scenario.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path

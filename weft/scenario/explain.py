@@ -1,0 +1,100 @@
+"""What pydantic finds wrong with a scenario, in Weft's words: place, key, value, and what would be valid."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, get_args, get_origin
+
+import pydantic
+from pydantic import BaseModel
+
+from weft.errors import did_you_mean
+from weft.scenario.dotted import key_of
+from weft.scenario.places import Path, Places
+from weft.scenario.valid_values import field_of, keys_of, sections_in, valid_values
+from weft.units import shown
+
+_SHOWN_CHARACTERS = 60
+# A value of which an error need not show all.
+_LONG = re.compile(r"\S{200,}")
+
+
+def explain(
+    error: pydantic.ValidationError, model: type[BaseModel], tree: Any, places: Places, above: Path = ()
+) -> str:
+    """Return a line for each key that is wrong. `tree` is what `model` was to hold; its key is `above`."""
+    found: dict[tuple[str | int, ...], list[Any]] = {}
+    for problem in error.errors():
+        path = _path_in(tree, problem["loc"], problem["type"])
+        found.setdefault(path, []).append(problem)
+    # Of a value that may be a list or something else, what is wrong within the list says more.
+    deepest = [
+        path for path in found if not any(other[: len(path)] == path and other != path for other in found)
+    ]
+    return "\n".join(
+        f"{places.of((*above, *path))}: {_describe(found[path], model, path, above)}" for path in deepest
+    )
+
+
+def _path_in(tree: Any, location: Iterable[Any], kind: str) -> tuple[str | int, ...]:
+    """Return the path of a problem within the data: its location without what pydantic adds of its own."""
+    path: list[str | int] = []
+    parts = list(location)
+    for depth, part in enumerate(parts):
+        is_key = isinstance(tree, dict) and part in tree
+        if is_key or (isinstance(tree, list) and isinstance(part, int) and part < len(tree)):
+            tree = tree[part]
+        elif not (kind == "missing" and depth == len(parts) - 1):
+            continue
+        path.append(part)
+    return tuple(path)
+
+
+def _describe(problems: list[Any], model: type[BaseModel], path: Path, above: Path) -> str:
+    problem = problems[0]
+    key = key_of((*above, *path))
+    if problem["type"] in ("extra_forbidden", "invalid_key"):
+        return f"unknown key '{key}'; {did_you_mean(str(path[-1]), _keys_at(model, path[:-1]))}"
+    if problem["type"] == "missing":
+        return f"{key}: is missing; it must be {_valid_at(model, path)}"
+    if len(problems) == 1 and problem["type"] == "value_error":
+        told = _LONG.sub(lambda word: f"{word.group()[:_SHOWN_CHARACTERS]}…", str(problem["ctx"]["error"]))
+        return f"{key}: {told}" if key else told
+    key = key or "the scenario"
+    return f"{key}: {shown(problem['input'])} is not valid; valid: {_valid_at(model, path)}"
+
+
+def _keys_at(model: type[BaseModel], path: Path) -> list[str]:
+    for part in path:
+        field = field_of(model, str(part)) if isinstance(part, str) else None
+        sections = sections_in(field.annotation) if field is not None else []
+        if sections:
+            model = sections[0]
+    return keys_of(model)
+
+
+def _valid_at(model: type[BaseModel], path: Path) -> str:
+    annotation: Any = model
+    metadata: list[Any] = []
+    for part in path:
+        sections = sections_in(annotation)
+        field = field_of(sections[0], str(part)) if sections and isinstance(part, str) else None
+        if field is not None:
+            annotation, metadata = field.annotation, field.metadata
+        else:
+            annotation, metadata = _item_of(annotation), []
+    if any(getattr(each, "min_length", 0) for each in metadata):
+        return f"{valid_values(annotation, metadata)}, with at least one item"
+    return valid_values(annotation, metadata)
+
+
+def _item_of(annotation: Any) -> Any:
+    """Return the type of the items of a list, or of a mapping's values."""
+    if get_origin(annotation) in (list, dict):
+        return get_args(annotation)[-1]
+    for each in get_args(annotation):
+        found = _item_of(each)
+        if found is not each:
+            return found
+    return annotation

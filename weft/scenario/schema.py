@@ -1,0 +1,68 @@
+"""Every key of a scenario, from the sections themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from weft.scenario.model import Scenario
+from weft.scenario.traffic import TRAFFIC_KINDS
+from weft.scenario.valid_values import sections_in, valid_values
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key that holds a value, not a section.
+
+    `path` is what people write, with [] for each item of a list: `fabric.host_rate`, `faults.links[].loss`. `section`
+    is the class that has it; `field` what is declared there.
+    """
+
+    path: str
+    section: type[BaseModel]
+    field: FieldInfo
+
+    @property
+    def valid(self) -> str:
+        """What it may hold, in words."""
+        return valid_values(self.field.annotation, self.field.metadata)
+
+
+@dataclass(frozen=True)
+class SectionOfKeys:
+    """A section: its path (empty: the scenario itself), its class, and the keys that hold values."""
+
+    path: str
+    model: type[BaseModel]
+    keys: list[Key]
+
+
+def sections() -> list[SectionOfKeys]:
+    """Return all sections, the scenario's own keys first, kinds of traffic last: `traffic[] (incast)`."""
+    found = list(_sections_of("", Scenario))
+    for kind, model in TRAFFIC_KINDS.items():
+        found.extend(_sections_of(f"traffic[] ({kind})", model))
+    return found
+
+
+def _sections_of(path: str, model: type[BaseModel]) -> Iterator[SectionOfKeys]:
+    keys: list[Key] = []
+    below: list[tuple[str, type[BaseModel]]] = []
+    for name, field in model.model_fields.items():
+        own = f"{path}.{field.alias or name}".lstrip(".")
+        inner = sections_in(field.annotation)
+        if not inner:
+            keys.append(Key(own, model, field))
+        elif len(inner) == 1:
+            below.append((f"{own}[]" if _is_list(field.annotation) else own, inner[0]))
+    yield SectionOfKeys(path, model, keys)
+    for own, section in below:
+        yield from _sections_of(own, section)
+
+
+def _is_list(annotation: Any) -> bool:
+    return get_origin(annotation) is list or any(_is_list(each) for each in get_args(annotation))
