@@ -6,19 +6,24 @@ import click
 
 from cache import remove_cache
 from weft import lab_state
+from weft.scratch import remove_abandoned
 
 
 @click.command()
 @click.option("--force", is_flag=True, help="End a lab that still runs, too.")
 @click.option("--cache", is_flag=True, help="Empty the cache of compiled programs instead.")
 def clean(force: bool, cache: bool) -> None:
-    """Remove the interfaces, processes and files of an interrupted lab.
+    """Remove the interfaces, processes and files of an interrupted lab, and what killed virtual runs left.
 
-    Only what the lab's state file lists is touched: other Mininet networks and interfaces stay as they are.
+    Only what the lab's state file lists is touched: other Mininet networks and interfaces stay as they are. Of virtual
+    runs it is their scratch directories (weft-… in $TMPDIR), once their processes are gone.
     """
     if cache and force:
         raise click.UsageError("--force ends a lab, which --cache does not touch")
-    removed = [str(file) for file in remove_cache()] if cache else lab_state.clean(force=force)
+    if cache:
+        removed = [str(file) for file in remove_cache()]
+    else:
+        removed = lab_state.clean(force=force) + [f"directory {path}" for path in remove_abandoned()]
     for item in removed:
         click.echo(f"removed {item}")
     if not removed:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +26,7 @@ from weft.options import FabricOptions
 from weft.processes import ProcessId
 from weft.program import compile_program
 from weft.recording.observations import Recorded, read_recorded
+from weft.scratch import scratch_directory
 
 if TYPE_CHECKING:
     from weft.network import FabricNetwork
@@ -58,7 +58,7 @@ class MininetLab(Lab):
     def _build(self, stack: contextlib.ExitStack) -> None:
         self._state = lab_state.claim()
         stack.callback(self._release)
-        self.directory = Path(tempfile.mkdtemp(prefix="weft-"))
+        self.directory = stack.enter_context(scratch_directory())
         self._state.directories.append(str(self.directory))
         self._state.interfaces = [port.interface for switch in self.fabric.switches for port in switch.ports]
         self._state.interface_group = new_group()

@@ -6,7 +6,6 @@ import hashlib
 import itertools
 import json
 import math
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from weft.paths import ROOT
 from weft.program import compile_program
 from weft.scenario import Change, Scenario, anchor_paths, apply_changes, parse_scenario, read_mapping
 from weft.scenario.dotted import plain, set_at
+from weft.scratch import scratch_directory
 from weft.sweeps.axes import Assignment, Axis, describe, grid_axis, points_axis, require_distinct, zip_axis
 from weft.topology import build_topology
 
@@ -153,8 +153,8 @@ class _Checker:
     def _program_hash(self, scenario: Scenario) -> str:
         key = (scenario.p4, scenario.compiler)
         if key not in self._programs:
-            with tempfile.TemporaryDirectory(prefix="weft-") as directory:
-                self._programs[key] = compile_program(scenario.p4, Path(directory), scenario.compiler).p4_hash
+            with scratch_directory() as directory:
+                self._programs[key] = compile_program(scenario.p4, directory, scenario.compiler).p4_hash
         return self._programs[key]
 
 
