@@ -283,6 +283,8 @@ class Partitions:
         """What became of all packets of all partitions so far."""
     def schedule_at(self, time_ps: int, callback: Callable[[], object]) -> None:
         """Call callback() at time_ps (at once if that is past), after all events of that time; it may touch all."""
+    def forget_scheduled(self) -> None:
+        """Drop all calls that have not been made, and what they keep alive. RuntimeError: within a run."""
     def run(self) -> None:
         """Serve events until there are none. Raises what an event raised, when its window has been served."""
     def run_until(self, time_ps: int) -> None:

@@ -59,17 +59,17 @@ class Daemon:
         self.wiring.close()
 
     def answer(self, line: str) -> dict[str, Any]:
-        """Carry out one command; what it answers, or {"error": reason}."""
+        """Carry out one command; what it answers, or {"error": reason}. The answer bears the command's `id`."""
+        number: dict[str, Any] = {}
         try:
-            return self._run(line)
+            command = _parsed(line)
+            if isinstance(command, dict) and "id" in command:
+                number = {"id": command["id"]}
+            return self._run(command) | number
         except (CommandError, OSError) as error:
-            return {"error": str(error)}
+            return {"error": str(error)} | number
 
-    def _run(self, line: str) -> dict[str, Any]:
-        try:
-            command = json.loads(line)
-        except ValueError as error:
-            raise CommandError(f"the command is not JSON: {error}") from None
+    def _run(self, command: Any) -> dict[str, Any]:
         name = command.get("command") if isinstance(command, dict) else None
         if not isinstance(name, str) or name not in self._commands:
             valid = ", ".join(map(repr, self._commands))
@@ -98,6 +98,13 @@ class Daemon:
             raise CommandError(f"path is {path!r}, neither a string nor null")
         port.set_capture(None if path is None else Path(path), f"{wired.config.name}:{number}")
         return {"ok": True}
+
+
+def _parsed(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise CommandError(f"the command is not JSON: {error}") from None
 
 
 def _listed(numbers: dict[int, Any]) -> str:

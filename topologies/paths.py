@@ -54,19 +54,20 @@ def _paths_in_plane(fabric: FabricSpec, source: str, destination: str, plane: in
     distance = distances_to(fabric, last.leaf)
     start = Hop(source, plane, first.link)
     found: list[Path] = []
-
-    def walk(switch_name: str, nodes: tuple[str, ...], hops: tuple[Hop, ...]) -> None:
-        nodes = (*nodes, switch_name)
-        if switch_name == last.leaf:
-            final = Hop(switch_name, last.leaf_port, last.link)
-            found.append(Path(plane, (*nodes, destination), (*hops, final)))
-            return
-        for port in fabric.switch(switch_name).fabric_ports:
-            if distance.get(port.peer.node, len(distance)) == distance[switch_name] - 1:
-                walk(port.peer.node, nodes, (*hops, Hop(switch_name, port.number, port.link)))
-
+    # Depth first, in the order of the ports.
+    unfinished: list[tuple[tuple[str, ...], tuple[Hop, ...]]] = []
     if first.leaf in distance:
-        walk(first.leaf, (source,), (start,))
+        unfinished.append(((source, first.leaf), (start,)))
+    while unfinished:
+        nodes, hops = unfinished.pop()
+        name = nodes[-1]
+        if name == last.leaf:
+            final = Hop(name, last.leaf_port, last.link)
+            found.append(Path(plane, (*nodes, destination), (*hops, final)))
+            continue
+        for port in reversed(fabric.switch(name).fabric_ports):
+            if distance.get(port.peer.node, len(distance)) == distance[name] - 1:
+                unfinished.append(((*nodes, port.peer.node), (*hops, Hop(name, port.number, port.link))))
     return found
 
 

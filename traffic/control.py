@@ -32,14 +32,14 @@ _WAITING_ROUND_S = 2.0
 class JsonLines(Protocol):
     """A process that takes a command a line and gives an answer a line; `weft` starts it in a host's namespace.
 
-    read_answer raises if the process is gone or late, or if the answer has `error`.
+    read_answer raises if the process is gone or late, or if the answer has `error`. An answer bears its command's `id`.
     """
 
     def send(self, command: dict[str, Any]) -> None:
         """Send a command."""
 
-    def read_answer(self, timeout_s: float) -> dict[str, Any]:
-        """Return the next answer."""
+    def read_answer(self, timeout_s: float, number: int | None = None) -> dict[str, Any]:
+        """Return the next answer, or the one with `id` number, dropping those before it."""
 
 
 class RunClock(Protocol):
@@ -180,6 +180,7 @@ class EndpointGroup:
         self._next_queue_pair = [count(FIRST_QUEUE_PAIR) for _ in hosts]
         self._psn = random.Random(hosts[0].seed if hosts else 0)
         self._run_numbers = count(1)
+        self._command_numbers = count(1)
         self._runs: dict[int, _PreparedRun] = {}
 
     def configure(self) -> None:
@@ -349,32 +350,42 @@ class EndpointGroup:
 
     def _connect(self, schedules: Sequence[RankSchedule], telemetry: bool) -> None:
         """Make the connections that the schedules name and that are not there yet, both ends at once."""
+        before = dict(self._connected)
         commands: dict[int, list[dict[str, Any]]] = {}
-        for rank, channel in peers_of(schedules):
-            back = Channel(channel.plane, rank, channel.label)
-            if self._connected.get((rank, channel)) == telemetry:
-                continue
-            ends = [(rank, channel), (channel.peer, back)]
-            queue_pairs = [next(self._next_queue_pair[own]) for own, _ in ends]
-            psns = [self._psn.getrandbits(_PSN_BITS) for _ in ends]
-            for side, (own, towards) in enumerate(ends):
-                commands.setdefault(own, []).append(
-                    {
-                        "label": towards.label,
-                        "plane": towards.plane,
-                        "peer": towards.peer,
-                        "queue_pair": queue_pairs[side],
-                        "remote_queue_pair": queue_pairs[1 - side],
-                        "initial_psn": psns[side],
-                        "remote_initial_psn": psns[1 - side],
-                        "destination_ip": self._address(towards),
-                        "telemetry": telemetry,
-                    }
-                )
-                self._connected[own, towards] = telemetry
-        self._call_all(
-            {rank: {"command": "connect", "connections": items} for rank, items in commands.items()}
-        )
+        try:
+            for rank, channel in peers_of(schedules):
+                if self._connected.get((rank, channel)) != telemetry:
+                    self._connect_ends(rank, channel, telemetry, commands)
+            self._call_all(
+                {rank: {"command": "connect", "connections": items} for rank, items in commands.items()}
+            )
+        except BaseException:
+            # Refused or interrupted: what may not be there is made anew.
+            self._connected = before
+            raise
+
+    def _connect_ends(
+        self, rank: int, channel: Channel, telemetry: bool, commands: dict[int, list[dict[str, Any]]]
+    ) -> None:
+        back = Channel(channel.plane, rank, channel.label)
+        ends = [(rank, channel), (channel.peer, back)]
+        queue_pairs = [next(self._next_queue_pair[own]) for own, _ in ends]
+        psns = [self._psn.getrandbits(_PSN_BITS) for _ in ends]
+        for side, (own, towards) in enumerate(ends):
+            commands.setdefault(own, []).append(
+                {
+                    "label": towards.label,
+                    "plane": towards.plane,
+                    "peer": towards.peer,
+                    "queue_pair": queue_pairs[side],
+                    "remote_queue_pair": queue_pairs[1 - side],
+                    "initial_psn": psns[side],
+                    "remote_initial_psn": psns[1 - side],
+                    "destination_ip": self._address(towards),
+                    "telemetry": telemetry,
+                }
+            )
+            self._connected[own, towards] = telemetry
 
     def _address(self, channel: Channel) -> str:
         host = self._hosts[channel.peer]
@@ -485,14 +496,18 @@ class EndpointGroup:
     def _call_all(
         self, messages: Mapping[int, dict[str, Any]], timeout_s: float | None = None
     ) -> dict[int, dict[str, Any]]:
-        """Send to all ranks named, then read all answers, so that one refusal leaves no answer unread."""
+        """Send to all ranks named, then read all answers, so that one refusal leaves no answer unread.
+
+        What an interrupted call has left unread, the next one drops.
+        """
+        number = next(self._command_numbers)
         for rank, message in messages.items():
-            self._endpoints[rank].send(message)
+            self._endpoints[rank].send(message | {"id": number})
         answers: dict[int, dict[str, Any]] = {}
         first_error: Exception | None = None
         for rank in messages:
             try:
-                answers[rank] = self._endpoints[rank].read_answer(timeout_s or self._answer_timeout_s)
+                answers[rank] = self._endpoints[rank].read_answer(timeout_s or self._answer_timeout_s, number)
             except Exception as error:  # kept, and raised when all answers are read
                 first_error = first_error or error
         if first_error is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import weakref
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
@@ -297,6 +298,12 @@ class Host:
             return path_choice(spec, self._path_properties(plane), np.random.default_rng(seed))
         return None
 
+    def _new_congestion_control(self, plane: int) -> CongestionControl:
+        return self._congestion_control(self._planes[plane])
+
+    def _new_path_choice(self, plane: int, queue_pair: int) -> PathChoice | None:
+        return self._path_choice(self._planes[plane], queue_pair)
+
     def _path_properties(self, plane: _Plane) -> PathProperties:
         return PathProperties(
             line_rate_bps=plane.config.rate_bps,
@@ -314,17 +321,21 @@ class Host:
         transport = self.config.transport
         name = transport.congestion_control
         native = not is_class_reference(name)
-        for plane in self._planes:
+        # Weakly, because the engine keeps what it is to call, and the host keeps the engine.
+        here = weakref.proxy(self)
+        for number, plane in enumerate(self._planes):
             generator.add_port(
                 plane.port,
                 destination_mac=plane.config.gateway_mac,
-                congestion_control=name if native else partial(self._congestion_control, plane),
+                congestion_control=name if native else partial(Host._new_congestion_control, here, number),
                 line_rate_bps=plane.config.rate_bps,
                 base_round_trip_ps=plane.config.base_round_trip_ps,
                 frame_bytes=self.config.mtu_bytes + _HEADER_BYTES,
                 parameters=transport.parameters if native else {},
                 preset=transport.preset or "",
-                path_choice=None if transport.path == "flow" else partial(self._path_choice, plane),
+                path_choice=None
+                if transport.path == "flow"
+                else partial(Host._new_path_choice, here, number),
                 retransmission=transport.retransmission,
                 retransmission_timeout_ps=self._queue_pair_timeout_ps(plane),
                 reordering_window_ps=transport.reordering_window(plane.config.base_round_trip_ps),

@@ -47,6 +47,10 @@ class HostCommands:
             raise MessageError(f"unknown command {name!r} (valid: {valid})")
         return self._commands[name](message)
 
+    def close(self) -> None:
+        """Carry out nothing more, and let go of the host."""
+        self._commands.clear()
+
     def status(self, message: Message) -> dict[str, Any]:
         """Return the state of the run that a `wait` names. Raises ValueError for an unknown one."""
         return self._runs.status(message)

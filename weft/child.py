@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import select
@@ -59,6 +60,7 @@ class JsonLinesChild:
         self.process = process
         self.log = log
         self._pending = b""
+        self._numbers = itertools.count(1)
         self._needs = tuple(needs)
 
     @property
@@ -66,14 +68,22 @@ class JsonLinesChild:
         """This process, for others that need it."""
         return WatchedProcess(self.name, self.process, self.log)
 
-    def read_answer(self, timeout_s: float) -> dict[str, Any]:
-        """Return the next answer.
+    def read_answer(self, timeout_s: float, number: int | None = None) -> dict[str, Any]:
+        """Return the next answer, or that to the command whose `id` is `number`: those before it nobody waits for.
 
         Raises:
             ChildError: the process or one that it needs ended, or it answered something that is not JSON, or not in
                 time; the message ends with the last lines of the log.
         """
-        line = self._read_line(timeout_s)
+        deadline = time.monotonic() + timeout_s
+        answer = self._parse(self._read_line(timeout_s))
+        while number is not None and answer.get("id", number) != number:
+            answer = self._parse(self._read_line(max(0.0, deadline - time.monotonic())))
+        if "error" in answer:
+            raise ChildError(f"{self.name}: {answer['error']}")
+        return answer
+
+    def _parse(self, line: str) -> dict[str, Any]:
         try:
             answer = json.loads(line)
         except ValueError:
@@ -82,8 +92,6 @@ class JsonLinesChild:
             ) from None
         if not isinstance(answer, dict):
             raise ChildError(f"{self.name} answered '{line.strip()}', which is not an object")
-        if "error" in answer:
-            raise ChildError(f"{self.name}: {answer['error']}")
         return answer
 
     def _read_line(self, timeout_s: float) -> str:
@@ -124,8 +132,9 @@ class JsonLinesChild:
 
     def call(self, command: dict[str, Any], timeout_s: float = 30.0) -> dict[str, Any]:
         """Send a command and return its answer; raises ChildError as `read_answer`."""
-        self.send(command)
-        return self.read_answer(timeout_s)
+        number = next(self._numbers)
+        self.send(command | {"id": number})
+        return self.read_answer(timeout_s, number)
 
     def close(self, patience_s: float = 5.0) -> None:
         """End the process: its stdin closes, which asks it to leave; then SIGTERM, then SIGKILL."""

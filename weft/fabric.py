@@ -40,7 +40,7 @@ from weft.environment import with_clock
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, did_you_mean
 from weft.extensions import check_transport, extension_hashes
 from weft.flow_times import Framing, IdealTimes
-from weft.lab import Progress, make_lab
+from weft.lab import NotRunningError, Progress, make_lab
 from weft.ledger import checked_ledger
 from weft.link_checks import check_links
 from weft.link_events import LinkEventResult, check_link_events
@@ -54,6 +54,7 @@ from weft.recording.observations import Observations, Recorded, merged, named_ta
 from weft.recording.places import Places
 from weft.results import LENGTHS, ROOTED, CollectiveResult, FlowsResult, Phase, RunResult
 from weft.scenario import FLOW_DATA
+from weft.signals import interruptions_first
 from weft.told_errors import told_as_weft_errors
 from weft.training import TrainingStepResult, verify_gradients
 from weft.verification import verify
@@ -96,7 +97,7 @@ class Fabric:
         check_links(topology, self.options)
         check_link_events(topology, self.options)
         self.lab = make_lab(topology, self.options, progress)
-        self.hosts: EndpointGroup
+        self._hosts: EndpointGroup | None = None
         self.flows: list[FlowsResult] = []
         self.collectives: list[CollectiveResult] = []
         self.phases: list[Phase] = []
@@ -109,10 +110,10 @@ class Fabric:
         self._exit = contextlib.ExitStack()
 
     def __enter__(self) -> Fabric:
-        with contextlib.ExitStack() as stack:
+        with interruptions_first(), contextlib.ExitStack() as stack:
             stack.enter_context(self.lab)
             self._progress("starting the hosts' endpoints")
-            self.hosts = stack.enter_context(self.lab.hosts())
+            self._hosts = stack.enter_context(self.lab.hosts())
             # What was dropped or late while the switches had no program yet says nothing about the fabric.
             self.lab.reset_switch_stats()
             self.hosts.reset_stats()
@@ -124,8 +125,20 @@ class Fabric:
             self._exit = stack.pop_all()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._exit.close()
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        with interruptions_first(error):
+            try:
+                self._exit.close()
+            finally:
+                # What is kept of a fabric are its results.
+                self._hosts = None
+
+    @property
+    def hosts(self) -> EndpointGroup:
+        """All hosts' endpoints. Raises NotRunningError outside the fabric's `with`."""
+        if self._hosts is None:
+            raise NotRunningError("the fabric was left, or not entered yet: use it within its 'with'")
+        return self._hosts
 
     @property
     def slot_count(self) -> int:
@@ -639,7 +652,8 @@ class Fabric:
         return self._joined_epoch is not None and self.lab.controller.job_epoch(JOB_ID) == self._joined_epoch
 
     def _leave_job(self) -> None:
-        if self._joined_epoch is None:
+        # There may be one that no host knows of after an interruption.
+        if self._joined_epoch is None and self.lab.controller.job_epoch(JOB_ID) is None:
             return
         self._joined_epoch = None
         self.lab.controller.discard_job(JOB_ID)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import abc
 import contextlib
-import signal
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,11 +17,12 @@ from controller.target import target_facts
 from topologies import FabricSpec
 from traffic.control import EndpointGroup
 from weft.environment import require_for
-from weft.errors import BadInputError
+from weft.errors import BadInputError, WeftError
 from weft.link_events import LinkEvents
 from weft.options import FabricOptions
 from weft.program import Program
 from weft.recording.observations import Recorded
+from weft.signals import interruptions_first, signals_unwind, signals_wait
 from weft.told_errors import told_as_weft_errors
 
 if TYPE_CHECKING:
@@ -33,6 +32,10 @@ if TYPE_CHECKING:
 FRAME_OVERHEAD_BYTES = 14 + 46 + 8 + 12 + 16 + 4 + 4
 IP_HEADER_BYTES = {4: 20, 6: 40}
 Progress = Callable[[str], None]
+
+
+class NotRunningError(WeftError, AttributeError):
+    """Something was asked for that a fabric has only while it runs."""
 
 
 class Lab(abc.ABC):
@@ -56,19 +59,27 @@ class Lab(abc.ABC):
     def __enter__(self) -> Self:
         self._require_queues_for_a_frame()
         require_for(self.fabric, self.options)
-        self._signals.enter_context(_termination_unwinds())
+        self._signals.enter_context(signals_unwind())
         try:
             with told_as_weft_errors():
                 self._build(self._exit)
-        except BaseException:
-            self.__exit__()
-            raise
+        except BaseException as error:
+            with interruptions_first(error):
+                self.__exit__()
+                raise
         return self
 
     def __exit__(self, *_: object) -> None:
         # The handlers outlast the taking down, and are put back in the reverse order.
-        with self._signals, _uninterrupted():
+        with self._signals, signals_wait():
             self._exit.close()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise NotRunningError(
+                f"{name}: the fabric was left, or not entered yet: use it within its 'with'"
+            )
 
     @abc.abstractmethod
     def _build(self, stack: contextlib.ExitStack) -> None:
@@ -148,36 +159,3 @@ def make_lab(fabric: FabricSpec, options: FabricOptions, progress: Progress = la
     from weft.emulated.lab import MininetLab
 
     return MininetLab(fabric, options, progress)
-
-
-@contextlib.contextmanager
-def _termination_unwinds() -> Iterator[None]:
-    """While a lab exists, let SIGTERM and SIGHUP unwind the stack, so that everything is taken down."""
-    with _handlers(_raise_exit, signal.SIGTERM, signal.SIGHUP):
-        yield
-
-
-@contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Let taking down finish: a second Ctrl-C waits."""
-    with _handlers(signal.SIG_IGN, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        yield
-
-
-@contextlib.contextmanager
-def _handlers(handler: Any, *numbers: signal.Signals) -> Iterator[None]:
-    # Only the main thread may set handlers; elsewhere its owner decides what signals do.
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    previous = [signal.signal(number, handler) for number in numbers]
-    try:
-        yield
-    finally:
-        for number, before in zip(numbers, previous, strict=True):
-            signal.signal(number, before)
-
-
-def _raise_exit(number: int, frame: Any) -> None:
-    # Not KeyboardInterrupt, which Mininet's prompt survives. 128 + number is what a shell says of such an end.
-    raise SystemExit(128 + number)

@@ -10,6 +10,7 @@ from topologies import TopologyError
 from traffic.control import RunError
 from traffic.extensions import ExtensionError, is_user_error, user_traceback
 from weft.errors import BadInputError, CheckFailedError, WeftError
+from weft.signals import interruptions_first
 
 
 @contextlib.contextmanager
@@ -19,7 +20,8 @@ def told_as_weft_errors() -> Iterator[None]:
     A program that lacks a table, or that refuses an entry, is the caller's P4.
     """
     try:
-        yield
+        with interruptions_first():
+            yield
     except (
         TopologyError,
         SettingError,

@@ -73,6 +73,11 @@ void bind_partitions(py::module_& m) {
             partitions.schedule_at(time_ps, std::move(held));
           },
           "time_ps"_a, "callback"_a)
+      .def("forget_scheduled",
+           [](Partitions& partitions) {
+             PythonPartitionsGuard guard(partitions);
+             partitions.forget_scheduled();
+           })
       .def(
           "run", [](Partitions& partitions) { partitions.run(&check_python_signals); },
           py::call_guard<py::gil_scoped_release>())

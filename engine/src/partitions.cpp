@@ -27,6 +27,19 @@ int64_t monotonic_now_ns() {
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
+// Says for as long as it lives that there is a run.
+class Running {
+ public:
+  explicit Running(bool& running) : running_(running), before_(std::exchange(running, true)) {}
+  ~Running() { running_ = before_; }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  bool& running_;
+  bool before_;
+};
+
 int checked_workers(int workers) {
   if (workers < 1 || workers > Partitions::kMaxWorkers)
     throw std::invalid_argument(std::to_string(workers) + " workers (1 to " +
@@ -102,11 +115,19 @@ void Partitions::deliver_mail() {
   for (const auto& worker : workers_) worker->deliver_sent();
 }
 
+void Partitions::forget_scheduled() {
+  if (running_) throw std::logic_error("forget_scheduled() within a run");
+  for (const auto& worker : workers_)
+    for (Partition* partition : worker->take_talkative()) partition->take_hand_overs();
+  one_shots_ = std::make_unique<OneShotPool>(control_);
+}
+
 // --- running
 
 void Partitions::run_until(TimePs time, Engine::InterruptCheck check) {
   if (Engine::served_here() != nullptr) throw std::logic_error("a run within an event of a partition");
   Guard guard(*this);
+  const Running running(running_);
   stop_requested_ = false;
   if (!assigned_) assign();
   int64_t next_check_ns = 0;

@@ -78,8 +78,12 @@ class Partitions {
   // Calls callable() at time (now() if that is past), between windows. Not from events of partitions.
   template <class Callable>
   void schedule_at(TimePs time, Callable&& callable) {
-    one_shots_.schedule(time < now_ ? now_ : time, std::forward<Callable>(callable));
+    one_shots_->schedule(time < now_ ? now_ : time, std::forward<Callable>(callable));
   }
+
+  // Drops the calls that were scheduled or handed over and have not been made, and with them what they keep
+  // alive: for who has run this for the last time. Throws std::logic_error within a run.
+  void forget_scheduled();
 
   // As Engine's. What an event throws is thrown when its window has been served.
   void run_until(TimePs time, Engine::InterruptCheck check = nullptr);
@@ -125,7 +129,7 @@ class Partitions {
   uint64_t windows_served_ = 0;
   uint64_t events_in_last_window_ = 0;
   EventQueue control_;
-  OneShotPool one_shots_{control_};
+  std::unique_ptr<OneShotPool> one_shots_ = std::make_unique<OneShotPool>(control_);
   std::atomic<bool> stop_requested_{false};
 
   std::shared_ptr<PacketDepot> depot_;
@@ -133,6 +137,7 @@ class Partitions {
   std::vector<std::unique_ptr<Partition>> partitions_;
   Neighbours neighbours_;
   bool assigned_ = false;
+  bool running_ = false;
   uint32_t assignments_ = 1;
   std::unique_ptr<ThreadCrew> crew_;
   std::vector<Partition*> touched_;

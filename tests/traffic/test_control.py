@@ -32,7 +32,7 @@ class Recorder:
             answer = {"state": self.run_state, "started_ps": 5, "finished_ps": 10 + self.rank}
         self._answers.append(answer)
 
-    def read_answer(self, timeout_s: float) -> dict[str, Any]:
+    def read_answer(self, timeout_s: float, number: int | None = None) -> dict[str, Any]:
         return self._answers.popleft()
 
     def told(self, command: str) -> list[dict[str, Any]]:

@@ -45,10 +45,12 @@ class Process:
         self.popen.stdin.write(json.dumps(command) + "\n")
         self.popen.stdin.flush()
 
-    def read_answer(self, timeout_s):
-        line = self.popen.stdout.readline()
-        assert line, f"the endpoint ended with {self.popen.wait()}"
-        answer = json.loads(line)
+    def read_answer(self, timeout_s, number=None):
+        answer = None
+        while answer is None or (number is not None and answer.get("id", number) != number):
+            line = self.popen.stdout.readline()
+            assert line, f"the endpoint ended with {self.popen.wait()}"
+            answer = json.loads(line)
         if "error" in answer:
             raise RuntimeError(answer["error"])
         return answer

@@ -40,7 +40,14 @@ def test_every_command_has_its_answer(start):
     child.send({"command": "b"})
     assert child.read_answer(10.0) == {"command": "a"}
     assert child.read_answer(10.0) == {"command": "b"}
-    assert child.call({"command": "ü"}) == {"command": "ü"}
+    assert child.call({"command": "ü"}) == {"command": "ü", "id": 1}
+
+
+def test_an_answer_that_nobody_read_is_not_taken_for_the_next(start):
+    child = start(ECHO)
+    child.send({"command": "interrupted", "id": 7, "error": "of that one"})
+    child.send({"command": "next", "id": 8})
+    assert child.read_answer(10.0, 8)["command"] == "next"
 
 
 def test_a_refusal_is_told_in_the_childs_words(start):
@@ -87,7 +94,7 @@ def test_the_death_of_what_a_child_needs_ends_a_wait_at_once(start):
     needed = start("import sys; print('up', flush=True); sys.stdin.readline(); sys.exit('out of memory')")
     waiting = start(ECHO)
     dependent = JsonLinesChild("the endpoint", waiting.process, waiting.log, [needed.watched])
-    assert dependent.call({"command": "a"}) == {"command": "a"}
+    assert dependent.call({"command": "a"}) == {"command": "a", "id": 1}
     needed.send({"command": "leave"})
     with pytest.raises(ChildError, match="the child ended with status 1"):
         dependent.read_answer(timeout_s=600.0)

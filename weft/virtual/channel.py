@@ -7,6 +7,7 @@ Messages are serialised and parsed as on a real channel, so neither side sees th
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
@@ -107,6 +108,10 @@ class InProcessChannel:
     async def close(self) -> None:
         """Do nothing: calls end by themselves."""
 
+    def let_go(self) -> None:
+        """Serve nothing more, and keep no device."""
+        del self._devices, self._service, self._loop, self._on_served
+
     def _handler(self, method: str) -> Callable[[Any, _Context], Any]:
         handler: Callable[[Any, _Context], Any] = getattr(self._service, method.rpartition("/")[2])
         return handler
@@ -137,7 +142,14 @@ class InProcessStream:
     ) -> None:
         self._loop = loop
         self._there_ps, self._back_ps = there_ps, back_ps
-        self._server = ControllerStream(devices, self._send)
+        # Weakly, because the server's end would keep this one, which keeps that one.
+        here = weakref.ref(self)
+
+        def send(message: p4r.StreamMessageResponse) -> None:
+            if (stream := here()) is not None:
+                stream._send(message)
+
+        self._server = ControllerStream(devices, send)
         self._server_gone = False
         self._inbox: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._cancelled = False

@@ -37,7 +37,7 @@ class VirtualEndpoint:
         self._scale_up = scale_up
         self._host: Host | None = None
         self._commands: HostCommands | None = None
-        self._answers: deque[dict[str, Any]] = deque()
+        self._answers: deque[tuple[Any, dict[str, Any]]] = deque()
         self._run_ended: asyncio.Event = asyncio.Event()
 
     @property
@@ -53,11 +53,13 @@ class VirtualEndpoint:
         except Exception as error:
             # As of an endpoint process: whatever a message makes a command raise is the answer to it.
             answer = {"error": f"{command.get('command', 'configuration')}: {error}"}
-        self._answers.append(answer)
+        self._answers.append((command.get("id"), answer))
 
-    def read_answer(self, timeout_s: float) -> dict[str, Any]:
-        """Return the next answer. ChildError if the command was refused."""
-        answer = self._answers.popleft()
+    def read_answer(self, timeout_s: float, number: int | None = None) -> dict[str, Any]:
+        """Return the next answer, or that to the command of a number. ChildError if the command was refused."""
+        answered, answer = self._answers.popleft()
+        while number is not None and answered != number:
+            answered, answer = self._answers.popleft()
         if WAIT in answer:
             answer = self._loop.run_here(self._wait(*answer[WAIT]))
         if "error" in answer:
@@ -65,16 +67,21 @@ class VirtualEndpoint:
         return answer
 
     def close(self) -> None:
-        """Close captures."""
+        """Close captures, and let go of the host."""
         if self._host is not None:
             self._host.executor.set_end_listener(None)
             self._host.close()
+        if self._commands is not None:
+            self._commands.close()
+        self._host = self._commands = self._scale_up = None
+        del self._engine, self._loop, self._attach
 
     def _carry_out(self, message: dict[str, Any]) -> dict[str, Any]:
         if self._commands is not None:
             return self._commands.carry_out(message)
         self._host = Host(HostConfig.from_message(message), self._engine, self._attach, self._scale_up)
-        self._host.executor.set_end_listener(lambda: self._loop.wake(self._run_ended.set))
+        loop, run_ended = self._loop, self._run_ended
+        self._host.executor.set_end_listener(lambda: loop.wake(run_ended.set))
         self._commands = HostCommands(self._host)
         return {"ready": True, "name": self._host.config.name, "rank": self._host.config.rank}
 

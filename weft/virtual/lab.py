@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -27,6 +26,7 @@ from weft.link_events import LinkEvents
 from weft.options import FabricOptions
 from weft.program import compile_program
 from weft.recording.observations import Recorded
+from weft.scratch import scratch_directory
 from weft.switch_configs import links_between_switches, switch_configs
 from weft.switch_memory import host_credits, host_pfc_quanta, lossless_buffer_bytes, with_memory
 from weft.virtual.channel import InProcessChannel
@@ -43,6 +43,17 @@ if TYPE_CHECKING:
     from engine._core import Ledger
 
 _PS_PER_NS = 1000
+# What a lab has only while it runs.
+_WHILE_RUNNING = (
+    "partitions",
+    "engines",
+    "switches",
+    "controller",
+    "_loop",
+    "_endpoints",
+    "_probes",
+    "_link_events",
+)
 
 
 class VirtualLab(Lab):
@@ -64,12 +75,24 @@ class VirtualLab(Lab):
         self._link_events: VirtualLinkEvents
 
     def _build(self, stack: contextlib.ExitStack) -> None:
-        self.directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weft-")))
+        stack.callback(self._let_go)
+        self.directory = stack.enter_context(scratch_directory())
         self._progress(f"compiling {self.options.p4.name}")
         self.program = compile_program(self.options.p4, self.directory, self.options.compiler)
 
         with collector_paused():
             self._build_fabric(stack)
+
+    def _let_go(self) -> None:
+        """Drop all that takes memory and descriptors, and the cycles in it.
+
+        The collector need not find them, and cannot find those that go through the engine. So a lab, or a traceback,
+        that somebody keeps keeps none of it.
+        """
+        if "partitions" in vars(self):
+            self.partitions.forget_scheduled()
+        for name in _WHILE_RUNNING:
+            vars(self).pop(name, None)
 
     def _build_fabric(self, stack: contextlib.ExitStack) -> None:
         self._progress(f"building {len(self.fabric.hosts)} hosts and {len(self.fabric.switches)} switches")
@@ -96,8 +119,9 @@ class VirtualLab(Lab):
     def _connect_controller(self, stack: contextlib.ExitStack) -> BlockingFabricController:
         devices: dict[int, Device] = {}
         pumps: dict[int, EventPump] = {}
+        partitions = self.partitions
         for number, wired in self.switches.switches.items():
-            devices[number] = wired.device(clock_ns=lambda: self.partitions.now_ps // _PS_PER_NS)
+            devices[number] = wired.device(clock_ns=lambda: partitions.now_ps // _PS_PER_NS)
             pumps[number] = EventPump(devices[number], wired.switch, self._loop)
             stack.callback(pumps[number].close)
 
@@ -107,6 +131,7 @@ class VirtualLab(Lab):
                 pumps[device_id].pump()
 
         channel = InProcessChannel(devices, self._loop, self.options.control.latency, on_served=pump)
+        stack.callback(channel.let_go)
         return BlockingFabricController(
             self.fabric,
             self._pipeline(),

@@ -12,6 +12,7 @@ from itertools import count
 from typing import Any, Protocol, TypeVar
 
 from controller.blocking import cancel_other_tasks
+from weft.signals import raise_held, signals_held
 
 _PS_PER_SECOND = 10**12
 _Result = TypeVar("_Result")
@@ -51,6 +52,13 @@ class _EventSelector(selectors.SelectSelector):
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         """Serve events for at most `timeout` seconds of their time; no file is ever ready."""
+        raise_held()
+        try:
+            return self._serve(timeout)
+        finally:
+            raise_held()
+
+    def _serve(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
         self.is_woken = False
         if timeout is None:
             self._clock.run()
@@ -59,6 +67,10 @@ class _EventSelector(selectors.SelectSelector):
         elif timeout > 0:
             self._clock.run_for(max(1, round(timeout * _PS_PER_SECOND)))
         return []
+
+    def let_go(self) -> None:
+        """Keep the clock no longer."""
+        del self._clock
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
@@ -75,6 +87,14 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self._numbers = count()
         self._due: dict[int, Callable[[], object]] = {}
         super().__init__(self._virtual)
+        self.set_exception_handler(_report)
+
+    def close(self) -> None:
+        """Close it, and let go of the clock and of what was to be called."""
+        super().close()
+        self._due.clear()
+        self._virtual.let_go()
+        del self._clock
 
     def time(self) -> float:
         """Return the clock's time in seconds."""
@@ -133,10 +153,28 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         try:
             asyncio.get_running_loop()
         except RuntimeError:
-            return self.run_until_complete(coroutine)
+            return self._run_to_its_end(coroutine)
         # The caller is a coroutine of another loop, as in a notebook, and two cannot run in one thread.
         with ThreadPoolExecutor(1) as other_thread:
-            return other_thread.submit(self.run_until_complete, coroutine).result()
+            return other_thread.submit(self._run_to_its_end, coroutine).result()
+
+    def _run_to_its_end(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
+        with signals_held(self._clock.request_stop):
+            task = self.create_task(coroutine)
+            try:
+                return self.run_until_complete(task)
+            except (KeyboardInterrupt, SystemExit):
+                # It must neither go on when the loop runs again, nor end that run in place of its own.
+                task.cancel()
+                self.stop()
+                self.run_forever()
+                raise
+
+
+def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Tell what nobody waited for, but no interruption: that has left the loop already."""
+    if not isinstance(context.get("exception"), KeyboardInterrupt | SystemExit):
+        loop.default_exception_handler(context)
 
 
 class VirtualTimeRunner:
