@@ -348,8 +348,12 @@ class PcapWriter:
     def packets_written(self) -> int: ...
     @property
     def packets_failed(self) -> int: ...
+    @property
+    def error(self) -> int:
+        """Why the file is incomplete, as an errno; 0 as long as nothing has failed."""
     def flush(self) -> None: ...
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Raises OSError, once, if what was written is not all in the file."""
 
 class Link:
     """One direction of a link: delay, seeded faults, and the node at its far end.

@@ -216,7 +216,7 @@ def switch(arguments: tuple[str, ...], interfaces: tuple[tuple[int, str], ...], 
         bmv2_options.warn(ignored)
         if given is not None and program is None:
             _LOGGER.warning("%s is not loaded, because of --no-p4", given)
-        runner = Foreground(_config(interfaces, options, target), run)
+        Foreground(_config(interfaces, options, target), run).run()
     except ValidationError as error:
         click.echo(f"weft switch: {told(error)}", err=True)
         sys.exit(EXIT_BAD_INPUT)
@@ -226,7 +226,6 @@ def switch(arguments: tuple[str, ...], interfaces: tuple[tuple[int, str], ...], 
     except OSError as error:
         click.echo(f"weft switch: {_refusal(error)}", err=True)
         sys.exit(EXIT_ENVIRONMENT)
-    runner.run()
 
 
 def _log_options(options: dict[str, Any]) -> LogOptions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from dataclasses import dataclass, field
@@ -57,6 +58,7 @@ class Foreground:
     def __init__(self, config: DaemonConfig, options: Options) -> None:
         self._options = options
         self._stopping = threading.Event()
+        self._told: set[str] = set()
         self._daemon = Daemon(config)
         try:
             self._packet_output = self._make_packet_output()
@@ -113,7 +115,7 @@ class Foreground:
             port.capture_by_direction(directory, origin_ns)
 
     def run(self) -> None:
-        """Serve until SIGINT or SIGTERM."""
+        """Serve until SIGINT or SIGTERM. OSError, at the end, if a capture is incomplete."""
         on_termination(self._stopping.set)
         _LOGGER.info("P4Runtime on %s", self._daemon.server.address)
         while not self._stopping.wait(LOG_INTERVAL_S):
@@ -130,3 +132,7 @@ class Foreground:
             self._packet_output.write()
         for message in self._switch.switch.native.take_log():
             _LOGGER.info("%s", message)
+        for path, number in self._daemon.wiring.incomplete_captures().items():
+            if path not in self._told:
+                self._told.add(path)
+                _LOGGER.error("capture file '%s' is incomplete: %s", path, os.strerror(number))

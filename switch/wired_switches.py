@@ -55,7 +55,10 @@ class WiredPort:
                 part.reset_stats()
 
     def set_capture(self, path: Path | None, interface: str = "") -> None:
-        """Record what the port sends and receives to a file, or stop (None); pcapng calls the port `interface`."""
+        """Record what the port sends and receives to a file, or stop (None); pcapng calls the port `interface`.
+
+        OSError if the file cannot be made, or if the one before is incomplete (a full disk).
+        """
         writer = None
         if path is not None:
             writer = PcapWriter(
@@ -83,8 +86,14 @@ class WiredPort:
             if arriving is not None:
                 arriving.set_capture(received)
         before, self.captures = self.captures, tuple(each for each in (received, sent) if each is not None)
+        failure: OSError | None = None
         for writer in before:
-            writer.close()
+            try:
+                writer.close()
+            except OSError as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
 
 
 @dataclass(slots=True)
@@ -241,6 +250,16 @@ class WiredSwitches:
                 wired.reset_stats()
             self.placement.clock.reset_lateness()
 
+    def incomplete_captures(self) -> dict[str, int]:
+        """Files of captures that could not be written whole, each with the errno that says why."""
+        writers = (
+            writer
+            for wired in self.switches.values()
+            for port in wired.ports.values()
+            for writer in port.captures
+        )
+        return {writer.path: writer.error for writer in writers if writer.error}
+
     def flush_captures(self) -> None:
         """Bring all captures up to date for whoever reads the files."""
         for wired in self.switches.values():
@@ -249,10 +268,16 @@ class WiredSwitches:
                     writer.flush()
 
     def close(self) -> None:
-        """Close all captures."""
+        """Close all captures. OSError, when all are closed, if one of the files is incomplete."""
+        failure: OSError | None = None
         for wired in self.switches.values():
             for port in wired.ports.values():
-                port.set_capture(None)
+                try:
+                    port.set_capture(None)
+                except OSError as error:
+                    failure = failure or error
+        if failure is not None:
+            raise failure
 
 
 def _make_mac(wired: WiredSwitch, port: WiredPort) -> PortMac | None:

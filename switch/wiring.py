@@ -67,8 +67,10 @@ class Wiring(WiredSwitches):
         if self._port_monitor is not None:
             self._port_monitor.stop()
         self.engine.stop()
-        super().close()
-        for wired in self.switches.values():
-            for port in wired.ports.values():
-                if port.socket is not None:
-                    port.socket.close()
+        try:
+            super().close()
+        finally:
+            for wired in self.switches.values():
+                for port in wired.ports.values():
+                    if port.socket is not None:
+                        port.socket.close()

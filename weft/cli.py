@@ -77,6 +77,7 @@ def run_guarded(command: Callable[[], Any]) -> int:
     """Run a click command outside its standalone mode and return the exit code."""
     try:
         result = command()
+        sys.stdout.flush()  # a full disk is found out here, not as the interpreter ends
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as leave:
         return leave.exit_code
@@ -92,7 +93,16 @@ def run_guarded(command: Callable[[], Any]) -> int:
     except (OSError, MemoryError) as error:
         # A full disk, a directory that may not be written to: the machine's refusal, not a fault of the program.
         click.echo(f"weft: {error}", err=True)
+        _drop_output()
         return EnvironmentLacksError.exit_code
+
+
+def _drop_output() -> None:
+    """Keep what could not be written to standard output from being tried once more at the end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)

@@ -23,6 +23,7 @@ from traffic.schedule_nodes import ELEMENT_BYTES
 from traffic.schedules import CollectiveSpec
 from traffic.training import TrainingStep
 from traffic.workload import poisson_flows
+from weft.child import ChildError
 from weft.collectives import (
     CollectiveRun,
     checked_buffers,
@@ -102,6 +103,8 @@ class Fabric:
         self.collectives: list[CollectiveResult] = []
         self.phases: list[Phase] = []
         self._recorded: list[Recorded] = []
+        # Kind, node and number of what is being captured, in order of their beginning.
+        self._captures: dict[tuple[str, str, int], None] = {}
         self.workloads: list[WorkloadResult] = []
         self.training_steps: list[TrainingStepResult] = []
         self._progress = progress
@@ -128,10 +131,13 @@ class Fabric:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         with interruptions_first(error):
             try:
+                incomplete = self.end_captures() if error is None else []
                 self._exit.close()
             finally:
                 # What is kept of a fabric are its results.
                 self._hosts = None
+            if incomplete:
+                raise EnvironmentLacksError("; ".join(incomplete))
 
     @property
     def hosts(self) -> EndpointGroup:
@@ -467,7 +473,10 @@ class Fabric:
         """
         spec = self.topology.host(host)
         spec.nic(plane)
+        self._captures.pop(("host", host, plane), None)
         self.hosts.capture(spec.index, plane, path)
+        if path is not None:
+            self._captures["host", host, plane] = None
 
     @told_as_weft_errors()
     def capture_port(self, switch: str, port: int, path: Path | None) -> None:
@@ -480,7 +489,10 @@ class Fabric:
             EnvironmentLacksError: the fabric runs on BMv2.
         """
         self.topology.switch(switch).port(port)
+        self._captures.pop(("switch", switch, port), None)
         self.lab.capture_port(switch, port, path)
+        if path is not None:
+            self._captures["switch", switch, port] = None
 
     @told_as_weft_errors()
     def capture_link(self, port: str, path: Path | None) -> None:
@@ -497,6 +509,16 @@ class Fabric:
             self.capture(node, int(number), path)
         else:
             self.capture_port(node, int(number), path)
+
+    def end_captures(self) -> list[str]:
+        """End all captures; returns, in words, which files are incomplete and why (a full disk)."""
+        failures = []
+        for kind, node, number in list(self._captures):
+            try:
+                (self.capture if kind == "host" else self.capture_port)(node, number, None)
+            except (OSError, ChildError) as error:
+                failures.append(str(error))
+        return failures
 
     @told_as_weft_errors()
     def observations(self) -> Observations:

@@ -20,6 +20,7 @@ from typing import Any
 from weft import interfaces
 from weft.errors import EnvironmentLacksError
 from weft.processes import ProcessId, end
+from weft.writing import written_whole
 
 STATE_FILE = Path(os.environ.get("WEFT_STATE_FILE", "/run/weft/lab.json"))
 
@@ -47,9 +48,8 @@ class LabState:
         """Write the state, replacing the file at once, so that a reader never sees half of it."""
         path = path or STATE_FILE
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(".new")
-        temporary.write_text(json.dumps(asdict(self), indent=1), encoding="utf-8")
-        temporary.replace(path)
+        with written_whole(path) as partial:
+            partial.write_text(json.dumps(asdict(self), indent=1), encoding="utf-8")
 
 
 def load(path: Path | None = None) -> LabState | None:

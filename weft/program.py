@@ -12,6 +12,7 @@ from typing import Literal
 from weft.errors import BadInputError, EnvironmentLacksError
 from weft.scenario.places import KeyProblem
 from weft.units import shown
+from weft.writing import written_whole
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,9 @@ def _compile(source: Path, directory: Path) -> Program:
         raise BadInputError(str(error)) from None
     json_path = directory / f"{source.stem}.json"
     p4info_path = directory / f"{source.stem}.p4info.txtpb"
-    json_path.write_text(result.json_text, encoding="utf-8")
-    p4info_path.write_text(result.p4info_text, encoding="utf-8")
+    for path, text in ((json_path, result.json_text), (p4info_path, result.p4info_text)):
+        with written_whole(path) as partial:
+            partial.write_text(text, encoding="utf-8")
     return Program(json_path, p4info_path, hashlib.sha256(result.json_text.encode()).hexdigest())
 
 

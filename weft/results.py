@@ -14,6 +14,7 @@ from rich.table import Table
 
 from topologies.describe import format_rate, format_time
 from weft.credit_results import CreditResult, print_credits
+from weft.errors import EnvironmentLacksError
 from weft.figure_tables import print_figures
 from weft.ledger import print_ledger
 from weft.link_events import LinkEventResult, print_link_events
@@ -23,6 +24,7 @@ from weft.recording.observations import Observations
 from weft.recording.trace import Moments
 from weft.training import TrainingStepResult, print_training_steps
 from weft.workloads import WorkloadResult, print_workload
+from weft.writing import written_whole
 
 if TYPE_CHECKING:
     from engine._core import Ledger
@@ -203,6 +205,7 @@ class RunResult:
     retransmissions: int = 0
     cnps: int = 0
     lateness: Lateness | None = None
+    incomplete_captures: list[str] = field(default_factory=list)
     phases: list[Phase] = field(default_factory=list)
     observations: Observations = field(default_factory=Observations)
     wall_times_s: dict[str, float] = field(default_factory=dict)
@@ -217,6 +220,8 @@ class RunResult:
         data = asdict(replace(self, observations=Observations(), workloads=[]))
         del data["observations"]  # in files of their own
         data["rows_lost"] = self.observations.rows_lost
+        if not self.incomplete_captures:
+            del data["incomplete_captures"]
         data["workloads"] = [workload.as_dict() for workload in self.workloads]
         data["link_events"] = [
             asdict(event) | {"recovery_ps": event.recovery_ps} for event in self.link_events
@@ -237,6 +242,11 @@ class RunResult:
         data["ok"] = self.ok
         return data
 
+    def require_complete(self) -> None:
+        """Raise EnvironmentLacksError if a capture is not whole."""
+        if self.incomplete_captures:
+            raise EnvironmentLacksError("; ".join(self.incomplete_captures))
+
     def save(self, directory: Path) -> Path:
         """Write results.json into a directory and return its path; beside it wall_times.json and workloads' flows."""
         directory.mkdir(parents=True, exist_ok=True)
@@ -244,7 +254,8 @@ class RunResult:
             workload.save_records(directory / f"workload-{number}-flows.csv")
         for name, data in (("wall_times.json", self.wall_times_s), ("results.json", self.as_dict())):
             path = directory / name
-            path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+            with written_whole(path) as partial:
+                partial.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
         self.observations.save(directory, self._moments())
         return path
 

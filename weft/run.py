@@ -135,6 +135,7 @@ def _run(
                 progress("permutation")
                 fabric.permutation(traffic.permutation, data=traffic.data)
         result = fabric.summary()
+        result.incomplete_captures = fabric.end_captures()
         result.made_by["scenario"] = scenario.name
         done = time.monotonic()
     result.wall_times_s = {

@@ -16,6 +16,7 @@ from rich.table import Table
 from topologies.describe import format_time
 from traffic.flow_sizes import FlowSizes
 from traffic.patterns import Flow
+from weft.writing import written_whole
 
 PERCENTILES = (50, 95, 99)
 _BINS = 10
@@ -60,7 +61,7 @@ class WorkloadResult:
 
     def save_records(self, path: Path) -> None:
         """Write a CSV file with a row per flow."""
-        with path.open("w", newline="", encoding="utf-8") as file:
+        with written_whole(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(self.records)
             writer.writerows(zip(*(column.tolist() for column in self.records.values()), strict=True))

@@ -252,6 +252,7 @@ void bind_nodes(py::module_& m) {
       .def_property_readonly("path", &PcapWriter::path)
       .def_property_readonly("packets_written", &PcapWriter::packets_written)
       .def_property_readonly("packets_failed", &PcapWriter::packets_failed)
+      .def_property_readonly("error", &PcapWriter::error)
       .def("flush", &PcapWriter::flush)
       .def("close", &PcapWriter::close);
 }

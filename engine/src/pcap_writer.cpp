@@ -44,23 +44,25 @@ PcapWriter::PcapWriter(const std::string& path, uint32_t snap_length, int64_t or
       !(is_pcapng_ ? put(pcapng_header.data(), pcapng_header.size()) : put(&header, sizeof header)) ||
       std::fflush(file_) != 0) {
     const int error = errno;
-    close();
+    close_file();
     throw std::system_error(error, std::generic_category(), "capture file '" + path + "'");
   }
 }
 
-PcapWriter::~PcapWriter() { close(); }
+PcapWriter::~PcapWriter() { close_file(); }
 
 void PcapWriter::write(TimePs time_ps, std::span<const uint8_t> frame, CaptureDirection direction,
                        size_t zero_bytes) {
   const int64_t nanoseconds = origin_ns_ + std::max<TimePs>(time_ps, 0) / kPsPerNs;
   std::lock_guard guard(mutex_);
-  ++(write_record(nanoseconds, frame, direction, zero_bytes) ? packets_written_ : packets_failed_);
+  const bool written = write_record(nanoseconds, frame, direction, zero_bytes);
+  if (!written && file_ != nullptr) note_failure();
+  ++(written ? packets_written_ : packets_failed_);
 }
 
 bool PcapWriter::write_record(int64_t nanoseconds, std::span<const uint8_t> frame, CaptureDirection direction,
                               size_t zero_bytes) {
-  if (file_ == nullptr) return false;
+  if (file_ == nullptr || error_ != 0) return false;
   const size_t frame_bytes = std::min<size_t>(frame.size(), snap_length_);
   const size_t zeros_written = std::min<size_t>(zero_bytes, snap_length_ - frame_bytes);
   const auto captured_bytes = static_cast<uint32_t>(frame_bytes + zeros_written);
@@ -90,13 +92,25 @@ bool PcapWriter::put_zeros(size_t count) {
 
 void PcapWriter::flush() {
   std::lock_guard guard(mutex_);
-  if (file_ != nullptr) std::fflush(file_);
+  if (file_ != nullptr && std::fflush(file_) != 0) note_failure();
 }
 
 void PcapWriter::close() {
   std::lock_guard guard(mutex_);
-  if (file_ != nullptr) std::fclose(file_);
+  if (file_ == nullptr) return;
+  close_file();
+  if (error_ != 0)
+    throw std::system_error(error_, std::generic_category(), "capture file '" + path_ + "' is incomplete");
+}
+
+void PcapWriter::close_file() {
+  if (file_ != nullptr && std::fclose(file_) != 0) note_failure();
   file_ = nullptr;
+}
+
+// The first reason is the one to tell.
+void PcapWriter::note_failure() {
+  if (error_ == 0) error_ = errno;
 }
 
 uint64_t PcapWriter::packets_written() const {
@@ -107,6 +121,11 @@ uint64_t PcapWriter::packets_written() const {
 uint64_t PcapWriter::packets_failed() const {
   std::lock_guard guard(mutex_);
   return packets_failed_;
+}
+
+int PcapWriter::error() const {
+  std::lock_guard guard(mutex_);
+  return error_;
 }
 
 }  // namespace weft

@@ -33,19 +33,25 @@ class PcapWriter {
   void write(TimePs time_ps, const Packet& packet, CaptureDirection direction) {
     write(time_ps, packet.bytes(), direction, packet.virtual_bytes());
   }
+  // After a write that has failed nothing more is written, so that what is there can be read up to its end.
   void flush();
-  // Further writes are ignored and counted.
+  // Further writes are ignored and counted. Throws std::system_error, once, if what was written before is not
+  // all in the file; says which file and why.
   void close();
 
   const std::string& path() const { return path_; }
   uint64_t packets_written() const;
   // Frames that could not be written (disk full, file closed).
   uint64_t packets_failed() const;
+  // Why the file is incomplete, as an errno; 0 as long as nothing has failed.
+  int error() const;
 
  private:
   bool write_record(int64_t nanoseconds, std::span<const uint8_t> frame, CaptureDirection direction,
                     size_t zero_bytes);
   bool put(const void* bytes, size_t size) { return std::fwrite(bytes, 1, size, file_) == size; }
+  void close_file();
+  void note_failure();
   bool put_zeros(size_t count);
 
   mutable std::mutex mutex_;
@@ -54,6 +60,7 @@ class PcapWriter {
   uint32_t snap_length_;
   int64_t origin_ns_;
   bool is_pcapng_;
+  int error_ = 0;
   uint64_t packets_written_ = 0;
   uint64_t packets_failed_ = 0;
 };

@@ -64,6 +64,7 @@ def run_and_show(
             f"{times['first_collective_done']:.1f} s, all in {times['all']:.1f} s"
             + (f"; results in {path}" if path is not None else "")
         )
+    result.require_complete()
     return exit_code(result, require_valid_times)
 
 

@@ -12,6 +12,7 @@ from weft.cli import EXISTING_FILE
 from weft.errors import BadInputError
 from weft.scenario import load_scenario
 from weft.topology import build_topology
+from weft.writing import write_errors_named
 
 
 @click.group()
@@ -46,7 +47,9 @@ def show(scenario: Path, as_json: bool) -> None:
 def draw_command(scenario: Path, output: Path) -> None:
     """Draw the fabric: planes side by side, spines above leaves above hosts."""
     try:
-        draw(_fabric(scenario), output)
+        fabric = _fabric(scenario)
+        with write_errors_named(output):
+            draw(fabric, output)
     except TopologyError as error:
         raise BadInputError(str(error)) from None
     click.echo(f"wrote {output}")

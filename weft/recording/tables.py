@@ -11,6 +11,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from weft.writing import written_whole
+
 Integers = NDArray[np.int64]
 _ROWS_AT_ONCE = 1 << 16
 
@@ -56,7 +58,7 @@ def write_table(table: Table, path: Path, file_format: Literal["csv", "parquet"]
 
 
 def _write_csv(table: Table, path: Path) -> Path:
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with written_whole(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(table)
         for begin in range(0, row_count(table), _ROWS_AT_ONCE):
@@ -77,7 +79,8 @@ def _write_parquet(table: Table, path: Path) -> Path:
         name: _dictionary(column) if isinstance(column, Names) else pyarrow.array(column)
         for name, column in table.items()
     }
-    parquet.write_table(pyarrow.table(columns), path, compression="zstd")
+    with written_whole(path) as partial:
+        parquet.write_table(pyarrow.table(columns), partial, compression="zstd")
     return path
 
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from weft.recording.tables import Integers, Names, Table
+from weft.writing import written_whole
 
 PHASES_PID, QUEUES_PID, FIRST_RANK_PID = 1, 2, 3
 _PS_PER_US = 10**6
@@ -37,7 +38,7 @@ class Moments:
 
 def write_trace(tables: Mapping[str, Table], path: Path, moments: Moments | None = None) -> None:
     """Write phases, ranks with the steps of their schedules, and queues as counters, event by event."""
-    with path.open("w", encoding="utf-8") as file:
+    with written_whole(path) as partial, partial.open("w", encoding="utf-8") as file:
         file.write('{"displayTimeUnit": "ns", "traceEvents": [\n')
         separator = ""
         for event in _events(tables, moments or Moments()):

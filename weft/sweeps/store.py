@@ -20,6 +20,7 @@ from weft.errors import BadInputError
 from weft.json_files import read_object
 from weft.report.saved_results import read_results
 from weft.sweeps.plan import Point
+from weft.writing import written_whole
 
 SCENARIO = "scenario.yaml"
 RESULTS = "results.json"
@@ -101,13 +102,15 @@ class SweepStore:
         yaml = ruamel.yaml.YAML(typ="safe", pure=True)
         yaml.default_flow_style = False
         yaml.dump(point.tree, text)
-        (running / SCENARIO).write_text(text.getvalue(), encoding="utf-8")
+        with written_whole(running / SCENARIO) as partial:
+            partial.write_text(text.getvalue(), encoding="utf-8")
         return running
 
     def keep(self, point: Point, outcome: Outcome) -> None:
         """Keep what a run has left, in place of what an earlier one has."""
         running = self._points / f"{point.identity}{_RUNNING}"
-        (running / _OUTCOME).write_text(json.dumps(asdict(outcome), indent=1) + "\n", encoding="utf-8")
+        with written_whole(running / _OUTCOME) as partial:
+            partial.write_text(json.dumps(asdict(outcome), indent=1) + "\n", encoding="utf-8")
         final = self.directory_of(point)
         if final.exists():
             shutil.rmtree(final)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,6 +11,7 @@ from typing import Any, Protocol
 from weft.sweeps.axes import plain_text
 from weft.sweeps.store import Outcome, State
 from weft.workloads import PERCENTILES
+from weft.writing import written_whole
 
 Row = dict[str, Any]
 
@@ -74,9 +74,8 @@ def csv_text(rows: Sequence[Row]) -> str:
 def write_table(rows: Sequence[Row], directory: Path) -> Path:
     """Write table.csv, whole or not at all, and return its path."""
     path = directory / "table.csv"
-    partial = path.with_suffix(".csv.partial")
-    partial.write_text(csv_text(rows), encoding="utf-8")
-    os.replace(partial, path)
+    with written_whole(path) as partial:
+        partial.write_text(csv_text(rows), encoding="utf-8")
     return path
 
 

@@ -94,6 +94,11 @@ class VirtualLab(Lab):
         for name in _WHILE_RUNNING:
             vars(self).pop(name, None)
 
+    def _close_captures(self) -> None:
+        # What is wrong with them is told where they are ended; here something else may be on its way.
+        with contextlib.suppress(OSError):
+            self.switches.close()
+
     def _build_fabric(self, stack: contextlib.ExitStack) -> None:
         self._progress(f"building {len(self.fabric.hosts)} hosts and {len(self.fabric.switches)} switches")
         self.partitions = Partitions(seed=self.options.seed, workers=self.options.workers)
@@ -111,7 +116,7 @@ class VirtualLab(Lab):
             [SwitchConfig.model_validate(config) for config in configs],
             links_between_switches(self.fabric),
         )
-        stack.callback(self.switches.close)
+        stack.callback(self._close_captures)
 
         self._progress("programming them over P4Runtime")
         self.controller = stack.enter_context(self._connect_controller(stack))

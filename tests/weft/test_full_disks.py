@@ -1,0 +1,142 @@
+"""What cannot be written is an error that names the file and why, whatever it is: results, captures, tables, output.
+
+A limit on the size of files stands for a full disk: the write that goes beyond fails, as on a disk without room.
+"""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import topologies
+from weft.errors import EnvironmentLacksError
+from weft.fabric import Fabric
+from weft.writing import written_whole
+
+SCENARIO = """
+name: full
+clock: virtual
+fabric: {planes: 1, leaves: 1, spines: 0, hosts_per_leaf: 2}
+traffic:
+  - {permutation: 400K}
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    path = tmp_path / "scenario.yaml"
+    path.write_text(SCENARIO, encoding="utf-8")
+    return path
+
+
+def weft(
+    *arguments: object, file_bytes: int | None = None, stdout: int = subprocess.PIPE
+) -> subprocess.CompletedProcess:
+    """Run the command where no file may be larger than that."""
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        if file_bytes is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
+
+    return subprocess.run(
+        [sys.executable, "-m", "weft", *map(str, arguments)],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        preexec_fn=limit,
+    )
+
+
+# More than any file that a run makes besides captures (machine code in the cache; there may be none yet).
+ENOUGH_BYTES = 16 * 2**20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("of_switches", [False, True])
+def test_a_capture_without_room_fails_the_run_and_keeps_its_results(scenario, tmp_path, of_switches):
+    large = scenario.with_name("large.yaml")
+    large.write_text(SCENARIO.replace("400K", "20M"), encoding="utf-8")
+    arguments = ["--pcap-switch", "all"] if of_switches else []
+    done = weft(
+        *("run", large, "--out", tmp_path / "out", "--pcap", tmp_path / "pcap", *arguments),
+        file_bytes=ENOUGH_BYTES,
+    )
+    assert done.returncode == 4, done.stderr
+    assert f"capture file '{tmp_path}/pcap/h0-plane0.pcap' is incomplete: File too large" in done.stderr
+    assert ("p0l0-eth1.pcap" in done.stderr) == of_switches
+    assert "Traceback" not in done.stderr
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert results["ok"]
+    assert len(results["incomplete_captures"]) == (4 if of_switches else 2)
+
+
+def test_leaving_a_fabric_tells_of_an_incomplete_capture(tmp_path):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    topology = topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=2)
+
+    def captured() -> None:
+        with Fabric(topology, clock="virtual") as fabric:
+            fabric.capture("h0", 0, tmp_path / "h0.pcap")
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+            fabric.permutation(400_000)
+
+    try:
+        with pytest.raises(EnvironmentLacksError, match=r"h0\.pcap' is incomplete: File too large"):
+            captured()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("command", ["run", "topology"])
+def test_output_without_room_is_an_error(scenario, tmp_path, command):
+    arguments = {
+        "run": ("run", scenario, "--json", "--out", tmp_path / "out"),
+        "topology": ("topology", "show", scenario),
+    }[command]
+    with open("/dev/full", "w") as full:
+        done = weft(*arguments, stdout=full.fileno())
+    assert done.returncode == 4
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "results.json"
+    with written_whole(path) as partial:
+        partial.write_text("first", encoding="utf-8")
+
+    def fail(partial: Path) -> None:
+        partial.write_text("half", encoding="utf-8")
+        raise OSError(28, "No space left on device")
+
+    with (
+        pytest.raises(EnvironmentLacksError, match=r"results\.json cannot be written: No space left"),
+        written_whole(path) as partial,
+    ):
+        fail(partial)
+    assert path.read_text(encoding="utf-8") == "first"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.slow
+def test_results_and_tables_without_room_are_errors_that_name_them(scenario, tmp_path):
+    """A few files stand for all: every writer goes through `written_whole`."""
+    observed = scenario.with_name("observed.yaml")
+    observed.write_text(SCENARIO + "observe: {queues: all, interval: 1us}\n", encoding="utf-8")
+    assert weft("run", observed, "--out", tmp_path / "first").returncode == 0
+    sizes = {path.name: path.stat().st_size for path in (tmp_path / "first").iterdir()}
+    assert sizes["queues.csv"] > sizes["results.json"] > 1000
+    for name in ("results.json", "queues.csv"):
+        done = weft("run", observed, "--out", tmp_path / name, file_bytes=sizes[name] - 1)
+        assert done.returncode == 4
+        assert "cannot be written: File too large" in done.stderr
+        assert "Traceback" not in done.stderr
