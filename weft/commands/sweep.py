@@ -160,6 +160,7 @@ def _print_table(result: SweepResult) -> None:
     summary = summarise(result.rows, result.parameters)
     cells = [summary.cells(row) for row in summary.rows[:_MAX_ROWS]]
     names = summary.headings()[: len(summary.axes) + len(summary.labels)]
-    more = f"the first {len(cells)} of {len(summary.rows)} rows" if len(summary.rows) > len(cells) else ""
-    print_figures(make_console(), more or f"{len(cells)} rows", summary.headings(), cells, names)
+    shown = "" if len(summary.rows) == len(cells) else f"the first {len(cells)} of "
+    title = f"{shown}{len(summary.rows)} rows" + (f" ({summary.note})" if summary.note else "")
+    print_figures(make_console(), title, summary.headings(), cells, names)
     click.echo()

@@ -73,8 +73,9 @@ class Section:
     def figure(key: str, title: str, text: str, note: str) -> str:
         """Return the place of a figure that assets/page.js draws."""
         note = f' <span class="note">{escape(note)}.</span>' if note else ""
+        said = f"<p>{escape(text)}{note}</p>" if text or note else ""
         return (
-            f"<section><h2>{escape(title)}</h2><p>{escape(text)}{note}</p>"
+            f"<section><h2>{escape(title)}</h2>{said}"
             f'<div class="figure" id="figure-{key}" role="img" aria-label="{escape(title)}"></div>'
             f'<div class="chips" id="chips-{key}"></div></section>'
         )

@@ -76,9 +76,7 @@ def sweep_page(index: SweepIndex, rows: Sequence[Row], outcomes: Sequence[Outcom
     sections = [
         *(Section.table(table) for table in (_axes(rows, summary), _failed(index, outcomes)) if table.rows),
         *(
-            Section.figure(
-                key, figure["title"], "Each point of a curve is a point of the sweep.", figure["note"]
-            )
+            Section.figure(key, figure["title"], figure["text"], figure["note"])
             for key, figure in figures.items()
         ),
         _points(index, summary, folder),
@@ -119,7 +117,8 @@ def _points(index: SweepIndex, summary: Summary, folder: Path) -> str:
         return ""
     links = {number: f"{folder}/{identity}/{_PAGE}" for identity, number in numbers.items()}
     count = len(summary.rows)
-    note = f"the first {len(rows)} of {count} rows; table.csv has all" if count > len(rows) else ""
+    more = f"the first {len(rows)} of {count} rows; table.csv has all" if count > len(rows) else ""
+    note = "; ".join(each for each in (more, summary.note) if each)
     return Section.table(ReportTable("Points", ["point", *summary.headings()], rows, note), links)
 
 
@@ -146,7 +145,8 @@ def sweep_figures(summary: Summary) -> dict[str, Figure]:
 
 
 def _chart(summary: Summary, axis: str, measure: Measure) -> Figure:
-    others = [column for column in (*summary.axes, *summary.labels) if column != axis]
+    labels = [] if measure.of_run else summary.labels
+    others = [column for column in (*summary.axes, *labels) if column != axis]
     numbers = as_numbers([row.get(axis) for row in summary.rows])
     places = numbers[0] if numbers else [shown(row.get(axis)) for row in summary.rows]
     curves: dict[str, dict[Any, float]] = {}
@@ -170,6 +170,7 @@ def _chart(summary: Summary, axis: str, measure: Measure) -> Figure:
         "unit": measure.unit,
         "xType": ("log" if _is_wide(places) else "linear") if numbers else "category",
         "yType": "log" if _is_wide(values) else "linear",
+        "text": "Of the whole run." if measure.of_run and summary.labels else "",
         "note": f"{len(drawn)} of {len(curves)} curves are drawn" if len(curves) > len(drawn) else "",
     }
 

@@ -20,12 +20,16 @@ _LABELS = (
 
 @dataclass(frozen=True)
 class Measure:
-    """A result that points are compared by; `of` returns it from a row, None where the row has none."""
+    """A result that points are compared by; `of` returns it from a row, None where the row has none.
+
+    `of_run`: it is the whole run's, and the same in all rows of a point.
+    """
 
     name: str
     unit: str
     digits: int
     of: Callable[[Row], float | None]
+    of_run: bool = False
 
     @property
     def heading(self) -> str:
@@ -69,11 +73,11 @@ MEASURES = (
     Measure("busbw", "GB/s", 2, _scaled("busbw_bytes_per_s", 1e9)),
     Measure("slowdown p50", "", 2, _scaled("slowdown_p50")),
     Measure("slowdown p99", "", 2, _scaled("slowdown_p99")),
-    Measure("largest queue", "kB", 1, _over(max, "run.plane", ".largest_queue_bytes", 1e3)),
+    Measure("largest queue", "kB", 1, _over(max, "run.plane", ".largest_queue_bytes", 1e3), of_run=True),
     Measure("retransmitted packets", "", 0, _scaled("retransmissions")),
-    Measure("ECN marks", "", 0, _over(sum, "run.plane", ".ecn_marked_packets")),
-    Measure("CNPs", "", 0, _scaled("run.cnps")),
-    Measure("drops", "", 0, _over(sum, "run.ledger.dropped.", ".packets")),
+    Measure("ECN marks", "", 0, _over(sum, "run.plane", ".ecn_marked_packets"), of_run=True),
+    Measure("CNPs", "", 0, _scaled("run.cnps"), of_run=True),
+    Measure("drops", "", 0, _over(sum, "run.drops.", ""), of_run=True),
     Measure("wrong", "", 0, _scaled("wrong")),
 )
 
@@ -90,6 +94,12 @@ class Summary:
     axes: list[str]
     labels: list[str]
     measures: list[Measure]
+
+    @property
+    def note(self) -> str:
+        """Say which results are of whole runs, where rows are of parts of them."""
+        names = [measure.name for measure in self.measures if measure.of_run]
+        return f"{', '.join(names)}: of the whole run" if names and self.labels else ""
 
     def headings(self) -> list[str]:
         """Return the headings of a table."""

@@ -21,6 +21,9 @@ const place = (name) => document.getElementById(`figure-${name}`);
 const colour = (number) => COLOURS[number % COLOURS.length];
 const dash = (number) => DASHES[Math.floor(number / COLOURS.length) % 2];
 
+// Logarithmic scales have 1, 2, 5, 10, …
+const scale = (axis) => (axis.type === "log" ? { ...axis, dtick: "D2", nticks: 0 } : axis);
+
 function layout(xTitle, yTitle, more = {}) {
   const axis = { gridcolor: style("--line"), zerolinecolor: style("--line"), linecolor: style("--line"), automargin: true };
   const { xaxis = {}, yaxis = {}, ...rest } = more;
@@ -32,8 +35,8 @@ function layout(xTitle, yTitle, more = {}) {
     // A finger that moves over a figure scrolls the page.
     dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
     modebar: { bgcolor: "rgba(0,0,0,0)", color: style("--quiet"), activecolor: style("--text") },
-    xaxis: { title: { text: xTitle }, nticks: isNarrow() ? 5 : 0, ...axis, ...xaxis },
-    yaxis: { title: { text: yTitle }, ...axis, ...yaxis },
+    xaxis: { title: { text: xTitle }, nticks: isNarrow() ? 5 : 0, ...axis, ...scale(xaxis) },
+    yaxis: { title: { text: yTitle }, ...axis, ...scale(yaxis) },
     ...rest,
   };
 }
@@ -157,12 +160,15 @@ function workload(figure) {
 
 // Results of a sweep against an axis: numbers as a scale, anything else as categories.
 function axisChart(figure) {
+  // A bar on a logarithmic scale would begin anywhere.
+  const isScale = figure.xType !== "category", isBar = !isScale && figure.yType !== "log";
   const traces = figure.curves.map((curve, number) => ({
-    type: "scatter", mode: "lines+markers", name: curve.name, x: curve.x, y: curve.y,
-    line: { color: colour(number), dash: dash(number), width: 1.8 },
+    ...(isBar ? { type: "bar" } : { type: "scatter", mode: isScale ? "lines+markers" : "markers" }),
+    marker: { color: colour(number), size: isScale ? 6 : 11 },
+    name: curve.name, x: curve.x, y: curve.y, line: { color: colour(number), dash: dash(number), width: 1.8 },
     hovertemplate: `%{fullData.name}<br>%{x}: %{y:.5~g} ${figure.unit}<extra></extra>`,
   }));
-  const kinds = { xaxis: { type: figure.xType, title: { text: figure.x } }, yaxis: { type: figure.yType, rangemode: "tozero" } };
+  const kinds = { barmode: "group", xaxis: { type: figure.xType }, yaxis: { type: figure.yType, rangemode: "tozero" } };
   return [traces, layout(figure.x, figure.y, kinds)];
 }
 
@@ -185,7 +191,7 @@ function chips(name, traces) {
   box.replaceChildren(...(traces.length < 2 && !traces[0]?.name ? [] : traces).map((trace, number) => {
     const button = document.createElement("button");
     const paint = trace.line?.color ?? trace.marker?.color ?? "currentColor";
-    const pattern = trace.line?.dash === "dot" ? "2 3" : "none";
+    const pattern = trace.type !== "bar" && trace.line?.dash === "dot" ? "2 3" : "none";
     button.type = "button";
     button.setAttribute("aria-pressed", "true");
     button.innerHTML = `<svg width="18" height="8" aria-hidden="true"><line x1="0" y1="4" x2="18" y2="4" stroke="${paint}" stroke-width="${trace.type === "bar" ? 8 : 3}" stroke-dasharray="${pattern}"/></svg>`;
