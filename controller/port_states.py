@@ -24,6 +24,11 @@ class PortState(NamedTuple):
     up: bool
 
 
+def states_told(message: bytes) -> list[PortState]:
+    """Read a message of the server's."""
+    return [PortState(*each) for each in json.loads(message)["ports"]]
+
+
 async def watch_ports(channel: Channel, name: str = "ports") -> AsyncIterator[list[PortState]]:
     """Yield all ports of a server's switches that have an interface, then changes as they come; `name` is for errors.
 
@@ -36,7 +41,7 @@ async def watch_ports(channel: Channel, name: str = "ports") -> AsyncIterator[li
     call = channel.unary_stream(WATCH_PORTS)(b"")
     try:
         async for message in call:
-            yield [PortState(*each) for each in json.loads(message)["ports"]]
+            yield states_told(message)
     except grpc.aio.AioRpcError as error:
         if error.code() is not grpc.StatusCode.UNIMPLEMENTED:
             raise explain(name, "Ports/Watch", error) from None
