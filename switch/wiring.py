@@ -6,6 +6,7 @@ delay. Frames between switches were paced and delayed by their sender.
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 
 from engine import Engine, PacketSocket
@@ -15,6 +16,7 @@ from switch.port_service import PortBoard
 from switch.process import Repeater
 from switch.wired_switches import WiredPort, WiredSwitch, WiredSwitches
 
+_LOGGER = logging.getLogger(__name__)
 FLUSH_INTERVAL_S = 0.2
 """A capture is behind the traffic by so much at most."""
 
@@ -44,8 +46,14 @@ class Wiring(WiredSwitches):
         port.socket.connect(port.uplink)
 
     def start(self, realtime_priority: int = 0) -> None:
-        """Start the engine. OSError if the priority is not permitted."""
-        self.engine.start(realtime_priority=realtime_priority)
+        """Start the engine's thread under SCHED_FIFO, or as any other thread where that is not permitted."""
+        try:
+            self.engine.start(realtime_priority=realtime_priority)
+        except PermissionError as error:
+            _LOGGER.warning(
+                "the engine runs without a realtime priority, so it is late more often: %s", error
+            )
+            self.engine.start()
         self._flusher.start()
         self._port_monitor = PortMonitor(
             {

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 from topologies import FabricSpec
 from weft.errors import EnvironmentLacksError
@@ -18,6 +19,8 @@ _PROGRAMS = {
     "ethtool": "ethtool",
     "sysctl": "procps",
 }
+# By their bits (linux/capability.h): network namespaces and mounts, entering these, interfaces, packet sockets.
+_CAPABILITIES = {"SYS_ADMIN": 21, "SYS_CHROOT": 18, "NET_ADMIN": 12, "NET_RAW": 13}
 _DEFAULTS = FabricOptions()
 _BMV2_HINT = (
     "install BMv2 with P4Runtime and Thrift (p4lang's package p4lang-bmv2, or build p4lang/behavioral-model "
@@ -44,15 +47,27 @@ def require_mininet() -> None:
             "Mininet cannot be imported: install the package mininet, and make .venv from /usr/bin/python3 "
             "with --system-site-packages (vagrant/provision.sh does both)"
         )
+    if missing := missing_capabilities():
+        raise EnvironmentLacksError(
+            f"this process lacks {'the capability' if len(missing) == 1 else 'the capabilities'} {', '.join(missing)}: "
+            f"a container needs {', '.join(_CAPABILITIES)} (docker run --cap-add=…), and SYS_NICE to be late less often"
+        )
     # Mininet itself would wait for its first host forever.
     tried = subprocess.run(
         ["mnexec", "-n", "ip", "link", "set", "lo", "up"], capture_output=True, text=True, check=False
     )
     if tried.returncode:
         raise EnvironmentLacksError(
-            f"network namespaces cannot be made here ({tried.stderr.strip()}): "
-            "a container needs the capabilities SYS_ADMIN and NET_ADMIN"
+            f"network namespaces cannot be made here ({tried.stderr.strip()}): the container's security profile "
+            "(seccomp, AppArmor) must permit it, too"
         )
+
+
+def missing_capabilities() -> list[str]:
+    """Return which of the capabilities that a fabric in Mininet takes this process lacks, by their names."""
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    effective = int(next(line for line in status.splitlines() if line.startswith("CapEff:")).split()[1], 16)
+    return [name for name, bit in _CAPABILITIES.items() if not effective >> bit & 1]
 
 
 def require_bmv2() -> tuple[str, str]:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -202,3 +203,50 @@ def test_results_are_written_as_json(tmp_path):
     packets = rdpcap(str(tmp_path / "pcap" / "h0-plane0.pcap"))
     assert any(BTH in packet for packet in packets)
     assert all(icrc_is_valid(bytes(packet)) for packet in packets if BTH in packet)
+
+
+TINY = """
+fabric: {planes: 1, leaves: 1, spines: 0, hosts_per_leaf: 2}
+traffic:
+  - {permutation: 8K}
+"""
+
+
+def run_with_capabilities(bounding_set: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
+    """Run a small lab as in a container that has been given some capabilities only."""
+    scenario = tmp_path / "tiny.yaml"
+    scenario.write_text(TINY, encoding="utf-8")
+    return subprocess.run(
+        [
+            *("setpriv", "--bounding-set", bounding_set, "--inh-caps", bounding_set),
+            *(
+                sys.executable,
+                "-m",
+                "weft",
+                "run",
+                str(scenario),
+                "--clock",
+                "real",
+                "--out",
+                str(tmp_path / "out"),
+            ),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv (util-linux)")
+@pytest.mark.parametrize("name", ["SYS_ADMIN", "SYS_CHROOT", "NET_ADMIN", "NET_RAW"])
+def test_a_missing_capability_is_told_by_name(name, tmp_path):
+    done = run_with_capabilities(f"-{name.lower()}", tmp_path)
+    assert done.returncode == 4
+    assert f"lacks the capability {name}:" in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv (util-linux)")
+@pytest.mark.slow
+def test_the_capabilities_that_the_message_asks_for_are_enough(tmp_path):
+    done = run_with_capabilities("-all,+sys_admin,+sys_chroot,+net_admin,+net_raw", tmp_path)
+    assert done.returncode == 0, done.stderr

@@ -27,6 +27,7 @@ def machine(monkeypatch):
     monkeypatch.setattr(
         subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 0, "", "")
     )
+    monkeypatch.setattr(environment, "missing_capabilities", lambda: [])
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in missing else object())
     return missing
 
@@ -46,10 +47,18 @@ def test_a_missing_program_names_its_package(machine, program, package):
         require_for(FABRIC, FabricOptions())
 
 
-def test_a_container_without_the_capabilities_is_told_which(machine, monkeypatch):
+def test_missing_capabilities_are_told_by_name(machine, monkeypatch):
+    monkeypatch.setattr(environment, "missing_capabilities", lambda: ["SYS_ADMIN", "NET_RAW"])
+    with pytest.raises(
+        EnvironmentLacksError, match="lacks the capabilities SYS_ADMIN, NET_RAW: a container needs"
+    ):
+        require_for(FABRIC, FabricOptions())
+
+
+def test_a_container_whose_profile_forbids_namespaces_is_told_so(machine, monkeypatch):
     refusal = subprocess.CompletedProcess([], 1, "", "unshare: Operation not permitted")
     monkeypatch.setattr(subprocess, "run", lambda command, **_: refusal)
-    with pytest.raises(EnvironmentLacksError, match=r"Operation not permitted.*SYS_ADMIN and NET_ADMIN"):
+    with pytest.raises(EnvironmentLacksError, match=r"Operation not permitted.*seccomp"):
         require_for(FABRIC, FabricOptions())
 
 
