@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from topologies.draw_groups import grouped_svg
 from topologies.draw_layout import Box, Layout
-from topologies.draw_shapes import PLANE_COLOURS, LinkStyle, LinkStyles, cross, document, node, plane_titles
+from topologies.draw_shapes import PLANE_COLOURS, LinkStyle, LinkStyles, cross, document, node, plane_title
 from topologies.errors import TopologyError
 from topologies.fabric import FabricLink, FabricSpec
 
@@ -88,7 +88,7 @@ def to_svg(
     for host in fabric.hosts if not layout.hosts_of_ranks else ():
         title = " ".join([host.name, *(str(nic.ipv4) for nic in host.nics)])
         body.append(node(host.name, "host", layout.boxes[host.name], title, own_fill.get(host.name)))
-    body.extend(plane_titles(layout.plane_centres))
+    body.extend(plane_title(plane, centre) for plane, centre in enumerate(layout.plane_centres))
     return document(layout.width, layout.height, body, background)
 
 

@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
 from topologies.draw_layout import Box
-from topologies.draw_shapes import LinkStyle, LinkStyles, cross, document, node, plane_titles
+from topologies.draw_shapes import LinkStyle, LinkStyles, cross, document, node, plane_title
 from topologies.fabric import FabricLink, FabricSpec
 
-_BOXES_IN_A_ROW = 48
-"""Of all planes together."""
+_BOXES_IN_A_ROW = 24
+"""Of all planes that stand side by side."""
 _FEWEST_IN_A_ROW = 4
 """... but of each plane."""
-_MARGIN, _TOP, _PLANE_GAP, _ROW = 24.0, 64.0, 40.0, 150.0
+_MARGIN, _TITLE, _TOP, _PLANE_GAP, _ROW = 24.0, 28.0, 64.0, 40.0, 120.0
 _BOX = 72.0
 _HEIGHT = 30.0
+_PLANES_IN_A_ROW = 4
+"""More stand in two rows, the hosts between them."""
 _MOST_NAMED = 4
 """Failed links that a tooltip names."""
 
@@ -39,25 +41,28 @@ class _Group:
 
 def grouped_svg(fabric: FabricSpec, style_of: LinkStyles, background: str | None) -> str:
     """Return the drawing as SVG text; a line has the style of that of its links which stands out most."""
-    most = max(_FEWEST_IN_A_ROW, _BOXES_IN_A_ROW // fabric.planes)
+    above = fabric.planes if fabric.planes <= _PLANES_IN_A_ROW else -(-fabric.planes // 2)
+    most = max(_FEWEST_IN_A_ROW, _BOXES_IN_A_ROW // above)
     rows = [_rows_of_plane(fabric, plane, most) for plane in range(fabric.planes)]
     hosts = _host_groups(fabric, rows[0][-1])
     plane_width = _BOX * max(len(row) for tiers in rows for row in tiers)
-    width = fabric.planes * plane_width + (fabric.planes - 1) * _PLANE_GAP
+    width = above * plane_width + (above - 1) * _PLANE_GAP
+    middle = _TOP + len(rows[0]) * _ROW
     boxes: dict[_Group, Box] = {}
-    centres = []
+    titles = []
     for plane, tiers in enumerate(rows):
-        left = _MARGIN + plane * (plane_width + _PLANE_GAP)
-        centres.append(left + plane_width / 2)
+        left = _MARGIN + plane % above * (plane_width + _PLANE_GAP)
+        # Planes below the hosts stand upside down.
+        side = -1 if plane < above else 1
+        titles.append(plane_title(plane, left + plane_width / 2, middle + side * (middle - _TITLE) + 4))
         for depth, groups in enumerate(tiers):
-            boxes |= _placed(groups, left, plane_width, _TOP + depth * _ROW)
-    lowest = _TOP + len(rows[0]) * _ROW
-    boxes |= _placed(hosts, _MARGIN, width, lowest)
+            boxes |= _placed(groups, left, plane_width, middle + side * (len(tiers) - depth) * _ROW)
+    boxes |= _placed(hosts, _MARGIN, width, middle)
+    height = 2 * middle if above < fabric.planes else middle + _HEIGHT + _MARGIN
     group_of = {name: group for group in boxes for name in group.names}
     body = [_bundle(links, boxes, group_of) for links in _bundles(fabric, style_of, group_of)]
     body += [node(group.label, group.kind, box, group.title) for group, box in boxes.items()]
-    body += plane_titles(centres)
-    return document(width + 2 * _MARGIN, lowest + _HEIGHT + _MARGIN, body, background)
+    return document(width + 2 * _MARGIN, height, [*body, *titles], background)
 
 
 def _rows_of_plane(fabric: FabricSpec, plane: int, most: int) -> list[list[_Group]]:
@@ -109,7 +114,8 @@ def _bundle(
     first, style = links[-1]
     lower, upper = group_of[first.a.node], group_of[first.b.node]
     a, b = boxes[lower], boxes[upper]
-    y1, y2 = a.y - a.height / 2, b.y + b.height / 2
+    edge = a.height / 2 if a.y > b.y else -a.height / 2
+    y1, y2 = a.y - edge, b.y + edge
     failed = [str(link) for link, each in links if each.failed]
     title = f"{len(links)} links, {lower.label} to {upper.label}; most: {first} {style.note}".rstrip()
     if failed:

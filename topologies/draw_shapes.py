@@ -84,10 +84,9 @@ def label(name: str, box: Box) -> str:
     return ""
 
 
-def plane_titles(centres: Sequence[float]) -> list[str]:
-    """Return the planes' names above their middles."""
-    return [
-        f'<text x="{centre:.1f}" y="28" font-size="14" font-weight="bold" '
+def plane_title(plane: int, x: float, y: float = 28.0) -> str:
+    """Return a plane's name in its colour."""
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-size="14" font-weight="bold" '
         f'fill="{PLANE_COLOURS[plane % len(PLANE_COLOURS)]}">plane {plane}</text>'
-        for plane, centre in enumerate(centres)
-    ]
+    )
