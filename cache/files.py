@@ -16,21 +16,22 @@ _KINDS = {
 
 
 class UnreadableFileError(OSError):
-    """What was named is no regular file, or is too large."""
+    """What was named is no regular file, or is too large; the message has its name."""
 
 
 def read_bytes(path: str | Path, limit_bytes: int) -> bytes:
     """The content of a regular file of at most `limit_bytes`. Raises UnreadableFileError and other OSErrors."""
     # Not blocking: opening a pipe would wait for a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    kind = stat.S_IFMT(os.fstat(descriptor).st_mode)
+    if kind != stat.S_IFREG:
+        os.close(descriptor)
+        raise UnreadableFileError(f"{path}: this is {_KINDS.get(kind, 'no file')}, not a regular file")
     with open(descriptor, "rb") as file:
-        kind = stat.S_IFMT(os.fstat(descriptor).st_mode)
-        if kind != stat.S_IFREG:
-            raise UnreadableFileError(f"it is {_KINDS.get(kind, 'no file')}, not a regular file")
         # Some files, such as those of /proc, do not tell their size.
         data = file.read(limit_bytes + 1)
     if len(data) > limit_bytes:
-        raise UnreadableFileError(f"it is larger than {limit_bytes} bytes")
+        raise UnreadableFileError(f"{path}: the file is larger than {limit_bytes} bytes")
     return data
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from cache import read_text
+from cache import UnreadableFileError, read_text
 from compiler.budgets import INCLUDE_DEPTH, INCLUDED_FILES, SOURCE_BYTES, exceeded
 from compiler.diagnostics import Diagnostics, Refused
 from compiler.lexer import KEYWORDS, tokenize
@@ -226,6 +226,9 @@ def read_source(path: Path, diagnostics: Diagnostics, token: Token | None = None
     """The file's text; one that cannot be read, is no file or is too long is an error at `token`."""
     try:
         text = read_text(path, SOURCE_BYTES)
+    except UnreadableFileError as error:
+        diagnostics.error(f"cannot read {error}", token)
+        raise Refused from error
     except (OSError, ValueError) as error:
         diagnostics.error(f"cannot read '{path}': {error}", token)
         raise Refused from error

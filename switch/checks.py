@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from switch.backend import (
     ActionCall,
+    CapacityExceededError,
     CloneSession,
     ExactMatch,
     GroupMember,
@@ -28,6 +29,10 @@ from switch.backend import (
 from switch.bmv2json import Action, KeyField, MatchKind, Program, Table, TableType
 
 ObjectT = TypeVar("ObjectT")
+MAX_STATE_BYTES = 4 << 30
+"""Of a program's arrays together."""
+_COUNTER_BYTES = 16
+_METER_BYTES = 256
 MAX_ID = 0xFFFFFFFF
 MAX_WEIGHT = 0xFFFF
 MAX_PORT = 511
@@ -42,6 +47,25 @@ MATCH_TYPES: dict[MatchKind, type[Match]] = {
     MatchKind.TERNARY: TernaryMatch,
     MatchKind.RANGE: RangeMatch,
 }
+
+
+def check_capacity(program: Program) -> None:
+    """CapacityExceededError if the program's arrays need more memory than a switch has for them."""
+    sizes_bytes = {
+        f"register {name!r}": array.size * max(8, (array.width_bits + 7) // 8)
+        for name, array in program.register_arrays.items()
+    }
+    for name, counter in program.counter_arrays.items():
+        sizes_bytes[f"counter {name!r}"] = _COUNTER_BYTES * (counter.size if counter.table is None else 0)
+    for name, meter in program.meter_arrays.items():
+        sizes_bytes[f"meter {name!r}"] = _METER_BYTES * (meter.size if meter.table is None else 0)
+    total = sum(sizes_bytes.values())
+    if total > MAX_STATE_BYTES:
+        largest = max(sizes_bytes, key=sizes_bytes.__getitem__)
+        raise CapacityExceededError(
+            f"its registers, counters and meters take {total} bytes, {largest} alone {sizes_bytes[largest]}"
+            f" (at most {MAX_STATE_BYTES})"
+        )
 
 
 def loaded(program: Program | None) -> Program:

@@ -7,9 +7,11 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from cache import UnreadableFileError, read_bytes
 from switch.p4runtime.tls import ServerTls
 
 DEFAULT_QUEUE_CAPACITY_BYTES = 512 * 1024
+MAX_CONFIG_BYTES = 256 << 20
 MAX_PORT = 511
 """The largest of 9 bits. 510 is the CPU port and 511 drops, unless a switch says otherwise."""
 
@@ -217,7 +219,9 @@ def _message(error: object) -> str:
 def read_config(path: Path) -> DaemonConfig:
     """The configuration in a file. ConfigError if it cannot be read or used."""
     try:
-        text = path.read_bytes()
+        text = read_bytes(path, MAX_CONFIG_BYTES)
+    except UnreadableFileError as error:
+        raise ConfigError(str(error)) from None
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None
     try:

@@ -12,8 +12,9 @@ from pathlib import Path
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
+from cache import UnreadableFileError, read_bytes
 from switch.backend import BackendError
-from switch.bmv2json import Bmv2JsonError, load_program
+from switch.bmv2json import MAX_DOCUMENT_BYTES, Bmv2JsonError, load_program
 from switch.daemon import Daemon
 from switch.daemon_config import DaemonConfig
 from switch.logs import LogOptions
@@ -87,13 +88,15 @@ class Foreground:
         if program is None:
             return
         try:
-            document = program.read_bytes()
+            document = read_bytes(program, MAX_DOCUMENT_BYTES)
             if info is None:
                 self._switch.switch.load(load_program(document))
                 return
-            p4info = text_format.Parse(info.read_bytes(), p4i.P4Info())
+            p4info = text_format.Parse(read_bytes(info, MAX_DOCUMENT_BYTES), p4i.P4Info())
             config = p4r.ForwardingPipelineConfig(p4info=p4info, p4_device_config=document)
             next(iter(self._daemon.devices.values())).load(config)
+        except UnreadableFileError as error:
+            raise StartError(str(error)) from None
         except OSError as error:
             raise StartError(f"{error.filename}: {error.strerror}") from None
         except (Bmv2JsonError, BackendError) as error:

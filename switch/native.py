@@ -11,6 +11,7 @@ from typing import Any
 
 from switch.backend import Digest, PacketIn, StreamEvent, UnsupportedProgramError, constant_table_entries
 from switch.bmv2json import Program
+from switch.checks import check_capacity
 from switch.lowering import CompiledProgram, UnsupportedError, compile_program
 from switch.lowering.layout import bytes_for
 from switch.native_counters import NativeCounters
@@ -43,6 +44,7 @@ class NativeSwitch(NativeEntries, NativeActionProfiles, NativeCounters, NativeRe
         self._compile(program)
 
     def _compile(self, program: Program) -> CompiledProgram:
+        check_capacity(program)
         try:
             return compile_program(program)
         except UnsupportedError as error:

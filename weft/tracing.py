@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from cache import UnreadableFileError, read_bytes
 from compiler import CompileError, compile_file
 from switch.backend import UnsupportedProgramError
-from switch.bmv2json import Bmv2JsonError, Program, load_program
+from switch.bmv2json import MAX_DOCUMENT_BYTES, Bmv2JsonError, Program, load_program
 from switch.native import NativeSwitch
 from switch.trace.events import PacketTrace
 from switch.trace.story import Storyteller
@@ -19,6 +21,7 @@ from weft.stf.statements import CheckCounter, Expect, NoPacket, Packet
 from weft.stf.target import CPU_PORT, Target
 
 DEFAULT_PORT = 1
+MAX_CAPTURE_BYTES = 256 << 20
 
 
 def trace_program(
@@ -50,12 +53,16 @@ def trace_program(
 
 def _load(path: Path) -> Program:
     try:
-        document = compile_file(path).json_text() if path.suffix == ".p4" else path.read_bytes()
+        document = (
+            compile_file(path).json_text() if path.suffix == ".p4" else read_bytes(path, MAX_DOCUMENT_BYTES)
+        )
         return load_program(document)
     except CompileError as error:
         raise BadInputError(str(error)) from None
     except (Bmv2JsonError, UnsupportedProgramError) as error:
         raise BadInputError(f"{path}: {error}") from None
+    except UnreadableFileError as error:
+        raise BadInputError(str(error)) from None
     except OSError as error:
         raise BadInputError(f"{path}: {error.strerror}") from None
 
@@ -66,7 +73,9 @@ def _frames(packet: str) -> list[bytes]:
         from scapy.utils import rdpcap
 
         try:
-            return [bytes(frame) for frame in rdpcap(packet)]
+            return [bytes(frame) for frame in rdpcap(io.BytesIO(read_bytes(packet, MAX_CAPTURE_BYTES)))]
+        except UnreadableFileError as error:
+            raise BadInputError(f"--packet {error}") from None
         except OSError as error:
             raise BadInputError(f"--packet {packet}: {error.strerror or error}") from None
         except (ValueError, EOFError, Scapy_Exception) as error:

@@ -28,7 +28,7 @@ from switch.bmv2json.expressions import (
     UnionStackField,
     UnionStackRef,
 )
-from switch.bmv2json.loader import load_program
+from switch.bmv2json.loader import MAX_DOCUMENT_BYTES, load_program
 from switch.bmv2json.model import (
     Calculation,
     Checksum,
@@ -85,6 +85,7 @@ from switch.bmv2json.primitives import PACKET_PATH_PRIMITIVES, SIGNATURES, Param
 from switch.bmv2json.static_types import header_type_of, is_variable, stack_header_type, union_type_of
 
 __all__ = [
+    "MAX_DOCUMENT_BYTES",
     "OPERATORS",
     "PACKET_PATH_PRIMITIVES",
     "PARSER_STEP_LIMIT",

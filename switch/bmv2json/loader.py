@@ -30,6 +30,8 @@ from switch.bmv2json.read_pipelines import read_pipeline
 from switch.bmv2json.scope import MAX_ARRAY_SIZE, Scope, frozen, read_named, width
 
 SUPPORTED_MAJOR_VERSION = 2
+MAX_DOCUMENT_BYTES = 256 << 20
+"""Of a file that is read."""
 
 
 def load_program(document: str | bytes) -> Program:

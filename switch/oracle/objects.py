@@ -13,6 +13,7 @@ from switch.backend import (
 )
 from switch.bmv2json import Program
 from switch.checks import (
+    check_capacity,
     check_clone_session,
     check_index,
     check_multicast_group,
@@ -30,6 +31,7 @@ class OracleObjects:
     """Tables, profiles, counters, meters, registers, multicast groups, clone sessions and value sets."""
 
     def __init__(self, program: Program, drop_port: int, seed: int) -> None:
+        check_capacity(program)
         self.program = program
         self.drop_port = drop_port
         self.now_ns = 0

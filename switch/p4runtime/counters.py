@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from finsy.proto import p4r
 
@@ -38,15 +38,21 @@ class Counters(ArrayCells):
             self.backend.counter_write(info.preamble.name, index, value)
 
     def read(self, query: p4r.CounterEntry) -> Iterator[p4r.CounterEntry]:
-        """The cells that `query` selects: id 0 all counters, no index all cells."""
+        """The cells that `query` selects, as they are now: id 0 all counters, no index all cells."""
+        found: list[tuple[int, int, Sequence[CounterValue]]] = []
         for info in self.selected(self.pipeline.counters, query.counter_id, "counter"):
             name, number = info.preamble.name, info.preamble.id
             if query.counter_id and query.HasField("index"):
                 (index,) = self.indices(info, query, "counter")
-                values = [(index, self.backend.counter_read(name, index))]
+                found.append((number, index, [self.backend.counter_read(name, index)]))
             else:
-                values = list(enumerate(self.backend.counter_read_all(name)[: info.size]))
-            for index, value in values:
-                yield p4r.CounterEntry(
-                    counter_id=number, index=p4r.Index(index=index), data=encode_counter(value)
-                )
+                found.append((number, 0, self.backend.counter_read_all(name)))
+        return _entries(found)
+
+
+def _entries(found: list[tuple[int, int, Sequence[CounterValue]]]) -> Iterator[p4r.CounterEntry]:
+    for number, first, values in found:
+        for index, value in enumerate(values, first):
+            yield p4r.CounterEntry(
+                counter_id=number, index=p4r.Index(index=index), data=encode_counter(value)
+            )

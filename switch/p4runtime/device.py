@@ -18,7 +18,6 @@ from switch.backend import (
     PacketIn,
     StreamEvent,
     SwitchBackend,
-    UnsupportedProgramError,
 )
 from switch.oracle import OracleSwitch
 from switch.p4runtime.arbitration import Arbitration
@@ -31,6 +30,7 @@ from switch.p4runtime.errors import (
     RequestError,
     backend_code,
     invalid,
+    place,
     raise_for_batch,
 )
 from switch.p4runtime.packet_io import decode_packet_in, encode_packet_out
@@ -104,10 +104,8 @@ class Device:
 
     def _verify(self, config: p4r.ForwardingPipelineConfig) -> Pipeline:
         pipeline = bind(config, self._ports)
-        try:
+        with place("p4_device_config"):
             self.backend.verify(pipeline.program)
-        except UnsupportedProgramError as error:
-            raise invalid(f"p4_device_config: {error}") from error
         return pipeline
 
     def _reconcile(self, pipeline: Pipeline) -> None:
@@ -133,10 +131,8 @@ class Device:
             self._session = self._load(self.backend, pipeline)
 
     def _load(self, backend: SwitchBackend, pipeline: Pipeline) -> Session:
-        try:
+        with place("p4_device_config"):
             backend.load(pipeline.program, pipeline.preinitialized)
-        except UnsupportedProgramError as error:
-            raise invalid(f"p4_device_config: {error}") from error
         return Session(pipeline, backend, self._ports)
 
     def _commit_staged(self) -> None:
@@ -211,9 +207,11 @@ class Device:
             session, role = self._require_session(), self._arbitration.rights(request.role)
             for query in request.entities:
                 try:
-                    for entity in session.read(query):
-                        if role.owns(entity):
-                            answer.add(entity)
+                    entities = filter(role.owns, session.read(query))
+                    if session.is_of_cells(query):
+                        answer.add_later(entities)
+                    else:
+                        answer.add(entities)
                     errors.append(None)
                 except RequestError as error:
                     errors.append(error)

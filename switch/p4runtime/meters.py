@@ -100,12 +100,13 @@ class Meters(ArrayCells):
                         self.backend.meter_restore(name, index, cleared(self.backend.meter_read(name, index)))
 
     def read(self, query: p4r.MeterEntry) -> Iterator[p4r.MeterEntry]:
-        """The cells that `query` selects: id 0 all meters, no index all cells."""
-        for info in self.selected(self.pipeline.meters, query.meter_id, "meter"):
-            for index in self._selected_cells(info, query):
-                entry = p4r.MeterEntry(meter_id=info.preamble.id, index=p4r.Index(index=index))
-                add_meter(self.backend.meter_read(info.preamble.name, index), query, entry)
-                yield entry
+        """The cells that `query` selects, as they are now: id 0 all meters, no index all cells."""
+        found = [
+            (info.preamble.id, index, self.backend.meter_read(info.preamble.name, index))
+            for info in self.selected(self.pipeline.meters, query.meter_id, "meter")
+            for index in self._selected_cells(info, query)
+        ]
+        return _entries(query, found)
 
     def states(self, query: p4r.MeterEntry) -> Iterator[tuple[str, int, MeterState]]:
         """Name, index and state of the cells that `query` selects."""
@@ -115,3 +116,10 @@ class Meters(ArrayCells):
 
     def _selected_cells(self, info: p4i.Meter, query: p4r.MeterEntry) -> Iterable[int]:
         return self.indices(info, query, "meter") if query.meter_id else range(info.size)
+
+
+def _entries(query: p4r.MeterEntry, found: list[tuple[int, int, MeterState]]) -> Iterator[p4r.MeterEntry]:
+    for number, index, state in found:
+        entry = p4r.MeterEntry(meter_id=number, index=p4r.Index(index=index))
+        add_meter(state, query, entry)
+        yield entry

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from finsy.proto import p4i, p4r
 
 from switch.bmv2json import Action, Bmv2JsonError, KeyField, MatchKind, Program, Table, load_program
+from switch.p4runtime.consistency import check_consistency, check_ids
 from switch.p4runtime.errors import choices, invalid, place
 from switch.p4runtime.translation import Ports, Translation, Translations
 
@@ -183,9 +184,11 @@ _MAX_BOUND = 16
 def _bind_checked(
     config: p4r.ForwardingPipelineConfig, program: Program, translations: Translations
 ) -> Pipeline:
-    _check_ids(config.p4info)
+    check_ids(config.p4info)
     with place("p4info"):
-        return _bind(config, program, config.p4info, translations)
+        pipeline = _bind(config, program, config.p4info, translations)
+        check_consistency(program, config.p4info)
+        return pipeline
 
 
 def _bind(
@@ -211,24 +214,6 @@ def _bind(
         packet_out=_packet_metadata(info, program, "packet_out", translations),
         translations=translations,
     )
-
-
-def _preambles(info: p4i.P4Info) -> Iterable[p4i.Preamble]:
-    for section, objects in info.ListFields():
-        if section.message_type is not None and section.name not in ("pkg_info", "type_info", "externs"):
-            for each in objects:
-                yield each.preamble
-
-
-def _check_ids(info: p4i.P4Info) -> None:
-    seen: dict[int, str] = {}
-    for preamble in _preambles(info):
-        if preamble.id == 0:
-            raise invalid(f"p4info: {preamble.name!r} has no id")
-        if preamble.id in seen:
-            other = seen[preamble.id]
-            raise invalid(f"p4info: {preamble.name!r} and {other!r} have the same id {preamble.id:#010x}")
-        seen[preamble.id] = preamble.name
 
 
 def _named(objects: Mapping[str, BoundT], name: str, what: str) -> BoundT:
@@ -301,8 +286,8 @@ def _bind_field(info: p4i.MatchField, key: KeyField, translations: Translations)
 
 
 def _check_width(what: str, controller_bits: int, data_plane_bits: int) -> None:
-    # a translated type may be wider for the controller; p4c gives no width for types such as error
-    if 0 < controller_bits < data_plane_bits:
+    # p4c gives no width for types such as error
+    if controller_bits not in (0, data_plane_bits):
         raise invalid(f"{what} has {controller_bits} bits, in p4_device_config {data_plane_bits}")
 
 
@@ -377,7 +362,7 @@ def _check_arrays(program: Program, info: p4i.P4Info) -> None:
     for what, objects, arrays in sections:
         for each in objects:
             array = _named(arrays, each.preamble.name, what)
-            if each.size > array.size:
+            if each.size != array.size:
                 raise invalid(
                     f"{what} {array.name!r} has {each.size} cells, in p4_device_config {array.size}"
                 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from finsy.proto import p4d, p4i, p4r
 
@@ -31,17 +31,23 @@ class Registers(ArrayCells):
                 self.backend.register_fill(name, value)
 
     def read(self, query: p4r.RegisterEntry) -> Iterator[p4r.RegisterEntry]:
-        """The cells that `query` selects: id 0 all registers, no index all cells."""
+        """The cells that `query` selects, as they are now: id 0 all registers, no index all cells."""
+        found: list[tuple[p4i.Register, int, Sequence[int]]] = []
         for info in self.selected(self.pipeline.registers, query.register_id, "register"):
             name = info.preamble.name
             if query.register_id and query.HasField("index"):
                 (index,) = self.indices(info, query, "register")
-                values = [(index, self.backend.register_read(name, index))]
+                found.append((info, index, [self.backend.register_read(name, index)]))
             else:
-                values = list(enumerate(self.backend.register_read_all(name)[: info.size]))
-            for index, value in values:
-                data: p4d.P4Data = encode_data(value, info.type_spec, self._width_bits(info))
-                yield p4r.RegisterEntry(register_id=info.preamble.id, index=p4r.Index(index=index), data=data)
+                found.append((info, 0, self.backend.register_read_all(name)))
+        return self._entries(found)
+
+    def _entries(self, found: list[tuple[p4i.Register, int, Sequence[int]]]) -> Iterator[p4r.RegisterEntry]:
+        for info, first, values in found:
+            number, spec, width_bits = info.preamble.id, info.type_spec, self._width_bits(info)
+            for index, value in enumerate(values, first):
+                data: p4d.P4Data = encode_data(value, spec, width_bits)
+                yield p4r.RegisterEntry(register_id=number, index=p4r.Index(index=index), data=data)
 
     def read_nonzero(self) -> Iterator[p4r.RegisterEntry]:
         """All cells that differ from the state after a start."""

@@ -133,10 +133,16 @@ def abort(context: grpc.ServicerContext, error: Exception) -> NoReturn:
         details = to_status(error).SerializeToString()
         context.set_trailing_metadata((("grpc-status-details-bin", details),))
     elif not isinstance(error, RequestError):
-        _LOGGER.error("internal error", exc_info=error)
-        error = RequestError(INTERNAL, f"internal error: {error!r}")
+        error = _unforeseen(error)
     context.abort(_STATUS_CODES[error.code], status_message(error))
     raise AssertionError("abort raises")
+
+
+def _unforeseen(error: Exception) -> RequestError:
+    if isinstance(error, MemoryError):
+        return RequestError(RESOURCE_EXHAUSTED, "the switch has not enough memory for this")
+    _LOGGER.error("internal error", exc_info=error)
+    return RequestError(INTERNAL, f"internal error: {error!r}")
 
 
 class EventPump(threading.Thread):

@@ -22,6 +22,7 @@ from switch.p4runtime.tables import Tables
 from switch.p4runtime.translation import Ports
 from switch.p4runtime.value_sets import ValueSets
 
+_CELLS = ("counter_entry", "meter_entry", "register_entry")
 _UPDATE_TYPES = (p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE)
 
 
@@ -77,13 +78,20 @@ class Session:
             raise RequestError(backend_code(error), str(error)) from error
 
     def read(self, query: p4r.Entity) -> Iterator[p4r.Entity]:
-        """The entities that `query` selects. RequestError if it is refused."""
+        """The entities that `query` selects. RequestError if it is refused, now or when they are taken.
+
+        Where `is_of_cells`, the values are those of now.
+        """
         kind = self._kind(query)
         try:
-            for found in self._readers[kind](getattr(query, kind)):
-                yield p4r.Entity(**{kind: found})
+            found = self._readers[kind](getattr(query, kind))
         except BackendError as error:
             raise RequestError(backend_code(error), str(error)) from error
+        return _entities(kind, found)
+
+    def is_of_cells(self, query: p4r.Entity) -> bool:
+        """Whether it is about arrays, of which there may be many cells."""
+        return query.WhichOneof("entity") in _CELLS
 
     def _kind(self, entity: p4r.Entity) -> str:
         kind = entity.WhichOneof("entity")
@@ -92,3 +100,11 @@ class Session:
         if kind not in self._writers:
             raise RequestError(UNIMPLEMENTED, f"{kind} is not supported ({choices(self._writers, limit=20)})")
         return kind
+
+
+def _entities(kind: str, found: Iterator[Any]) -> Iterator[p4r.Entity]:
+    try:
+        for each in found:
+            yield p4r.Entity(**{kind: each})
+    except BackendError as error:
+        raise RequestError(backend_code(error), str(error)) from error

@@ -128,3 +128,9 @@ def test_options_that_only_have_one_meaning_here(program: Path, cache: Path, tmp
         done = weft_compile(*refused, program)
         assert done.exit_code == 2
         assert refused[0] in done.stderr
+
+
+def test_a_source_without_end_is_refused() -> None:
+    done = weft_compile("/dev/zero")
+    assert done.exit_code == 3
+    assert "error: cannot read /dev/zero: this is a device, not a regular file" in done.stderr

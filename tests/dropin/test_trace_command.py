@@ -88,3 +88,12 @@ def test_packets_are_not_for_a_running_switch() -> None:
     result = CliRunner().invoke(weft, ["trace", "p0l0", "--packet", "00"])
     assert "are for a PROGRAM" in result.output
     assert result.exit_code == 2
+
+
+@pytest.mark.parametrize("name", ["program.json", "program.p4", "packets.pcap"])
+def test_files_without_end_are_refused(tmp_path: Path, name: str) -> None:
+    endless = tmp_path / name
+    endless.symlink_to("/dev/zero")
+    arguments = [PROGRAM, "--packet", endless] if name.endswith("pcap") else [endless, "--packet", "00"]
+    with pytest.raises(BadInputError, match=f"{name}: this is a device, not a regular file"):
+        trace(*arguments)

@@ -143,3 +143,9 @@ def test_the_architecture_is_found_through_files_that_include_each_other(tmp_pat
     write(outer, '#include <core.p4>\n # include "inner.p4"\n#include "missing.p4"\n')
     assert architecture(outer) == "v1model"
     assert architecture(tmp_path / "missing.p4") == "other"
+
+
+def test_a_script_without_end_is_refused() -> None:
+    status, output = run(str(CASE.program), "/dev/zero")
+    assert status == 3
+    assert "/dev/zero: this is a device, not a regular file" in output

@@ -27,8 +27,7 @@ def entry(metadata: bytes = b"") -> p4r.Entity:
 def test_a_read_is_answered_in_order_by_bounded_messages(sizes: list[int]) -> None:
     answer = ReadAnswer()
     expected = [entry(index.to_bytes(2, "big") + bytes(size)) for index, size in enumerate(sizes)]
-    for each in expected:
-        answer.add(each)
+    answer.add(expected)
     messages = list(answer.messages())
     assert [each for message in messages for each in message.entities] == expected
     for message in messages:

@@ -10,6 +10,7 @@ from p4runtime_client import P4RuntimeClient
 from router_program import (
     ACL,
     DENY,
+    NO_ACTION,
     PERMIT,
     POLICE,
     entity,
@@ -112,7 +113,7 @@ def test_a_new_pipeline_brings_the_initial_entries_back(controller: P4RuntimeCli
 def test_the_default_entry_says_if_it_is_constant(controller: P4RuntimeClient) -> None:
     fixed = config(constant=True)
     (info,) = (each for each in fixed.p4info.tables if each.preamble.id == POLICE)
-    info.const_default_action_id = info.action_refs[0].id
+    info.const_default_action_id = NO_ACTION
     assert isinstance(info, p4i.Table)
     controller.set_pipeline(config=fixed)
     for table, constant in ((POLICE, True), (ACL, False)):

@@ -63,6 +63,9 @@ def test_what_has_no_place_in_the_new_pipeline_is_refused_and_all_stays(client: 
     def smaller_register(config: p4r.ForwardingPipelineConfig) -> None:
         (register,) = (each for each in config.p4info.registers if each.preamble.id == REGISTER)
         register.size = 2
+        document = json.loads(config.p4_device_config)
+        document["register_arrays"][0]["size"] = 2
+        config.p4_device_config = json.dumps(document).encode()
 
     for change in (without_route, smaller_register):
         with pytest.raises(grpc.RpcError, match="the state cannot be preserved: ") as caught:
@@ -75,6 +78,8 @@ def test_an_id_must_not_mean_another_object(client: P4RuntimeClient) -> None:
     def swapped(config: p4r.ForwardingPipelineConfig) -> None:
         routes, acl = (each for each in config.p4info.tables if each.preamble.id in (ROUTES, ACL))
         routes.preamble.id, acl.preamble.id = ACL, ROUTES
+        config.p4info.direct_counters[0].direct_table_id = ACL
+        config.p4info.direct_meters[0].direct_table_id = ROUTES
 
     with pytest.raises(grpc.RpcError, match="is 'routes' now and 'acl' in the new config"):
         client.set_pipeline("RECONCILE_AND_COMMIT", config=changed(swapped))

@@ -46,6 +46,11 @@ def p4info(tmp_path: Path) -> Path:
         (["--no-p4", "--", "--cpu-port", "600"], 2, "600 is not in the range 0<=x<=511"),
         (["--no-p4", "--", "--colour", "red"], 2, "No such option '--colour'"),
         (["--no-p4", "--p4info", "x"], 2, "--p4info describes a program, which is missing"),
+        (
+            ["/dev/zero", "--", "--grpc-server-addr", "127.0.0.1:0"],
+            3,
+            "/dev/zero: this is a device, not a regular file",
+        ),
         (["/nowhere.json", "--", "--grpc-server-addr", "127.0.0.1:0"], 3, "/nowhere.json: No such file"),
         (
             ["--no-p4", "-i", "1@no-such-if0", "--", "--grpc-server-addr", "127.0.0.1:0"],

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from cache import UnreadableFileError, read_text
 from weft.errors import BadInputError, did_you_mean
 from weft.stf.errors import Place, StfSyntaxError
 from weft.stf.literals import check_length, read_bounded, read_key_value, read_number
@@ -30,6 +31,7 @@ from weft.stf.statements import (
 from weft.stf.tokens import END, TokenReader
 
 LARGEST_PORT = 511
+MAX_SCRIPT_BYTES = 64 << 20
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 _COUNTER_UNITS = ("packets", "bytes")
 _MANY = -1
@@ -57,7 +59,9 @@ _COMMANDS: dict[str, tuple[bool, int, int]] = {
 def parse_file(path: Path) -> list[Statement]:
     """The statements of a script. StfSyntaxError at the first line that is none; BadInputError."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path, MAX_SCRIPT_BYTES)
+    except UnreadableFileError as error:
+        raise BadInputError(str(error)) from None
     except (OSError, UnicodeDecodeError) as error:
         raise BadInputError(f"{path}: cannot be read: {error}") from None
     return parse_text(text, path)
