@@ -187,6 +187,20 @@ def test_names_in_a_run_are_not_taken_for_markup(directory, tmp_path):
     assert "<script>alert" not in page
 
 
+def test_an_invalid_run_marks_every_figure(directory, tmp_path):
+    for file in directory.iterdir():
+        if file.is_file():
+            (tmp_path / file.name).write_bytes(file.read_bytes())
+    results = json.loads((tmp_path / "results.json").read_text())
+    late = {"largest_ps": 10**9, "percentile_99_ps": 10**8, "path_rtt_ps": 10**7, "dilation": 1.0}
+    (tmp_path / "results.json").write_text(json.dumps(results | {"lateness": late}))
+    page = report_page(RunDirectory.read(tmp_path))
+    assert '<body class="invalid">' in page
+    assert "times are INVALID" in page
+    assert "No time, rate or queue on this page is to be trusted" in page
+    assert '<body class="valid">' in report_page(RunDirectory.read(directory))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_browser_draws_it_offline_without_complaint(directory, tmp_path, scheme):

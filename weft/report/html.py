@@ -10,14 +10,20 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from weft.errors import BadInputError, EnvironmentLacksError
+from weft.errors import EnvironmentLacksError
 from weft.report.report_table import Cell, ReportTable
+from weft.writing import written_whole
 
 _ASSETS = Path(__file__).parent / "assets"
 
 
 def html_page(
-    title: str, verdict: str, subtitle: str, sections: Iterable[str], data: Mapping[str, Any]
+    title: str,
+    verdict: str,
+    subtitle: str,
+    sections: Iterable[str],
+    data: Mapping[str, Any],
+    valid: bool = True,
 ) -> str:
     """Return a page.
 
@@ -27,6 +33,7 @@ def html_page(
         subtitle: below it, plain text.
         sections: HTML, from top to bottom.
         data: what assets/page.js draws: `figures` by name, `phases`, `events`.
+        valid: whether its figures mean anything; if not, each heading says so.
 
     Raises:
         EnvironmentLacksError: there are figures to draw, and plotly is missing.
@@ -36,6 +43,7 @@ def html_page(
         title=escape(title),
         style=(_ASSETS / "page.css").read_text(encoding="utf-8"),
         verdict=verdict,
+        validity="valid" if valid else "invalid",
         subtitle=escape(subtitle),
         sections="\n".join(each for each in sections if each),
         data=_json(data),
@@ -45,11 +53,9 @@ def html_page(
 
 
 def write_page(page: str, target: Path) -> Path:
-    """Write a page and return where it is; BadInputError: it cannot be written there."""
-    try:
-        target.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise BadInputError(f"{target}: cannot be written: {error.strerror}") from None
+    """Write a page and return where it is; EnvironmentLacksError: it cannot be written there."""
+    with written_whole(target) as partial:
+        partial.write_text(page, encoding="utf-8")
     return target
 
 

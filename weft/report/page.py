@@ -49,8 +49,8 @@ def write_report(directory: Path, target: Path) -> Path:
     """Write the page of a run's directory, and return where it is.
 
     Raises:
-        BadInputError: the directory is not a run's, or a file of it is damaged; or the page cannot be written.
-        EnvironmentLacksError: plotly is missing.
+        BadInputError: the directory is not a run's, or a file of it is damaged.
+        EnvironmentLacksError: plotly is missing, or the page cannot be written.
     """
     return write_page(report_page(RunDirectory.read(directory)), target)
 
@@ -63,6 +63,7 @@ def report_page(run: RunDirectory) -> str:
         verdict=_verdict(run.results),
         subtitle=_subtitle(run),
         sections=[
+            _invalid(run.results),
             _notices(run),
             _cards(run),
             _topology(run),
@@ -70,6 +71,7 @@ def report_page(run: RunDirectory) -> str:
             made_by_table(run.results.made_by.all),
         ],
         data={"figures": figures, "phases": _phases(run), "events": _events(run)},
+        valid=_is_valid(run.results),
     )
 
 
@@ -102,9 +104,26 @@ def _verdict(results: SavedResults) -> str:
     return '<span class="good">all checks passed</span>'
 
 
+def _is_valid(results: SavedResults) -> bool:
+    return results.lateness is None or results.lateness.valid
+
+
+def _invalid(results: SavedResults) -> str:
+    """Say above everything else that no time on the page means anything."""
+    late = results.lateness
+    if late is None or late.valid:
+        return ""
+    return (
+        '<section id="invalid" class="notice"><h2>Times and rates</h2><p>The machine served events too late: the 99th '
+        f"percentile is {escape(format_time(late.percentile_99_ps))}, the path's round trip "
+        f"{escape(format_time(late.path_rtt_ps))}. No time, rate or queue on this page is to be trusted; results are "
+        "what they were verified to be.</p></section>"
+    )
+
+
 def _notices(run: RunDirectory) -> str:
     """What is not on the page, though one might look for it there."""
-    notices = list(run.missing)
+    notices = [*run.missing, *run.results.incomplete_captures]
     if run.results.rows_lost:
         notices.append(
             f"{run.results.rows_lost} rows were beyond what a probe keeps: the tables are incomplete"

@@ -86,6 +86,7 @@ class SavedResults:
     cnps: int = 0
     lateness: Lateness | None = None
     phases: list[Phase] = field(default_factory=list)
+    incomplete_captures: list[str] = field(default_factory=list)
     rows_lost: int = 0
     ok: bool | None = None
     absent: tuple[str, ...] = ()
@@ -107,6 +108,7 @@ def read_results(path: Path) -> SavedResults:
     made_by = tree.get("made_by")
     if isinstance(made_by, dict):
         made_by["all"] = dict(made_by)
+    tree.setdefault("incomplete_captures", [])  # written only where there are some
     tree["absent"] = [
         key.name for key in fields(SavedResults) if key.name not in tree and key.name != "absent"
     ]

@@ -36,8 +36,8 @@ def write_sweep_report(directory: Path, target: Path) -> Path:
     A point whose results are damaged is told of on the page; the others have theirs.
 
     Raises:
-        BadInputError: sweep.json is not what a sweep writes, or a page cannot be written.
-        EnvironmentLacksError: plotly is missing.
+        BadInputError: sweep.json is not what a sweep writes.
+        EnvironmentLacksError: plotly is missing, or a page cannot be written.
     """
     index = SweepIndex.read(directory)
     outcomes, results = [], []

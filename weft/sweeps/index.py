@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from pydantic import Field, TypeAdapter
 
 from weft.json_files import read_object, validated
 from weft.sweeps.store import Outcome, State
+from weft.writing import written_whole
 
 INDEX = "sweep.json"
 
@@ -43,9 +43,8 @@ class SweepIndex:
     def write(self, directory: Path) -> Path:
         """Write sweep.json, whole or not at all, and return its path."""
         path = directory / INDEX
-        partial = path.with_suffix(".json.partial")
-        partial.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
-        os.replace(partial, path)
+        with written_whole(path) as partial:
+            partial.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
         return path
 
     @classmethod
