@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "collective": ("weft.commands.collective", "collective"),
     "trace": ("weft.commands.trace", "trace"),
     "shell": ("weft.commands.shell", "shell"),
+    "exec": ("weft.commands.exec", "exec_command"),
     "topology": ("weft.commands.topology", "topology"),
     "stf": ("weft.commands.stf", "stf"),
     "clean": ("weft.commands.clean", "clean"),

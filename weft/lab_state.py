@@ -30,7 +30,8 @@ class LabState:
     """One lab: its owner, what it made, and how to reach its switches.
 
     `interfaces` are the names of those that the lab makes, all in `interface_group` (`weft.interfaces`): others of
-    these names are not its own. `grpc` gives each switch's P4Runtime address and device id.
+    these names are not its own. `hosts` gives the process that holds each host's namespaces, `grpc` each switch's
+    P4Runtime address and device id.
     """
 
     owner: ProcessId
@@ -40,6 +41,7 @@ class LabState:
     directories: list[str] = field(default_factory=list)
     fabric: dict[str, Any] = field(default_factory=dict)
     target: str = "embedded"
+    hosts: dict[str, ProcessId] = field(default_factory=dict)
     grpc: dict[str, tuple[str, int]] = field(default_factory=dict)
     p4info: str = ""
     json: str = ""
@@ -63,6 +65,7 @@ def load(path: Path | None = None) -> LabState | None:
         data = json.loads(path.read_text(encoding="utf-8"))
         data["owner"] = ProcessId(**data["owner"])
         data["processes"] = [ProcessId(**process) for process in data["processes"]]
+        data["hosts"] = {name: ProcessId(**process) for name, process in data.get("hosts", {}).items()}
         data["grpc"] = {name: (address, device) for name, (address, device) in data["grpc"].items()}
         return LabState(**data)
     except FileNotFoundError:

@@ -17,11 +17,12 @@ from typing import Any
 from mininet.link import Intf, Link
 from mininet.log import setLogLevel
 from mininet.net import Mininet
-from mininet.node import Host, Node, Switch
+from mininet.node import Node, Switch
 
 from topologies import FabricSpec, HostSpec, NicSpec
 from weft import interfaces
 from weft.errors import EnvironmentLacksError
+from weft.fabric_hosts import FabricHost
 
 MTU_BYTES = 9000
 # The fabric computes and checks checksums itself, so every frame on a veth pair must be whole.
@@ -82,10 +83,12 @@ class FabricNetwork:
         interface_group: int,
         internal_links: bool = False,
         own: Callable[..., None] = lambda *process_ids: None,
+        hosts_file: Path | None = None,
     ) -> None:
         """Make everything, interfaces in a group (`weft.interfaces`).
 
-        `own` is told the process ids of the shells that hold the namespaces, early.
+        `own` is told the process ids of the shells that hold the namespaces, early. `hosts_file` takes the place of
+        /etc/hosts in the hosts.
 
         Raises:
             EnvironmentLacksError: the kernel refuses something, or an interface of a name is there already.
@@ -98,7 +101,7 @@ class FabricNetwork:
         self.net = Mininet(controller=None, switch=FabricSwitch, build=False)
         try:
             for host in fabric.hosts:
-                _quiet_namespace(self.net.addHost(host.name, cls=Host, ip=None).pid)
+                _quiet_namespace(self.net.addHost(host.name, cls=FabricHost, ip=None).pid)
             for switch in fabric.switches:
                 self.net.addSwitch(switch.name, dpid=f"{switch.device_id:016x}", inNamespace=False)
             own(*(node.pid for node in (*self.net.hosts, *self.net.switches)))
@@ -119,6 +122,8 @@ class FabricNetwork:
             self._configure_switch_interfaces()
             for host in fabric.hosts:
                 self._configure_host(host)
+                if hosts_file is not None:
+                    self.net.get(host.name).use_hosts_file(hosts_file)
             self.net.start()
         except BaseException:
             # Half a network may refuse to be stopped; the error to tell is the one that left it so.

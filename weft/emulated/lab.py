@@ -71,15 +71,26 @@ class MininetLab(Lab):
             f"building {len(self.fabric.hosts)} hosts and {len(self.fabric.links)} links in Mininet"
         )
         # Imported here, so that a machine without Mininet is told so by require_for.
+        from weft.fabric_hosts import hosts_file
         from weft.network import FabricNetwork
 
+        names = self.directory / "hosts"
+        names.write_text(hosts_file(self.fabric), encoding="ascii")
+        names.chmod(0o644)  # for programs of any user's in the hosts
         self.network = FabricNetwork(
             self.fabric,
             self._state.interface_group,
             internal_links=self.options.links == "internal",
             own=self.own,
+            hosts_file=names,
         )
         stack.callback(self.network.stop)
+        self._state.hosts = {
+            host.name: process
+            for host in self.fabric.hosts
+            if (process := ProcessId.of(self.network.net.get(host.name).pid)) is not None
+        }
+        self._state.save()
 
         self._progress(f"starting {len(self.fabric.switches)} switches")
         targets = self._start_switches(stack)

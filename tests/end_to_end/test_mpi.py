@@ -1,0 +1,78 @@
+"""Hosts as programs see them: names of their own, and MPI between them, as docs/mpi.md has it."""
+
+import shlex
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+import topologies
+from weft.fabric import Fabric
+from weft.paths import ROOT
+
+NAMES = ["h0", "h1", "h2", "h3"]
+
+
+@pytest.fixture(scope="module")
+def fabric():
+    topology = topologies.leaf_spine(planes=2, leaves=2, spines=2, hosts_per_leaf=2)
+    with Fabric(topology, clock="real", dilation=100) as running:
+        yield running
+
+
+def weft_exec(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "weft", "exec", *arguments], capture_output=True, text=True, check=False
+    )
+
+
+def test_every_host_has_its_own_name_and_knows_the_others(fabric):
+    here = subprocess.run(["hostname"], capture_output=True, text=True, check=True).stdout
+    for name in NAMES:
+        node = fabric.lab.network.net.get(name)
+        assert node.cmd("hostname").strip() == name
+        assert fabric.lab.network.popen(name, ["hostname"]).communicate()[0].strip() == name
+    looked_up = fabric.lab.network.net.get("h0").cmd("getent hosts h3 h3-eth1 p0s1 ip6-h3")
+    assert [line.split()[0] for line in looked_up.splitlines()] == [
+        "10.0.1.2", "10.1.1.2", "10.0.255.2", "fd00:0:1::2"
+    ]  # fmt: skip
+    assert "0% packet loss" in fabric.lab.network.net.get("h0").cmd("ping -c 1 -W 10 h3")
+    # Nothing of it reaches the machine.
+    assert subprocess.run(["hostname"], capture_output=True, text=True, check=True).stdout == here
+    assert subprocess.run(["getent", "hosts", "h3-eth1"], check=False).returncode != 0
+
+
+def test_a_command_runs_in_a_host_as_over_ssh(fabric, tmp_path):
+    assert weft_exec("h2", "hostname; ip -4 -o addr show dev h2-eth1").stdout.split()[0] == "h2"
+    assert weft_exec("h2", "echo", "a", "'b  c'").stdout == "a b  c\n"
+    assert weft_exec("h2", "exit", "7").returncode == 7
+    assert weft_exec("h1", "cat", str(tmp_path / "missing")).returncode == 1
+    unknown = weft_exec("h9", "true")
+    assert (unknown.returncode, "unknown host 'h9'" in unknown.stderr) == (3, True)
+
+
+@pytest.mark.skipif(
+    shutil.which("mpirun") is None, reason="OpenMPI is not installed (apt install openmpi-bin)"
+)
+@pytest.mark.skipif(
+    find_spec("mpi4py") is None, reason="mpi4py is not installed (apt install python3-mpi4py)"
+)
+def test_mpi_reduces_between_hosts(fabric):
+    agent = f"{sys.executable} -m weft exec"
+    command = [
+        "mpirun", "--allow-run-as-root", "--host", ",".join(NAMES), "--mca", "plm_rsh_agent", agent,
+        "--mca", "btl_tcp_if_include", "10.0.0.0/16", "--mca", "oob_tcp_if_include", "10.0.0.0/16",
+        sys.executable, str(ROOT / "examples" / "mpi_allreduce.py"),
+    ]  # fmt: skip
+    before = received(fabric)
+    output = fabric.lab.network.net.get("h0").cmd(shlex.join(command))
+    assert "all-reduce of 262144 B over h0, h1, h2, h3: 0 wrong" in output, output
+    # It has crossed the fabric's switches, not the machine's loopback or shared memory.
+    assert received(fabric) - before > 2 * 262144
+
+
+def received(fabric):
+    ports = fabric.lab.controller.read_counters()["p0l1"].ports
+    return sum(port.received.bytes for number, port in ports.items() if number in (1, 2))

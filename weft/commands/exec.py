@@ -1,0 +1,40 @@
+"""`weft exec`: a program in a host of the lab that runs."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from weft import lab_state
+from weft.errors import BadInputError, EnvironmentLacksError, did_you_mean
+
+
+@click.command(
+    name="exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
+)
+@click.argument("host")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def exec_command(host: str, command: tuple[str, ...]) -> None:
+    """Run COMMAND in HOST of the running lab, as `ssh HOST COMMAND` would: the words are joined and given to a shell.
+
+    It is root's, or sudo's, as the lab is. mpirun takes it as its remote shell (docs/mpi.md). The exit code is the
+    command's; 3 if there is no such host, 4 if there is no lab.
+    """
+    from weft.fabric_hosts import enter
+
+    state = lab_state.load()
+    if state is None or not state.owner.alive:
+        raise EnvironmentLacksError(
+            "no lab of the real clock runs on this machine; start one with `weft lab SCENARIO`"
+        )
+    if host not in state.hosts:
+        raise BadInputError(f"unknown host '{host}'; {did_you_mean(host, state.hosts)}")
+    holder = state.hosts[host]
+    if not holder.alive:
+        raise EnvironmentLacksError(f"{host} has gone: its shell, process {holder.pid}, has ended")
+    words = [*enter(holder.pid), "sh", "-c", " ".join(command)]
+    try:
+        os.execvp(words[0], words)
+    except OSError as error:
+        raise EnvironmentLacksError(f"{words[0]} cannot be run: {error.strerror}") from None

@@ -1,0 +1,60 @@
+"""Hosts of a lab as their programs see them: a hostname of their own, and names for all nodes of the fabric."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from mininet.node import Host
+
+from topologies import FabricSpec
+
+_LOCAL_NAMES = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
+
+
+class FabricHost(Host):  # type: ignore[misc]
+    """A host with a hostname of its own (a UTS namespace), by which MPI and others tell machines apart."""
+
+    def _popen(self, cmd: list[str], **parameters: Any) -> subprocess.Popen[bytes]:
+        if self.shell is None:  # the one that holds the namespaces; each of these programs becomes the next
+            cmd = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', self.name, *cmd]
+        process: subprocess.Popen[bytes] = super()._popen(cmd, **parameters)
+        return process
+
+    def popen(self, *arguments: Any, **parameters: Any) -> subprocess.Popen[Any]:
+        """Start a program in the host; as Mininet's, and with the hostname."""
+        parameters.setdefault("mncmd", [*enter(self.pid), "-d"])
+        process: subprocess.Popen[Any] = super().popen(*arguments, **parameters)
+        return process
+
+    def use_hosts_file(self, path: Path) -> None:
+        """Let names be looked up in a file of the lab's instead of the machine's /etc/hosts; the rest is untouched."""
+        self.cmd(f"mount --bind {shlex.quote(str(path))} /etc/hosts")
+
+
+def enter(pid: int) -> list[str]:
+    """Return the command that runs another one in a host, given the process that holds its namespaces."""
+    # mnexec enters the network and keeps the directory, of which nsenter would do only the first.
+    return ["nsenter", f"--target={pid}", "--uts", "mnexec", "-a", str(pid)]
+
+
+def hosts_file(fabric: FabricSpec) -> str:
+    """Return an /etc/hosts: a host's name is its address in plane 0, an interface's and a switch's are their own.
+
+    IPv6 addresses have the same names after `ip6-`.
+    """
+    lines = [_LOCAL_NAMES]
+    for host in fabric.hosts:
+        for nic in host.nics:
+            names = f"{host.name} {nic.interface}" if nic.plane == 0 else nic.interface
+            lines += [f"{nic.ipv4.ip} {names}\n", f"{nic.ipv6.ip} {_of_ipv6(names)}\n"]
+    for switch in fabric.switches:
+        lines += [f"{switch.address} {switch.name}\n", f"{switch.ipv6} {_of_ipv6(switch.name)}\n"]
+    return "".join(lines)
+
+
+def _of_ipv6(names: str) -> str:
+    """Return names as Debian has them for IPv6's localhost, so that a name alone is always IPv4's."""
+    return " ".join(f"ip6-{name}" for name in names.split())
