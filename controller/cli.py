@@ -246,7 +246,7 @@ def int_command(find: Callable[[], Lab], switches: tuple[str, ...], as_json: boo
     """What every port stamps into INT, and how often it did."""
     _show(
         find, switches, as_json, "INT",
-        lambda lab, session: views.int_rows(session, views.switch_spec(lab, session.name)),
+        lambda lab, session: views.int_rows(session, views.switch_spec(lab, session.name), lab),
     )  # fmt: skip
 
 

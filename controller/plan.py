@@ -17,6 +17,7 @@ from controller.routing import plane_routes, route_entities
 from controller.target import EMBEDDED, TargetFacts
 from controller.telemetry_int import int_entities
 from topologies import FabricSpec, SwitchSpec
+from topologies.int_rates import IntRates, int_rates
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,8 @@ class FabricState:
 
 def desired_entities(fabric: FabricSpec, settings: Settings, state: FabricState) -> dict[str, list[Entity]]:
     """Return all entities of all switches, by switch name."""
-    desired = {switch.name: _static_entities(fabric, switch, settings) for switch in fabric.switches}
+    rates = int_rates(fabric) if settings.int_enabled else None
+    desired = {switch.name: _static_entities(fabric, switch, settings, rates) for switch in fabric.switches}
     for plane in range(fabric.planes):
         for name, routes in plane_routes(fabric, plane, state.failures).items():
             desired[name].extend(route_entities(fabric.switch(name), routes))
@@ -58,7 +60,9 @@ def desired_entities(fabric: FabricSpec, settings: Settings, state: FabricState)
     return desired
 
 
-def _static_entities(fabric: FabricSpec, switch: SwitchSpec, settings: Settings) -> list[Entity]:
+def _static_entities(
+    fabric: FabricSpec, switch: SwitchSpec, settings: Settings, rates: IntRates | None
+) -> list[Entity]:
     entities: list[Entity] = [
         *identity_entities(switch),
         *class_entities(),
@@ -66,6 +70,6 @@ def _static_entities(fabric: FabricSpec, switch: SwitchSpec, settings: Settings)
         *ecn_entities(switch, settings.target, settings.ecn, settings.ecn_at),
         *acl_entities(settings.acl),
     ]
-    if settings.int_enabled:
-        entities.extend(int_entities(switch, settings.target))
+    if rates is not None:
+        entities.extend(int_entities(switch, settings.target, rates))
     return entities

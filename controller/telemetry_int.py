@@ -7,19 +7,21 @@ import finsy
 from controller.entities import entry
 from controller.target import TargetFacts
 from topologies import SwitchSpec
-from topologies.int_rates import rate_code
+from topologies.int_rates import STANDARD_INT_RATES, IntRates, rate_code
 
 TABLE = "int_port"
 
 
-def int_entities(switch: SwitchSpec, target: TargetFacts) -> list[finsy.P4TableEntry]:
-    """Entries of `int_port` for all ports: rate code, and the factors to nanoseconds and cells."""
+def int_entities(
+    switch: SwitchSpec, target: TargetFacts, rates: IntRates = STANDARD_INT_RATES
+) -> list[finsy.P4TableEntry]:
+    """Entries of `int_port` for all ports: code of the rate in the fabric, and the factors to nanoseconds and cells."""
     return [
         entry(
             TABLE,
             {"port": port.number},
             "set_int",
-            port_rate_code=rate_code(port.link.rate_bps),
+            port_rate_code=rate_code(rates, port.link.rate_bps),
             ns_per_time_unit=target.ns_per_time_unit,
             cells_per_depth_unit=target.cells_per_depth_unit,
         )

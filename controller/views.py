@@ -17,7 +17,7 @@ from controller.lab import Lab
 from controller.routing import SELECTOR
 from controller.session import SwitchSession
 from topologies import SwitchSpec
-from topologies.int_rates import RATE_BPS_OF_CODE, UNKNOWN_RATE_CODE
+from topologies.int_rates import STANDARD_INT_RATES, UNKNOWN_RATE_CODE, IntRates, int_rates
 
 Row = dict[str, Any]
 _IPV4_BITS, _MAC_BITS, _IPV6_BITS = 32, 48, 128
@@ -213,8 +213,9 @@ async def ecn_rows(session: SwitchSession, spec: SwitchSpec | None, lab: Lab) ->
     return sorted(rows, key=lambda row: (int(row["port"].split()[0]), row["class"]))
 
 
-async def int_rows(session: SwitchSession, spec: SwitchSpec | None) -> list[Row]:
+async def int_rows(session: SwitchSession, spec: SwitchSpec | None, lab: Lab) -> list[Row]:
     """Stamp by each port: rate and factors, and the packets stamped."""
+    rates = int_rates(lab.fabric) if lab.fabric else STANDARD_INT_RATES
     entries = await session.read(
         [finsy.P4TableEntry(telemetry_int.TABLE, counter_data=finsy.P4CounterData())]
     )
@@ -226,7 +227,7 @@ async def int_rows(session: SwitchSession, spec: SwitchSpec | None) -> list[Row]
                 "switch": session.name,
                 "port": port_name(spec, int(entry["port"])),
                 "rate_code": arguments.get("port_rate_code"),
-                "rate_gbps": _rate_gbps(arguments.get("port_rate_code", UNKNOWN_RATE_CODE)),
+                "rate_gbps": _rate_gbps(rates, arguments.get("port_rate_code", UNKNOWN_RATE_CODE)),
                 "ns_per_time_unit": arguments.get("ns_per_time_unit"),
                 "cells_per_depth_unit": arguments.get("cells_per_depth_unit"),
                 "stamped": entry.counter_data.packet_count if entry.counter_data else 0,
@@ -235,8 +236,10 @@ async def int_rows(session: SwitchSession, spec: SwitchSpec | None) -> list[Row]
     return rows
 
 
-def _rate_gbps(code: int) -> int | None:
-    return RATE_BPS_OF_CODE.get(code, 0) // 10**9 or None
+def _rate_gbps(rates: IntRates, code: int) -> float | None:
+    """In Gb/s, whole where it is; None for an unknown rate."""
+    whole, rest = divmod(rates[code], 10**9)
+    return (rates[code] / 10**9 if rest else whole) or None
 
 
 async def tree_rows(session: SwitchSession, spec: SwitchSpec | None) -> list[Row]:

@@ -824,13 +824,15 @@ class CongestionControl:
         sequence: int = 0,
         next_sequence: int = 0,
         hops: int = 0,
+        congestion_experienced: bool = False,
         telemetry: TelemetryFields | None = None,
     ) -> None:
         """Tell of an acknowledgement.
 
         sequence: of the newest packet covered, counted from the queue pair's start; next_sequence: of the
         next packet never sent before; round_trip_ps 0: that packet had been sent twice; hops: routers that
-        the acknowledgement passed; telemetry: the INT stack that it echoes.
+        the acknowledgement passed; congestion_experienced: a switch marked (CE) what it newly covers; telemetry:
+        the INT stack that it echoes.
         """
     def on_congestion_notification(self, now_ps: int) -> None:
         """Tell of a CNP."""
@@ -846,8 +848,13 @@ class PathChoice:
     def name(self) -> str: ...
     def entropy(self, now_ps: int, sequence: int = 0, retransmission: bool = False) -> int:
         """The entropy of the packet that is about to be sent: of its UDP source port and IPv6 flow label."""
-    def on_delivered(self, now_ps: int, entropy: int, round_trip_ps: int) -> None:
-        """Tell that a packet has arrived; round_trip_ps 0: it had been sent twice."""
+    def on_delivered(
+        self, now_ps: int, entropy: int, round_trip_ps: int, congestion_experienced: bool = False
+    ) -> None:
+        """Tell that a packet has arrived; round_trip_ps 0: it had been sent twice.
+
+        congestion_experienced: a switch had marked it (CE).
+        """
     def on_lost(self, now_ps: int, entropy: int) -> None:
         """Tell that a packet counts as lost."""
 
@@ -885,10 +892,16 @@ def make_congestion_control(
     ack_interval_packets: int = 1,
     parameters: Mapping[str, float] = {},
     preset: str = "",
+    nearest_round_trip_ps: int = 0,
+    nearest_hops: int = 0,
+    hop_round_trip_ps: int = 0,
+    int_rates_bps: Sequence[int] = ...,
 ) -> CongestionControl:
     """A congestion control for a path: rate of the sender's port, idle round trip, frame of a full packet.
 
-    ack_interval_packets: how many packets are acknowledged together.
+    ack_interval_packets: how many packets are acknowledged together; nearest_round_trip_ps and nearest_hops: of the
+    nearest peer's path, and the routers on it; hop_round_trip_ps: what each router more adds; int_rates_bps: what the
+    16 rate codes of the fabric's INT stand for, by default the standard ones.
 
     Parameters left out are the preset's (empty: the default one), and fit the path; their names are those of the
     *Parameters structures in engine/src (hpcc.hpp and so on). Raises ValueError for unknown names and values out of
@@ -924,6 +937,9 @@ class Acknowledgement:
     def hops(self) -> int:
         """Routers that the acknowledgement itself passed."""
     @property
+    def congestion_experienced(self) -> bool:
+        """Whether a switch marked (CE) the packets that it newly covers."""
+    @property
     def telemetry(self) -> TelemetryFields | None:
         """The INT stack that the receiver echoed, None without INT."""
 
@@ -949,7 +965,7 @@ def python_path_choice(
     name: str,
     *,
     entropy: Callable[[int, int, bool], object],
-    on_delivered: Callable[[int, int, int], object] | None,
+    on_delivered: Callable[[int, int, int, bool], object] | None,
     on_lost: Callable[[int, int], object] | None,
     on_congestion_notification: Callable[[int], object] | None,
 ) -> PathChoice:
@@ -1066,6 +1082,11 @@ def retransmission_timeout_ps(
 
     Under a real clock a host's process may run late, so the floor must lie above its jitter.
     """
+
+def full_frame_bytes(
+    path_mtu_bytes: int, *, is_ipv6: bool = False, telemetry: bool = False, retransmission: str = "go-back-n"
+) -> int:
+    """Frame of a data packet with a full payload, from Ethernet to iCRC (go-back-N: within a message)."""
 
 def bandwidth_delay_product_bytes(rate_bps: int, round_trip_ps: int) -> int:
     """Bytes on the way in a round trip, rounded up."""
@@ -1230,13 +1251,16 @@ class FlowGenerator:
         port: int,
         *,
         destination_mac: str,
-        congestion_control: str | Callable[[], CongestionControl],
-        line_rate_bps: int,
-        base_round_trip_ps: int,
-        frame_bytes: int,
+        congestion_control: str | Callable[[int], CongestionControl],
+        line_rate_bps: int = ...,
+        base_round_trip_ps: int = ...,
+        nearest_round_trip_ps: int = 0,
+        nearest_hops: int = 0,
+        hop_round_trip_ps: int = 0,
+        int_rates_bps: Sequence[int] = ...,
         parameters: Mapping[str, float] = {},
         preset: str = "",
-        path_choice: Callable[[int], PathChoice | None] | None = None,
+        path_choice: Callable[[int, int], PathChoice | None] | None = None,
         retransmission: str = "go-back-n",
         retransmission_timeout_ps: int,
         reordering_window_ps: int = 0,
@@ -1248,8 +1272,9 @@ class FlowGenerator:
     ) -> int:
         """Say how queue pairs of a port are made; returns the place by which flows name it.
 
-        congestion_control: a name, with its parameters, or what makes one for each flow; path_choice makes one from
-        the number of a flow's queue pair; as_lengths: packets carry their payload as a length.
+        congestion_control: a name, with its parameters and the path's properties (make_congestion_control), or what
+        makes one for each flow, given the size of its full frames; path_choice makes one from the number of a flow's
+        queue pair and that size; as_lengths: packets carry their payload as a length.
         """
     def add_sent(
         self,

@@ -115,6 +115,20 @@ def longest_path(fabric: FabricSpec, frame_bytes: int = 1024) -> Path:
         TopologyError: the fabric has a single host.
 
     """
+    return max(_representative_paths(fabric), key=lambda path: base_rtt_ps(path, frame_bytes))
+
+
+def nearest_path(fabric: FabricSpec, frame_bytes: int = 1024) -> Path:
+    """Return a path with the smallest base RTT among those from the first host.
+
+    Raises:
+        TopologyError: the fabric has a single host.
+
+    """
+    return min(_representative_paths(fabric), key=lambda path: base_rtt_ps(path, frame_bytes))
+
+
+def _representative_paths(fabric: FabricSpec) -> list[Path]:
     first = fabric.hosts[0].name
     # Hosts behind the same leaves are equally far away; one of them stands for all.
     representatives = {tuple(nic.leaf for nic in host.nics): host.name for host in fabric.hosts[1:]}
@@ -126,4 +140,4 @@ def longest_path(fabric: FabricSpec, frame_bytes: int = 1024) -> Path:
     ]
     if not candidates:
         raise TopologyError("a fabric of one host has no path (valid: at least 2 hosts)")
-    return max(candidates, key=lambda path: base_rtt_ps(path, frame_bytes))
+    return candidates

@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
+from topologies.int_rates import STANDARD_INT_RATES
 from traffic.host_recording import HostRecording
 from traffic.messages import AS_BYTES
 from traffic.patterns import Flow, flow_schedule, flows_by_rank
@@ -85,6 +86,9 @@ class NicSettings:
     gateway_mac: str
     rate_bps: int
     base_round_trip_ps: int
+    nearest_round_trip_ps: int = 0
+    nearest_hops: int = 0
+    hop_round_trip_ps: int = 0
     ipv6: str | None = None
     paced: bool = True
     pfc_quanta: int = 0
@@ -116,6 +120,7 @@ class HostSettings:
     transport: TransportSettings = DEFAULT_TRANSPORT
     nic_costs: NicCosts = NO_COSTS
     recording: HostRecording = field(default_factory=HostRecording)
+    int_rates_bps: tuple[int, ...] = STANDARD_INT_RATES
 
     def to_message(self) -> dict[str, Any]:
         """Return the configuration that the endpoint is given, of JSON's types."""
@@ -124,6 +129,7 @@ class HostSettings:
             "transport": self.transport.to_message(),
             "nic_costs": asdict(self.nic_costs),
             "recording": self.recording.to_message(),
+            "int_rates_bps": list(self.int_rates_bps),
         }
 
 

@@ -24,12 +24,13 @@ from engine import (
     make_congestion_control,
     spray,
 )
+from topologies.int_rates import CODES, STANDARD_INT_RATES
 from traffic.attachment import Attach, Attachment, SocketAttachment
 from traffic.class_reference import is_class_reference
 from traffic.extensions import ClassSpec, PathProperties, congestion_control, path_choice
 from traffic.host_recording import HostRecording
 from traffic.int_stack import stack_in_bytes
-from traffic.messages import Message, take, take_list, take_optional
+from traffic.messages import Message, MessageError, take, take_list, take_optional
 from traffic.scale_up import ScaleUpLinks, ScaleUpPort
 from traffic.schedule_nodes import SCALE_UP, Channel
 from traffic.transport_settings import (
@@ -42,8 +43,6 @@ from traffic.transport_settings import (
 
 DEFAULT_MTU_BYTES = 1024
 DEFAULT_WALL_CLOCK_FLOOR_NS = 20_000_000
-_HEADER_BYTES = 128
-"""More than the headers of any packet, INT shim and IPv6 included."""
 _QUEUE_PAIR_TOTALS = (
     "data_packets_sent",
     "data_bytes_sent",
@@ -63,6 +62,9 @@ _QUEUE_PAIR_TOTALS = (
 class NicConfig:
     """One NIC port, on one plane. `base_round_trip_ps` is that of an idle path to the farthest peer.
 
+    `nearest_round_trip_ps` is that to the nearest, with `nearest_hops` routers (0: nobody knows); each one more adds
+    `hop_round_trip_ps`.
+
     `pfc_quanta`: the port obeys PFC, and would ask for pauses of so many quanta; 0: it takes no part. `credits`: of its
     link, None where it has none.
     """
@@ -75,6 +77,9 @@ class NicConfig:
     rate_bps: int
     base_round_trip_ps: int
     paced: bool
+    nearest_round_trip_ps: int = 0
+    nearest_hops: int = 0
+    hop_round_trip_ps: int = 0
     pfc_quanta: int = 0
     credits: CreditSettings | None = None
 
@@ -91,6 +96,9 @@ class NicConfig:
             rate_bps=take(message, "rate_bps", int),
             base_round_trip_ps=take(message, "base_round_trip_ps", int),
             paced=take(message, "paced", bool, True),
+            nearest_round_trip_ps=take(message, "nearest_round_trip_ps", int, 0),
+            nearest_hops=take(message, "nearest_hops", int, 0),
+            hop_round_trip_ps=take(message, "hop_round_trip_ps", int, 0),
             pfc_quanta=take(message, "pfc_quanta", int, 0),
             credits=CreditSettings.from_message(credits) if credits else None,
         )
@@ -112,6 +120,7 @@ class HostConfig:
     transport: TransportSettings = DEFAULT_TRANSPORT
     nic_costs: NicCosts = NO_COSTS
     recording: HostRecording = field(default_factory=HostRecording)
+    int_rates_bps: tuple[int, ...] = STANDARD_INT_RATES
 
     @classmethod
     def from_message(cls, message: Message) -> HostConfig:
@@ -129,6 +138,7 @@ class HostConfig:
             transport=TransportSettings.from_message(take(message, "transport", dict, {})),
             nic_costs=NicCosts.from_message(take(message, "nic_costs", dict, {})),
             recording=HostRecording.from_message(take(message, "recording", dict, {})),
+            int_rates_bps=_int_rates(message),
         )
 
 
@@ -237,6 +247,9 @@ class Host:
         channel = Channel(take(message, "plane", int), peer, label)
         self.disconnect(channel)
         transport, number = self.config.transport, take(message, "queue_pair", int)
+        destination_ip = _without_prefix(take(message, "destination_ip", str))
+        telemetry = take(message, "telemetry", bool, False)
+        frame_bytes = self._full_frame_bytes(":" in destination_ip, telemetry)
         queue_pair = _core.RcQueuePair(
             self.nic,
             plane.port,
@@ -244,9 +257,9 @@ class Host:
             queue_pair=number,
             remote_queue_pair=take(message, "remote_queue_pair", int),
             destination_mac=take(message, "destination_mac", str, plane.config.gateway_mac),
-            destination_ip=_without_prefix(take(message, "destination_ip", str)),
-            congestion_control=self._congestion_control(plane),
-            path_choice=self._path_choice(plane, number),
+            destination_ip=destination_ip,
+            congestion_control=self._congestion_control(plane, frame_bytes),
+            path_choice=self._path_choice(plane, number, frame_bytes),
             retransmission=transport.retransmission,
             retransmission_timeout_ps=self._queue_pair_timeout_ps(plane),
             reordering_window_ps=transport.reordering_window(plane.config.base_round_trip_ps),
@@ -256,7 +269,7 @@ class Host:
             initial_psn=take(message, "initial_psn", int, 0),
             remote_initial_psn=take(message, "remote_initial_psn", int, 0),
             path_mtu_bytes=self.config.mtu_bytes,
-            telemetry=take(message, "telemetry", bool, False),
+            telemetry=telemetry,
             retry_limit=take(message, "retry_limit", int, 7),
         )
         self._observe(queue_pair, channel)
@@ -274,23 +287,27 @@ class Host:
                 telemetry=telemetry,
             )
 
-    def _congestion_control(self, plane: _Plane) -> CongestionControl:
-        transport = self.config.transport
+    def _full_frame_bytes(self, is_ipv6: bool, telemetry: bool) -> int:
+        return _core.full_frame_bytes(
+            self.config.mtu_bytes,
+            is_ipv6=is_ipv6,
+            telemetry=telemetry,
+            retransmission=self.config.transport.retransmission,
+        )
+
+    def _congestion_control(self, plane: _Plane, frame_bytes: int) -> CongestionControl:
+        transport, path = self.config.transport, self._path_properties(plane, frame_bytes)
         if is_class_reference(transport.congestion_control):
-            return congestion_control(
-                ClassSpec(transport.congestion_control, transport.parameters), self._path_properties(plane)
-            )
+            return congestion_control(ClassSpec(transport.congestion_control, transport.parameters), path)
         return make_congestion_control(
             transport.congestion_control,
-            line_rate_bps=plane.config.rate_bps,
-            base_round_trip_ps=plane.config.base_round_trip_ps,
-            frame_bytes=self.config.mtu_bytes + _HEADER_BYTES,
+            **vars(path),
             ack_interval_packets=transport.ack_interval(),
             parameters=transport.parameters,
             preset=transport.preset or "",
         )
 
-    def _path_choice(self, plane: _Plane, queue_pair: int) -> PathChoice | None:
+    def _path_choice(self, plane: _Plane, queue_pair: int, frame_bytes: int) -> PathChoice | None:
         transport, seed = self.config.transport, self._path_seed(plane, queue_pair)
         if transport.path == "spray":
             return spray(seed, transport.spray_paths)
@@ -298,21 +315,34 @@ class Host:
             return flowlet(seed, transport.flowlet_gap_ps or plane.config.base_round_trip_ps)
         if is_class_reference(transport.path):
             spec = ClassSpec(transport.path, transport.path_parameters)
-            return path_choice(spec, self._path_properties(plane), np.random.default_rng(seed))
+            path = self._path_properties(plane, frame_bytes)
+            return path_choice(spec, path, np.random.default_rng(seed))
         return None
 
-    def _new_congestion_control(self, plane: int) -> CongestionControl:
-        return self._congestion_control(self._planes[plane])
+    def _new_congestion_control(self, plane: int, frame_bytes: int) -> CongestionControl:
+        return self._congestion_control(self._planes[plane], frame_bytes)
 
-    def _new_path_choice(self, plane: int, queue_pair: int) -> PathChoice | None:
-        return self._path_choice(self._planes[plane], queue_pair)
+    def _new_path_choice(self, plane: int, queue_pair: int, frame_bytes: int) -> PathChoice | None:
+        return self._path_choice(self._planes[plane], queue_pair, frame_bytes)
 
-    def _path_properties(self, plane: _Plane) -> PathProperties:
+    def _path_properties(self, plane: _Plane, frame_bytes: int) -> PathProperties:
         return PathProperties(
             line_rate_bps=plane.config.rate_bps,
             base_round_trip_ps=plane.config.base_round_trip_ps,
-            frame_bytes=self.config.mtu_bytes + _HEADER_BYTES,
+            frame_bytes=frame_bytes,
+            nearest_round_trip_ps=plane.config.nearest_round_trip_ps,
+            nearest_hops=plane.config.nearest_hops,
+            hop_round_trip_ps=plane.config.hop_round_trip_ps,
+            int_rates_bps=self.config.int_rates_bps,
         )
+
+    def _path_of_any_frame(self, plane: _Plane) -> dict[str, Any]:
+        """Return the properties that do not depend on a flow's packets."""
+        return {
+            name: value
+            for name, value in vars(self._path_properties(plane, 0)).items()
+            if name != "frame_bytes"
+        }
 
     def _path_seed(self, plane: _Plane, queue_pair: int) -> int:
         text = f"{self.config.seed} {self.config.rank} {plane.port} {queue_pair}"
@@ -331,9 +361,7 @@ class Host:
                 plane.port,
                 destination_mac=plane.config.gateway_mac,
                 congestion_control=name if native else partial(Host._new_congestion_control, here, number),
-                line_rate_bps=plane.config.rate_bps,
-                base_round_trip_ps=plane.config.base_round_trip_ps,
-                frame_bytes=self.config.mtu_bytes + _HEADER_BYTES,
+                **self._path_of_any_frame(plane),
                 parameters=transport.parameters if native else {},
                 preset=transport.preset or "",
                 path_choice=None
@@ -469,7 +497,7 @@ class Host:
             "plane": channel.plane,
             "peer": channel.peer,
             **connection.queue_pair.stats(),
-            "telemetry": None if telemetry is None else stack_in_bytes(telemetry),
+            "telemetry": None if telemetry is None else stack_in_bytes(telemetry, self.config.int_rates_bps),
         }
 
     def reset_stats(self) -> None:
@@ -506,6 +534,15 @@ def host_of_namespace(config: HostConfig) -> Host:
     host = Host(config, engine, partial(SocketAttachment, engine))
     start_engine(engine, config.realtime_priority)
     return host
+
+
+def _int_rates(message: Message) -> tuple[int, ...]:
+    if "int_rates_bps" not in message:
+        return STANDARD_INT_RATES
+    rates = tuple(take_list(message, "int_rates_bps", int))
+    if len(rates) != CODES:
+        raise MessageError(f"int_rates_bps has {len(rates)} items (valid: {CODES})")
+    return rates
 
 
 def _without_prefix(address: str) -> str:

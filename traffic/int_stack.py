@@ -6,10 +6,10 @@ SIGCOMM 2019, §4.1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from topologies.int_rates import RATE_BPS_OF_CODE
+from topologies.int_rates import STANDARD_INT_RATES
 
 INT_ETHERTYPE = 0x88B5
 INT_VERSION = 1
@@ -20,18 +20,20 @@ TX_UNIT_BYTES = 128
 QUEUE_CELL_BYTES = 80
 
 
-def stack_in_bytes(telemetry: Mapping[str, Any]) -> dict[str, Any]:
+def stack_in_bytes(
+    telemetry: Mapping[str, Any], rates_bps: Sequence[int] = STANDARD_INT_RATES
+) -> dict[str, Any]:
     """Turn an INT stack as the engine reports it, in wire units, into bytes and bits per second.
 
     `hops` are those stamped, in the order in which the packet met them. Timestamps are modulo 2^24 ns, tx_bytes
-    modulo 2^27; a rate code outside the table reads as 0 (unknown).
+    modulo 2^27; `rates_bps` are what the fabric's 16 rate codes stand for, 0 for an unknown one.
     """
     return {
         "path_id": telemetry["path_id"],
         "overflow": telemetry["overflow"],
         "hops": [
             {
-                "rate_bps": RATE_BPS_OF_CODE.get(hop["rate_code"], 0),
+                "rate_bps": rates_bps[hop["rate_code"]],
                 "timestamp_ns": hop["timestamp_ns"],
                 "tx_bytes": hop["tx_units"] * TX_UNIT_BYTES,
                 "queue_bytes": hop["queue_cells"] * QUEUE_CELL_BYTES,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from topologies import (
     FabricSpec,
@@ -11,6 +12,7 @@ from topologies import (
     bandwidth_delay_product_bytes,
     base_rtt_ps,
     longest_path,
+    nearest_path,
 )
 from topologies.addressing import IpVersion
 from traffic.aggregation_format import FRAME_BYTES
@@ -20,15 +22,29 @@ from traffic.transport_settings import CreditSettings
 from weft.scenario import MAX_SLOTS, ObserveSection
 
 
+@dataclass(frozen=True)
+class RoundTrips:
+    """Of the farthest and the nearest pair of hosts, and what each switch beyond those of the nearest adds."""
+
+    farthest_ps: int
+    nearest_ps: int
+    nearest_switches: int
+    switch_ps: int = 0
+
+    def longer_by(self, time_ps: int) -> RoundTrips:
+        """Return round trips which hosts, too, take time for."""
+        return replace(self, farthest_ps=self.farthest_ps + time_ps, nearest_ps=self.nearest_ps + time_ps)
+
+
 def nic_settings(
     host: HostSpec,
-    round_trip_ps: int,
+    round_trips: RoundTrips,
     pfc_quanta: int = 0,
     credits_of: Callable[[str, str], CreditSettings | None] = lambda _host, _leaf: None,
 ) -> tuple[NicSettings, ...]:
     """Return the settings of a host's NICs.
 
-    `round_trip_ps` is `loaded_round_trip_ps` of the fabric; `pfc_quanta` those of its priority flow control, 0 without;
+    `round_trips` are `loaded_round_trips` of the fabric; `pfc_quanta` those of its priority flow control, 0 without;
     `credits_of` returns those of a link between host and leaf.
     """
     return tuple(
@@ -39,7 +55,10 @@ def nic_settings(
             ipv6=str(nic.ipv6.ip),
             gateway_mac=nic.gateway_mac,
             rate_bps=nic.link.rate_bps,
-            base_round_trip_ps=round_trip_ps,
+            base_round_trip_ps=round_trips.farthest_ps,
+            nearest_round_trip_ps=round_trips.nearest_ps,
+            nearest_hops=round_trips.nearest_switches,
+            hop_round_trip_ps=round_trips.switch_ps,
             pfc_quanta=pfc_quanta,
             credits=credits_of(host.name, nic.leaf),
         )
@@ -69,7 +88,7 @@ def path_round_trip_ps(fabric: FabricSpec, frame_bytes: int, switch_latency_ps: 
 
 def _latencies_ps(path: Path, switch_latency_ps: int) -> int:
     """What the switches of a path take there and back."""
-    return 2 * (len(path.hops) - 1) * switch_latency_ps
+    return 2 * _switches(path) * switch_latency_ps
 
 
 def loaded_round_trip_ps(fabric: FabricSpec, frame_bytes: int, switch_latency_ps: int = 0) -> int:
@@ -80,8 +99,27 @@ def loaded_round_trip_ps(fabric: FabricSpec, frame_bytes: int, switch_latency_ps
     """
     if len(fabric.hosts) < 2:
         return 2 * path_round_trip_ps(fabric, frame_bytes, switch_latency_ps)
-    path = longest_path(fabric, frame_bytes)
+    return _loaded_ps(longest_path(fabric, frame_bytes), frame_bytes, switch_latency_ps)
+
+
+def loaded_round_trips(fabric: FabricSpec, frame_bytes: int, switch_latency_ps: int = 0) -> RoundTrips:
+    """Return `loaded_round_trip_ps` of the farthest pair, and of the nearest."""
+    farthest_ps = loaded_round_trip_ps(fabric, frame_bytes, switch_latency_ps)
+    if len(fabric.hosts) < 2:
+        return RoundTrips(farthest_ps, farthest_ps, 1)
+    near, far = nearest_path(fabric, frame_bytes), longest_path(fabric, frame_bytes)
+    nearest_ps = _loaded_ps(near, frame_bytes, switch_latency_ps)
+    more_switches = _switches(far) - _switches(near)
+    per_switch_ps = (farthest_ps - nearest_ps) // more_switches if more_switches else 0
+    return RoundTrips(farthest_ps, nearest_ps, _switches(near), per_switch_ps)
+
+
+def _loaded_ps(path: Path, frame_bytes: int, switch_latency_ps: int) -> int:
     return base_rtt_ps(path, frame_bytes, frame_bytes) + _latencies_ps(path, switch_latency_ps)
+
+
+def _switches(path: Path) -> int:
+    return len(path.nodes) - 2
 
 
 def patient_timeout_ps(

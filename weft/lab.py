@@ -15,6 +15,7 @@ from controller.pipeline import Pipeline
 from controller.plan import Settings
 from controller.target import target_facts
 from topologies import FabricSpec
+from topologies.int_rates import STANDARD_INT_RATES, IntRates, int_rates
 from traffic.control import EndpointGroup
 from weft.environment import require_for
 from weft.errors import BadInputError, WeftError
@@ -125,6 +126,10 @@ class Lab(abc.ABC):
 
     def _pipeline(self) -> Pipeline:
         return Pipeline.load(self.program.p4info, self.program.json)
+
+    def int_rates(self) -> IntRates:
+        """Return what the rate codes of INT stand for; TopologyError if there are too few."""
+        return int_rates(self.fabric) if self.options.int_telemetry else STANDARD_INT_RATES
 
     def _settings(self) -> Settings:
         ecn = self.options.ecn

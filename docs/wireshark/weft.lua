@@ -2,6 +2,7 @@
 -- RoCEv2 UD SEND-only packets. Formats: ARCHITECTURE.md, "Wire formats".
 --
 --   wireshark -X lua_script:docs/wireshark/weft.lua capture.pcap
+--   tshark -X lua_script:docs/wireshark/weft.lua -o "weft_int.own_rates:11=133.33" -r capture.pcap
 --
 -- or copy it into the folder that Help > About > Folders names "Personal Lua Plugins".
 
@@ -21,6 +22,23 @@ local RATES = {
 
 local int = Proto("weft_int", "Weft INT shim (HPCC)")
 
+-- A fabric gives its own codes to rates that have no standard one; `weft controller int` shows which.
+int.prefs.own_rates = Pref.string("Rates of the fabric's own codes", "",
+  "What rate codes stand for beside the standard ones, in Gb/s, such as 11=133.33,12=66.67")
+
+local own_rates = {}
+
+function int.prefs_changed()
+  own_rates = {}
+  for code, gbps in string.gmatch(int.prefs.own_rates, "(%d+)%s*=%s*([%d.]+)") do
+    own_rates[tonumber(code)] = gbps .. " Gb/s"
+  end
+end
+
+local function rate_of(code)
+  return own_rates[code] or RATES[code] or string.format("the fabric's own code %d", code)
+end
+
 int.fields.version = ProtoField.uint8("weft_int.version", "Version", base.DEC, nil, 0xF0)
 int.fields.echo = ProtoField.bool("weft_int.echo", "Echo of the receiver", 8, nil, 0x08)
 int.fields.overflow = ProtoField.bool("weft_int.overflow", "A hop found no room", 8, nil, 0x04)
@@ -28,7 +46,7 @@ int.fields.hop_slots = ProtoField.uint8("weft_int.hop_slots", "Hop slots")
 int.fields.next_ethertype = ProtoField.uint16("weft_int.next_ethertype", "Next EtherType", base.HEX)
 int.fields.hop_count = ProtoField.uint16("weft_int.hop_count", "Hops stamped", base.DEC, nil, 0xF000)
 int.fields.path_id = ProtoField.uint16("weft_int.path_id", "Path id", base.HEX, nil, 0x0FFF)
-int.fields.rate = ProtoField.uint8("weft_int.hop.rate_code", "Rate", base.DEC, RATES, 0xF0)
+int.fields.rate = ProtoField.uint8("weft_int.hop.rate_code", "Rate code", base.DEC, nil, 0xF0)
 int.fields.timestamp = ProtoField.uint32("weft_int.hop.timestamp_ns", "Timestamp (ns, modulo 2^24)")
 int.fields.tx_bytes = ProtoField.uint32("weft_int.hop.tx_bytes", "Bytes sent by the port (modulo 2^27)")
 int.fields.queue_bytes = ProtoField.uint32("weft_int.hop.queue_bytes", "Queue left behind (bytes)")
@@ -41,11 +59,11 @@ local function dissect_hop(buffer, tree, number)
   -- 4 bits of rate, 24 of time, 20 of bytes sent in units of 128, 16 of queue in cells of 80.
   local tx_bytes = (bit.band(high, 0xF) * 65536 + bit.rshift(low, 16)) * 128
   local queue_bytes = bit.band(low, 0xFFFF) * 80
-  hop:add(int.fields.rate, buffer(0, 1))
+  hop:add(int.fields.rate, buffer(0, 1)):append_text(string.format(" (%s)", rate_of(bit.rshift(high, 28))))
   hop:add(int.fields.timestamp, buffer(0, 4), bit.band(bit.rshift(high, 4), 0xFFFFFF))
   hop:add(int.fields.tx_bytes, buffer(3, 3), tx_bytes)
   hop:add(int.fields.queue_bytes, buffer(6, 2), queue_bytes)
-  hop:append_text(string.format(": queue %d B, %s", queue_bytes, RATES[bit.rshift(high, 28)] or "unknown rate"))
+  hop:append_text(string.format(": queue %d B, %s", queue_bytes, rate_of(bit.rshift(high, 28))))
 end
 
 function int.dissector(buffer, packet, root)

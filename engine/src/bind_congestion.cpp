@@ -8,6 +8,7 @@
 #include <string>
 
 #include "bind_codec.hpp"
+#include "bind_path_properties.hpp"
 #include "bindings.hpp"
 #include "congestion_controls.hpp"
 #include "path_choices.hpp"
@@ -23,7 +24,7 @@ namespace {
 
 void acknowledge(CongestionControl& control, TimePs now_ps, uint64_t acknowledged_bytes,
                  uint64_t acknowledged_packets, uint64_t in_flight_bytes, TimePs round_trip_ps,
-                 uint64_t sequence, uint64_t next_sequence, uint8_t hops,
+                 uint64_t sequence, uint64_t next_sequence, uint8_t hops, bool congestion_experienced,
                  const std::optional<py::dict>& telemetry) {
   std::optional<roce::IntStack> stack;
   if (telemetry) stack = int_stack_of(*telemetry);
@@ -35,6 +36,7 @@ void acknowledge(CongestionControl& control, TimePs now_ps, uint64_t acknowledge
                               .sequence = sequence,
                               .next_sequence = next_sequence,
                               .hops = hops,
+                              .congestion_experienced = congestion_experienced,
                               .telemetry = stack ? &*stack : nullptr});
 }
 
@@ -47,7 +49,8 @@ void bind_path_choices(py::module_& m) {
   py::class_<PathChoice, std::shared_ptr<PathChoice>>(m, "PathChoice")
       .def_property_readonly("name", &PathChoice::name)
       .def("entropy", &PathChoice::entropy, "now_ps"_a, "sequence"_a = 0, "retransmission"_a = false)
-      .def("on_delivered", &PathChoice::on_delivered, "now_ps"_a, "entropy"_a, "round_trip_ps"_a)
+      .def("on_delivered", &PathChoice::on_delivered, "now_ps"_a, "entropy"_a, "round_trip_ps"_a,
+           "congestion_experienced"_a = false)
       .def("on_lost", &PathChoice::on_lost, "now_ps"_a, "entropy"_a)
       .def("on_congestion_notification", &PathChoice::on_congestion_notification, "now_ps"_a);
   m.def(
@@ -77,7 +80,8 @@ void bind_congestion(py::module_& m) {
            "retransmission"_a = false)
       .def("on_acknowledgement", &acknowledge, "now_ps"_a, py::kw_only(), "acknowledged_bytes"_a = 0,
            "acknowledged_packets"_a = 1, "in_flight_bytes"_a = 0, "round_trip_ps"_a = 0, "sequence"_a = 0,
-           "next_sequence"_a = 0, "hops"_a = 0, "telemetry"_a = py::none())
+           "next_sequence"_a = 0, "hops"_a = 0, "congestion_experienced"_a = false,
+           "telemetry"_a = py::none())
       .def("on_congestion_notification", &CongestionControl::on_congestion_notification, "now_ps"_a)
       .def("on_loss", &CongestionControl::on_loss, "now_ps"_a, "timeout"_a)
       .def("on_deadline", &CongestionControl::on_deadline, "now_ps"_a);
@@ -97,14 +101,14 @@ void bind_congestion(py::module_& m) {
   m.def("congestion_parameter_names", &congestion_parameter_names, "name"_a);
   m.def(
       "make_congestion_control",
-      [](const std::string& name, uint64_t line_rate_bps, TimePs base_round_trip_ps, uint32_t frame_bytes,
-         uint32_t ack_interval_packets, const CongestionParameters& parameters, const std::string& preset) {
-        const PathProperties path{line_rate_bps, base_round_trip_ps, frame_bytes,
-                                  std::max(1u, ack_interval_packets)};
+      [](const std::string& name, uint32_t ack_interval_packets, const CongestionParameters& parameters,
+         const std::string& preset, const py::kwargs& given) {
+        PathProperties path = path_properties_of(given, true);
+        path.ack_interval_packets = std::max(1u, ack_interval_packets);
         return std::shared_ptr<CongestionControl>(make_congestion_control(name, path, parameters, preset));
       },
-      "name"_a, py::kw_only(), "line_rate_bps"_a, "base_round_trip_ps"_a, "frame_bytes"_a,
-      "ack_interval_packets"_a = 1, "parameters"_a = CongestionParameters(), "preset"_a = "");
+      "name"_a, py::kw_only(), "ack_interval_packets"_a = 1, "parameters"_a = CongestionParameters(),
+      "preset"_a = "");
   bind_python_congestion_control(m);
   bind_python_path_choice(m);
 }

@@ -13,6 +13,7 @@
 #include <variant>
 
 #include "bind_codec.hpp"
+#include "bind_path_properties.hpp"
 #include "bindings_support.hpp"
 #include "congestion_controls.hpp"
 #include "flow_generator.hpp"
@@ -39,7 +40,7 @@ class PythonFlowGenerator final {
   FlowGenerator generator;
 };
 
-using CongestionControlMaker = std::function<std::shared_ptr<CongestionControl>()>;
+using CongestionControlMaker = std::function<std::shared_ptr<CongestionControl>(uint32_t)>;
 
 // A Python callable that engine threads may call and destroy.
 std::shared_ptr<py::function> held_by_engine(py::function function) {
@@ -50,27 +51,30 @@ std::shared_ptr<py::function> held_by_engine(py::function function) {
 }
 
 CongestionControlMaker maker_of(py::function function) {
-  return [held = held_by_engine(std::move(function))] {
+  return [held = held_by_engine(std::move(function))](uint32_t frame_bytes) {
     py::gil_scoped_acquire acquire;
-    return (*held)().cast<std::shared_ptr<CongestionControl>>();
+    return (*held)(frame_bytes).cast<std::shared_ptr<CongestionControl>>();
   };
 }
 
 CongestionControlMaker maker_of(const std::string& name, const PathProperties& path,
                                 const CongestionParameters& parameters, const std::string& preset) {
-  CongestionControlMaker maker = [=] {
-    return std::shared_ptr<CongestionControl>(make_congestion_control(name, path, parameters, preset));
+  CongestionControlMaker maker = [=](uint32_t frame_bytes) {
+    PathProperties of_flow = path;
+    of_flow.frame_bytes = frame_bytes;
+    return std::shared_ptr<CongestionControl>(make_congestion_control(name, of_flow, parameters, preset));
   };
-  maker();  // says now what would be wrong with it
+  constexpr uint32_t kAnyFrameBytes = 1100;
+  maker(kAnyFrameBytes);  // says now what would be wrong with it
   return maker;
 }
 
-using PathChoiceMaker = std::function<std::shared_ptr<PathChoice>(uint32_t)>;
+using PathChoiceMaker = std::function<std::shared_ptr<PathChoice>(uint32_t, uint32_t)>;
 
 PathChoiceMaker path_choice_maker_of(py::function function) {
-  return [held = held_by_engine(std::move(function))](uint32_t queue_pair) {
+  return [held = held_by_engine(std::move(function))](uint32_t queue_pair, uint32_t frame_bytes) {
     py::gil_scoped_acquire acquire;
-    return (*held)(queue_pair).cast<std::shared_ptr<PathChoice>>();
+    return (*held)(queue_pair, frame_bytes).cast<std::shared_ptr<PathChoice>>();
   };
 }
 
@@ -81,12 +85,12 @@ Retransmission retransmission_of(const std::string& name) {
 }
 
 uint32_t add_port(PythonFlowGenerator& flows, int port, const std::string& destination_mac,
-                  const std::variant<std::string, py::function>& congestion_control, uint64_t line_rate_bps,
-                  TimePs base_round_trip_ps, uint32_t frame_bytes, const CongestionParameters& parameters,
-                  const std::string& preset, std::optional<py::function> path_choice,
-                  const std::string& retransmission, TimePs retransmission_timeout_ps,
-                  TimePs reordering_window_ps, uint32_t ack_interval_packets, TimePs cnp_interval_ps,
-                  uint32_t path_mtu_bytes, bool telemetry, bool as_lengths) {
+                  const std::variant<std::string, py::function>& congestion_control,
+                  const CongestionParameters& parameters, const std::string& preset,
+                  std::optional<py::function> path_choice, const std::string& retransmission,
+                  TimePs retransmission_timeout_ps, TimePs reordering_window_ps,
+                  uint32_t ack_interval_packets, TimePs cnp_interval_ps, uint32_t path_mtu_bytes,
+                  bool telemetry, bool as_lengths, const py::kwargs& path_given) {
   FlowPort added;
   added.port = port;
   added.config.destination_mac = parse_mac(destination_mac);
@@ -99,8 +103,9 @@ uint32_t add_port(PythonFlowGenerator& flows, int port, const std::string& desti
   added.config.telemetry = telemetry;
   added.as_lengths = as_lengths;
   if (const auto* name = std::get_if<std::string>(&congestion_control)) {
-    added.make_congestion_control = maker_of(
-        *name, {line_rate_bps, base_round_trip_ps, frame_bytes, ack_interval_packets}, parameters, preset);
+    PathProperties path = path_properties_of(path_given, false);
+    path.ack_interval_packets = ack_interval_packets;
+    added.make_congestion_control = maker_of(*name, path, parameters, preset);
   } else {
     added.make_congestion_control = maker_of(std::get<py::function>(congestion_control));
   }
@@ -161,7 +166,6 @@ void bind_flows(py::module_& m) {
            }),
            "nic"_a, "executor"_a, py::keep_alive<1, 2>())
       .def("add_port", &add_port, "port"_a, py::kw_only(), "destination_mac"_a, "congestion_control"_a,
-           "line_rate_bps"_a, "base_round_trip_ps"_a, "frame_bytes"_a,
            "parameters"_a = CongestionParameters(), "preset"_a = "", "path_choice"_a = py::none(),
            "retransmission"_a = "go-back-n", "retransmission_timeout_ps"_a, "reordering_window_ps"_a = 0,
            "ack_interval_packets"_a = 1, "cnp_interval_ps"_a = RcConfig().cnp_interval_ps, "path_mtu_bytes"_a,

@@ -230,6 +230,18 @@ void bind_queue_pair(py::module_& m) {
 
   m.def("retransmission_timeout_ps", &retransmission_timeout_ps, "base_round_trip_ps"_a, py::kw_only(),
         "round_trips"_a = 4.0, "wall_clock_floor_ns"_a = 0, "dilation"_a = 1.0);
+  m.def(
+      "full_frame_bytes",
+      [](uint32_t path_mtu_bytes, bool is_ipv6, bool telemetry, const std::string& retransmission) {
+        RcConfig config;
+        config.path_mtu_bytes = path_mtu_bytes;
+        config.source_ip.is_ipv6 = config.destination_ip.is_ipv6 = is_ipv6;
+        config.telemetry = telemetry;
+        config.retransmission = retransmission_of(retransmission);
+        return full_frame_bytes(config);
+      },
+      "path_mtu_bytes"_a, py::kw_only(), "is_ipv6"_a = false, "telemetry"_a = false,
+      "retransmission"_a = "go-back-n");
   m.def("bandwidth_delay_product_bytes", &bandwidth_delay_product_bytes, "rate_bps"_a, "round_trip_ps"_a);
 }
 

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "int_rates.hpp"
 #include "roce_formats.hpp"
 #include "time.hpp"
 
@@ -17,6 +18,10 @@ struct PathProperties {
   TimePs base_round_trip_ps = 0;      // of an idle path to the farthest peer
   uint32_t frame_bytes = 0;           // of a full data packet, from Ethernet to iCRC
   uint32_t ack_interval_packets = 1;  // acknowledgements come in steps of so many packets
+  TimePs nearest_round_trip_ps = 0;   // of an idle path to the nearest peer; 0: all are as far
+  uint32_t nearest_hops = 0;          // routers on that path
+  TimePs hop_round_trip_ps = 0;       // what each router more adds to an idle path
+  IntRates int_rates_bps = kStandardIntRatesBps;
 };
 
 // One acknowledgement, seen from the sender. Sequence numbers count packets from the queue pair's start.
@@ -29,6 +34,7 @@ struct AcknowledgementEvent {
   uint64_t sequence = 0;                      // newest packet covered
   uint64_t next_sequence = 0;                 // the next packet that the sender will send for the first time
   uint8_t hops = 0;                           // routers that the acknowledgement itself passed
+  bool congestion_experienced = false;        // a switch marked (CE) the packets that it newly covers
   const roce::IntStack* telemetry = nullptr;  // the receiver's echo, null without INT
 };
 

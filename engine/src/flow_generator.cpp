@@ -146,9 +146,10 @@ void FlowGenerator::open(Flow& flow) {
   config.source_ip = nic_.own_address(port.port, flow.end.peer_ip);
   config.source_udp_port =
       entropy_udp_port(config.source_ip, config.destination_ip, config.queue_pair, config.remote_queue_pair);
+  const auto frame_bytes = static_cast<uint32_t>(full_frame_bytes(config));
   flow.queue_pair = std::make_unique<RcQueuePair>(
-      config, engine_.packets(), nic_.memory(), port.make_congestion_control(),
-      port.make_path_choice ? port.make_path_choice(config.queue_pair) : nullptr, this);
+      config, engine_.packets(), nic_.memory(), port.make_congestion_control(frame_bytes),
+      port.make_path_choice ? port.make_path_choice(config.queue_pair, frame_bytes) : nullptr, this);
   nic_.attach(*flow.queue_pair, port.port, config.queue_pair);
 }
 

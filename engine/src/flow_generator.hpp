@@ -24,8 +24,10 @@ namespace weft {
 struct FlowPort {
   int port = 0;
   RcConfig config;  // numbers, sequence numbers and the peer's address are the flow's
-  std::function<std::shared_ptr<CongestionControl>()> make_congestion_control;
-  std::function<std::shared_ptr<PathChoice>(uint32_t queue_pair)> make_path_choice;  // empty: a path a flow
+  // `frame_bytes` is that of a full data packet of the flow.
+  std::function<std::shared_ptr<CongestionControl>(uint32_t frame_bytes)> make_congestion_control;
+  // Empty: a path a flow.
+  std::function<std::shared_ptr<PathChoice>(uint32_t queue_pair, uint32_t frame_bytes)> make_path_choice;
   bool as_lengths = false;  // packets carry their payload as a length, not as zeros
 };
 

@@ -1,7 +1,6 @@
 #include "hpcc.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "fixed_window.hpp"
 
@@ -20,18 +19,6 @@ constexpr double kQueueCellBytes = 80;
 // stack that is older than half of that tells nothing of how much was sent since.
 constexpr double kTxWrapBits = 8 * kTxUnitBytes * (kTxUnitMask + 1.0);
 
-// Bits per second by rate code (ARCHITECTURE.md, INT shim); 0 is unknown.
-constexpr std::array<double, 16> kRates = {0,     1e9,   10e9,  25e9,  40e9,  50e9,
-                                           100e9, 200e9, 400e9, 800e9, 1600e9};
-
-double fastest_rate_bps(const roce::IntStack& stack) {
-  double fastest = 1e9;
-  for (size_t hop = 0; hop < stack.hop_count; ++hop) {
-    fastest = std::max(fastest, kRates[stack.hops[hop].rate_code]);
-  }
-  return fastest;
-}
-
 }  // namespace
 
 HpccParameters HpccParameters::read(const PathProperties& path, ParameterReader& reader) {
@@ -39,6 +26,7 @@ HpccParameters HpccParameters::read(const PathProperties& path, ParameterReader&
   parameters.round_trip_ps = path.base_round_trip_ps;
   parameters.max_rate_bps = path.line_rate_bps;
   parameters.min_rate_bps = path.line_rate_bps / kMinRateFraction;
+  parameters.int_rates_bps = path.int_rates_bps;
   parameters.additive_increase_bytes = -1;
   reader.read("target_utilisation", parameters.target_utilisation, 0.01, 1.0);
   reader.read("max_stage", parameters.max_stage, 0, 1000);
@@ -66,6 +54,14 @@ Hpcc::Hpcc(const HpccParameters& parameters)
       window_bytes_(max_window_bytes_),
       reference_window_bytes_(max_window_bytes_) {
   set_window(max_window_bytes_);
+}
+
+double Hpcc::fastest_rate_bps(const roce::IntStack& stack) const {
+  uint64_t fastest = 1'000'000'000;
+  for (size_t hop = 0; hop < stack.hop_count; ++hop) {
+    fastest = std::max(fastest, parameters_.int_rates_bps[stack.hops[hop].rate_code]);
+  }
+  return static_cast<double>(fastest);
 }
 
 // Status of another path tells nothing about this one (section 4.1), nor does one from before the counters
@@ -104,7 +100,7 @@ bool Hpcc::measure_in_flight(const roce::IntStack& stack) {
     const roce::IntHop& now = stack.hops[hop];
     roce::IntHop& before = stack_.hops[hop];
     const uint32_t passed_ns = (now.timestamp_ns - before.timestamp_ns) & kTimestampMask;
-    const double rate_bps = kRates[now.rate_code];
+    const auto rate_bps = static_cast<double>(parameters_.int_rates_bps[now.rate_code]);
     if (passed_ns == 0 || rate_bps == 0) continue;
     const double sent_bytes = kTxUnitBytes * ((now.tx_units - before.tx_units) & kTxUnitMask);
     const double queue_bytes = kQueueCellBytes * std::min(now.queue_cells, before.queue_cells);

@@ -18,6 +18,7 @@ struct HpccParameters {
   TimePs round_trip_ps = 0;            // T
   uint64_t max_rate_bps = 0;           // of the first window, max_rate · T, which is also the largest
   uint64_t min_rate_bps = 0;           // of the smallest window
+  IntRates int_rates_bps{};            // what the fabric's rate codes stand for
 
   // W_AI so that a hundred flows' increases together fit into the head room 1 - eta (section 3.3): the
   // paper's 80 bytes at 100 Gb/s and 13 us. Throws std::invalid_argument for a value out of range.
@@ -40,6 +41,7 @@ class Hpcc final : public CongestionControl {
   double utilisation() const { return utilisation_; }
 
  private:
+  double fastest_rate_bps(const roce::IntStack& stack) const;
   bool is_first_of_path(const AcknowledgementEvent& event) const;
   bool measure_in_flight(const roce::IntStack& stack);
   void compute_window(bool update_reference);

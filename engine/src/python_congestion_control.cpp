@@ -107,6 +107,9 @@ void bind_python_congestion_control(py::module_& m) {
           "hops", [](const Event& self) { return self.event.hops; },
           "Routers that the acknowledgement itself passed.")
       .def_property_readonly(
+          "congestion_experienced", [](const Event& self) { return self.event.congestion_experienced; },
+          "Whether a switch marked (CE) the packets that it newly covers.")
+      .def_property_readonly(
           "telemetry",
           [](const Event& self) -> py::object {
             if (!self.telemetry) return py::none();

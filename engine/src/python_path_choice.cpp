@@ -13,8 +13,9 @@ uint16_t PythonPathChoice::entropy(TimePs now, uint64_t sequence, bool retransmi
       *methods_.entropy.whole_number(0, kEntropyMask, false, now, sequence, retransmission));
 }
 
-void PythonPathChoice::on_delivered(TimePs now, uint16_t entropy, TimePs round_trip_ps) {
-  methods_.on_delivered(now, entropy, round_trip_ps);
+void PythonPathChoice::on_delivered(TimePs now, uint16_t entropy, TimePs round_trip_ps,
+                                    bool congestion_experienced) {
+  methods_.on_delivered(now, entropy, round_trip_ps, congestion_experienced);
 }
 
 void PythonPathChoice::on_lost(TimePs now, uint16_t entropy) { methods_.on_lost(now, entropy); }

@@ -27,7 +27,7 @@ class PythonPathChoice final : public PathChoice {
 
   std::string_view name() const override { return name_; }
   uint16_t entropy(TimePs now, uint64_t sequence, bool retransmission) override;
-  void on_delivered(TimePs now, uint16_t entropy, TimePs round_trip_ps) override;
+  void on_delivered(TimePs now, uint16_t entropy, TimePs round_trip_ps, bool congestion_experienced) override;
   void on_lost(TimePs now, uint16_t entropy) override;
   void on_congestion_notification(TimePs now) override;
 

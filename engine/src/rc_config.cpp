@@ -8,6 +8,7 @@
 #include "byte_order.hpp"
 #include "crc32.hpp"
 #include "psn.hpp"
+#include "roce_codec.hpp"
 
 namespace weft {
 namespace {
@@ -86,6 +87,14 @@ roce::RoceHeaders headers_to_peer(const RcConfig& config) {
   headers.hop_limit = config.hop_limit;
   headers.bth.destination_qp = config.remote_queue_pair;
   return headers;
+}
+
+size_t full_frame_bytes(const RcConfig& config) {
+  roce::RoceHeaders headers = headers_to_peer(config);
+  if (config.telemetry) headers.telemetry.emplace();
+  const bool selective = config.retransmission == Retransmission::kSelectiveRepeat;
+  headers.bth.opcode = selective ? roce::kRcWriteOnly : roce::kRcWriteMiddle;
+  return roce::frame_bytes(headers, config.path_mtu_bytes);
 }
 
 TimePs rnr_timer_ps(uint8_t code) { return static_cast<TimePs>(kRnrTimers10us[code & 31]) * 10 * kPsPerUs; }

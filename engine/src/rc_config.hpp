@@ -89,6 +89,9 @@ roce::RoceHeaders headers_on_path(const Config& config) {
 // Headers of everything a queue pair sends to its peer: addresses, entropy, hop limit and queue pair number.
 roce::RoceHeaders headers_to_peer(const RcConfig& config);
 
+// Frame of a data packet with a full payload, from Ethernet to iCRC (go-back-N: within a message).
+size_t full_frame_bytes(const RcConfig& config);
+
 // What an RNR timer code stands for (InfiniBand specification, table 45).
 TimePs rnr_timer_ps(uint8_t code);
 

@@ -105,6 +105,7 @@ void RcRequester::on_deadline(TimePs now) {
   if (now >= congestion_control_.next_deadline()) congestion_control_.on_deadline(now);
   if (selective_repeat_ && now >= loss_detector_.deadline_ps()) detect_losses(now);
   if (now >= timeout_deadline()) on_timeout(now);
+  follow_rate(now);
   deliver_completions(now);
 }
 

@@ -203,10 +203,28 @@ void RcRequester::record_sent(TimePs now, Outstanding& request, uint64_t sequenc
   if (sequence == next_sequence_) ++next_sequence_;
   highest_sequence_ = std::max(highest_sequence_, next_sequence_);
   if (selective_repeat_) loss_detector_.on_sent(sequence, now);
-  if (const uint64_t rate_bps = congestion_control_.pacing_rate_bps(); rate_bps != 0) {
-    next_send_ps_ = std::max(next_send_ps_, now) + BitRate::serialisation_ps(frame_bytes, rate_bps);
-  }
+  pace_after(now, frame_bytes);
   congestion_control_.on_packet_sent(now, frame_bytes, retransmission);
+  follow_rate(now);
+}
+
+void RcRequester::pace_after(TimePs now, size_t frame_bytes) {
+  paced_from_ps_ = std::max(next_send_ps_, now);
+  paced_bytes_ = frame_bytes;
+  paced_rate_bps_ = congestion_control_.pacing_rate_bps();
+  next_send_ps_ =
+      paced_from_ps_ + (paced_rate_bps_ == 0 ? 0 : BitRate::serialisation_ps(frame_bytes, paced_rate_bps_));
+}
+
+// A new rate counts from the newest packet on: a gap that was measured at another is made longer or shorter.
+void RcRequester::follow_rate(TimePs now) {
+  const uint64_t rate_bps = congestion_control_.pacing_rate_bps();
+  if (rate_bps == paced_rate_bps_) return;
+  paced_rate_bps_ = rate_bps;
+  next_send_ps_ = paced_from_ps_ + (rate_bps == 0 ? 0 : BitRate::serialisation_ps(paced_bytes_, rate_bps));
+  if (wait_until_ps_ == kNever) return;
+  const TimePs earliest = std::max(rnr_until_ps_, next_send_ps_);
+  wait_until_ps_ = earliest <= now ? kNever : earliest;  // the NIC pulls next
 }
 
 void RcRequester::on_acknowledgement(TimePs now, const roce::ParsedPacket& packet) {
@@ -242,6 +260,7 @@ void RcRequester::on_acknowledgement(TimePs now, const roce::ParsedPacket& packe
     on_nak(now, packet.aeth.syndrome);
   }
   if (selective_repeat_) detect_losses(now);
+  follow_rate(now);
   deliver_completions(now);
 }
 
@@ -267,8 +286,10 @@ void RcRequester::acknowledge(TimePs now, uint64_t end_sequence, std::optional<u
   uint64_t packets = 0;
   const SentPacket newest = answered ? sent_[*answered] : SentPacket();
   const bool answer_is_new = answered && newest.state != SentPacket::State::kDelivered;
-  for (uint64_t at = unacked_sequence_; at < end_sequence; ++at) settle(now, sent_[at], bytes, packets);
-  if (answered && *answered >= end_sequence) settle(now, sent_[*answered], bytes, packets);
+  const bool marked = packet.bth.becn;
+  for (uint64_t at = unacked_sequence_; at < end_sequence; ++at)
+    settle(now, sent_[at], marked, bytes, packets);
+  if (answered && *answered >= end_sequence) settle(now, sent_[*answered], marked, bytes, packets);
   if (packets == 0) {
     if (end_sequence == unacked_sequence_ && selective_repeat_) ++counters_.stale_acknowledgements;
     unacked_sequence_ = end_sequence;
@@ -292,11 +313,12 @@ void RcRequester::acknowledge(TimePs now, uint64_t end_sequence, std::optional<u
        .next_sequence = highest_sequence_,
        // The peer starts with our own hop limit.
        .hops = static_cast<uint8_t>(std::max(0, config_.hop_limit - packet.hop_limit)),
+       .congestion_experienced = marked,
        .telemetry = has_echo ? &*packet.telemetry : nullptr});
 }
 
 // A packet has arrived.
-void RcRequester::settle(TimePs now, SentPacket& packet, uint64_t& bytes, uint64_t& packets) {
+void RcRequester::settle(TimePs now, SentPacket& packet, bool marked, uint64_t& bytes, uint64_t& packets) {
   if (packet.state == SentPacket::State::kDelivered) return;
   if (packet.state == SentPacket::State::kInFlight) in_flight_bytes_ -= packet.frame_bytes;
   packet.state = SentPacket::State::kDelivered;
@@ -304,12 +326,13 @@ void RcRequester::settle(TimePs now, SentPacket& packet, uint64_t& bytes, uint64
   ++packets;
   if (selective_repeat_) loss_detector_.on_delivered(now, packet.sent_ps, packet.retransmitted);
   if (path_choice_ != nullptr)
-    path_choice_->on_delivered(now, packet.entropy, packet.retransmitted ? 0 : now - packet.sent_ps);
+    path_choice_->on_delivered(now, packet.entropy, packet.retransmitted ? 0 : now - packet.sent_ps, marked);
 }
 
 void RcRequester::on_congestion_notification(TimePs now) {
   ++counters_.cnps_received;
   congestion_control_.on_congestion_notification(now);
+  follow_rate(now);
   if (path_choice_ != nullptr) path_choice_->on_congestion_notification(now);
 }
 

@@ -76,7 +76,9 @@ class RcRequester {
   std::optional<uint64_t> answered_sequence(const roce::ParsedPacket& packet, uint64_t end_sequence) const;
   void acknowledge(TimePs now, uint64_t end_sequence, std::optional<uint64_t> answered,
                    const roce::ParsedPacket& packet);
-  void settle(TimePs now, SentPacket& packet, uint64_t& bytes, uint64_t& packets);
+  void settle(TimePs now, SentPacket& packet, bool marked, uint64_t& bytes, uint64_t& packets);
+  void pace_after(TimePs now, size_t frame_bytes);
+  void follow_rate(TimePs now);
   void detect_losses(TimePs now);
   void take_for_lost(TimePs now, uint64_t sequence);
   void go_back(TimePs now);
@@ -117,7 +119,10 @@ class RcRequester {
   uint32_t retries_ = 0;
   uint32_t rnr_retries_ = 0;
   TimePs rnr_until_ps_ = 0;
-  TimePs next_send_ps_ = 0;        // pacing
+  TimePs next_send_ps_ = 0;        // pacing: when the newest packet has left at the present rate
+  TimePs paced_from_ps_ = 0;       // when it began to leave
+  size_t paced_bytes_ = 0;         // its size
+  uint64_t paced_rate_bps_ = 0;    // the present rate
   TimePs wait_until_ps_ = kNever;  // what the last pull() was refused for, if for time alone
   size_t largest_frame_bytes_ = 0;
   size_t smallest_full_frame_bytes_ = 0;  // with as much payload as fits

@@ -146,6 +146,7 @@ void RcResponder::accept(TimePs now, const roce::ParsedPacket& packet) {
     refuse(now, syndrome);
     return;
   }
+  note_mark(packet.ecn == roce::kCe);
   ++expected_sequence_;
   ++counters_.data_packets_received;
   counters_.data_bytes_received += packet.payload_bytes;
@@ -156,13 +157,21 @@ void RcResponder::accept(TimePs now, const roce::ParsedPacket& packet) {
   if (shape.last) finish_message(now, shape, packet);
 }
 
+// An acknowledgement's BECN is for all that it newly covers, so marked packets and others need one each: what
+// came before a change is answered on its own, as DCTCP's receivers do (RFC 8257, section 3.2).
+void RcResponder::note_mark(bool marked) {
+  const uint64_t begin = marks_.empty() ? answered_end_ : marks_.back().last + 1;
+  if (marked != mark_ && expected_sequence_ > begin) marks_.push({begin, expected_sequence_ - 1, mark_});
+  mark_ = marked;
+}
+
 // Selective repeat. Whatever arrives is placed and answered; messages are told in order. The answer to a
 // packet behind a gap is a NAK for the gap, whose MSN field names the packet (IRN, section 3.1).
 void RcResponder::take_in_any_order(TimePs now, const roce::ParsedPacket& packet, int64_t signed_sequence) {
   const auto sequence = static_cast<uint64_t>(signed_sequence);
   if (signed_sequence < static_cast<int64_t>(expected_sequence_) || arrivals_.contains(sequence)) {
     ++counters_.duplicate_packets;
-    selective_answers_.push(sequence);
+    answer_selectively(sequence, packet.ecn == roce::kCe);
     return;
   }
   if (!arrivals_.has_room(sequence)) {
@@ -178,13 +187,36 @@ void RcResponder::take_in_any_order(TimePs now, const roce::ParsedPacket& packet
   counters_.data_bytes_received += packet.payload_bytes;
   const bool in_order = sequence == expected_sequence_;
   if (!in_order) ++counters_.out_of_sequence_packets;
-  if (!in_order || arrivals_.has_gap() || packet.bth.acknowledge_request) selective_answers_.push(sequence);
+  const bool marked = packet.ecn == roce::kCe;
+  if (!in_order || arrivals_.has_gap() || packet.bth.acknowledge_request) {
+    answer_selectively(sequence, marked);
+  } else {
+    leave_unanswered(sequence, marked);
+  }
   arrivals_.insert(sequence, {.immediate = packet.immediate,
                               .payload_bytes = static_cast<uint16_t>(packet.payload_bytes),
                               .ends_message = packet.bth.solicited,
                               .has_immediate = shape.immediate});
   while (const std::optional<Arrival> arrival = arrivals_.pop()) finish_in_order(now, *arrival);
   expected_sequence_ = arrivals_.expected();
+}
+
+void RcResponder::answer_selectively(uint64_t sequence, bool marked) {
+  answer_unanswered(marked);
+  selective_answers_.push({unanswered_ ? unanswered_->first : sequence, sequence, marked});
+  unanswered_.reset();
+}
+
+void RcResponder::leave_unanswered(uint64_t sequence, bool marked) {
+  answer_unanswered(marked);
+  unanswered_ = Marked{unanswered_ ? unanswered_->first : sequence, sequence, marked};
+}
+
+// What is marked otherwise than the next packet does not wait for its answer: see note_mark().
+void RcResponder::answer_unanswered(bool next_is_marked) {
+  if (!unanswered_ || unanswered_->marked == next_is_marked) return;
+  selective_answers_.push(*unanswered_);
+  unanswered_.reset();
 }
 
 uint8_t RcResponder::place_alone(const Shape& shape, const roce::ParsedPacket& packet) {
@@ -307,6 +339,7 @@ void RcResponder::flush(TimePs now) {
   pending_answer_ = Answer::kNone;
   cnp_pending_ = false;
   cnp_due_ps_ = kNever;
+  marks_ = {};
   selective_answers_ = {};
   for (const Receive& receive : std::exchange(receives_, {})) {
     complete(now, CompletionKind::kReceive, CompletionStatus::kFlushed, receive.work_id, 0, std::nullopt);
@@ -328,10 +361,20 @@ void RcResponder::complete(TimePs now, CompletionKind kind, CompletionStatus sta
 }
 
 PacketPtr RcResponder::pull_control(TimePs /*now*/) {
+  if (!marks_.empty()) return build_answer_of_like_marks();
   if (pending_answer_ != Answer::kNone) return build_answer();
   if (!selective_answers_.empty()) return build_selective_answer();
   if (cnp_pending_) return build_cnp();
   return nullptr;
+}
+
+PacketPtr RcResponder::build_answer_of_like_marks() {
+  const Marked stretch = marks_.pop();
+  answered_end_ = stretch.last + 1;
+  headers_.bth.psn = psn_map_.psn(stretch.last);
+  headers_.aeth = {roce::kSyndromeAckNoCredits, msn_};
+  ++counters_.acknowledgements_sent;
+  return build_acknowledgement(stretch.marked);
 }
 
 // Acknowledges all that has arrived by now, however many packets asked for it.
@@ -349,24 +392,41 @@ PacketPtr RcResponder::build_answer() {
   } else {
     ++counters_.fatal_naks_sent;
   }
-  return build_acknowledgement();
+  const bool marked = mark_ && expected_sequence_ > answered_end_;
+  answered_end_ = expected_sequence_;
+  return build_acknowledgement(marked);
 }
 
-// One for each packet behind a gap; packets in order are acknowledged all at once.
+// One for each packet behind a gap; packets in order are acknowledged all at once, if they are marked alike.
 PacketPtr RcResponder::build_selective_answer() {
-  uint64_t answered = selective_answers_.pop();
-  while (answered < expected_sequence_ && !selective_answers_.empty()) answered = selective_answers_.pop();
-  const bool gap = arrivals_.has_gap();
+  Marked answered = selective_answers_.pop();
+  const uint64_t end = end_of_like_marks(answered.marked);
+  while (answered.last < end && !selective_answers_.empty() &&
+         selective_answers_.front().marked == answered.marked) {
+    answered = selective_answers_.pop();
+  }
+  const bool gap = arrivals_.has_gap() && end == expected_sequence_;
   headers_.aeth = {static_cast<uint8_t>(gap ? roce::kSyndromeNakSequence : roce::kSyndromeAckNoCredits),
-                   psn_map_.psn(answered)};
-  headers_.bth.psn = psn_map_.psn(gap ? expected_sequence_ : expected_sequence_ - 1);
+                   psn_map_.psn(answered.last)};
+  headers_.bth.psn = psn_map_.psn(gap ? end : end - 1);
   ++(gap ? counters_.sequence_naks_sent : counters_.acknowledgements_sent);
-  return build_acknowledgement();
+  return build_acknowledgement(answered.marked);
 }
 
-PacketPtr RcResponder::build_acknowledgement() {
+// One past the last packet that an answer to such a one may cover: others wait for an answer of their own.
+uint64_t RcResponder::end_of_like_marks(bool marked) const {
+  uint64_t end = expected_sequence_;
+  for (size_t at = 0; at < selective_answers_.size(); ++at) {
+    if (selective_answers_[at].marked != marked) end = std::min(end, selective_answers_[at].first);
+  }
+  if (unanswered_ && unanswered_->marked != marked) end = std::min(end, unanswered_->first);
+  return end;
+}
+
+// BECN tells the sender of the mark (InfiniBand specification, annex A10: a CNP, or an ACK).
+PacketPtr RcResponder::build_acknowledgement(bool marked) {
   headers_.bth.opcode = roce::kRcAcknowledge;
-  headers_.bth.becn = false;
+  headers_.bth.becn = marked;
   headers_.telemetry = std::exchange(echo_, std::nullopt);
   if (headers_.telemetry) headers_.telemetry->echo = true;
   return build_packet();

@@ -35,7 +35,7 @@ class RcResponder {
   TimePs next_deadline() const { return cnp_due_ps_; }
   void on_deadline(TimePs now);
   bool has_answer() const {
-    return pending_answer_ != Answer::kNone || cnp_pending_ || !selective_answers_.empty();
+    return pending_answer_ != Answer::kNone || cnp_pending_ || !marks_.empty() || !selective_answers_.empty();
   }
   // Completes posted receives as flushed, because the other half of the queue pair failed.
   void flush(TimePs now);
@@ -54,7 +54,20 @@ class RcResponder {
   };
   static Shape shape_of(uint8_t opcode);
 
+  // Packets that are answered together: one, or those in order that came since the answer before; and whether
+  // a switch had marked them.
+  struct Marked {
+    uint64_t first = 0;
+    uint64_t last = 0;
+    bool marked = false;
+  };
+
   void note_gap(int64_t sequence);
+  void note_mark(bool marked);
+  void answer_selectively(uint64_t sequence, bool marked);
+  void leave_unanswered(uint64_t sequence, bool marked);
+  void answer_unanswered(bool next_is_marked);
+  uint64_t end_of_like_marks(bool marked) const;
   void note_congestion(TimePs now, const roce::ParsedPacket& packet);
   void notify(TimePs now);
   void accept(TimePs now, const roce::ParsedPacket& packet);
@@ -73,7 +86,8 @@ class RcResponder {
                 uint64_t length_bytes, std::optional<uint32_t> immediate);
   PacketPtr build_answer();
   PacketPtr build_selective_answer();
-  PacketPtr build_acknowledgement();
+  PacketPtr build_answer_of_like_marks();
+  PacketPtr build_acknowledgement(bool marked);
   PacketPtr build_cnp();
   PacketPtr build_packet();
 
@@ -86,9 +100,15 @@ class RcResponder {
   roce::RoceHeaders headers_;  // addresses of what we answer
   PsnMap psn_map_;
   uint64_t expected_sequence_ = 0;
-  ArrivalWindow arrivals_;                  // this and the next: selective repeat only
-  RingBuffer<uint64_t> selective_answers_;  // packets to be answered
-  uint32_t msn_ = 0;                        // messages completed, 24 bits
+  // Of the packets that no acknowledgement has been sent for, go-back-N: those up to answered_end_ have one,
+  // then come stretches of like marks that wait for theirs, then packets marked as mark_ says.
+  RingBuffer<Marked> marks_;
+  uint64_t answered_end_ = 0;
+  bool mark_ = false;
+  ArrivalWindow arrivals_;                // this and the next: selective repeat only
+  RingBuffer<Marked> selective_answers_;  // packets to be answered
+  std::optional<Marked> unanswered_;      // in order, and nobody has asked to answer them
+  uint32_t msn_ = 0;                      // messages completed, 24 bits
   std::deque<Receive> receives_;
 
   Message message_ = Message::kNone;  // in progress

@@ -10,15 +10,23 @@ namespace {
 
 constexpr double kMaxPackets = 1e9;
 
+TimePs default_base_target_ps(const PathProperties& path, TimePs hop_target_ps) {
+  const bool scales = hop_target_ps > 0 && path.nearest_round_trip_ps > 0;
+  const TimePs round_trip_ps = scales ? path.nearest_round_trip_ps : path.base_round_trip_ps;
+  const TimePs target_ps = round_trip_ps + round_trip_ps / 4;
+  return scales ? std::max<TimePs>(1, target_ps - path.nearest_hops * hop_target_ps) : target_ps;
+}
+
 }  // namespace
 
 SwiftParameters SwiftParameters::read(const PathProperties& path, ParameterReader& reader) {
   SwiftParameters parameters;
   parameters.frame_bytes = path.frame_bytes;
-  parameters.base_target_ps = path.base_round_trip_ps + path.base_round_trip_ps / 4;
   parameters.flow_scaling_range_ps = 5 * path.base_round_trip_ps;
-  reader.read("base_target_ps", parameters.base_target_ps, 1, kMaxParameterPs);
+  parameters.hop_target_ps = path.hop_round_trip_ps;
   reader.read("hop_target_ps", parameters.hop_target_ps, 0, kMaxParameterPs);
+  parameters.base_target_ps = default_base_target_ps(path, parameters.hop_target_ps);
+  reader.read("base_target_ps", parameters.base_target_ps, 1, kMaxParameterPs);
   reader.read("flow_scaling_range_ps", parameters.flow_scaling_range_ps, 0, kMaxParameterPs);
   reader.read("flow_scaling_min_packets", parameters.flow_scaling_min_packets, 1e-6, kMaxPackets);
   reader.read("flow_scaling_max_packets", parameters.flow_scaling_max_packets, 1e-6, kMaxPackets);
@@ -78,8 +86,9 @@ void Swift::on_acknowledgement(const AcknowledgementEvent& event) {
   set_window(event.now, packets);
 }
 
-// Algorithm 1, on retransmission timeout and fast recovery.
+// Algorithm 1, on retransmission timeout and fast recovery: a loss that others have told of is no silence.
 void Swift::on_loss(TimePs now, bool timeout) {
+  if (!timeout) timeouts_in_a_row_ = 0;
   if (timeout && ++timeouts_in_a_row_ >= parameters_.retransmissions_until_reset) {
     set_window(now, parameters_.min_window_packets);
   } else if (now - last_decrease_ps_ >= round_trip_ps_) {

@@ -13,7 +13,7 @@ namespace weft {
 
 struct SwiftParameters {
   uint32_t frame_bytes = 0;                // windows are counted in packets of so many bytes
-  TimePs base_target_ps = 0;               // target delay of a large window on a path without routers
+  TimePs base_target_ps = 0;               // target delay of a large window, but for what routers add
   TimePs hop_target_ps = 0;                // and for each router on the path (section 3.5, topology)
   TimePs flow_scaling_range_ps = 0;        // at most so much is added for small windows (section 3.5, flows)
   double flow_scaling_min_packets = 0.1;   // the window below which all of it is added
@@ -26,8 +26,10 @@ struct SwiftParameters {
   double initial_window_packets = 0;
   uint32_t retransmissions_until_reset = 5;  // timeouts in a row that reset the window to the smallest
 
-  // The base target is the idle path's round trip and a quarter, the range of flow scaling five such round
-  // trips, the first window one bandwidth-delay product and the largest two. Throws
+  // The target of the nearest pair is its idle round trip and a quarter; each router more adds what it adds
+  // to an idle round trip, so that all flows leave room for the same queue (section 3.5). With a
+  // hop_target_ps of 0 all flows have the target of the farthest pair. The range of flow scaling is five
+  // round trips of that pair, the first window one bandwidth-delay product and the largest two. Throws
   // std::invalid_argument for a value out of range.
   static SwiftParameters read(const PathProperties& path, ParameterReader& reader);
 };

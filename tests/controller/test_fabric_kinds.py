@@ -28,7 +28,7 @@ from controller.target import EMBEDDED
 from controller.telemetry_int import int_entities
 from topologies import FabricSpec, fat_tree, leaf_spine
 from topologies.addressing import IpVersion
-from topologies.int_rates import rate_code
+from topologies.int_rates import STANDARD_INT_RATES, rate_code
 from traffic.layers import BTH, AggregationHeader, IntShim, aggregation_frame, icrc_is_valid
 
 P4_SOURCE = Path(__file__).parents[2] / "p4" / "fabric.p4"
@@ -194,6 +194,6 @@ def test_every_port_is_set_up_for_its_own_rate() -> None:
     )
     uneven = replace(leaf, ports=ports)
     codes = [exact_arguments(entry.action)["port_rate_code"] for entry in int_entities(uneven, EMBEDDED)]
-    assert codes == [rate_code(gbps * 10**9) for gbps in rates]
+    assert codes == [rate_code(STANDARD_INT_RATES, gbps * 10**9) for gbps in rates]
     kmins = [exact_arguments(entry.action)["kmin"] for entry in ecn_entities(uneven, EMBEDDED)]
     assert kmins == [1250 * gbps // 25 for gbps in rates]

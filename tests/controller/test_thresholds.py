@@ -22,8 +22,8 @@ from controller.identity import class_entities, hash_seed, identity_entities, sw
 from controller.neighbours import neighbour_entities
 from controller.target import BMV2, EMBEDDED, target_facts
 from controller.telemetry_int import int_entities
-from topologies import leaf_spine
-from topologies.int_rates import RATE_BPS_OF_CODE, rate_code
+from topologies import TopologyError, leaf_spine
+from topologies.int_rates import STANDARD_INT_RATES, int_rates, int_rates_of, rate_code
 
 FABRIC = leaf_spine()
 profiles = st.builds(
@@ -106,12 +106,39 @@ def test_every_port_gets_thresholds_for_its_rate() -> None:
 
 @pytest.mark.parametrize(("code", "gbps"), [(1, 1), (2, 10), (6, 100), (8, 400), (10, 1600)])
 def test_rate_codes(code: int, gbps: int) -> None:
-    assert rate_code(gbps * 10**9) == code
-    assert RATE_BPS_OF_CODE[code] == gbps * 10**9
+    assert rate_code(STANDARD_INT_RATES, gbps * 10**9) == code
+    assert STANDARD_INT_RATES[code] == gbps * 10**9
+
+
+def test_a_fabric_s_own_rates_get_codes_of_its_own() -> None:
+    """Above the standard ones first, then those of standard rates that the fabric does not have."""
+    fabric = leaf_spine(host_rate_bps=100e9, oversubscription=3)
+    (uplink_bps,) = {link.link.rate_bps for link in fabric.links} - {100 * 10**9}
+    rates = int_rates(fabric)
+    assert uplink_bps not in STANDARD_INT_RATES
+    assert (rates[:11], rates[11], rates[12:]) == (STANDARD_INT_RATES[:11], uplink_bps, (0,) * 4)
+    codes = {
+        exact_arguments(each.action)["port_rate_code"]
+        for each in int_entities(fabric.switch("p0l0"), EMBEDDED, rates)
+    }
+    assert codes == {6, 11}
+    own = [7 * 10**9 + number for number in range(12)]
+    many = int_rates_of([*own, 10**9, 800 * 10**9, 1600 * 10**9])
+    assert {rate_code(many, rate) for rate in own} == {11, 12, 13, 14, 15, 8, 7, 6, 5, 4, 3, 2}
+    assert [rate_code(many, gbps * 10**9) for gbps in (1, 800, 1600)] == [1, 9, 10]
+    assert rate_code(many, 100 * 10**9) == 0
+
+
+def test_more_rates_than_codes_are_refused_by_name() -> None:
+    int_rates_of(range(10**9, 16 * 10**9, 10**9))
+    with pytest.raises(
+        TopologyError, match=r"links of 16 different rates: 1 Gb/s, 2 Gb/s, .*\(valid: at most 15 with INT"
+    ):
+        int_rates_of(range(10**9, 17 * 10**9, 10**9))
 
 
 def test_int_factors_follow_the_target() -> None:
-    assert rate_code(12_345) == 0
+    assert rate_code(STANDARD_INT_RATES, 12_345) == 0
     embedded = exact_arguments(int_entities(FABRIC.switch("p0l0"), EMBEDDED)[0].action)
     assert embedded == {"port_rate_code": 2, "ns_per_time_unit": 1, "cells_per_depth_unit": 1}
     bmv2 = exact_arguments(int_entities(FABRIC.switch("p0l0"), BMV2)[0].action)

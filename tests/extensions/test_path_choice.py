@@ -38,7 +38,7 @@ class Counting(weft.PathChoice):
         self.sent += 1
         return sequence // 8
 
-    def on_delivered(self, now_ps, entropy, round_trip_ps):
+    def on_delivered(self, now_ps, entropy, round_trip_ps, congestion_experienced):
         assert entropy == self.delivered // 8
         assert round_trip_ps >= self.path.base_round_trip_ps // 2
         self.delivered += 1

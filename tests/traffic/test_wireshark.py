@@ -123,3 +123,15 @@ def test_selective_repeat_reads_as_writes_of_one_packet(tmp_path):
     ]
     assert [psn for psn, _ in answers] == [0, 1, 1, 3]
     assert [int(aeth["infiniband.aeth.msn"]) for _, aeth in answers] == [0, 2, 3, 1]
+
+
+def test_the_fabric_s_own_rates_are_shown_by_preference(tmp_path):
+    hops = [IntHop(rate_code=11), IntHop(rate_code=12), IntHop(rate_code=6), *[IntHop()] * 2]
+    frame = write_frame(hop_count=3, hops=hops)
+    wrpcap(str(tmp_path / "o.pcap"), [frame])
+    command = ["tshark", "-r", str(tmp_path / "o.pcap"), "-X", f"lua_script:{SCRIPT}", "-V"]
+    command += ["-o", "weft_int.own_rates:11=133.33, 15=7"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    for text in ("133.33 Gb/s", "the fabric's own code 12", "100 Gb/s"):
+        assert f"queue 0 B, {text}" in shown
+        assert f"({text})" in shown

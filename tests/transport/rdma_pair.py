@@ -106,9 +106,10 @@ def cabled_pair(
     delay_ps: int = DELAY_PS,
     faults: dict[str, Any] | None = None,
     nic_costs: dict[str, int] | None = None,
+    sender: dict[str, Any] | None = None,
     **options: Any,
 ) -> RdmaPair:
-    """Joined by two links; options go to both queue pairs."""
+    """Joined by two links; options go to both queue pairs, those of `sender` to a's alone."""
     engine = Engine(seed=seed)
     there = Link(engine, name="a-b", delay_ps=delay_ps, **(faults or {}))
     back = Link(engine, name="b-a", delay_ps=delay_ps, **(faults or {}))
@@ -117,7 +118,7 @@ def cabled_pair(
     there.connect(b.nic, 0)
     back.connect(a.nic, 0)
     psn = options.pop("initial_psn", 0)
-    a.connect(b, version, initial_psn=psn, remote_initial_psn=psn ^ 0x555, **options)
+    a.connect(b, version, initial_psn=psn, remote_initial_psn=psn ^ 0x555, **options, **(sender or {}))
     b.connect(a, version, initial_psn=psn ^ 0x555, remote_initial_psn=psn, **options)
     return RdmaPair(engine, a, b, (there, back))
 
@@ -152,7 +153,10 @@ class WiredPair:
         raise AssertionError(f"not done after {limit_steps} us; a: {self.a.queue_pair.stats()}")
 
 
-def wired_pair(*, version: int = 4, rate_bps: int = RATE_BPS, **options: Any) -> WiredPair:
+def wired_pair(
+    *, version: int = 4, rate_bps: int = RATE_BPS, sender: dict[str, Any] | None = None, **options: Any
+) -> WiredPair:
+    """Joined by a wire in the test's hands; options go to both queue pairs, those of `sender` to a's alone."""
     engine = Engine(seed=1)
     links = Link(engine, name="a"), Link(engine, name="b")
     taps = Collector(engine), Collector(engine)
@@ -160,7 +164,7 @@ def wired_pair(*, version: int = 4, rate_bps: int = RATE_BPS, **options: Any) ->
     for link, tap in zip(links, taps, strict=True):
         link.connect(tap)
     psn = options.pop("initial_psn", 0)
-    a.connect(b, version, initial_psn=psn, **options)
+    a.connect(b, version, initial_psn=psn, **options, **(sender or {}))
     b.connect(a, version, remote_initial_psn=psn, **options)
     return WiredPair(engine, a, b, taps)
 

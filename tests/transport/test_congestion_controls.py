@@ -367,3 +367,54 @@ def test_swift_answers_losses_once_a_round_trip_and_silence_with_the_smallest_wi
         swift.on_loss(now, timeout=True)
     assert swift.window_bytes == FRAME_BYTES // 1000
     assert DELAY_PS < ROUND_TRIP_PS
+
+
+def test_swift_s_fast_recovery_ends_the_silence() -> None:
+    """Algorithm 1: retransmit_cnt is 0 after an acknowledgement and after fast recovery."""
+    swift = control("swift", initial_window_packets=64)
+    now = 1000 * US
+    for timeout in (True, True, True, True, False, True):
+        swift.on_loss(now, timeout=timeout)
+    assert swift.window_bytes == FRAME_BYTES  # halved six times
+    for _ in range(4):
+        swift.on_loss(now, timeout=True)
+    assert swift.window_bytes == FRAME_BYTES // 1000
+
+
+NEAR_PS, HOP_PS = 4 * US, 2 * US
+
+
+@pytest.mark.parametrize("hops", [1, 3, 5])
+def test_swift_s_target_grows_with_the_path_by_default(hops: int) -> None:
+    """Each path's target is its idle round trip and the same queue, a quarter of the nearest pair's round trip."""
+    target_ps = NEAR_PS + (hops - 1) * HOP_PS + NEAR_PS // 4
+    for late_ps in (-1000, 1000):
+        swift = make_congestion_control(
+            "swift",
+            line_rate_bps=RATE_BPS,
+            base_round_trip_ps=NEAR_PS + 4 * HOP_PS,
+            nearest_round_trip_ps=NEAR_PS,
+            nearest_hops=1,
+            hop_round_trip_ps=HOP_PS,
+            frame_bytes=FRAME_BYTES,
+            parameters={"flow_scaling_range_ps": 0},
+        )
+        before = swift.window_bytes
+        swift.on_acknowledgement(1000 * US, round_trip_ps=target_ps + late_ps, hops=hops)
+        assert (swift.window_bytes > before) == (late_ps < 0)
+
+
+def test_swift_without_topology_scaling_has_the_target_of_the_farthest() -> None:
+    swift = make_congestion_control(
+        "swift",
+        line_rate_bps=RATE_BPS,
+        base_round_trip_ps=10 * US,
+        nearest_round_trip_ps=NEAR_PS,
+        nearest_hops=1,
+        hop_round_trip_ps=HOP_PS,
+        frame_bytes=FRAME_BYTES,
+        parameters={"flow_scaling_range_ps": 0, "hop_target_ps": 0},
+    )
+    before = swift.window_bytes
+    swift.on_acknowledgement(1000 * US, round_trip_ps=12 * US, hops=1)
+    assert swift.window_bytes > before

@@ -9,6 +9,7 @@ import pytest
 
 import topologies
 from engine import congestion_presets
+from topologies.int_rates import STANDARD_INT_RATES
 from traffic.patterns import Flow, incast
 from traffic.transport_settings import TransportSettings
 from weft.endpoints import loaded_round_trip_ps
@@ -50,8 +51,8 @@ class Window:
         return shares.sum() ** 2 / (len(shares) * (shares**2).sum())
 
 
-def watch(flows, before_ps, during_ps, topology=None, **options):
-    """Run flows, look away for some time and watch from then on, while all of them still send."""
+def watch(flows, before_ps, during_ps, topology=None, port="1", **options):
+    """Run flows, look away for some time and watch a port from then on, while all of them still send."""
     topology = topology or star()
     with Fabric(topology, clock="virtual", **options) as fabric:
         group, call = fabric.hosts, fabric.lab.controller.call
@@ -66,13 +67,13 @@ def watch(flows, before_ps, during_ps, topology=None, **options):
         first = sent()
         call(asyncio.sleep(during_ps / 1e12))
         shares = [after - before for after, before in zip(sent(), first, strict=True)]
-        port = fabric.lab.switch_stats()["switches"]["p0l0"]["ports"]["1"]["transmit"]
-        rate_bps = topology.hosts[0].nics[0].link.rate_bps
-        carried_ps = port["transmitted"]["bytes"] * 8 * 10**12 / rate_bps
+        stats = fabric.lab.switch_stats()["switches"]["p0l0"]["ports"][port]["transmit"]
+        rate_bps = topology.switch("p0l0").port(int(port)).link.rate_bps
+        carried_ps = stats["transmitted"]["bytes"] * 8 * 10**12 / rate_bps
         window = Window(
             utilisation=carried_ps / during_ps,
-            max_queue_bytes=port["max_queue_depth_bytes"],
-            drops=port["tail_dropped"]["packets"],
+            max_queue_bytes=stats["max_queue_depth_bytes"],
+            drops=stats["tail_dropped"]["packets"],
             bytes_by_sender=shares,
             round_trip_ps=loaded_round_trip_ps(topology, fabric.lab.frame_bytes),
         )
@@ -109,6 +110,36 @@ def test_swift_keeps_the_delay_near_its_target():
     assert swift.utilisation > 0.98
     assert swift.drops == 0
     assert swift.fairness > 0.9
+
+
+def test_swift_gives_a_far_flow_what_it_gives_a_near_one():
+    """One within the leaf, one across the spine, into the same port: both leave room for the same queue."""
+    topology = topologies.leaf_spine(
+        planes=1, leaves=2, spines=1, hosts_per_leaf=2, host_rate_bps=100e9, queue_capacity_bytes=1 << 20
+    )
+    flows = [Flow(source, 0, 40_000_000) for source in (1, 2)]
+    swift = watch(flows, 1 * MS, 2 * MS, topology, transport=transport("swift"))
+    near, far, _ = swift.bytes_by_sender
+    assert 0.5 < near / far < 2
+    assert swift.utilisation > 0.95
+
+
+def test_hpcc_sees_the_queue_of_a_link_whose_rate_has_no_standard_code():
+    """Four hosts of 100 Gb/s on an uplink of 133.3 Gb/s: it carries 95 %, and nothing waits there."""
+    topology = topologies.leaf_spine(
+        planes=1, leaves=2, spines=1, hosts_per_leaf=4, host_rate_bps=100e9, oversubscription=3
+    )
+    flows = [Flow(host, host + 4, 10_000_000) for host in range(4)]
+    hpcc = watch(flows, 300 * US, 500 * US, topology, port="5", transport=transport("hpcc"))
+    assert topology.switch("p0l0").port(5).link.rate_bps not in STANDARD_INT_RATES
+    assert hpcc.utilisation == pytest.approx(0.95, abs=0.04)
+    assert hpcc.max_queue_bytes < 20_000
+    with Fabric(topology, clock="virtual") as fabric:
+        fabric.incast("h0", 65536)
+        (path,) = fabric.summary().int_paths
+        rates = [hop.rate_bps for hop in path.hops]
+    assert sum(rate not in STANDARD_INT_RATES for rate in rates) == 2
+    assert 0 not in rates
 
 
 @pytest.mark.parametrize("late_us", [0, 1000])

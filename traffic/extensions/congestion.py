@@ -8,6 +8,7 @@ from functools import partial
 
 from engine import Acknowledgement, python_congestion_control
 from engine import CongestionControl as NativeCongestionControl
+from topologies.int_rates import STANDARD_INT_RATES
 from traffic.extensions.loading import ClassSpec, make, overridden
 
 
@@ -16,12 +17,17 @@ class PathProperties:
     """What a congestion control knows of its path when it starts.
 
     The rate is that of the sender's port, the round trip that of an idle path to the farthest peer, and `frame_bytes`
-    the size of a full data packet from Ethernet to iCRC.
+    the size of a full data packet from Ethernet to iCRC. The way to the nearest peer has `nearest_hops` routers (0:
+    nobody knows); each one more adds `hop_round_trip_ps`. `int_rates_bps`: what the 16 rate codes of INT stand for.
     """
 
     line_rate_bps: int
     base_round_trip_ps: int
     frame_bytes: int
+    nearest_round_trip_ps: int = 0
+    nearest_hops: int = 0
+    hop_round_trip_ps: int = 0
+    int_rates_bps: tuple[int, ...] = STANDARD_INT_RATES
 
     @property
     def bandwidth_delay_product_bytes(self) -> int:

@@ -32,8 +32,13 @@ class PathChoice(abc.ABC):
     def entropy(self, now_ps: int, sequence: int, retransmission: bool) -> int:
         """Return the entropy of the packet that is about to be sent, the `sequence`-th of the connection."""
 
-    def on_delivered(self, now_ps: int, entropy: int, round_trip_ps: int) -> None:  # noqa: B027
-        """Take note of a packet that was acknowledged; `round_trip_ps` is 0 if it had been sent twice."""
+    def on_delivered(  # noqa: B027
+        self, now_ps: int, entropy: int, round_trip_ps: int, congestion_experienced: bool
+    ) -> None:
+        """Take note of a packet that was acknowledged.
+
+        `round_trip_ps` is 0 if it had been sent twice; `congestion_experienced`: a switch had marked it (CE).
+        """
 
     def on_lost(self, now_ps: int, entropy: int) -> None:  # noqa: B027
         """Take note of a packet that has to be sent again."""

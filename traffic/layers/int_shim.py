@@ -9,8 +9,11 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, bind_layers
 
-from topologies.int_rates import RATE_BPS_OF_CODE
+from topologies.int_rates import STANDARD_INT_RATES
 from traffic.int_stack import INT_ETHERTYPE, INT_HOP_SLOTS, INT_VERSION
+
+# A fabric's own codes have no name here: the numbers are shown.
+_RATES = {code: f"{bps // 10**9}G" for code, bps in enumerate(STANDARD_INT_RATES) if bps or not code}
 
 
 class IntHop(Packet):
@@ -18,7 +21,7 @@ class IntHop(Packet):
 
     name = "IntHop"
     fields_desc = [
-        BitEnumField("rate_code", 0, 4, {code: f"{bps // 10**9}G" for code, bps in RATE_BPS_OF_CODE.items()}),
+        BitEnumField("rate_code", 0, 4, _RATES),
         BitField("timestamp_ns", 0, 24),
         BitField("tx_units", 0, 20),
         BitField("queue_cells", 0, 16),

@@ -11,7 +11,7 @@ from traffic.control import EndpointGroup, HostSettings
 from traffic.transport_settings import TransportSettings
 from weft.child import JsonLinesChild, python_environment, python_module
 from weft.daemon import REALTIME_PRIORITY
-from weft.endpoints import loaded_round_trip_ps, nic_settings, patient_timeout_ps, recording_of
+from weft.endpoints import loaded_round_trips, nic_settings, patient_timeout_ps, recording_of
 from weft.switch_memory import host_pfc_quanta, lossless_buffer_bytes
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Endpoints:
 
     def _settings(self, host: HostSpec, transport: TransportSettings) -> HostSettings:
         lab = self.lab
-        round_trip_ps = loaded_round_trip_ps(lab.fabric, lab.frame_bytes, lab.options.switching.latency)
+        round_trips = loaded_round_trips(lab.fabric, lab.frame_bytes, lab.options.switching.latency)
         return HostSettings(
             name=host.name,
             rank=host.index,
@@ -85,10 +85,11 @@ class Endpoints:
             wall_clock_floor_ns=_WALL_CLOCK_FLOOR_NS[lab.options.target],
             nics=nic_settings(
                 host,
-                round_trip_ps + lab.options.nic.round_trip_ps(lab.options.mtu_bytes),
+                round_trips.longer_by(lab.options.nic.round_trip_ps(lab.options.mtu_bytes)),
                 host_pfc_quanta(lab.options),
             ),
             transport=transport,
             nic_costs=lab.options.nic.costs(),
             recording=recording_of(lab.options.observe, lab.fabric, host),
+            int_rates_bps=lab.int_rates(),
         )

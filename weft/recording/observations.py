@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from engine import completion_status_names, drop_names
 from topologies import FabricSpec
-from topologies.int_rates import RATE_BPS_OF_CODE
+from topologies.int_rates import STANDARD_INT_RATES, int_rates
 from traffic.int_stack import QUEUE_CELL_BYTES, TX_UNIT_BYTES
 from weft.options import FabricOptions
 from weft.recording.ideal import IdealTimes
@@ -96,6 +96,8 @@ def named_tables(
 class _Namer:
     def __init__(self, fabric: FabricSpec, options: FabricOptions) -> None:
         self._hosts = [host.name for host in fabric.hosts]
+        rates = int_rates(fabric) if options.int_telemetry else STANDARD_INT_RATES
+        self._int_rates = np.array(rates, np.int64)
         self._places = Places(fabric).names
         self._ideal = IdealTimes(
             fabric, options.mtu_bytes, options.ip_version, options.int_telemetry, options.switching.latency
@@ -140,9 +142,6 @@ class _Namer:
         }
 
     def telemetry(self, columns: Mapping[str, Integers]) -> Table:
-        rates = np.zeros(256, np.int64)
-        for code, rate_bps in RATE_BPS_OF_CODE.items():
-            rates[code] = rate_bps
         return {
             "time_ps": columns["time_ps"],
             "source": self._host(columns["source"]),
@@ -151,7 +150,7 @@ class _Namer:
             "psn": columns["psn"],
             "path_id": columns["path_id"],
             "hop": columns["hop"],
-            "rate_bps": rates[columns["rate_code"]],
+            "rate_bps": self._int_rates[columns["rate_code"]],
             "queue_bytes": columns["queue_cells"] * QUEUE_CELL_BYTES,
             "tx_bytes": columns["tx_units"] * TX_UNIT_BYTES,
             "timestamp_ns": columns["timestamp_ns"],

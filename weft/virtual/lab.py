@@ -17,10 +17,11 @@ from switch.daemon_config import SwitchConfig
 from switch.p4runtime.device import Device
 from switch.wired_switches import WiredPort, WiredSwitches
 from topologies import FabricSpec, HostSpec
+from topologies.int_rates import IntRates
 from traffic.attachment import Attachment, LinkAttachment
 from traffic.control import EndpointGroup, HostSettings
 from traffic.transport_settings import TransportSettings
-from weft.endpoints import loaded_round_trip_ps, nic_settings, patient_timeout_ps, recording_of
+from weft.endpoints import RoundTrips, loaded_round_trips, nic_settings, patient_timeout_ps, recording_of
 from weft.lab import Lab, Progress
 from weft.link_events import LinkEvents
 from weft.options import FabricOptions
@@ -164,14 +165,17 @@ class VirtualLab(Lab):
                 stack.callback(endpoint.close)
                 endpoints.append(endpoint)
             latency_ps = self.options.switching.latency
-            round_trip_ps = loaded_round_trip_ps(self.fabric, self.frame_bytes, latency_ps)
+            round_trips = loaded_round_trips(self.fabric, self.frame_bytes, latency_ps)
             # Once for all hosts: both look at every port or leaf of the fabric.
             transport = self.options.transport.settings(
                 patient_timeout_ps(
                     self.fabric, self.frame_bytes, latency_ps, lossless_buffer_bytes(self.options)
                 )
             )
-            settings = [self._host_settings(host, round_trip_ps, transport) for host in self.fabric.hosts]
+            rates = self.int_rates()
+            settings = [
+                self._host_settings(host, round_trips, transport, rates) for host in self.fabric.hosts
+            ]
             group = EndpointGroup(endpoints, settings, ip_version=self.options.ip_version, clock=self._loop)
             group.configure()
             self._endpoints = endpoints
@@ -189,7 +193,7 @@ class VirtualLab(Lab):
         return LinkAttachment(port.uplink_link, port.link)
 
     def _host_settings(
-        self, host: HostSpec, round_trip_ps: int, transport: TransportSettings
+        self, host: HostSpec, round_trips: RoundTrips, transport: TransportSettings, rates: IntRates
     ) -> HostSettings:
         return HostSettings(
             name=host.name,
@@ -201,13 +205,14 @@ class VirtualLab(Lab):
             wall_clock_floor_ns=0,
             nics=nic_settings(
                 host,
-                round_trip_ps + self.options.nic.round_trip_ps(self.options.mtu_bytes),
+                round_trips.longer_by(self.options.nic.round_trip_ps(self.options.mtu_bytes)),
                 host_pfc_quanta(self.options),
                 partial(host_credits, self.options, self.frame_bytes),
             ),
             transport=transport,
             nic_costs=self.options.nic.costs(),
             recording=recording_of(self.options.observe, self.fabric, host),
+            int_rates_bps=rates,
         )
 
     @property
