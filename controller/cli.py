@@ -79,7 +79,9 @@ def _reports_errors(command: Callable[_Parameters, None]) -> Callable[_Parameter
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--address", help="P4Runtime server of a switch, HOST:PORT, instead of the running lab.")
+@click.option(
+    "--address", help="P4Runtime server of a switch, HOST:PORT or unix:PATH, instead of the running lab."
+)
 @click.option("--device-id", type=click.IntRange(min=0), help="Device id at --address (default 0).")
 @click.option("--p4info", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="P4Info file.")
 @click.pass_context

@@ -30,8 +30,8 @@ from weft.scenario import (
 # Where an option is called otherwise than in a scenario file, and in results.
 _SCENARIO_KEYS = {"mtu_bytes": "mtu", "int_telemetry": "int"}
 _KEYS_IN_RESULTS = {"int_telemetry": "int"}
-# Files of results are the same for every number of workers.
-_NOT_IN_RESULTS = {"workers"}
+# Files of results are the same for every number of workers, and however controllers reach the switches.
+_NOT_IN_RESULTS = {"workers", "grpc"}
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,7 @@ class FabricOptions:
     clock: Literal["real", "virtual"] | None = None
     target: Literal["embedded", "bmv2"] = "embedded"
     links: Literal["veth", "internal"] = "veth"
+    grpc: Literal["unix", "tcp"] = "unix"
     ip_version: Literal[4, 6] = 4
     dilation: float = 1000.0
     seed: int = 1

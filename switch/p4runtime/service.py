@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import socket
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -174,7 +175,9 @@ class EventPump(threading.Thread):
 
 
 def _why_not(address: str) -> str:
-    """The kernel's reason for refusing a TCP address, which gRPC keeps to itself; empty if it has none."""
+    """The kernel's reason for refusing an address, which gRPC keeps to itself; empty if it has none."""
+    if address.startswith("unix:"):
+        return _why_no_socket(address.removeprefix("unix:"))
     host, _, port = address.rpartition(":")
     try:
         family, kind, protocol, _, resolved = socket.getaddrinfo(
@@ -184,6 +187,16 @@ def _why_not(address: str) -> str:
             trial.bind(resolved)
     except OSError as error:
         return error.strerror or ""
+    return ""
+
+
+def _why_no_socket(path: str) -> str:
+    with socket.socket(socket.AF_UNIX) as trial:
+        try:
+            trial.bind(path)
+        except OSError as error:
+            return error.strerror or str(error)
+    os.unlink(path)
     return ""
 
 
@@ -204,6 +217,9 @@ class Server:
         )
         p4r_grpc.add_P4RuntimeServicer_to_server(P4RuntimeService(devices), self._server)
         self._server.add_generic_rpc_handlers(tuple(other_services))
+        is_socket = address.startswith("unix:")
+        # A socket is for its owner: P4Runtime asks nobody who they are.
+        umask = os.umask(0o177) if is_socket else None
         try:
             if tls is None:
                 port = self._server.add_insecure_port(address)
@@ -211,8 +227,11 @@ class Server:
                 port = self._server.add_secure_port(address, tls.credentials())
         except RuntimeError as error:
             raise OSError(f"cannot listen on {address}: {_why_not(address) or error}") from error
+        finally:
+            if umask is not None:
+                os.umask(umask)
         host = address.rpartition(":")[0]
-        self.address = address if address.startswith("unix:") else f"{host}:{port}"
+        self.address = address if is_socket else f"{host}:{port}"
 
     def start(self) -> None:
         """Start serving."""

@@ -11,18 +11,19 @@ EMBEDDED = "embedded"
 def find_running_switch(name: str, device_id: int) -> tuple[str, int, str]:
     """P4Runtime address, device id and target (EMBEDDED where only an address is given) of a switch.
 
-    `name` is one of the running lab, or HOST:PORT, whose device id is `device_id`.
+    `name` is one of the running lab, or HOST:PORT or unix:PATH, whose device id is `device_id`.
 
     Raises:
         BadInputError: the lab has no such switch. EnvironmentLacksError: no lab runs.
     """
     host, separator, number = name.rpartition(":")
-    if separator and host and number.isdecimal():
+    if name.startswith("unix:") or (separator and host and number.isdecimal()):
         return name, device_id, EMBEDDED
     state = lab_state.load()
     if state is None or not state.grpc:
         raise EnvironmentLacksError(
-            "no lab runs on this machine: start one with `weft lab SCENARIO`, or name a switch by HOST:PORT"
+            "no lab runs on this machine: start one with `weft lab SCENARIO`, or name a switch by HOST:PORT or "
+            "unix:PATH"
         )
     if name not in state.grpc:
         raise BadInputError(f"unknown switch '{name}'; {did_you_mean(name, state.grpc)}")

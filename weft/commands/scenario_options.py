@@ -31,6 +31,11 @@ _OPTIONS = (
     click.option("--compiler", type=click.Choice(["embedded", "p4c"]), help="Which compiler compiles it."),
     click.option("--links", type=click.Choice(["veth", "internal"]), help="Links between switches."),
     click.option(
+        "--grpc",
+        type=click.Choice(["unix", "tcp"]),
+        help="How controllers reach a lab's switches: a socket of yours, or a port open to every local user.",
+    ),
+    click.option(
         "--ip-version",
         type=click.Choice(["4", "6"]),
         callback=lambda _context, _option, value: None if value is None else int(value),

@@ -21,11 +21,11 @@ PRIMARY_ELECTION_ID = "1,0"
 @click.option(
     "--primary", is_flag=True, help="Take the switch over from the lab's controller, to write, too."
 )
-@click.option("--device-id", type=click.IntRange(0), default=0, help="Of a switch given by HOST:PORT.")
+@click.option("--device-id", type=click.IntRange(0), default=0, help="Of a switch given by address.")
 def shell(switch: str, primary: bool, device_id: int) -> None:
     """Open p4runtime-shell on SWITCH, to read its tables and counters.
 
-    SWITCH is a switch of the running lab, or HOST:PORT of any that serves P4Runtime (without TLS).
+    SWITCH is a switch of the running lab, or HOST:PORT or unix:PATH of any that serves P4Runtime (without TLS).
     p4runtime-shell runs from an environment of its own (.venv-shell), which the project's set-up makes.
     """
     address, device_id, _ = find_running_switch(switch, device_id)

@@ -30,7 +30,7 @@ PROGRAM_SUFFIXES = (".p4", ".json")
     show_default=True,
     help="Seconds to wait for packets of a running switch.",
 )
-@click.option("--device-id", type=click.IntRange(0), default=0, help="Of a switch given by HOST:PORT.")
+@click.option("--device-id", type=click.IntRange(0), default=0, help="Of a switch given by address.")
 @click.option("--packet", "packets_given", multiple=True, metavar="HEX|PCAP", help="Packets for a PROGRAM.")
 @click.option(
     "--stf",
@@ -50,7 +50,8 @@ def trace(
 ) -> None:
     """Show what a packet meets: parser states, tables and entries, actions, writes, and where it goes.
 
-    SWITCH is a switch of the running lab, or HOST:PORT of any `weft switch`: the next packet that it receives is shown.
+    SWITCH is a switch of the running lab, or HOST:PORT or unix:PATH of any `weft switch`: the next packet that it
+    receives is shown.
     PROGRAM is P4 or BMv2 JSON: packets are given by --packet or --stf, and no switch need run.
     """
     if target.endswith(PROGRAM_SUFFIXES):

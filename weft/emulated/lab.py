@@ -15,6 +15,7 @@ from weft import lab_state
 from weft.bmv2 import Bmv2Switches
 from weft.child import WatchedProcess
 from weft.daemon import SwitchDaemon, daemon_config, new_epoch_ns
+from weft.emulated.access import LabAccess
 from weft.emulated.endpoints import Endpoints
 from weft.emulated.link_events import EmulatedLinkEvents
 from weft.emulated.port_watch import PortWatch
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from weft.network import FabricNetwork
 
 
+LOOPBACK = "127.0.0.1:0"
+
+
 class MininetLab(Lab):
     """A fabric in Mininet. Needs root; one at a time on a machine."""
 
@@ -44,6 +48,7 @@ class MininetLab(Lab):
         self.daemon: SwitchDaemon | None = None
         self.switch_processes: list[WatchedProcess] = []
         self._state: lab_state.LabState
+        self._access: LabAccess
         self._hosts: EndpointGroup
         self._link_events: EmulatedLinkEvents
 
@@ -55,6 +60,11 @@ class MininetLab(Lab):
                 self._state.processes.append(process)
         self._state.save()
 
+    def _own_directory(self, directory: Path) -> None:
+        """Write a directory down that is about to be made."""
+        self._state.directories.append(str(directory))
+        self._state.save()
+
     def _build(self, stack: contextlib.ExitStack) -> None:
         self._state = lab_state.claim()
         stack.callback(self._release)
@@ -62,7 +72,7 @@ class MininetLab(Lab):
         self._state.directories.append(str(self.directory))
         self._state.interfaces = [port.interface for switch in self.fabric.switches for port in switch.ports]
         self._state.interface_group = new_group()
-        self._state.save()
+        self._access = LabAccess(lab_state.STATE_FILE.parent, self._own_directory)
 
         self._progress(f"compiling {self.options.p4.name}")
         self.program = compile_program(self.options.p4, self.directory, self.options.compiler)
@@ -110,7 +120,8 @@ class MininetLab(Lab):
         self._state.fabric = dict(self.fabric.parameters)
         self._state.target = self.options.target
         self._state.grpc = {name: (target.address, target.device_id) for name, target in targets.items()}
-        self._state.p4info, self._state.json = str(self.program.p4info), str(self.program.json)
+        self._state.p4info, self._state.json = map(str, self._access.publish(self.program))
+        self._access.hand_over()
         self._state.save()
 
     def _start_switches(self, stack: contextlib.ExitStack) -> dict[str, GrpcTarget]:
@@ -119,7 +130,8 @@ class MininetLab(Lab):
             stack.callback(bmv2.close)
             self.switch_processes = bmv2.watched
             return {name: GrpcTarget(address, device) for name, (address, device) in bmv2.addresses.items()}
-        config = daemon_config(self.fabric, self.options, self.epoch_ns, "127.0.0.1:0", self.frame_bytes)
+        address = self._access.grpc_address if self.options.grpc == "unix" else LOOPBACK
+        config = daemon_config(self.fabric, self.options, self.epoch_ns, address, self.frame_bytes)
         self.daemon = SwitchDaemon(config, self.directory)
         stack.callback(self.daemon.close)
         self.switch_processes = [self.daemon.child.watched]

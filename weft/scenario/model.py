@@ -42,6 +42,9 @@ class Scenario(Section):
     """Which switch runs the P4 program."""
     links: Literal["veth", "internal"] = "veth"
     """Under the real clock: links between switches as interfaces, or inside the engine."""
+    grpc: Literal["unix", "tcp"] = "unix"
+    """Under the real clock: how controllers reach the embedded switches. `unix`: a socket of whoever runs the lab.
+    `tcp`: a port of the loopback, open to every user of the machine."""
     ip_version: Literal[4, 6] = 4
     """Of RoCEv2 and aggregation packets."""
     dilation: Annotated[float, number(1.0, 1e6, example="1000")] = 1000.0

@@ -1,0 +1,75 @@
+"""Who may talk to a lab's switches."""
+
+import os
+import stat
+
+import grpc
+import pytest
+from finsy.proto import p4r, p4r_grpc
+
+from switch.p4runtime.service import Server
+from weft.emulated.access import MAX_PATH_BYTES, LabAccess, owner
+from weft.errors import EnvironmentLacksError
+from weft.program import Program
+
+
+def mode(path):
+    return stat.S_IMODE(path.lstat().st_mode)
+
+
+def test_a_server_on_a_socket_is_its_owners(tmp_path):
+    address = f"unix:{tmp_path / 'p4runtime.sock'}"
+    server = Server({}, address)
+    server.start()
+    try:
+        assert server.address == address
+        assert mode(tmp_path / "p4runtime.sock") == 0o600
+        with grpc.insecure_channel(address) as channel:
+            answer = p4r_grpc.P4RuntimeStub(channel).Capabilities(p4r.CapabilitiesRequest(), timeout=10)
+            assert answer.p4runtime_api_version
+    finally:
+        server.stop()
+
+
+def test_why_a_socket_cannot_be_made_is_told(tmp_path):
+    with pytest.raises(OSError, match="No such file or directory"):
+        Server({}, f"unix:{tmp_path}/no/such/p4runtime.sock")
+
+
+def test_the_directory_is_announced_before_it_is_made_and_closed_to_others(tmp_path):
+    announced = []
+    access = LabAccess(tmp_path, lambda path: announced.append((path, path.exists())))
+    assert announced == [(access.directory, False)]
+    assert mode(access.directory) == 0o700
+    assert access.grpc_address == f"unix:{access.directory}/p4runtime.sock"
+
+
+def test_a_path_that_no_socket_can_have_is_refused(tmp_path):
+    with pytest.raises(EnvironmentLacksError, match=f"at most {MAX_PATH_BYTES} bytes.*WEFT_STATE_FILE"):
+        LabAccess(tmp_path / ("x" * 100), lambda path: None)
+
+
+def test_who_called_sudo_owns_the_lab(monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setenv("SUDO_UID", "1234")
+    monkeypatch.setenv("SUDO_GID", "5678")
+    assert owner() == (1234, 5678)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert owner() == (1000, os.getegid())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_all_is_handed_over_at_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("SUDO_UID", "1234")
+    monkeypatch.setenv("SUDO_GID", "5678")
+    p4info, document = tmp_path / "x.p4info.txtpb", tmp_path / "x.json"
+    p4info.write_text("info", encoding="utf-8")
+    document.write_text("{}", encoding="utf-8")
+    access = LabAccess(tmp_path, lambda path: None)
+    copies = access.publish(Program(document, p4info, "hash"))
+    assert [copy.read_text(encoding="utf-8") for copy in copies] == ["info", "{}"]
+    assert {path.stat().st_uid for path in (access.directory, *copies)} == {0}
+    access.hand_over()
+    assert {(path.stat().st_uid, path.stat().st_gid) for path in (access.directory, *copies)} == {
+        (1234, 5678)
+    }
