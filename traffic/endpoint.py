@@ -1,7 +1,8 @@
 """The host process: `python -m traffic.endpoint`, inside a host's network namespace.
 
 The first line on stdin is the configuration (`HostConfig`), every other one a command; every line gets one
-answer, a line of JSON on stdout. An answer with `error` says why a command failed, which changes nothing else.
+answer, a line of JSON on stdout. An answer with `error` says why a command failed, which changes nothing else;
+`user_error` beside it, where a user's code raised.
 A `wait` is answered when its run has ended, after answers to later commands. The end of stdin ends the process.
 """
 
@@ -16,6 +17,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from traffic.extensions import is_user_error, user_report
 from traffic.host import Host, HostConfig, host_of_namespace
 from traffic.host_commands import ENDED, WAIT, HostCommands
 from traffic.messages import Message, MessageError, take
@@ -30,6 +32,7 @@ class Endpoint:
         self._commands = HostCommands(host)
         self._answer = answer
         self._waits: list[tuple[float, Message]] = []
+        self._user_error: str | None = None
 
     def execute(self, line: str) -> None:
         """Carry out one line and answer it (a `wait` later)."""
@@ -56,6 +59,17 @@ class Endpoint:
         self._waits.append((deadline, message))
         self.serve_waits()
 
+    def _failed(self, failure: str) -> dict[str, Any]:
+        """Return the answer of a host whose engine has stopped; `user_error` if a user's code raised."""
+        if self._user_error is None:
+            try:
+                self._host.engine.stop()  # raises what ended the engine's thread
+            except Exception as error:
+                if is_user_error(error):
+                    self._user_error = user_report(error, "a class of yours")
+        answer: dict[str, Any] = {"error": f"wait: the engine has stopped: {failure}"}
+        return answer if self._user_error is None else answer | {"user_error": self._user_error}
+
     def serve_waits(self) -> None:
         """Answer the waits whose run has ended or whose time is up."""
         self._host.executor.take_ended()
@@ -67,7 +81,7 @@ class Endpoint:
             except ValueError as error:  # released meanwhile
                 status = {"error": f"wait: {error}"}
             if failure is not None:
-                status = {"error": f"wait: the engine has stopped: {failure}"}
+                status = self._failed(failure)
             ended = "error" in status or status["state"] in ENDED
             if ended or time.monotonic() >= deadline:
                 self._reply(message, status)

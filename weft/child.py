@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from weft.errors import WeftError
+from weft.errors import BadInputError, WeftError
 from weft.paths import ROOT
 
 
@@ -74,11 +74,14 @@ class JsonLinesChild:
         Raises:
             ChildError: the process or one that it needs ended, or it answered something that is not JSON, or not in
                 time; the message ends with the last lines of the log.
+            BadInputError: code of the user's raised there.
         """
         deadline = time.monotonic() + timeout_s
         answer = self._parse(self._read_line(timeout_s))
         while number is not None and answer.get("id", number) != number:
             answer = self._parse(self._read_line(max(0.0, deadline - time.monotonic())))
+        if "user_error" in answer:
+            raise BadInputError(answer["user_error"])
         if "error" in answer:
             raise ChildError(f"{self.name}: {answer['error']}")
         return answer

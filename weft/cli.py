@@ -30,6 +30,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "trace": ("weft.commands.trace", "trace"),
     "shell": ("weft.commands.shell", "shell"),
     "exec": ("weft.commands.exec", "exec_command"),
+    "init": ("weft.commands.init", "init"),
+    "schema": ("weft.commands.schema", "schema"),
     "topology": ("weft.commands.topology", "topology"),
     "stf": ("weft.commands.stf", "stf"),
     "clean": ("weft.commands.clean", "clean"),

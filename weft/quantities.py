@@ -20,6 +20,9 @@ from topologies import limits
 from traffic.patterns import MAX_FLOW_BYTES
 from weft.errors import BadInputError
 from weft.units import (
+    RATE_UNITS,
+    SIZE_UNITS,
+    TIME_UNITS,
     likely_rate,
     parse_rate_bps,
     parse_size_bytes,
@@ -117,10 +120,12 @@ class Quantity:
         self, _schema: CoreSchema, _handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
         """Return what editors know of it: a text with a unit, or a number within range."""
-        if self.unit in ("b/s", "ps"):
-            return {"type": ["string", "integer"], "examples": [self.example]}
-        if self.unit == "B":
-            return {"type": ["string", "integer"], "minimum": self.lowest, "examples": [self.example]}
+        if self.unit in _UNITS:
+            # A bare size is bytes; of rates and times only 0 needs no unit.
+            bare = {"type": "integer", "minimum": self.lowest} if self.unit == "B" else {"const": 0}
+            pattern = rf"^\s*[0-9]+(\.[0-9]+)?\s*({'|'.join(_UNITS[self.unit])})\s*$"
+            text = {"type": "string", "pattern": pattern, "examples": [self.example]}
+            return {"anyOf": [text, bare], "x-unit": self.unit}
         low = "exclusiveMinimum" if self.lowest_excluded else "minimum"
         high = "exclusiveMaximum" if self.highest_excluded else "maximum"
         kind = "integer" if self.parse is parse_whole_number else "number"
@@ -155,7 +160,10 @@ def parse_number(value: object) -> float:
 
 
 def _plain(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) and value >= 10_000 else f"{value:g}"
+    return f"{int(value):,}" if value >= 10_000 and value == int(value) else f"{value:g}"
+
+
+_UNITS = {"b/s": RATE_UNITS, "ps": TIME_UNITS, "B": SIZE_UNITS}
 
 
 _SECOND = 10**12

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from controller.errors import ControllerError, JobError, PipelineError, RequestRefusedError, SettingError
 from topologies import TopologyError
 from traffic.control import RunError
-from traffic.extensions import ExtensionError, is_user_error, user_traceback
+from traffic.extensions import ExtensionError, is_user_error, user_report
 from weft.errors import BadInputError, CheckFailedError, WeftError
 from weft.signals import interruptions_first
 
@@ -36,6 +36,4 @@ def told_as_weft_errors() -> Iterator[None]:
     except Exception as error:
         if not is_user_error(error) or isinstance(error, WeftError):
             raise
-        raise BadInputError(
-            f"a class of yours raised {type(error).__name__}: {error}\n{user_traceback(error)}"
-        ) from error
+        raise BadInputError(user_report(error, "a class of yours")) from error

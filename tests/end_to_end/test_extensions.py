@@ -21,6 +21,8 @@ class Failing(weft.PathChoice):
         return 0
 """
 
+FAILING_LINE = FAILING.splitlines().index('            raise LookupError("no path")') + 1
+
 
 def run(clock: str, transport: dict[str, object]) -> RunResult:
     return run_scenario(
@@ -60,5 +62,6 @@ def test_an_exception_ends_the_run_under_both_clocks(tmp_path, clock) -> None:
     path.write_text(FAILING, encoding="utf-8")
     with pytest.raises(WeftError, match="LookupError: no path") as caught:
         run(clock, {"path": f"{path}:Failing"})
-    assert str(path) in str(caught.value)
+    assert str(caught.value).startswith(f"{path}:{FAILING_LINE}: LookupError: no path"), str(caught.value)
+    assert "weft/" not in str(caught.value).replace(str(path), "")
     assert "entropy" in str(caught.value)

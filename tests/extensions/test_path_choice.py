@@ -110,7 +110,7 @@ def test_what_is_drawn_repeats_with_the_seed(mine: Path) -> None:
 
 
 def test_what_it_raises_ends_the_run(mine: Path) -> None:
-    with pytest.raises(BadInputError, match=r"LookupError: no path\n(.*\n)*.*in entropy"):
+    with pytest.raises(BadInputError, match=r"LookupError: no path, raised by(.*\n)*.*in entropy"):
         run(mine, "Fails")
 
 

@@ -82,7 +82,10 @@ def test_what_it_raises_ends_the_run_with_its_traceback(mine: Path, tmp_path: Pa
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 3
     told = done.stderr[done.stderr.index("weft: ") :].splitlines()
-    assert told[0] == "weft: a class of yours raised RuntimeError: acknowledgement 7"
+    assert told[0] == f"weft: {mine}:14: RuntimeError: acknowledgement 7, raised by a class of yours"
+    assert told[1].startswith("    raise RuntimeError(")
+    assert told[2] == "Traceback (most recent call last):"
+    assert not any(str(ROOT / "weft") in line for line in told), "no frames of Weft's"
     assert f'  File "{mine}", line 14, in on_acknowledgement' in told
     assert told[-1] == "RuntimeError: acknowledgement 7"
 
@@ -137,6 +140,8 @@ def test_an_exception_in_a_worker_is_told(mine: Path, workers: int) -> None:
     topology = leaf_spine(planes=2, leaves=4, spines=2, hosts_per_leaf=2)
     with (
         weft.Fabric(topology, clock="virtual", transport=transport, workers=workers) as fabric,
-        pytest.raises(BadInputError, match=r"acknowledgement 9\n(.*\n)*RuntimeError: acknowledgement 9"),
+        pytest.raises(
+            BadInputError, match=r"acknowledgement 9, raised by(.*\n)*RuntimeError: acknowledgement 9"
+        ),
     ):
         fabric.permutation(60_000)

@@ -17,7 +17,7 @@ def test_the_options_defaults_are_the_scenario_files():
     ("option", "value", "words"),
     [
         ("mtu_bytes", 1000, ["mtu", "1000", "256, 512, 1024, 2048 or 4096"]),
-        ("dilation", 0.5, ["dilation", "0.5", "valid: 1 to 1e+06"]),
+        ("dilation", 0.5, ["dilation", "0.5", "valid: 1 to 1,000,000"]),
         ("target", "tofino", ["target", "tofino", "'embedded' or 'bmv2'"]),
         ("slots", 0, ["slots", "0"]),
         ("seed", -1, ["seed", "-1"]),

@@ -2,7 +2,7 @@
 
 from engine import Acknowledgement, ExtensionError
 from traffic.extensions.congestion import CongestionControl, PathProperties, congestion_control
-from traffic.extensions.loading import ClassSpec, is_user_error, load_class, make, user_traceback
+from traffic.extensions.loading import ClassSpec, is_user_error, load_class, make, user_report
 from traffic.extensions.path_choice import PathChoice, path_choice
 from traffic.extensions.pattern import TrafficPattern, flows_of
 
@@ -20,5 +20,5 @@ __all__ = [
     "load_class",
     "make",
     "path_choice",
-    "user_traceback",
+    "user_report",
 ]

@@ -6,12 +6,13 @@ import contextlib
 import hashlib
 import importlib.util
 import inspect
+import linecache
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType, TracebackType
 from typing import Any, TypeVar
 
 from engine import ExtensionError
@@ -80,27 +81,56 @@ def user_code(what: str) -> Iterator[None]:
     except ExtensionError:
         raise
     except Exception as error:
-        raise ExtensionError(
-            f"{what} raised {type(error).__name__}: {error}\n{user_traceback(error)}"
-        ) from error
+        raise ExtensionError(user_report(error, what)) from error
 
 
-def user_traceback(error: BaseException) -> str:
-    """Return an exception's traceback without the frames above the user's file."""
-    here = error.__traceback__
-    while here is not None and not here.tb_frame.f_globals.get("__weft_extension__"):
+def user_report(error: BaseException, what: str) -> str:
+    """Return where a user's code raised, the line of its source, what it was, and its traceback.
+
+    First the innermost frame of the user's file: `mine.py:14: ZeroDivisionError: …`. The traceback has no frames of
+    Weft's, neither above the user's nor of exceptions that Weft was handling meanwhile. `what` was called.
+    """
+    own = _from_user_code(error.__traceback__)
+    frames = [frame for frame in traceback.walk_tb(own) if _is_user_frame(frame[0])]
+    summary = f"{type(error).__name__}: {error}"
+    if frames:
+        frame, line = frames[-1]
+        file = frame.f_code.co_filename
+        source = linecache.getline(file, line).strip()
+        head = f"{file}:{line}: {summary}, raised by {what}\n    {source}"
+    elif isinstance(error, SyntaxError):
+        head = f"{error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}, raised by {what}"
+    else:
+        head = f"{what} raised {summary}"
+    return f"{head}\n{_user_traceback(error, own)}"
+
+
+def _user_traceback(error: BaseException, own: TracebackType | None) -> str:
+    told = traceback.TracebackException(type(error), error, own)
+    context = told
+    seen = error
+    # What was being handled when the user's code raised counts only if it came from there, too.
+    while context.__context__ is not None and seen.__context__ is not None:
+        if not is_user_error(seen.__context__):
+            context.__context__ = None
+            break
+        context, seen = context.__context__, seen.__context__
+    return "".join(told.format()).rstrip()
+
+
+def _from_user_code(here: TracebackType | None) -> TracebackType | None:
+    while here is not None and not _is_user_frame(here.tb_frame):
         here = here.tb_next
-    return "".join(traceback.format_exception(type(error), error, here)).rstrip()
+    return here
+
+
+def _is_user_frame(frame: FrameType) -> bool:
+    return bool(frame.f_globals.get("__weft_extension__"))
 
 
 def is_user_error(error: BaseException) -> bool:
     """Whether an exception comes from a user's file."""
-    here = error.__traceback__
-    while here is not None:
-        if here.tb_frame.f_globals.get("__weft_extension__"):
-            return True
-        here = here.tb_next
-    return False
+    return _from_user_code(error.__traceback__) is not None
 
 
 def overridden(user: object, base: type, name: str) -> Callable[..., Any] | None:

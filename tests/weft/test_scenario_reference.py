@@ -1,0 +1,62 @@
+"""The reference of scenarios is the sections', and the committed pages are the reference."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from weft.cli import run_guarded, weft
+from weft.paths import ROOT
+from weft.scenario import load_scenario
+from weft.scenario.reference import SCHEMA_FILE, json_schema, markdown
+from weft.scenario.schema import sections
+
+DOCS = ROOT / "docs"
+
+
+@pytest.mark.parametrize(
+    ("file", "options", "made"), [("scenario.md", ["--markdown"], markdown), (SCHEMA_FILE, [], json_schema)]
+)
+def test_the_committed_reference_is_current(
+    file: str, options: list[str], made: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = " ".join(["weft", "schema", *options])
+    assert (DOCS / file).read_text(encoding="utf-8") == made(), f"write it anew: {command} > docs/{file}"
+    assert run_guarded(lambda: weft.main(["schema", *options], standalone_mode=False)) == 0
+    assert capsys.readouterr().out == made()
+
+
+def test_every_key_has_a_description_a_type_and_an_example() -> None:
+    rows = [line for line in markdown().splitlines() if line.startswith("| `")]
+    assert len(rows) == sum(len(section.keys) for section in sections())
+    for row in rows:
+        name, kind, _valid, _default, example, description = row.strip("| ").split(" | ")
+        assert kind, name
+        assert example not in ("``", "`any`"), name
+        assert description, name
+
+
+def test_the_schema_knows_every_key_of_every_section() -> None:
+    schema = json.loads(json_schema())
+    definitions = [*schema["$defs"].values(), schema]
+    for section in sections():
+        names = {key.path.rpartition(".")[2] for key in section.keys}
+        assert any(names <= set(each["properties"]) for each in definitions), section.path
+    assert schema["$defs"]["FabricSection"]["properties"]["host_rate"]["default"] == "10Gb/s"
+    assert all(each["additionalProperties"] is False for each in definitions)
+
+
+def test_quantities_in_the_schema_are_those_that_files_take() -> None:
+    rate = json.loads(json_schema())["$defs"]["FabricSection"]["properties"]["host_rate"]["anyOf"][0]
+    assert all(re.search(rate["pattern"], text) for text in ("100Gb/s", "100 Gbps", "0.1Tbit/s"))
+    assert not any(re.search(rate["pattern"], text) for text in ("100", "100G", "100GB/s"))
+
+
+def test_the_comment_for_editors_is_a_comment(tmp_path: Path) -> None:
+    path = tmp_path / "scenario.yaml"
+    path.write_text(f"# yaml-language-server: $schema=docs/{SCHEMA_FILE}\nseed: 2\n")
+    assert load_scenario(path).seed == 2

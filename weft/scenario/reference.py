@@ -1,0 +1,206 @@
+"""The reference of scenarios, made from their sections: a page for people, a JSON Schema for editors."""
+
+from __future__ import annotations
+
+import json
+import types
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic_core import PydanticUndefined
+
+from weft.paths import FABRIC_P4
+from weft.quantities import Quantity
+from weft.scenario.model import Scenario
+from weft.scenario.schema import Key, SectionOfKeys, sections
+from weft.scenario.valid_values import or_joined
+from weft.scenario.values import Text
+from weft.units import shortest_rate, shortest_size, shortest_time
+
+SCHEMA_FILE = "scenario.schema.json"
+_INTRODUCTION = f"""# Scenario reference
+
+Every key of a scenario file, as `weft schema --markdown` writes it: do not edit this page. Keys that a file leaves out
+have their defaults. An item of a list is written `[]`; `weft run FILE --set 'traffic[0].incast=h3'` sets any key from
+the command line.
+
+Quantities are a number and a unit: rates `100Gb/s` (`100Gbps` means the same), times `10us`, sizes `64KiB` (as in
+nccl-tests, `64K` is 65,536 B). Rates and times need their unit; a bare size is bytes.
+
+Editors with a YAML language server complete and check keys after a first line like this, with the path of
+[{SCHEMA_FILE}]({SCHEMA_FILE}) (`weft schema > {SCHEMA_FILE}` writes it anywhere):
+
+    # yaml-language-server: $schema=docs/{SCHEMA_FILE}
+"""
+# Texts that are no quantity and have no form of their own.
+_EXAMPLES = {
+    "p4": "mine.p4",
+    "transport.congestion_control": "dcqcn",
+    "transport.preset": "connectx",
+    "transport.parameters": "{increase_timer: 55us}",
+    "transport.path": "flowlet",
+    "transport.path_parameters": "{paths: 8}",
+    "traffic[] (pattern).parameters": "{bytes_per_pair: 65536}",
+}
+
+
+def markdown() -> str:
+    """Return the page."""
+    return "\n".join([_INTRODUCTION, *(line for section in sections() for line in _section(section))])
+
+
+def json_schema() -> str:
+    """Return the JSON Schema (2020-12) of a scenario file."""
+    schema = Scenario.model_json_schema(by_alias=True)
+    document = {"$schema": "https://json-schema.org/draft/2020-12/schema", **_for_editors(schema)}
+    document["title"] = "A scenario of Weft"
+    default_program = document["properties"]["p4"]
+    default_program.pop("default", None)  # a path of the machine that wrote it
+    return json.dumps(document, indent=1) + "\n"
+
+
+def _section(section: SectionOfKeys) -> Iterator[str]:
+    yield f"## {section.path or 'The scenario itself'}"
+    yield ""
+    yield " ".join((section.model.__doc__ or "").split())
+    yield ""
+    if section.keys:
+        yield "| key | type | valid | default | example | |"
+        yield "|---|---|---|---|---|---|"
+        for key in section.keys:
+            yield f"| {' | '.join(_cell(text) for text in _row(key))} |"
+        yield ""
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _row(key: Key) -> list[str]:
+    annotation, metadata = key.field.annotation, key.field.metadata
+    name = key.path.rpartition(".")[2]
+    return [
+        f"`{name}`",
+        _type(annotation, metadata),
+        _valid(annotation, metadata),
+        _default(key),
+        f"`{_EXAMPLES.get(key.path) or _example(annotation, metadata)}`",
+        key.field.description or "",
+    ]
+
+
+def _type(annotation: Any, metadata: Sequence[Any] = ()) -> str:
+    """Return `rate`, `list of text`, `number or mapping`."""
+    for each in metadata:
+        if isinstance(each, Quantity):
+            return each.name.removeprefix("a ") + (f" ({each.unit})" if each.unit else "")
+        if isinstance(each, Text):
+            return "text"
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _type(arguments[0], arguments[1:])
+    if origin in (Union, types.UnionType):
+        return or_joined([_type(each) for each in arguments if each is not type(None)])
+    if origin is Literal:
+        return "choice"
+    if origin is list:
+        return f"list of {_type(arguments[0])}"
+    if origin is dict:
+        return "mapping" if arguments[1] is Any else f"mapping of {_type(arguments[1])} by class"
+    return {bool: "true or false", str: "text", Path: "path"}.get(annotation, "any")
+
+
+def _valid(annotation: Any, metadata: Sequence[Any] = ()) -> str:
+    for each in metadata:
+        if isinstance(each, Quantity):
+            return each.range_text
+        if isinstance(each, Text):
+            return each.what
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _valid(arguments[0], arguments[1:])
+    if origin in (Union, types.UnionType):
+        found = [_valid(each) for each in arguments if each is not type(None)]
+        return " or ".join(dict.fromkeys(text for text in found if text))
+    if origin is Literal:
+        return ", ".join(f"`{each}`" for each in arguments)
+    if origin is list:
+        return _valid(arguments[0])
+    if origin is dict and arguments[1] is not Any:
+        return f"classes {_valid(arguments[0])}: {_valid(arguments[1])}"
+    return ""
+
+
+def _default(key: Key) -> str:
+    default = key.field.default
+    if default is PydanticUndefined:
+        return "required"
+    if default is None:
+        return ""
+    if default == FABRIC_P4:
+        return "Weft's `fabric.p4`"
+    return f"`{_written(default, key.field.annotation, key.field.metadata)}`"
+
+
+def _written(value: Any, annotation: Any, metadata: Sequence[Any]) -> str:
+    """Return a value as a file has it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Enum | str):
+        return str(value)
+    if isinstance(value, int | float):
+        quantity = next(_quantities(annotation, metadata), None)
+        return quantity.write(value) if quantity is not None else f"{value:g}"
+    return json.dumps(value)
+
+
+def _quantities(annotation: Any, metadata: Sequence[Any]) -> Iterator[Quantity]:
+    yield from (each for each in metadata if isinstance(each, Quantity))
+    for each in get_args(annotation):
+        yield from _quantities(each, getattr(each, "__metadata__", ()))
+
+
+def _example(annotation: Any, metadata: Sequence[Any] = ()) -> str:
+    for each in metadata:
+        if isinstance(each, Quantity | Text):
+            return each.example
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _example(arguments[0], arguments[1:])
+    if origin in (Union, types.UnionType):
+        return _example(arguments[0])
+    if origin is Literal:
+        return str(arguments[-1])
+    if origin is list:
+        return f"[{_example(arguments[0])}]"
+    if origin is dict:
+        return f"{{3: {_example(arguments[1])}}}"
+    return "true"
+
+
+def _for_editors(schema: Any) -> Any:
+    """Return a schema without pydantic's titles, its default quantities as people write them."""
+    if isinstance(schema, list):
+        return [_for_editors(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    write = _WRITERS.get(_unit_in(schema))
+    if write is not None and isinstance(schema.get("default"), int):
+        schema = {**schema, "default": write(schema["default"])}
+    kept = {key: value for key, value in schema.items() if key != "x-unit" and not _is_title(key, value)}
+    return {key: _for_editors(value) for key, value in kept.items()}
+
+
+def _unit_in(schema: dict[str, Any]) -> str:
+    """Return the unit of a quantity, or of one that may be left out."""
+    units = [each.get("x-unit", "") for each in (schema, *schema.get("anyOf", ())) if isinstance(each, dict)]
+    return str(max(units, key=len))
+
+
+def _is_title(key: str, value: Any) -> bool:
+    return key == "title" and isinstance(value, str)
+
+
+_WRITERS = {"b/s": shortest_rate, "ps": shortest_time, "B": shortest_size}
