@@ -263,3 +263,27 @@ def test_health_of_a_lab_that_is_gone_is_one_line(state: Path) -> None:
     assert line.startswith(
         f"Error: none of the lab's switches answers ({len(FABRIC.switches)} asked): p0l0: "
     )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "target", "code", "message"),
+    [
+        (["p0l0-p0s0", "down"], "embedded", 4, "links: internal"),
+        (["h0<->p0l0", "up"], "bmv2", 4, "links of BMv2 do not fail"),
+        (["p0l0-p0l1", "down"], "embedded", 3, "unknown link 'p0l0-p0l1'"),
+        (["p0l0", "down"], "embedded", 3, "names no link (valid: NODE-NODE"),
+        (["p0l0-p0s0", "broken"], "embedded", 2, "is not one of 'down', 'up'"),
+    ],
+)
+def test_links_that_cannot_be_taken_down_are_refused(
+    state: Path, arguments: list[str], target: str, code: int, message: str
+) -> None:
+    grpc = {switch.name: ["127.0.0.1:1", switch.device_id] for switch in FABRIC.switches}
+    state.write_text(json.dumps({"fabric": dict(FABRIC.parameters), "grpc": grpc, "target": target}))
+    result = CliRunner().invoke(command, ["link", *arguments])
+    assert (result.exit_code, message in result.output) == (code, True), result.output
+
+
+def test_a_switch_alone_has_no_links() -> None:
+    result = CliRunner().invoke(command, ["--address", "127.0.0.1:1", "link", "p0l0-p0s0", "down"])
+    assert (result.exit_code, "needs a running lab" in result.output) == (2, True)

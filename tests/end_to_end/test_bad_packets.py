@@ -65,6 +65,9 @@ def forged_frames(fabric):
             destination_ip=str(result_group_address(JOB_ID)),
             destination_mac=result_group_mac(JOB_ID),
         ),
+        "aggregation_not_forwarded": frame(
+            destination_ip=str(fabric.topology.switch("p0s0").address), rank=0, lanes=[1] * 64
+        ),
         "parser_error": whole[:200],
     }
 

@@ -22,10 +22,9 @@ def fabric():
         yield running
 
 
-def weft_exec(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "weft", "exec", *arguments], capture_output=True, text=True, check=False
-    )
+def weft_exec(*arguments, **options):
+    command = [sys.executable, "-m", "weft", "exec", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
 
 def test_every_host_has_its_own_name_and_knows_the_others(fabric):
@@ -48,6 +47,7 @@ def test_a_command_runs_in_a_host_as_over_ssh(fabric, tmp_path):
     assert weft_exec("h2", "hostname; ip -4 -o addr show dev h2-eth1").stdout.split()[0] == "h2"
     assert weft_exec("h2", "echo", "a", "'b  c'").stdout == "a b  c\n"
     assert weft_exec("h2", "exit", "7").returncode == 7
+    assert weft_exec("h3", input="hostname; exit 5\n").stdout == "h3\n"
     assert weft_exec("h1", "cat", str(tmp_path / "missing")).returncode == 1
     unknown = weft_exec("h9", "true")
     assert (unknown.returncode, "unknown host 'h9'" in unknown.stderr) == (3, True)

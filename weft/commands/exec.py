@@ -14,12 +14,12 @@ from weft.errors import BadInputError, EnvironmentLacksError, did_you_mean
     name="exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
 )
 @click.argument("host")
-@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def exec_command(host: str, command: tuple[str, ...]) -> None:
     """Run COMMAND in HOST of the running lab, as `ssh HOST COMMAND` would: the words are joined and given to a shell.
 
-    It is root's, or sudo's, as the lab is. mpirun takes it as its remote shell (docs/mpi.md). The exit code is the
-    command's; 3 if there is no such host, 4 if there is no lab.
+    Without COMMAND it is a shell of its own. It is root's, or sudo's, as the lab is. mpirun takes it as its remote
+    shell (docs/mpi.md). The exit code is the command's; 3 if there is no such host, 4 if there is no lab.
     """
     from weft.fabric_hosts import enter
 
@@ -33,7 +33,8 @@ def exec_command(host: str, command: tuple[str, ...]) -> None:
     holder = state.hosts[host]
     if not holder.alive:
         raise EnvironmentLacksError(f"{host} has gone: its shell, process {holder.pid}, has ended")
-    words = [*enter(holder.pid), "sh", "-c", " ".join(command)]
+    line = " ".join(command) or 'exec "${SHELL:-/bin/sh}"'
+    words = [*enter(holder.pid), "sh", "-c", line]
     try:
         os.execvp(words[0], words)
     except OSError as error:
