@@ -8,6 +8,7 @@ from typing import Any
 
 from topologies.errors import TopologyError
 from topologies.fabric import FabricSpec, LinkSpec, SwitchSpec
+from topologies.int_rates import STANDARD_INT_RATES, int_rates
 from topologies.paths import bandwidth_delay_product_bytes, base_rtt_ps, longest_path
 
 _RATE_UNITS = ((10**12, "Tb/s"), (10**9, "Gb/s"), (10**6, "Mb/s"), (10**3, "kb/s"))
@@ -31,7 +32,7 @@ def format_link(link: LinkSpec) -> str:
 
 def describe(fabric: FabricSpec, ports: bool = True, frame_bytes: int = 1024) -> str:
     """Return several lines: size, links, RTT and bandwidth-delay product, then switches and hosts."""
-    lines = [_headline(fabric), *_figures(fabric, frame_bytes), ""]
+    lines = [_headline(fabric), *_figures(fabric, frame_bytes), *_own_int_rates(fabric), ""]
     for switch in fabric.switches:
         lines.append(_switch_line(switch))
         if ports:
@@ -72,6 +73,19 @@ def _figures(fabric: FabricSpec, frame_bytes: int) -> list[str]:
         f"bandwidth-delay product {bandwidth_delay_product_bytes(path, frame_bytes)} B "
         f"({frame_bytes} B frames)"
     ]
+
+
+def _own_int_rates(fabric: FabricSpec) -> list[str]:
+    try:
+        rates = int_rates(fabric)
+    except TopologyError:
+        return []  # told where INT is asked for
+    own = [
+        f"{code}={rate_bps / 10**9:.6g}"
+        for code, (rate_bps, standard_bps) in enumerate(zip(rates, STANDARD_INT_RATES, strict=True))
+        if rate_bps != standard_bps
+    ]
+    return [f"INT rate codes of its own (Gb/s): {','.join(own)}"] if own else []
 
 
 def _switch_line(switch: SwitchSpec) -> str:
