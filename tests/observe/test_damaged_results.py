@@ -3,6 +3,7 @@
 import copy
 import json
 import random
+import re
 import shutil
 from pathlib import Path
 
@@ -11,9 +12,11 @@ from click.testing import CliRunner
 
 from weft.cli import weft
 from weft.errors import BadInputError
+from weft.report.figures import all_figures
 from weft.report.page import report_page
 from weft.report.run_directory import RunDirectory
 from weft.report.saved_results import SavedResults, read_results
+from weft.report.tables import all_tables
 from weft.run import run_scenario
 from weft.scenario import parse_scenario
 
@@ -272,6 +275,37 @@ def test_a_page_says_what_it_lacks(copied):
         "results.json has no &#x27;link_events&#x27;",
     ):
         assert notice in page
+
+
+def test_a_page_has_training_workloads_failures_memory_and_conservation(directory):
+    run = RunDirectory.read(directory)
+    figures, tables, page = all_figures(run), all_tables(run), report_page(run)
+    if "training" in directory.name:
+        assert {"training", "workload-0", "completion-0"} <= set(figures)
+        assert {"training", "workload-0", "conservation"} <= set(tables)
+        step = run.results.training_steps[0]
+        assert sum(part[0] for part in figures["training"]["parts"].values()) == pytest.approx(
+            step.step_ps / 1e6
+        )
+        assert len(figures["workload-0"]["points"]["x"]) == run.results.workloads[0].flows
+        assert ">host 0<" in page  # both of its ranks
+    else:
+        assert {"links", "memory", "pauses", "conservation"} <= set(tables)
+        assert "memory" in figures
+        (event,) = run.results.link_events
+        assert tables["links"].rows[0][:2] == ["p0l0<->p0s1", "down"]
+        data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
+        assert data["events"] == [{"x": event.happened_ps / 1e6, "state": "down", "text": "p0l0<->p0s1 down"}]
+        assert "failed during the run" in page
+
+
+def test_conservation_adds_up_for_a_reader(directory):
+    rows = all_tables(RunDirectory.read(directory))["conservation"].rows
+    whole = {group: (packets, size) for group, what, packets, size in rows if what in ("in all", "")}
+    ends = [whole[group] for group in ("left", "dropped", "under way", "missing")]
+    assert whole["entered"][0] == sum(packets for packets, _ in ends)
+    resized = next((size for group, _, _, size in rows if group == "resized"), 0)
+    assert whole["entered"][1] + resized == sum(size for _, size in ends)
 
 
 def test_the_reader_knows_every_key_that_a_run_writes(copied):

@@ -14,6 +14,7 @@ from weft.report.run_directory import RunDirectory, integers_of
 from weft.report.series import (
     MOST_CURVES,
     PortSeries,
+    depths_at,
     distribution,
     heat_map,
     port_series,
@@ -39,10 +40,15 @@ _SHORTEST_SHARE = 1 / 4000
 def all_figures(run: RunDirectory) -> dict[str, Figure]:
     """Return the figures that the run has data for, by name; of workloads one each, `workload-0` and so on."""
     figures: dict[str, Figure | None] = {"training": _training(run)}
-    figures |= {f"workload-{number}": _workload(run, number) for number in range(len(run.results.workloads))}
+    for number in range(len(run.results.workloads)):
+        figures |= {
+            f"workload-{number}": _workload(run, number),
+            f"completion-{number}": _by_size(run, number),
+        }
     if run.rows("queues"):
         series = port_series(run)
         figures |= {"queues": _queues(series), "rates": _rates(run, series), "heat": _heat(series)}
+        figures["memory"] = _memory(run, series) if run.results.memory else None
     if run.rows("flows"):
         figures |= {"fct": _completion_times(run), "slowdown": _slowdowns(run)}
     if run.rows("int"):
@@ -96,6 +102,31 @@ def _workload(run: RunDirectory, number: int) -> Figure | None:
         "y": np.round(slowdown[shown], 4).tolist(),
     }
     return {"curves": percentiles, "points": points, "note": _note(len(shown), len(slowdown), "flows")}
+
+
+def _by_size(run: RunDirectory, number: int) -> Figure | None:
+    """Completion times by size: percentiles of each bin."""
+    bins = run.results.workloads[number].bins
+    sizes = [each.upper_bytes / 1e3 for each in bins]
+    curves = [
+        {"name": f"p{percentile}", "x": sizes, "y": [each.completion_ps[place] / _PS_PER_US for each in bins]}
+        for place, percentile in enumerate(PERCENTILES)
+    ]
+    return {"curves": curves, "note": ""} if bins else None
+
+
+def _memory(run: RunDirectory, series: list[PortSeries]) -> Figure | None:
+    """What waits in all ports of a switch together: the memory that they share."""
+    edges = rate_slots(series, sampling_interval_ps(run))
+    switches = {switch.name for switch in run.fabric.switches}
+    held: dict[str, NDArray[np.int64]] = {}
+    for each in series:
+        node = each.port.rpartition(":")[0]
+        if node in switches:
+            held[node] = held.get(node, np.zeros(len(edges), np.int64)) + depths_at(each, edges)
+    fullest = sorted((name for name in held if held[name].any()), key=lambda name: -int(held[name].max()))
+    curves = [_curve(name, edges, held[name] / 1e3) for name in fullest[:MOST_CURVES]]
+    return {"curves": curves, "note": _note(len(curves), len(fullest), "switches")} if curves else None
 
 
 def _pauses(run: RunDirectory) -> Figure:

@@ -23,6 +23,7 @@ _FIGURES = {
     "queues": ("Queues", "Bytes waiting at ports; shaded: phases of the traffic, by number."),
     "heat": ("Queues over all ports", "The largest queue in each slot of time."),
     "rates": ("Rates", "What ports sent."),
+    "memory": ("Switch memory", "What waits in all ports of a switch together, sampled."),
     "pauses": ("PFC pauses", "When ports were held back."),
     "timeline": ("Timeline", "When each rank's schedule computed, wrote, aggregated and waited."),
     "fct": (
@@ -37,11 +38,12 @@ _MOST_LINKS = 4096
 """Of a drawing; beyond, a fabric is drawn in groups, so that pages stay small and open."""
 # Figures and tables from top to bottom; a figure stands with the table of the same thing. `workloads` are all of them.
 _ORDER = (
-    ("table", "phases"), ("table", "collectives"), ("figure", "training"), ("table", "training"), ("workloads", ""),
-    ("table", "patterns"), ("table", "links"), ("figure", "queues"), ("figure", "heat"), ("figure", "rates"),
-    ("figure", "pauses"), ("figure", "timeline"), ("figure", "fct"), ("figure", "slowdown"), ("table", "slowest"),
-    ("figure", "int"), ("table", "int"), ("table", "planes"), ("table", "memory"), ("table", "pauses"),
-    ("table", "credits"), ("table", "drops"), ("table", "faults"), ("table", "ports"), ("table", "conservation"),
+    ("table", "phases"), ("table", "collectives"), ("figure", "training"), ("table", "training"),
+    ("workloads", ""), ("table", "patterns"), ("table", "links"), ("figure", "queues"), ("figure", "heat"),
+    ("figure", "rates"), ("figure", "memory"), ("figure", "pauses"), ("figure", "timeline"), ("figure", "fct"),
+    ("figure", "slowdown"), ("table", "slowest"), ("figure", "int"), ("table", "int"), ("table", "planes"),
+    ("table", "memory"), ("table", "pauses"), ("table", "credits"), ("table", "drops"), ("table", "faults"),
+    ("table", "ports"), ("table", "conservation"),
 )  # fmt: skip
 
 
@@ -85,6 +87,10 @@ def _sections(
                 if name in figures:
                     title = f"Slowdown by size: {workload_name(workload)}"
                     yield Section.figure(name, title, _OF_WORKLOADS, figures[name]["note"])
+                by_size = f"completion-{number}"
+                if by_size in figures:
+                    title = f"Completion times by size: {workload_name(workload)}"
+                    yield Section.figure(by_size, title, "Percentiles of the flows up to a size.", "")
                 if name in tables:
                     yield Section.table(tables[name])
         elif kind == "figure" and key in figures:

@@ -99,6 +99,12 @@ def rates_bps(each: PortSeries, edges: Integers, line_rate_bps: float = np.inf) 
     return np.asarray(bits / seconds, np.float64)
 
 
+def depths_at(each: PortSeries, times: Integers) -> Integers:
+    """Return what waited at these times, as of the samples before them."""
+    rows = np.searchsorted(each.time_ps, times, side="right") - 1
+    return np.where(rows >= 0, each.queue_bytes[np.maximum(rows, 0)], 0)
+
+
 def thinned(times: Integers, values: NDArray[Any]) -> tuple[Integers, NDArray[Any]]:
     """Return at most MOST_POINTS points of a curve, among them the extremes of every stretch."""
     if len(times) <= MOST_POINTS:

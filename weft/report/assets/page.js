@@ -21,8 +21,23 @@ const place = (name) => document.getElementById(`figure-${name}`);
 const colour = (number) => COLOURS[number % COLOURS.length];
 const dash = (number) => DASHES[Math.floor(number / COLOURS.length) % 2];
 
-// Logarithmic scales have 1, 2, 5, 10, …
-const scale = (axis) => (axis.type === "log" ? { ...axis, dtick: "D2", nticks: 0 } : axis);
+const si = (value) => (value >= 1e6 ? `${value / 1e6}M` : value >= 1e4 ? `${value / 1e3}k` : `${+value.toPrecision(3)}`);
+
+// A logarithmic axis for these values, with whole numbers at as many marks as have room.
+function logAxis(values, isAcross) {
+  const known = values.filter((value) => value > 0);
+  const [low, high] = [Math.min(...known), Math.max(...known)];
+  const room = isNarrow() && isAcross ? 4 : 9;
+  const decades = Math.log10(high / low) || 1;
+  const steps = [[1, 1.2, 1.5, 2, 3, 4, 5, 7], [1, 2, 5], [1]].find((each) => each.length * decades <= room) ?? [1];
+  const ticks = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1) {
+    for (const step of steps) ticks.push(+(step * 10 ** power).toPrecision(4));
+  }
+  return { type: "log", tickmode: "array", tickvals: ticks, ticktext: ticks.map(si) };
+}
+
+const all = (figure, side) => figure.curves.flatMap((curve) => curve[side]);
 
 function layout(xTitle, yTitle, more = {}) {
   const axis = { gridcolor: style("--line"), zerolinecolor: style("--line"), linecolor: style("--line"), automargin: true };
@@ -35,8 +50,8 @@ function layout(xTitle, yTitle, more = {}) {
     // A finger that moves over a figure scrolls the page.
     dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
     modebar: { bgcolor: "rgba(0,0,0,0)", color: style("--quiet"), activecolor: style("--text") },
-    xaxis: { title: { text: xTitle }, nticks: isNarrow() ? 5 : 0, ...axis, ...scale(xaxis) },
-    yaxis: { title: { text: yTitle }, ...axis, ...scale(yaxis) },
+    xaxis: { title: { text: xTitle }, nticks: isNarrow() ? 5 : 0, ...axis, ...xaxis },
+    yaxis: { title: { text: yTitle }, ...axis, ...yaxis },
     ...rest,
   };
 }
@@ -155,7 +170,17 @@ function workload(figure) {
     type: "scatter", mode: "markers", name: "flows", x: figure.points.x, y: figure.points.y,
     marker: { color: style("--quiet"), size: 4, opacity: 0.45 }, hovertemplate: "%{x:.4~g} kB: %{y:.3~g}<extra></extra>",
   });
-  return [traces, layout("size of the flow (kB)", "slowdown", { xaxis: { type: "log" }, yaxis: { type: "log" } })];
+  const [x, y] = ["x", "y"].map((side) => [...all(figure, side), ...(figure.points?.[side] ?? [])]);
+  return [traces, layout("size of the flow (kB)", "slowdown", { xaxis: logAxis(x, true), yaxis: logAxis(y, false) })];
+}
+
+function completion(figure) {
+  const traces = figure.curves.map((curve, number) => ({
+    type: "scatter", mode: "lines+markers", name: curve.name, x: curve.x, y: curve.y, line: { color: colour(number), width: 2 },
+    hovertemplate: "up to %{x:.4~g} kB<br>%{fullData.name}: %{y:.4~g} µs<extra></extra>",
+  }));
+  const axes = { xaxis: logAxis(all(figure, "x"), true), yaxis: logAxis(all(figure, "y"), false) };
+  return [traces, layout("size of the flow (kB)", "completion time (µs)", axes)];
 }
 
 // Results of a sweep against an axis: numbers as a scale, anything else as categories.
@@ -168,7 +193,10 @@ function axisChart(figure) {
     name: curve.name, x: curve.x, y: curve.y, line: { color: colour(number), dash: dash(number), width: 1.8 },
     hovertemplate: `%{fullData.name}<br>%{x}: %{y:.5~g} ${figure.unit}<extra></extra>`,
   }));
-  const kinds = { barmode: "group", xaxis: { type: figure.xType }, yaxis: { type: figure.yType, rangemode: "tozero" } };
+  const kinds = {
+    barmode: "group", xaxis: figure.xType === "log" ? logAxis(all(figure, "x"), true) : { type: figure.xType },
+    yaxis: figure.yType === "log" ? logAxis(all(figure, "y"), false) : { rangemode: "tozero" },
+  };
   return [traces, layout(figure.x, figure.y, kinds)];
 }
 
@@ -180,9 +208,10 @@ const DRAWN = {
   heat,
   timeline: (figure, name) => gantt(name, figure, LANES, 30),
   pauses: (figure, name) => gantt(name, figure, ["pause"], 18),
-  training, workload, axis: axisChart,
-  fct: (figure) => [shares(figure, "µs"), layout("completion time (µs)", "share of messages", { xaxis: { type: "log" }, yaxis: share })],
-  slowdown: (figure) => [shares(figure, "times the ideal"), layout("slowdown", "share of messages", { xaxis: { type: "log" }, yaxis: share })],
+  memory: (figure, name) => [lines(figure, "kB", "hv"), layout("time (µs)", "held (kB)", marks(figure, name))],
+  training, workload, completion, axis: axisChart,
+  fct: (figure) => [shares(figure, "µs"), layout("completion time (µs)", "share of messages", { xaxis: logAxis(all(figure, "x"), true), yaxis: share })],
+  slowdown: (figure) => [shares(figure, "times the ideal"), layout("slowdown", "share of messages", { xaxis: logAxis(all(figure, "x"), true), yaxis: share })],
 };
 
 // The legend: a button for each trace, which takes as many lines as it needs, at any width.
