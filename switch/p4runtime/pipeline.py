@@ -11,6 +11,7 @@ from finsy.proto import p4i, p4r
 
 from switch.bmv2json import Action, Bmv2JsonError, KeyField, MatchKind, Program, Table, load_program
 from switch.p4runtime.consistency import check_consistency, check_ids
+from switch.p4runtime.device_config import document_of
 from switch.p4runtime.errors import choices, invalid, place
 from switch.p4runtime.translation import Ports, Translation, Translations
 
@@ -157,10 +158,9 @@ def _program(document: bytes) -> Program:
 
 def bind(config: p4r.ForwardingPipelineConfig, ports: Ports) -> Pipeline:
     """Check a config. RequestError INVALID_ARGUMENT if the program is bad or P4Info describes another one."""
-    if not config.p4_device_config:
-        raise invalid("p4_device_config is empty (expected a BMv2 JSON document)")
+    document = document_of(config.p4_device_config)
     try:
-        program = _program(config.p4_device_config)
+        program = _program(document)
     except Bmv2JsonError as error:
         raise invalid(f"p4_device_config: {error}") from None
     info = config.p4info

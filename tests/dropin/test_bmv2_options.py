@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import configparser
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import click
 import pytest
@@ -13,6 +15,7 @@ from click.testing import CliRunner
 from switch import bmv2_options
 from switch.cli import TARGET_OPTIONS, switch
 
+ROOT = Path(__file__).parents[2]
 NOWHERE = ["-i", "1@no-such-if0", "--", "--grpc-server-addr", "127.0.0.1:0"]
 """Gets as far as opening the interface, which fails with code 4: every option before was taken."""
 
@@ -101,3 +104,13 @@ def test_a_program_behind_an_option_is_not_its_value(option: str, monkeypatch, t
     result = CliRunner().invoke(switch, [option, "no-such.json", "-i", "1@lo", "--", *NOWHERE[3:]])
     assert result.exit_code == 3, result.output
     assert "no-such.json: No such file or directory" in result.output
+
+
+def test_a_name_of_the_binary_holds_grpc() -> None:
+    """p4lang's tutorials start P4Runtime only on switches whose path holds it."""
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    scripts = dict(
+        line.split(" = ") for line in setup["options.entry_points"]["console_scripts"].strip().splitlines()
+    )
+    assert scripts["weft-switch-grpc"] == scripts["weft-switch"] == "switch.cli:switch"

@@ -113,7 +113,8 @@ def main(sw_path: str, json_path: str, p4info: str, log_dir: str) -> None:
     net.start()
     try:
         net.staticArp()
-        write_routes(f"127.0.0.1:{GRPC_PORT}", Path(p4info), Path(json_path), {"10.0.1.1": 1, "10.0.1.2": 2})
+        routes = {"10.0.1.1": 1, "10.0.1.2": 2}
+        write_routes(f"127.0.0.1:{GRPC_PORT}", Path(p4info), Path(json_path), routes, wrapped=True)
         print(net.get("h1").cmd(f"ping -c 3 -i 0.2 -W 5 {ADDRESSES['h2']}"))
     finally:
         net.stop()

@@ -225,3 +225,57 @@ def test_a_full_outbox_drops_packets_but_never_arbitration() -> None:
     assert outbox.dropped == 5
     assert len(messages) == MAX_WAITING + 1
     assert messages[-1].HasField("arbitration")
+
+
+def wrapped(document: bytes, *, reassign: bool = True, extras: bytes = b"") -> bytes:
+    """A P4DeviceConfig as controllers in the style of p4lang's tutorials make it, in proto3's wire format."""
+    message = b"\x08\x01" if reassign else b""
+    if extras:
+        message += b"\x12" + varint(len(extras)) + extras
+    return message + b"\x1a" + varint(len(document)) + document
+
+
+def varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        wrapped(router_config().p4_device_config),
+        wrapped(router_config().p4_device_config, reassign=False),
+        # {"version": "1"}
+        wrapped(router_config().p4_device_config, extras=b"\x0a\x0c\x0a\x07version\x12\x011"),
+    ],
+    ids=["reassign", "bare", "extras"],
+)
+def test_a_json_in_pis_wrapping_is_taken_and_returned_as_it_was(
+    fresh: P4RuntimeClient, config: bytes
+) -> None:
+    given = router_config()
+    given.p4_device_config = config
+    fresh.set_pipeline(config=given)
+    assert get(fresh).config.p4_device_config == config
+    fresh.write("INSERT", ENTRY)
+    fresh.close()
+
+
+@oracle_only
+def test_a_wrapping_without_a_document_is_refused(fresh: P4RuntimeClient) -> None:
+    given = router_config()
+    for config, message in [
+        (b"\x08\x01", "P4DeviceConfig without device_data"),
+        (wrapped(b"{"), "p4_device_config"),
+        (b"\x1a\x7f", "p4_device_config"),
+        (b"no json", "p4_device_config"),
+    ]:
+        given.p4_device_config = config
+        with pytest.raises(grpc.RpcError) as refused:
+            fresh.set_pipeline(config=given)
+        assert refused.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+        assert message in refused.value.details()
+    fresh.close()
