@@ -44,7 +44,7 @@ def read_object(path: Path) -> dict[str, Any]:
 def validated(adapter: TypeAdapter[_Read], path: Path, tree: dict[str, Any]) -> _Read:
     """Return what an object stands for; BadInputError: a key is missing, or its value is not what was written."""
     try:
-        return adapter.validate_json(pydantic_core.to_json(tree), strict=True)
+        return adapter.validate_json(pydantic_core.to_json(tree, inf_nan_mode="constants"), strict=True)
     except pydantic.ValidationError as error:
         problems = [_explain(problem) for problem in error.errors()[:_MOST_PROBLEMS]]
         raise BadInputError("\n".join(f"{path}: {problem}" for problem in problems)) from None

@@ -308,6 +308,12 @@ def test_conservation_adds_up_for_a_reader(directory):
     assert whole["entered"][1] + resized == sum(size for _, size in ends)
 
 
+def test_an_infinite_error_is_no_damage(copied):
+    _edited(copied, lambda tree: tree["collectives"][0].update(largest_error=None, wrong=3))
+    page = report_page(RunDirectory.read(copied))
+    assert "allreduce, ring" in page
+
+
 def test_the_reader_knows_every_key_that_a_run_writes(copied):
     tree = json.loads((copied / "results.json").read_text())
     assert set(tree) == set(SavedResults.__dataclass_fields__) - {"absent", "incomplete_captures"}

@@ -47,7 +47,8 @@ class RunDirectory:
         file = path / RESULTS_FILE
         if not file.exists():
             raise BadInputError(
-                f"{path}: has no {RESULTS_FILE}: name a directory that weft run --out has written"
+                f"{path}: has no {RESULTS_FILE} and no sweep.json: name a directory that weft run or weft sweep has "
+                "written"
             )
         results = read_results(file)
         fabric = _fabric(file, results)

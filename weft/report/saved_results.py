@@ -112,9 +112,18 @@ def read_results(path: Path) -> SavedResults:
     tree["absent"] = [
         key.name for key in fields(SavedResults) if key.name not in tree and key.name != "absent"
     ]
+    _restore_infinite_errors(tree)
     results = validated(_ADAPTER, path, tree)
     _check_figures(path, results)
     return results
+
+
+def _restore_infinite_errors(tree: dict[str, Any]) -> None:
+    """JSON knows no infinity and no NaN: `RunResult.as_dict` writes null for an error that is not finite."""
+    collectives = tree.get("collectives")
+    for each in collectives if isinstance(collectives, list) else ():
+        if isinstance(each, dict) and each.get("largest_error", 0.0) is None:
+            each["largest_error"] = math.nan
 
 
 def _check_numbers(path: Path, tree: Mapping[str, Any]) -> None:

@@ -133,6 +133,7 @@ def run_sweep(
         distinct = {point.identity: point for point in points}.values()
         left = [point for point in distinct if store.outcome(point).state not in ended_before]
         progress.begin(len(points), len(left))
+        _write_index(plan, parameters, points, store)
         try:
             run_points(left, store, workers or len(os.sched_getaffinity(0)), scheduler, progress.done)
         finally:
@@ -145,9 +146,13 @@ def run_sweep(
                 parameters,
             )
             table = write_table(rows, store.directory)
-            ended = [
-                (point.identity, point.parameters, outcome)
-                for point, outcome in zip(points, outcomes, strict=True)
-            ]
-            index_of(str(plan.tree.get("name", "sweep")), parameters, ended).write(store.directory)
+            _write_index(plan, parameters, points, store)
     return SweepResult(store.directory, table, rows, points, outcomes, parameters, store)
+
+
+def _write_index(
+    plan: SweepPlan, parameters: Sequence[str], points: Sequence[Point], store: SweepStore
+) -> None:
+    """Write what has become of the points so far: a sweep that is still running, or was killed, has a page, too."""
+    ended = [(point.identity, point.parameters, store.outcome(point)) for point in points]
+    index_of(str(plan.tree.get("name", "sweep")), parameters, ended).write(store.directory)
