@@ -43,7 +43,7 @@ from weft.extensions import check_transport, extension_hashes
 from weft.flow_times import Framing, IdealTimes
 from weft.lab import NotRunningError, Progress, make_lab
 from weft.ledger import checked_ledger
-from weft.link_checks import check_links
+from weft.link_checks import check_int_rates, check_links
 from weft.link_events import LinkEventResult, check_link_events
 from weft.link_results import link_fault_results
 from weft.memory_results import memory_results
@@ -97,6 +97,7 @@ class Fabric:
         check_observed(topology, self.options)
         check_links(topology, self.options)
         check_link_events(topology, self.options)
+        check_int_rates(topology, self.options)
         self.lab = make_lab(topology, self.options, progress)
         self._hosts: EndpointGroup | None = None
         self.flows: list[FlowsResult] = []

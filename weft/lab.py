@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import contextlib
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -127,8 +128,9 @@ class Lab(abc.ABC):
     def _pipeline(self) -> Pipeline:
         return Pipeline.load(self.program.p4info, self.program.json)
 
+    @cached_property
     def int_rates(self) -> IntRates:
-        """Return what the rate codes of INT stand for; TopologyError if there are too few."""
+        """What the rate codes of INT stand for."""
         return int_rates(self.fabric) if self.options.int_telemetry else STANDARD_INT_RATES
 
     def _settings(self) -> Settings:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from topologies import FabricLink, FabricSpec, LinkChoice
+from topologies import FabricLink, FabricSpec, LinkChoice, TopologyError
+from topologies.int_rates import int_rates
+from weft.errors import BadInputError
 from weft.options import FabricOptions
 from weft.scenario import KeyProblem
 
@@ -15,6 +17,16 @@ def check_links(fabric: FabricSpec, options: FabricOptions) -> None:
         require_link(fabric, some.link, f"faults.links[{number}].link")
     for number, name in enumerate(options.credits.links or ()):
         require_link(fabric, name, f"credits.links[{number}]")
+
+
+def check_int_rates(fabric: FabricSpec, options: FabricOptions) -> None:
+    """Check that INT has a code for every link's rate. Raises BadInputError."""
+    if not options.int_telemetry:
+        return
+    try:
+        int_rates(fabric)
+    except TopologyError as error:
+        raise BadInputError(f"int: {error}") from None
 
 
 def link_name(link: FabricLink) -> str:

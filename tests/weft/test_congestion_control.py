@@ -1,7 +1,7 @@
 """Congestion controls on a fabric whose switches mark and stamp: what they are there for."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -140,6 +140,18 @@ def test_hpcc_sees_the_queue_of_a_link_whose_rate_has_no_standard_code():
         rates = [hop.rate_bps for hop in path.hops]
     assert sum(rate not in STANDARD_INT_RATES for rate in rates) == 2
     assert 0 not in rates
+
+
+def test_more_rates_than_int_can_tell_are_refused_before_anything_is_built():
+    topology = topologies.leaf_spine(planes=1, leaves=2, spines=4, hosts_per_leaf=4)
+    links = tuple(
+        replace(link, link=replace(link.link, rate_bps=(number + 1) * 10**9))
+        for number, link in enumerate(topology.links)
+    )
+    topology = replace(topology, links=links)
+    with pytest.raises(BadInputError, match=r"int: links of 16 different rates: 1 Gb/s, .* 16 Gb/s \(valid"):
+        Fabric(topology, clock="virtual")
+    Fabric(topology, clock="virtual", int_telemetry=False)
 
 
 @pytest.mark.parametrize("late_us", [0, 1000])

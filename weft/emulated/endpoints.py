@@ -91,5 +91,5 @@ class Endpoints:
             transport=transport,
             nic_costs=lab.options.nic.costs(),
             recording=recording_of(lab.options.observe, lab.fabric, host),
-            int_rates_bps=lab.int_rates(),
+            int_rates_bps=lab.int_rates,
         )

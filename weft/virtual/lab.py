@@ -172,7 +172,7 @@ class VirtualLab(Lab):
                     self.fabric, self.frame_bytes, latency_ps, lossless_buffer_bytes(self.options)
                 )
             )
-            rates = self.int_rates()
+            rates = self.int_rates
             settings = [
                 self._host_settings(host, round_trips, transport, rates) for host in self.fabric.hosts
             ]
