@@ -24,7 +24,6 @@ from compiler.types import (
     VarbitType,
     bits,
     is_header,
-    is_union,
 )
 from compiler.warnings.kinds import Kind
 
@@ -340,7 +339,7 @@ class Operators(Coercion):
 
 def _comparable(type_: Type) -> bool:
     if isinstance(type_, StructType):
-        return not is_union(type_) and all(_comparable(member) for member in type_.fields.values())
+        return all(_comparable(member) for member in type_.fields.values())
     if isinstance(type_, TupleType):
         return all(_comparable(member) for member in type_.elements)
     if isinstance(type_, StackType):

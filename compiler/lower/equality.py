@@ -58,6 +58,11 @@ class Equality(Aggregates, Sizes):
             for first, second in zip(left.elements, right.elements, strict=True):
                 same = self.shallow(build.both(same, self.equal(first, second, where)), where)
             return same
+        if isinstance(left, UnionValue) and isinstance(right, UnionValue):
+            same = build.TRUE
+            for first, second in zip(left.members.values(), right.members.values(), strict=True):
+                same = self.shallow(build.both(same, self.equal(first, second, where)), where)
+            return same
         return self._equal_headers(left, right, where)
 
     def _equal_headers(self, left: Any, right: Any, where: ast.Node) -> Expr:

@@ -186,8 +186,13 @@ class Externs(Statements):
         algorithm = self.enum_member(arguments[1])
         base = self._input(arguments[2])
         data = self._present(arguments[3], call)
-        inputs = self._hashed(self.calculation_inputs(self.value(data), data), call)
-        limit = self._input(arguments[4])
+        value = self.value(data)
+        with self.collecting() as steps:
+            limit = self._input(arguments[4])
+        if steps:
+            value = self.saved(value)
+            self.out += steps
+        inputs = self._hash_inputs(value, data, Counter())
         output = self._output(call, arguments[0], self.type_of(self._present(arguments[0], call)))
         calculation = self.calculation(algorithm, inputs, False, None)
         self._primitive(
@@ -200,18 +205,23 @@ class Externs(Statements):
         )
         output.store()
 
-    def _hashed(self, inputs: list[Expr], call: ast.Call) -> list[Expr]:
-        """BMv2 leaves fields of invalid headers out of a calculation; copies of them count, as with p4c.
+    def _hash_inputs(self, value: Any, where: ast.Expression, used: Counter[Type]) -> list[Expr]:
+        """BMv2 leaves an invalid header, and each of its fields, out of a calculation.
 
-        The copies are needed until the hash is computed, so all calls share them.
+        What the program names as a header stays one. A field that it names by itself is a value, which counts
+        whatever it is (specification, section 8.18: unspecified in an invalid header), so it is copied, as by p4c.
+        The copies are needed until the hash is computed, so all calls share them; `used` counts those of this one.
         """
-        used: Counter[Type] = Counter()
+        if isinstance(value, HeaderValue | UnionValue | StackValue):
+            return self.calculation_inputs(value, where)
+        if isinstance(value, StructValue):
+            return [each for part in value.fields.values() for each in self._hash_inputs(part, where, used)]
         hashed: list[Expr] = []
-        for data in inputs:
+        for data in self.calculation_inputs(value, where):
             if isinstance(data, FieldRef) and data.header != SCALARS:
                 copy = self.storage.reused(data.type, used[data.type])
                 used[data.type] += 1
-                self.assign(copy, data, call.span)
+                self.assign(copy, data, where.span)
                 data = copy
             hashed.append(data)
         return hashed

@@ -107,6 +107,10 @@ class ExpressionReader:
             case "local" | "runtime_data":
                 return self._runtime_data(value)
             case "header":
+                # p4c says "header" of a union within a stack, too.
+                name = value.string()
+                if name in scope.header_unions and name not in scope.headers:
+                    return UnionRef(name)
                 return HeaderRef(value.name_in(scope.headers, "header"))
             case "header_stack":
                 return StackRef(value.name_in(scope.header_stacks, "header stack"))

@@ -92,9 +92,18 @@ def set_valid(emit: Emitter, header: HeaderPlace) -> None:
 
 
 def set_invalid(emit: Emitter, header: HeaderPlace) -> None:
-    """Mark invalid; the block becomes zero, as every invalid header's is."""
-    if header.block.wire:
-        emit.clear(header.address, header.block.size_bytes)
+    """Mark invalid; the block becomes zero, as every invalid header's is.
+
+    But for the length of a variable-length field: as in BMv2, the header has it again when it becomes valid.
+    """
+    block = header.block
+    if not block.wire:
+        return
+    if not block.variable_bytes:
+        emit.clear(header.address, block.size_bytes)
+        return
+    emit.clear(header.address, block.length_offset)
+    emit.store(I8(0), emit.address(header.address, block.valid_offset))
 
 
 def copy_header(emit: Emitter, target: HeaderPlace, source: HeaderPlace) -> None:
@@ -103,12 +112,15 @@ def copy_header(emit: Emitter, target: HeaderPlace, source: HeaderPlace) -> None
         raise UnsupportedError("an assignment between a header and metadata")
     became_valid = is_valid(emit, source)
     note_write(emit, target)
+    own_bytes = variable_bytes(emit, target) if target.block.variable_bytes else None
     emit.copy(target.address, source.address, target.block.size_bytes)
     if not target.block.wire:
         return
     # An invalid source may hold what the program wrote to it; that is not handed on.
     with emit.when(emit.builder.not_(became_valid)):
         set_invalid(emit, target)
+        if own_bytes is not None:
+            emit.store(own_bytes, emit.address(target.address, target.block.length_offset), 4)
     # Only now: the source may be one of the target's siblings.
     if target.siblings:
         with emit.when(became_valid):

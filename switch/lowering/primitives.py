@@ -220,7 +220,7 @@ def _add_header(emit: Emitter, call: PrimitiveCall) -> None:
     with emit.when(emit.builder.not_(is_valid(emit, place))):
         set_invalid(emit, place)  # forgets what was written to the invalid header
         set_valid(emit, place)
-        length = emit.builder.add(emit.load_state("packet_length_bytes"), I32(place.block.fixed_bytes))
+        length = emit.builder.add(emit.load_state("packet_length_bytes"), header_bytes(emit, place))
         emit.store_state("packet_length_bytes", length)
 
 

@@ -204,7 +204,7 @@ def _move(stack: StackState, into: int, out_of: int) -> None:
 def _add_header(env: Environment, machine: Machine, target: Any) -> None:
     found = header(target, env)
     if not found.valid:
-        found.reset()
+        found.values.clear()
         found.make_valid()
         env.packet.length_bytes += found.width_bits() // 8
 

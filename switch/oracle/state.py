@@ -46,9 +46,12 @@ class HeaderState:
             sibling.make_invalid()
 
     def make_invalid(self) -> None:
-        """Become invalid; what the fields held is forgotten."""
+        """Become invalid; what the fields held is forgotten.
+
+        The length of the one of variable length is not: as in BMv2, the header has it again when it becomes valid.
+        """
         self.valid = False
-        self.reset()
+        self.values.clear()
 
     def reset(self) -> None:
         """All fields to zero."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,6 +24,9 @@ from json_builder import (
     wrapped,
 )
 from native_twin import Twin
+
+from compiler import compile_file
+from switch.bmv2json import load_program
 
 SIZE = 2
 STACK = named("header_union_stack", "unions")
@@ -94,3 +98,13 @@ def test_union_stacks_on_any_bytes(values: list[int]) -> None:
 def test_popped_union_is_gone() -> None:
     ((_, data),) = twin().process(1, b"\x01\xaa" + b"\x02\xbb" + b"\x11\x22\x33\x44" + b"rest")
     assert data == b"\x02\xaa" + b"\x11\x22\x33\x44" + b"rest"
+
+
+def test_a_union_of_a_stack_that_p4c_calls_a_header() -> None:
+    """P4c writes {"type": "header", "value": "us[0]"} where a union within a stack is asked for its validity."""
+    path = Path(__file__).parents[1] / "stf" / "cases" / "unions_compared.p4"
+    text = compile_file(path).json_text()
+    ours = '{"type": "header_union", "value": "first[0]"}'
+    assert ours in text
+    theirs = text.replace(ours, ours.replace("header_union", "header"))
+    assert load_program(theirs).pipelines == load_program(text).pipelines
