@@ -10,6 +10,8 @@ from topologies import SwitchSpec
 from topologies.int_rates import STANDARD_INT_RATES, IntRates, rate_code
 
 TABLE = "int_port"
+BYTE_COUNTERS = "port_tx_bytes"
+"""The register with what every port has sent, of which stamps tell multiples of 128 B."""
 
 
 def int_entities(

@@ -386,6 +386,8 @@ class Link:
         extra_delay_ps: int = 0,
         bit_error_rate: float = 0.0,
     ) -> None: ...
+    def draw_from(self, stream: Rng) -> None:
+        """Draw faults from a stream from now on."""
     def cut(self) -> TrafficCounter:
         """Lose what is on the link, serialisation included, as a failure does; returns how much.
 
@@ -764,7 +766,7 @@ class Nic(Node):
 class QueuePair:
     """What a NIC sends and receives for."""
 
-class RcStats(TypedDict):
+class RcCounters(TypedDict):
     data_packets_sent: int
     data_bytes_sent: int
     retransmitted_packets: int
@@ -791,6 +793,8 @@ class RcStats(TypedDict):
     wrong_partition_key: int
     unexpected_opcode: int
     dropped_in_error: int
+
+class RcStats(RcCounters):
     in_flight_bytes: int
     outstanding_requests: int
     error: str
@@ -1158,6 +1162,12 @@ class Schedule:
     @property
     def node_count(self) -> int: ...
 
+class RunWrites(TypedDict):
+    node: NDArray[np.int64]
+    posted_ps: NDArray[np.int64]
+    completed_ps: NDArray[np.int64]
+    retransmitted_packets: NDArray[np.int64]
+
 class ScheduleExecutor(CompletionHandler):
     """Runs schedules over the queue pairs that were made with it as their completion handler.
 
@@ -1170,12 +1180,14 @@ class ScheduleExecutor(CompletionHandler):
     def add_aggregator(self, client: AggregationClient) -> int: ...
     def remove_channel(self, channel: int) -> None: ...
     def remove_aggregator(self, aggregator: int) -> None: ...
-    def start(self, schedule: Schedule, start_ps: int = 0) -> int:
-        """Start at start_ps (now, if that is past); returns the number of the run.
+    def start(self, schedule: Schedule, start_ps: int = 0, *, run: int = 0, keep_writes: bool = False) -> int:
+        """Start at start_ps (now, if that is past); returns the number of the run, `run` or the next one.
 
-        Raises ValueError if the schedule names a channel or aggregator that does not exist.
+        Raises ValueError if the schedule names a channel or aggregator that does not exist, or if there is such a run.
         """
     def status(self, run: int) -> RunStatus: ...
+    def writes(self, run: int) -> RunWrites:
+        """Columns of the WRITEs acknowledged so far, of a run that was started to keep them; by their nodes."""
     def cancel(self, run: int) -> None: ...
     def forget(self, run: int) -> None:
         """Release a run that has ended. Raises RuntimeError if it has not."""
@@ -1238,6 +1250,19 @@ class FlowRecords(TypedDict):
     finished_ps: NDArray[np.int64]
     retransmitted_packets: NDArray[np.int64]
 
+class ObservedFlow:
+    """What an engine's probe records of a flow that is sent, and under which names."""
+
+    def __init__(
+        self,
+        source: int,
+        destination: int,
+        plane: int,
+        *,
+        message: bool = True,
+        telemetry: bool = False,
+    ) -> None: ...
+
 class FlowGenerator:
     """WRITEs of a host that start at given times, each over a queue pair of its own that lives as long as the flow.
 
@@ -1287,6 +1312,8 @@ class FlowGenerator:
         size_bytes: int,
         remote_address: int,
         rkey: int,
+        *,
+        observed: ObservedFlow = ...,
     ) -> None: ...
     def add_received(
         self,
@@ -1298,14 +1325,20 @@ class FlowGenerator:
         remote_queue_pair: int,
         size_bytes: int,
     ) -> None: ...
-    def start(self, start_ps: int = 0) -> None:
-        """Start at start_ps (now, if that is past). Raises RuntimeError the second time."""
+    def start(self, start_ps: int = 0, *, run: int = 0) -> None:
+        """Start at start_ps (now, if that is past). Raises RuntimeError the second time.
+
+        What is recorded of its messages bears the number of the run, and as their step that of the flow.
+        """
     def cancel(self) -> None:
         """End the run, if it has not ended; its queue pairs go."""
     def status(self) -> RunStatus:
         """The run's state; nodes are flows, sent (and acknowledged) and received."""
     def records(self) -> FlowRecords:
         """Columns of the flows sent and acknowledged so far, in that order; times are emulated picoseconds."""
+    def counters(self) -> RcCounters:
+        """Sums over all its queue pairs, those that are gone included."""
+    def reset_counters(self) -> None: ...
 
 class AggregationClient(QueuePair):
     """A worker of an in-network aggregation job. All workers must post the same reductions in the same order.
@@ -1402,6 +1435,8 @@ class Switch(Node):
         time_unit: str = "ns",
     ) -> None: ...
     def load(self, program: SwitchProgram) -> None: ...
+    def draw_from(self, stream: Rng) -> None:
+        """Draw the program's random numbers from a stream from now on."""
     def attach_port(self, port: int, transmit_port: TransmitPort) -> None:
         """Packets for `port` go to `transmit_port`; the egress pipeline runs as they leave its queue."""
 

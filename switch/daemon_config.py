@@ -75,6 +75,11 @@ class FaultsConfig(_Frozen):
     extra_delay_ps: int = Field(default=0, ge=0)
     bit_error_rate: float = Field(default=0.0, ge=0, le=1)
 
+    @property
+    def any(self) -> bool:
+        """Whether anything goes wrong."""
+        return bool(self.loss or self.duplicate or self.delay_probability or self.bit_error_rate)
+
 
 _NO_FAULTS = FaultsConfig()
 

@@ -6,7 +6,7 @@ What is at the other ports' far ends, packet sockets or hosts' NICs, is for whoe
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,13 @@ class WiredPort:
         for part in (self.transmit, self.link, self.uplink, self.uplink_link, self.socket, self.mac):
             if part is not None:
                 part.reset_stats()
+
+    def faulty_links(self) -> Iterator[tuple[str, Link]]:
+        """Links on which something goes wrong, and what their names end in."""
+        if self.config.faults.any:
+            yield "out", self.link
+        if self.uplink_link is not None and self.config.uplink_faults.any:
+            yield "in", self.uplink_link
 
     def set_capture(self, path: Path | None, interface: str = "") -> None:
         """Record what the port sends and receives to a file, or stop (None); pcapng calls the port `interface`.
@@ -259,6 +266,17 @@ class WiredSwitches:
             for writer in port.captures
         )
         return {writer.path: writer.error for writer in writers if writer.error}
+
+    def restart_draws(self, number: int = 0) -> None:
+        """Have switches and faulty links draw from the beginning of a stream: of their first (0), or another one."""
+        suffix = f" draw {number}" if number else ""
+        with self.placement.clock.lock():
+            for wired in self.switches.values():
+                name, native, stream = wired.config.name, wired.switch.native, wired.switch.engine.stream
+                native.draw_from(stream(f"switch/{name}{suffix}"))
+                for port in wired.ports.values():
+                    for way, link in port.faulty_links():
+                        link.draw_from(stream(f"link {name}:{port.config.port} {way}{suffix}"))
 
     def flush_captures(self) -> None:
         """Bring all captures up to date for whoever reads the files."""

@@ -197,6 +197,19 @@ class EndpointGroup:
         """Return the emulated time that all endpoints agree on."""
         return self._clock.now_ps()
 
+    def disconnect(self, first_number: int | None = None) -> None:
+        """Have all ranks forget their connections; runs make them anew, and with them all that they learn.
+
+        Queue pairs are numbered from FIRST_QUEUE_PAIR + `first_number` on again, and the paths that follow from their
+        numbers repeat. That is for a fabric in which nothing is under way to a queue pair of the same number; None: the
+        numbers go on.
+        """
+        if self._connected:
+            self._call_each({"command": "disconnect"})
+        self._connected.clear()
+        if first_number is not None:
+            self._next_queue_pair = [count(FIRST_QUEUE_PAIR + first_number) for _ in self._hosts]
+
     def join(self, memberships: Mapping[int, Sequence[Mapping[str, Any]]]) -> None:
         """Have ranks join aggregation jobs: each membership has the fields of controller.jobs.JobMembership."""
         self._call_all(
@@ -325,9 +338,10 @@ class EndpointGroup:
         return number
 
     def flow_records(self, run: int) -> dict[str, list[int]]:
-        """Return columns of a workload's flows that have ended: flow, started_ps, finished_ps, retransmitted_packets.
+        """Return columns of a run's flows that have ended: flow, started_ps, finished_ps, retransmitted_packets.
 
-        Rows are in order of `flow`, the place in the list that was prepared.
+        Rows are in order of `flow`, the place in the list that was prepared. The run is one of `prepare_traffic` or
+        `prepare_workload`.
         """
         message = {"command": "flow_records", "run": run}
         answers = self._call_all(dict.fromkeys(self._runs[run].ranks, message))
@@ -335,7 +349,7 @@ class EndpointGroup:
         rows = [
             row
             for answer in answers.values()
-            for row in zip(*(answer["records"][name] for name in names), strict=True)
+            for row in zip(*(answer["records"].get(name, ()) for name in names), strict=True)
         ]
         columns = list(zip(*sorted(rows), strict=True)) or [()] * len(names)
         return {name: list(column) for name, column in zip(names, columns, strict=True)}
@@ -469,8 +483,8 @@ class EndpointGroup:
         finally:
             self.release(run)
 
-    def run_workload(self, run: int, timeout_s: float = 120.0) -> tuple[RunOutcome, dict[str, list[int]]]:
-        """As `run`, of a workload; also returns its `flow_records`."""
+    def run_flows(self, run: int, timeout_s: float = 120.0) -> tuple[RunOutcome, dict[str, list[int]]]:
+        """As `run`, of traffic or a workload; also returns its `flow_records`."""
         try:
             self.start(run)
             return self.wait(run, timeout_s), self.flow_records(run)

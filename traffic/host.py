@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import weakref
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
@@ -56,6 +58,7 @@ _QUEUE_PAIR_TOTALS = (
     "cnps_sent",
     "cnps_received",
 )
+_AGGREGATION_TOTAL = "aggregation_retransmitted_packets"
 
 
 @dataclass(frozen=True)
@@ -177,6 +180,8 @@ class Host:
             ScaleUpPort(scale_up, config.rank, self.nic, self.executor) if scale_up is not None else None
         )
         self._connections: dict[Channel, _Connection] = {}
+        self._generators: list[_core.FlowGenerator] = []
+        self._closed_totals: Counter[str] = Counter()
         self._captures: dict[int, PcapWriter] = {}
         self.probe: Probe | None = None
         if config.recording.any:
@@ -376,7 +381,25 @@ class Host:
                 telemetry=telemetry,
                 as_lengths=as_lengths,
             )
+        self._generators.append(generator)
         return generator
+
+    def close_flow_generator(self, generator: _core.FlowGenerator) -> None:
+        """End a generator's run if it has not ended, and forget it; the totals keep what it counted."""
+        generator.cancel()
+        self._generators.remove(generator)
+        self._closed_totals.update(_totals_of(generator.counters()))
+
+    def observed_flow(self, peer: int, plane: int) -> _core.ObservedFlow:
+        """Return what the probe is to record of a flow to `peer`."""
+        recording = self.config.recording
+        return _core.ObservedFlow(
+            self.config.rank,
+            peer,
+            plane,
+            message=recording.messages,
+            telemetry=recording.telemetry_of(peer),
+        )
 
     def _scale_up_port(self) -> ScaleUpPort:
         if self._scale_up is None:
@@ -389,6 +412,7 @@ class Host:
             self._scale_up.disconnect(channel)
         connection = self._connections.pop(channel, None)
         if connection is not None:
+            self._closed_totals.update(_totals_of(connection.queue_pair.stats()))
             self.executor.remove_channel(connection.channel)
             self.nic.detach(connection.queue_pair)
 
@@ -417,6 +441,7 @@ class Host:
         """Leave the plane's job, if there is one."""
         plane = self.plane(number)
         if plane.client is not None:
+            self._closed_totals[_AGGREGATION_TOTAL] += plane.client.stats()["retransmitted_packets"]
             self.executor.remove_aggregator(plane.aggregator)
             self.nic.detach(plane.client)
             plane.client = None
@@ -487,8 +512,18 @@ class Host:
             ],
             "scale_up": self._scale_up.stats() if self._scale_up is not None else None,
             "connections": connections,
-            "totals": {name: sum(each[name] for each in connections) for name in _QUEUE_PAIR_TOTALS},
+            "totals": self._totals(connections),
         }
+
+    def _totals(self, connections: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+        """Sum over all queue pairs since the counters were zero, those that are gone included."""
+        totals = Counter(self._closed_totals)
+        for counters in (*connections, *(generator.counters() for generator in self._generators)):
+            totals.update(_totals_of(counters))
+        for plane in self._planes:
+            if plane.client is not None:
+                totals[_AGGREGATION_TOTAL] += plane.client.stats()["retransmitted_packets"]
+        return {name: totals[name] for name in (*_QUEUE_PAIR_TOTALS, _AGGREGATION_TOTAL)}
 
     def _connection_stats(self, channel: Channel, connection: _Connection) -> dict[str, Any]:
         telemetry = connection.queue_pair.last_telemetry
@@ -515,6 +550,14 @@ class Host:
             self._scale_up.reset_stats()
         for connection in self._connections.values():
             connection.queue_pair.reset_stats()
+        for generator in self._generators:
+            generator.reset_counters()
+        self._closed_totals.clear()
+
+
+def _totals_of(counters: Mapping[str, Any]) -> dict[str, int]:
+    """Of a queue pair's counters, those that are summed."""
+    return {name: counters[name] for name in _QUEUE_PAIR_TOTALS}
 
 
 def start_engine(engine: Engine, realtime_priority: int) -> None:

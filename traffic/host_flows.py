@@ -28,6 +28,7 @@ class HostFlows:
     def __init__(self, host: Host, message: Message) -> None:
         """Read `sent` and `received`. Raises MessageError for items that are none."""
         self._host = host
+        self._run = take(message, "run", int)
         self._telemetry = take(message, "telemetry", bool, False)
         self._as_lengths = take(message, "payload", str, AS_BYTES) == AS_LENGTHS
         self._sent = [_checked(item) for item in take_list(message, "sent", list)]
@@ -61,10 +62,11 @@ class HostFlows:
                 size_bytes,
                 take(sink, "virtual_address", int),
                 take(sink, "rkey", int),
+                observed=self._host.observed_flow(peer, plane),
             )
         for flow, start_ps, plane, size_bytes, _, peer_ip, queue_pair, remote in self._received:
             generator.add_received(flow, start_ps, plane, peer_ip, queue_pair, remote, size_bytes)
-        generator.start(take(message, "start_ps", int, 0))
+        generator.start(take(message, "start_ps", int, 0), run=self._run)
         self._generator = generator
 
     def status(self) -> dict[str, Any]:
@@ -83,7 +85,7 @@ class HostFlows:
     def release(self) -> None:
         """End the run if it has not ended, and forget its memory."""
         if self._generator is not None:
-            self._generator.cancel()
+            self._host.close_flow_generator(self._generator)
         if self._sink is not None:
             self._sink.deregister()
 

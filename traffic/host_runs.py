@@ -25,7 +25,7 @@ from traffic.messages import (
 )
 from traffic.native_schedule import RemoteBuffer, build_native_schedule
 from traffic.patterns import Flow, flow_schedule
-from traffic.schedule_nodes import DATA, MAX_RUN_TAG, SINK, ZEROS, DataType, RankSchedule
+from traffic.schedule_nodes import DATA, MAX_RUN_TAG, SINK, ZEROS, DataType, RankSchedule, Write
 from traffic.schedules import DEFAULT_PIECE_BYTES, CollectiveSpec, generate
 from traffic.training import Layer, TrainingStep, training_step_schedule
 
@@ -36,6 +36,7 @@ class _Run:
     buffers: dict[str, npt.NDArray[Any]]
     payload: str
     memory: dict[str, _core.MemoryRegion] = field(default_factory=dict)
+    flows_by_node: dict[int, int] | None = None
     native_run: int | None = None
 
 
@@ -86,8 +87,13 @@ class HostRuns:
             )
             for flow in take_list(message, "flows", dict)
         }
-        schedule = flow_schedule(flows, self._rank(message), _run_tag(message))
-        return self._prepare(message, schedule, {})
+        rank = self._rank(message)
+        schedule = flow_schedule(flows, rank, _run_tag(message))
+        answer = self._prepare(message, schedule, {})
+        nodes = [number for number, node in enumerate(schedule.nodes) if isinstance(node, Write)]
+        sent = [number for number, flow in flows.items() if flow.source == rank]
+        self._runs[answer["run"]].flows_by_node = dict(zip(nodes, sent, strict=True))
+        return answer
 
     def prepare_flows(self, message: Message) -> dict[str, Any]:
         """Prepare a workload of flows, as `HostFlows` reads them. Returns where peers may write to."""
@@ -96,11 +102,25 @@ class HostRuns:
         return {"run": number, "memory": flows.memory()}
 
     def flow_records(self, message: Message) -> dict[str, Any]:
-        """Return columns of the flows that a workload's run has sent and that have ended."""
+        """Return columns of the flows that a run of traffic, or of a workload, has sent and that have ended."""
         number = take(message, "run", int)
-        if number not in self._flows:
-            raise ValueError(f"run {number} is no workload of flows")
-        return {"run": number, "records": self._flows[number].records()}
+        if (flows := self._flows.get(number)) is not None:
+            return {"run": number, "records": flows.records()}
+        run = self._run(message)
+        if run.flows_by_node is None:
+            raise ValueError(f"run {number} is no run of flows")
+        return {"run": number, "records": self._write_records(run, run.flows_by_node)}
+
+    def _write_records(self, run: _Run, flows_by_node: Mapping[int, int]) -> dict[str, list[int]]:
+        if run.native_run is None:
+            return {}
+        writes = self._host.executor.writes(run.native_run)
+        return {
+            "flow": [flows_by_node[node] for node in writes["node"].tolist()],
+            "started_ps": writes["posted_ps"].tolist(),
+            "finished_ps": writes["completed_ps"].tolist(),
+            "retransmitted_packets": writes["retransmitted_packets"].tolist(),
+        }
 
     def _new_number(self, message: Message) -> int:
         number = take(message, "run", int)
@@ -148,7 +168,12 @@ class HostRuns:
         native = build_native_schedule(
             run.schedule, run.buffers, self._host.channels(), self._host.aggregators(), peers, run.payload
         )
-        run.native_run = self._host.executor.start(native, take(message, "start_ps", int, 0))
+        run.native_run = self._host.executor.start(
+            native,
+            take(message, "start_ps", int, 0),
+            run=message["run"],
+            keep_writes=run.flows_by_node is not None,
+        )
         return {"run": message["run"], "started": True}
 
     def status(self, message: Message) -> dict[str, Any]:

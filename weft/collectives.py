@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,45 @@ from weft.errors import BadInputError, did_you_mean
 from weft.results import CollectiveResult
 from weft.verification import result_elements
 
+MAX_REPETITIONS = 1000
 OPERATIONS = {operation.name.lower(): operation for operation in Operation}
+
+
+@dataclass(frozen=True)
+class Repetitions:
+    """How often a collective is run and counts, and how often before that it is run and does not (`warmup`).
+
+    Raises BadInputError for numbers out of range.
+    """
+
+    count: int = 1
+    warmup: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        for name, value, least in (("repetitions", self.count, 1), ("warmup", self.warmup, 0)):
+            if not least <= value <= MAX_REPETITIONS:
+                raise BadInputError(f"{name}: {value} (valid: {least} to {MAX_REPETITIONS})")
+
+    def draws(self) -> Iterator[tuple[int, int]]:
+        """Return every run's number, in order, and what its paths, marks and faults are drawn by.
+
+        The runs that count have the first draws, so that their figures do not depend on the warm-up.
+        """
+        for number in range(self.warmup + self.count):
+            yield number, (number - self.warmup) % (self.warmup + self.count)
+
+    def is_warmup(self, number: int) -> bool:
+        """Return whether a run does not count."""
+        return number < self.warmup
+
+    def label(self, number: int) -> str:
+        """Return what tells a run from the others of its kind; nothing if there is none."""
+        if self.is_warmup(number):
+            return f", warm-up {number + 1} of {self.warmup}"
+        if self.count == 1:
+            return ""
+        return f", repetition {number - self.warmup + 1} of {self.count}"
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from traffic.extensions import (
     make,
     path_choice,
 )
-from weft.scenario import CollectiveTraffic, PatternTraffic, Scenario, TransportSection
+from weft.scenario import PatternTraffic, Scenario, TransportSection
 from weft.told_errors import told_as_weft_errors
 
 _ANY_PATH = PathProperties(line_rate_bps=10**11, base_round_trip_ps=10**7, frame_bytes=1152)
@@ -52,10 +52,9 @@ def check_extensions(scenario: Scenario, topology: FabricSpec) -> None:
         BadInputError: one cannot be used; says which and why.
     """
     check_transport(scenario.transport)
-    flows = [traffic for traffic in scenario.traffic if not isinstance(traffic, CollectiveTraffic)]
-    for number, traffic in enumerate(flows):
+    for traffic in scenario.traffic:
         if isinstance(traffic, PatternTraffic):
-            flows_of(make_pattern(traffic), topology, scenario.seed, number)
+            flows_of(make_pattern(traffic), topology, scenario.seed)
 
 
 def extension_hashes(sections: Iterable[BaseModel]) -> dict[str, str]:

@@ -26,6 +26,7 @@ from traffic.workload import poisson_flows
 from weft.child import ChildError
 from weft.collectives import (
     CollectiveRun,
+    Repetitions,
     checked_buffers,
     collective_spec,
     data_of_ranks,
@@ -41,24 +42,32 @@ from weft.environment import with_clock
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, did_you_mean
 from weft.extensions import check_transport, extension_hashes
 from weft.flow_times import Framing, IdealTimes
+from weft.flows import FlowsResult, flows_result
 from weft.lab import NotRunningError, Progress, make_lab
 from weft.ledger import checked_ledger
 from weft.link_checks import check_int_rates, check_links
 from weft.link_events import LinkEventResult, check_link_events
 from weft.link_results import link_fault_results
 from weft.memory_results import memory_results
-from weft.observation import drop_totals, lateness_of, longest_int_path, plane_results
+from weft.observation import (
+    HostTotals,
+    drop_totals,
+    lateness_of,
+    longest_int_path,
+    more_telling,
+    plane_results,
+)
 from weft.options import FabricOptions
 from weft.quantities import FLOW_SIZE, MESSAGE_SIZE, POSITIVE_TIME, TIME
 from weft.recording.checks import check_observed
 from weft.recording.observations import Observations, Recorded, merged, named_tables, ports_table
 from weft.recording.places import Places
-from weft.results import LENGTHS, ROOTED, CollectiveResult, FlowsResult, Phase, RunResult
+from weft.results import LENGTHS, ROOTED, CollectiveResult, IntPath, Phase, RunResult
 from weft.scenario import FLOW_DATA
 from weft.signals import interruptions_first
 from weft.told_errors import told_as_weft_errors
 from weft.training import TrainingStepResult, verify_gradients
-from weft.verification import verify
+from weft.verification import Verdict, verify
 from weft.workloads import WorkloadResult, workload_result
 
 if TYPE_CHECKING:
@@ -103,6 +112,7 @@ class Fabric:
         self.flows: list[FlowsResult] = []
         self.collectives: list[CollectiveResult] = []
         self.phases: list[Phase] = []
+        self._int_path: IntPath | None = None
         self._recorded: list[Recorded] = []
         # Kind, node and number of what is being captured, in order of their beginning.
         self._captures: dict[tuple[str, str, int], None] = {}
@@ -165,6 +175,8 @@ class Fabric:
         root: int = 0,
         data: str = "given",
         timeout_s: float = 300.0,
+        repetitions: int = 1,
+        warmup: int = 0,
     ) -> CollectiveRun:
         """Run a collective over all hosts and verify its result against NumPy.
 
@@ -176,7 +188,9 @@ class Fabric:
             operation: of an all-reduce, a reduce-scatter or a reduce: "sum", "max" or "min".
             root: rank of a broadcast's or a reduce's root.
             data: what the buffers are, for the result's table.
-            timeout_s: seconds after which the run has failed: real ones, or of the virtual clock.
+            timeout_s: seconds after which a run has failed: real ones, or of the virtual clock.
+            repetitions: how often it is run; times are their mean, least and largest, the buffers the last one's.
+            warmup: runs before these, which are verified, but whose times and packets do not count.
 
         Raises:
             BadInputError: unknown names, or buffers that do not fit together.
@@ -189,7 +203,8 @@ class Fabric:
             self.topology, collective, algorithm, elements, arrays[0].dtype.name, operation, root
         )
         inputs = data_of_ranks(collective, spec, arrays)
-        figures, outputs = self._run_collective(collective, algorithm, spec, inputs, data, timeout_s)
+        runs = Repetitions(repetitions, warmup)
+        figures, outputs = self._run_collective(collective, algorithm, spec, inputs, data, timeout_s, runs)
         shaped = [shaped_result(collective, output, arrays[0].shape) for output in outputs]
         return CollectiveRun(shaped, figures)
 
@@ -204,6 +219,8 @@ class Fabric:
         operation: str = "sum",
         root: int = 0,
         timeout_s: float = 300.0,
+        repetitions: int = 1,
+        warmup: int = 0,
     ) -> CollectiveResult:
         """Run a collective of nccl-tests' size with lengths in place of data: nothing is verified.
 
@@ -215,7 +232,8 @@ class Fabric:
         if not elements:
             raise BadInputError(f"{collective} of {size_bytes} B leaves {ranks} ranks nothing to exchange")
         spec = collective_spec(self.topology, collective, algorithm, elements, dtype, operation, root)
-        figures, _ = self._run_collective(collective, algorithm, spec, None, LENGTHS, timeout_s)
+        runs = Repetitions(repetitions, warmup)
+        figures, _ = self._run_collective(collective, algorithm, spec, None, LENGTHS, timeout_s, runs)
         return figures
 
     def _run_collective(
@@ -226,29 +244,40 @@ class Fabric:
         inputs: list[NDArray[Any]] | None,
         data: str,
         timeout_s: float,
+        repetitions: Repetitions,
     ) -> tuple[CollectiveResult, list[NDArray[Any]]]:
-        """Run, verify and write down a collective; returns every rank's result, none for lengths."""
-        in_network = algorithm == "in-network"
-        if in_network:
-            self._join_job()
-        before = self._retransmissions()
-        aggregated_before = self._aggregated_packets() if in_network else 0
+        """Run as often as asked, verify and write down a collective; returns every rank's result, none for lengths."""
 
         def prepare(files: list[Path], outputs: list[Path]) -> int:
-            telemetry = self.options.int_telemetry
             return self.hosts.prepare_collective(
                 spec,
                 algorithm,
                 files,
                 outputs,
                 collective=collective,
-                telemetry=telemetry,
+                telemetry=self.options.int_telemetry,
                 payload=self._payload(LENGTHS),
             )
 
-        outcome, outputs = self._exchange(prepare, inputs, timeout_s)
-        results = results_of_ranks(collective, spec, outputs) if inputs is not None else []
-        verdict = verify(collective, algorithm, spec, inputs, results) if inputs is not None else None
+        in_network = algorithm == "in-network"
+        name = f"{collective} {spec.element_count * ELEMENT_BYTES} B, {algorithm}"
+        verdicts: list[Verdict] = []
+        times_ps: list[int] = []
+        aggregated = retransmissions = cnps = 0
+        results: list[NDArray[Any]] = []
+        for number, draw in repetitions.draws():
+            before = self._begin(draw, in_network)
+            outcome, outputs = self._exchange(prepare, inputs, timeout_s)
+            counted = self._end(f"{name}{repetitions.label(number)}", outcome, in_network) - before
+            if inputs is not None:
+                results = results_of_ranks(collective, spec, outputs)
+                verdicts.append(verify(collective, algorithm, spec, inputs, results))
+            if not repetitions.is_warmup(number):
+                times_ps.append(outcome.duration_ps)
+                aggregated += counted.aggregated_packets
+                retransmissions += counted.retransmissions
+                cnps += counted.cnps
+        worst = max(verdicts, key=lambda verdict: verdict.largest_error, default=Verdict(0, True, 0.0, 0.0))
         figures = CollectiveResult(
             collective=collective,
             algorithm=algorithm,
@@ -257,19 +286,21 @@ class Fabric:
             dtype=spec.dtype.value,
             operation=spec.operation.name.lower(),
             ranks=spec.rank_count,
-            time_ps=outcome.duration_ps,
-            verified=verdict is not None,
-            wrong=verdict.wrong if verdict else 0,
-            identical=verdict.identical if verdict else True,
-            largest_error=verdict.largest_error if verdict else 0.0,
-            error_bound=verdict.bound if verdict else 0.0,
-            packets_aggregated=self._aggregated_packets() - aggregated_before if in_network else 0,
-            retransmissions=self._retransmissions() - before,
+            time_ps=round(sum(times_ps) / len(times_ps)),
+            times_ps=tuple(times_ps),
+            warmup=repetitions.warmup,
+            verified=inputs is not None,
+            wrong=sum(verdict.wrong for verdict in verdicts),
+            identical=all(verdict.identical for verdict in verdicts),
+            largest_error=worst.largest_error,
+            error_bound=worst.bound,
+            packets_aggregated=aggregated,
+            retransmissions=retransmissions,
+            cnps=cnps,
             data=data,
             root=spec.root if collective in ROOTED else None,
         )
         self.collectives.append(figures)
-        self._note_phase(f"{collective} {figures.size_bytes} B, {algorithm}", outcome)
         return figures, results
 
     @told_as_weft_errors()
@@ -304,9 +335,7 @@ class Fabric:
         spec = collective_spec(self.topology, "allreduce", algorithm, count, name)
         if count != step.gradient_count:
             raise BadInputError(f"buffers of {count} gradients for a step of {step.gradient_count}")
-        if algorithm == "in-network":
-            self._join_job()
-        before = self._retransmissions()
+        before = self._begin(in_network=algorithm == "in-network")
 
         def prepare(files: list[Path], outputs: list[Path]) -> int:
             telemetry = self.options.int_telemetry
@@ -315,6 +344,7 @@ class Fabric:
             )
 
         outcome, outputs = self._exchange(prepare, inputs, timeout_s)
+        counted = self._end(f"training step of {count * ELEMENT_BYTES} B, {algorithm}", outcome) - before
         verdict = verify_gradients(step, algorithm, spec, inputs, outputs) if inputs is not None else None
         result = TrainingStepResult(
             algorithm=algorithm,
@@ -328,10 +358,9 @@ class Fabric:
             verified=verdict is not None,
             wrong=verdict.wrong if verdict else 0,
             identical=verdict.identical if verdict else True,
-            retransmissions=self._retransmissions() - before,
+            retransmissions=counted.retransmissions,
         )
         self.training_steps.append(result)
-        self._note_phase(f"training step of {result.gradient_bytes} B, {algorithm}", outcome)
         return result
 
     @told_as_weft_errors()
@@ -386,7 +415,7 @@ class Fabric:
             BadInputError: the pattern raised, or one of its flows is not possible here; says which and why.
             CheckFailedError: the run failed or did not end in time.
         """
-        flows = flows_of(pattern, self.topology, self.options.seed, len(self.flows))
+        flows = flows_of(pattern, self.topology, self.options.seed)
         return self._run_flows(type(pattern).__name__, flows, timeout_s)
 
     @told_as_weft_errors()
@@ -418,28 +447,23 @@ class Fabric:
             raise BadInputError(
                 f"no flow starts within {duration_ps} ps at a load of {load:g}; give the workload more time"
             )
+        before = self._begin()
         run = self.hosts.prepare_workload(
             flows, telemetry=self.options.int_telemetry, payload=self._payload(LENGTHS)
         )
-        outcome, records = self.hosts.run_workload(run, timeout_s)
-        options = self.options
-        framing = Framing(
-            options.mtu_bytes,
-            options.int_telemetry,
-            options.ip_version,
-            options.transport.settings().ack_interval(),
-        )
+        outcome, records = self.hosts.run_flows(run, timeout_s)
+        counted = self._end(f"{sizes.name} at a load of {load:g}", outcome) - before
         result = workload_result(
             sizes,
             load,
             duration_ps,
             flows,
             records,
-            IdealTimes(self.topology, framing, self.options.switching.latency).of(flows),
+            self._ideal_times().of(flows),
             outcome.duration_ps,
+            counted.cnps,
         )
         self.workloads.append(result)
-        self._note_phase(f"{sizes.name} at a load of {load:g}", outcome)
         return result
 
     @told_as_weft_errors()
@@ -538,7 +562,8 @@ class Fabric:
         counters = self.lab.controller.read_counters()
         switches = self.lab.switch_stats()
         endpoints = self.hosts.stats()
-        path = longest_int_path(self.topology, endpoints, coarse=self.options.target == "bmv2")
+        totals = HostTotals.of(endpoints)
+        path = self._int_path
         observations = self.observations()
         observations.tables["ports"] = ports_table(self.topology, switches, endpoints)
         lateness = None
@@ -565,8 +590,8 @@ class Fabric:
             drops=drop_totals(counters, switches, endpoints),
             ledger=None if self.options.clock == "real" else self.ledger(),
             link_events=self.lab.link_events.finish(),
-            retransmissions=_retransmissions(endpoints),
-            cnps=sum(endpoint["totals"]["cnps_received"] for endpoint in endpoints),
+            retransmissions=totals.retransmissions,
+            cnps=totals.cnps,
             lateness=lateness,
             phases=list(self.phases),
             observations=observations,
@@ -580,22 +605,62 @@ class Fabric:
         for flow in flows:
             FLOW_SIZE.check(flow.size_bytes, "a flow's size")
             TIME.check(flow.start_ps, "a flow's start")
-        before = self._retransmissions()
+        before = self._begin()
         group = self.hosts
         self._progress(f"connecting the hosts of {len(flows)} flows")
         run = group.prepare_traffic(flows, telemetry=self.options.int_telemetry, payload=self._payload(data))
         self._progress(f"running {len(flows)} flows")
-        outcome = group.run(run, timeout_s)
-        result = FlowsResult(
-            pattern=pattern,
-            flows=len(flows),
-            bytes_delivered=sum(flow.size_bytes for flow in flows),
-            time_ps=outcome.duration_ps,
-            retransmissions=self._retransmissions() - before,
+        outcome, records = group.run_flows(run, timeout_s)
+        counted = self._end(pattern, outcome) - before
+        result = flows_result(
+            pattern,
+            self.topology,
+            flows,
+            records,
+            outcome.duration_ps,
+            retransmissions=counted.retransmissions,
+            cnps=counted.cnps,
         )
         self.flows.append(result)
-        self._note_phase(pattern, outcome)
         return result
+
+    def _ideal_times(self) -> IdealTimes:
+        options = self.options
+        framing = Framing(
+            options.mtu_bytes,
+            options.int_telemetry,
+            options.ip_version,
+            options.transport.settings().ack_interval(),
+        )
+        return IdealTimes(self.topology, framing, options.switching.latency)
+
+    def _begin(self, draw: int = 0, in_network: bool = False) -> HostTotals:
+        """Make ready for a run, and return what the hosts have counted so far.
+
+        Unless connections are kept, hosts forget theirs, and the virtual clock has the fabric as it was before the
+        first run, so that a run gives the same figures whatever ran before. `draw` numbers what is drawn.
+        """
+        if self.options.transport.connections == "fresh":
+            is_quiet = self.lab.settle(draw)
+            self.hosts.disconnect(draw if is_quiet else None)
+        if in_network:
+            self._join_job()
+        return self._totals(self.hosts.stats(), in_network)
+
+    def _end(self, name: str, outcome: RunOutcome, in_network: bool = False) -> HostTotals:
+        """Write a run down, and return what the hosts have counted so far."""
+        self.phases.append(Phase(name, min(outcome.started_ps), max(outcome.finished_ps), outcome.run))
+        stats = self.hosts.stats()
+        path = longest_int_path(self.topology, stats, coarse=self.options.target == "bmv2")
+        self._int_path = more_telling(self._int_path, path)
+        return self._totals(stats, in_network)
+
+    def _totals(self, endpoint_stats: Sequence[dict[str, Any]], in_network: bool) -> HostTotals:
+        aggregated = 0
+        if in_network:
+            counters = self.lab.controller.read_counters()
+            aggregated = sum(each.aggregated_packets for each in counters.values())
+        return HostTotals.of(endpoint_stats, aggregated)
 
     def _since_up_ps(self) -> int:
         return self.hosts.now_ps() - self._up_ps
@@ -603,9 +668,6 @@ class Fabric:
     def _payload(self, data: str) -> str:
         """Return how zeros travel that stand for such data: over real interfaces always as bytes."""
         return AS_LENGTHS if data == LENGTHS and self.options.clock == "virtual" else AS_BYTES
-
-    def _note_phase(self, name: str, outcome: RunOutcome) -> None:
-        self.phases.append(Phase(name, min(outcome.started_ps), max(outcome.finished_ps)))
 
     def _require_other_hosts(self, what: str) -> None:
         if len(self.topology.hosts) < 2:
@@ -680,22 +742,3 @@ class Fabric:
             return
         self._joined_epoch = None
         self.lab.controller.discard_job(JOB_ID)
-
-    def _retransmissions(self) -> int:
-        return _retransmissions(self.hosts.stats())
-
-    def _aggregated_packets(self) -> int:
-        counters = self.lab.controller.read_counters()
-        return sum(each.aggregated_packets for each in counters.values())
-
-
-def _retransmissions(endpoint_stats: Sequence[dict[str, Any]]) -> int:
-    return sum(
-        endpoint["totals"]["retransmitted_packets"]
-        + sum(
-            plane["aggregation"]["retransmitted_packets"]
-            for plane in endpoint["planes"]
-            if plane["aggregation"]
-        )
-        for endpoint in endpoint_stats
-    )

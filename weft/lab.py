@@ -97,6 +97,13 @@ class Lab(abc.ABC):
         """Links that fail and come back; the hosts have been started."""
 
     @abc.abstractmethod
+    def settle(self, draw: int = 0) -> bool:
+        """Make the fabric as it was before its first traffic, as far as the clock can; see `VirtualLab.settle`.
+
+        Returns whether nothing is under way any more, so that numbers of queue pairs may be given again.
+        """
+
+    @abc.abstractmethod
     def ledger(self) -> Ledger | None:
         """Return what became of all packets so far; None under the real clock, which does not know."""
 

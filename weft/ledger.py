@@ -28,6 +28,11 @@ def checked_ledger(ledger: Ledger) -> Ledger:
     return ledger
 
 
+def packets_under_way(ledger: Ledger) -> int:
+    """Return how many packets wait in queues, are on links, or are in switches that take their time."""
+    return sum(ledger[where]["packets"] for where in ("queued", "in_flight", "in_switches"))
+
+
 def print_ledger(console: Console, ledger: Ledger | None) -> None:
     """Print one line, if there is a ledger."""
     if ledger is None:

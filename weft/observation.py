@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -12,6 +12,33 @@ from controller.counters import SwitchCounters
 from controller.identity import switch_id
 from topologies import FabricSpec, paths
 from weft.results import IntHop, IntPath, Lateness, PlaneResult
+
+
+@dataclass(frozen=True)
+class HostTotals:
+    """Sums over all hosts: packets sent again, congestion notifications, and what switches have aggregated for them."""
+
+    retransmissions: int
+    cnps: int
+    aggregated_packets: int = 0
+
+    @classmethod
+    def of(cls, endpoint_stats: Sequence[Mapping[str, Any]], aggregated_packets: int = 0) -> HostTotals:
+        """Sum the counters of all hosts (`traffic.host.Host.stats`)."""
+        totals = [endpoint["totals"] for endpoint in endpoint_stats]
+        return cls(
+            sum(each["retransmitted_packets"] + each["aggregation_retransmitted_packets"] for each in totals),
+            sum(each["cnps_received"] for each in totals),
+            aggregated_packets,
+        )
+
+    def __sub__(self, before: HostTotals) -> HostTotals:
+        """Return what was counted since."""
+        return HostTotals(
+            self.retransmissions - before.retransmissions,
+            self.cnps - before.cnps,
+            self.aggregated_packets - before.aggregated_packets,
+        )
 
 
 def plane_results(
@@ -138,6 +165,14 @@ def longest_int_path(
         for number, hop in enumerate(telemetry["hops"])
     )
     return IntPath(source, destination, connection["plane"], hops, coarse)
+
+
+def more_telling(one: IntPath | None, other: IntPath | None) -> IntPath | None:
+    """Return the view with more hops, of those with as many the one with the deeper queue; the first of equals."""
+    views = [path for path in (one, other) if path is not None]
+    return max(
+        views, key=lambda path: (len(path.hops), max(hop.queue_bytes for hop in path.hops)), default=None
+    )
 
 
 def _switches_of_path(

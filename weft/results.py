@@ -16,6 +16,7 @@ from topologies.describe import format_rate, format_time
 from weft.credit_results import CreditResult, print_credits
 from weft.errors import EnvironmentLacksError
 from weft.figure_tables import print_figures
+from weft.flows import FlowsResult, print_flows, records_file
 from weft.ledger import print_ledger
 from weft.link_events import LinkEventResult, print_link_events
 from weft.link_results import LinkFaultsResult, print_link_faults
@@ -63,7 +64,8 @@ class CollectiveResult:
 
     `size_bytes` is that of the larger of input and result, `count` the elements that a rank gives or gets of another.
     `verified` is false where lengths stood for data; `wrong` and the errors are 0 then. Bandwidths are in bytes per
-    second of emulated time; `time_ps` is from the common start to the last rank's end.
+    second of emulated time; a time is from the common start to the last rank's end. `times_ps` are those of all
+    repetitions, `time_ps` is their mean; packets are counted over all of them, and over none of the `warmup`.
     They are 0 where no time passed, as with one rank, which has nothing to send.
     """
 
@@ -84,11 +86,24 @@ class CollectiveResult:
     data: str = "random"
     root: int | None = None
     verified: bool = True
+    cnps: int = 0
+    times_ps: tuple[int, ...] = ()
+    warmup: int = 0
 
     @property
     def algorithm_bandwidth(self) -> float:
         """Return S / t in bytes per second."""
         return self.size_bytes / (self.time_ps * 1e-12) if self.time_ps else 0.0
+
+    @property
+    def least_time_ps(self) -> int:
+        """Return the shortest repetition's time."""
+        return min(self.times_ps, default=self.time_ps)
+
+    @property
+    def largest_time_ps(self) -> int:
+        """Return the longest repetition's time."""
+        return max(self.times_ps, default=self.time_ps)
 
     @property
     def bus_bandwidth(self) -> float:
@@ -99,17 +114,6 @@ class CollectiveResult:
     def ok(self) -> bool:
         """Return whether nothing is known to be wrong on any rank."""
         return self.wrong == 0 and self.identical
-
-
-@dataclass(frozen=True)
-class FlowsResult:
-    """A pattern of one-sided writes: bytes moved and the time until the last was acknowledged."""
-
-    pattern: str
-    flows: int
-    bytes_delivered: int
-    time_ps: int
-    retransmissions: int
 
 
 @dataclass(frozen=True)
@@ -178,11 +182,15 @@ class Lateness:
 
 @dataclass(frozen=True)
 class Phase:
-    """One run of the traffic: from the first host's start to the last one's end, in emulated time."""
+    """One run of the traffic: from the first host's start to the last one's end, in emulated time.
+
+    `run` is its number in the tables of `observe`.
+    """
 
     name: str
     start_ps: int
     end_ps: int
+    run: int = 0
 
 
 @dataclass
@@ -217,11 +225,12 @@ class RunResult:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON, with the derived figures and without times of the wall clock."""
-        data = asdict(replace(self, observations=Observations(), workloads=[]))
+        data = asdict(replace(self, observations=Observations(), workloads=[], flows=[]))
         del data["observations"]  # in files of their own
         data["rows_lost"] = self.observations.rows_lost
         if not self.incomplete_captures:
             del data["incomplete_captures"]
+        data["flows"] = [flows.as_dict() for flows in self.flows]
         data["workloads"] = [workload.as_dict() for workload in self.workloads]
         data["link_events"] = [
             asdict(event) | {"recovery_ps": event.recovery_ps} for event in self.link_events
@@ -230,6 +239,8 @@ class RunResult:
         # Kept apart: under the virtual clock all the rest is the same in every run.
         del data["wall_times_s"]
         for plain, collective in zip(data["collectives"], self.collectives, strict=True):
+            plain["least_time_ps"] = collective.least_time_ps
+            plain["largest_time_ps"] = collective.largest_time_ps
             plain["algbw_bytes_per_s"] = collective.algorithm_bandwidth
             plain["busbw_bytes_per_s"] = collective.bus_bandwidth
             if not math.isfinite(collective.largest_error):
@@ -248,10 +259,12 @@ class RunResult:
             raise EnvironmentLacksError("; ".join(self.incomplete_captures))
 
     def save(self, directory: Path) -> Path:
-        """Write results.json into a directory and return its path; beside it wall_times.json and workloads' flows."""
+        """Write results.json into a directory and return its path; beside it wall_times.json and tables of flows."""
         directory.mkdir(parents=True, exist_ok=True)
         for number, workload in enumerate(self.workloads):
             workload.save_records(directory / f"workload-{number}-flows.csv")
+        for number, flows in enumerate(self.flows):
+            flows.save_records(directory / records_file(number))
         for name, data in (("wall_times.json", self.wall_times_s), ("results.json", self.as_dict())):
             path = directory / name
             with written_whole(path) as partial:
@@ -282,14 +295,22 @@ def _table(*columns: str) -> Table:
 
 
 def print_collectives(console: Console, results: list[CollectiveResult]) -> None:
-    """Print nccl-tests' columns, one row per algorithm and size (time µs, bandwidths GB/s)."""
+    """Print nccl-tests' columns, one row per algorithm and size (times µs, bandwidths GB/s).
+
+    Where there were repetitions, the time is their mean, and the least and the largest stand beside it.
+    """
+    repeated = any(len(result.times_ps) > 1 for result in results)
     table = _table(
-        "algorithm", "size\n(B)", "count", "type", "redop", "root", "time\n(µs)", "algbw\n(GB/s)", "busbw\n(GB/s)",
-        "#wrong", "error", "bound",
+        "algorithm", "size\n(B)", "count", "type", "redop", "root",
+        *(("mean\n(µs)", "least\n(µs)", "largest\n(µs)") if repeated else ("time\n(µs)",)),
+        "algbw\n(GB/s)", "busbw\n(GB/s)", "#wrong", "error", "bound", "retransmitted\npackets",
     )  # fmt: skip
     for result in results:
         # nccl-tests' words for what does not apply: no operation, no root.
         exact = result.error_bound == 0.0
+        times_ps = [result.time_ps]
+        if repeated:
+            times_ps += [result.least_time_ps, result.largest_time_ps]
         table.add_row(
             result.algorithm,
             str(result.size_bytes),
@@ -297,12 +318,16 @@ def print_collectives(console: Console, results: list[CollectiveResult]) -> None
             result.dtype,
             "none" if result.collective in _WITHOUT_REDUCTION else result.operation,
             str(-1 if result.root is None else result.root),
-            f"{result.time_ps / 1e6:.1f}",
+            *(f"{time_ps / 1e6:.1f}" for time_ps in times_ps),
             f"{result.algorithm_bandwidth / 1e9:.2f}",
             f"{result.bus_bandwidth / 1e9:.2f}",
             *_verdict(result, exact),
+            str(result.retransmissions),
         )
     console.print(table)
+    for count, warmup in sorted({(len(result.times_ps), result.warmup) for result in results}):
+        if count > 1 or warmup:
+            console.print(f"of {count} repetitions, after {warmup} to warm up")
 
 
 def _verdict(result: CollectiveResult, exact: bool) -> tuple[str, str, str]:
@@ -328,11 +353,8 @@ def print_run(console: Console, run: RunResult) -> None:
         of_one_kind, title = list(results), COLLECTIVE_TITLES.get(name, name)
         console.print(f"\n[bold]{title} over {of_one_kind[0].ranks} ranks[/bold] (time is emulated)")
         print_collectives(console, of_one_kind)
-    for flow in run.flows:
-        console.print(
-            f"\n[bold]{flow.pattern}[/bold]: {flow.flows} flows, {flow.bytes_delivered} B in "
-            f"{format_time(flow.time_ps)}, {flow.retransmissions} packets retransmitted"
-        )
+    for number, flows in enumerate(run.flows):
+        print_flows(console, number, flows)
     if run.training_steps:
         print_training_steps(console, run.training_steps)
     for workload in run.workloads:

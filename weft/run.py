@@ -141,7 +141,7 @@ def _run(
     result.wall_times_s = {
         "prepare": building - began,
         "fabric_up": up - building,
-        "first_collective_done": (first_done or done) - building,
+        **({"first_collective_done": first_done - building} if first_done is not None else {}),
         "traffic": done - up,
         "tear_down": time.monotonic() - done,
         "all": time.monotonic() - began,
@@ -152,7 +152,7 @@ def _run(
 def _collectives(
     fabric: Fabric, traffic: CollectiveTraffic, inputs: list[list[NDArray[Any]]], progress: Progress
 ) -> Iterator[None]:
-    """Run a collective of every size by every algorithm; yields after each run."""
+    """Run a collective of every size by every algorithm; yields after each of them."""
     name = traffic.collective
     title = COLLECTIVE_TITLES.get(name, name)
     algorithms: Sequence[str] = traffic.algorithms or suitable(fabric.topology, name)
@@ -161,28 +161,19 @@ def _collectives(
         sizes = traffic.sizes or [DEFAULT_SIZE_BYTES]
     for size in sizes:
         for algorithm in algorithms:
-            for _ in range(traffic.repetitions):
-                if isinstance(size, int):
-                    progress(f"{title} of {size} B, {algorithm}, lengths only")
-                    fabric.collective_of_lengths(
-                        name,
-                        size,
-                        algorithm,
-                        dtype=traffic.dtype,
-                        operation=traffic.operation,
-                        root=traffic.root,
-                    )
-                else:
-                    progress(f"{title} of {size[0].nbytes} B a host, {algorithm}")
-                    fabric.collective(
-                        name,
-                        size,
-                        algorithm,
-                        operation=traffic.operation,
-                        root=traffic.root,
-                        data=traffic.data,
-                    )
-                yield
+            options: dict[str, Any] = {
+                "operation": traffic.operation,
+                "root": traffic.root,
+                "repetitions": traffic.repetitions,
+                "warmup": traffic.warmup,
+            }
+            if isinstance(size, int):
+                progress(f"{title} of {size} B, {algorithm}, lengths only")
+                fabric.collective_of_lengths(name, size, algorithm, dtype=traffic.dtype, **options)
+            else:
+                progress(f"{title} of {size[0].nbytes} B a host, {algorithm}")
+                fabric.collective(name, size, algorithm, data=traffic.data, **options)
+            yield
 
 
 def _training_steps(fabric: Fabric, traffic: TrainingStepTraffic, progress: Progress) -> None:

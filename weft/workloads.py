@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +15,7 @@ from rich.table import Table
 from topologies.describe import format_time
 from traffic.flow_sizes import FlowSizes
 from traffic.patterns import Flow
-from weft.writing import written_whole
+from weft.flow_tables import FlowTable, flow_table, save_flow_table
 
 PERCENTILES = (50, 95, 99)
 _BINS = 10
@@ -51,7 +50,8 @@ class WorkloadResult:
     retransmissions: int
     slowdown: tuple[float, ...]
     bins: tuple[SizeBin, ...]
-    records: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict, compare=False)
+    cnps: int = 0
+    records: FlowTable = field(default_factory=dict, compare=False)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data without the records."""
@@ -61,10 +61,7 @@ class WorkloadResult:
 
     def save_records(self, path: Path) -> None:
         """Write a CSV file with a row per flow."""
-        with written_whole(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(self.records)
-            writer.writerows(zip(*(column.tolist() for column in self.records.values()), strict=True))
+        save_flow_table(self.records, path)
 
 
 def workload_result(
@@ -75,23 +72,14 @@ def workload_result(
     records: Mapping[str, Sequence[int]],
     ideal_ps: npt.NDArray[np.int64],
     time_ps: int,
+    cnps: int,
 ) -> WorkloadResult:
     """Return what a workload found; `records` are the columns of `EndpointGroup.flow_records`, one row per flow."""
-    size_bytes = np.array([flow.size_bytes for flow in flows], np.int64)
-    completion_ps = np.asarray(records["finished_ps"], np.int64) - np.asarray(records["started_ps"], np.int64)
+    table = flow_table(flows, records)
+    size_bytes, completion_ps = table["size_bytes"], table["completion_ps"]
     slowdown = completion_ps / ideal_ps
-    table = {
-        "flow": np.asarray(records["flow"], np.int64),
-        "source": np.array([flow.source for flow in flows], np.int64),
-        "destination": np.array([flow.destination for flow in flows], np.int64),
-        "plane": np.array([flow.plane for flow in flows], np.int64),
-        "size_bytes": size_bytes,
-        "start_ps": np.array([flow.start_ps for flow in flows], np.int64),
-        "completion_ps": completion_ps,
-        "ideal_ps": ideal_ps,
-        "slowdown": slowdown,
-        "retransmitted_packets": np.asarray(records["retransmitted_packets"], np.int64),
-    }
+    retransmitted = table.pop("retransmitted_packets")
+    table |= {"ideal_ps": ideal_ps, "slowdown": slowdown, "retransmitted_packets": retransmitted}
     return WorkloadResult(
         flow_sizes=sizes.name,
         load=load,
@@ -99,7 +87,8 @@ def workload_result(
         flows=len(flows),
         bytes_delivered=int(size_bytes.sum()),
         time_ps=time_ps,
-        retransmissions=int(table["retransmitted_packets"].sum()),
+        retransmissions=int(retransmitted.sum()),
+        cnps=cnps,
         slowdown=_percentiles(slowdown),
         bins=tuple(_bins(sizes, size_bytes, completion_ps, slowdown)),
         records=table,
@@ -111,7 +100,7 @@ def print_workload(console: Console, workload: WorkloadResult) -> None:
     console.print(
         f"\n[bold]{workload.flow_sizes}[/bold] at {workload.load:.0%} of the hosts' rate for "
         f"{format_time(workload.duration_ps)}: {workload.flows} flows, {workload.bytes_delivered} B, all done after "
-        f"{format_time(workload.time_ps)}, {workload.retransmissions} packets retransmitted"
+        f"{format_time(workload.time_ps)}, {workload.retransmissions} packets retransmitted, {workload.cnps} CNPs"
     )
     table = Table(box=None, pad_edge=False, collapse_padding=True)
     names = [f"{percentile}%" for percentile in PERCENTILES]

@@ -13,6 +13,7 @@
 
 #include "aggregation_client.hpp"
 #include "bind_codec.hpp"
+#include "bind_columns.hpp"
 #include "bindings.hpp"
 #include "bindings_support.hpp"
 #include "block_floating_point.hpp"
@@ -170,6 +171,15 @@ py::dict run_status(PythonScheduleExecutor& executor, uint64_t run) {
                   "node_count"_a = status.node_count, "error"_a = status.error);
 }
 
+py::dict run_writes(PythonScheduleExecutor& executor, uint64_t run) {
+  PythonGuard guard(executor.engine());
+  const std::vector<WriteRecord>& writes = executor.writes(run);
+  return py::dict("node"_a = column_of(writes, &WriteRecord::node),
+                  "posted_ps"_a = column_of(writes, &WriteRecord::posted_ps),
+                  "completed_ps"_a = column_of(writes, &WriteRecord::completed_ps),
+                  "retransmitted_packets"_a = column_of(writes, &WriteRecord::retransmitted_packets));
+}
+
 void bind_executor(py::module_& m) {
   using Executor = PythonScheduleExecutor;
   py::class_<ScheduleExecutor, CompletionHandler, std::shared_ptr<ScheduleExecutor>>(m, "_ScheduleExecutor");
@@ -184,12 +194,14 @@ void bind_executor(py::module_& m) {
       .def("remove_aggregator", locked<&ScheduleExecutor::remove_aggregator, uint32_t>(), "aggregator"_a)
       .def(
           "start",
-          [](Executor& executor, const std::shared_ptr<Schedule>& schedule, TimePs start_ps) {
+          [](Executor& executor, const std::shared_ptr<Schedule>& schedule, TimePs start_ps, uint64_t run,
+             bool keep_writes) {
             PythonGuard guard(executor.engine());
-            return executor.start(schedule, start_ps);
+            return executor.start(schedule, start_ps, {.number = run, .keep_writes = keep_writes});
           },
-          "schedule"_a, "start_ps"_a = 0)
+          "schedule"_a, "start_ps"_a = 0, py::kw_only(), "run"_a = 0, "keep_writes"_a = false)
       .def("status", &run_status, "run"_a)
+      .def("writes", &run_writes, "run"_a)
       .def("cancel", locked<&ScheduleExecutor::cancel, uint64_t>(), "run"_a)
       .def("forget", locked<&ScheduleExecutor::forget, uint64_t>(), "run"_a)
       .def("take_ended", locked<&Executor::take_ended>())

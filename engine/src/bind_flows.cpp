@@ -1,7 +1,6 @@
 // Traffic of many flows in Python.
 #include "bind_flows.hpp"
 
-#include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -13,6 +12,8 @@
 #include <variant>
 
 #include "bind_codec.hpp"
+#include "bind_columns.hpp"
+#include "bind_counters.hpp"
 #include "bind_path_properties.hpp"
 #include "bindings_support.hpp"
 #include "congestion_controls.hpp"
@@ -138,26 +139,23 @@ py::dict status(PythonFlowGenerator& flows) {
                   "node_count"_a = status.node_count, "error"_a = status.error);
 }
 
-template <class Value, class Field>
-py::array_t<Value> column(const std::vector<FlowRecord>& records, Field FlowRecord::* field) {
-  py::array_t<Value> values(static_cast<py::ssize_t>(records.size()));
-  Value* out = values.mutable_data();
-  for (const FlowRecord& record : records) *out++ = static_cast<Value>(record.*field);
-  return values;
-}
-
 py::dict records(PythonFlowGenerator& flows) {
   PythonGuard guard(flows.engine);
   const std::vector<FlowRecord>& records = flows.generator.records();
-  return py::dict("flow"_a = column<int64_t>(records, &FlowRecord::flow),
-                  "started_ps"_a = column<int64_t>(records, &FlowRecord::started_ps),
-                  "finished_ps"_a = column<int64_t>(records, &FlowRecord::finished_ps),
-                  "retransmitted_packets"_a = column<int64_t>(records, &FlowRecord::retransmitted_packets));
+  return py::dict("flow"_a = column_of(records, &FlowRecord::flow),
+                  "started_ps"_a = column_of(records, &FlowRecord::started_ps),
+                  "finished_ps"_a = column_of(records, &FlowRecord::finished_ps),
+                  "retransmitted_packets"_a = column_of(records, &FlowRecord::retransmitted_packets));
 }
 
 }  // namespace
 
 void bind_flows(py::module_& m) {
+  py::class_<ObservedFlow>(m, "ObservedFlow")
+      .def(py::init([](int32_t source, int32_t destination, int32_t plane, bool message, bool telemetry) {
+             return ObservedFlow{{source, destination, plane}, message, telemetry};
+           }),
+           "source"_a, "destination"_a, "plane"_a, py::kw_only(), "message"_a = true, "telemetry"_a = false);
   using Flows = PythonFlowGenerator;
   py::class_<Flows, std::shared_ptr<Flows>>(m, "FlowGenerator")
       .def(py::init([](std::shared_ptr<Nic> nic, std::shared_ptr<ScheduleExecutor> executor) {
@@ -174,15 +172,16 @@ void bind_flows(py::module_& m) {
           "add_sent",
           [](Flows& flows, uint32_t flow, TimePs start_ps, uint32_t place, const std::string& peer_ip,
              uint32_t queue_pair, uint32_t remote_queue_pair, uint64_t size_bytes, uint64_t remote_address,
-             uint32_t rkey) {
+             uint32_t rkey, const ObservedFlow& observed) {
             FlowEnd end = flow_end(flow, start_ps, place, peer_ip, queue_pair, remote_queue_pair, size_bytes);
             end.remote_address = remote_address;
             end.rkey = rkey;
+            end.observed = observed;
             PythonGuard guard(flows.engine);
             flows.generator.add_sent(end);
           },
           "flow"_a, "start_ps"_a, "place"_a, "peer_ip"_a, "queue_pair"_a, "remote_queue_pair"_a,
-          "size_bytes"_a, "remote_address"_a, "rkey"_a)
+          "size_bytes"_a, "remote_address"_a, "rkey"_a, py::kw_only(), "observed"_a = ObservedFlow())
       .def(
           "add_received",
           [](Flows& flows, uint32_t flow, TimePs start_ps, uint32_t place, const std::string& peer_ip,
@@ -195,18 +194,27 @@ void bind_flows(py::module_& m) {
           "size_bytes"_a)
       .def(
           "start",
-          [](Flows& flows, TimePs start_ps) {
+          [](Flows& flows, TimePs start_ps, uint32_t run) {
             PythonGuard guard(flows.engine);
-            flows.generator.start(start_ps);
+            flows.generator.start(start_ps, run);
           },
-          "start_ps"_a = 0)
+          "start_ps"_a = 0, py::kw_only(), "run"_a = 0)
       .def("cancel",
            [](Flows& flows) {
              PythonGuard guard(flows.engine);
              flows.generator.cancel();
            })
       .def("status", &status)
-      .def("records", &records);
+      .def("records", &records)
+      .def("counters",
+           [](Flows& flows) {
+             PythonGuard guard(flows.engine);
+             return counters_dict(flows.generator.counters());
+           })
+      .def("reset_counters", [](Flows& flows) {
+        PythonGuard guard(flows.engine);
+        flows.generator.reset_counters();
+      });
 }
 
 }  // namespace weft

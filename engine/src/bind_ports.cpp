@@ -50,6 +50,13 @@ void bind_link(py::module_& m) {
           py::kw_only(), "loss"_a = 0.0, "duplicate"_a = 0.0, "delay_probability"_a = 0.0,
           "extra_delay_ps"_a = 0, "bit_error_rate"_a = 0.0)
       .def(
+          "draw_from",
+          [](Link& link, const Rng& stream) {
+            PythonGuard guard(link.engine());
+            link.draw_from(stream);
+          },
+          "stream"_a)
+      .def(
           "set_capture",
           [](Link& link, std::shared_ptr<PcapWriter> capture) {
             PythonGuard guard(link.engine());

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "bind_codec.hpp"
+#include "bind_counters.hpp"
 #include "bindings.hpp"
 #include "bindings_support.hpp"
 #include "fixed_window.hpp"
@@ -114,37 +115,23 @@ std::shared_ptr<RcQueuePair> make_rc_queue_pair(
   auto made = make_in_cache_lines<PythonRcQueuePair>(nic, config, std::move(congestion_control),
                                                      std::move(path_choice), std::move(completions));
   nic.attach(*made, port, config.queue_pair);
-  engine.adopt(made);
-  return made;
+  nic.keep(made);
+  // Python may have the last reference, while the engine's thread is at work.
+  RcQueuePair* queue_pair_made = made.get();
+  return {queue_pair_made, [made = std::move(made), &engine](RcQueuePair*) mutable {
+            PythonGuard last(engine);
+            made.reset();
+          }};
 }
 
 py::dict rc_stats(const RcQueuePair& queue_pair) {
   PythonGuard guard(PythonRcQueuePair::engine_of(queue_pair));
-  const RcCounters& counters = queue_pair.counters();
-  return py::dict(
-      "data_packets_sent"_a = counters.data_packets_sent, "data_bytes_sent"_a = counters.data_bytes_sent,
-      "retransmitted_packets"_a = counters.retransmitted_packets, "timeouts"_a = counters.timeouts,
-      "sequence_naks_received"_a = counters.sequence_naks_received,
-      "rnr_naks_received"_a = counters.rnr_naks_received,
-      "fatal_naks_received"_a = counters.fatal_naks_received,
-      "acknowledgements_received"_a = counters.acknowledgements_received,
-      "stale_acknowledgements"_a = counters.stale_acknowledgements,
-      "invalid_acknowledgements"_a = counters.invalid_acknowledgements,
-      "cnps_received"_a = counters.cnps_received, "data_packets_received"_a = counters.data_packets_received,
-      "data_bytes_received"_a = counters.data_bytes_received,
-      "duplicate_packets"_a = counters.duplicate_packets,
-      "out_of_sequence_packets"_a = counters.out_of_sequence_packets,
-      "out_of_window_packets"_a = counters.out_of_window_packets,
-      "ce_marked_packets"_a = counters.ce_marked_packets,
-      "acknowledgements_sent"_a = counters.acknowledgements_sent,
-      "sequence_naks_sent"_a = counters.sequence_naks_sent, "rnr_naks_sent"_a = counters.rnr_naks_sent,
-      "fatal_naks_sent"_a = counters.fatal_naks_sent, "cnps_sent"_a = counters.cnps_sent,
-      "wrong_source"_a = counters.wrong_source, "wrong_partition_key"_a = counters.wrong_partition_key,
-      "unexpected_opcode"_a = counters.unexpected_opcode, "dropped_in_error"_a = counters.dropped_in_error,
-      "in_flight_bytes"_a = queue_pair.in_flight_bytes(),
-      "outstanding_requests"_a = queue_pair.outstanding_requests(),
-      "error"_a = completion_status_name(queue_pair.error()),
-      "responder_error"_a = completion_status_name(queue_pair.responder_error()));
+  py::dict stats = counters_dict(queue_pair.counters());
+  stats["in_flight_bytes"] = queue_pair.in_flight_bytes();
+  stats["outstanding_requests"] = queue_pair.outstanding_requests();
+  stats["error"] = completion_status_name(queue_pair.error());
+  stats["responder_error"] = completion_status_name(queue_pair.responder_error());
+  return stats;
 }
 
 void post_write(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
@@ -190,6 +177,29 @@ std::optional<py::dict> last_telemetry(const RcQueuePair& queue_pair) {
 }
 
 }  // namespace
+
+py::dict counters_dict(const RcCounters& counters) {
+  return py::dict(
+      "data_packets_sent"_a = counters.data_packets_sent, "data_bytes_sent"_a = counters.data_bytes_sent,
+      "retransmitted_packets"_a = counters.retransmitted_packets, "timeouts"_a = counters.timeouts,
+      "sequence_naks_received"_a = counters.sequence_naks_received,
+      "rnr_naks_received"_a = counters.rnr_naks_received,
+      "fatal_naks_received"_a = counters.fatal_naks_received,
+      "acknowledgements_received"_a = counters.acknowledgements_received,
+      "stale_acknowledgements"_a = counters.stale_acknowledgements,
+      "invalid_acknowledgements"_a = counters.invalid_acknowledgements,
+      "cnps_received"_a = counters.cnps_received, "data_packets_received"_a = counters.data_packets_received,
+      "data_bytes_received"_a = counters.data_bytes_received,
+      "duplicate_packets"_a = counters.duplicate_packets,
+      "out_of_sequence_packets"_a = counters.out_of_sequence_packets,
+      "out_of_window_packets"_a = counters.out_of_window_packets,
+      "ce_marked_packets"_a = counters.ce_marked_packets,
+      "acknowledgements_sent"_a = counters.acknowledgements_sent,
+      "sequence_naks_sent"_a = counters.sequence_naks_sent, "rnr_naks_sent"_a = counters.rnr_naks_sent,
+      "fatal_naks_sent"_a = counters.fatal_naks_sent, "cnps_sent"_a = counters.cnps_sent,
+      "wrong_source"_a = counters.wrong_source, "wrong_partition_key"_a = counters.wrong_partition_key,
+      "unexpected_opcode"_a = counters.unexpected_opcode, "dropped_in_error"_a = counters.dropped_in_error);
+}
 
 void bind_queue_pair(py::module_& m) {
   py::class_<QueuePair, std::shared_ptr<QueuePair>>(m, "QueuePair");

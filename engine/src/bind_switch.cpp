@@ -123,6 +123,13 @@ void bind_switch(py::module_& m) {
              self.load(std::move(program));
            })
       .def(
+          "draw_from",
+          [](Switch& self, const Rng& stream) {
+            PythonGuard guard(self.engine());
+            self.draw_from(stream);
+          },
+          py::arg("stream"))
+      .def(
           "attach_port",
           [](Switch& self, uint32_t port, TransmitPort& transmit_port) {
             PythonGuard guard(self.engine());

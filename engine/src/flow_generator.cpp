@@ -61,9 +61,10 @@ void FlowGenerator::add(Flows& flows, const FlowEnd& end) {
   flows.items.push_back({end, nullptr});
 }
 
-void FlowGenerator::start(TimePs start_ps) {
+void FlowGenerator::start(TimePs start_ps, uint32_t run) {
   if (started_) throw std::logic_error("the flows have been started already");
   started_ = true;
+  run_ = run;
   start_ps_ = std::max(start_ps, engine_.now());
   const auto earlier = [](const Flow& one, const Flow& other) {
     return std::pair(one.end.start_ps, one.end.flow) < std::pair(other.end.start_ps, other.end.flow);
@@ -74,6 +75,10 @@ void FlowGenerator::start(TimePs start_ps) {
     received_by_number_.emplace_back(received_.items[index].end.queue_pair, index);
   }
   std::sort(received_by_number_.begin(), received_by_number_.end());
+  for (uint32_t index = 0; index < sent_.items.size(); ++index) {
+    sent_by_flow_.emplace_back(sent_.items[index].end.flow, index);
+  }
+  std::sort(sent_by_flow_.begin(), sent_by_flow_.end());
   records_.reserve(sent_.items.size());
   status_.node_count = static_cast<uint32_t>(sent_.items.size() + received_.items.size());
   timer_.arm(start_ps_);
@@ -99,13 +104,14 @@ void FlowGenerator::on_timer() {
     Flow& flow = sent_.items[sent_.next];
     if (start_ps_ + flow.end.start_ps > now) break;
     open(flow);
-    post(flow, sent_.next);
+    post(flow);
   }
   arm();
 }
 
-void FlowGenerator::post(Flow& flow, uint64_t work_id) {
+void FlowGenerator::post(Flow& flow) {
   const FlowEnd& end = flow.end;
+  const uint64_t work_id = uint64_t{run_} << 32 | end.flow;
   if (ports_[end.place].as_lengths) {
     flow.queue_pair->post_write_as_length(engine_.now(), end.size_bytes, end.remote_address, end.rkey,
                                           end.flow, work_id);
@@ -116,10 +122,10 @@ void FlowGenerator::post(Flow& flow, uint64_t work_id) {
 }
 
 void FlowGenerator::close_finished() {
-  for (const uint64_t index : acknowledged_) sent_.items[index].queue_pair.reset();
+  for (const uint32_t index : acknowledged_) close(sent_.items[index]);
   acknowledged_.clear();
   for (; !farewells_.empty() && farewells_.front().due_ps <= engine_.now(); farewells_.pop_front()) {
-    received_.items[farewells_.front().index].queue_pair.reset();
+    close(received_.items[farewells_.front().index]);
   }
 }
 
@@ -150,7 +156,35 @@ void FlowGenerator::open(Flow& flow) {
   flow.queue_pair = std::make_unique<RcQueuePair>(
       config, engine_.packets(), nic_.memory(), port.make_congestion_control(frame_bytes),
       port.make_path_choice ? port.make_path_choice(config.queue_pair, frame_bytes) : nullptr, this);
+  if (const ObservedFlow& observed = flow.end.observed; observed.message || observed.telemetry) {
+    flow.queue_pair->observe(engine_.probe(), observed.ends, observed.message, observed.telemetry);
+  }
   nic_.attach(*flow.queue_pair, port.port, config.queue_pair);
+}
+
+void FlowGenerator::close(Flow& flow) {
+  if (flow.queue_pair == nullptr) return;
+  closed_ += flow.queue_pair->counters();
+  flow.queue_pair.reset();
+}
+
+RcCounters FlowGenerator::counters() const {
+  RcCounters sums = closed_;
+  for (const Flows* flows : {&sent_, &received_}) {
+    for (const Flow& flow : flows->items) {
+      if (flow.queue_pair != nullptr) sums += flow.queue_pair->counters();
+    }
+  }
+  return sums;
+}
+
+void FlowGenerator::reset_counters() {
+  closed_ = RcCounters();
+  for (Flows* flows : {&sent_, &received_}) {
+    for (Flow& flow : flows->items) {
+      if (flow.queue_pair != nullptr) flow.queue_pair->reset_counters();
+    }
+  }
 }
 
 void FlowGenerator::on_completion(const Completion& completion) {
@@ -163,16 +197,19 @@ void FlowGenerator::on_completion(const Completion& completion) {
 }
 
 void FlowGenerator::sent(const Completion& completion) {
-  Flow& flow = sent_.items[completion.work_id];
+  const auto number = static_cast<uint32_t>(completion.work_id);
+  const auto found =
+      std::lower_bound(sent_by_flow_.begin(), sent_by_flow_.end(), std::pair(number, uint32_t{0}));
+  Flow& flow = sent_.items[found->second];
   if (completion.status != CompletionStatus::kSuccess) {
     return end(RunState::kFailed, "flow " + std::to_string(flow.end.flow) + ": " +
                                       completion_status_name(completion.status) +
                                       " (fault: " + fault_name(completion_fault(completion.status)) + ")");
   }
-  records_.push_back({flow.end.flow, start_ps_ + flow.end.start_ps, engine_.now(),
-                      flow.queue_pair->counters().retransmitted_packets});
+  records_.push_back(
+      {flow.end.flow, start_ps_ + flow.end.start_ps, engine_.now(), completion.retransmitted_packets});
   // Its queue pair is still at work on this completion.
-  acknowledged_.push_back(completion.work_id);
+  acknowledged_.push_back(found->second);
   timer_.arm(engine_.now());
   flow_done();
 }
@@ -202,7 +239,7 @@ void FlowGenerator::cancel() {
 
 void FlowGenerator::destroy_queue_pairs() {
   for (Flows* flows : {&sent_, &received_}) {
-    for (Flow& flow : flows->items) flow.queue_pair.reset();
+    for (Flow& flow : flows->items) close(flow);
   }
 }
 

@@ -14,6 +14,7 @@
 #include "event_queue.hpp"
 #include "nic.hpp"
 #include "path_choice.hpp"
+#include "probe.hpp"
 #include "rc_config.hpp"
 #include "rc_queue_pair.hpp"
 #include "schedule_executor.hpp"
@@ -31,6 +32,13 @@ struct FlowPort {
   bool as_lengths = false;  // packets carry their payload as a length, not as zeros
 };
 
+// What an engine's probe records of a flow that is sent, and under which names.
+struct ObservedFlow {
+  ConnectionEnds ends;
+  bool message = false;
+  bool telemetry = false;
+};
+
 // One end of a flow. Both ends know the number of the other's queue pair, and derive first sequence numbers.
 struct FlowEnd {
   uint32_t flow = 0;    // its number in the whole workload
@@ -43,6 +51,7 @@ struct FlowEnd {
   // Of the sending end only: where it writes.
   uint64_t remote_address = 0;
   uint32_t rkey = 0;
+  ObservedFlow observed;
 };
 
 // What became of a flow this host sent: finished when its last packet was acknowledged.
@@ -71,13 +80,17 @@ class FlowGenerator final : public CompletionHandler {
   void add_sent(const FlowEnd& end) { add(sent_, end); }
   void add_received(const FlowEnd& end) { add(received_, end); }
 
-  // Flows start at `start_ps` (now, if that is past) and after. Throws std::logic_error the second time.
-  void start(TimePs start_ps);
+  // Flows start at `start_ps` (now, if that is past) and after; records of messages bear the number of the
+  // run, and as their step that of the flow. Throws std::logic_error the second time.
+  void start(TimePs start_ps, uint32_t run = 0);
   // Ends the run, if it has not ended; its queue pairs go.
   void cancel();
   const RunStatus& status() const { return status_; }
   // Of the flows sent and acknowledged so far, in that order.
   const std::vector<FlowRecord>& records() const { return records_; }
+  // Of all its queue pairs, those that are gone included.
+  RcCounters counters() const;
+  void reset_counters();
 
   void on_completion(const Completion& completion) override;
 
@@ -101,7 +114,8 @@ class FlowGenerator final : public CompletionHandler {
   void on_timer();
   void arm();
   void open(Flow& flow);
-  void post(Flow& flow, uint64_t work_id);
+  void close(Flow& flow);
+  void post(Flow& flow);
   void close_finished();
   void sent(const Completion& completion);
   void received(const Completion& completion);
@@ -116,10 +130,13 @@ class FlowGenerator final : public CompletionHandler {
   Flows sent_;
   Flows received_;
   std::vector<std::pair<uint32_t, uint32_t>> received_by_number_;  // queue pair, index; sorted
-  std::vector<uint64_t> acknowledged_;                             // flows sent whose queue pairs are to go
+  std::vector<std::pair<uint32_t, uint32_t>> sent_by_flow_;        // flow, index; sorted
+  std::vector<uint32_t> acknowledged_;                             // flows sent whose queue pairs are to go
   std::deque<Farewell> farewells_;                                 // flows received whole, oldest first
   std::vector<FlowRecord> records_;
+  RcCounters closed_;  // of queue pairs that are gone
   RunStatus status_;
+  uint32_t run_ = 0;
   bool started_ = false;
   TimePs start_ps_ = 0;
   Timer timer_;

@@ -77,6 +77,8 @@ class alignas(64) Link {
 
   TimePs delay_ps() const { return delay_ps_; }
   void set_faults(FaultConfig faults);
+  // Faults are drawn from another stream from now on.
+  void draw_from(const Rng& rng) { rng_ = rng; }
   const FaultConfig& faults() const { return faults_; }
   LinkCounters counters() const;
   void reset_counters();

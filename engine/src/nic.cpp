@@ -39,6 +39,7 @@ struct Nic::Attachment final : InCacheLines, Waker {
         timer(nic.engine_.events(), member_action<&Attachment::on_timer>(this)) {
     queue_pair.set_waker(this);
   }
+  // Before what it keeps is destroyed.
   ~Attachment() override { queue_pair.set_waker(nullptr); }
 
   void wake() override;
@@ -51,6 +52,7 @@ struct Nic::Attachment final : InCacheLines, Waker {
   Port& port;
   Timer timer;
   std::vector<uint32_t> numbers;
+  std::shared_ptr<QueuePair> kept;
   bool in_control_turns = false;
   bool in_data_turns = false;
 };
@@ -265,6 +267,14 @@ void Nic::attach_group(QueuePair& queue_pair, int port, const roce::IpAddress& g
   Attachment& attachment = attachment_for(queue_pair, port);
   groups.emplace_back(group, &attachment);
   attachment.wake();
+}
+
+void Nic::keep(std::shared_ptr<QueuePair> queue_pair) {
+  const auto found = attachments_.find(queue_pair.get());
+  if (found == attachments_.end()) {
+    throw std::invalid_argument("NIC '" + name_ + "': the queue pair is not attached");
+  }
+  found->second->kept = std::move(queue_pair);
 }
 
 void Nic::detach(QueuePair& queue_pair) {

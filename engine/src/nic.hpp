@@ -71,6 +71,9 @@ class Nic final : public Node {
   // address. The queue pair may be attached by group only, without a number. Throws std::invalid_argument if
   // the group is taken.
   void attach_group(QueuePair& queue_pair, int port, const roce::IpAddress& group);
+  // Keeps an attached queue pair alive until it is detached. Throws std::invalid_argument if it is not
+  // attached.
+  void keep(std::shared_ptr<QueuePair> queue_pair);
   // Forgets a queue pair: its numbers, its groups and its timer. Not from within that queue pair's own
   // completions.
   void detach(QueuePair& queue_pair);

@@ -38,7 +38,8 @@ class PortSampler final : public SampleTaker {
     std::array<Series, TransmitPort::kMaxClasses> classes;
   };
 
-  void sample(Sampled& sampled, TimePs time_ps);
+  // Whether the port is sending a frame at that time.
+  bool sample(Sampled& sampled, TimePs time_ps);
 
   Engine& engine_;
   TimePs interval_ps_;

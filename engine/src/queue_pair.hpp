@@ -50,6 +50,7 @@ struct Completion {
   uint32_t immediate = 0;
   TimePs posted_ps = 0;  // requester only: when it was posted
   TimePs completed_ps = 0;
+  uint64_t retransmitted_packets = 0;  // requester only
 };
 
 // Receives completions on the engine's thread, in order per queue pair. It may post further work from within.

@@ -125,6 +125,8 @@ struct RcCounters {
   uint64_t wrong_partition_key = 0;
   uint64_t unexpected_opcode = 0;  // not a packet for an RC queue pair in this state
   uint64_t dropped_in_error = 0;   // arrived after the queue pair had failed
+
+  RcCounters& operator+=(const RcCounters& others);
 };
 
 }  // namespace weft

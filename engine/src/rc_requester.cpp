@@ -386,7 +386,8 @@ void RcRequester::complete(TimePs now, const Outstanding& request, CompletionSta
                            .has_immediate = request.immediate.has_value(),
                            .immediate = request.immediate.value_or(0),
                            .posted_ps = request.posted_ps,
-                           .completed_ps = now});
+                           .completed_ps = now,
+                           .retransmitted_packets = request.retransmitted_packets});
 }
 
 }  // namespace weft

@@ -1,5 +1,6 @@
 #include "schedule_executor.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 #include <utility>
@@ -62,25 +63,33 @@ uint32_t ScheduleExecutor::add_aggregator(AggregationClient& client) {
 void ScheduleExecutor::remove_channel(uint32_t channel) {
   if (channel >= channels_.size()) return;
   const Channel& removed = channels_[channel];
-  if (removed.queue_pair == nullptr && removed.scale_up == nullptr) return;
+  if (removed.is_removed()) return;
   channel_of_queue_pair_.erase(removed.number);
   channels_[channel] = Channel();
+  // Schedules that have not ended may still name the places of channels that are gone.
+  while (runs_.empty() && !channels_.empty() && channels_.back().is_removed()) channels_.pop_back();
 }
 
 void ScheduleExecutor::remove_aggregator(uint32_t aggregator) {
   if (aggregator < aggregators_.size()) aggregators_[aggregator] = nullptr;
 }
 
-uint64_t ScheduleExecutor::start(std::shared_ptr<const Schedule> schedule, TimePs start_ps) {
+uint64_t ScheduleExecutor::start(std::shared_ptr<const Schedule> schedule, TimePs start_ps,
+                                 const StartOptions& options) {
   if (schedule->channel_limit() > channels_.size() || schedule->aggregator_limit() > aggregators_.size()) {
     throw std::invalid_argument(
         "schedule names channel " + std::to_string(int64_t{schedule->channel_limit()} - 1) +
         " and aggregator " + std::to_string(int64_t{schedule->aggregator_limit()} - 1) + " (valid: below " +
         std::to_string(channels_.size()) + " and " + std::to_string(aggregators_.size()) + ")");
   }
-  const uint64_t number = next_run_++;
+  const uint64_t number = options.number != 0 ? options.number : next_run_;
+  if (runs_.contains(number)) {
+    throw std::invalid_argument("run " + std::to_string(number) + " exists already (forget it first)");
+  }
+  next_run_ = std::max(next_run_, number + 1);
   Run& run = runs_[number];
   run.number = number;
+  run.keep_writes = options.keep_writes;
   run.status.node_count = static_cast<uint32_t>(schedule->node_count());
   run.predecessors_left.reserve(schedule->node_count());
   for (uint32_t node = 0; node < schedule->node_count(); ++node) {
@@ -297,7 +306,13 @@ void ScheduleExecutor::queue_pair_done(const Completion& completion) {
     if (run.posted == 0) runs_.erase(found);
     return;
   }
-  if (completion.status == CompletionStatus::kSuccess) return node_done(number, node);
+  if (completion.status == CompletionStatus::kSuccess) {
+    if (run.keep_writes && completion.kind == CompletionKind::kWrite) {
+      run.writes.push_back(
+          {node, completion.posted_ps, completion.completed_ps, completion.retransmitted_packets});
+    }
+    return node_done(number, node);
+  }
   fail(run, node,
        std::string(completion_status_name(completion.status)) +
            " (fault: " + fault_name(completion_fault(completion.status)) + ")");

@@ -33,6 +33,19 @@ struct RunStatus {
   std::string error;  // why it failed
 };
 
+// A WRITE of a schedule that its peer has acknowledged.
+struct WriteRecord {
+  uint32_t node = 0;
+  TimePs posted_ps = 0;
+  TimePs completed_ps = 0;
+  uint64_t retransmitted_packets = 0;
+};
+
+struct StartOptions {
+  uint64_t number = 0;       // of the run; 0: the next one
+  bool keep_writes = false;  // see ScheduleExecutor::writes()
+};
+
 // Takes the completions of all queue pairs that were made with it as their handler. A run is finished when
 // all its nodes are done; it fails as a whole with the first of its nodes that fails. All calls under the
 // engine's lock.
@@ -53,11 +66,14 @@ class ScheduleExecutor : public CompletionHandler {
   void remove_channel(uint32_t channel);
   void remove_aggregator(uint32_t aggregator);
 
-  // Starts a schedule at `start_ps` (now, if that is past) and returns the number of the run, from 1. Throws
-  // std::invalid_argument if it names a channel or aggregator that does not exist.
-  uint64_t start(std::shared_ptr<const Schedule> schedule, TimePs start_ps);
+  // Starts a schedule at `start_ps` (now, if that is past) and returns the number of the run: the given one,
+  // or one that none has had (from 1). Throws std::invalid_argument if it names a channel or aggregator that
+  // does not exist, or if there is a run of that number.
+  uint64_t start(std::shared_ptr<const Schedule> schedule, TimePs start_ps, const StartOptions& options = {});
   // Throws std::invalid_argument for an unknown run.
   const RunStatus& status(uint64_t run) const;
+  // Those acknowledged so far, in that order, of a run that was started to keep them. Throws as status().
+  const std::vector<WriteRecord>& writes(uint64_t run) const { return run_at(run).writes; }
   // Starts nothing of the run any more. What its queue pairs already have completes unheeded.
   void cancel(uint64_t run);
   // Forgets a run that has ended. Its schedule is released once no queue pair works on its buffers any more.
@@ -90,6 +106,8 @@ class ScheduleExecutor : public CompletionHandler {
     uint32_t posted = 0;                 // nodes with a queue pair, which may still read or write the buffers
     bool forgotten = false;              // to be erased when the last of those completes
     std::vector<TimePs> step_starts_ps;  // by node, where steps are recorded; else empty
+    bool keep_writes = false;
+    std::vector<WriteRecord> writes;
     RunStatus status;
   };
   // Where an arrival with this immediate on a channel is waited for, or how many came unexpectedly early.
@@ -103,6 +121,7 @@ class ScheduleExecutor : public CompletionHandler {
     ScaleUpChannel* scale_up = nullptr;
     uint32_t number = 0;
     std::unordered_map<uint32_t, Arrival> arrivals{};  // by immediate
+    bool is_removed() const { return queue_pair == nullptr && scale_up == nullptr; }
   };
 
   uint32_t insert(Channel channel);

@@ -98,6 +98,8 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   void reset_drop_counters() { dropped_.fill(0); }
   uint64_t received_packets() const { return received_packets_; }
 
+  // Random numbers are drawn from another stream from now on.
+  void draw_from(const Rng& rng) { random_ = rng; }
   SwitchTrace& trace() { return trace_; }
   void set_logging(bool enabled);
   // The lines since the last call, at most kLogCapacity; where there were more, the first line says how many.

@@ -271,9 +271,18 @@ bool TransmitPort::send(PacketPtr packet, int priority_class, TimePs start_ps) {
   link_.transmit(std::move(packet), by_first_bit ? start_ps : end_ps);
   if (end_ps == start_ps) return false;
   busy_until_ps_ = end_ps;
+  sending_class_ = priority_class;
   // Nothing to send next: the line falls idle without costing an event, and kick() looks at busy_until_ps_.
   if (may_send()) line_free_.arm(end_ps);
   return true;
+}
+
+uint64_t TransmitPort::unsent_bytes(TimePs time_ps) const {
+  const TimePs left_ps = busy_until_ps_ - time_ps;
+  if (left_ps <= 0) return 0;
+  const auto bits = static_cast<unsigned __int128>(left_ps) * rate_.bits_per_second();
+  constexpr unsigned __int128 kBitsPerByte = 8ull * kPsPerSecond;
+  return static_cast<uint64_t>((bits + kBitsPerByte - 1) / kBitsPerByte);
 }
 
 PacketPtr TransmitPort::next_packet(TimePs start_ps, int& priority_class) {

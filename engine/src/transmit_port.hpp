@@ -145,6 +145,9 @@ class TransmitPort : public Node {
   // waits.
   uint64_t max_queue_depth_bytes() const { return max_queue_depth_bytes_; }
   TimePs busy_until_ps() const { return busy_until_ps_; }
+  // Of the frame that is being sent, what has not left by then, and its class (below 0: the MAC's own frame).
+  uint64_t unsent_bytes(TimePs time_ps) const;
+  int sending_class() const { return sending_class_; }
 
   // All frames, those of the MAC included.
   const TrafficCounter& transmitted() const { return transmitted_; }
@@ -165,6 +168,9 @@ class TransmitPort : public Node {
   void reset_counters();
 
  private:
+  static constexpr uint32_t kControlBit = 1u << kMaxClasses;
+  static constexpr int kControl = -1;  // instead of a class
+
   struct Waiting {
     PacketPtr packet;
     TimePs enqueued_ps = 0;
@@ -238,6 +244,7 @@ class TransmitPort : public Node {
   uint32_t dwrr_classes_ = 0;
   int stage_port_ = 0;
   int last_class_;
+  int sending_class_ = kControl;
   bool serving_ = false;
   bool arrivals_serialised_;
   bool plain_ = true;  // up, and with a capacity of its own
@@ -248,8 +255,6 @@ class TransmitPort : public Node {
   TrafficCounter transmitted_;
   std::array<ClassQueue, kMaxClasses> classes_;
 
-  static constexpr uint32_t kControlBit = 1u << kMaxClasses;
-  static constexpr int kControl = -1;  // instead of a class
   RingBuffer<PacketPtr> control_;
   uint32_t buffer_port_ = 0;
   DeficitRoundRobin round_robin_;

@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 from weft.commands.reporting import exit_code
+from weft.flows import FlowsResult
 from weft.results import (
     CollectiveResult,
-    FlowsResult,
     IntHop,
     IntPath,
     Lateness,

@@ -30,14 +30,14 @@ class TrafficPattern(abc.ABC):
         """
 
 
-def flows_of(pattern: TrafficPattern, fabric: FabricSpec, seed: int, number: int) -> list[Flow]:
-    """Return a pattern's flows, checked; `number` counts the patterns of a run, which draw from different streams.
+def flows_of(pattern: TrafficPattern, fabric: FabricSpec, seed: int) -> list[Flow]:
+    """Return a pattern's flows, checked. What they draw depends on the seed alone, not on what ran before.
 
     Raises:
         ExtensionError: the pattern raised, or one of its flows is not possible on this fabric; says which and why.
     """
     what = type(pattern).__name__
-    rng = np.random.default_rng([seed, number])
+    rng = np.random.default_rng([seed, 0])
     with user_code(f"{what}.flows()"):
         flows = pattern.flows(fabric, rng)
         if not isinstance(flows, Iterable):

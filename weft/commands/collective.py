@@ -59,7 +59,22 @@ _OPTION_OF = {
     show_default=True,
     help="What is exchanged and verified; lengths: nothing is, for large sweeps.",
 )
-@click.option("--repetitions", type=click.IntRange(1, 1000), default=1, show_default=True)
+@click.option(
+    "--repetitions",
+    "-n",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="Times are their mean, the least and the largest.",
+)
+@click.option(
+    "--warmup",
+    "-w",
+    type=click.IntRange(0, 1000),
+    default=0,
+    show_default=True,
+    help="Runs before, not counted.",
+)
 @click.option("--planes", type=int, default=2, show_default=True)
 @click.option("--leaves", type=int, default=4, show_default=True)
 @click.option("--spines", type=int, default=2, show_default=True)
@@ -87,6 +102,7 @@ def collective(
     root: int,
     data: str,
     repetitions: int,
+    warmup: int,
     planes: int,
     leaves: int,
     spines: int,
@@ -127,6 +143,7 @@ def collective(
                 "data": data,
                 "sizes": sizes,
                 "repetitions": repetitions,
+                "warmup": warmup,
             }
         ],
     }

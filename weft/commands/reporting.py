@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -60,12 +60,17 @@ def run_and_show(
     if not as_json:
         times = result.wall_times_s
         click.echo(
-            f"\nfabric up in {times['fabric_up']:.1f} s, first collective done after "
-            f"{times['first_collective_done']:.1f} s, all in {times['all']:.1f} s"
+            f"\nfabric up in {times['fabric_up']:.1f} s, {_first_collective(times)}all in {times['all']:.1f} s"
             + (f"; results in {path}" if path is not None else "")
         )
     result.require_complete()
     return exit_code(result, require_valid_times)
+
+
+def _first_collective(times_s: Mapping[str, float]) -> str:
+    """Return when the first collective was done; nothing where there was none."""
+    done_s = times_s.get("first_collective_done")
+    return "" if done_s is None else f"first collective done after {done_s:.1f} s, "
 
 
 def exit_code(result: RunResult, require_valid_times: bool) -> int:

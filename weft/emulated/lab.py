@@ -150,6 +150,10 @@ class MininetLab(Lab):
         """See Lab."""
         return self._link_events
 
+    def settle(self, draw: int = 0) -> bool:
+        """Return False: nobody knows what is under way; see Lab."""
+        return False
+
     def ledger(self) -> None:
         """See Lab."""
 

@@ -13,13 +13,14 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from traffic.schedules import COLLECTIVES
 from weft.credit_results import CreditResult
 from weft.errors import BadInputError, did_you_mean
+from weft.flows import FlowsResult
 from weft.json_files import read_object, validated
 from weft.link_events import LinkEventResult
 from weft.link_results import LinkFaultsResult
 from weft.memory_results import MemoryResult
 from weft.recording.reading import quoted
 from weft.recording.schema import LARGEST
-from weft.results import CollectiveResult, FlowsResult, IntPath, Lateness, Phase, PlaneResult
+from weft.results import CollectiveResult, IntPath, Lateness, Phase, PlaneResult
 from weft.scenario.observe import ObserveSection
 from weft.training import TrainingStepResult
 from weft.workloads import PERCENTILES, WorkloadResult

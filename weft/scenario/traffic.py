@@ -38,7 +38,9 @@ class CollectiveTraffic(Section):
     sizes: list[MessageSize] = Field(default=[])
     """As nccl-tests counts them; 64KiB by default."""
     repetitions: Annotated[int, whole(1, 1000)] = 1
-    """Runs of each size by each algorithm."""
+    """Runs of each size by each algorithm; times are their mean, the least and the largest."""
+    warmup: Annotated[int, whole(0, 1000)] = 0
+    """Runs before these, which do not count."""
 
 
 class LayerSection(Section):

@@ -56,6 +56,9 @@ class TransportSection(Section):
     """Packets that ask for an acknowledgement together; by default as the congestion control needs."""
     cnp_interval: Time | None = None
     """A receiver's CNPs for a flow come at most so often; by default as the preset has it."""
+    connections: Literal["fresh", "kept"] = "fresh"
+    """`fresh` ones for every run of an item of the traffic, whose figures then do not depend on what ran before, or
+    `kept` with all that they have learnt."""
 
     @field_validator("congestion_control")
     @classmethod

@@ -21,8 +21,16 @@ from topologies.int_rates import IntRates
 from traffic.attachment import Attachment, LinkAttachment
 from traffic.control import EndpointGroup, HostSettings
 from traffic.transport_settings import TransportSettings
-from weft.endpoints import RoundTrips, loaded_round_trips, nic_settings, patient_timeout_ps, recording_of
+from weft.endpoints import (
+    RoundTrips,
+    loaded_round_trips,
+    nic_settings,
+    path_round_trip_ps,
+    patient_timeout_ps,
+    recording_of,
+)
 from weft.lab import Lab, Progress
+from weft.ledger import packets_under_way
 from weft.link_events import LinkEvents
 from weft.options import FabricOptions
 from weft.program import compile_program
@@ -30,6 +38,7 @@ from weft.recording.observations import Recorded
 from weft.scratch import scratch_directory
 from weft.switch_configs import links_between_switches, switch_configs
 from weft.switch_memory import host_credits, host_pfc_quanta, lossless_buffer_bytes, with_memory
+from weft.virtual.byte_counters import clear_byte_counters
 from weft.virtual.channel import InProcessChannel
 from weft.virtual.endpoint import VirtualEndpoint
 from weft.virtual.event_pump import EventPump
@@ -55,6 +64,8 @@ _WHILE_RUNNING = (
     "_probes",
     "_link_events",
 )
+_MOST_SETTLING_STEPS = 10_000
+"""Round trips; what is under way for longer stands still."""
 
 
 class VirtualLab(Lab):
@@ -219,6 +230,24 @@ class VirtualLab(Lab):
     def link_events(self) -> LinkEvents:
         """See Lab."""
         return self._link_events
+
+    def settle(self, draw: int = 0) -> bool:
+        """Wait until no packet is under way, then have switches and links draw and INT count from the beginning again.
+
+        `draw` numbers the streams that marking and faults are drawn from: the same number, the same draws. A fabric in
+        which packets stand still (a deadlock of flow control) is left as it is.
+        """
+        step_ps = path_round_trip_ps(self.fabric, self.frame_bytes, self.options.switching.latency)
+        for _ in range(_MOST_SETTLING_STEPS):
+            if not packets_under_way(self.partitions.ledger()):
+                break
+            self._loop.run_here(self._loop.sleep_ps(step_ps))
+        else:
+            return False
+        self.switches.restart_draws(draw)
+        for wired in self.switches.switches.values():
+            clear_byte_counters(wired.switch)
+        return True
 
     def ledger(self) -> Ledger:
         """See Lab."""

@@ -15,6 +15,7 @@ from controller.blocking import cancel_other_tasks
 from weft.signals import raise_held, signals_held
 
 _PS_PER_SECOND = 10**12
+_PS_PER_US = 10**6
 _Result = TypeVar("_Result")
 
 
@@ -105,8 +106,11 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         return self._clock.now_ps
 
     def start_margin_ps(self, ranks: int) -> int:
-        """Return 0: time stands still while hosts are told of a start."""
-        return 0
+        """Return how long it is to the next whole microsecond; time stands still while hosts are told of a start.
+
+        Stamps count nanoseconds and microseconds: a run that starts between them would see other ones.
+        """
+        return -self._clock.now_ps % _PS_PER_US
 
     def wake(self, callback: Callable[[], object]) -> None:
         """Have the loop call something as soon as the present event is served; to be called from events."""
