@@ -51,6 +51,7 @@ from weft.link_results import link_fault_results
 from weft.memory_results import memory_results
 from weft.observation import (
     HostTotals,
+    absorbed_totals,
     drop_totals,
     lateness_of,
     longest_int_path,
@@ -588,6 +589,7 @@ class Fabric:
             credits=credit_results(self.topology, switches, endpoints),
             link_faults=link_fault_results(self.topology, switches),
             drops=drop_totals(counters, switches, endpoints),
+            absorbed=absorbed_totals(counters),
             ledger=None if self.options.clock == "real" else self.ledger(),
             link_events=self.lab.link_events.finish(),
             retransmissions=totals.retransmissions,

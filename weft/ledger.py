@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -33,15 +34,43 @@ def packets_under_way(ledger: Ledger) -> int:
     return sum(ledger[where]["packets"] for where in ("queued", "in_flight", "in_switches"))
 
 
-def print_ledger(console: Console, ledger: Ledger | None) -> None:
-    """Print one line, if there is a ledger."""
+_ENTERED = {
+    "sent": "sent by hosts",
+    "from_controller": "from the controller",
+    "multicast": "multicast copies",
+    "cloned": "clones",
+    "duplicated": "duplicated by links",
+    "flow_control": "of flow control",
+    "injected": "injected",
+}
+_LEFT = {
+    "delivered": "delivered to hosts",
+    "to_controller": "to the controller",
+    "flow_control": "of flow control",
+    "collected": "collected",
+}
+
+
+def print_ledger(console: Console, ledger: Ledger | None, absorbed: Mapping[str, int]) -> None:
+    """Print an equation of packets, if there is a ledger: how many there were, and what became of them.
+
+    `absorbed` (`weft.observation.absorbed_totals`) stands apart from drops.
+    """
     if ledger is None:
         return
-    sent, delivered = ledger["entered"]["sent"], ledger["left"]["delivered"]
-    dropped = sum(each["packets"] for each in ledger["dropped"].values())
-    under_way = [ledger[where]["packets"] for where in ("queued", "in_flight", "in_switches")]
-    console.print(
-        f"ledger: hosts sent {sent['packets']} packets ({sent['bytes']} B) and were given {delivered['packets']} "
-        f"({delivered['bytes']} B); {dropped} ended in switches, on links or at NICs, {sum(under_way)} are under way; "
-        "none is missing"
+    taken = sum(absorbed.values())
+    came = [(_ENTERED[name], count["packets"]) for name, count in ledger["entered"].items()]
+    went = [
+        *((_LEFT[name], count["packets"]) for name, count in ledger["left"].items()),
+        ("absorbed by aggregation", taken),
+        ("dropped", sum(each["packets"] for each in ledger["dropped"].values()) - taken),
+        ("under way", packets_under_way(ledger)),
+    ]
+    console.print(f"packet conservation: {_terms(came)} = {_terms(went)}; none is missing")
+
+
+def _terms(counts: Sequence[tuple[str, int]]) -> str:
+    """Return a sum; terms of 0 are left out, but for the first."""
+    return " + ".join(
+        f"{count} {name}" for number, (name, count) in enumerate(counts) if count or number == 0
     )

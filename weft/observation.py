@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
-from controller.counters import SwitchCounters
+from controller.counters import Count, SwitchCounters
 from controller.identity import switch_id
 from topologies import FabricSpec, paths
 from weft.results import IntHop, IntPath, Lateness, PlaneResult
@@ -94,23 +94,69 @@ def drop_totals(
     daemon_stats: Mapping[str, Any] | None,
     endpoint_stats: Sequence[Mapping[str, Any]],
 ) -> dict[str, int]:
-    """Sum drops by reason over the P4 program, the switches themselves and the hosts' NICs; zeros are left out."""
+    """Sum what was dropped, by cause: in queues, on links, by the P4 program, by switches and at NICs; no zeros.
+
+    Every packet counts once. The P4 program's reasons are its own; what it absorbs (`absorbed_totals`) is no drop.
+    """
     totals: Counter[str] = Counter()
     for each in counters.values():
-        totals.update({reason: count.packets for reason, count in each.drops.items()})
+        totals.update(
+            {reason: count.packets for reason, count in each.drops.items() if reason not in _ABSORBED_REASONS}
+        )
     for switch in daemon_stats["switches"].values() if daemon_stats else ():
-        # What the program drops it tells by its own reasons, above; absorbed contributions are no loss.
+        # What the program drops it tells by its own reasons, above, and what finds no room in a queue the queue.
         totals.update(
             {
                 f"switch {reason}": n
                 for reason, n in switch["drops"].items()
-                if not reason.startswith("program")
+                if not reason.startswith("program") and reason not in _TOLD_BY_QUEUES
             }
         )
+        for port in switch["ports"].values():
+            totals.update(_queue_drops(port["transmit"]))
+            totals.update(_queue_drops(port.get("uplink")))
+            totals.update(_link_drops(port.get("link")))
+            totals.update(_link_drops(port.get("uplink_link")))
     for endpoint in endpoint_stats:
         for plane in endpoint["planes"]:
             totals.update({f"nic {reason}": n for reason, n in plane["nic"]["dropped"].items()})
+            totals.update(_queue_drops(plane["line"]))
     return {reason: count for reason, count in sorted(totals.items()) if count}
+
+
+_ABSORBED_REASONS = ("aggregation_duplicate", "aggregation_old_round")
+_TOLD_BY_QUEUES = ("tail_drop", "port_down")
+_QUEUE_DROPS = {"tail_dropped": "full", "headroom_dropped": "no_headroom", "down_dropped": "down"}
+
+
+def _queue_drops(port: Mapping[str, Any] | None) -> dict[str, int]:
+    if port is None:
+        return {}
+    return {f"queue {reason}": port[name]["packets"] for name, reason in _QUEUE_DROPS.items()}
+
+
+def _link_drops(link: Mapping[str, Any] | None) -> dict[str, int]:
+    if link is None:
+        return {}
+    return {
+        "link lost": link["lost_packets"],
+        "link corrupted": link["corrupted_packets"],
+        "link cut": link["cut"]["packets"],
+    }
+
+
+def absorbed_totals(counters: Mapping[str, SwitchCounters]) -> dict[str, int]:
+    """Sum what in-network aggregation took in, which ended in a switch as it should: no drops. No zeros.
+
+    `contributions` are added up and wait for others; `repeated_contributions` were there already, or are of a round
+    that is over.
+    """
+    absorbed = Counter[str]()
+    for each in counters.values():
+        absorbed["contributions"] += each.aggregation.get("absorb", Count()).packets
+        for reason in _ABSORBED_REASONS:
+            absorbed["repeated_contributions"] += each.drops.get(reason, Count()).packets
+    return {name: count for name, count in absorbed.items() if count}
 
 
 def lateness_of(

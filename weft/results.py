@@ -208,6 +208,7 @@ class RunResult:
     credits: list[CreditResult] = field(default_factory=list)
     link_faults: list[LinkFaultsResult] = field(default_factory=list)
     drops: dict[str, int] = field(default_factory=dict)
+    absorbed: dict[str, int] = field(default_factory=dict)
     ledger: Ledger | None = None
     link_events: list[LinkEventResult] = field(default_factory=list)
     retransmissions: int = 0
@@ -376,7 +377,7 @@ def print_run(console: Console, run: RunResult) -> None:
             "often, or fewer ports"
         )
     console.print(f"\nretransmitted packets: {run.retransmissions}; CNPs: {run.cnps}")
-    print_ledger(console, run.ledger)
+    print_ledger(console, run.ledger, run.absorbed)
     if run.lateness is not None:
         _print_lateness(console, run.lateness)
 

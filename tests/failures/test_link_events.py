@@ -63,7 +63,7 @@ def test_a_failure_is_detected_told_and_routed_around_at_its_times() -> None:
     # Reliable connections send again what was lost.
     assert result.retransmissions >= down.in_flight.packets
     assert result.flows[0].bytes_delivered == 7 * 2**20
-    assert result.drops["switch port_down"] == down.refused.packets
+    assert result.drops["queue down"] == down.refused.packets
     assert result.ledger["dropped"]["link cut"]["packets"] == down.in_flight.packets
     lost = down.queued.bytes + down.refused.bytes
     assert result.ledger["dropped"]["queue down"]["bytes"] == lost

@@ -59,7 +59,7 @@ def test_too_little_headroom_loses_and_is_counted() -> None:
     result = run(buffer=SHALLOW, pfc={"classes": [3], "xoff": "20KB", "headroom": 1000})
     memory = memory_of(result)
     assert memory.headroom_drops > 0
-    assert result.drops["switch tail_drop"] == memory.headroom_drops
+    assert result.drops["queue no_headroom"] == memory.headroom_drops
     assert result.retransmissions > 0
     assert result.flows[0].bytes_delivered == 5 * 512 * 1024
 

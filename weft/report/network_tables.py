@@ -203,8 +203,8 @@ def drops(run: RunDirectory) -> ReportTable:
             [place, reason, count, format_time(first[place, reason])]
             for (place, reason), count in counted.most_common(MOST_ROWS)
         ]
-    # What was recorded one by one, the counters of switches and NICs tell once more.
-    recorded = ("switch ", "nic ") if "drops" in run.tables else ()
+    # What was recorded one by one, the counters of queues, links, switches and NICs tell once more.
+    recorded = ("queue ", "link ", "switch ", "nic ") if "drops" in run.tables else ()
     rows += [
         ["all", reason, count, ""]
         for reason, count in run.results.drops.items()

@@ -177,7 +177,7 @@ def _cards(run: RunDirectory) -> str:
         ),
         ("ECN marks", f"{sum(plane.ecn_marked_packets for plane in results.planes)}", "packets"),
         ("retransmitted", f"{results.retransmissions}", "packets"),
-        ("drops", f"{_dropped(results)}", "packets"),
+        ("drops", f"{sum(results.drops.values())}", "packets"),
     ]
     if results.memory:
         cards.append(("PFC pauses", f"{sum(each.pauses_sent for each in results.memory)}", "frames"))
@@ -194,15 +194,6 @@ def _cards(run: RunDirectory) -> str:
 
 def _counted(count: int, what: str) -> str:
     return f"{count} {what}{'s' if count != 1 else ''}"
-
-
-def _dropped(results: SavedResults) -> int:
-    """Packets that went missing anywhere; a tail drop is counted by the port and by its switch."""
-    planes = sum(
-        (plane.tail_drops or 0) + (plane.injected_losses or 0) + (plane.corrupted_packets or 0)
-        for plane in results.planes
-    )
-    return planes + sum(count for reason, count in results.drops.items() if reason != "switch tail_drop")
 
 
 def _topology(run: RunDirectory) -> str:

@@ -81,6 +81,7 @@ class SavedResults:
     credits: list[CreditResult] = field(default_factory=list)
     link_faults: list[LinkFaultsResult] = field(default_factory=list)
     drops: dict[str, _COUNT] = field(default_factory=dict)
+    absorbed: dict[str, _COUNT] = field(default_factory=dict)
     ledger: SavedLedger | None = None
     link_events: list[LinkEventResult] = field(default_factory=list)
     retransmissions: int = 0

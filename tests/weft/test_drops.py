@@ -1,0 +1,80 @@
+"""Drops are packets that were lost, each counted once; the line on conservation adds up as it is printed."""
+
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+import topologies
+from weft.fabric import Fabric
+from weft.results import print_run
+from weft.scenario import parse_scenario
+
+TOPOLOGY = topologies.leaf_spine(
+    planes=1, leaves=2, spines=2, hosts_per_leaf=2, host_rate_bps=10**10, queue_capacity_bytes=60_000
+)
+FAULTS = {"faults": {"loss": 0.01, "duplicate": 0.02, "bit_error_rate": 1e-7}}
+
+
+def run(what, tree):
+    options = {key: getattr(parse_scenario(tree), key) for key in tree}
+    with Fabric(TOPOLOGY, clock="virtual", seed=2, **options) as fabric:
+        what(fabric)
+        return fabric.summary()
+
+
+def incast(fabric):
+    fabric.incast("h0", 200_000)
+
+
+def in_network(fabric):
+    fabric.collective_of_lengths("allreduce", 1 << 17, "in-network")
+
+
+def link_failure(fabric):
+    fabric.schedule_link("p0l0", "p0s0", "down", 50_000_000)
+    fabric.permutation(1 << 20)
+
+
+@pytest.mark.parametrize(
+    ("what", "tree", "causes"),
+    [
+        (incast, {}, {"queue full"}),
+        (incast, FAULTS, {"queue full", "link lost", "link corrupted"}),
+        (in_network, FAULTS, {"link lost", "link corrupted"}),
+        (link_failure, {}, {"link cut"}),
+        (in_network, {}, set()),
+    ],
+)
+def test_drops_and_what_aggregation_absorbs_are_all_that_ended_on_its_way(what, tree, causes):
+    summary = run(what, tree)
+    ended = sum(each["packets"] for each in summary.ledger["dropped"].values())
+    assert sum(summary.drops.values()) + sum(summary.absorbed.values()) == ended
+    assert causes <= {*summary.drops}
+    assert not any("duplicate" in reason or "old_round" in reason for reason in summary.drops)
+    if not tree and what is in_network:
+        assert summary.drops == {}
+    plane = summary.planes[0]
+    assert summary.drops.get("link lost", 0) == plane.injected_losses
+    assert summary.drops.get("link corrupted", 0) == plane.corrupted_packets
+    assert summary.drops.get("queue full", 0) == plane.tail_drops
+
+
+def test_repeated_contributions_are_absorbed_not_dropped():
+    absorbed = run(in_network, FAULTS).absorbed
+    assert absorbed["repeated_contributions"] > 0
+    assert absorbed["contributions"] > 0
+
+
+@pytest.mark.parametrize("what", [incast, in_network, link_failure])
+def test_the_line_on_conservation_adds_up(what):
+    summary = run(what, FAULTS)
+    text = io.StringIO()
+    print_run(Console(file=text, width=400), summary)
+    (line,) = re.findall(r"packet conservation: (.*); none is missing", text.getvalue())
+    came, went = ([int(number) for number in re.findall(r"\d+", side)] for side in line.split("="))
+    assert sum(came) == sum(went) > 0
+    assert ("multicast copies" in line) == (what is in_network)
+    assert "duplicated by links" in line
+    assert f"{sum(summary.drops.values())} dropped" in line
