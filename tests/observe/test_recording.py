@@ -204,7 +204,7 @@ def test_the_results_are_those_of_a_run_that_nobody_watches(run, tmp_path):
         del result["made_by"]["observe"]
     assert watched == alone
     assert {path.name for path in (tmp_path / "alone").iterdir()} == {
-        "ports.csv", "results.json", "wall_times.json",
+        "pattern-0-flows.csv", "ports.csv", "results.json", "wall_times.json",
     }  # fmt: skip
 
 
@@ -214,7 +214,8 @@ def test_the_same_seed_writes_the_same_files(run, tmp_path, workers):
     run_into(tmp_path / "again", workers=workers)
     names = {path.name for path in first.iterdir()}
     assert names == {f"{name}.csv" for name in FILES} | {
-        "results.json", "trace.json", "wall_times.json", "p0l0-1.pcapng", "p0l1-2.pcapng", "h0-0.pcapng",
+        "pattern-0-flows.csv", "results.json", "trace.json", "wall_times.json",
+        "p0l0-1.pcapng", "p0l1-2.pcapng", "h0-0.pcapng",
     }  # fmt: skip
     for name in names - {"wall_times.json"}:
         assert (first / name).read_bytes() == (tmp_path / "again" / name).read_bytes(), name
@@ -265,7 +266,13 @@ def test_parquet_is_the_scenarios_choice(tmp_path):
     pytest.importorskip("pyarrow")
     run_into(tmp_path / "run", observe={"flows": True, "format": "parquet"})
     names = {path.name for path in (tmp_path / "run").iterdir()}
-    assert names == {"flows.parquet", "ports.parquet", "results.json", "wall_times.json"}
+    assert names == {
+        "flows.parquet",
+        "pattern-0-flows.csv",
+        "ports.parquet",
+        "results.json",
+        "wall_times.json",
+    }
     assert row_count(read_table(tmp_path / "run", "flows").columns) > 0
 
 
