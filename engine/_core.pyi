@@ -912,6 +912,22 @@ def make_congestion_control(
     range, naming the valid ones.
     """
 
+def congestion_parameters_in_force(
+    name: str,
+    *,
+    line_rate_bps: int,
+    base_round_trip_ps: int,
+    frame_bytes: int,
+    ack_interval_packets: int = 1,
+    parameters: Mapping[str, float] = {},
+    preset: str = "",
+    nearest_round_trip_ps: int = 0,
+    nearest_hops: int = 0,
+    hop_round_trip_ps: int = 0,
+    int_rates_bps: Sequence[int] = ...,
+) -> dict[str, float]:
+    """All parameters of what make_congestion_control() would make, those left out by their defaults. Raises as it."""
+
 class ExtensionError(ValueError):
     """A user's class cannot be used, or gave what cannot be used."""
 

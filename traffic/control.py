@@ -495,6 +495,11 @@ class EndpointGroup:
         """Return every rank's counters (see traffic.host.Host.stats), in order of rank."""
         return list(self._call_each({"command": "stats"}).values())
 
+    def transport_in_force(self, telemetry: bool = True) -> dict[str, Any]:
+        """Return `traffic.host.Host.transport_in_force` of rank 0; all hosts of a fabric are told the same."""
+        message = {"command": "transport", "ip_version": self._ip_version, "telemetry": telemetry}
+        return self._call_all({0: message})[0]
+
     def reset_stats(self) -> None:
         """Set all counters to zero."""
         self._call_each({"command": "reset_stats"})

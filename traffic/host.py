@@ -22,6 +22,7 @@ from engine import (
     Probe,
     TransmitPort,
     _core,
+    congestion_parameters_in_force,
     flowlet,
     make_congestion_control,
     spray,
@@ -41,9 +42,11 @@ from traffic.transport_settings import (
     CreditSettings,
     NicCosts,
     TransportSettings,
+    preset_of,
 )
 
 DEFAULT_MTU_BYTES = 1024
+DEFAULT_RETRY_LIMIT = 7
 DEFAULT_WALL_CLOCK_FLOOR_NS = 20_000_000
 _QUEUE_PAIR_TOTALS = (
     "data_packets_sent",
@@ -275,7 +278,7 @@ class Host:
             remote_initial_psn=take(message, "remote_initial_psn", int, 0),
             path_mtu_bytes=self.config.mtu_bytes,
             telemetry=telemetry,
-            retry_limit=take(message, "retry_limit", int, 7),
+            retry_limit=take(message, "retry_limit", int, DEFAULT_RETRY_LIMIT),
         )
         self._observe(queue_pair, channel)
         self._connections[channel] = _Connection(queue_pair, self.executor.add_channel(queue_pair))
@@ -311,6 +314,52 @@ class Host:
             parameters=transport.parameters,
             preset=transport.preset or "",
         )
+
+    def transport_in_force(self, message: Message) -> dict[str, Any]:
+        """Return what queue pairs over IP version `ip_version`, with INT (`telemetry`) or without, are made with.
+
+        Nothing is left to a default. The parameters of a class of a user's are those that it was given.
+        """
+        transport = self.config.transport
+        preset = preset_of(transport.congestion_control, transport.preset)
+        is_ipv6 = take(message, "ip_version", int, 4) == 6
+        frame_bytes = self._full_frame_bytes(is_ipv6, take(message, "telemetry", bool, False))
+        return {
+            "congestion_control": transport.congestion_control,
+            "preset": preset.name if preset is not None else None,
+            "retransmission": transport.retransmission,
+            "path": transport.path,
+            "path_parameters": dict(transport.path_parameters),
+            "spray_paths": transport.spray_paths if transport.path == "spray" else None,
+            "ack_interval_packets": transport.ack_interval(),
+            "cnp_interval_ps": transport.cnp_interval(),
+            "retry_limit": DEFAULT_RETRY_LIMIT,
+            "planes": [self._plane_in_force(plane, frame_bytes) for plane in self._planes],
+        }
+
+    def _plane_in_force(self, plane: _Plane, frame_bytes: int) -> dict[str, Any]:
+        transport, path = self.config.transport, self._path_properties(plane, frame_bytes)
+        parameters: Mapping[str, Any] = transport.parameters
+        if not is_class_reference(transport.congestion_control):
+            parameters = congestion_parameters_in_force(
+                transport.congestion_control,
+                **vars(path),
+                ack_interval_packets=transport.ack_interval(),
+                parameters=transport.parameters,
+                preset=transport.preset or "",
+            )
+        flowlet_gap_ps = transport.flowlet_gap_ps or plane.config.base_round_trip_ps
+        return {
+            "line_rate_bps": plane.config.rate_bps,
+            "base_round_trip_ps": plane.config.base_round_trip_ps,
+            "nearest_round_trip_ps": plane.config.nearest_round_trip_ps,
+            "frame_bytes": frame_bytes,
+            "least_retransmission_timeout_ps": self._queue_pair_timeout_ps(plane),
+            "least_aggregation_timeout_ps": self.timeout_ps(plane),
+            "reordering_window_ps": transport.reordering_window(plane.config.base_round_trip_ps),
+            "flowlet_gap_ps": flowlet_gap_ps if transport.path == "flowlet" else None,
+            "parameters": dict(parameters),
+        }
 
     def _path_choice(self, plane: _Plane, queue_pair: int, frame_bytes: int) -> PathChoice | None:
         transport, seed = self.config.transport, self._path_seed(plane, queue_pair)

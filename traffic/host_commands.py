@@ -35,6 +35,7 @@ class HostCommands:
             "release": self._runs.release,
             "stats": lambda _: host.stats(),
             "reset_stats": self._reset_stats,
+            "transport": host.transport_in_force,
             "pcap": self._pcap,
             "recorded": self._recorded,
         }

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from controller.errors import ControllerError, JobError
 from topologies import FabricSpec
+from traffic.class_reference import is_class_reference, short_reference
 from traffic.control import EndpointGroup, RunError, RunOutcome
 from traffic.extensions import TrafficPattern, flows_of
 from traffic.flow_sizes import FlowSizes
@@ -37,6 +38,7 @@ from weft.collectives import (
     shaped_result,
 )
 from weft.credit_results import credit_results
+from weft.effective import effective_parameters
 from weft.endpoints import default_slot_count, path_round_trip_ps
 from weft.environment import with_clock
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, did_you_mean
@@ -578,6 +580,7 @@ class Fabric:
                 "fabric": dict(self.topology.parameters),
                 "slots": self.slot_count,
                 "extensions": extension_hashes([self.options.transport]),
+                "effective": self._effective_parameters(),
             },
             collectives=list(self.collectives),
             flows=list(self.flows),
@@ -625,6 +628,16 @@ class Fabric:
         )
         self.flows.append(result)
         return result
+
+    def _effective_parameters(self) -> dict[str, Any]:
+        transport = self.hosts.transport_in_force(self.options.int_telemetry)
+        if is_class_reference(transport["congestion_control"]):
+            transport["congestion_control"] = short_reference(transport["congestion_control"])
+        if is_class_reference(transport["path"]):
+            transport["path"] = short_reference(transport["path"])
+        return effective_parameters(
+            self.topology, self.options, self.lab.settings(), self.lab.frame_bytes, transport
+        )
 
     def _ideal_times(self) -> IdealTimes:
         options = self.options

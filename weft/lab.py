@@ -140,7 +140,8 @@ class Lab(abc.ABC):
         """What the rate codes of INT stand for."""
         return int_rates(self.fabric) if self.options.int_telemetry else STANDARD_INT_RATES
 
-    def _settings(self) -> Settings:
+    def settings(self) -> Settings:
+        """Return what the controller is to install."""
         ecn = self.options.ecn
         profiles = None
         if ecn.kmin is not None and ecn.kmax is not None and ecn.pmax is not None:

@@ -67,6 +67,12 @@ void bind_path_choices(py::module_& m) {
       "seed"_a, "gap_ps"_a);
 }
 
+PathProperties path_of(const py::kwargs& given, uint32_t ack_interval_packets) {
+  PathProperties path = path_properties_of(given, true);
+  path.ack_interval_packets = std::max(1u, ack_interval_packets);
+  return path;
+}
+
 }  // namespace
 
 void bind_congestion(py::module_& m) {
@@ -103,9 +109,16 @@ void bind_congestion(py::module_& m) {
       "make_congestion_control",
       [](const std::string& name, uint32_t ack_interval_packets, const CongestionParameters& parameters,
          const std::string& preset, const py::kwargs& given) {
-        PathProperties path = path_properties_of(given, true);
-        path.ack_interval_packets = std::max(1u, ack_interval_packets);
-        return std::shared_ptr<CongestionControl>(make_congestion_control(name, path, parameters, preset));
+        return std::shared_ptr<CongestionControl>(
+            make_congestion_control(name, path_of(given, ack_interval_packets), parameters, preset));
+      },
+      "name"_a, py::kw_only(), "ack_interval_packets"_a = 1, "parameters"_a = CongestionParameters(),
+      "preset"_a = "");
+  m.def(
+      "congestion_parameters_in_force",
+      [](const std::string& name, uint32_t ack_interval_packets, const CongestionParameters& parameters,
+         const std::string& preset, const py::kwargs& given) {
+        return congestion_parameters_in_force(name, path_of(given, ack_interval_packets), parameters, preset);
       },
       "name"_a, py::kw_only(), "ack_interval_packets"_a = 1, "parameters"_a = CongestionParameters(),
       "preset"_a = "");

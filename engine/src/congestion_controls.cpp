@@ -63,6 +63,14 @@ std::span<const CongestionPreset> congestion_presets(const std::string& name) {
   return read_for_any_path(name, none).presets();
 }
 
+CongestionParameters congestion_parameters_in_force(const std::string& name, const PathProperties& path,
+                                                    const CongestionParameters& parameters,
+                                                    const std::string& preset) {
+  ParameterReader reader(name, parameters, preset);
+  maker_of(name)(path, reader);
+  return reader.values();
+}
+
 std::unique_ptr<CongestionControl> make_congestion_control(const std::string& name,
                                                            const PathProperties& path,
                                                            const CongestionParameters& parameters,

@@ -24,6 +24,12 @@ std::set<std::string> congestion_parameter_names(const std::string& name);
 // unknown algorithm.
 std::span<const CongestionPreset> congestion_presets(const std::string& name);
 
+// All parameters of what make_congestion_control() would make, those left out by their defaults. Throws as
+// it.
+CongestionParameters congestion_parameters_in_force(const std::string& name, const PathProperties& path,
+                                                    const CongestionParameters& parameters,
+                                                    const std::string& preset = "");
+
 // With the parameters of a preset (empty: the default) but for those that are given. Throws
 // std::invalid_argument for an unknown name, preset or parameter, or a value out of range, naming the valid
 // ones.

@@ -41,7 +41,10 @@ class ParameterReader {
   void read(const char* name, Value& value, double least, double most) {
     known_.insert(name);
     const auto found = parameters_.find(name);
-    if (found == parameters_.end()) return;
+    if (found == parameters_.end()) {
+      values_[name] = static_cast<double>(value);
+      return;
+    }
     const double given = found->second;
     const bool whole = std::is_floating_point_v<Value> || given == std::floor(given);
     if (!(given >= least && given <= most) || !whole) {
@@ -50,11 +53,16 @@ class ParameterReader {
                                   text(least) + " to " + text(most) + ")");
     }
     value = static_cast<Value>(given);
+    values_[name] = given;
   }
+  // A default that follows from what has been read since.
+  void set_default(const char* name, double value) { values_[name] = value; }
 
   // The parameters that were asked for, and the presets.
   const std::set<std::string>& names() const { return known_; }
   std::span<const CongestionPreset> presets() const { return presets_; }
+  // What they are, given or by default.
+  const CongestionParameters& values() const { return values_; }
 
   // Throws std::invalid_argument if a parameter was given that read() did not ask for, or a preset that
   // preset() did not.
@@ -83,6 +91,7 @@ class ParameterReader {
   std::string preset_;
   std::span<const CongestionPreset> presets_;
   std::set<std::string> known_;
+  CongestionParameters values_;
 };
 
 // Largest time, rate and size that a parameter may have: 100 s, 10 Tb/s, 1 TiB.

@@ -41,6 +41,7 @@ HpccParameters HpccParameters::read(const PathProperties& path, ParameterReader&
     const auto window =
         static_cast<double>(bandwidth_delay_product_bytes(parameters.max_rate_bps, parameters.round_trip_ps));
     parameters.additive_increase_bytes = window * (1 - parameters.target_utilisation) / kFlowsInHeadRoom;
+    reader.set_default("additive_increase_bytes", parameters.additive_increase_bytes);
   }
   return parameters;
 }

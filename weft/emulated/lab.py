@@ -107,7 +107,7 @@ class MininetLab(Lab):
 
         self._progress("programming them over P4Runtime")
         self.controller = stack.enter_context(
-            BlockingFabricController(self.fabric, self._pipeline(), targets, self._settings())
+            BlockingFabricController(self.fabric, self._pipeline(), targets, self.settings())
         )
         self._link_events = EmulatedLinkEvents(
             self.fabric, self.options, self.controller, self.epoch_ns, self.network.restore_routes

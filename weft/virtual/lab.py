@@ -153,7 +153,7 @@ class VirtualLab(Lab):
             self.fabric,
             self._pipeline(),
             embedded_targets(self.fabric, "this process"),
-            self._settings(),
+            self.settings(),
             queue_keys=repeatable_queue_keys(self.options.seed),
             open_channel=lambda _address: channel,
             runner=VirtualTimeRunner(self._loop),
