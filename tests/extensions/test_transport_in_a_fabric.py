@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,7 +41,7 @@ def mine(tmp_path: Path) -> Path:
     return path
 
 
-def scenario_of(mine: Path, **parameters: object) -> dict[str, object]:
+def scenario_of(mine: Path, **parameters: object) -> dict[str, Any]:
     return {
         "clock": "virtual",
         "fabric": {"planes": 1, "leaves": 2, "spines": 1, "hosts_per_leaf": 2},
@@ -60,10 +61,14 @@ def test_timely_shortens_the_queue_at_line_rate() -> None:
 
 
 def test_a_fixed_window_is_the_native_one(mine: Path) -> None:
-    python = run_scenario(parse_scenario(scenario_of(mine, window=20000)))
-    native = scenario_of(mine) | {
-        "transport": {"congestion_control": "fixed-window", "parameters": {"window": 20000}}
+    own, native = scenario_of(mine, window=20000), scenario_of(mine)
+    own["transport"] |= {"ack_interval": 4}
+    native["transport"] = {
+        "congestion_control": "fixed-window",
+        "parameters": {"window": 20000},
+        "ack_interval": 4,
     }
+    python = run_scenario(parse_scenario(own))
     assert python.flows == run_scenario(parse_scenario(native)).flows
 
 

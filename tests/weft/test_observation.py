@@ -3,9 +3,9 @@
 import pytest
 
 import topologies
-from controller.counters import SwitchCounters
+from controller.counters import Count, SwitchCounters
 from controller.identity import switch_id
-from weft.observation import drop_totals, lateness_of, longest_int_path, plane_results
+from weft.observation import absorbed_totals, drop_totals, lateness_of, longest_int_path, plane_results
 
 FABRIC = topologies.leaf_spine(planes=2, leaves=2, spines=2, hosts_per_leaf=1)
 
@@ -56,11 +56,35 @@ def test_a_target_without_such_counters_reports_none(counters):
         assert (plane.largest_queue_bytes, plane.tail_drops, plane.injected_losses) == (None, None, None)
 
 
-def test_drops_add_up_by_reason_and_those_of_the_program_count_once(counters):
-    stats = daemon_stats({}, drops={"program_ingress": 9, "no_such_port": 1, "oversize": 0})
-    endpoint = {"planes": [{"nic": {"dropped": {"bad_icrc": 2}}}, {"nic": {"dropped": {"bad_icrc": 3}}}]}
-    totals = drop_totals(counters, stats, [endpoint])
-    assert totals == {"nic bad_icrc": 5, "switch no_such_port": len(FABRIC.switches)}
+def test_drops_add_up_by_reason_and_count_once(counters):
+    """What the program drops it tells itself, and what finds no room in a queue the queue."""
+    own = {"tail_dropped": {"packets": 4}, "headroom_dropped": {"packets": 5}, "down_dropped": {"packets": 6}}
+    one = {
+        "transmit": own,
+        "link": {"lost_packets": 1, "corrupted_packets": 2, "cut": {"packets": 3}},
+    }
+    none = {name: {"packets": 0} for name in own}
+    stats = daemon_stats(
+        {"p0l0": {"1": one}}, drops={"program_ingress": 9, "no_such_port": 1, "tail_drop": 9, "port_down": 6}
+    )
+    endpoint = {"planes": [{"nic": {"dropped": {"bad_icrc": n}}, "line": none} for n in (2, 3)]}
+    counters["p1l1"] = SwitchCounters(
+        "p1l1",
+        drops={"ttl_expired": Count(7), "aggregation_duplicate": Count(8), "aggregation_old_round": Count(9)},
+        aggregation={"absorb": Count(10), "multicast": Count(11)},
+    )
+    assert drop_totals(counters, stats, [endpoint]) == {
+        "link corrupted": 2,
+        "link cut": 3,
+        "link lost": 1,
+        "nic bad_icrc": 5,
+        "queue down": 6,
+        "queue full": 4,
+        "queue no_headroom": 5,
+        "switch no_such_port": len(FABRIC.switches),
+        "ttl_expired": 7,
+    }
+    assert absorbed_totals(counters) == {"contributions": 10, "repeated_contributions": 17}
 
 
 def test_lateness_is_the_worst_of_all_processes():
