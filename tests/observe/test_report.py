@@ -26,9 +26,11 @@ from weft.report.series import (
     thinned,
     unions,
 )
+from weft.report.sweep_page import write_sweep_report
 from weft.report.utilisation import colour_of, width_of
 from weft.run import run_scenario
 from weft.scenario import parse_scenario
+from weft.sweeps import sweep as weft_sweep
 
 pytest.importorskip("plotly")
 
@@ -225,6 +227,31 @@ def test_a_browser_draws_it_offline_without_complaint(directory, tmp_path, schem
     ):
         assert f"<h2>{title}</h2>" in opened.dom
     assert elements.classes["number"] > 50
+
+
+@pytest.mark.slow
+def test_a_browser_draws_a_sweep_without_complaint(tmp_path):
+    pytest.importorskip("distributed")
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(
+        "fabric: {planes: 1, leaves: 1, spines: 0, hosts_per_leaf: 3}\n"
+        "traffic: [{incast: h0, bytes_per_sender: 8KiB}]\n"
+    )
+    grid = {
+        "traffic[0].bytes_per_sender": ["8KiB", "64KiB"],
+        "transport.congestion_control": ["hpcc", "swift"],
+    }
+    out = weft_sweep(scenario, tmp_path / "out", grid=grid).directory
+    opened = open_page(write_sweep_report(out, tmp_path / "sweep.html"))
+    assert opened.console == []
+    elements = Elements(opened.dom)
+    assert {"figure-axis-0", "figure-axis-1"} <= set(elements.ids)
+    assert all(
+        "js-plotly-plot" in found["class"]
+        for name, found in elements.ids.items()
+        if name.startswith("figure-")
+    )
+    assert elements.tags["a"] == 4
 
 
 @pytest.mark.slow
