@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import topologies
@@ -12,8 +13,9 @@ from weft.environment import require_for
 from weft.errors import BadInputError, EnvironmentLacksError
 from weft.memory_results import MemoryResult
 from weft.options import FabricOptions
+from weft.paths import ROOT
 from weft.run import run_scenario
-from weft.scenario import BufferSection, PfcSection, SchedulingSection, parse_scenario
+from weft.scenario import BufferSection, PfcSection, SchedulingSection, load_scenario, parse_scenario
 
 FABRIC = {
     "planes": 1, "leaves": 2, "spines": 1, "hosts_per_leaf": 3, "host_rate": "100Gbps", "delay": "1us",
@@ -53,6 +55,26 @@ def test_pfc_loses_nothing_where_a_shallow_buffer_does(ip_version: int) -> None:
     assert memory.largest_headroom_bytes > 0
     assert memory.longest_pause_port
     assert lossless.drops == {}
+
+
+def test_the_victim_of_a_pause_has_a_completion_time_of_its_own() -> None:
+    """Lab 3: one flow has nothing to do with the incast but the way there."""
+
+    def victim_us(xoff: str) -> tuple[float, float]:
+        scenario = load_scenario(ROOT / "labs" / "03-switch-memory" / "pfc.yaml")
+        alone, beside = run_scenario(
+            scenario.model_copy(update={"pfc": PfcSection(classes=[3], xoff=xoff)})
+        ).flows
+        records = beside.records
+        (victim,) = np.flatnonzero((records["source"] == 8) & (records["destination"] == 1)).tolist()
+        assert alone.time_ps == alone.records["completion_ps"][0]
+        return alone.time_ps / 1e6, int(records["completion_ps"][victim]) / 1e6
+
+    paused_alone, paused = victim_us("50KB")
+    assert paused_alone == pytest.approx(378, rel=0.01)
+    assert paused == pytest.approx(1483, rel=0.05)
+    _, spared = victim_us("4MB")
+    assert spared == pytest.approx(388, rel=0.05)
 
 
 def test_too_little_headroom_loses_and_is_counted() -> None:

@@ -2,6 +2,7 @@
 
 import io
 import re
+from collections import Counter
 
 import pytest
 from rich.console import Console
@@ -59,6 +60,13 @@ def test_drops_and_what_aggregation_absorbs_are_all_that_ended_on_its_way(what, 
     assert summary.drops.get("link lost", 0) == plane.injected_losses
     assert summary.drops.get("link corrupted", 0) == plane.corrupted_packets
     assert summary.drops.get("queue full", 0) == plane.tail_drops
+
+
+@pytest.mark.parametrize("what", [incast, link_failure])
+def test_drops_that_are_recorded_one_by_one_are_those_that_are_summed(what):
+    summary = run(what, FAULTS | {"observe": {"drops": True}})
+    reasons = Counter(summary.observations.tables["drops"]["reason"].texts().tolist())
+    assert dict(reasons) == summary.drops
 
 
 def test_repeated_contributions_are_absorbed_not_dropped():
