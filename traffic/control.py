@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field
 from itertools import count
 from pathlib import Path
@@ -154,6 +154,7 @@ class _PreparedRun:
     written_peers: dict[int, list[int]]
     connections: list[tuple[int, Channel]]
     state: str = "prepared"
+    steps: tuple[int, int] = (0, 0)
 
 
 class EndpointGroup:
@@ -444,6 +445,7 @@ class EndpointGroup:
             answers |= self._call_all(
                 dict.fromkeys(unfinished, message), _WAITING_ROUND_S + self._answer_timeout_s
             )
+            self._runs[run].steps = _steps_of(answers.values())
             unfinished = [rank for rank in unfinished if answers[rank]["state"] != "finished"]
             left_s -= _WAITING_ROUND_S
         troubles = [
@@ -461,6 +463,23 @@ class EndpointGroup:
             tuple(answers[rank]["started_ps"] for rank in ranks),
             tuple(answers[rank]["finished_ps"] for rank in ranks),
         )
+
+    def steps(self, run: int) -> tuple[int, int]:
+        """Return how many of a run's steps (or ends of flows) are done, and how many there are, of all ranks.
+
+        An endpoint that can say so at once is asked; of others it is what they answered to the last wait. To be called
+        from any thread while `wait` waits.
+        """
+        prepared = self._runs.get(run)
+        if prepared is None:
+            return 0, 0
+        answers = []
+        for rank in prepared.ranks:
+            status = getattr(self._endpoints[rank], "run_status", None)
+            if status is None:
+                return prepared.steps
+            answers.append(status(run))
+        return _steps_of(answers)
 
     def release(self, run: int) -> None:
         """Have the ranks forget a run and its buffers, cancelling it if it has not ended.
@@ -538,6 +557,14 @@ class EndpointGroup:
         if first_error is not None:
             raise first_error
         return answers
+
+
+def _steps_of(answers: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
+    done = count = 0
+    for answer in answers:
+        done += answer.get("nodes_done", 0)
+        count += answer.get("node_count", 0)
+    return done, count
 
 
 def _any_ended_badly(answers: Mapping[int, dict[str, Any]]) -> bool:

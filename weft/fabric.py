@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +72,7 @@ from weft.signals import interruptions_first
 from weft.told_errors import told_as_weft_errors
 from weft.training import TrainingStepResult, verify_gradients
 from weft.verification import Verdict, verify
+from weft.watching import Sample, Watcher, watched
 from weft.workloads import WorkloadResult, workload_result
 
 if TYPE_CHECKING:
@@ -90,13 +92,21 @@ class Fabric:
     Args:
         topology: what to build.
         progress: told, in words, what is being done.
+        watcher: shown how far runs are, from a thread of its own.
         options: as keyword arguments, the fields of `FabricOptions`.
 
     Raises, on entering:
         EnvironmentLacksError: the machine cannot run it. BadInputError: the P4 program is wrong.
     """
 
-    def __init__(self, topology: FabricSpec, *, progress: Progress = lambda _: None, **options: Any) -> None:
+    def __init__(
+        self,
+        topology: FabricSpec,
+        *,
+        progress: Progress = lambda _: None,
+        watcher: Watcher | None = None,
+        **options: Any,
+    ) -> None:
         self.topology = topology
         try:
             self.options = FabricOptions(**options)
@@ -122,6 +132,7 @@ class Fabric:
         self.workloads: list[WorkloadResult] = []
         self.training_steps: list[TrainingStepResult] = []
         self._progress = progress
+        self._watcher = watcher
         self._joined_epoch: int | None = None
         self._up_ps = 0
         self._exit = contextlib.ExitStack()
@@ -454,7 +465,8 @@ class Fabric:
         run = self.hosts.prepare_workload(
             flows, telemetry=self.options.int_telemetry, payload=self._payload(LENGTHS)
         )
-        outcome, records = self.hosts.run_flows(run, timeout_s)
+        with self._watched(run):
+            outcome, records = self.hosts.run_flows(run, timeout_s)
         counted = self._end(f"{sizes.name} at a load of {load:g}", outcome) - before
         result = workload_result(
             sizes,
@@ -615,7 +627,8 @@ class Fabric:
         self._progress(f"connecting the hosts of {len(flows)} flows")
         run = group.prepare_traffic(flows, telemetry=self.options.int_telemetry, payload=self._payload(data))
         self._progress(f"running {len(flows)} flows")
-        outcome, records = group.run_flows(run, timeout_s)
+        with self._watched(run):
+            outcome, records = group.run_flows(run, timeout_s)
         counted = self._end(pattern, outcome) - before
         result = flows_result(
             pattern,
@@ -677,6 +690,19 @@ class Fabric:
             aggregated = sum(each.aggregated_packets for each in counters.values())
         return HostTotals.of(endpoint_stats, aggregated)
 
+    def _watched(self, run: int) -> contextlib.AbstractContextManager[None]:
+        """Return a context in which the fabric's watcher is shown how far a run is."""
+        if self._watcher is None:
+            return contextlib.nullcontext()
+        began = self.lab.run_sample(self.hosts, run)
+
+        def take() -> Sample:
+            now = self.lab.run_sample(self.hosts, run)
+            packets = None if now.packets is None else now.packets - (began.packets or 0)
+            return replace(now, emulated_ps=now.emulated_ps - began.emulated_ps, packets=packets)
+
+        return watched(self._watcher, take)
+
     def _since_up_ps(self) -> int:
         return self.hosts.now_ps() - self._up_ps
 
@@ -705,7 +731,8 @@ class Fabric:
                 array.tofile(file)
             run = prepare(files, results)
             try:
-                outcome = self.hosts.run(run, timeout_s)
+                with self._watched(run):
+                    outcome = self.hosts.run(run, timeout_s)
             except BaseException as error:
                 hit = False
                 # The job's slots hold half a reduction: the next one starts in a new epoch. Should the switches be

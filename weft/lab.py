@@ -26,6 +26,7 @@ from weft.program import Program
 from weft.recording.observations import Recorded
 from weft.signals import interruptions_first, signals_unwind, signals_wait
 from weft.told_errors import told_as_weft_errors
+from weft.watching import Sample
 
 if TYPE_CHECKING:
     from engine._core import Ledger
@@ -95,6 +96,11 @@ class Lab(abc.ABC):
     @abc.abstractmethod
     def link_events(self) -> LinkEvents:
         """Links that fail and come back; the hosts have been started."""
+
+    def run_sample(self, hosts: EndpointGroup, run: int) -> Sample:
+        """Return how far a run is; `emulated_ps` and `packets` count from when the fabric was made."""
+        done, count = hosts.steps(run)
+        return Sample(hosts.now_ps(), done, count, None)
 
     @abc.abstractmethod
     def settle(self, draw: int = 0) -> bool:

@@ -33,6 +33,7 @@ from weft.scenario import (
     WorkloadTraffic,
 )
 from weft.topology import build_topology
+from weft.watching import Watcher
 
 DEFAULT_SIZE_BYTES = 65536
 ALL_SWITCHES = "all"
@@ -68,6 +69,7 @@ def run_scenario(
     progress: Progress = lambda _: None,
     captures: Captures | None = None,
     directory: Path | None = None,
+    watcher: Watcher | None = None,
 ) -> RunResult:
     """Run everything in a scenario and return what was found.
 
@@ -76,16 +78,21 @@ def run_scenario(
         progress: told, in words, what is being done.
         captures: what is captured, and where.
         directory: where captures go that the scenario asks for; it exists.
+        watcher: shown how far runs are, from a thread of its own.
 
     Raises:
         BadInputError, EnvironmentLacksError: nothing was run. CheckFailedError: a run did not end.
     """
     with scenario.places.locating():
-        return _run(scenario, progress, captures, directory)
+        return _run(scenario, progress, captures, directory, watcher)
 
 
 def _run(
-    scenario: Scenario, progress: Progress, captures: Captures | None, directory: Path | None
+    scenario: Scenario,
+    progress: Progress,
+    captures: Captures | None,
+    directory: Path | None,
+    watcher: Watcher | None,
 ) -> RunResult:
     began = time.monotonic()
     options = FabricOptions.of(scenario)
@@ -103,6 +110,7 @@ def _run(
     fabric = Fabric(
         topology,
         progress=progress,
+        watcher=watcher,
         **{name: getattr(options, name) for name in FabricOptions.__dataclass_fields__},
     )
     building = time.monotonic()

@@ -41,6 +41,7 @@ def run_and_show(
     captures: Captures | None = None,
 ) -> int:
     """Run a scenario, save its results into a directory (None: nowhere), print them and return the exit code."""
+    from weft.commands.progress import make_progress
     from weft.results import show_run
     from weft.run import run_scenario
 
@@ -48,7 +49,8 @@ def run_and_show(
     if directory is not None:
         directory.mkdir(parents=True, exist_ok=True)
     try:
-        result = run_scenario(scenario, lambda text: click.echo(f"· {text}", err=True), captures, directory)
+        progress = make_progress()
+        result = run_scenario(scenario, progress, captures, directory, progress)
     except BaseException:
         # Nothing of ours where nothing was found; a directory that holds something stays.
         if directory is not None:

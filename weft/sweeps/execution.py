@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -35,7 +36,7 @@ def run_points(
     if not points:
         return
     sweep = uuid.uuid4().hex
-    with _client(workers, scheduler) as client:
+    with _logging_restored(), _client(workers, scheduler) as client:
         _require_shared(client, store.directory / ".lock")
         from distributed import as_completed
 
@@ -51,8 +52,19 @@ def run_points(
                 store.keep(futures[future], outcome)
                 on_done(futures[future], outcome)
         except BaseException:
+            # Dask would log every point that it does not go on with.
+            logging.disable(logging.CRITICAL)
             client.run(stop_points, sweep)
             raise
+
+
+@contextlib.contextmanager
+def _logging_restored() -> Iterator[None]:
+    before = logging.root.manager.disable
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 def _outcome_of(future: Any) -> Outcome:

@@ -66,6 +66,10 @@ class VirtualEndpoint:
             raise ChildError(f"the endpoint of {self.name}: {answer['error']}")
         return answer
 
+    def run_status(self, run: int) -> dict[str, Any]:
+        """Return how far a run is; from any thread."""
+        return self._commands.status({"run": run}) if self._commands is not None else {}
+
     def close(self) -> None:
         """Close captures, and let go of the host."""
         if self._host is not None:

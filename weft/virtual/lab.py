@@ -48,6 +48,7 @@ from weft.virtual.loop import VirtualTimeLoop, VirtualTimeRunner
 from weft.virtual.placement import engines_by_node, place
 from weft.virtual.probes import FabricProbes
 from weft.virtual.scale_up import scale_up_links
+from weft.watching import Sample
 
 if TYPE_CHECKING:
     from engine._core import Ledger
@@ -248,6 +249,13 @@ class VirtualLab(Lab):
         for wired in self.switches.switches.values():
             clear_byte_counters(wired.switch)
         return True
+
+    def run_sample(self, hosts: EndpointGroup, run: int) -> Sample:
+        """See Lab."""
+        with self.partitions.lock():
+            done, count = hosts.steps(run)
+            sent = self.partitions.ledger()["entered"].get("sent")
+            return Sample(self.partitions.now_ps, done, count, sent["packets"] if sent else 0)
 
     def ledger(self) -> Ledger:
         """See Lab."""

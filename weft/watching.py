@@ -1,0 +1,72 @@
+"""How far a run is, for who watches it. Watching reads counters between two windows and changes nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+# Of the time between two samples, what taking one may cost.
+_MOST_SHARE = 0.02
+
+
+@dataclass(frozen=True)
+class Sample:
+    """How far a run is.
+
+    Attributes:
+        emulated_ps: emulated time since it began.
+        steps_done, step_count: of its schedules' steps, or of its flows' ends; a count of 0 is not known.
+        packets: that hosts have sent since it began; None where the clock does not tell.
+    """
+
+    emulated_ps: int
+    steps_done: int
+    step_count: int
+    packets: int | None
+
+    @property
+    def share(self) -> float | None:
+        """Share of the run that is done, by its steps."""
+        return self.steps_done / self.step_count if self.step_count else None
+
+
+class Watcher(Protocol):
+    """Who wants to know how far runs are. Called from a thread of its own, but for `ended`."""
+
+    interval_s: float
+
+    def see(self, sample: Sample) -> None:
+        """Take note of how far the present run is."""
+
+    def ended(self) -> None:
+        """The run has ended."""
+
+
+@contextlib.contextmanager
+def watched(watcher: Watcher | None, take: Callable[[], Sample]) -> Iterator[None]:
+    """While inside, show a watcher samples of what runs here."""
+    if watcher is None:
+        yield
+        return
+    over = threading.Event()
+    thread = threading.Thread(target=_watch, args=(watcher, take, over), name="weft-watch", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        watcher.ended()
+
+
+def _watch(watcher: Watcher, take: Callable[[], Sample], over: threading.Event) -> None:
+    wait_s = watcher.interval_s
+    while not over.wait(wait_s):
+        began = time.monotonic()
+        sample = take()
+        wait_s = max(watcher.interval_s, (time.monotonic() - began) / _MOST_SHARE)
+        watcher.see(sample)
