@@ -302,7 +302,7 @@ def test_a_page_has_training_workloads_failures_memory_and_conservation(director
 def test_conservation_adds_up_for_a_reader(directory):
     rows = all_tables(RunDirectory.read(directory))["conservation"].rows
     whole = {group: (packets, size) for group, what, packets, size in rows if what in ("in all", "")}
-    ends = [whole[group] for group in ("left", "dropped", "under way", "missing")]
+    ends = [whole[group] for group in ("left", "absorbed and dropped", "under way", "missing")]
     assert whole["entered"][0] == sum(packets for packets, _ in ends)
     resized = next((size for group, _, _, size in rows if group == "resized"), 0)
     assert whole["entered"][1] + resized == sum(size for _, size in ends)

@@ -199,13 +199,14 @@ def _by_run(run: RunDirectory, values: NDArray[Any]) -> Figure | None:
     """Distributions, phase by phase: a schedule's runs are numbered in the order of the phases."""
     runs = run.integers("flows", "run")
     good = np.array([status == "success" for status in run.texts("flows", "status")], bool)
+    names = {phase.run or place: f"{place} {phase.name}" for place, phase in enumerate(run.phases, 1)}
     curves = []
     for number in np.unique(runs).tolist():
         mine = values[(runs == number) & good]
         if not len(mine):
             continue
         x, y = distribution(mine)
-        name = f"{number} {run.phases[number - 1].name}" if 0 < number <= len(run.phases) else f"run {number}"
+        name = names.get(number, f"run {number}")
         curves.append({"name": f"{name} ({len(mine)})", "x": x.tolist(), "y": y.tolist()})
     return {"curves": curves, "note": ""} if curves else None
 

@@ -14,6 +14,8 @@ from weft.errors import EnvironmentLacksError
 from weft.report.report_table import Cell, ReportTable
 from weft.writing import written_whole
 
+IN_FORCE = "effective"
+"""Key of what made a run: what its parameters came to."""
 _ASSETS = Path(__file__).parent / "assets"
 
 
@@ -118,12 +120,38 @@ def _text(cell: Cell) -> str:
 
 def made_by_table(made_by: Mapping[str, Any]) -> str:
     """Return the section on what made a run."""
+    return _parameters(
+        "made-by", "Parameters of the run", {key: made_by[key] for key in made_by if key != IN_FORCE}
+    )
+
+
+def in_force_table(made_by: Mapping[str, Any]) -> str:
+    """Return the section on what the parameters came to, defaults and derived ones included; "" where none are told."""
+    in_force = made_by.get(IN_FORCE)
+    return (
+        _parameters("in-force", "Parameters in force", _flat(in_force)) if isinstance(in_force, dict) else ""
+    )
+
+
+def _flat(value: Any, place: str = "") -> dict[str, Any]:
+    """Return values by their place; lists of plain values stay whole."""
+    nested = isinstance(value, list) and any(isinstance(each, dict | list) for each in value)
+    if isinstance(value, dict) and value:
+        items = {f"{place}.{key}" if place else str(key): each for key, each in value.items()}
+    elif nested:
+        items = {f"{place}[{index}]": each for index, each in enumerate(value)}
+    else:
+        return {place: value}
+    return {key: plain for name, each in items.items() for key, plain in _flat(each, name).items()}
+
+
+def _parameters(key: str, title: str, parameters: Mapping[str, Any]) -> str:
     rows = "\n".join(
-        f'<tr><th scope="row">{escape(key)}</th>'
+        f'<tr><th scope="row">{escape(name)}</th>'
         f"<td>{escape(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))}</td></tr>"
-        for key, value in sorted(made_by.items())
+        for name, value in sorted(parameters.items())
     )
     return (
-        '<section class="table" id="made-by">\n  <h2>Parameters of the run</h2>\n'
+        f'<section class="table parameters" id="{key}">\n  <h2>{title}</h2>\n'
         f'  <div class="scroll"><table><tbody>{rows}</tbody></table></div>\n</section>'
     )

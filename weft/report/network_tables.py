@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -214,31 +215,35 @@ def drops(run: RunDirectory) -> ReportTable:
 
 
 def conservation(run: RunDirectory) -> ReportTable | None:
-    """What became of every packet: what entered is what left, was dropped, or is under way."""
+    """What became of every packet: what entered is what left, was absorbed or dropped, or is under way."""
     ledger = run.results.ledger
     if ledger is None:
         return None
     held = {"in queues": ledger.queued, "on links": ledger.in_flight, "in switches": ledger.in_switches}
-    groups = [
-        ("entered", ledger.entered),
-        ("left", ledger.left),
-        ("dropped", ledger.dropped),
-        ("under way", held),
+    rows = [*_counted("entered", ledger.entered), *_counted("left", ledger.left)]
+    rows += [["absorbed", name.replace("_", " "), count, ""] for name, count in run.results.absorbed.items()]
+    rows += [
+        ["dropped", cause, count, ledger.dropped[cause].bytes if cause in ledger.dropped else ""]
+        for cause, count in run.results.drops.items()
     ]
-    rows: list[list[Cell]] = []
-    for group, counts in groups:
-        rows += [
-            [group, name.replace("_", " "), each.packets, each.bytes]
-            for name, each in counts.items()
-            if each.packets or each.bytes
-        ]
-        whole = _sum(list(counts.values()))
-        rows.append([group, "in all", whole.packets, whole.bytes])
+    ended = _sum(list(ledger.dropped.values()))
+    rows.append(["absorbed and dropped", "in all", ended.packets, ended.bytes])
+    rows += _counted("under way", held)
     if ledger.resized_bytes:
         rows.append(["resized", "by switches", "", ledger.resized_bytes])
     rows.append(["missing", "", ledger.missing.packets, ledger.missing.bytes])
-    note = "entered + resized = left + dropped + under way + missing"
+    note = "entered + resized = left + absorbed and dropped + under way + missing; what switches add up is absorbed"
     return ReportTable("Packet conservation", ["", "what", "packets", "bytes"], rows, note)
+
+
+def _counted(group: str, counts: Mapping[str, Count]) -> list[list[Cell]]:
+    rows: list[list[Cell]] = [
+        [group, name.replace("_", " "), each.packets, each.bytes]
+        for name, each in counts.items()
+        if each.packets or each.bytes
+    ]
+    whole = _sum(list(counts.values()))
+    return [*rows, [group, "in all", whole.packets, whole.bytes]]
 
 
 def _sum(counts: list[Count]) -> Count:

@@ -10,7 +10,7 @@ from typing import Any
 from topologies import FabricLink, LinkStyle, to_svg
 from topologies.describe import format_rate, format_time
 from weft.report.figures import Figure, all_figures
-from weft.report.html import Section, html_page, made_by_table, write_page
+from weft.report.html import Section, html_page, in_force_table, made_by_table, write_page
 from weft.report.report_table import ReportTable
 from weft.report.run_directory import RunDirectory
 from weft.report.saved_results import SavedResults
@@ -36,14 +36,15 @@ _FIGURES = {
 _OF_WORKLOADS = "A point is a flow: its completion time over that of a lone flow. Lines: percentiles by size."
 _MOST_LINKS = 4096
 """Of a drawing; beyond, a fabric is drawn in groups, so that pages stay small and open."""
-# Figures and tables from top to bottom; a figure stands with the table of the same thing. `workloads` are all of them.
+# Figures and tables from top to bottom; a figure stands with the table of the same thing. `workloads` and
+# `flows` are all of them.
 _ORDER = (
     ("table", "phases"), ("table", "collectives"), ("figure", "training"), ("table", "training"),
-    ("workloads", ""), ("table", "patterns"), ("table", "links"), ("figure", "queues"), ("figure", "heat"),
-    ("figure", "rates"), ("figure", "memory"), ("figure", "pauses"), ("figure", "timeline"), ("figure", "fct"),
-    ("figure", "slowdown"), ("table", "slowest"), ("figure", "int"), ("table", "int"), ("table", "planes"),
-    ("table", "memory"), ("table", "pauses"), ("table", "credits"), ("table", "drops"), ("table", "faults"),
-    ("table", "ports"), ("table", "conservation"),
+    ("workloads", ""), ("table", "patterns"), ("flows", ""), ("table", "links"), ("figure", "queues"),
+    ("figure", "heat"), ("figure", "rates"), ("figure", "memory"), ("figure", "pauses"), ("figure", "timeline"),
+    ("figure", "fct"), ("figure", "slowdown"), ("table", "slowest"), ("figure", "int"), ("table", "int"),
+    ("table", "planes"), ("table", "memory"), ("table", "pauses"), ("table", "credits"), ("table", "drops"),
+    ("table", "faults"), ("table", "ports"), ("table", "conservation"),
 )  # fmt: skip
 
 
@@ -70,6 +71,7 @@ def report_page(run: RunDirectory) -> str:
             _cards(run),
             _topology(run),
             *_sections(run, figures, all_tables(run)),
+            in_force_table(run.results.made_by.all),
             made_by_table(run.results.made_by.all),
         ],
         data={"figures": figures, "phases": _phases(run), "events": _events(run)},
@@ -93,6 +95,8 @@ def _sections(
                     yield Section.figure(by_size, title, "Percentiles of the flows up to a size.", "")
                 if name in tables:
                     yield Section.table(tables[name])
+        elif kind == "flows":
+            yield from (Section.table(table) for name, table in tables.items() if name.startswith("pattern-"))
         elif kind == "figure" and key in figures:
             title, text = _FIGURES[key]
             yield Section.figure(key, title, text, figures[key]["note"])

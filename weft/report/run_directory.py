@@ -16,7 +16,7 @@ from weft.errors import BadInputError
 from weft.link_events import LinkEventResult
 from weft.recording.places import Places
 from weft.recording.reading import SavedTable, check_names, quoted, read_table, read_table_of
-from weft.recording.schema import STEP_KINDS, TABLES, WORKLOAD_FLOWS, Holds
+from weft.recording.schema import PATTERN_FLOWS, STEP_KINDS, TABLES, WORKLOAD_FLOWS, Holds, TableSchema
 from weft.recording.tables import Integers, Names, Table, row_count
 from weft.report.saved_results import RESULTS_FILE, SavedResults, read_results
 from weft.results import Phase
@@ -27,7 +27,7 @@ class RunDirectory:
     """Results, and those tables that the run has written.
 
     `missing`: what a page would show and the directory does not have, in words. `workload_flows`: the flows of each of
-    the results' workloads, where their files are there.
+    the results' workloads, where their files are there; `pattern_flows`: of each of the patterns.
     """
 
     path: Path
@@ -35,6 +35,7 @@ class RunDirectory:
     fabric: FabricSpec
     tables: Mapping[str, Table]
     workload_flows: Mapping[int, Table] = field(default_factory=dict)
+    pattern_flows: Mapping[int, Table] = field(default_factory=dict)
     missing: Sequence[str] = ()
 
     @classmethod
@@ -55,15 +56,21 @@ class RunDirectory:
         _check_links(file, results, fabric)
         saved = {name: table for name in TABLES if (table := read_table(path, name)) is not None}
         _check_names(file, fabric, saved)
-        flows = {
-            number: table
-            for number in range(len(results.workloads))
-            if (table := read_table_of(WORKLOAD_FLOWS, path, f"workload-{number}-flows")) is not None
-        }
         tables = {name: each.columns for name, each in saved.items()}
-        missing = [*_absent_keys(results), *_absent_tables(results, tables, flows)]
-        workload_flows = {number: each.columns for number, each in flows.items()}
-        return cls(path, results, fabric, tables, workload_flows, missing)
+        hosts = len(fabric.hosts)
+        workloads = _flows(path, "workload", WORKLOAD_FLOWS, len(results.workloads), hosts)
+        patterns = _flows(path, "pattern", PATTERN_FLOWS, len(results.flows), hosts)
+        missing = [
+            *(f"{RESULTS_FILE} has no '{key}'" for key in results.absent),
+            *_absent_tables(results, tables),
+            *(
+                f"no workload-{each}-flows.csv"
+                for each in range(len(results.workloads))
+                if each not in workloads
+            ),
+            *(f"no pattern-{each}-flows.csv" for each in range(len(results.flows)) if each not in patterns),
+        ]
+        return cls(path, results, fabric, tables, workloads, patterns, missing)
 
     @property
     def phases(self) -> list[Phase]:
@@ -162,14 +169,24 @@ def _check_names(file: Path, fabric: FabricSpec, saved: Mapping[str, SavedTable]
         check_names(table, TABLES[name], choices.get, f"the run's fabric ({file.name})")
 
 
-def _absent_keys(results: SavedResults) -> list[str]:
-    return [f"{RESULTS_FILE} has no '{key}'" for key in results.absent]
-
-
-def _absent_tables(
-    results: SavedResults, tables: Mapping[str, Table], flows: Mapping[int, SavedTable]
-) -> list[str]:
+def _absent_tables(results: SavedResults, tables: Mapping[str, Table]) -> list[str]:
     asked = ["ports", *results.made_by.observe.tables]
-    absent = [f"no table '{name}', though the run recorded it" for name in asked if name not in tables]
-    workloads = range(len(results.workloads))
-    return absent + [f"no workload-{number}-flows.csv" for number in workloads if number not in flows]
+    return [f"no table '{name}', though the run recorded it" for name in asked if name not in tables]
+
+
+def _flows(path: Path, kind: str, schema: TableSchema, count: int, hosts: int) -> dict[int, Table]:
+    """Return the tables with a row per flow that are there, by the place of what they belong to."""
+    found = {}
+    for number in range(count):
+        table = read_table_of(schema, path, f"{kind}-{number}-flows")
+        if table is None:
+            continue
+        for end in ("source", "destination"):
+            wrong = np.flatnonzero(integers_of(table.columns, end) >= hosts)
+            if len(wrong):
+                rank = integers_of(table.columns, end)[wrong[0]]
+                table.refuse(
+                    int(wrong[0]), end, f"{rank} is no host of the run's fabric (valid: 0 to {hosts - 1})"
+                )
+        found[number] = table.columns
+    return found

@@ -28,7 +28,9 @@ _MAKERS: Mapping[str, Callable[[RunDirectory], ReportTable | None]] = {
 
 
 def all_tables(run: RunDirectory) -> dict[str, ReportTable]:
-    """Return the tables that the run has something for, by name; of workloads one each, `workload-0` and so on."""
+    """Return the tables that the run has something for, by name; of workloads and patterns
+    one each, `workload-0`, `pattern-0` and so on."""
     made = {name: make(run) for name, make in _MAKERS.items()}
     made |= {f"workload-{number}": table for number, table in enumerate(traffic_tables.workloads(run))}
+    made |= {f"pattern-{number}": table for number, table in traffic_tables.flows_of_patterns(run)}
     return {name: table for name, table in made.items() if table is not None and table.rows}

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from topologies.describe import format_time
+from weft.flows import MOST_SHOWN, records_file
 from weft.report.report_table import MOST_ROWS, Cell, ReportTable, shown_of
-from weft.report.run_directory import RunDirectory
+from weft.report.run_directory import RunDirectory, integers_of
 from weft.results import CollectiveResult
 from weft.workloads import PERCENTILES, WorkloadResult
 
@@ -28,7 +29,9 @@ def phases(run: RunDirectory) -> ReportTable:
 
 
 def collectives(run: RunDirectory) -> ReportTable:
-    """Figures of nccl-tests."""
+    """Figures of nccl-tests; of repetitions the mean time, and the least and the largest."""
+    results = run.results.collectives
+    repeated = any(len(each.times_ps) > 1 for each in results)
     rows: list[list[Cell]] = [
         [
             f"{each.collective}, {each.algorithm}",
@@ -36,18 +39,22 @@ def collectives(run: RunDirectory) -> ReportTable:
             each.dtype,
             each.operation,
             _us(each.time_ps),
+            *((_us(each.least_time_ps), _us(each.largest_time_ps), len(each.times_ps)) if repeated else ()),
             round(each.algorithm_bandwidth / 1e9, 3),
             round(each.bus_bandwidth / 1e9, 3),
             _wrong(each),
             each.retransmissions,
+            each.cnps,
         ]
-        for each in run.results.collectives
+        for each in results
     ]
+    times = ("mean (µs)", "least (µs)", "largest (µs)", "repetitions") if repeated else ("time (µs)",)
     columns = [
-        "collective", "size (B)", "type", "operation", "time (µs)", "algbw (GB/s)", "busbw (GB/s)", "wrong",
-        "retransmitted packets",
+        "collective", "size (B)", "type", "operation", *times, "algbw (GB/s)", "busbw (GB/s)", "wrong",
+        "retransmitted packets", "CNPs",
     ]  # fmt: skip
-    return ReportTable("Collectives", columns, rows)
+    warm = max((each.warmup for each in results), default=0)
+    return ReportTable("Collectives", columns, rows, f"after up to {warm} runs to warm up" if warm else "")
 
 
 def _wrong(result: CollectiveResult) -> Cell:
@@ -111,19 +118,55 @@ def workload_name(workload: WorkloadResult) -> str:
 def _of_workload(each: WorkloadResult) -> str:
     return (
         f"{each.flows} flows started within {format_time(each.duration_ps)}, {each.bytes_delivered} B, all done after "
-        f"{format_time(each.time_ps)}; {each.retransmissions} packets retransmitted. Slowdown is the completion time "
-        "over that of a lone flow"
+        f"{format_time(each.time_ps)}; {each.retransmissions} packets retransmitted, {each.cnps} CNPs. Slowdown is the "
+        "completion time over that of a lone flow"
     )
 
 
 def flows_by_pattern(run: RunDirectory) -> ReportTable:
-    """Patterns of flows as a whole."""
+    """Patterns of flows as a whole, and how long single flows took."""
     rows: list[list[Cell]] = [
-        [each.pattern, each.flows, each.bytes_delivered, _us(each.time_ps), each.retransmissions]
+        [
+            each.pattern,
+            each.flows,
+            each.bytes_delivered,
+            _us(each.time_ps),
+            _us(each.least_completion_ps),
+            _us(each.mean_completion_ps),
+            _us(each.largest_completion_ps),
+            each.retransmissions,
+            each.cnps,
+        ]
         for each in run.results.flows
     ]
-    columns = ["pattern", "flows", "delivered (B)", "time (µs)", "retransmitted packets"]
+    columns = [
+        "pattern", "flows", "delivered (B)", "time (µs)", "least flow (µs)", "mean flow (µs)", "largest flow (µs)",
+        "retransmitted packets", "CNPs",
+    ]  # fmt: skip
     return ReportTable("Patterns", columns, rows)
+
+
+def flows_of_patterns(run: RunDirectory) -> Iterator[tuple[int, ReportTable]]:
+    """The slowest flows of each pattern, by the pattern's place."""
+    hosts = run.fabric.hosts
+    columns = ["flow", "plane", "size (B)", "start (µs)", "completion (µs)", "retransmitted packets"]
+    for number, table in run.pattern_flows.items():
+        values = {column: integers_of(table, column).tolist() for column in table}
+        slowest = np.argsort(-integers_of(table, "completion_ps"), kind="stable")[:MOST_SHOWN].tolist()
+        rows: list[list[Cell]] = [
+            [
+                f"{hosts[values['source'][row]].name} → {hosts[values['destination'][row]].name}",
+                values["plane"][row],
+                values["size_bytes"][row],
+                _us(values["start_ps"][row]),
+                _us(values["completion_ps"][row]),
+                values["retransmitted_packets"][row],
+            ]
+            for row in slowest
+        ]
+        title = f"Flows: {run.results.flows[number].pattern}"
+        note = shown_of(len(rows), len(values["flow"]), f"the slowest; {records_file(number)} has all")
+        yield number, ReportTable(title, columns, rows, note)
 
 
 def slowest_messages(run: RunDirectory) -> ReportTable | None:

@@ -76,7 +76,7 @@ MEASURES = (
     Measure("largest queue", "kB", 1, _over(max, "run.plane", ".largest_queue_bytes", 1e3), of_run=True),
     Measure("retransmitted packets", "", 0, _scaled("retransmissions")),
     Measure("ECN marks", "", 0, _over(sum, "run.plane", ".ecn_marked_packets"), of_run=True),
-    Measure("CNPs", "", 0, _scaled("run.cnps"), of_run=True),
+    Measure("CNPs", "", 0, _scaled("cnps")),
     Measure("drops", "", 0, _over(sum, "run.drops.", ""), of_run=True),
     Measure("wrong", "", 0, _scaled("wrong")),
 )
