@@ -44,7 +44,7 @@ def set_link(lab: Lab, link: FabricLink, up: bool) -> None:
     """Bring the interfaces of a link's switches up or down: the switches hear of it, and tell the lab's controller.
 
     Raises:
-        LinkRefusedError: they are no interfaces of this machine, or it does not permit that.
+        LinkRefusedError: the lab has no interfaces there, or the machine does not permit that.
 
     """
     fabric = lab.fabric
@@ -57,9 +57,9 @@ def set_link(lab: Lab, link: FabricLink, up: bool) -> None:
     ]
     # Down needs one end, the switch's where the other is a host's; up needs both.
     for interface in interfaces if up else interfaces[-1:]:
-        if not Path("/sys/class/net", interface).exists():
+        if not _is_the_labs(interface, lab.interface_group):
             raise LinkRefusedError(
-                f"{interface} is no interface of this machine: links between switches are within the engine with "
+                f"{interface} is no interface of the lab: links between switches are within the engine with "
                 "links: internal (valid: links: veth)"
             )
         state = "up" if up else "down"
@@ -68,6 +68,15 @@ def set_link(lab: Lab, link: FabricLink, up: bool) -> None:
         )
         if done.returncode:
             raise LinkRefusedError(f"{interface} cannot be brought {state}: {done.stderr.strip()}")
+
+
+def _is_the_labs(interface: str, group: int) -> bool:
+    """Return whether an interface is there and of the lab's group, by which it is told from others of its name."""
+    try:
+        found = Path("/sys/class/net", interface, "netdev_group").read_text(encoding="ascii")
+    except OSError:
+        return False
+    return group != 0 and int(found) == group
 
 
 async def ports_of(lab: Lab) -> dict[tuple[int, int], bool]:

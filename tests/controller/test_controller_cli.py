@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from p4runtime_double import P4RuntimeDouble, serve
 from controller.cli import controller as command
 from controller.entities import entry
 from controller.fabric import FabricController, embedded_targets
+from controller.lab import Lab
+from controller.links import LinkRefusedError, set_link
 from controller.pipeline import Pipeline
 from topologies import leaf_spine
 
@@ -263,6 +266,19 @@ def test_health_of_a_lab_that_is_gone_is_one_line(state: Path) -> None:
     assert line.startswith(
         f"Error: none of the lab's switches answers ({len(FABRIC.switches)} asked): p0l0: "
     )
+
+
+@pytest.mark.parametrize("group", [0, 7])
+def test_no_interface_that_is_not_the_lab_s_own_is_touched(
+    group: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leaf = FABRIC.switch("p0l0")
+    ports = tuple(replace(port, interface="lo") for port in leaf.ports)
+    switches = tuple(replace(switch, ports=ports) if switch is leaf else switch for switch in FABRIC.switches)
+    fabric = replace(FABRIC, switches=switches)
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: pytest.fail("a command has been run"))
+    with pytest.raises(LinkRefusedError, match="lo is no interface of the lab"):
+        set_link(Lab({}, fabric, interface_group=group), fabric.link_between("h0", "p0l0"), up=False)
 
 
 @pytest.mark.parametrize(
