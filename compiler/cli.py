@@ -212,4 +212,9 @@ def _write_message(path: Path, binary: bytes, text: Callable[[], str], as_json: 
 
 def _write(path: Path, data: str | bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    try:
+        path.write_bytes(data.encode() if isinstance(data, str) else data)
+    except OSError as error:
+        if path.is_file():
+            path.unlink()  # half a document would be taken for a whole one
+        raise OSError(error.errno, error.strerror, str(path)) from None

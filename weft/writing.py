@@ -17,14 +17,21 @@ from weft.errors import EnvironmentLacksError
 def written_whole(path: Path) -> Iterator[Path]:
     """Give a path beside `path` to write to; it takes the place of `path` if all went well, and goes if not.
 
+    The suffix is the same. A device or a pipe is written to as it is; of a link, what it leads to is replaced.
+
     Raises:
         EnvironmentLacksError: the file cannot be written; names it, and why.
     """
-    partial = path.with_name(f".{path.name}.partial")
+    if path.exists() and not path.is_file():
+        with write_errors_named(path):
+            yield path
+        return
+    target = path.resolve()
+    partial = target.with_name(f".partial-{target.name}")
     with write_errors_named(path):
         try:
             yield partial
-            os.replace(partial, path)
+            os.replace(partial, target)
         except BaseException:
             with contextlib.suppress(OSError):
                 partial.unlink(missing_ok=True)
@@ -37,4 +44,6 @@ def write_errors_named(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise EnvironmentLacksError(f"{path} cannot be written: {error.strerror or error}") from error
+        # Libraries that write for us may know no more than that they could not.
+        reason = error.strerror or (os.strerror(error.errno) if error.errno else str(error))
+        raise EnvironmentLacksError(f"{path} cannot be written: {reason}") from error

@@ -401,3 +401,33 @@ def test_whoever_holds_one_engine_keeps_all():
     del engine
     gc.collect()
     assert alive() is None
+
+
+class Kept:
+    """Something that a call keeps alive."""
+
+    def call(self) -> None:
+        raise AssertionError("was forgotten")
+
+
+def test_calls_that_are_forgotten_are_not_made_and_keep_nothing_alive() -> None:
+    clock = Partitions(seed=1)
+    engine = clock.add()
+    kept = Kept()
+    gone = weakref.ref(kept)
+    clock.schedule_at(10, kept.call)
+    clock.forget_scheduled()
+    del kept
+    assert gone() is None
+    seen: list[int] = []
+    engine.schedule_at(20, lambda: seen.append(20))
+    clock.schedule_at(30, lambda: seen.append(30))
+    clock.run()
+    assert seen == [20, 30]
+
+
+def test_calls_are_not_forgotten_within_a_run() -> None:
+    clock = Partitions(seed=1)
+    clock.schedule_at(10, clock.forget_scheduled)
+    with pytest.raises(RuntimeError, match="within a run"):
+        clock.run()

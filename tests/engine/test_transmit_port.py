@@ -1,6 +1,8 @@
 """Serialisation to the picosecond, queues by bytes and class, and conservation of packets."""
 
+import errno
 import itertools
+import resource
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -222,6 +224,33 @@ def test_a_capture_dates_frames_by_the_start_of_serialisation(
 def test_a_capture_that_cannot_be_written_says_where() -> None:
     with pytest.raises(FileNotFoundError, match=r"no/such/dir/x\.pcap"):
         PcapWriter("no/such/dir/x.pcap")
+
+
+@pytest.mark.parametrize("suffix", ["pcap", "pcapng"])
+def test_a_capture_without_room_says_so_as_it_is_closed(
+    engine: Engine, make_line: Callable[..., tuple], tmp_path: Path, suffix: str
+) -> None:
+    """A limit on the size of files stands for a full disk."""
+    port, _, _ = make_line(rate_bps=10 * GBPS)
+    path = tmp_path / f"port.{suffix}"
+    capture = PcapWriter(str(path))
+    port.set_capture(capture)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, before[1]))
+    try:
+        for _ in range(20):
+            port.enqueue(bytes(1000))
+        engine.run()
+        assert capture.error == errno.EFBIG
+        with pytest.raises(OSError, match=rf"port\.{suffix}' is incomplete: File too large"):
+            capture.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    capture.close()  # said once
+    assert capture.packets_written + capture.packets_failed == 20
+    assert 0 < capture.packets_failed < 20
+    with RawPcapReader(str(path)) as reader:
+        assert 0 < len(list(reader)) <= 10
 
 
 def test_what_comes_serialised_passes_as_it_comes_and_bursts_are_held_to_the_rate(

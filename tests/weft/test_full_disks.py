@@ -16,6 +16,7 @@ import pytest
 import topologies
 from weft.errors import EnvironmentLacksError
 from weft.fabric import Fabric
+from weft.paths import FABRIC_P4
 from weft.writing import written_whole
 
 SCENARIO = """
@@ -125,6 +126,31 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
         fail(partial)
     assert path.read_text(encoding="utf-8") == "first"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_is_no_file_is_written_to_as_it_is(tmp_path):
+    """As root, replacing a device would take it from the whole machine."""
+    target, link = tmp_path / "target.txt", tmp_path / "link.txt"
+    target.write_text("before", encoding="utf-8")
+    link.symlink_to(target)
+    with written_whole(link) as partial:
+        partial.write_text("after", encoding="utf-8")
+    assert link.is_symlink()
+    assert target.read_text(encoding="utf-8") == "after"
+    with written_whole(Path("/dev/null")) as partial:
+        assert partial == Path("/dev/null")
+
+
+@pytest.mark.parametrize("suffix", [".json", ".svg", ".html", ".png"])
+def test_compiled_programs_and_drawings_are_not_left_half_written(scenario, tmp_path, suffix):
+    output = tmp_path / f"output{suffix}"
+    if suffix == ".json":
+        done = weft("compile", FABRIC_P4, "-o", output, file_bytes=1000)
+    else:
+        done = weft("topology", "draw", scenario, "-o", output, file_bytes=1000)
+    assert done.returncode == 4, done.stderr
+    assert output.name in done.stderr
+    assert not output.exists()
 
 
 @pytest.mark.slow

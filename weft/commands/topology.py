@@ -12,7 +12,7 @@ from weft.cli import EXISTING_FILE
 from weft.errors import BadInputError
 from weft.scenario import load_scenario
 from weft.topology import build_topology
-from weft.writing import write_errors_named
+from weft.writing import written_whole
 
 
 @click.group()
@@ -48,8 +48,8 @@ def draw_command(scenario: Path, output: Path) -> None:
     """Draw the fabric: planes side by side, spines above leaves above hosts."""
     try:
         fabric = _fabric(scenario)
-        with write_errors_named(output):
-            draw(fabric, output)
+        with written_whole(output) as partial:
+            draw(fabric, partial)
     except TopologyError as error:
         raise BadInputError(str(error)) from None
     click.echo(f"wrote {output}")
