@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from cache import collector_paused
 from weft.errors import BadInputError, EnvironmentLacksError, did_you_mean
 from weft.recording.schema import LARGEST, TABLES, ColumnSchema, Holds, TableSchema
 from weft.recording.tables import Column, Names, Table
@@ -84,7 +85,9 @@ def _read_csv(path: Path, schema: TableSchema) -> Table:
     reader = csv.reader(io.StringIO(read_text(path), newline=""))
     try:
         header = next(reader, None)
-        rows = list(reader)
+        # Millions of lists, none of them garbage.
+        with collector_paused():
+            rows = list(reader)
     except csv.Error as error:
         raise BadInputError(f"{path}:{reader.line_num}: is no CSV: {error}") from None
     if header is None:

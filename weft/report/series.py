@@ -62,6 +62,8 @@ def _dense(
 ) -> PortSeries:
     """Put back the last sample of every stretch without change, so that a curve is level over it."""
     gaps = np.flatnonzero(np.diff(times) > interval_ps) + 1
+    if not len(gaps):
+        return PortSeries(name, port, times, depths, sent)
     return PortSeries(
         name,
         port,
