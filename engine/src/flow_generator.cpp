@@ -215,10 +215,14 @@ void FlowGenerator::sent(const Completion& completion) {
 }
 
 void FlowGenerator::received(const Completion& completion) {
-  const auto found = std::lower_bound(received_by_number_.begin(), received_by_number_.end(),
-                                      std::pair(completion.queue_pair, 0u));
+  auto found = std::lower_bound(received_by_number_.begin(), received_by_number_.end(),
+                                std::pair(completion.queue_pair, 0u));
+  // A flow that is over may have had the number before.
+  while (found != received_by_number_.end() && received_.items[found->second].queue_pair == nullptr) ++found;
   if (found == received_by_number_.end() || found->first != completion.queue_pair) return;
   const Flow& flow = received_.items[found->second];
+  // Its sender's queue pair goes with the last acknowledgement.
+  flow.queue_pair->forget_marks();
   farewells_.push_back({engine_.now() + linger_ps(ports_[flow.end.place].config), found->second});
   if (!timer_.armed()) arm();
   flow_done();

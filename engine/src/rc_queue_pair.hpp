@@ -52,6 +52,9 @@ class RcQueuePair : public QueuePair {
   TimePs next_deadline() const override;
   void on_deadline(TimePs now) override;
 
+  // See RcResponder::forget_marks.
+  void forget_marks() { responder_.forget_marks(); }
+
   // See RcRequester::observe. Whose records they are: `ends` names the sender as source.
   void observe(Probe* probe, ConnectionEnds ends, bool messages, bool telemetry) {
     ends_ = ends;

@@ -91,7 +91,9 @@ TimePs RcRequester::retransmission_timeout_ps() const {
 
 TimePs RcRequester::timeout_deadline() const {
   if (next_sequence_ == unacked_sequence_ || error_ != CompletionStatus::kSuccess) return kNever;
-  return progress_ps_ + retransmission_timeout_ps();
+  // Without a question on its way no answer can come; a low rate may hold the one that asks back for long.
+  const bool asked = asked_end_ > unacked_sequence_;
+  return (asked ? progress_ps_ : std::max(progress_ps_, next_send_ps_)) + retransmission_timeout_ps();
 }
 
 TimePs RcRequester::next_deadline() const {

@@ -106,13 +106,14 @@ void RcRequester::set_path(TimePs now, uint64_t sequence) {
 
 // Without an acknowledgement to come nothing would open a closed window but the timeout; the packet that
 // closes it therefore asks for one, unless a packet before it has done so. Half a window without a question
-// is too much for a window that may shrink.
+// is too much for a window that may shrink, and so is a long time at a low rate.
 bool RcRequester::should_request_ack(const Outstanding& request, uint64_t sequence,
                                      uint64_t in_flight_after) const {
   const bool selective_retransmission = sequence != next_sequence_;
   if (selective_retransmission || sequence + 1 == request.end_sequence) return true;
   const uint64_t unasked_packets = sequence + 1 - std::max(asked_end_, unacked_sequence_);
   if (unasked_packets >= config_.ack_interval_packets) return true;
+  if (pacing_gap_ps() * config_.ack_interval_packets > config_.retransmission_timeout_ps / 4) return true;
   const uint64_t window_bytes = congestion_control_.window_bytes();
   if (unasked_packets * largest_frame_bytes_ >= window_bytes / 2) return true;
   return asked_end_ <= unacked_sequence_ && in_flight_after + largest_frame_bytes_ > window_bytes;
@@ -169,7 +170,10 @@ PacketPtr RcRequester::pull(TimePs now) {
   if (in_flight_bytes_ > 0 && in_flight_after > congestion_control_.window_bytes()) return nullptr;
 
   headers_.bth.acknowledge_request = should_request_ack(request, *sequence, in_flight_after);
-  if (headers_.bth.acknowledge_request) asked_end_ = std::max(asked_end_, *sequence + 1);
+  if (headers_.bth.acknowledge_request) {
+    if (asked_end_ <= unacked_sequence_) progress_ps_ = now;  // nobody was asked before
+    asked_end_ = std::max(asked_end_, *sequence + 1);
+  }
   if (path_choice_ != nullptr) set_path(now, *sequence);
   PacketPtr packet = build(request, *sequence, payload_bytes);
   counters_.data_bytes_sent += payload_bytes;

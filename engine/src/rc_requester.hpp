@@ -79,6 +79,7 @@ class RcRequester {
   void settle(TimePs now, SentPacket& packet, bool marked, uint64_t& bytes, uint64_t& packets);
   void pace_after(TimePs now, size_t frame_bytes);
   void follow_rate(TimePs now);
+  TimePs pacing_gap_ps() const { return next_send_ps_ - paced_from_ps_; }
   void detect_losses(TimePs now);
   void take_for_lost(TimePs now, uint64_t sequence);
   void go_back(TimePs now);

@@ -125,6 +125,11 @@ void RcResponder::notify(TimePs now) {
   next_cnp_ps_ = now + config_.cnp_interval_ps;
 }
 
+void RcResponder::forget_marks() {
+  cnp_pending_ = false;
+  cnp_due_ps_ = kNever;
+}
+
 void RcResponder::on_deadline(TimePs now) {
   if (now >= cnp_due_ps_) notify(now);
 }
@@ -337,8 +342,7 @@ void RcResponder::flush(TimePs now) {
   if (error_ != CompletionStatus::kSuccess) return;
   error_ = CompletionStatus::kFlushed;
   pending_answer_ = Answer::kNone;
-  cnp_pending_ = false;
-  cnp_due_ps_ = kNever;
+  forget_marks();
   marks_ = {};
   selective_answers_ = {};
   for (const Receive& receive : std::exchange(receives_, {})) {

@@ -34,6 +34,8 @@ class RcResponder {
   // When on_deadline() is due: a mark waits for the end of the interval between CNPs. kNever: not at all.
   TimePs next_deadline() const { return cnp_due_ps_; }
   void on_deadline(TimePs now);
+  // What is marked up to now needs no CNP: the sender has sent all that it will.
+  void forget_marks();
   bool has_answer() const {
     return pending_answer_ != Answer::kNone || cnp_pending_ || !marks_.empty() || !selective_answers_.empty();
   }

@@ -71,3 +71,38 @@ def test_a_rate_without_bound_ends_the_gap() -> None:
     change = Change(10_000_000, 0, 5 * US)
     pair = cabled_pair(sender={"congestion_control": change.control()}, retransmission_timeout_ps=10_000 * US)
     assert completion_ps(pair, 3) < 5 * US + DELAY_PS + US
+
+
+@pytest.mark.parametrize("retransmission", ["go-back-n", "selective-repeat"])
+@pytest.mark.parametrize("rate_bps", [1_000_000, 10_000_000, 1_000_000_000])
+def test_a_low_rate_is_not_taken_for_a_loss(rate_bps: int, retransmission: str) -> None:
+    """Eight packets ask for one answer, and take up to thousands of timeouts to be sent."""
+    pair = cabled_pair(
+        pacing_rate_bps=rate_bps,
+        window_bytes=1 << 20,
+        retransmission=retransmission,
+        ack_interval_packets=8,
+        retransmission_timeout_ps=20 * US,
+    )
+    source = random_bytes(5 * MTU)
+    rkey = pair.b.register(np.zeros_like(source)).rkey
+    pair.a.queue_pair.post_write(pair.a.register(source), 0, len(source), 0, rkey)
+    pair.engine.run_for(6 * FRAME_BITS * 10**12 // rate_bps)
+    assert [each["status"] for each in pair.a.completions.poll()] == ["success"]
+    stats = pair.a.queue_pair.stats()
+    assert (stats["timeouts"], stats["retransmitted_packets"]) == (0, 0)
+
+
+def test_a_loss_at_a_low_rate_is_noticed_after_the_gap() -> None:
+    rate_bps = 10_000_000
+    pair = cabled_pair(
+        pacing_rate_bps=rate_bps,
+        window_bytes=1 << 20,
+        retransmission_timeout_ps=20 * US,
+        retry_limit=2,
+        faults={"loss": 0.999999},
+    )
+    source = random_bytes(2 * MTU)
+    pair.a.queue_pair.post_write(pair.a.register(source), 0, len(source), 0, 1)
+    pair.engine.run_for(10 * FRAME_BITS * 10**12 // rate_bps)
+    assert [each["status"] for each in pair.a.completions.poll()] == ["retry_exceeded"]

@@ -12,7 +12,7 @@ from traffic.patterns import Flow
 from weft import BadInputError, Fabric
 from weft.flow_times import Framing, IdealTimes
 from weft.run import run_scenario
-from weft.scenario import TransportSection, parse_scenario
+from weft.scenario import EcnSection, TransportSection, parse_scenario
 
 WORKLOAD = {"flow_sizes": "fb_hadoop", "load": 0.6, "duration": "300us"}
 SCENARIO = {
@@ -106,6 +106,19 @@ def test_what_makes_no_sense_is_refused(change, words):
     with pytest.raises(BadInputError) as refused:
         parse_scenario(SCENARIO | {"traffic": [{"workload": WORKLOAD | change}]})
     assert all(word in str(refused.value) for word in words), refused.value
+
+
+@pytest.mark.parametrize("preset", ["hpcc-comparison", "connectx"])
+def test_notifications_of_flows_that_are_over_are_not_sent(preset):
+    """Its sender's queue pair goes with a flow's last acknowledgement: what came later would count as lost."""
+    topology = topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=4, host_rate_bps=100e9)
+    options = {
+        "transport": TransportSection(congestion_control="dcqcn", preset=preset),
+        "ecn": EcnSection(kmin=1_000, kmax=2_000, pmax=1.0),
+    }
+    with Fabric(topology, clock="virtual", seed=2, **options) as fabric:
+        fabric.workload(FlowSizes("short", (20_000, 80_000), (0, 100)), 0.8, 10**8)
+        assert fabric.summary().drops == {}
 
 
 def test_a_workload_without_a_flow_says_so():
