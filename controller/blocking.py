@@ -8,7 +8,9 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
-from controller.counters import SwitchCounters
+from controller import arrays
+from controller.arrays import DirectCount
+from controller.counters import Count, SwitchCounters
 from controller.ecn import EcnDepth, EcnProfile
 from controller.fabric import Channel, FabricController, GrpcTarget, Repair, open_channel
 from controller.jobs import JobMembership
@@ -150,6 +152,22 @@ class BlockingFabricController:
     def read_counters(self) -> dict[str, SwitchCounters]:
         """See `FabricController.read_counters`."""
         return self.call(self._controller.read_counters())
+
+    def read(self, switch: str, entities: Iterable[Any]) -> list[Any]:
+        """See `SwitchSession.read`: finsy's entities, as a switch has them."""
+        return self.call(self._controller.session(switch).read(entities))
+
+    def read_counter(self, switch: str, name: str, index: int | None = None) -> dict[int, Count]:
+        """See `controller.arrays.read_counter`."""
+        return self.call(arrays.read_counter(self._controller.session(switch), name, index))
+
+    def read_direct_counter(self, switch: str, name: str) -> list[DirectCount]:
+        """See `controller.arrays.read_direct_counter`."""
+        return self.call(arrays.read_direct_counter(self._controller.session(switch), name))
+
+    def read_register(self, switch: str, name: str, index: int | None = None) -> dict[int, int]:
+        """See `controller.arrays.read_register`."""
+        return self.call(arrays.read_register(self._controller.session(switch), name, index))
 
 
 async def cancel_other_tasks() -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Never
 
 import numpy as np
 from numpy.typing import NDArray
 
+from controller.arrays import DirectCount
+from controller.counters import Count
 from controller.errors import ControllerError, JobError
 from topologies import FabricSpec
 from traffic.class_reference import is_class_reference, short_reference
@@ -25,6 +27,7 @@ from traffic.schedule_nodes import ELEMENT_BYTES
 from traffic.schedules import CollectiveSpec
 from traffic.training import TrainingStep
 from traffic.workload import poisson_flows
+from weft.array_results import ObservedArrays
 from weft.child import ChildError
 from weft.collectives import (
     CollectiveRun,
@@ -67,7 +70,21 @@ from weft.recording.checks import check_observed
 from weft.recording.observations import Observations, Recorded, merged, named_tables, ports_table
 from weft.recording.places import Places
 from weft.results import LENGTHS, ROOTED, CollectiveResult, IntPath, Phase, RunResult
-from weft.scenario import FLOW_DATA
+from weft.scenario import (
+    FLOW_DATA,
+    BufferSection,
+    ControlSection,
+    CreditsSection,
+    EcnSection,
+    FaultsSection,
+    LinkEventSection,
+    NicSection,
+    ObserveSection,
+    PfcSection,
+    SchedulingSection,
+    SwitchingSection,
+    TransportSection,
+)
 from weft.signals import interruptions_first
 from weft.told_errors import told_as_weft_errors
 from weft.training import TrainingStepResult, verify_gradients
@@ -93,7 +110,8 @@ class Fabric:
         topology: what to build.
         progress: told, in words, what is being done.
         watcher: shown how far runs are, from a thread of its own.
-        options: as keyword arguments, the fields of `FabricOptions`.
+        p4: the program's file, a copy of this project's `p4/fabric.p4` that was changed.
+        clock, target, …: the fields of `FabricOptions`; None stands for the defaults of a section.
 
     Raises, on entering:
         EnvironmentLacksError: the machine cannot run it. BadInputError: the P4 program is wrong.
@@ -105,15 +123,44 @@ class Fabric:
         *,
         progress: Progress = lambda _: None,
         watcher: Watcher | None = None,
-        **options: Any,
+        clock: Literal["real", "virtual"] | None = FabricOptions.clock,
+        target: Literal["embedded", "bmv2"] = FabricOptions.target,
+        links: Literal["veth", "internal"] = FabricOptions.links,
+        grpc: Literal["unix", "tcp"] = FabricOptions.grpc,
+        ip_version: Literal[4, 6] = FabricOptions.ip_version,
+        dilation: float = FabricOptions.dilation,
+        seed: int = FabricOptions.seed,
+        workers: int = FabricOptions.workers,
+        p4: str | Path = FabricOptions.p4,
+        compiler: Literal["embedded", "p4c"] = FabricOptions.compiler,
+        mtu_bytes: Literal[256, 512, 1024, 2048, 4096] = FabricOptions.mtu_bytes,
+        int_telemetry: bool = FabricOptions.int_telemetry,
+        slots: int | None = FabricOptions.slots,
+        faults: FaultsSection | None = None,
+        ecn: EcnSection | None = None,
+        control: ControlSection | None = None,
+        transport: TransportSection | None = None,
+        nic: NicSection | None = None,
+        buffer: BufferSection | None = None,
+        scheduling: SchedulingSection | None = None,
+        pfc: PfcSection | None = None,
+        credits: CreditsSection | None = None,
+        switching: SwitchingSection | None = None,
+        observe: ObserveSection | None = None,
+        events: list[LinkEventSection] | None = None,
+        **unknown: Never,
     ) -> None:
+        # None stands for a section's defaults.
+        given: dict[str, Any] = {
+            name: value
+            for name, value in locals().items()
+            if name in FabricOptions.__dataclass_fields__ and value is not None
+        }
+        if unknown:
+            valid = ", ".join(FabricOptions.__dataclass_fields__)
+            raise BadInputError(f"unknown option '{next(iter(unknown))}'; valid options: {valid}")
         self.topology = topology
-        try:
-            self.options = FabricOptions(**options)
-        except TypeError as error:
-            raise BadInputError(
-                f"{error}; valid options: {', '.join(FabricOptions.__dataclass_fields__)}"
-            ) from None
+        self.options = FabricOptions(**given)
         self.options = with_clock(self.options)
         check_transport(self.options.transport)
         check_observed(topology, self.options)
@@ -135,11 +182,14 @@ class Fabric:
         self._watcher = watcher
         self._joined_epoch: int | None = None
         self._up_ps = 0
+        self._arrays = ObservedArrays()
         self._exit = contextlib.ExitStack()
 
     def __enter__(self) -> Fabric:
         with interruptions_first(), contextlib.ExitStack() as stack:
             stack.enter_context(self.lab)
+            with told_as_weft_errors():
+                self._arrays = ObservedArrays.of(self.options.observe, self.lab.program)
             self._progress("starting the hosts' endpoints")
             self._hosts = stack.enter_context(self.lab.hosts())
             # What was dropped or late while the switches had no program yet says nothing about the fabric.
@@ -506,6 +556,49 @@ class Fabric:
             raise EnvironmentLacksError("a ledger of all packets is the virtual clock's")
         return checked_ledger(ledger)
 
+    @told_as_weft_errors()
+    def read(self, switch: str, entities: Iterable[Any]) -> list[Any]:
+        """Read what a switch holds over P4Runtime, given and returned as finsy's entities.
+
+        `fabric.read("p0l0", [finsy.P4TableEntry("ipv4_lpm")])`: fields that are not set are wildcards.
+
+        Raises:
+            BadInputError: no such switch, the program has not what was asked for, or the switch refused.
+        """
+        return self.lab.controller.read(switch, entities)
+
+    @told_as_weft_errors()
+    def read_counter(self, switch: str, counter: str, index: int) -> Count:
+        """Return what a cell of a counter of the P4 program has counted, by the counter's name in P4Info.
+
+        Raises:
+            BadInputError: no such switch, counter (the message has the valid ones) or cell.
+        """
+        return self.lab.controller.read_counter(switch, counter, index)[index]
+
+    @told_as_weft_errors()
+    def read_counters(self, switch: str, counter: str) -> dict[int, Count]:
+        """Return all cells of a counter by index; errors as `read_counter`."""
+        return self.lab.controller.read_counter(switch, counter)
+
+    @told_as_weft_errors()
+    def read_direct_counter(self, switch: str, counter: str) -> list[DirectCount]:
+        """Return what the entries of a table have counted, by the direct counter's name; errors as `read_counter`."""
+        return self.lab.controller.read_direct_counter(switch, counter)
+
+    @told_as_weft_errors()
+    def read_register(self, switch: str, register: str, index: int) -> int:
+        """Return a cell of a register of the P4 program, by the register's name in P4Info; errors as `read_counter`.
+
+        BMv2 does not tell registers over P4Runtime, so there it is a BadInputError, too.
+        """
+        return self.lab.controller.read_register(switch, register, index)[index]
+
+    @told_as_weft_errors()
+    def read_registers(self, switch: str, register: str) -> dict[int, int]:
+        """Return all cells of a register by index; errors as `read_register`."""
+        return self.lab.controller.read_register(switch, register)
+
     def capture(self, host: str, plane: int, path: Path | None) -> None:
         """Record what a host's RoCEv2 endpoint sends and receives in a plane into a pcap file; None ends it.
 
@@ -581,6 +674,8 @@ class Fabric:
         path = self._int_path
         observations = self.observations()
         observations.tables["ports"] = ports_table(self.topology, switches, endpoints)
+        arrays = self._arrays.read(self.topology, self.lab.controller)
+        observations.tables.update(arrays.tables(self.options.observe))
         lateness = None
         if self.options.clock == "real":
             rtt_ps = path_round_trip_ps(self.topology, self.lab.frame_bytes, self.options.switching.latency)
@@ -603,6 +698,7 @@ class Fabric:
             int_paths=[path] if path is not None else [],
             credits=credit_results(self.topology, switches, endpoints),
             link_faults=link_fault_results(self.topology, switches),
+            arrays=arrays,
             drops=drop_totals(counters, switches, endpoints),
             absorbed=absorbed_totals(counters),
             ledger=None if self.options.clock == "real" else self.ledger(),

@@ -70,6 +70,8 @@ class FabricOptions:
 
     def __post_init__(self) -> None:
         """Hold every value to the scenario file's rules; raises BadInputError."""
+        if isinstance(self.p4, str):
+            object.__setattr__(self, "p4", Path(self.p4))
         parse_scenario({_scenario_key(name): value for name, value in vars(self).items()}, "options")
 
     @classmethod

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from topologies.describe import format_rate, format_time
+from weft.array_results import MAX_ROWS_IN_RESULTS, ArrayResults
 from weft.credit_results import CreditResult, print_credits
 from weft.errors import EnvironmentLacksError
 from weft.figure_tables import print_figures
@@ -207,6 +208,7 @@ class RunResult:
     memory: list[MemoryResult] = field(default_factory=list)
     credits: list[CreditResult] = field(default_factory=list)
     link_faults: list[LinkFaultsResult] = field(default_factory=list)
+    arrays: ArrayResults = field(default_factory=ArrayResults)
     drops: dict[str, int] = field(default_factory=dict)
     absorbed: dict[str, int] = field(default_factory=dict)
     ledger: Ledger | None = None
@@ -226,8 +228,13 @@ class RunResult:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON, with the derived figures and without times of the wall clock."""
-        data = asdict(replace(self, observations=Observations(), workloads=[], flows=[]))
-        del data["observations"]  # in files of their own
+        data = asdict(
+            replace(self, observations=Observations(), workloads=[], flows=[], arrays=ArrayResults())
+        )
+        del data["observations"], data["arrays"]  # in files of their own
+        for name, cells in (("counters", self.arrays.counters), ("registers", self.arrays.registers)):
+            if 0 < len(cells) <= MAX_ROWS_IN_RESULTS:
+                data[name] = [asdict(cell) for cell in cells]
         data["rows_lost"] = self.observations.rows_lost
         if not self.incomplete_captures:
             del data["incomplete_captures"]

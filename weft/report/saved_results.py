@@ -27,7 +27,7 @@ from weft.workloads import PERCENTILES, WorkloadResult
 
 RESULTS_FILE = "results.json"
 _COUNT = Annotated[int, Field(ge=0)]
-_UNBOUNDED = ("made_by",)
+_UNBOUNDED = ("made_by", "registers")
 """Keys of results.json whose numbers have ranges of their own, those of the scenario."""
 _MAY_BE_NEGATIVE = ("ledger",)
 

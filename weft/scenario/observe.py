@@ -14,6 +14,10 @@ _Port = Annotated[str, Text("a port, NODE:NUMBER", r"\A[^\s:]+:[0-9]{1,6}\Z", "p
 _Pair = Annotated[str, Text("a pair of hosts, SOURCE->DESTINATION", r"\A[^\s>]+->[^\s>]+\Z", "h0->h3")]
 
 
+_Array = Annotated[str, Text("a name or pattern", r"\A[^\s]{1,256}\Z", "MyIngress.*")]
+"""Of a counter or register in P4Info, maybe with `*` and `?`."""
+
+
 class ObserveSection(Section):
     """What is recorded; nothing unless asked for. Files and columns: docs/results.md."""
 
@@ -31,6 +35,10 @@ class ObserveSection(Section):
     """Every drop: when, where, why."""
     pauses: bool = False
     """Every pause of flow control."""
+    counters: Literal["all"] | list[_Array] = Field(default=[])
+    """Counters of the P4 program, direct ones, too, whose final values are kept; names or patterns."""
+    registers: Literal["all"] | list[_Array] = Field(default=[])
+    """Registers of the P4 program whose final values are kept; names or patterns."""
     captures: list[_Port] = Field(default=[])
     """Ports whose frames are kept, in pcapng files."""
     format: Literal["csv", "parquet"] = "csv"
