@@ -18,6 +18,7 @@ from weft.errors import BadInputError
 from weft.options import FabricOptions
 from weft.paths import FABRIC_P4
 from weft.pytest_plugin import fabric_of
+from weft.report.saved_results import read_results
 from weft.run import run_scenario
 from weft.scenario import ObserveSection, parse_scenario
 
@@ -143,6 +144,7 @@ def test_a_scenario_keeps_them_in_results_and_tables(program: Path, tmp_path: Pa
         {"switch": "p0l0", "register": "FabricIngress.my_balance", "index": 1, "value": -5},
         {"switch": "p0l0", "register": "FabricIngress.my_wide", "index": 0, "value": 1 << 100},
     ]
+    assert read_results(tmp_path / "results.json").ok  # as a report does
     with (tmp_path / "counters.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [{**row, "index": int(row["index"])} for row in rows] == [

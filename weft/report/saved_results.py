@@ -27,8 +27,8 @@ from weft.workloads import PERCENTILES, WorkloadResult
 
 RESULTS_FILE = "results.json"
 _COUNT = Annotated[int, Field(ge=0)]
-_UNBOUNDED = ("made_by", "registers")
-"""Keys of results.json whose numbers have ranges of their own, those of the scenario."""
+_UNBOUNDED = ("made_by", "counters", "registers")
+"""Keys of results.json whose numbers have ranges of their own: those of the scenario, and of the P4 program."""
 _MAY_BE_NEGATIVE = ("ledger",)
 
 
