@@ -183,7 +183,9 @@ def test_the_options_are_spelled_out() -> None:
     """Editors complete them and type checkers check them: in the order and with the types of FabricOptions."""
     options = list(FabricOptions.__dataclass_fields__)
     of_fabric = inspect.signature(Fabric.__init__).parameters
-    assert [name for name in of_fabric if name not in ("self", "topology", "progress", "watcher", "unknown")] == options
+    assert [
+        name for name in of_fabric if name not in ("self", "topology", "progress", "watcher", "unknown")
+    ] == options
     of_topology = list(inspect.signature(topologies.leaf_spine).parameters)
     assert list(inspect.signature(fabric_of).parameters) == of_topology + options
     for name in options:
