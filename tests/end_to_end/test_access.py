@@ -15,13 +15,14 @@ CONNECT = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1]
 SMALL = topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=1)
 
 
-def listening_ports() -> set[str]:
-    done = subprocess.run(["ss", "-Hltn"], capture_output=True, text=True, check=True)
-    return {line.split()[3] for line in done.stdout.splitlines()}
+def tcp_listeners(state: lab_state.LabState) -> list[str]:
+    """What the lab's processes listen on."""
+    done = subprocess.run(["ss", "-Hltnp"], capture_output=True, text=True, check=True)
+    pids = [f"pid={process.pid}," for process in (state.owner, *state.processes)]
+    return [line for line in done.stdout.splitlines() if any(pid in line for pid in pids)]
 
 
 def test_other_users_cannot_reach_the_switches(tmp_path):
-    before = listening_ports()
     with Fabric(SMALL, clock="real"):
         state = lab_state.load()
         (address, _) = state.grpc["p0l0"]
@@ -29,7 +30,7 @@ def test_other_users_cannot_reach_the_switches(tmp_path):
         assert stat.S_ISSOCK(path.stat().st_mode)
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-        assert listening_ports() == before
+        assert tcp_listeners(state) == []
         stranger = subprocess.run(
             [sys.executable, "-c", CONNECT, str(path)],
             capture_output=True,
@@ -52,7 +53,9 @@ def test_other_users_cannot_reach_the_switches(tmp_path):
 
 def test_tcp_is_an_option():
     with Fabric(SMALL, clock="real", grpc="tcp"):
-        (address, _) = lab_state.load().grpc["p0l0"]
+        state = lab_state.load()
+        (address, _) = state.grpc["p0l0"]
+        assert len(tcp_listeners(state)) == 1
         host, port = address.rsplit(":", 1)
         assert host == "127.0.0.1"
         with contextlib.closing(socket.create_connection((host, int(port)), timeout=10)):
