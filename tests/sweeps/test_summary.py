@@ -13,7 +13,7 @@ from weft.errors import BadInputError
 from weft.paths import ROOT
 from weft.report.sweep_page import write_sweep_report
 from weft.sweeps import grid_axis, run_sweep
-from weft.sweeps.summary import as_numbers, summarise
+from weft.sweeps.summary import as_numbers, names_of_rows, summarise
 
 pytest.importorskip("plotly")
 
@@ -36,6 +36,24 @@ def test_only_what_varies_and_what_tells_rows_apart_is_shown():
         ["4096", "ring", "2.0"],
         ["4096", "tree", "3.5"],
     ]
+
+
+def test_rows_of_one_thing_have_one_name_though_a_label_follows_the_axis():
+    rows = [
+        row(size, bucket=size, algorithm=algorithm, buckets=buckets, step_ps=10**9)
+        for size, many in (("64KiB", 7), ("256KiB", 4))
+        for buckets in (many, 1)
+        for algorithm in ("ring", "tree")
+    ]
+    summary = summarise(rows, ["bucket"])
+    assert names_of_rows(summary) == ["ring", "tree", "ring, buckets 1", "tree, buckets 1"] * 2
+    assert names_of_rows(summarise(rows[:3], ["bucket"])) == [
+        "ring, buckets 7",
+        "tree, buckets 7",
+        "ring, buckets 1",
+    ]
+    fewer = summarise(rows[:5], ["bucket"])
+    assert names_of_rows(fewer)[4] == "ring, buckets 4"
 
 
 def test_rows_without_results_are_left_out():

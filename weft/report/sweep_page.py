@@ -15,7 +15,7 @@ from weft.report.report_table import Cell, ReportTable
 from weft.report.series import MOST_CURVES
 from weft.sweeps.index import INDEX, SweepIndex
 from weft.sweeps.store import Outcome, State, checked_results
-from weft.sweeps.summary import Measure, Summary, as_numbers, shown, summarise
+from weft.sweeps.summary import Measure, Summary, as_numbers, names_of_rows, shown, summarise
 from weft.sweeps.table import Row, table_rows
 
 _PAGE = "report.html"
@@ -145,15 +145,16 @@ def sweep_figures(summary: Summary) -> dict[str, Figure]:
 
 
 def _chart(summary: Summary, axis: str, measure: Measure) -> Figure:
-    labels = [] if measure.of_run else summary.labels
-    others = [column for column in (*summary.axes, *labels) if column != axis]
+    others = [column for column in summary.axes if column != axis]
+    items = [""] * len(summary.rows) if measure.of_run else names_of_rows(summary)
     numbers = as_numbers([row.get(axis) for row in summary.rows])
     places = numbers[0] if numbers else [shown(row.get(axis)) for row in summary.rows]
     curves: dict[str, dict[Any, float]] = {}
-    for row, place in zip(summary.rows, places, strict=True):
+    for row, place, item in zip(summary.rows, places, items, strict=True):
         value = measure.of(row)
         if value is not None:
-            name = ", ".join(_labelled(column, row.get(column), summary) for column in others) or measure.name
+            names = [f"{column.rpartition('.')[2]} {shown(row.get(column)) or '–'}" for column in others]
+            name = ", ".join(each for each in (*names, item) if each) or measure.name
             # Repetitions of one thing: the last one is as good as any.
             curves.setdefault(name, {})[place] = round(value, 6)
     drawn = list(curves.items())[:MOST_CURVES]
@@ -173,11 +174,6 @@ def _chart(summary: Summary, axis: str, measure: Measure) -> Figure:
         "text": "Of the whole run." if measure.of_run and summary.labels else "",
         "note": f"{len(drawn)} of {len(curves)} curves are drawn" if len(curves) > len(drawn) else "",
     }
-
-
-def _labelled(column: str, value: Any, summary: Summary) -> str:
-    text = shown(value) or "–"
-    return text if column in summary.labels else f"{column.rpartition('.')[2]} {text}"
 
 
 def _is_wide(values: Sequence[Any]) -> bool:

@@ -125,6 +125,46 @@ def summarise(rows: Sequence[Row], parameters: Sequence[str]) -> Summary:
     return Summary(finished, axes, labels, measures)
 
 
+def names_of_rows(summary: Summary) -> list[str]:
+    """Return what each row is of, so that the rows of one thing have one name at all points.
+
+    Where all points have as many rows, those in one place are one thing, whose labels may change with an axis (the
+    number of buckets does, with their size): it is called by those that do not.
+    """
+    places, counts = _places(summary.rows)
+    if len(set(counts.values())) > 1:
+        return [_joined(summary.labels, row) for row in summary.rows]
+    names: dict[int, str] = {}
+    for place in sorted(set(places)):
+        rows = [row for row, at in zip(summary.rows, places, strict=True) if at == place]
+        steady = [label for label in summary.labels if len({shown(row.get(label)) for row in rows}) == 1]
+        name = _joined(steady, rows[0])
+        names[place] = f"{name} (no. {place + 1})".lstrip() if name in names.values() else name
+    return [names[place] for place in places]
+
+
+def _places(rows: Sequence[Row]) -> tuple[list[int], dict[str, int]]:
+    """Return each row's place among those of its point, and how many rows each point has."""
+    counts: dict[str, int] = {}
+    places = []
+    for row in rows:
+        places.append(counts.get(row["point"], 0))
+        counts[row["point"]] = places[-1] + 1
+    return places, counts
+
+
+def _joined(labels: Sequence[str], row: Row) -> str:
+    """Return a row's labels in one text; a number bears its label's name."""
+    texts = [(label, shown(row.get(label))) for label in labels if row.get(label) is not None]
+    return ", ".join(
+        text if not _is_number(text) else f"{label.replace('_', ' ')} {text}" for label, text in texts
+    )
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).isdigit()
+
+
 def _follows_from(rows: Sequence[Row], columns: Sequence[str], label: str) -> bool:
     """Whether rows that are alike in these columns have the same label, which then tells nothing more."""
     seen: dict[tuple[str, ...], str] = {}
