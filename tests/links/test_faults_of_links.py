@@ -37,7 +37,8 @@ def struck(result: RunResult) -> set[str]:
 
 
 def test_only_the_chosen_links_lose() -> None:
-    both = run(faults={"links": [{"link": "p0l0<->p0s*", "loss": 0.02}]})
+    every_pair = [{"collective": "alltoall", "sizes": ["256KiB"], "repetitions": 4}]
+    both = run(faults={"links": [{"link": "p0l0<->p0s*", "loss": 0.02}]}, traffic=every_pair)
     assert both.ok
     assert struck(both) == {"p0l0->p0s0", "p0l0->p0s1", "p0s0->p0l0", "p0s1->p0l0"}
     assert sum(each.lost_packets for each in both.link_faults) == both.planes[0].injected_losses
