@@ -17,7 +17,7 @@ from switch.backend import BackendError
 from switch.bmv2json import MAX_DOCUMENT_BYTES, Bmv2JsonError, load_program
 from switch.daemon import Daemon
 from switch.daemon_config import DaemonConfig
-from switch.logs import LogOptions
+from switch.logs import LogOptions, require_complete
 from switch.p4runtime.errors import RequestError
 from switch.packet_log import PacketLog
 from switch.packet_trees import PacketTrees
@@ -118,7 +118,7 @@ class Foreground:
             port.capture_by_direction(directory, origin_ns)
 
     def run(self) -> None:
-        """Serve until SIGINT or SIGTERM. OSError, at the end, if a capture is incomplete."""
+        """Serve until SIGINT or SIGTERM. OSError, at the end, if a capture or the log is incomplete."""
         on_termination(self._stopping.set)
         _LOGGER.info("P4Runtime on %s", self._daemon.server.address)
         while not self._stopping.wait(LOG_INTERVAL_S):
@@ -129,6 +129,7 @@ class Foreground:
                 break
         self._write_log()
         self._daemon.close()
+        require_complete()
 
     def _write_log(self) -> None:
         if self._packet_output is not None:

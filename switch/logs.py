@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from typing import TextIO
 
 TRACE = 5
 """Below DEBUG: every primitive that a packet's actions run."""
@@ -44,21 +45,51 @@ class LogOptions:
         return self.asked_for and self.level <= logging.DEBUG
 
 
+class _Told(logging.Handler):
+    """A handler whose failed write is told once, and kept for `require_complete`, instead of ending in a traceback."""
+
+    target = "standard output"
+    failure: OSError | None = None
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Called by logging where a record could not be written."""
+        error = sys.exc_info()[1]
+        if not isinstance(error, OSError):
+            super().handleError(record)
+        elif self.failure is None:
+            self.failure = error
+            print(f"weft switch: {self.target}: the log is incomplete: {error.strerror}", file=sys.stderr)
+
+
+class _Console(_Told, logging.StreamHandler[TextIO]):
+    pass
+
+
+class _File(_Told, RotatingFileHandler):
+    pass
+
+
+def require_complete() -> None:
+    """Raise OSError, which names the file, if the log is incomplete (a full disk)."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, _Told) and handler.failure is not None:
+            raise OSError(
+                handler.failure.errno, f"the log is incomplete: {handler.failure.strerror}", handler.target
+            )
+
+
 def set_up(options: LogOptions) -> None:
     """Log as asked for. OSError if the file cannot be written."""
     logging.addLevelName(TRACE, "TRACE")
     handlers: list[logging.Handler] = []
     if options.console:
-        handlers.append(logging.StreamHandler(sys.stdout))
+        handlers.append(_Console(sys.stdout))
     if options.file is not None:
-        handlers.append(
-            RotatingFileHandler(
-                options.file,
-                maxBytes=options.max_file_bytes,
-                backupCount=options.max_files,
-                encoding="utf-8",
-            )
+        file = _File(
+            options.file, maxBytes=options.max_file_bytes, backupCount=options.max_files, encoding="utf-8"
         )
+        file.target = str(options.file)
+        handlers.append(file)
     level = options.level if options.asked_for else max(options.level, logging.INFO)
     logging.basicConfig(
         level=level,

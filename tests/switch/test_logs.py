@@ -1,0 +1,36 @@
+"""The log of `weft switch` where it cannot be written."""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from switch.logs import LogOptions, require_complete, set_up
+
+
+@pytest.fixture(autouse=True)
+def handlers() -> Iterator[None]:
+    """Leave the root logger as it was."""
+    root = logging.getLogger()
+    before, level = root.handlers[:], root.level
+    yield
+    root.handlers[:], root.level = before, level
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_log_without_room_is_told_once_and_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
+    set_up(LogOptions(file=Path("/dev/full")))
+    for _ in range(3):
+        logging.getLogger("switch").error("something")
+    said = capsys.readouterr().err
+    assert said == "weft switch: /dev/full: the log is incomplete: No space left on device\n"
+    with pytest.raises(OSError, match=r"the log is incomplete: No space left on device: '/dev/full'"):
+        require_complete()
+
+
+def test_a_log_with_room_is_complete(tmp_path: Path) -> None:
+    set_up(LogOptions(file=tmp_path / "s1.log"))
+    logging.getLogger("switch").error("something")
+    require_complete()
+    assert "something" in (tmp_path / "s1.log").read_text(encoding="utf-8")
