@@ -84,6 +84,41 @@ def test_lateness_beyond_half_a_round_trip_is_invalid_and_names_a_dilation(perce
     assert valid or f"a dilation of {dilation}" in text
 
 
+@pytest.mark.parametrize(
+    ("dilation", "percentile_99_us", "largest_us", "least", "most"),
+    [
+        # Lab 2 on two cores, whose path takes 5.04 µs: a backlog, gone from a dilation of 2,000 on.
+        (500, 39.64, 39.64, 2000, 4000),
+        (1000, 34.99, 34.99, 2000, 4000),
+        (1000, 10.49, 11.03, 2000, 4000),
+        (1500, 8.13, 9.00, 2000, 4000),
+        # As an independent check saw it: 40,000 were advised where 4,000 did.
+        (1000, 100.0, 101.0, 4000, 10_000),
+        # A kernel's delays: one event in fifty is 8 ms late.
+        (1000, 8.0, 80.0, 3000, 4000),
+    ],
+)
+def test_the_advised_dilation_is_what_the_measured_lateness_needs(
+    dilation, percentile_99_us, largest_us, least, most
+):
+    lateness = Lateness(round(largest_us * 1e6), round(percentile_99_us * 1e6), 5_042_400, dilation)
+    assert not lateness.valid
+    assert least <= lateness.sufficient_dilation <= most
+
+
+def test_an_invalid_run_marks_every_line_and_says_so_first():
+    late = Lateness(10**6, 10**6, path_rtt_ps=1000, dilation=100.0)
+    flows = FlowsResult("permutation", flows=4, bytes_delivered=16, time_ps=10**6, retransmissions=3)
+    run = RunResult({}, collectives=[RIGHT], flows=[flows], drops={"tail": 3}, lateness=late)
+    lines = [line for line in printed(run).splitlines() if line.strip()]
+    assert lines[0] == "INVALID the machine served events too late: times, rates and queues below do not hold"
+    titles = ("all-reduce", "permutation", "drops", "retransmitted packets:", "lateness")
+    for title in titles:
+        assert any(line.startswith("INVALID") and title in line for line in lines), title
+    valid = dataclasses.replace(run, lateness=dataclasses.replace(late, largest_ps=0, percentile_99_ps=0))
+    assert "INVALID" not in printed(valid)
+
+
 @pytest.mark.parametrize("error", [math.inf, math.nan])
 def test_results_json_is_json_whatever_the_ranks_hold(tmp_path, error):
     run = RunResult({"seed": 1}, collectives=[dataclasses.replace(RIGHT, wrong=1, largest_error=error)])
