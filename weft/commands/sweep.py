@@ -146,9 +146,14 @@ def _tell(result: SweepResult) -> None:
     if len(failed) > _MAX_TOLD:
         click.echo(f"… and {len(failed) - _MAX_TOLD} more")
     finished = len(result.points) - len(failed)
-    click.echo(
-        f"{finished} of {len(result.points)} points finished; {len(result.rows)} rows in {result.table}"
-    )
+    rows = f"{len(result.rows)} rows in {_from_here(result.table)}"
+    click.echo(f"{finished} of {len(result.points)} points finished; {rows}")
+
+
+def _from_here(path: Path) -> Path:
+    """Return a path below the working directory as people give it, any other as it is."""
+    here = Path.cwd().resolve()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _print_table(result: SweepResult) -> None:

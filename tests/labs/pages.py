@@ -1,0 +1,171 @@
+"""Pages whose examples are run: fenced `console` blocks of commands, each followed by what it prints.
+
+A line that holds only `…` stands for any number of lines that the page leaves out. Everything else is compared line
+by line, so a page says what its run says. Blocks in other languages, or in none, are for people alone (Mininet, a
+browser, a second terminal).
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+LEFT_OUT = "…"
+_FENCE = re.compile(r"^```(\w*)\s*$")
+_LINKED = ("labs", "docs", "examples", "p4")
+
+
+@dataclass(frozen=True)
+class Example:
+    """A command of a page and the lines that the page shows below it; `first_line` is that of the first one shown."""
+
+    command: str
+    shown: list[str]
+    first_line: int
+
+
+def examples(page: Path) -> list[Example]:
+    """Return a page's examples in order."""
+    return [example for block in _console_blocks(page) for example in _examples_of(*block)]
+
+
+def _console_blocks(page: Path) -> Iterator[tuple[int, list[str]]]:
+    language: str | None = None
+    block: list[str] = []
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines()):
+        fence = _FENCE.match(line)
+        if fence is None:
+            block.append(line)
+        elif language is None:
+            language, block = fence[1], []
+        else:
+            if language == "console":
+                yield number - len(block), block
+            language = None
+
+
+def _examples_of(start: int, block: list[str]) -> Iterator[Example]:
+    number = 0
+    while number < len(block):
+        line = block[number]
+        if not line.startswith("$ "):
+            raise ValueError(
+                f"line {start + number + 1}: a console block begins with '$ COMMAND', not {line!r}"
+            )
+        command = line[2:]
+        while command.endswith("\\"):
+            number += 1
+            command = command[:-1].rstrip() + " " + block[number].strip()
+        number += 1
+        first = number
+        while number < len(block) and not block[number].startswith("$ "):
+            number += 1
+        yield Example(command, block[first:number], start + first)
+
+
+def workplace(directory: Path, root: Path) -> Path:
+    """Make a directory from which a page's commands work as from the repository, and where they may write."""
+    for name in _LINKED:
+        (directory / name).symlink_to(root / name)
+    (directory / ".venv").symlink_to(sys.prefix)
+    return directory
+
+
+def output_of(command: str, directory: Path) -> list[str]:
+    """Run a command and return the lines of its standard output; raise if it fails."""
+    environment = os.environ | {
+        "COLUMNS": "110",
+        "NO_COLOR": "1",
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+    }
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=directory, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"$ {command}\nexit code {done.returncode}\n{done.stdout}{done.stderr}"
+    return [line.rstrip() for line in done.stdout.splitlines()]
+
+
+def parts(shown: Sequence[str]) -> list[list[str]]:
+    """Split what a page shows at its ellipses; where it begins or ends with one, the part there is empty."""
+    found: list[list[str]] = [[]]
+    for line in shown:
+        if line.strip() == LEFT_OUT:
+            found.append([])
+        else:
+            found[-1].append(line.rstrip())
+    return found
+
+
+def difference(shown: Sequence[str], printed: Sequence[str]) -> str:
+    """Return what of the shown lines was not printed in this order, as a diff; empty if all was."""
+    first, *others = parts(shown)
+    if list(printed[: len(first)]) != first or (not others and len(printed) != len(first)):
+        return _diff(first, printed)
+    at = len(first)
+    for position, part in enumerate(others):
+        places: Sequence[int] = range(at, len(printed) - len(part) + 1)
+        if position == len(others) - 1 and part:  # nothing is left out behind the last one
+            places = places[-1:]
+        place = next((each for each in places if list(printed[each : each + len(part)]) == part), None)
+        if place is None:
+            return _diff(part, printed[at:])
+        at = place + len(part)
+    return ""
+
+
+def _diff(shown: Sequence[str], printed: Sequence[str]) -> str:
+    return "\n".join(difflib.unified_diff(list(shown), list(printed), "page", "run", lineterm="", n=1000))
+
+
+def renewed(shown: Sequence[str], printed: Sequence[str]) -> list[str]:
+    """Return the shown lines with their words and numbers as printed now: each part becomes what resembles it most.
+
+    Where nothing is shown yet, everything is.
+    """
+    if not shown:
+        return list(printed)
+    lines: list[str] = []
+    at = 0
+    for position, part in enumerate(parts(shown)):
+        if position:
+            lines.append(LEFT_OUT)
+        if not part:
+            continue
+        ends = range(at, max(at, len(printed) - len(part)) + 1)
+        place = (
+            at
+            if position == 0
+            else max(ends, key=lambda each: _likeness(part, printed[each : each + len(part)]))
+        )
+        lines += printed[place : place + len(part)]
+        at = place + len(part)
+    return lines
+
+
+def _likeness(one: Sequence[str], other: Sequence[str]) -> float:
+    """Words first: of lines that differ in their numbers alone, the one with most of them in common."""
+    pairs = list(zip(one, other, strict=False))
+    return sum(_ratio(_shape(a), _shape(b)) + _ratio(a, b) / 10 for a, b in pairs)
+
+
+def _ratio(one: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, one, other, autojunk=False).ratio()
+
+
+def _shape(line: str) -> str:
+    return " ".join(re.sub(r"\d+", "0", line).split())
+
+
+def renew(page: Path, outputs: Sequence[tuple[Example, Sequence[str]]]) -> None:
+    """Write a page anew with what its commands print now."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    for example, printed in reversed(outputs):
+        end = example.first_line + len(example.shown)
+        lines[example.first_line : end] = renewed(example.shown, printed)
+    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
