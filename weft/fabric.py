@@ -515,7 +515,7 @@ class Fabric:
         run = self.hosts.prepare_workload(
             flows, telemetry=self.options.int_telemetry, payload=self._payload(LENGTHS)
         )
-        with self._watched(run):
+        with self._watched(run, flows):
             outcome, records = self.hosts.run_flows(run, timeout_s)
         counted = self._end(f"{sizes.name} at a load of {load:g}", outcome) - before
         result = workload_result(
@@ -723,7 +723,7 @@ class Fabric:
         self._progress(f"connecting the hosts of {len(flows)} flows")
         run = group.prepare_traffic(flows, telemetry=self.options.int_telemetry, payload=self._payload(data))
         self._progress(f"running {len(flows)} flows")
-        with self._watched(run):
+        with self._watched(run, flows):
             outcome, records = group.run_flows(run, timeout_s)
         counted = self._end(pattern, outcome) - before
         result = flows_result(
@@ -786,16 +786,25 @@ class Fabric:
             aggregated = sum(each.aggregated_packets for each in counters.values())
         return HostTotals.of(endpoint_stats, aggregated)
 
-    def _watched(self, run: int) -> contextlib.AbstractContextManager[None]:
-        """Return a context in which the fabric's watcher is shown how far a run is."""
+    def _watched(self, run: int, flows: Sequence[Flow] = ()) -> contextlib.AbstractContextManager[None]:
+        """Return a context in which the fabric's watcher is shown how far a run, of these flows if any, is."""
         if self._watcher is None:
             return contextlib.nullcontext()
         began = self.lab.run_sample(self.hosts, run)
+        overhead_bytes = self.lab.frame_bytes - self.options.mtu_bytes
+        expected_bytes = sum(
+            flow.size_bytes + -(-flow.size_bytes // self.options.mtu_bytes) * overhead_bytes for flow in flows
+        )
 
         def take() -> Sample:
             now = self.lab.run_sample(self.hosts, run)
-            packets = None if now.packets is None else now.packets - (began.packets or 0)
-            return replace(now, emulated_ps=now.emulated_ps - began.emulated_ps, packets=packets)
+            return replace(
+                now,
+                emulated_ps=now.emulated_ps - began.emulated_ps,
+                packets=None if now.packets is None else now.packets - (began.packets or 0),
+                delivered_bytes=now.delivered_bytes - began.delivered_bytes,
+                expected_bytes=expected_bytes,
+            )
 
         return watched(self._watcher, take)
 

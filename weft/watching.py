@@ -11,6 +11,8 @@ from typing import Protocol
 
 # Of the time between two samples, what taking one may cost.
 _MOST_SHARE = 0.02
+# What comes twice after a loss counts as delivered, too, so bytes alone never make a run done.
+_MOST_SHARE_OF_BYTES = 0.99
 
 
 @dataclass(frozen=True)
@@ -21,17 +23,24 @@ class Sample:
         emulated_ps: emulated time since it began.
         steps_done, step_count: of its schedules' steps, or of its flows' ends; a count of 0 is not known.
         packets: that hosts have sent since it began; None where the clock does not tell.
+        delivered_bytes, expected_bytes: of frames, delivered to hosts since it began, and expected of its flows.
     """
 
     emulated_ps: int
     steps_done: int
     step_count: int
     packets: int | None
+    delivered_bytes: int = 0
+    expected_bytes: int = 0
 
     @property
     def share(self) -> float | None:
-        """Share of the run that is done, by its steps."""
-        return self.steps_done / self.step_count if self.step_count else None
+        """Share of the run that is done: of its steps, or of its flows' bytes, most of which come before flows end."""
+        if not self.step_count:
+            return None
+        of_steps = self.steps_done / self.step_count
+        of_bytes = self.delivered_bytes / self.expected_bytes if self.expected_bytes else 0.0
+        return max(of_steps, min(of_bytes, _MOST_SHARE_OF_BYTES))
 
 
 class Watcher(Protocol):

@@ -80,6 +80,7 @@ def test_a_sample_tells_steps_and_packets() -> None:
         assert after.packets is not None
         assert before.packets is not None
         assert after.packets - before.packets >= 10
+        assert 10_240 < after.delivered_bytes - before.delivered_bytes < 13_000
         assert after.emulated_ps >= max(outcome.finished_ps)
         fabric.hosts.release(run)
         assert fabric.lab.run_sample(fabric.hosts, run).share is None
@@ -92,6 +93,13 @@ def test_what_is_known_is_said_and_no_more() -> None:
     assert progress_text(Sample(10**6, 0, 8, 12), 0.5) == "0 %, 1 µs emulated, 24 packets/s"
     assert progress_text(Sample(10**6, 1, 100, None), 36.0).endswith("about 59 min left")
     assert progress_text(Sample(10**6, 1, 100, None), 364.0).endswith("about 10 h 1 min left")
+
+
+def test_flows_are_as_far_as_their_bytes() -> None:
+    half = Sample(0, 0, 8, None, delivered_bytes=500, expected_bytes=1000)
+    assert half.share == 0.5
+    assert Sample(0, 0, 8, None, delivered_bytes=3000, expected_bytes=1000).share == 0.99
+    assert Sample(0, 8, 8, None, delivered_bytes=3000, expected_bytes=1000).share == 1.0
 
 
 def test_lines_come_at_intervals() -> None:

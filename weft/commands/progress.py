@@ -103,9 +103,13 @@ class BarProgress:
         if self._bar is None:
             self._begin_bar()
         elapsed_s = time.monotonic() - self._began_s
-        total = sample.step_count or None
-        text = progress_text(sample, elapsed_s)
-        self._bar.update(self._task, total=total, completed=sample.steps_done, description=text)
+        share = sample.share
+        self._bar.update(
+            self._task,
+            total=None if share is None else 1.0,
+            completed=share or 0.0,
+            description=progress_text(sample, elapsed_s),
+        )
 
     def ended(self) -> None:
         """See Watcher."""

@@ -254,8 +254,15 @@ class VirtualLab(Lab):
         """See Lab."""
         with self.partitions.lock():
             done, count = hosts.steps(run)
-            sent = self.partitions.ledger()["entered"].get("sent")
-            return Sample(self.partitions.now_ps, done, count, sent["packets"] if sent else 0)
+            ledger = self.partitions.ledger()
+            sent, delivered = ledger["entered"].get("sent"), ledger["left"].get("delivered")
+            return Sample(
+                self.partitions.now_ps,
+                done,
+                count,
+                sent["packets"] if sent else 0,
+                delivered["bytes"] if delivered else 0,
+            )
 
     def ledger(self) -> Ledger:
         """See Lab."""
