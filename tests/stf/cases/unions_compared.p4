@@ -69,9 +69,6 @@ CONTROL(Decide) {
         if (headers.first[1] != headers.second[1]) {
             headers.kind.result = headers.kind.result | 4;
         }
-        if (headers.first[0].isValid() && headers.first == headers.second) {
-            headers.kind.result = headers.kind.result | 8;
-        }
     }
 }
 
