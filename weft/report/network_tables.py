@@ -246,6 +246,29 @@ def _counted(group: str, counts: Mapping[str, Count]) -> list[list[Cell]]:
     return [*rows, [group, "in all", whole.packets, whole.bytes]]
 
 
+def program_counters(run: RunDirectory) -> ReportTable:
+    """Counters of the P4 program that the run kept."""
+    cells = run.results.counters
+    rows: list[list[Cell]] = [
+        [each.switch, each.counter, each.entry or each.index, each.packets, each.bytes]
+        for each in cells[:MOST_ROWS]
+    ]
+    note = shown_of(len(rows), len(cells), "the first; counters.csv has all")
+    return ReportTable(
+        "Counters of the program", ["switch", "counter", "index or entry", "packets", "bytes"], rows, note
+    )
+
+
+def program_registers(run: RunDirectory) -> ReportTable:
+    """Registers of the P4 program that the run kept; values as texts, for they may be wide."""
+    cells = run.results.registers
+    rows: list[list[Cell]] = [
+        [each.switch, each.register, each.index, str(each.value)] for each in cells[:MOST_ROWS]
+    ]
+    note = shown_of(len(rows), len(cells), "the first; registers.csv has all")
+    return ReportTable("Registers of the program", ["switch", "register", "index", "value"], rows, note)
+
+
 def _sum(counts: list[Count]) -> Count:
     return Count(sum(each.packets for each in counts), sum(each.bytes for each in counts))
 

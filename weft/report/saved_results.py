@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from traffic.schedules import COLLECTIVES
+from weft.array_results import CounterCell, RegisterCell
 from weft.credit_results import CreditResult
 from weft.errors import BadInputError, did_you_mean
 from weft.flows import FlowsResult
@@ -29,6 +30,8 @@ RESULTS_FILE = "results.json"
 _COUNT = Annotated[int, Field(ge=0)]
 _UNBOUNDED = ("made_by", "counters", "registers")
 """Keys of results.json whose numbers have ranges of their own: those of the scenario, and of the P4 program."""
+ONLY_WHERE_THERE_ARE_SOME = ("counters", "registers", "incomplete_captures")
+"""Lists that are not written when they are empty."""
 _MAY_BE_NEGATIVE = ("ledger",)
 
 
@@ -88,6 +91,8 @@ class SavedResults:
     cnps: int = 0
     lateness: Lateness | None = None
     phases: list[Phase] = field(default_factory=list)
+    counters: list[CounterCell] = field(default_factory=list)
+    registers: list[RegisterCell] = field(default_factory=list)
     incomplete_captures: list[str] = field(default_factory=list)
     rows_lost: int = 0
     ok: bool | None = None
@@ -110,7 +115,8 @@ def read_results(path: Path) -> SavedResults:
     made_by = tree.get("made_by")
     if isinstance(made_by, dict):
         made_by["all"] = dict(made_by)
-    tree.setdefault("incomplete_captures", [])  # written only where there are some
+    for key in ONLY_WHERE_THERE_ARE_SOME:
+        tree.setdefault(key, [])
     tree["absent"] = [
         key.name for key in fields(SavedResults) if key.name not in tree and key.name != "absent"
     ]

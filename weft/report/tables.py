@@ -23,6 +23,8 @@ _MAKERS: Mapping[str, Callable[[RunDirectory], ReportTable | None]] = {
     "drops": network_tables.drops,
     "ports": network_tables.ports,
     "int": network_tables.int_path,
+    "counters": network_tables.program_counters,
+    "registers": network_tables.program_registers,
     "conservation": network_tables.conservation,
 }
 
