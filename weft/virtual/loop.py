@@ -92,6 +92,8 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     def close(self) -> None:
         """Close it, and let go of the clock and of what was to be called."""
+        if self.is_closed():
+            return
         super().close()
         self._due.clear()
         self._virtual.let_go()
