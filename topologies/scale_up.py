@@ -38,7 +38,7 @@ def with_scale_up(
         raise TopologyError("the fabric has scale-up links already")
     leaves = fabric.leaves(0)
     ranks_per_host = require_range("ranks_per_host", ranks_per_host, 2, max(2, len(fabric.hosts)))
-    latency_ps = delay(latency_ps)
+    latency_ps = delay(latency_ps, "latency_ps")
     if not isinstance(rail_optimised, bool):
         raise TopologyError(f"rail_optimised={rail_optimised!r} is not valid (valid: True, False)")
     per_leaf = len(leaves[0].host_ports)
