@@ -16,6 +16,7 @@ from topologies import FabricSpec
 from traffic.schedule_nodes import ELEMENT_BYTES
 from traffic.training import Layer, TrainingStep
 from weft.collectives import input_elements_of, suitable
+from weft.data_memory import require_memory
 from weft.errors import BadInputError, EnvironmentLacksError, did_you_mean
 from weft.extensions import check_extensions, make_pattern
 from weft.fabric import Fabric
@@ -102,6 +103,7 @@ def _run(
     if captures is not None:
         captures = captures.checked(topology, options.target)
     check_extensions(scenario, topology)
+    require_memory(scenario)
     # Before the fabric is up, so that the data's making does not disturb its clock.
     prepared = [
         _inputs(traffic, len(topology.hosts), scenario.seed) if isinstance(traffic, CollectiveTraffic) else []

@@ -17,7 +17,7 @@ from tests.weft.scenario_mutations import (
     tree_with,
 )
 from traffic.training import Layer, TrainingStep
-from weft.errors import BadInputError, CheckFailedError
+from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError
 from weft.fabric import Fabric
 from weft.quantities import RATE, TIME
 from weft.run import run_scenario
@@ -31,7 +31,7 @@ KEYS = all_keys()
 IDS = [key.path for _, key in KEYS]
 # At their upper bound these make fabrics and runs that nobody waits for in a test.
 LARGE = ("gradients", "bytes_per_sender", "permutation", "sizes", ".count", "repetitions", "planes", "leaves", "spines",
-         "pods", "cores_per_spine", "hosts_per_leaf", "ranks_per_host", "repetitions")  # fmt: skip
+         "pods", "cores_per_spine", "hosts_per_leaf", "ranks_per_host", "warmup")  # fmt: skip
 
 
 def outcome_of(section: SectionOfKeys, key: Key, value: Any) -> Any:
@@ -144,6 +144,29 @@ def test_a_quantity_in_a_file_says_its_unit(tmp_path, text, words):
 def test_rates_as_people_write_them(tmp_path, text):
     scenario = load_scenario(example_file(tmp_path, f"fabric: {{host_rate: {text}}}\n"))
     assert scenario.fabric.host_rate == 10**11
+
+
+def test_of_many_errors_the_first_are_told():
+    traffic = [{"collective": "allreduce", "sizes": ["1TB"] * 50}]
+    with pytest.raises(BadInputError) as caught:
+        parse_scenario({"traffic": traffic})
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 6
+    assert lines[-1] == "… and 45 more"
+
+
+@pytest.mark.parametrize(
+    "traffic",
+    [
+        {"collective": "allreduce", "sizes": ["64GiB"] * 100},
+        {"training_step": "data-parallel", "layers": [{"gradients": "64GiB", "count": 1000}]},
+    ],
+)
+def test_data_that_no_memory_holds_is_refused_before_anything_is_built(traffic):
+    built: list[str] = []
+    with pytest.raises(EnvironmentLacksError, match=r"GiB of memory.*lengths"):
+        run_scenario(parse_scenario({"clock": "virtual", "traffic": [traffic]}), built.append)
+    assert built == []
 
 
 def test_the_python_api_has_the_same_bounds():

@@ -16,6 +16,7 @@ from weft.scenario.valid_values import field_of, keys_of, sections_in, valid_val
 from weft.units import shown
 
 _SHOWN_CHARACTERS = 60
+_MOST_TOLD = 5
 # A value of which an error need not show all.
 _LONG = re.compile(r"\S{200,}")
 
@@ -32,9 +33,12 @@ def explain(
     deepest = [
         path for path in found if not any(other[: len(path)] == path and other != path for other in found)
     ]
-    return "\n".join(
-        f"{places.of((*above, *path))}: {_describe(found[path], model, path, above)}" for path in deepest
-    )
+    told = [
+        f"{places.of((*above, *path))}: {_describe(found[path], model, path, above)}"
+        for path in deepest[:_MOST_TOLD]
+    ]
+    more = len(deepest) - _MOST_TOLD
+    return "\n".join([*told, f"… and {more} more"] if more > 0 else told)
 
 
 def _path_in(tree: Any, location: Iterable[Any], kind: str) -> tuple[str | int, ...]:
