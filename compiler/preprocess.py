@@ -83,7 +83,8 @@ class Preprocessor:
                     output += self.expander.expand(chunk)
                     chunk = []
                 self._conditional(name, token, conditions, active)
-                active = all(bool(entry[0]) for entry in conditions)
+                # A branch is active only within active ones, so the innermost speaks for all.
+                active = not conditions or bool(conditions[-1][0])
             elif active:
                 if chunk:
                     output += self.expander.expand(chunk)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import resource
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,13 @@ def test_integers(tmp_path: Path) -> None:
     long = changed(tmp_path, apply=f"hdr.data.d = {'7' * 5000};")
     assert long == f"01020003{7 * (10**5000 - 1) // 9 % 2**32:08x}aabb"
     assert str(budgets.WIDTH_BITS) in refusal(tmp_path, apply=f"hdr.data.d = {'9' * 70_000};")
+
+
+def test_conditionals_in_each_other_take_linear_time(tmp_path: Path) -> None:
+    nested = "#if 1\n" * 30_000 + "#endif\n" * 30_000
+    began = time.process_time()
+    assert changed(tmp_path, declarations=nested, apply="hdr.data.d = 1;") == "0102000300000001aabb"
+    assert time.process_time() - began < 10, "a minute, if each directive looks at all that are open"
 
 
 def test_includes_that_double(tmp_path: Path) -> None:

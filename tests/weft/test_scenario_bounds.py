@@ -99,6 +99,7 @@ def test_what_is_accepted_at_its_bounds_runs(section: SectionOfKeys, key: Key) -
         ("fabric:\n  planes: [1\n", 3, ["is not YAML"]),
         ("a: *nothing\n", 1, ["is not YAML", "nothing"]),
         ("? [a, b]\n: c\n", 1, ["is no key"]),
+        ("!" * 100_000 + "\n", 1, ["the tag", " characters) means nothing here"]),
         ("1: 2\n", 1, ["unknown key"]),
     ],
 )  # fmt: skip
@@ -111,6 +112,12 @@ def test_hostile_yaml_is_refused_with_its_line(tmp_path, text, line, words):
     assert str(caught.value).startswith(f"{path}:{line}: "), str(caught.value)
     for word in words:
         assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("version", ["9.9", "1.9999999999999999999"])
+def test_a_version_of_yaml_that_nobody_knows_is_refused(tmp_path, version):
+    with pytest.raises(BadInputError, match=r"scenario\.yaml: is not YAML|scenario\.yaml:1: is not YAML"):
+        load_scenario(example_file(tmp_path, f"%YAML {version}\n---\nseed: 1\n"))
 
 
 def test_a_giant_file_is_refused_before_it_is_parsed(tmp_path):

@@ -87,8 +87,8 @@ def read_yaml(text: str, place: str) -> Any:
         raise BadInputError(f"{place}{_line(error)}: is not YAML: {problem}") from None
     except ruamel.yaml.error.YAMLError as error:
         raise BadInputError(f"{place}: is not YAML: {' '.join(str(error).split())}") from None
-    except (ValueError, ArithmeticError, RecursionError, TypeError, AttributeError) as error:
-        # A value that YAML's rules take for a number, which it is not.
+    except (ValueError, ArithmeticError, AssertionError, RecursionError, TypeError, AttributeError) as error:
+        # A value that YAML's rules take for a number, which it is not, or a %YAML of no version that the reader knows.
         raise BadInputError(f"{place}: is not YAML that can be used: {error}") from None
     _check_keys(tree, place)
     return tree
@@ -187,7 +187,7 @@ class _Limits:
         # Untagged, or "!" for a quoted text.
         tag = None if event.ctag is None else str(event.ctag)
         if tag and not (isinstance(event, ScalarEvent) and tag == "!"):
-            raise self._error(event, f"the tag {tag} means nothing here; write the value alone")
+            raise self._error(event, f"the tag {shown(tag)} means nothing here; write the value alone")
 
     def _error(self, event: Event, problem: str) -> BadInputError:
         line = event.start_mark.line + 1
