@@ -56,6 +56,28 @@ def test_rows_of_one_thing_have_one_name_though_a_label_follows_the_axis():
     assert names_of_rows(fewer)[4] == "ring, buckets 4"
 
 
+def test_each_row_says_what_it_is_of_and_a_run_without_drops_has_none():
+    rows = [
+        row(point, control=point, **what, **{"run.plane0.tail_drops": drops, **causes})
+        for point, drops, causes in (("dcqcn", 7, {"run.drops.queue full": 7}), ("hpcc", 0, {}))
+        for what in (
+            {"collective": "allreduce", "algorithm": "ring", "time_ps": 10**6},
+            {"collective": "allreduce", "algorithm": "tree", "time_ps": 10**6},
+            {"pattern": "incast on h0", "time_ps": 10**6},
+        )
+    ]
+    summary = summarise(rows, ["control"])
+    assert summary.headings() == ["control", "collective", "algorithm", "pattern", "time (µs)", "drops"]
+    assert [summary.cells(each) for each in (rows[2], rows[5])] == [
+        ["dcqcn", "", "", "incast on h0", "1.0", "7"],
+        ["hpcc", "", "", "incast on h0", "1.0", "0"],
+    ]
+    assert names_of_rows(summary)[2] == "incast on h0"
+    # BMv2 does not count what its queues drop.
+    unknown = row("bmv2", control="bmv2", time_ps=10**6, **{"run.plane0.tail_drops": None})
+    assert summarise([*rows, unknown], ["control"]).cells(unknown)[-1] == ""
+
+
 def test_rows_without_results_are_left_out():
     rows = [row("a", loss=0, time_ps=10**6), {"point": "b", "loss": 0.5, "state": "failed", "error": "lost"}]
     summary = summarise(rows, ["loss"])

@@ -19,6 +19,7 @@ from traffic.transport_settings import (
 from weft.errors import did_you_mean
 from weft.quantities import NUMBER, RATE, SIZE, TIME, PositiveTime, Time, whole
 from weft.scenario.values import Section
+from weft.units import shown
 
 # A parameter's unit ends the engine's name for it; a scenario leaves it out and writes the unit with the value.
 _UNITS = {"_ps": TIME, "_bps": RATE.between(1000), "_bytes": SIZE.between(0)}
@@ -64,9 +65,9 @@ class TransportSection(Section):
     @classmethod
     def _check_name(cls, name: str) -> str:
         if name not in congestion_control_names() and not is_class_reference(name):
+            valid = ", ".join(congestion_control_names())
             raise ValueError(
-                f"no congestion control has this name; {did_you_mean(name, congestion_control_names())}, "
-                "or path/to/file.py:Class"
+                f"no congestion control {shown(name)} (valid: {valid}, or path/to/file.py:Class)"
             )
         return name
 
@@ -82,7 +83,8 @@ class TransportSection(Section):
     @classmethod
     def _check_path_name(cls, name: str) -> str:
         if name not in PATHS and not is_class_reference(name):
-            raise ValueError(f"no such choice of path; {did_you_mean(name, PATHS)}, or path/to/file.py:Class")
+            valid = ", ".join(PATHS)
+            raise ValueError(f"no choice of path {shown(name)} (valid: {valid}, or path/to/file.py:Class)")
         return name
 
     @field_validator("parameters")

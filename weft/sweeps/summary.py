@@ -66,6 +66,12 @@ def _over(
     return value
 
 
+def _drops(row: Row) -> float | None:
+    """Return what a run dropped, of all causes: 0 if it names none and its switches count."""
+    causes = _over(sum, "run.drops.", "")(row)
+    return 0.0 if causes is None and _over(sum, "run.plane", ".tail_drops")(row) is not None else causes
+
+
 MEASURES = (
     Measure("time", "µs", 1, _scaled("time_ps", 1e6)),
     Measure("step", "µs", 1, _scaled("step_ps", 1e6)),
@@ -77,7 +83,7 @@ MEASURES = (
     Measure("retransmitted packets", "", 0, _scaled("retransmissions")),
     Measure("ECN marks", "", 0, _over(sum, "run.plane", ".ecn_marked_packets"), of_run=True),
     Measure("CNPs", "", 0, _scaled("cnps")),
-    Measure("drops", "", 0, _over(sum, "run.drops.", ""), of_run=True),
+    Measure("drops", "", 0, _drops, of_run=True),
     Measure("wrong", "", 0, _scaled("wrong")),
 )
 
@@ -121,8 +127,19 @@ def summarise(rows: Sequence[Row], parameters: Sequence[str]) -> Summary:
     for label in _LABELS:
         if not _follows_from(finished, [*axes, *labels], label):
             labels.append(label)
+    labels += _of_bare_rows(finished, labels)
     measures = [measure for measure in MEASURES if any(measure.of(row) for row in finished)]
     return Summary(finished, axes, labels, measures)
+
+
+def _of_bare_rows(rows: Sequence[Row], labels: Sequence[str]) -> list[str]:
+    """Return what more it takes for each row to say what it is of, where others do.
+
+    An incast beside collectives is told apart by having no algorithm, but a reader looks for its name.
+    """
+    bare = [row for row in rows if not any(shown(row.get(label)) for label in labels)] if labels else []
+    needed = {next((label for label in _LABELS if shown(row.get(label))), "measured") for row in bare}
+    return [label for label in _LABELS if label in needed]
 
 
 def names_of_rows(summary: Summary) -> list[str]:
