@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+
+_WORD = re.compile(r"\S+")
 
 
 @dataclass(slots=True, eq=False)
@@ -98,7 +102,16 @@ class Span:
 
     def fragment(self) -> str:
         """The source text of the span; the first token's when it crosses files or macros."""
+        text, start, end = self._extent()
+        return text[start:end]
+
+    def words(self) -> Iterator[str]:
+        """The words of the source text, which is not copied: spans within each other may all be long."""
+        text, start, end = self._extent()
+        return (match[0] for match in _WORD.finditer(text, start, end))
+
+    def _extent(self) -> tuple[str, int, int]:
         first, last = self.first.place(), self.last.place()
         if first.source is not last.source or last.end < first.offset:
-            return first.text
-        return first.source.text[first.offset : last.end]
+            return first.text, 0, len(first.text)
+        return first.source.text, first.offset, last.end

@@ -29,6 +29,8 @@ class ControlFlow:
         self.pipeline = pipeline
         self.diagnostics = diagnostics
         self.names = names
+        # Per name: the first number that may be free, so that thousands of equal names are not tried one by one.
+        self._numbers: dict[str, int] = {}
         self.conditionals: list[Json] = []
         # Per table: the next node by action name, or by "__HIT__"/"__MISS__", and base_default_next.
         self.next_nodes: dict[str, tuple[dict[str, Node], Node]] = {}
@@ -79,10 +81,11 @@ class ControlFlow:
 
     def _unique(self, name: str) -> str:
         chosen = name
-        number = 0
+        number = self._numbers.get(name, 0)
         while chosen in self.names:
             chosen = f"{name}_{number}"
             number += 1
+        self._numbers[name] = number
         self.names.add(chosen)
         return chosen
 

@@ -15,7 +15,11 @@ def source_info(span: Span | None) -> dict[str, Any]:
         return {}
     place = span.first.place()
     line, column = span.first.line_column()
-    fragment = " ".join(span.fragment().split())
+    fragment = ""
+    for word in span.words():
+        fragment = f"{fragment} {word}" if fragment else word
+        if len(fragment) > FRAGMENT_LIMIT:
+            break
     if len(fragment) > FRAGMENT_LIMIT:
         fragment = fragment[: FRAGMENT_LIMIT - 3] + "..."
     return {

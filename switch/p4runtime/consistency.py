@@ -51,6 +51,12 @@ def check_ids(info: p4i.P4Info) -> None:
     for action in info.actions:
         with place(f"p4info: action {action.preamble.name!r}"):
             _check_parts((parameter.id, parameter.name, "parameter") for parameter in action.params)
+    for value_set in info.value_sets:
+        with place(f"p4info: value set {value_set.preamble.name!r}"):
+            _check_parts((field.id, field.name, "match field") for field in value_set.match)
+    for header in info.controller_packet_metadata:
+        with place(f"p4info: controller header {header.preamble.name!r}"):
+            _check_parts((field.id, field.name, "field") for field in header.metadata)
 
 
 def _check_parts(parts: Iterable[tuple[int, str, str]]) -> None:
@@ -77,13 +83,18 @@ def check_consistency(program: Program, info: p4i.P4Info) -> None:
         array = program.meter_arrays.get(meter.preamble.name)
         if array is not None:
             unit = "BYTES" if array.counts_bytes else "PACKETS"
-            _same(f"meter {array.name!r}: the unit", p4i.MeterSpec.Unit.Name(meter.spec.unit), unit)
+            _same(f"meter {array.name!r}: the unit", _unit(meter), unit)
     lists = {each.name: each for each in program.learn_lists.values()}
     for digest in info.digests:
         elements = lists[digest.preamble.name].elements
         widths = [getattr(element, "width_bits", None) for element in elements]
         with place(f"digest {digest.preamble.name!r}"):
             _check_digest(digest, info.type_info, widths)
+
+
+def _unit(meter: p4i.Meter | p4i.DirectMeter) -> str:
+    number = meter.spec.unit
+    return p4i.MeterSpec.Unit.Name(number) if number in p4i.MeterSpec.Unit.values() else str(number)
 
 
 def _same(what: str, told: object, found: object) -> None:

@@ -350,6 +350,11 @@ def _bind_value_set(program: Program, info: p4i.ValueSet, translations: Translat
             if translation is None and 0 < field.bitwidth != width_bits:
                 raise invalid(f"it has {field.bitwidth} bits, in p4_device_config {width_bits}")
             fields.append(BoundField(field.id, field.name, field.match_type, width_bits, translation))
+    told_bits = sum(field.width_bits for field in fields)
+    if told_bits != value_set.width_bits:
+        raise invalid(
+            f"value set {name!r} has fields of {told_bits} bits, in p4_device_config {value_set.width_bits}"
+        )
     return BoundValueSet(info.preamble.id, name, info.size, tuple(fields))
 
 

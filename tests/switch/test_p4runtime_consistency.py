@@ -56,6 +56,19 @@ def unit(info: p4i.P4Info) -> None:
     info.meters[0].spec.unit = p4i.MeterSpec.BYTES
 
 
+def unknown_unit(info: p4i.P4Info) -> None:
+    info.meters[0].spec.unit = 77
+
+
+def second_field(info: p4i.P4Info) -> None:
+    info.value_sets[0].match.add(id=2, name="other", bitwidth=16, match_type=p4i.MatchField.EXACT)
+
+
+def second_field_of_the_same_id(info: p4i.P4Info) -> None:
+    second_field(info)
+    info.value_sets[0].match[1].id = info.value_sets[0].match[0].id
+
+
 def narrow_register(info: p4i.P4Info) -> None:
     info.registers[0].type_spec.bitstring.bit.bitwidth = 16
 
@@ -125,6 +138,12 @@ CASES: list[tuple[Change, str]] = [
     ),
     (narrow_register, "register 'register' has cells of 16 bits, in p4_device_config 32"),
     (unit, "meter 'meter': the unit is BYTES, in p4_device_config PACKETS"),
+    (unknown_unit, "meter 'meter': the unit is 77, in p4_device_config PACKETS"),
+    (second_field, "value set 'ip_types' has fields of 32 bits, in p4_device_config 16"),
+    (
+        second_field_of_the_same_id,
+        "value set 'ip_types': match fields 'type' and 'other' have the same id 1",
+    ),
     (narrow_digest, "digest 'digest_t': value 1 has 32 bits, in p4_device_config 48"),
     (short_digest, "digest 'digest_t': the number of values is 1, in p4_device_config 2"),
     (
