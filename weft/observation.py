@@ -149,7 +149,7 @@ def absorbed_totals(counters: Mapping[str, SwitchCounters]) -> dict[str, int]:
     """Sum what in-network aggregation took in, which ended in a switch as it should: no drops. No zeros.
 
     `contributions` are added up and wait for others; `repeated_contributions` were there already, or are of a round
-    that is over.
+    that is over, and so are the results among them with which a switch answers one below that has them.
     """
     absorbed = Counter[str]()
     for each in counters.values():

@@ -285,6 +285,12 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
                     keep = 0xFFFFFFFF;
                     state = SLOT_DONE;
                     outcome = Outcome.MULTICAST;
+                } else if (is_result && same_round && state == SLOT_DONE &&
+                           hdr.aggregation.operation == operation) {
+                    // The parent answers what was sent again; the children have this result.
+                    drop_reason = DropReason.AGGREGATION_DUPLICATE;
+                } else if (is_result && !newer && !same_round) {
+                    drop_reason = DropReason.AGGREGATION_OLD_ROUND;
                 } else {
                     drop_reason = DropReason.AGGREGATION_UNEXPECTED_RESULT;
                 }

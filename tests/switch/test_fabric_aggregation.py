@@ -40,6 +40,8 @@ REASONS = {
     "bad_header": 16,
     "bad_icrc": 17,
     "slot_out_of_range": 23,
+    "old_round": 24,
+    "duplicate": 25,
     "unexpected_result": 26,
     "wrong_operation": 27,
     "wrong_ip_version": 28,
@@ -286,6 +288,29 @@ def test_forgeries_are_counted_by_reason_and_answered_to_nobody(twin: Twin, name
     before = drops(twin, reason)
     assert twin.process(port, raw(frame)) == []
     assert drops(twin, reason) == before + 1
+
+
+def test_results_that_come_again_are_told_from_unexpected_ones(twin: Twin) -> None:
+    """What a parent answers to a contribution sent again ends here, and is no loss."""
+    twin.both(lambda switch: set_job(switch, INNER_JOB, 1))
+    for turn in (1, 3):  # both use the same version of the slot
+        for rank in range(CHILDREN):
+            frame = packet(INNER_JOB, [1], rank=rank, round_number=turn, epoch=1)
+            twin.process(rank + 1, raw(frame))
+        result = packet(INNER_JOB, [CHILDREN], kind=Kind.RESULT, round_number=turn, epoch=1)
+        assert len(twin.process(PARENT_PORT, raw(result))) == CHILDREN
+
+    def counted(**options: object) -> list[int]:
+        reasons = ("duplicate", "old_round", "unexpected_result")
+        before = [drops(twin, reason) for reason in reasons]
+        frame = packet(INNER_JOB, [CHILDREN], kind=Kind.RESULT, epoch=1, **options)
+        assert twin.process(PARENT_PORT, raw(frame)) == []
+        return [drops(twin, reason) - count for reason, count in zip(reasons, before, strict=True)]
+
+    assert counted(round_number=3) == [1, 0, 0]
+    assert counted(round_number=1) == [0, 1, 0]
+    assert counted(round_number=5) == [0, 0, 1]
+    assert counted(round_number=3, operation=Operation.MAX) == [0, 0, 1]
 
 
 def test_what_is_ordinary_roce_is_forwarded_as_ever(twin: Twin) -> None:
