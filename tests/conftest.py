@@ -4,5 +4,6 @@ import signal
 
 
 def pytest_configure() -> None:
-    """Heed SIGINT, which a shell makes its background jobs ignore, and they their children: tests send it."""
+    """Heed what a shell, or nohup, makes background jobs and their children ignore: tests send these signals."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)

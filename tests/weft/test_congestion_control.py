@@ -198,7 +198,10 @@ def test_every_algorithm_finishes_what_it_begins_and_repeats(name):
 @pytest.mark.parametrize(
     ("section", "words"),
     [
-        ({"congestion_control": "hpc"}, r"transport.congestion_control: no congestion control 'hpc' \(valid: .*hpcc"),
+        (
+            {"congestion_control": "hpc"},
+            r"transport.congestion_control: no congestion control 'hpc' \(valid: .*hpcc",
+        ),
         ({"congestion_control": "hpcc", "parameters": {"etta": 1}}, r"hpcc has no parameter 'etta'"),
         ({"congestion_control": "dcqcn", "parameters": {"gain": 2}}, r"dcqcn: gain is 2 \(valid: 0 to 1\)"),
         (
