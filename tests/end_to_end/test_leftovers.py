@@ -1,6 +1,7 @@
 """Whatever ends a run, nothing of it stays."""
 
 import contextlib
+import gc
 import json
 import os
 import shutil
@@ -8,11 +9,14 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
 from pathlib import Path
 
 import pytest
 from scapy.utils import rdpcap
 
+import topologies
+import weft
 from traffic.layers import BTH, icrc_is_valid
 from weft import interfaces as interfaces_of_labs
 from weft import lab_state
@@ -250,3 +254,16 @@ def test_a_missing_capability_is_told_by_name(name, tmp_path):
 def test_the_capabilities_that_the_message_asks_for_are_enough(tmp_path):
     done = run_with_capabilities("-all,+sys_admin,+sys_chroot,+net_admin,+net_raw", tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_lab_that_was_left_is_free_at_once():
+    gc.collect()
+    gc.disable()
+    try:
+        topology = topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=1)
+        with weft.Fabric(topology, clock="real") as fabric:
+            parts = [weakref.ref(fabric.lab), weakref.ref(fabric.lab.controller)]
+        del fabric
+        assert [part() for part in parts if part() is not None] == []
+    finally:
+        gc.enable()

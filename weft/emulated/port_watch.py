@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Callable
 
@@ -30,13 +29,19 @@ class PortWatch(threading.Thread):
 
     def run(self) -> None:
         """Listen until closed, or until the switches have gone, which whoever asks them for anything notices."""
+        try:
+            self._listen()
+        except grpc.RpcError as over:
+            # The call is the error that ends it: with its traceback it would keep these frames, and so the lab.
+            over.__traceback__ = None
+
+    def _listen(self) -> None:
         up: dict[tuple[int, int], bool] = {}
-        with contextlib.suppress(grpc.RpcError):
-            for message in self._call:
-                for device_id, port, now_up in states_told(message):
-                    if up.get((device_id, port), True) != now_up:
-                        self._changed(self._fabric.device(device_id).name, port, now_up)
-                    up[device_id, port] = now_up
+        for message in self._call:
+            for device_id, port, now_up in states_told(message):
+                if up.get((device_id, port), True) != now_up:
+                    self._changed(self._fabric.device(device_id).name, port, now_up)
+                up[device_id, port] = now_up
 
     def close(self) -> None:
         """End it."""
