@@ -12,6 +12,7 @@ from weft import lab_state
 from weft.fabric import Fabric
 
 CONNECT = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+STRANGER = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 SMALL = topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=1)
 
 
@@ -31,14 +32,14 @@ def test_other_users_cannot_reach_the_switches(tmp_path):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
         assert tcp_listeners(state) == []
+        # Not subprocess's own `user`, for which it forks: gRPC's threads do not survive that. The distribution's
+        # interpreter, which everybody may run wherever this tree lies.
         stranger = subprocess.run(
-            [sys.executable, "-c", CONNECT, str(path)],
+            [*STRANGER, "/usr/bin/python3", "-c", CONNECT, str(path)],
             capture_output=True,
             text=True,
             check=False,
-            user=65534,
-            group=65534,
-            extra_groups=[],
+            cwd="/",
         )
         assert "PermissionError" in stranger.stderr
         health = subprocess.run(
