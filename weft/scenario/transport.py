@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -64,12 +65,7 @@ class TransportSection(Section):
     @field_validator("congestion_control")
     @classmethod
     def _check_name(cls, name: str) -> str:
-        if name not in congestion_control_names() and not is_class_reference(name):
-            valid = ", ".join(congestion_control_names())
-            raise ValueError(
-                f"no congestion control {shown(name)} (valid: {valid}, or path/to/file.py:Class)"
-            )
-        return name
+        return _known_or_class("congestion control", name, congestion_control_names())
 
     @field_validator("preset")
     @classmethod
@@ -82,10 +78,7 @@ class TransportSection(Section):
     @field_validator("path")
     @classmethod
     def _check_path_name(cls, name: str) -> str:
-        if name not in PATHS and not is_class_reference(name):
-            valid = ", ".join(PATHS)
-            raise ValueError(f"no choice of path {shown(name)} (valid: {valid}, or path/to/file.py:Class)")
-        return name
+        return _known_or_class("choice of path", name, PATHS)
 
     @field_validator("parameters")
     @classmethod
@@ -148,6 +141,12 @@ def native_parameters(congestion_control: str, parameters: dict[str, Any]) -> di
         except ValueError as error:
             raise ValueError(f"{key}: {error}") from None
     return native
+
+
+def _known_or_class(what: str, name: str, known: Sequence[str]) -> str:
+    if name in known or is_class_reference(name):
+        return name
+    raise ValueError(f"no {what} {shown(name)} (valid: {', '.join(known)}, or path/to/file.py:Class)")
 
 
 def _without_unit(name: str) -> str:
