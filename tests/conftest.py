@@ -1,6 +1,11 @@
 """What holds for all tests."""
 
+import os
 import signal
+
+# A process of the tests that has used gRPC may fork (a pool of STF cases, say); the children never use it, and gRPC's
+# own handlers, which start its threads again in them, abort there. gRPC reads this as it is imported.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 
 def pytest_configure() -> None:

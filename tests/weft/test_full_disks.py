@@ -6,7 +6,6 @@ A limit on the size of files stands for a full disk: the write that goes beyond 
 import json
 import os
 import resource
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -39,19 +38,14 @@ def weft(
     *arguments: object, file_bytes: int | None = None, stdout: int = subprocess.PIPE
 ) -> subprocess.CompletedProcess:
     """Run the command where no file may be larger than that."""
-
-    def limit() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        if file_bytes is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
-
+    # A preexec_fn would fork this process, whose threads of gRPC do not survive that.
+    limit = [] if file_bytes is None else ["prlimit", f"--fsize={file_bytes}"]
     return subprocess.run(
-        [sys.executable, "-m", "weft", *map(str, arguments)],
+        [*limit, sys.executable, "-m", "weft", *map(str, arguments)],
         stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,
         check=False,
-        preexec_fn=limit,
     )
 
 
