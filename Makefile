@@ -23,13 +23,13 @@ lint: setup
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
-	.venv/bin/clang-format --dry-run --Werror engine/src/*.cpp engine/src/*.hpp
+	.venv/bin/clang-format --dry-run --Werror $$(git ls-files 'engine/*.cpp' 'engine/*.hpp')
 	shellcheck vagrant/*.sh .ci/run .ci/sanitize
 
 format: setup
 	.venv/bin/ruff check --fix .
 	.venv/bin/ruff format .
-	.venv/bin/clang-format -i engine/src/*.cpp engine/src/*.hpp
+	.venv/bin/clang-format -i $$(git ls-files 'engine/*.cpp' 'engine/*.hpp')
 
 clean:
-	rm -rf build .venv .venv-shell .pytest_cache .mypy_cache .ruff_cache .hypothesis engine/*.so
+	rm -rf build .venv .venv-shell .pytest_cache .mypy_cache .ruff_cache .hypothesis weft/engine/*.so

@@ -10,8 +10,8 @@ from pathlib import Path
 from pybind11.setup_helpers import ParallelCompile, Pybind11Extension
 from setuptools import setup
 
-SOURCES = sorted(str(path) for path in Path("engine/src").rglob("*.cpp"))
-HEADERS = sorted(str(path) for path in Path("engine/src").rglob("*.hpp"))
+SOURCES = sorted(str(path) for path in Path("engine").rglob("*.cpp"))
+HEADERS = sorted(str(path) for path in Path("engine").rglob("*.hpp"))
 
 
 def needs_recompile(object_file: str, source: str) -> bool:
@@ -41,10 +41,10 @@ MODE = SANITISED if os.environ.get("WEFT_SANITIZE") == "1" else OPTIMISED
 setup(
     ext_modules=[
         Pybind11Extension(
-            "engine._core",
+            "weft.engine._core",
             SOURCES,
             depends=HEADERS,
-            include_dirs=["engine/src"],
+            include_dirs=["engine"],
             cxx_std=20,
             extra_compile_args=[*MODE, "-g1", "-MMD", "-Wall", "-Wextra", "-fvisibility=hidden"],
             extra_link_args=MODE,

@@ -17,7 +17,7 @@ from typing import Any
 from figures import Figure, argument_parser, report
 from scheduling import pin_this_process
 
-from engine import CompletionQueue, Engine, Link, Nic, RcQueuePair, TransmitPort, make_congestion_control
+from weft.engine import CompletionQueue, Engine, Link, Nic, RcQueuePair, TransmitPort, make_congestion_control
 
 RATE_BPS = 100_000_000_000
 DELAY_PS = 1_000_000

@@ -20,13 +20,13 @@ from fabric_setup import compiled_fabric, program_over_p4runtime, roce_frames
 from figures import Figure, argument_parser, report
 from scheduling import pin_this_process
 
-from compiler import compile_file
-from switch.bmv2json import load_program
-from switch.native import NativeSwitch
-from switch.oracle import OracleSwitch
-from topologies import leaf_spine
-from topologies.addressing import CPU_PORT
+from weft.compiler import compile_file
 from weft.program import Program
+from weft.switch.bmv2json import load_program
+from weft.switch.native import NativeSwitch
+from weft.switch.oracle import OracleSwitch
+from weft.topologies import leaf_spine
+from weft.topologies.addressing import CPU_PORT
 
 ROUNDS = 5
 ORACLE_PACKETS = 500

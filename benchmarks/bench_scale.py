@@ -20,7 +20,7 @@ from typing import Any
 from figures import Figure, argument_parser, report
 from scheduling import realtime_this_process
 
-import topologies
+from weft import topologies
 from weft.fabric import Fabric
 
 RATE_BPS = 400e9

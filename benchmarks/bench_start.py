@@ -31,21 +31,21 @@ def mark(phase):
     marks.append((phase, time.perf_counter()))
 mark("interpreter")
 if sys.argv[1].endswith(".p4"):
-    from compiler import compile_artifacts
+    from weft.compiler import compile_artifacts
     mark("import compiler")
     document = compile_artifacts(sys.argv[1]).json_text
     mark("compile")
 else:
     from pathlib import Path
     document = Path(sys.argv[1]).read_text(encoding="utf-8")
-from switch.bmv2json import load_program
-from switch.native import NativeSwitch
+from weft.switch.bmv2json import load_program
+from weft.switch.native import NativeSwitch
 mark("import switch")
 program = load_program(document)
 mark("read JSON")
 switch = NativeSwitch()
 if sys.argv[3] == "split":
-    from switch.lowering.program import lower_program
+    from weft.switch.lowering.program import lower_program
     mark("import lowering")
     lower_program(program)
     mark("lowering")

@@ -26,8 +26,8 @@ from load import TRIES, UNLIMITED, Load, build_forwarder
 from targets import bmv2_switches, engine_forwarder, forwarder, has_bmv2, router, weft_daemon, weft_switch
 from wires import enter_own_network, veth_pairs
 
-from topologies import FabricSpec, leaf_spine
 from weft.program import Program, compile_program
+from weft.topologies import FabricSpec, leaf_spine
 
 ONE_SWITCH = leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=2)
 THREE_SWITCHES = leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=1)

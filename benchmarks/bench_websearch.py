@@ -20,10 +20,10 @@ from typing import Any
 from figures import Figure, argument_parser, report
 from scheduling import pin_this_process
 
-from engine import congestion_control_names
-from topologies import FabricSpec, fat_tree
 from weft import Fabric
+from weft.engine import congestion_control_names
 from weft.scenario import TransportSection
+from weft.topologies import FabricSpec, fat_tree
 
 GOAL_S = 40.0
 LOAD = 0.3

@@ -6,19 +6,19 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from controller.blocking import BlockingFabricController
-from controller.fabric import GrpcTarget, embedded_targets
-from controller.pipeline import Pipeline
-from controller.plan import Settings
-from controller.target import target_facts
-from switch.backend import SwitchBackend
-from switch.p4runtime.device import Device
-from switch.p4runtime.service import Server
-from topologies import FabricSpec, NicSpec
-from topologies.addressing import CPU_PORT
-from traffic.layers import rdma_write_frame
+from weft.controller.blocking import BlockingFabricController
+from weft.controller.fabric import GrpcTarget, embedded_targets
+from weft.controller.pipeline import Pipeline
+from weft.controller.plan import Settings
+from weft.controller.target import target_facts
 from weft.paths import FABRIC_P4
 from weft.program import Program, compile_program
+from weft.switch.backend import SwitchBackend
+from weft.switch.p4runtime.device import Device
+from weft.switch.p4runtime.service import Server
+from weft.topologies import FabricSpec, NicSpec
+from weft.topologies.addressing import CPU_PORT
+from weft.traffic.layers import rdma_write_frame
 
 FLOWS = 64
 """Queue pairs that a benchmark's frames belong to: more than one ECMP decision, register cell or cache line."""

@@ -21,7 +21,7 @@ SENDER_CORE = 0
 SWITCH_CORE = 1
 UNLIMITED = 1e9
 _FORWARDER = Path(__file__).parent / "forwarder" / "bare_forwarder.cpp"
-_ENGINE_SOURCES = Path(__file__).parent.parent / "engine" / "src"
+_ENGINE_SOURCES = Path(__file__).parent.parent / "engine"
 
 
 def build_forwarder(folder: Path) -> str:

@@ -18,11 +18,11 @@ from fabric_setup import programmed
 from load import SWITCH_CORE
 from scheduling import pinned
 
-from controller.fabric import GrpcTarget, embedded_targets
-from topologies import FabricSpec, PortSpec, SwitchSpec
-from topologies.addressing import CPU_PORT
 from weft.child import JsonLinesChild, python_environment, python_module
+from weft.controller.fabric import GrpcTarget, embedded_targets
 from weft.program import Program
+from weft.topologies import FabricSpec, PortSpec, SwitchSpec
+from weft.topologies.addressing import CPU_PORT
 
 BMV2 = "simple_switch_grpc"
 FIRST_GRPC_PORT, FIRST_THRIFT_PORT = 9559, 9090
@@ -30,7 +30,7 @@ START_PATIENCE_S = 30.0
 
 ENGINE_FORWARDER = """
 import sys
-from engine import Engine, Link, PacketSocket, TransmitPort
+from weft.engine import Engine, Link, PacketSocket, TransmitPort
 engine = Engine.real_clock()
 link = Link(engine)
 link.connect(PacketSocket(engine, sys.argv[2]))
@@ -173,7 +173,7 @@ def weft_daemon(
         process = subprocess.Popen(
             [
                 *pinned(SWITCH_CORE, realtime=realtime),
-                *python_module("switch.daemon"),
+                *python_module("weft.switch.daemon"),
                 "--config",
                 str(config_path),
             ],

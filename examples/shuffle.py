@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import weft
-from topologies import FabricSpec
+from weft.topologies import FabricSpec
 
 
 class Shuffle(weft.TrafficPattern):

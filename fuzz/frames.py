@@ -17,9 +17,9 @@ from scapy.layers.inet6 import (
 from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
-from topologies.addressing import result_group_address
-from traffic.aggregation_format import Kind, Operation
-from traffic.layers import BTH, IntShim, aggregation_frame, cnp, pfc_frame, rdma_write_frame
+from weft.topologies.addressing import result_group_address
+from weft.traffic.aggregation_format import Kind, Operation
+from weft.traffic.layers import BTH, IntShim, aggregation_frame, cnp, pfc_frame, rdma_write_frame
 
 SWITCH_MAC = "02:01:00:00:00:00"
 """The addresses, job and slots of `fabric.stf`."""

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from compiler import CompileError, CompileResult, compile_file
 from fuzz.p4_grammar import random_program
 from fuzz.programs import CASES, case_programs
 from fuzz.target import Finding
 from fuzz.text_mutations import mutate_text
 from fuzz.twin import Twin
-from switch.backend import UnsupportedProgramError
-from switch.bmv2json import load_program
+from weft.compiler import CompileError, CompileResult, compile_file
+from weft.switch.backend import UnsupportedProgramError
+from weft.switch.bmv2json import load_program
 
 _GENERATED_SHARE = 0.25
 _RUN_ONE_OF = 4
@@ -31,7 +31,7 @@ class FrontendTarget:
 
     name = "frontend"
     suffix = ".p4"
-    covered_paths = ("compiler",)
+    covered_paths = ("weft/compiler",)
     timeout_s = 30.0
 
     def __init__(self) -> None:

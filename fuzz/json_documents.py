@@ -13,8 +13,8 @@ from typing import Any
 from fuzz.programs import case_programs, document
 from fuzz.target import Finding
 from fuzz.twin import Twin
-from switch.backend import UnsupportedProgramError
-from switch.bmv2json import Bmv2JsonError, load_program
+from weft.switch.backend import UnsupportedProgramError
+from weft.switch.bmv2json import Bmv2JsonError, load_program
 
 _RUN_ONE_OF = 3
 _PACKETS = 6
@@ -63,7 +63,7 @@ class JsonTarget:
 
     name = "json"
     suffix = ".json"
-    covered_paths = ("switch/bmv2json", "switch/lowering", "switch/oracle")
+    covered_paths = ("weft/switch/bmv2json", "weft/switch/lowering", "weft/switch/oracle")
     timeout_s = 30.0
 
     def seeds(self) -> list[bytes]:

@@ -18,13 +18,13 @@ from finsy.proto import U128, p4i, p4r
 from google.protobuf import text_format
 from google.protobuf.message import Message
 
-from compiler import compile_file
 from fuzz.entities import EntityGenerator, one_entity
 from fuzz.messages import mutate_message
 from fuzz.p4runtime_session import Answer, ServerUnderTest
 from fuzz.target import Finding
-from switch.native import NativeSwitch
-from switch.oracle import OracleSwitch
+from weft.compiler import compile_file
+from weft.switch.native import NativeSwitch
+from weft.switch.oracle import OracleSwitch
 
 _PROGRAM = Path(__file__).parent / "entities.p4"
 _METHODS: dict[str, type[Message]] = {
@@ -46,7 +46,12 @@ class P4RuntimeTarget:
 
     name = "p4runtime"
     suffix = ".txt"
-    covered_paths = ("switch/p4runtime", "switch/checks.py", "switch/native", "switch/oracle")
+    covered_paths = (
+        "weft/switch/p4runtime",
+        "weft/switch/checks.py",
+        "weft/switch/native",
+        "weft/switch/oracle",
+    )
     timeout_s = 30.0
 
     def __init__(self) -> None:

@@ -16,9 +16,9 @@ from google.protobuf.message import Message
 
 from fuzz.read_back import canonical, difference, expectations
 from fuzz.target import Finding
-from switch.backend import SwitchBackend
-from switch.p4runtime.device import Device
-from switch.p4runtime.service import Server
+from weft.switch.backend import SwitchBackend
+from weft.switch.p4runtime.device import Device
+from weft.switch.p4runtime.service import Server
 
 CPU_PORT = 510
 _TIMEOUT_S = 60

@@ -15,12 +15,12 @@ from fuzz.frames import random_frame
 from fuzz.programs import FABRIC, case_programs, program
 from fuzz.target import Finding
 from fuzz.twin import Twin
-from switch.backend import SwitchBackend
 from weft.stf.errors import StfSyntaxError
 from weft.stf.parser import parse_text
 from weft.stf.script import run_script
 from weft.stf.statements import CheckCounter, Expect, NoPacket
 from weft.stf.target import Target as ScriptTarget
+from weft.switch.backend import SwitchBackend
 
 _FABRIC_SCRIPT = Path(__file__).parent / "fabric.stf"
 _HEADING = "# program "
@@ -61,7 +61,7 @@ class PacketsTarget:
 
     name = "packets"
     suffix = ".stf"
-    covered_paths = ("switch/oracle", "switch/native")
+    covered_paths = ("weft/switch/oracle", "weft/switch/native")
     timeout_s = 30.0
 
     def __init__(self) -> None:

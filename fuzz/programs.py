@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from compiler import compile_file
-from switch.bmv2json import Program, load_program
+from weft.compiler import compile_file
+from weft.switch.bmv2json import Program, load_program
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = ROOT / "tests" / "stf" / "cases"

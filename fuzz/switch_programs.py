@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from compiler import compile_file
 from fuzz.p4_grammar import CLONE_SESSIONS, MULTICAST_GROUPS, PORTS, random_program
 from fuzz.switch_setup import random_setup
 from fuzz.twin import Twin
-from switch.backend import BackendError
-from switch.bmv2json import Program, load_program
-from switch.lowering.bounds import VARIABLE as CHECKED_PIPELINES
+from weft.compiler import compile_file
+from weft.switch.backend import BackendError
+from weft.switch.bmv2json import Program, load_program
+from weft.switch.lowering.bounds import VARIABLE as CHECKED_PIPELINES
 
 PACKETS = 20
 _SEEDS = 6
@@ -29,7 +29,7 @@ class ProgramsTarget:
 
     name = "programs"
     suffix = ".p4"
-    covered_paths = ("switch/oracle", "switch/lowering")
+    covered_paths = ("weft/switch/oracle", "weft/switch/lowering")
     timeout_s = 60.0
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import TypeAlias
 
-from switch.backend import (
+from weft.switch.backend import (
     ActionCall,
     CloneSession,
     ExactMatch,
@@ -24,8 +24,8 @@ from switch.backend import (
     TableEntry,
     TernaryMatch,
 )
-from switch.bmv2json import Action, KeyField, MatchKind, Program, Table, TableType
-from switch.checks import profile_actions
+from weft.switch.bmv2json import Action, KeyField, MatchKind, Program, Table, TableType
+from weft.switch.checks import profile_actions
 
 Step: TypeAlias = Callable[[SwitchBackend], None]
 _MOST_ENTRIES = 4

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from fuzz.target import Finding
-from switch.backend import BackendError, Digest, PacketIn, StreamEvent, SwitchBackend
-from switch.bmv2json import Program
-from switch.native import NativeSwitch
-from switch.oracle import OracleSwitch
-from switch.trace import CopyTrace
+from weft.switch.backend import BackendError, Digest, PacketIn, StreamEvent, SwitchBackend
+from weft.switch.bmv2json import Program
+from weft.switch.native import NativeSwitch
+from weft.switch.oracle import OracleSwitch
+from weft.switch.trace import CopyTrace
 
 CPU_PORT = 510
 _SHOWN_BYTES = 64

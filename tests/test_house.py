@@ -39,7 +39,7 @@ def test_types_are_right():
 
 
 def test_cpp_is_formatted():
-    sources = sorted(str(path) for path in (ROOT / "engine" / "src").glob("*.[ch]pp"))
+    sources = sorted(str(path) for path in (ROOT / "engine").rglob("*.[ch]pp"))
     assert sources
     passes(tool("clang-format"), "--dry-run", "--Werror", *sources)
 

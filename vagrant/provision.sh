@@ -60,7 +60,7 @@ make_environment() {
 
 build_engine() {
   local newest
-  newest=$(find engine/src setup.py -newer .venv/weft-built -print -quit 2>/dev/null || true)
+  newest=$(find engine setup.py -newer .venv/weft-built -print -quit 2>/dev/null || true)
   if [[ ! -e .venv/weft-built || -n $newest ]]; then
     echo "provision: building the engine"
     .venv/bin/python setup.py --quiet build_ext --inplace

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, WeftError
 
 if TYPE_CHECKING:
-    from traffic.extensions import (
+    from weft.collectives import CollectiveRun
+    from weft.fabric import Fabric
+    from weft.sweeps import SweepResult, sweep
+    from weft.traffic.extensions import (
         Acknowledgement,
         CongestionControl,
         PathChoice,
         PathProperties,
         TrafficPattern,
     )
-    from traffic.patterns import Flow
-    from weft.collectives import CollectiveRun
-    from weft.fabric import Fabric
-    from weft.sweeps import SweepResult, sweep
+    from weft.traffic.patterns import Flow
 
 __all__ = [
     "Acknowledgement",
@@ -39,16 +39,16 @@ __all__ = [
 
 # Importing these takes most of a second, which commands like `weft clean` need not wait for.
 _IMPORTED_LATE = {
-    "Acknowledgement": "traffic.extensions",
+    "Acknowledgement": "weft.traffic.extensions",
     "CollectiveRun": "weft.collectives",
-    "CongestionControl": "traffic.extensions",
+    "CongestionControl": "weft.traffic.extensions",
     "Fabric": "weft.fabric",
-    "Flow": "traffic.patterns",
-    "PathChoice": "traffic.extensions",
-    "PathProperties": "traffic.extensions",
+    "Flow": "weft.traffic.patterns",
+    "PathChoice": "weft.traffic.extensions",
+    "PathProperties": "weft.traffic.extensions",
     "sweep": "weft.sweeps",
     "SweepResult": "weft.sweeps",
-    "TrafficPattern": "traffic.extensions",
+    "TrafficPattern": "weft.traffic.extensions",
 }
 
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from controller.arrays import ProgramArrays
-from controller.blocking import BlockingFabricController
-from controller.errors import SettingError
-from controller.pipeline import Pipeline
-from topologies import FabricSpec
+from weft.controller.arrays import ProgramArrays
+from weft.controller.blocking import BlockingFabricController
+from weft.controller.errors import SettingError
+from weft.controller.pipeline import Pipeline
 from weft.program import Program
 from weft.recording.tables import Column, Names, Table
 from weft.scenario import KeyProblem, ObserveSection
+from weft.topologies import FabricSpec
 
 MAX_ROWS_IN_RESULTS = 1000
 """More stand in the tables only."""

@@ -14,10 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from topologies import FabricSpec, SwitchSpec
-from topologies.addressing import CPU_PORT
 from weft.child import ChildError, WatchedProcess
 from weft.environment import require_bmv2
+from weft.topologies import FabricSpec, SwitchSpec
+from weft.topologies.addressing import CPU_PORT
 
 PRIORITY_CLASSES = 8
 

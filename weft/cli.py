@@ -19,9 +19,9 @@ from weft.units import parse_size_range_bytes
 
 # Where each command is found; rooms offer their own, and none is imported before it is asked for.
 COMMANDS: dict[str, tuple[str, str]] = {
-    "compile": ("compiler.cli", "compile_command"),
-    "switch": ("switch.cli", "switch"),
-    "controller": ("controller.cli", "controller"),
+    "compile": ("weft.compiler.cli", "compile_command"),
+    "switch": ("weft.switch.cli", "switch"),
+    "controller": ("weft.controller.cli", "controller"),
     "run": ("weft.commands.run", "run"),
     "sweep": ("weft.commands.sweep", "sweep"),
     "report": ("weft.commands.report", "report"),

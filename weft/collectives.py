@@ -9,12 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topologies import FabricSpec
-from traffic.aggregation_format import Operation
-from traffic.schedule_nodes import ELEMENT_BYTES, DataType
-from traffic.schedules import COLLECTIVES, GENERATORS, CollectiveSpec, check_algorithm, suitable_algorithms
 from weft.errors import BadInputError, did_you_mean
 from weft.results import CollectiveResult
+from weft.topologies import FabricSpec
+from weft.traffic.aggregation_format import Operation
+from weft.traffic.schedule_nodes import ELEMENT_BYTES, DataType
+from weft.traffic.schedules import (
+    COLLECTIVES,
+    GENERATORS,
+    CollectiveSpec,
+    check_algorithm,
+    suitable_algorithms,
+)
 from weft.verification import result_elements
 
 MAX_REPETITIONS = 1000

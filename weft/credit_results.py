@@ -8,9 +8,9 @@ from typing import Any
 
 from rich.console import Console
 
-from topologies import FabricSpec
-from topologies.describe import format_time
 from weft.figure_tables import print_figures
+from weft.topologies import FabricSpec
+from weft.topologies.describe import format_time
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from topologies import FabricSpec
 from weft.child import JsonLinesChild, python_environment, python_module
 from weft.options import FabricOptions
 from weft.switch_configs import links_between_switches, switch_configs
 from weft.switch_memory import with_memory
+from weft.topologies import FabricSpec
 
 # The engines' threads run under SCHED_FIFO: they sleep most of the time, and serve an event late by microseconds
 # instead of milliseconds when something else keeps the cores busy.
@@ -22,7 +22,7 @@ REALTIME_PRIORITY = 10
 def daemon_config(
     fabric: FabricSpec, options: FabricOptions, epoch_ns: int, grpc_address: str, frame_bytes: int
 ) -> dict[str, Any]:
-    """Return the configuration of `python -m switch.daemon` for a fabric whose largest frame is given."""
+    """Return the configuration of `python -m weft.switch.daemon` for a fabric whose largest frame is given."""
     internal = options.links == "internal"
     config: dict[str, Any] = {
         "epoch_ns": epoch_ns,
@@ -52,7 +52,7 @@ class SwitchDaemon:
         log = directory / "switches.log"
         with log.open("w", encoding="utf-8") as errors:
             process = subprocess.Popen(
-                [*python_module("switch.daemon"), "--config", str(config_path)],
+                [*python_module("weft.switch.daemon"), "--config", str(config_path)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

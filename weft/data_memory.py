@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from traffic.schedule_nodes import ELEMENT_BYTES
 from weft.collectives import input_elements_of
 from weft.errors import EnvironmentLacksError
 from weft.scenario import CollectiveTraffic, Scenario, TrainingStepTraffic
+from weft.traffic.schedule_nodes import ELEMENT_BYTES
 
 _GIB = 2**30
 

@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from controller.ecn import scaled_profile
-from controller.identity import DATA_CLASS
-from controller.plan import Settings
-from topologies import FabricSpec
+from weft.controller.ecn import scaled_profile
+from weft.controller.identity import DATA_CLASS
+from weft.controller.plan import Settings
 from weft.options import FabricOptions
 from weft.switch_configs import switch_configs
 from weft.switch_memory import with_memory
+from weft.topologies import FabricSpec
 
 
 def effective_parameters(
@@ -29,7 +29,7 @@ def effective_parameters(
         options: as given.
         settings: the controller's.
         frame_bytes: largest frame of a WRITE.
-        transport: `traffic.host.Host.transport_in_force` of a host; all hosts are alike.
+        transport: `weft.traffic.host.Host.transport_in_force` of a host; all hosts are alike.
     """
     configs = with_memory(
         switch_configs(fabric, options.faults, host_interfaces=False, fabric_interfaces=False),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from topologies import (
+from weft.scenario import MAX_SLOTS, ObserveSection
+from weft.topologies import (
     FabricSpec,
     HostSpec,
     Path,
@@ -14,12 +15,11 @@ from topologies import (
     longest_path,
     nearest_path,
 )
-from topologies.addressing import IpVersion
-from traffic.aggregation_format import FRAME_BYTES
-from traffic.control import NicSettings
-from traffic.host_recording import HostRecording
-from traffic.transport_settings import CreditSettings
-from weft.scenario import MAX_SLOTS, ObserveSection
+from weft.topologies.addressing import IpVersion
+from weft.traffic.aggregation_format import FRAME_BYTES
+from weft.traffic.control import NicSettings
+from weft.traffic.host_recording import HostRecording
+from weft.traffic.transport_settings import CreditSettings
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,8 @@ def patient_timeout_ps(
 
     Of queue pairs, which go back by a window when it is up: a timeout that an incast's queue runs out fills that queue
     with packets sent before. Under flow control one queue may have nearly all of a switch's memory, and those
-    behind it wait as long. Aggregation repeats single packets; its timeout is shorter (`traffic.host.Host.timeout_ps`).
+    behind it wait as long. Aggregation repeats single packets; its timeout is shorter
+    (`weft.traffic.host.Host.timeout_ps`).
     """
     drain_ps = max(
         max(port.link.queue_capacity_bytes, lossless_buffer_bytes) * 8 * 10**12 // port.link.rate_bps

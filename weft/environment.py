@@ -9,9 +9,9 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
-from topologies import FabricSpec
 from weft.errors import EnvironmentLacksError
 from weft.options import FabricOptions
+from weft.topologies import FabricSpec
 
 _PROGRAMS = {
     "mnexec": "mininet",

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel
 
-from topologies import FabricSpec
-from traffic.class_reference import is_class_reference
-from traffic.extensions import (
+from weft.scenario import PatternTraffic, Scenario, TransportSection
+from weft.told_errors import told_as_weft_errors
+from weft.topologies import FabricSpec
+from weft.traffic.class_reference import is_class_reference
+from weft.traffic.extensions import (
     ClassSpec,
     PathProperties,
     TrafficPattern,
@@ -21,8 +23,6 @@ from traffic.extensions import (
     make,
     path_choice,
 )
-from weft.scenario import PatternTraffic, Scenario, TransportSection
-from weft.told_errors import told_as_weft_errors
 
 _ANY_PATH = PathProperties(line_rate_bps=10**11, base_round_trip_ps=10**7, frame_bytes=1152)
 

@@ -12,21 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal, Never
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.arrays import DirectCount
-from controller.counters import Count
-from controller.errors import ControllerError, JobError
-from topologies import FabricSpec
-from traffic.class_reference import is_class_reference, short_reference
-from traffic.control import EndpointGroup, RunError, RunOutcome
-from traffic.extensions import TrafficPattern, flows_of
-from traffic.flow_sizes import FlowSizes
-from traffic.flow_sizes import flow_sizes as named_flow_sizes
-from traffic.messages import AS_BYTES, AS_LENGTHS
-from traffic.patterns import Flow, incast, permutation
-from traffic.schedule_nodes import ELEMENT_BYTES
-from traffic.schedules import CollectiveSpec
-from traffic.training import TrainingStep
-from traffic.workload import poisson_flows
 from weft.array_results import ObservedArrays
 from weft.child import ChildError
 from weft.collectives import (
@@ -41,6 +26,9 @@ from weft.collectives import (
     results_of_ranks,
     shaped_result,
 )
+from weft.controller.arrays import DirectCount
+from weft.controller.counters import Count
+from weft.controller.errors import ControllerError, JobError
 from weft.credit_results import credit_results
 from weft.effective import effective_parameters
 from weft.endpoints import default_slot_count, path_round_trip_ps
@@ -87,13 +75,25 @@ from weft.scenario import (
 )
 from weft.signals import interruptions_first
 from weft.told_errors import told_as_weft_errors
+from weft.topologies import FabricSpec
+from weft.traffic.class_reference import is_class_reference, short_reference
+from weft.traffic.control import EndpointGroup, RunError, RunOutcome
+from weft.traffic.extensions import TrafficPattern, flows_of
+from weft.traffic.flow_sizes import FlowSizes
+from weft.traffic.flow_sizes import flow_sizes as named_flow_sizes
+from weft.traffic.messages import AS_BYTES, AS_LENGTHS
+from weft.traffic.patterns import Flow, incast, permutation
+from weft.traffic.schedule_nodes import ELEMENT_BYTES
+from weft.traffic.schedules import CollectiveSpec
+from weft.traffic.training import TrainingStep
+from weft.traffic.workload import poisson_flows
 from weft.training import TrainingStepResult, verify_gradients
 from weft.verification import Verdict, verify
 from weft.watching import Sample, Watcher, watched
 from weft.workloads import WorkloadResult, workload_result
 
 if TYPE_CHECKING:
-    from engine._core import Ledger
+    from weft.engine._core import Ledger
 
 JOB_ID = 1
 
@@ -248,7 +248,7 @@ class Fabric:
             collective: "allreduce", "reducescatter", "allgather", "alltoall", "broadcast" or "reduce".
             buffers: every host's input, all of one shape, int32 or float32; they are not changed. Those of a
                 reduce-scatter and an all-to-all are cut into a chunk for each host (`CollectiveSpec.chunk`).
-            algorithm: one of the collective's, see `traffic.schedules.GENERATORS`.
+            algorithm: one of the collective's, see `weft.traffic.schedules.GENERATORS`.
             operation: of an all-reduce, a reduce-scatter or a reduce: "sum", "max" or "min".
             root: rank of a broadcast's or a reduce's root.
             data: what the buffers are, for the result's table.

@@ -9,7 +9,7 @@ from typing import Any
 
 from mininet.node import Host
 
-from topologies import FabricSpec
+from weft.topologies import FabricSpec
 
 _LOCAL_NAMES = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
 

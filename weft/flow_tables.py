@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from traffic.patterns import Flow
+from weft.traffic.patterns import Flow
 from weft.writing import written_whole
 
 FlowTable = Mapping[str, npt.NDArray[Any]]

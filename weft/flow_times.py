@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from topologies import FabricSpec, paths, serialisation_ps
-from traffic.patterns import Flow
+from weft.topologies import FabricSpec, paths, serialisation_ps
+from weft.traffic.patterns import Flow
 
 Times = npt.NDArray[np.int64]
 Links = tuple[tuple[int, int], ...]

@@ -11,10 +11,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from topologies import FabricSpec
-from topologies.describe import format_time
-from traffic.patterns import Flow
 from weft.flow_tables import FlowTable, flow_table, save_flow_table
+from weft.topologies import FabricSpec
+from weft.topologies.describe import format_time
+from weft.traffic.patterns import Flow
 
 MOST_SHOWN = 16
 """Flows that a table has; of more, the slowest."""

@@ -9,15 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from controller.blocking import BlockingFabricController
-from controller.ecn import EcnProfile
-from controller.identity import DATA_CLASS
-from controller.pipeline import Pipeline
-from controller.plan import Settings
-from controller.target import target_facts
-from topologies import FabricSpec
-from topologies.int_rates import STANDARD_INT_RATES, IntRates, int_rates
-from traffic.control import EndpointGroup
+from weft.controller.blocking import BlockingFabricController
+from weft.controller.ecn import EcnProfile
+from weft.controller.identity import DATA_CLASS
+from weft.controller.pipeline import Pipeline
+from weft.controller.plan import Settings
+from weft.controller.target import target_facts
 from weft.environment import require_for
 from weft.errors import BadInputError, WeftError
 from weft.link_events import LinkEvents
@@ -26,10 +23,13 @@ from weft.program import Program
 from weft.recording.observations import Recorded
 from weft.signals import interruptions_first, signals_unwind, signals_wait
 from weft.told_errors import told_as_weft_errors
+from weft.topologies import FabricSpec
+from weft.topologies.int_rates import STANDARD_INT_RATES, IntRates, int_rates
+from weft.traffic.control import EndpointGroup
 from weft.watching import Sample
 
 if TYPE_CHECKING:
-    from engine._core import Ledger
+    from weft.engine._core import Ledger
 
 # Ethernet, INT shim, UDP, BTH, RETH, immediate and iCRC around the payload of a path MTU, and the IP header.
 FRAME_OVERHEAD_BYTES = 14 + 46 + 8 + 12 + 16 + 4 + 4

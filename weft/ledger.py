@@ -10,7 +10,7 @@ from rich.console import Console
 from weft.errors import CheckFailedError
 
 if TYPE_CHECKING:
-    from engine._core import Ledger
+    from weft.engine._core import Ledger
 
 
 def checked_ledger(ledger: Ledger) -> Ledger:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from topologies import FabricLink, FabricSpec, LinkChoice, TopologyError
-from topologies.int_rates import int_rates
 from weft.errors import BadInputError
 from weft.options import FabricOptions
 from weft.scenario import KeyProblem
+from weft.topologies import FabricLink, FabricSpec, LinkChoice, TopologyError
+from weft.topologies.int_rates import int_rates
 
 _EXAMPLES = 4
 

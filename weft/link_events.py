@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 
 from rich.console import Console
 
-from controller.blocking import BlockingFabricController
-from controller.fabric import Repair
-from topologies import FabricLink, FabricSpec, LinkChoice
-from topologies.describe import format_time
+from weft.controller.blocking import BlockingFabricController
+from weft.controller.fabric import Repair
 from weft.errors import BadInputError, EnvironmentLacksError, did_you_mean
 from weft.figure_tables import print_figures
 from weft.link_checks import link_name, require_link
 from weft.options import FabricOptions
 from weft.quantities import TIME
 from weft.scenario import KeyProblem, LinkEventSection
+from weft.topologies import FabricLink, FabricSpec, LinkChoice
+from weft.topologies.describe import format_time
 
 
 @dataclass

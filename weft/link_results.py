@@ -8,8 +8,8 @@ from typing import Any
 
 from rich.console import Console
 
-from topologies import FabricSpec
 from weft.figure_tables import print_figures
+from weft.topologies import FabricSpec
 
 _COUNTED = ("lost", "corrupted", "duplicated", "delayed")
 _MOST_SHOWN = 16

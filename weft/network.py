@@ -19,10 +19,10 @@ from mininet.log import setLogLevel
 from mininet.net import Mininet
 from mininet.node import Node, Switch
 
-from topologies import FabricSpec, HostSpec, NicSpec
 from weft import interfaces
 from weft.errors import EnvironmentLacksError
 from weft.fabric_hosts import FabricHost
+from weft.topologies import FabricSpec, HostSpec, NicSpec
 
 MTU_BYTES = 9000
 # The fabric computes and checks checksums itself, so every frame on a veth pair must be whole.

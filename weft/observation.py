@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
-from controller.counters import Count, SwitchCounters
-from controller.identity import switch_id
-from topologies import FabricSpec, paths
+from weft.controller.counters import Count, SwitchCounters
+from weft.controller.identity import switch_id
 from weft.results import IntHop, IntPath, Lateness, PlaneResult
+from weft.topologies import FabricSpec, paths
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class HostTotals:
 
     @classmethod
     def of(cls, endpoint_stats: Sequence[Mapping[str, Any]], aggregated_packets: int = 0) -> HostTotals:
-        """Sum the counters of all hosts (`traffic.host.Host.stats`)."""
+        """Sum the counters of all hosts (`weft.traffic.host.Host.stats`)."""
         totals = [endpoint["totals"] for endpoint in endpoint_stats]
         return cls(
             sum(each["retransmitted_packets"] + each["aggregation_retransmitted_packets"] for each in totals),

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from traffic.class_reference import is_class_reference, short_reference
 from weft.paths import FABRIC_P4
 from weft.scenario import (
     BufferSection,
@@ -26,6 +25,7 @@ from weft.scenario import (
     TransportSection,
     parse_scenario,
 )
+from weft.traffic.class_reference import is_class_reference, short_reference
 
 # Where an option is called otherwise than in a scenario file, and in results.
 _SCENARIO_KEYS = {"mtu_bytes": "mtu", "int_telemetry": "int"}

@@ -43,7 +43,7 @@ def compile_program(
 
 
 def _compile(source: Path, directory: Path) -> Program:
-    from compiler import CompileError, compile_artifacts
+    from weft.compiler import CompileError, compile_artifacts
 
     try:
         result = compile_artifacts(source)

@@ -7,8 +7,8 @@ def test_all_reduce(fabric):
     assert run.result.ok
 ```
 
-The mark's arguments are those of `topologies.leaf_spine` and the fields of `weft.options.FabricOptions`; `fabric_of`
-makes the same mark with all of them spelled out. Tests are
+The mark's arguments are those of `weft.topologies.leaf_spine` and the fields of `weft.options.FabricOptions`;
+`fabric_of` makes the same mark with all of them spelled out. Tests are
 skipped, with the reason, where the machine cannot run a fabric; the virtual clock runs
 everywhere (docs/pytest.md).
 """
@@ -89,7 +89,7 @@ def fabric_of(
     def test_all_reduce(fabric): ...
     ```
 
-    None stands for the default of `topologies.leaf_spine` or of `weft.Fabric`.
+    None stands for the default of `weft.topologies.leaf_spine` or of `weft.Fabric`.
     """
     given = {name: value for name, value in locals().items() if value is not None}
     mark: pytest.MarkDecorator = pytest.mark.fabric(**given)
@@ -99,7 +99,7 @@ def fabric_of(
 @pytest.fixture
 def fabric(request: pytest.FixtureRequest) -> Iterator[Fabric]:
     """Return a running fabric, as the test's mark `fabric` describes it; it is taken down after the test."""
-    import topologies
+    from weft import topologies
     from weft.environment import require_for
     from weft.errors import EnvironmentLacksError, did_you_mean
     from weft.fabric import Fabric

@@ -16,9 +16,9 @@ from typing import Annotated, Any
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-from topologies import limits
-from traffic.patterns import MAX_FLOW_BYTES
 from weft.errors import BadInputError
+from weft.topologies import limits
+from weft.traffic.patterns import MAX_FLOW_BYTES
 from weft.units import (
     RATE_UNITS,
     SIZE_UNITS,

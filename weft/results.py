@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, cast
 from rich.console import Console
 from rich.table import Table
 
-from topologies.describe import format_rate, format_time
 from weft.array_results import MAX_ROWS_IN_RESULTS, ArrayResults
 from weft.credit_results import CreditResult, print_credits
 from weft.errors import EnvironmentLacksError
@@ -24,12 +23,13 @@ from weft.link_results import LinkFaultsResult, print_link_faults
 from weft.memory_results import MemoryResult, print_memory
 from weft.recording.observations import Observations
 from weft.recording.trace import Moments
+from weft.topologies.describe import format_rate, format_time
 from weft.training import TrainingStepResult, print_training_steps
 from weft.workloads import WorkloadResult, print_workload
 from weft.writing import written_whole
 
 if TYPE_CHECKING:
-    from engine._core import Ledger
+    from weft.engine._core import Ledger
 
 # A packet served this much of a round trip too late may already have changed what the transport does.
 LATENESS_BOUND = 0.5

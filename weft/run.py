@@ -12,9 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topologies import FabricSpec
-from traffic.schedule_nodes import ELEMENT_BYTES
-from traffic.training import Layer, TrainingStep
 from weft.collectives import input_elements_of, suitable
 from weft.data_memory import require_memory
 from weft.errors import BadInputError, EnvironmentLacksError, did_you_mean
@@ -33,7 +30,10 @@ from weft.scenario import (
     TrainingStepTraffic,
     WorkloadTraffic,
 )
+from weft.topologies import FabricSpec
 from weft.topology import build_topology
+from weft.traffic.schedule_nodes import ELEMENT_BYTES
+from weft.traffic.training import Layer, TrainingStep
 from weft.watching import Watcher
 
 DEFAULT_SIZE_BYTES = 65536

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from topologies import FabricSpec, PortSpec
-from topologies.addressing import CPU_PORT
 from weft.scenario import FaultsSection, LinkFaults
+from weft.topologies import FabricSpec, PortSpec
+from weft.topologies.addressing import CPU_PORT
 
 
 def switch_configs(
     fabric: FabricSpec, faults: FaultsSection, *, host_interfaces: bool, fabric_interfaces: bool
 ) -> list[dict[str, Any]]:
-    """Return every switch's configuration (`switch.daemon_config.SwitchConfig`).
+    """Return every switch's configuration (`weft.switch.daemon_config.SwitchConfig`).
 
     Ports to hosts, and ports to switches, have interfaces where asked for.
     """

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from engine import CREDIT_BLOCK_BYTES, pfc_headroom_bytes
-from topologies import FabricSpec, PortSpec, SwitchSpec
-from traffic.transport_settings import CreditSettings
+from weft.engine import CREDIT_BLOCK_BYTES, pfc_headroom_bytes
 from weft.options import FabricOptions
 from weft.scenario import KeyProblem, SwitchingSection
+from weft.topologies import FabricSpec, PortSpec, SwitchSpec
+from weft.traffic.transport_settings import CreditSettings
 
 
 def with_memory(
@@ -134,5 +134,5 @@ def lossless_buffer_bytes(options: FabricOptions) -> int:
 
 
 def host_pfc_quanta(options: FabricOptions) -> int:
-    """Return the quanta of a host's pauses (`traffic.control.NicSettings.pfc_quanta`), 0 without PFC."""
+    """Return the quanta of a host's pauses (`weft.traffic.control.NicSettings.pfc_quanta`), 0 without PFC."""
     return options.pfc.pause_quanta if options.pfc.classes else 0

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from controller.errors import ControllerError, JobError, PipelineError, RequestRefusedError, SettingError
-from topologies import TopologyError
-from traffic.control import RunError
-from traffic.extensions import ExtensionError, is_user_error, user_report
+from weft.controller.errors import ControllerError, JobError, PipelineError, RequestRefusedError, SettingError
 from weft.errors import BadInputError, CheckFailedError, WeftError
 from weft.signals import interruptions_first
+from weft.topologies import TopologyError
+from weft.traffic.control import RunError
+from weft.traffic.extensions import ExtensionError, is_user_error, user_report
 
 
 @contextlib.contextmanager

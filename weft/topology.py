@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from topologies import FabricSpec, TopologyError, fat_tree, leaf_spine, with_scale_up
 from weft.scenario import FabricSection, KeyProblem, ScaleUpSection
+from weft.topologies import FabricSpec, TopologyError, fat_tree, leaf_spine, with_scale_up
 
 
 def build_topology(section: FabricSection) -> FabricSpec:

@@ -6,19 +6,19 @@ import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from cache import UnreadableFileError, read_bytes
-from compiler import CompileError, compile_file
-from switch.backend import UnsupportedProgramError
-from switch.bmv2json import MAX_DOCUMENT_BYTES, Bmv2JsonError, Program, load_program
-from switch.native import NativeSwitch
-from switch.trace.events import PacketTrace
-from switch.trace.story import Storyteller
-from switch.trace_service import WatchedPacket, watched_packet
+from weft.cache import UnreadableFileError, read_bytes
+from weft.compiler import CompileError, compile_file
 from weft.errors import BadInputError
 from weft.stf.parser import parse_file
 from weft.stf.script import run_script
 from weft.stf.statements import CheckCounter, Expect, NoPacket, Packet
 from weft.stf.target import CPU_PORT, Target
+from weft.switch.backend import UnsupportedProgramError
+from weft.switch.bmv2json import MAX_DOCUMENT_BYTES, Bmv2JsonError, Program, load_program
+from weft.switch.native import NativeSwitch
+from weft.switch.trace.events import PacketTrace
+from weft.switch.trace.story import Storyteller
+from weft.switch.trace_service import WatchedPacket, watched_packet
 
 DEFAULT_PORT = 1
 MAX_CAPTURE_BYTES = 256 << 20

@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from traffic.schedules import CollectiveSpec
-from traffic.training import TrainingStep
+from weft.traffic.schedules import CollectiveSpec
+from weft.traffic.training import TrainingStep
 from weft.verification import Array, Verdict, verify
 
 

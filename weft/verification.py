@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from traffic.aggregation_format import LANE_COUNT, Operation
-from traffic.schedule_nodes import DataType
-from traffic.schedules import CollectiveSpec
+from weft.traffic.aggregation_format import LANE_COUNT, Operation
+from weft.traffic.schedule_nodes import DataType
+from weft.traffic.schedules import CollectiveSpec
 
 Array = NDArray[np.generic]
 

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from rich.console import Console
 from rich.table import Table
 
-from topologies.describe import format_time
-from traffic.flow_sizes import FlowSizes
-from traffic.patterns import Flow
 from weft.flow_tables import FlowTable, flow_table, save_flow_table
+from weft.topologies.describe import format_time
+from weft.traffic.flow_sizes import FlowSizes
+from weft.traffic.patterns import Flow
 
 PERCENTILES = (50, 95, 99)
 _BINS = 10

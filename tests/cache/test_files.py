@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cache import UnreadableFileError, read_bytes, read_text
+from weft.cache import UnreadableFileError, read_bytes, read_text
 
 
 def test_files_are_read_up_to_their_limit(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cache import Store, cache_directory, remove_cache, version_of
+from weft.cache import Store, cache_directory, remove_cache, version_of
 
 PARTS = {"first": b"\x00\n", "second": b"", "third": bytes(range(256)) * 10}
 

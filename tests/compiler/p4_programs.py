@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from compiler import CompileResult, compile_file
-from switch.bmv2json import load_program
-from switch.oracle.switch import OracleSwitch
+from weft.compiler import CompileResult, compile_file
+from weft.switch.bmv2json import load_program
+from weft.switch.oracle.switch import OracleSwitch
 
 SKELETON = """
 #include <core.p4>

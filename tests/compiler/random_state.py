@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from switch.backend import (
+from weft.switch.backend import (
     ActionCall,
     BackendError,
     CloneSession,
@@ -24,10 +24,10 @@ from switch.backend import (
     TableEntry,
     TernaryMatch,
 )
-from switch.bmv2json import Action, Extract, MatchKind, Program, Table
-from switch.bmv2json.expressions import FieldRef, HeaderRef, StackField, StackRef
-from switch.bmv2json.model_parsers import ParseState, Transition, TransitionKind
-from switch.bmv2json.model_pipelines import KeyField
+from weft.switch.bmv2json import Action, Extract, MatchKind, Program, Table
+from weft.switch.bmv2json.expressions import FieldRef, HeaderRef, StackField, StackRef
+from weft.switch.bmv2json.model_parsers import ParseState, Transition, TransitionKind
+from weft.switch.bmv2json.model_pipelines import KeyField
 
 Places: TypeAlias = dict[str, dict[str, tuple[int, int]]]
 """First bit and width of each field of each header (stack: of the last element) in a packet."""

@@ -6,17 +6,6 @@ from pathlib import Path
 
 from reference_switch import ReferenceSwitch
 
-from switch.backend import (
-    ActionCall,
-    ExactMatch,
-    LpmMatch,
-    Match,
-    RangeMatch,
-    TableAction,
-    TableEntry,
-    TernaryMatch,
-)
-from switch.bmv2json import Program
 from weft.stf.expectations import Ports
 from weft.stf.statements import (
     Add,
@@ -28,6 +17,17 @@ from weft.stf.statements import (
     SwitchCommand,
 )
 from weft.stf.tables import ScriptedTables
+from weft.switch.backend import (
+    ActionCall,
+    ExactMatch,
+    LpmMatch,
+    Match,
+    RangeMatch,
+    TableAction,
+    TableEntry,
+    TernaryMatch,
+)
+from weft.switch.bmv2json import Program
 
 _GREATEST_PRIORITY = 1 << 16
 

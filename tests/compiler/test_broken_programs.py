@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from compiler import CompileError, compile_file
+from weft.compiler import CompileError, compile_file
 
 FOLDER = Path(__file__).parent / "broken"
 PROGRAMS = sorted(FOLDER.rglob("*.p4"))
@@ -25,7 +25,7 @@ def messages(program: Path) -> str:
         with pytest.raises(CompileError) as caught:
             compile_file(program)
         text = str(caught.value)
-    includes = str(Path(__file__).parents[2] / "compiler" / "include")
+    includes = str(Path(__file__).parents[2] / "weft" / "compiler" / "include")
     text = text.replace(f"{program.parent}/", "").replace(f"{includes}/", "<include>/")
     return text.replace(str(program.parent), ".").replace(includes, "<include>") + "\n"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from p4_programs import compile_text, program_text, run
 
-from compiler import CompileError, budgets, compile_file
+from weft.compiler import CompileError, budgets, compile_file
 
 PACKET = "0102000300000004aabb"
 ADDRESS_SPACE_BYTES = 3 << 30
@@ -154,7 +154,7 @@ def test_limits_of_the_process_are_as_before(tmp_path: Path) -> None:
 def test_bombs_are_refused_in_bounded_memory() -> None:
     """All programs of broken/budgets, in a process whose memory is limited."""
     code = (
-        "import sys\nfrom compiler import CompileError, compile_file\n"
+        "import sys\nfrom weft.compiler import CompileError, compile_file\n"
         "for path in sys.argv[1:]:\n"
         "    try:\n        compile_file(path)\n"
         "    except CompileError:\n        print(path)\n"

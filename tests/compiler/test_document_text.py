@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compiler.emit_json import document_text
-from compiler.emit_json.text import INDENTED_DEPTH
+from weft.compiler.emit_json import document_text
+from weft.compiler.emit_json.text import INDENTED_DEPTH
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.text()
 VALUES = st.recursive(

@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 from p4_programs import compile_text, program_text
 
-from compiler import compile_file
-from compiler.cli import EXIT_BAD_INPUT, compile_command
-from compiler.lower.select import combine, range_to_masks
-from switch.bmv2json import load_program
+from weft.compiler import compile_file
+from weft.compiler.cli import EXIT_BAD_INPUT, compile_command
+from weft.compiler.lower.select import combine, range_to_masks
+from weft.switch.bmv2json import load_program
 
 FABRIC = Path(__file__).parents[2] / "p4" / "fabric.p4"
 

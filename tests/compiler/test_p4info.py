@@ -9,8 +9,8 @@ from finsy.proto import p4i
 from google.protobuf import text_format
 from p4_programs import compile_text, program_text
 
-from compiler import CompileError
-from compiler.p4info.ids import IdAllocator, IdConflict, Prefix, field_ids, one_at_a_time
+from weft.compiler import CompileError
+from weft.compiler.p4info.ids import IdAllocator, IdConflict, Prefix, field_ids, one_at_a_time
 
 
 @pytest.mark.parametrize(

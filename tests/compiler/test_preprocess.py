@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from compiler.diagnostics import Diagnostics
-from compiler.preprocess import Preprocessor
-from compiler.source import SourceFile
+from weft.compiler.diagnostics import Diagnostics
+from weft.compiler.preprocess import Preprocessor
+from weft.compiler.source import SourceFile
 
 
 def words(text: str, defines: dict[str, str] | None = None, folder: Path | None = None) -> list[str]:

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from p4_programs import compile_text, program_text, switch_for
 
-from compiler.fold import FoldError, bounds, fold_binary, saturate, wrap
-from compiler.types import bits
+from weft.compiler.fold import FoldError, bounds, fold_binary, saturate, wrap
+from weft.compiler.types import bits
 
 WIDTH = 32
 

@@ -13,7 +13,7 @@ from finsy.proto import p4i
 from google.protobuf import text_format
 from p4_programs import program_text
 
-from compiler import compile_file
+from weft.compiler import compile_file
 
 P4C = shutil.which("p4c-bm2-ss")
 FABRIC = Path(__file__).parents[2] / "p4" / "fabric.p4"

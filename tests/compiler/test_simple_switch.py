@@ -11,10 +11,10 @@ import pytest
 from reference_switch import AVAILABLE
 from simple_switch import command_lines, differences
 
-from compiler import compile_file
-from switch.bmv2json import load_program
+from weft.compiler import compile_file
 from weft.stf.cases import Case, architecture, find_cases
 from weft.stf.parser import parse_file
+from weft.switch.bmv2json import load_program
 
 OWN = Path(__file__).parents[1] / "stf" / "cases"
 # A sample over the language out of p4c's cases: expressions, stacks, unions, side effects, exits, tables, parsers,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-from compiler.emit_json.places import FRAGMENT_LIMIT, source_info
-from compiler.lexer import tokenize
-from compiler.source import SourceFile, Span
+from weft.compiler.emit_json.places import FRAGMENT_LIMIT, source_info
+from weft.compiler.lexer import tokenize
+from weft.compiler.source import SourceFile, Span
 
 
 def test_fragments_are_cut_after_their_words_are_joined() -> None:

@@ -11,7 +11,7 @@ from finsy.proto import p4r
 from test_reference import reference_text, sorted_info
 from twins import behaviour_differences
 
-from compiler import compile_file
+from weft.compiler import compile_file
 
 PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.p4"))
 PACKETS = 60

@@ -6,9 +6,9 @@ import random
 
 from random_state import PORTS, PacketGenerator, StateGenerator
 
-from switch.backend import Digest, PacketIn, SwitchBackend
-from switch.bmv2json import load_program
-from switch.oracle.switch import OracleSwitch
+from weft.switch.backend import Digest, PacketIn, SwitchBackend
+from weft.switch.bmv2json import load_program
+from weft.switch.oracle.switch import OracleSwitch
 
 
 def behaviour_differences(ours: str, theirs: str, seed: int, packets: int) -> list[str]:

@@ -13,9 +13,9 @@ from types import FrameType
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from compiler import CompileError, compile_file  # noqa: E402
-from compiler.diagnostics import Diagnostics  # noqa: E402
-from compiler.warnings.reporter import WarningReporter  # noqa: E402
+from weft.compiler import CompileError, compile_file  # noqa: E402
+from weft.compiler.diagnostics import Diagnostics  # noqa: E402
+from weft.compiler.warnings.reporter import WarningReporter  # noqa: E402
 
 REPORTING = frozenset(["error", "fail", "refuse", "warning", "warn", "_mismatch", "expected"])
 
@@ -23,7 +23,7 @@ REPORTING = frozenset(["error", "fail", "refuse", "warning", "warn", "_mismatch"
 def sites() -> dict[tuple[str, int, int], str]:
     """(file, first line, last line) of each call that reports something, with its text."""
     found = {}
-    for path in sorted((ROOT / "compiler").rglob("*.py")):
+    for path in sorted((ROOT / "weft" / "compiler").rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name):

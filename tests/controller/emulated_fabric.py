@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from switch.native import NativeSwitch
-from switch.oracle import OracleSwitch, Timing
-from switch.p4runtime.device import Device
-from switch.p4runtime.service import Server
-from topologies import FabricSpec
-from topologies.addressing import CPU_PORT
+from weft.switch.native import NativeSwitch
+from weft.switch.oracle import OracleSwitch, Timing
+from weft.switch.p4runtime.device import Device
+from weft.switch.p4runtime.service import Server
+from weft.topologies import FabricSpec
+from weft.topologies.addressing import CPU_PORT
 
 MAX_HOPS = 64
 

@@ -14,7 +14,7 @@ import grpc
 from finsy.proto import U128, p4i, p4r, p4r_grpc, rpc_code
 from google.protobuf import any_pb2
 
-from controller.reconcile import entity_key
+from weft.controller.reconcile import entity_key
 
 
 class Device:

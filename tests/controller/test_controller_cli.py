@@ -16,13 +16,13 @@ from google.protobuf import text_format
 from p4info_fixture import fabric_p4info
 from p4runtime_double import P4RuntimeDouble, serve
 
-from controller.cli import controller as command
-from controller.entities import entry
-from controller.fabric import FabricController, embedded_targets
-from controller.lab import Lab
-from controller.links import LinkRefusedError, set_link
-from controller.pipeline import Pipeline
-from topologies import leaf_spine
+from weft.controller.cli import controller as command
+from weft.controller.entities import entry
+from weft.controller.fabric import FabricController, embedded_targets
+from weft.controller.lab import Lab
+from weft.controller.links import LinkRefusedError, set_link
+from weft.controller.pipeline import Pipeline
+from weft.topologies import leaf_spine
 
 FABRIC = leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=2)
 PIPELINE = Pipeline(fabric_p4info(), b"{}")

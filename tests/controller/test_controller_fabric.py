@@ -14,10 +14,10 @@ from finsy.proto import p4r, p4r_grpc
 from p4info_fixture import fabric_p4info
 from p4runtime_double import Device, P4RuntimeDouble, loaded_p4info, serve
 
-from controller.acl import AclRule
-from controller.blocking import BlockingFabricController
-from controller.ecn import EcnProfile
-from controller.errors import (
+from weft.controller.acl import AclRule
+from weft.controller.blocking import BlockingFabricController
+from weft.controller.ecn import EcnProfile
+from weft.controller.errors import (
     JobError,
     NotPrimaryError,
     PipelineError,
@@ -25,20 +25,20 @@ from controller.errors import (
     SettingError,
     SwitchUnavailableError,
 )
-from controller.fabric import (
+from weft.controller.fabric import (
     FabricController,
     GrpcTarget,
     PacketIn,
     embedded_targets,
     open_channel,
 )
-from controller.installed import read_installed
-from controller.pipeline import Pipeline
-from controller.plan import FabricState, Settings, desired_entities
-from controller.reconcile import entity_set
-from controller.session import SwitchSession
-from controller.target import BMV2
-from topologies import FabricSpec, TopologyError, leaf_spine
+from weft.controller.installed import read_installed
+from weft.controller.pipeline import Pipeline
+from weft.controller.plan import FabricState, Settings, desired_entities
+from weft.controller.reconcile import entity_set
+from weft.controller.session import SwitchSession
+from weft.controller.target import BMV2
+from weft.topologies import FabricSpec, TopologyError, leaf_spine
 
 PIPELINE = Pipeline(fabric_p4info(), b'{"program": "for the double"}')
 FABRIC = leaf_spine(planes=2, leaves=3, spines=2, hosts_per_leaf=2)

@@ -18,21 +18,21 @@ from scapy.layers.inet6 import ICMPv6EchoRequest, ICMPv6ND_NA, ICMPv6ND_NS, ICMP
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
-from compiler.cli import compile_command
-from controller.acl import AclRule
-from controller.blocking import BlockingFabricController
-from controller.ecn import EcnProfile
-from controller.fabric import embedded_targets
-from controller.identity import switch_id
-from controller.jobs import JobMembership
-from controller.pipeline import Pipeline
-from controller.plan import FabricState, Settings, desired_entities
-from controller.reconcile import entity_set
-from switch.oracle import Timing
-from topologies import leaf_spine
-from topologies.addressing import IpVersion
-from traffic.aggregation_format import Kind, Operation
-from traffic.layers import AggregationHeader, IntShim, aggregation_frame, icrc_is_valid, rdma_write_frame
+from weft.compiler.cli import compile_command
+from weft.controller.acl import AclRule
+from weft.controller.blocking import BlockingFabricController
+from weft.controller.ecn import EcnProfile
+from weft.controller.fabric import embedded_targets
+from weft.controller.identity import switch_id
+from weft.controller.jobs import JobMembership
+from weft.controller.pipeline import Pipeline
+from weft.controller.plan import FabricState, Settings, desired_entities
+from weft.controller.reconcile import entity_set
+from weft.switch.oracle import Timing
+from weft.topologies import leaf_spine
+from weft.topologies.addressing import IpVersion
+from weft.traffic.aggregation_format import Kind, Operation
+from weft.traffic.layers import AggregationHeader, IntShim, aggregation_frame, icrc_is_valid, rdma_write_frame
 
 FABRIC = leaf_spine(planes=2, leaves=2, spines=2, hosts_per_leaf=2)
 P4_SOURCE = Path(__file__).parents[2] / "p4" / "fabric.p4"

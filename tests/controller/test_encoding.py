@@ -7,14 +7,14 @@ import pytest
 from finsy.p4entity import encode_entities
 from p4info_fixture import fabric_p4info
 
-from controller.acl import AclRule
-from controller.encoding import EntityEncoder
-from controller.entities import Entity, entry
-from controller.jobs import JobTable
-from controller.pipeline import Pipeline
-from controller.plan import FabricState, Settings, desired_entities
-from controller.reconcile import entity_set
-from topologies import FabricSpec, fat_tree, leaf_spine
+from weft.controller.acl import AclRule
+from weft.controller.encoding import EntityEncoder
+from weft.controller.entities import Entity, entry
+from weft.controller.jobs import JobTable
+from weft.controller.pipeline import Pipeline
+from weft.controller.plan import FabricState, Settings, desired_entities
+from weft.controller.reconcile import entity_set
+from weft.topologies import FabricSpec, fat_tree, leaf_spine
 
 FABRICS = {
     "leaf_spine": leaf_spine(planes=2, leaves=3, spines=2, hosts_per_leaf=2),

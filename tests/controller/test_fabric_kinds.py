@@ -16,20 +16,20 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
-from compiler.cli import compile_command
-from controller.aggregation import aggregation_entities
-from controller.blocking import BlockingFabricController
-from controller.ecn import ecn_entities
-from controller.entities import exact_arguments
-from controller.fabric import embedded_targets
-from controller.jobs import JobMembership, JobTable
-from controller.pipeline import Pipeline
-from controller.target import EMBEDDED
-from controller.telemetry_int import int_entities
-from topologies import FabricSpec, fat_tree, leaf_spine
-from topologies.addressing import IpVersion
-from topologies.int_rates import STANDARD_INT_RATES, rate_code
-from traffic.layers import BTH, AggregationHeader, IntShim, aggregation_frame, icrc_is_valid
+from weft.compiler.cli import compile_command
+from weft.controller.aggregation import aggregation_entities
+from weft.controller.blocking import BlockingFabricController
+from weft.controller.ecn import ecn_entities
+from weft.controller.entities import exact_arguments
+from weft.controller.fabric import embedded_targets
+from weft.controller.jobs import JobMembership, JobTable
+from weft.controller.pipeline import Pipeline
+from weft.controller.target import EMBEDDED
+from weft.controller.telemetry_int import int_entities
+from weft.topologies import FabricSpec, fat_tree, leaf_spine
+from weft.topologies.addressing import IpVersion
+from weft.topologies.int_rates import STANDARD_INT_RATES, rate_code
+from weft.traffic.layers import BTH, AggregationHeader, IntShim, aggregation_frame, icrc_is_valid
 
 P4_SOURCE = Path(__file__).parents[2] / "p4" / "fabric.p4"
 THREE_TIERS = fat_tree(pods=2, leaves_per_pod=2, spines_per_pod=4, cores_per_spine=4, hosts_per_leaf=1)

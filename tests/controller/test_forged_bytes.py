@@ -13,16 +13,16 @@ from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, raw
 
-from compiler.cli import compile_command
-from controller.blocking import BlockingFabricController
-from controller.fabric import embedded_targets
-from controller.jobs import JobMembership
-from controller.pipeline import Pipeline
-from topologies import leaf_spine
-from topologies.addressing import IpVersion, result_group_address
-from traffic.aggregation_format import Kind
-from traffic.layers import IntShim, aggregation_frame
+from weft.compiler.cli import compile_command
+from weft.controller.blocking import BlockingFabricController
+from weft.controller.fabric import embedded_targets
+from weft.controller.jobs import JobMembership
+from weft.controller.pipeline import Pipeline
 from weft.paths import FABRIC_P4
+from weft.topologies import leaf_spine
+from weft.topologies.addressing import IpVersion, result_group_address
+from weft.traffic.aggregation_format import Kind
+from weft.traffic.layers import IntShim, aggregation_frame
 
 FABRIC = leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=2)
 MEMBERS, OUTSIDER = ["h0", "h1", "h2"], "h3"  # the outsider sits beside a member

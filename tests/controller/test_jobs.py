@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.aggregation import aggregation_entities
-from controller.entities import Entity
-from controller.errors import JobError, SettingError
-from controller.failures import NO_FAILURES
-from controller.jobs import MAX_EPOCH, Job, JobMembership, JobTable
-from controller.multicast import multicast_group
-from controller.queue_keys import repeatable_queue_keys
-from controller.slots import SlotPool
-from topologies import FabricSpec, SwitchSpec, TopologyError, leaf_spine
-from topologies.addressing import IpVersion
+from weft.controller.aggregation import aggregation_entities
+from weft.controller.entities import Entity
+from weft.controller.errors import JobError, SettingError
+from weft.controller.failures import NO_FAILURES
+from weft.controller.jobs import MAX_EPOCH, Job, JobMembership, JobTable
+from weft.controller.multicast import multicast_group
+from weft.controller.queue_keys import repeatable_queue_keys
+from weft.controller.slots import SlotPool
+from weft.topologies import FabricSpec, SwitchSpec, TopologyError, leaf_spine
+from weft.topologies.addressing import IpVersion
 
 FABRIC = leaf_spine(planes=2, leaves=4, spines=2, hosts_per_leaf=3)
 ALL = [host.name for host in FABRIC.hosts]

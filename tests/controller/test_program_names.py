@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from controller.counters import OUTCOME_NAMES
-from controller.trees import MAX_CHILDREN
-from topologies import addressing
+from weft.controller.counters import OUTCOME_NAMES
+from weft.controller.trees import MAX_CHILDREN
+from weft.topologies import addressing
 
 P4_FOLDER = Path(__file__).parents[2] / "p4"
 

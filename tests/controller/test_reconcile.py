@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from p4info_fixture import fabric_p4info
 from p4runtime_double import Device, P4RuntimeDouble
 
-from controller.ecn import EcnProfile
-from controller.failures import NO_FAILURES
-from controller.jobs import JobTable
-from controller.pipeline import Pipeline
-from controller.plan import FabricState, Settings, desired_entities
-from controller.reconcile import EntitySet, entity_set, plan_updates
-from topologies import leaf_spine
+from weft.controller.ecn import EcnProfile
+from weft.controller.failures import NO_FAILURES
+from weft.controller.jobs import JobTable
+from weft.controller.pipeline import Pipeline
+from weft.controller.plan import FabricState, Settings, desired_entities
+from weft.controller.reconcile import EntitySet, entity_set, plan_updates
+from weft.topologies import leaf_spine
 
 FABRIC = leaf_spine(planes=1, leaves=3, spines=3, hosts_per_leaf=2)
 SCHEMA = Pipeline(fabric_p4info()).schema()

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.failures import NO_FAILURES, Failures
-from controller.routing import SELECTOR, Route, ecmp_groups, plane_routes, route_entities
-from topologies import FabricSpec, HostSpec, leaf_spine
+from weft.controller.failures import NO_FAILURES, Failures
+from weft.controller.routing import SELECTOR, Route, ecmp_groups, plane_routes, route_entities
+from weft.topologies import FabricSpec, HostSpec, leaf_spine
 
 FABRIC = leaf_spine(planes=2, leaves=4, spines=3, hosts_per_leaf=2)
 

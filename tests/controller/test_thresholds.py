@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.ecn import (
+from weft.controller.ecn import (
     EcnDepth,
     EcnProfile,
     ecn_entities,
@@ -16,14 +16,14 @@ from controller.ecn import (
     threshold_entity,
     thresholds,
 )
-from controller.entities import exact_arguments
-from controller.errors import SettingError
-from controller.identity import class_entities, hash_seed, identity_entities, switch_id
-from controller.neighbours import neighbour_entities
-from controller.target import BMV2, EMBEDDED, target_facts
-from controller.telemetry_int import int_entities
-from topologies import TopologyError, leaf_spine
-from topologies.int_rates import STANDARD_INT_RATES, int_rates, int_rates_of, rate_code
+from weft.controller.entities import exact_arguments
+from weft.controller.errors import SettingError
+from weft.controller.identity import class_entities, hash_seed, identity_entities, switch_id
+from weft.controller.neighbours import neighbour_entities
+from weft.controller.target import BMV2, EMBEDDED, target_facts
+from weft.controller.telemetry_int import int_entities
+from weft.topologies import TopologyError, leaf_spine
+from weft.topologies.int_rates import STANDARD_INT_RATES, int_rates, int_rates_of, rate_code
 
 FABRIC = leaf_spine()
 profiles = st.builds(

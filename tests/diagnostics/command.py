@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from click.testing import CliRunner, Result
 
-from compiler.cli import compile_command
+from weft.compiler.cli import compile_command
 
 
 def weft_compile(*arguments: object) -> Result:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import compiler.driver
-from compiler import Artifacts, CompileError, compile_artifacts, compile_file
+from weft.compiler import Artifacts, CompileError, compile_artifacts, compile_file
 
 
 @pytest.fixture
@@ -19,7 +18,7 @@ def compilations(cache: Path, monkeypatch: pytest.MonkeyPatch) -> list[object]:
         made.append(arguments)
         return compile_file(*arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(compiler.driver, "compile_file", counted)
+    monkeypatch.setattr("weft.compiler.driver.compile_file", counted)
     return made
 
 

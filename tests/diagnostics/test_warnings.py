@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from compiler import compile_file
+from weft.compiler import compile_file
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "compiler" / "broken" / "warnings"

@@ -12,8 +12,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from switch import bmv2_options
-from switch.cli import TARGET_OPTIONS, switch
+from weft.switch import bmv2_options
+from weft.switch.cli import TARGET_OPTIONS, switch
 
 ROOT = Path(__file__).parents[2]
 NOWHERE = ["-i", "1@no-such-if0", "--", "--grpc-server-addr", "127.0.0.1:0"]
@@ -113,4 +113,4 @@ def test_a_name_of_the_binary_holds_grpc() -> None:
     scripts = dict(
         line.split(" = ") for line in setup["options.entry_points"]["console_scripts"].strip().splitlines()
     )
-    assert scripts["weft-switch-grpc"] == scripts["weft-switch"] == "switch.cli:switch"
+    assert scripts["weft-switch-grpc"] == scripts["weft-switch"] == "weft.switch.cli:switch"

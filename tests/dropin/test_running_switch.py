@@ -20,13 +20,13 @@ from scapy.layers.l2 import Ether  # noqa: F401  (how captures are dissected)
 from scapy.packet import Packet
 from scapy.utils import rdpcap
 
-from compiler import compile_file
 from weft.cli import weft
+from weft.compiler import compile_file
 from weft.errors import CheckFailedError
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(__file__).parent / "programs" / "basic_forward.p4"
-START = "import sys; from switch.cli import switch; switch(prog_name='weft-switch')"
+START = "import sys; from weft.switch.cli import switch; switch(prog_name='weft-switch')"
 ECHO_REQUEST = 8
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from compiler import CompileError, compile_file
-from switch.backend import BackendError
-from switch.bmv2json import Bmv2JsonError, Program, load_program
-from switch.native import NativeSwitch
-from switch.oracle import OracleSwitch
-from switch.trace import CopyTrace
-from switch.trace.events import PacketTrace
-from switch.trace.show import json_events, log_lines
-from switch.trace.story import Storyteller
+from weft.compiler import CompileError, compile_file
 from weft.errors import BadInputError
 from weft.stf.cases import Case, architecture, find_cases
 from weft.stf.parser import parse_file
 from weft.stf.script import run_script
 from weft.stf.target import CPU_PORT, Target
+from weft.switch.backend import BackendError
+from weft.switch.bmv2json import Bmv2JsonError, Program, load_program
+from weft.switch.native import NativeSwitch
+from weft.switch.oracle import OracleSwitch
+from weft.switch.trace import CopyTrace
+from weft.switch.trace.events import PacketTrace
+from weft.switch.trace.show import json_events, log_lines
+from weft.switch.trace.story import Storyteller
 
 DIRECTORY = os.environ.get("WEFT_STF_DIR")
 CASES = (

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from compiler import compile_file
+from weft.compiler import compile_file
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
-WEFT_SWITCH = f"{sys.executable} -c 'from switch.cli import switch; switch()'"
+WEFT_SWITCH = f"{sys.executable} -c 'from weft.switch.cli import switch; switch()'"
 
 pytestmark = [
     pytest.mark.mininet,

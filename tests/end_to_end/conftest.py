@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-import topologies
+from weft import topologies
 from weft.fabric import Fabric
 from weft.lab_state import STATE_FILE
 

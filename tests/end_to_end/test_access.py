@@ -7,8 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import topologies
-from weft import lab_state
+from weft import lab_state, topologies
 from weft.fabric import Fabric
 
 CONNECT = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"

@@ -9,10 +9,10 @@ import pytest
 from scapy.packet import raw
 
 from end_to_end_data import buffers
-from topologies.addressing import result_group_address, result_group_mac
-from traffic.aggregation_format import Kind
-from traffic.layers import aggregation_frame
 from weft.fabric import JOB_ID
+from weft.topologies.addressing import result_group_address, result_group_mac
+from weft.traffic.aggregation_format import Kind
+from weft.traffic.layers import aggregation_frame
 
 SENDER = (
     "import base64, socket, sys\n"

@@ -5,8 +5,8 @@ import shutil
 import numpy as np
 import pytest
 
-import topologies
 from end_to_end_data import ALGORITHMS, buffers
+from weft import topologies
 from weft.fabric import Fabric
 
 pytestmark = [

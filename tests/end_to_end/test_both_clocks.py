@@ -7,9 +7,9 @@ import pytest
 from finsy.proto import p4r
 from google.protobuf import text_format
 
-import topologies
-from controller.pipeline import Pipeline
 from end_to_end_data import ALGORITHMS, buffers
+from weft import topologies
+from weft.controller.pipeline import Pipeline
 from weft.fabric import Fabric
 
 CLOCKS = ("real", "virtual")

@@ -5,11 +5,11 @@ import pytest
 from scapy.layers.inet6 import IPv6
 from scapy.utils import rdpcap
 
-import topologies
 from end_to_end_data import ALGORITHMS, buffers
-from traffic.layers import BTH, AggregationHeader, icrc_is_valid
+from weft import topologies
 from weft.fabric import Fabric
 from weft.scenario import FaultsOfLinks, FaultsSection, SwitchingSection
+from weft.traffic.layers import BTH, AggregationHeader, icrc_is_valid
 
 
 @pytest.mark.slow

@@ -15,12 +15,11 @@ from pathlib import Path
 import pytest
 from scapy.utils import rdpcap
 
-import topologies
 import weft
-from traffic.layers import BTH, icrc_is_valid
 from weft import interfaces as interfaces_of_labs
-from weft import lab_state
+from weft import lab_state, topologies
 from weft.processes import ProcessId
+from weft.traffic.layers import BTH, icrc_is_valid
 
 SCENARIO = """
 name: leftovers
@@ -153,7 +152,9 @@ def test_a_run_whose_switches_die_says_so_and_cleans_up(scenario, tmp_path):
     process = start(scenario, tmp_path)
     state = lab_state.load()
     daemon = next(
-        each for each in state.processes if b"switch.daemon" in Path(f"/proc/{each.pid}/cmdline").read_bytes()
+        each
+        for each in state.processes
+        if b"weft.switch.daemon" in Path(f"/proc/{each.pid}/cmdline").read_bytes()
     )
     os.kill(daemon.pid, signal.SIGKILL)
     message = process.stderr.read()

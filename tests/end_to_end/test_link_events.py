@@ -2,7 +2,7 @@
 
 import pytest
 
-import topologies
+from weft import topologies
 from weft.fabric import Fabric
 from weft.scenario import ControlSection, LinkEventSection
 

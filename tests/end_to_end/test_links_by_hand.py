@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-import topologies
+from weft import topologies
 from weft.fabric import Fabric
 
 TOPOLOGY = topologies.leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=1)

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 import pytest
 
-import topologies
+from weft import topologies
 from weft.fabric import Fabric
 from weft.paths import ROOT
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-import topologies
+from weft import topologies
 from weft.fabric import Fabric
 from weft.scenario import EcnSection
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import topologies
+from weft import topologies
 from weft.fabric import Fabric
 from weft.scenario import FaultsSection, NicSection, TransportSection
 

@@ -10,7 +10,7 @@ import pytest
 from scapy.utils import rdpcap
 
 from end_to_end_data import buffers
-from traffic.layers import BTH, AggregationHeader, IntShim, icrc_is_valid
+from weft.traffic.layers import BTH, AggregationHeader, IntShim, icrc_is_valid
 
 DISSECTOR = Path(__file__).parents[2] / "docs" / "wireshark" / "weft.lua"
 

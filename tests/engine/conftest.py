@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from engine import Collector, Engine, Link, TransmitPort
+from weft.engine import Collector, Engine, Link, TransmitPort
 
 Line = tuple[TransmitPort, Link, Collector]
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import Engine, Timer
+from weft.engine import Engine, Timer
 
 
 def test_equal_times_are_served_first_in_first_out(engine: Engine) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.utils import RawPcapReader
 
-from engine import Collector, Engine, Link, PcapWriter, TransmitPort
+from weft.engine import Collector, Engine, Link, PcapWriter, TransmitPort
 
 SENT = 20_000
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from scapy.utils import RawPcapReader
 
-from engine import Collector, Engine, Link, Node, PacketSocket, PcapWriter, TransmitPort
+from weft.engine import Collector, Engine, Link, Node, PacketSocket, PcapWriter, TransmitPort
 
 pytestmark = [
     pytest.mark.mininet,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import Collector, Engine, Link, Partitions, Timer, TransmitPort
+from weft.engine import Collector, Engine, Link, Partitions, Timer, TransmitPort
 
 GBPS = 10**9
 NS = 1000

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import Collector, Engine, Link, PacketSocket, Timer, TransmitPort
+from weft.engine import Collector, Engine, Link, PacketSocket, Timer, TransmitPort
 
 MS = 10**9
 GBPS = 10**9

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.utils import RawPcapReader
 
-from engine import Collector, Engine, Link, PcapWriter, TransmitPort, serialisation_ps
+from weft.engine import Collector, Engine, Link, PcapWriter, TransmitPort, serialisation_ps
 
 GBPS = 10**9
 

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from engine import CongestionControl as NativeControl
-from engine import Engine, ExtensionError, Link
 from tests.transport.rdma_pair import DELAY_PS, RATE_BPS, US, fixed_window, make_host
-from traffic.extensions import (
+from weft.engine import CongestionControl as NativeControl
+from weft.engine import Engine, ExtensionError, Link
+from weft.traffic.extensions import (
     Acknowledgement,
     ClassSpec,
     CongestionControl,

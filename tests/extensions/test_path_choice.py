@@ -7,7 +7,7 @@ import pytest
 from scapy.layers.inet import UDP
 from scapy.utils import rdpcap
 
-import traffic.layers  # noqa: F401  binds what follows INT's EtherType
+import weft.traffic.layers  # noqa: F401  binds what follows INT's EtherType
 from weft.errors import BadInputError
 from weft.paths import ROOT
 from weft.results import RunResult

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import weft
-from topologies import leaf_spine
-from traffic.extensions import flows_of
 from weft.errors import BadInputError
 from weft.paths import ROOT
 from weft.run import run_scenario
 from weft.scenario import load_scenario
+from weft.topologies import leaf_spine
+from weft.traffic.extensions import flows_of
 
 EXAMPLE = ROOT / "examples" / "shuffle.yaml"
 SCENARIO = """\

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import weft
-from topologies import leaf_spine
 from weft.errors import BadInputError
 from weft.paths import ROOT
 from weft.run import run_scenario
 from weft.scenario import TransportSection, load_scenario, parse_scenario
+from weft.topologies import leaf_spine
 
 EXAMPLE = ROOT / "examples" / "timely.yaml"
 MINE = """\

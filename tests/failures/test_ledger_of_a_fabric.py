@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-import topologies
-from weft import Fabric
+from weft import Fabric, topologies
 from weft.errors import CheckFailedError
 from weft.ledger import checked_ledger
 from weft.run import run_scenario

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compiler import compile_file
-from engine import Collector, Engine, Link, TransmitPort
-from switch.bmv2json import load_program
-from switch.bmv2json.model import Program
-from switch.native import NativeSwitch
+from weft.compiler import compile_file
+from weft.engine import Collector, Engine, Link, TransmitPort
+from weft.switch.bmv2json import load_program
+from weft.switch.bmv2json.model import Program
+from weft.switch.native import NativeSwitch
 
 NS = 1000
 HELD = ("queued", "in_flight", "in_switches")
@@ -201,7 +201,7 @@ def test_a_switch_without_a_program_and_one_whose_program_is_replaced(program: P
 
 
 def test_the_real_clock_and_one_partition_have_no_ledger() -> None:
-    from engine import Partitions
+    from weft.engine import Partitions
 
     with pytest.raises(RuntimeError, match="sockets"):
         Engine.real_clock().ledger()

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-import topologies
-from weft import Fabric
+from weft import Fabric, topologies
 from weft.cli import main
 from weft.errors import BadInputError, CheckFailedError
 from weft.link_events import LinkEventResult

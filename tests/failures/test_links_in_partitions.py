@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import Collector, Engine, Link, Partitions, TransmitPort
+from weft.engine import Collector, Engine, Link, Partitions, TransmitPort
 
 NS = 1000
 PARTS = 3

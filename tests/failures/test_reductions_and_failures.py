@@ -9,8 +9,7 @@ import re
 import numpy as np
 import pytest
 
-import topologies
-from weft import Fabric
+from weft import Fabric, topologies
 from weft.errors import CheckFailedError
 from weft.scenario import ControlSection
 

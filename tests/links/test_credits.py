@@ -10,16 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import topologies
-from engine import Collector, Engine, Link, PortMac, SharedBuffer, TransmitPort
-from topologies import serialisation_ps
-from weft import Fabric
+from weft import Fabric, topologies
+from weft.engine import Collector, Engine, Link, PortMac, SharedBuffer, TransmitPort
 from weft.environment import require_for
 from weft.errors import BadInputError, EnvironmentLacksError
 from weft.options import FabricOptions
 from weft.results import RunResult
 from weft.run import run_scenario
 from weft.scenario import CreditsSection, parse_scenario
+from weft.topologies import serialisation_ps
 
 GBPS = 10**9
 RATE_BPS = 100 * GBPS

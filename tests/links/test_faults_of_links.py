@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-import topologies
-from weft import Fabric
+from weft import Fabric, topologies
 from weft.errors import BadInputError
 from weft.options import FabricOptions
 from weft.results import RunResult

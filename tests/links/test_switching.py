@@ -11,15 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import topologies
-from engine import Collector, Engine, Link, PortMac, TransmitPort
-from topologies import FabricSpec, serialisation_ps
-from weft import Fabric
+from weft import Fabric, topologies
+from weft.engine import Collector, Engine, Link, PortMac, TransmitPort
 from weft.environment import require_for
 from weft.errors import BadInputError, EnvironmentLacksError
 from weft.options import FabricOptions
 from weft.run import run_scenario
 from weft.scenario import SwitchingSection, parse_scenario
+from weft.topologies import FabricSpec, serialisation_ps
 
 ETHERNET, INT_SHIM, IPV4, IPV6, UDP, BTH, RETH, AETH, IMMEDIATE, ICRC = 14, 46, 20, 40, 8, 12, 16, 4, 4, 4
 AGGREGATION_FRAME = 338

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine import Engine
+from weft.engine import Engine
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine import Collector, Engine, Link, TransmitPort
+from weft.engine import Collector, Engine, Link, TransmitPort
 
 GBPS = 10**9
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import Engine, Link, TransmitPort
 from tests.memory.ports import GBPS, make_output
+from weft.engine import Engine, Link, TransmitPort
 
 
 def quanta(**classes: int) -> list[int]:

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import topologies
-from weft import Fabric
+from weft import Fabric, topologies
 from weft.environment import require_for
 from weft.errors import BadInputError, EnvironmentLacksError
 from weft.memory_results import MemoryResult

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scapy.contrib.mac_control import MACControlClassBasedFlowControl
 from scapy.layers.l2 import Ether
 
-from engine import Collector, Engine, Link, PortMac, SharedBuffer, TransmitPort, pfc_headroom_bytes
 from tests.memory.ports import GBPS
-from traffic.layers.pfc import pfc_frame
+from weft.engine import Collector, Engine, Link, PortMac, SharedBuffer, TransmitPort, pfc_headroom_bytes
+from weft.traffic.layers.pfc import pfc_frame
 
 MAC = "02:01:00:00:00:00"
 FRAME = 1000

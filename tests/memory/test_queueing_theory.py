@@ -7,8 +7,8 @@ from statistics import mean, stdev
 
 import pytest
 
-from engine import Collector, Engine, Link, SharedBuffer, TransmitPort
 from tests.memory.ports import GBPS, make_output
+from weft.engine import Collector, Engine, Link, SharedBuffer, TransmitPort
 
 SERVICE_PS = 800_000
 FRAME = 1000

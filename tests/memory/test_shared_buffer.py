@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import Engine, SharedBuffer
 from tests.memory.ports import GBPS, Output, make_output
+from weft.engine import Engine, SharedBuffer
 
 CLASS = 3
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import Collector, Engine, Link, Probe, TransmitPort, drop_names
+from weft.engine import Collector, Engine, Link, Probe, TransmitPort, drop_names
 
 RATE_BPS = 10 * 10**9
 FRAME_BYTES = 1000

@@ -10,10 +10,7 @@ import pytest
 from scapy.layers.l2 import Ether
 from scapy.utils import PcapNgReader, RawPcapNgReader
 
-import topologies
-from topologies import serialisation_ps
-from traffic.patterns import Flow
-from weft import Fabric
+from weft import Fabric, topologies
 from weft.errors import BadInputError, EnvironmentLacksError
 from weft.recording.ideal import IdealTimes
 from weft.recording.observations import merged
@@ -22,6 +19,8 @@ from weft.recording.schema import TABLES
 from weft.recording.tables import Names, row_count
 from weft.run import run_scenario
 from weft.scenario import FaultsSection, ObserveSection, parse_scenario
+from weft.topologies import serialisation_ps
+from weft.traffic.patterns import Flow
 
 EVERYTHING = {
     "interval": "2us",

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from compiler import compile_file
-from switch.bmv2json import Program, load_program
+from weft.compiler import compile_file
 from weft.stf import Case, Verdict, run_case
 from weft.stf.expectations import packet_difference
 from weft.stf.parser import parse_text
 from weft.stf.script import run_script
 from weft.stf.target import SWITCH_NAMES, make_target
+from weft.switch.bmv2json import Program, load_program
 
 CASES = Path(__file__).parent / "cases"
 

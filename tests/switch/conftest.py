@@ -12,10 +12,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from p4runtime_client import P4RuntimeClient, connected
 
-from switch.native import NativeSwitch
-from switch.oracle import OracleSwitch, Output
-from switch.p4runtime.device import Device
-from switch.p4runtime.service import Server
+from weft.switch.native import NativeSwitch
+from weft.switch.oracle import OracleSwitch, Output
+from weft.switch.p4runtime.device import Device
+from weft.switch.p4runtime.service import Server
 
 CPU_PORT = 510
 

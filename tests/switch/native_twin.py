@@ -9,11 +9,11 @@ from typing import Any
 
 from json_builder import Json
 
-from switch.backend import Digest, PacketIn, StreamEvent, SwitchBackend
-from switch.bmv2json import load_program
-from switch.native import NativeSwitch
-from switch.oracle import OracleSwitch
-from switch.trace import CopyTrace
+from weft.switch.backend import Digest, PacketIn, StreamEvent, SwitchBackend
+from weft.switch.bmv2json import load_program
+from weft.switch.native import NativeSwitch
+from weft.switch.oracle import OracleSwitch
+from weft.switch.trace import CopyTrace
 
 CPU_PORT = 510
 os.environ.setdefault("WEFT_CACHE_DIR", "")  # generated programs do not belong in the user's cache

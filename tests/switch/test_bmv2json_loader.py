@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from json_builder import call, const, field, named, op, param, valid
 from router_program import router_document, router_json
 
-from switch.bmv2json import (
+from weft.switch.bmv2json import (
     Bmv2JsonError,
     Constant,
     FieldRef,
@@ -25,9 +25,9 @@ from switch.bmv2json import (
     TableType,
     load_program,
 )
-from switch.bmv2json.node import Node
-from switch.bmv2json.read_expressions import ExpressionReader
-from switch.bmv2json.scope import Scope
+from weft.switch.bmv2json.node import Node
+from weft.switch.bmv2json.read_expressions import ExpressionReader
+from weft.switch.bmv2json.scope import Scope
 
 
 def test_the_router_is_modelled() -> None:

@@ -11,11 +11,11 @@ import pytest
 from llvmlite import ir
 from native_twin import Twin
 
-from compiler import compile_file
-from switch.bmv2json import load_program
-from switch.lowering import bounds
-from switch.lowering import program as lowering
-from switch.lowering.emitter import I8, I32, I64, Emitter
+from weft.compiler import compile_file
+from weft.switch.bmv2json import load_program
+from weft.switch.lowering import bounds
+from weft.switch.lowering import program as lowering
+from weft.switch.lowering.emitter import I8, I32, I64, Emitter
 
 PROGRAM = Path(__file__).parent / "programs" / "packet_paths.p4"
 REGISTER_PROGRAM = """
@@ -23,9 +23,9 @@ import os
 os.environ["WEFT_CHECKED_PIPELINES"] = "1"
 os.environ["WEFT_CACHE_DIR"] = ""
 import sys
-from switch.bmv2json import load_program
-from switch.lowering import registers
-from switch.native import NativeSwitch
+from weft.switch.bmv2json import load_program
+from weft.switch.lowering import registers
+from weft.switch.native import NativeSwitch
 if sys.argv[1] == "broken":
     registers.bounded_index = lambda emit, size, index: emit.resize(index, 64)
 switch = NativeSwitch(name="checked")

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from compiler import compile_file
-from switch.bmv2json import load_program
-from switch.daemon_config import DaemonConfig, PortConfig, SwitchConfig
-from switch.wiring import Wiring
+from weft.compiler import compile_file
+from weft.switch.bmv2json import load_program
+from weft.switch.daemon_config import DaemonConfig, PortConfig, SwitchConfig
+from weft.switch.wiring import Wiring
 
 pytestmark = [
     pytest.mark.mininet,

@@ -18,7 +18,7 @@ from router_program import ROUTE, ROUTES, entity
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from switch.daemon_config import ConfigError, parse_config
+from weft.switch.daemon_config import ConfigError, parse_config
 
 PATIENCE_S = 60
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,7 +39,7 @@ class DaemonProcess:
     def __init__(self, path: Path, document: dict[str, Any]) -> None:
         path.write_text(json.dumps(document))
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "switch.daemon", "--config", str(path)],
+            [sys.executable, "-m", "weft.switch.daemon", "--config", str(path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -161,7 +161,7 @@ def test_a_bad_configuration_is_said_and_exits_3(tmp_path: Path) -> None:
 
 PARENT = """
 import subprocess, sys, time
-child = subprocess.Popen([sys.executable, "-m", "switch.daemon", "--config", sys.argv[1]],
+child = subprocess.Popen([sys.executable, "-m", "weft.switch.daemon", "--config", sys.argv[1]],
                          stdin=int(sys.argv[2]), stdout=subprocess.PIPE, text=True)
 child.stdout.readline()
 print(child.pid, flush=True)

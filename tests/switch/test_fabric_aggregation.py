@@ -17,13 +17,13 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, raw
 
-from compiler import compile_file
-from switch.backend import ActionCall, ExactMatch, LpmMatch, Replica, SwitchBackend, TableEntry
 from tests.traffic.slot_machine import Output, SlotMachine
-from topologies.addressing import IpVersion, result_group_address, result_group_mac
-from traffic.aggregation_format import Kind, Operation
-from traffic.layers import BTH, AggregationHeader, IntShim, aggregation_frame, icrc_is_valid
-from traffic.layers.frames import HOP_LIMIT, SWITCH_HOP_LIMIT
+from weft.compiler import compile_file
+from weft.switch.backend import ActionCall, ExactMatch, LpmMatch, Replica, SwitchBackend, TableEntry
+from weft.topologies.addressing import IpVersion, result_group_address, result_group_mac
+from weft.traffic.aggregation_format import Kind, Operation
+from weft.traffic.layers import BTH, AggregationHeader, IntShim, aggregation_frame, icrc_is_valid
+from weft.traffic.layers.frames import HOP_LIMIT, SWITCH_HOP_LIMIT
 
 FABRIC = Path(__file__).resolve().parents[2] / "p4" / "fabric.p4"
 AGGREGATION = "FabricIngress.aggregation."

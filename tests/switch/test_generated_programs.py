@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from compiler import compile_file
 from fuzz.p4_grammar import CLONE_SESSIONS, MULTICAST_GROUPS, PORTS, random_program
 from fuzz.switch_programs import random_packets
 from fuzz.switch_setup import Step, random_setup
-from switch.backend import BackendError, PacketIn
-from switch.bmv2json import Program, load_program
-from switch.oracle import OracleSwitch
+from weft.compiler import compile_file
+from weft.switch.backend import BackendError, PacketIn
+from weft.switch.bmv2json import Program, load_program
+from weft.switch.oracle import OracleSwitch
 
 PROGRAMS_OF_P4C = 12
 P4C = "p4c-bm2-ss"

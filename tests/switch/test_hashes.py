@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from switch.oracle.hashes import ALGORITHMS
+from weft.switch.oracle.hashes import ALGORITHMS
 
 CHECK = b"123456789"
 

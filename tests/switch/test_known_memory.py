@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from llvmlite import ir
 
-from switch.lowering.known_memory import KnownMemory
+from weft.switch.lowering.known_memory import KnownMemory
 
 I8, I16, I32, I64 = (ir.IntType(width) for width in (8, 16, 32, 64))
 POINTER = ir.PointerType()

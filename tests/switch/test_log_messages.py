@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from native_twin import Twin
 
-from compiler import compile_file
+from weft.compiler import compile_file
 
 PROGRAM = Path(__file__).parent / "programs" / "messages.p4"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from native_twin import Twin
 
-from compiler import compile_file
+from weft.compiler import compile_file
 
 PROGRAM = Path(__file__).parents[1] / "stf" / "cases" / "loops.p4"
 

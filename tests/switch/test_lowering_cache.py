@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from router_program import router_document
 
-from switch.bmv2json import load_program
-from switch.lowering import jit, program
-from switch.lowering.shape import ProgramShape
-from switch.native import NativeSwitch
+from weft.switch.bmv2json import load_program
+from weft.switch.lowering import jit, program
+from weft.switch.lowering.shape import ProgramShape
+from weft.switch.native import NativeSwitch
 
 FRAME = b"\x03\x80" + b"frame of some length"
 

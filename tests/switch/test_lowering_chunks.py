@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from json_builder import action, call, const, extract, field, program, state, std, table, transition
 from native_twin import Twin
 
-from switch.bmv2json import HeaderType
-from switch.bmv2json.model_headers import Field
-from switch.lowering.layout import header_block
+from weft.switch.bmv2json import HeaderType
+from weft.switch.bmv2json.model_headers import Field
+from weft.switch.lowering.layout import header_block
 
 Fields = list[tuple[str, int]]
 

@@ -25,8 +25,8 @@ from json_builder import (
 )
 from native_twin import Twin
 
-from compiler import compile_file
-from switch.bmv2json import load_program
+from weft.compiler import compile_file
+from weft.switch.bmv2json import load_program
 
 SIZE = 2
 STACK = named("header_union_stack", "unions")

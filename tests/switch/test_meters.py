@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from native_twin import Twin
 
-from compiler import compile_file
-from switch.backend import MeterConfig
-from switch.oracle import Timing
+from weft.compiler import compile_file
+from weft.switch.backend import MeterConfig
+from weft.switch.oracle import Timing
 
 PROGRAM = Path(__file__).parent / "programs" / "meters.p4"
 PS_PER_NS = 1000

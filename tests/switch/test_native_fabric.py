@@ -15,8 +15,8 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Raw, raw
 
-from compiler import compile_file
-from switch.backend import (
+from weft.compiler import compile_file
+from weft.switch.backend import (
     ActionCall,
     ExactMatch,
     GroupMember,
@@ -26,7 +26,7 @@ from switch.backend import (
     SwitchBackend,
     TableEntry,
 )
-from traffic.layers import BTH, AggregationHeader, IntShim, aggregation_frame, icrc_is_valid
+from weft.traffic.layers import BTH, AggregationHeader, IntShim, aggregation_frame, icrc_is_valid
 
 FABRIC = Path(__file__).resolve().parents[2] / "p4" / "fabric.p4"
 MAC, MAC_NUMBER = "02:01:00:00:00:00", 0x020100000000

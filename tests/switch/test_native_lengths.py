@@ -18,11 +18,19 @@ from paths_program import (
     paths_json,
 )
 
-from compiler import compile_file
-from engine import Collector, CongestionControl, Engine, Link, TransmitPort, _core, make_congestion_control
-from switch.backend import CloneSession, PacketIn, Replica
-from switch.bmv2json import Program, load_program
-from switch.native import NativeSwitch
+from weft.compiler import compile_file
+from weft.engine import (
+    Collector,
+    CongestionControl,
+    Engine,
+    Link,
+    TransmitPort,
+    _core,
+    make_congestion_control,
+)
+from weft.switch.backend import CloneSession, PacketIn, Replica
+from weft.switch.bmv2json import Program, load_program
+from weft.switch.native import NativeSwitch
 
 RATE_BPS = 100 * 10**9
 PORTS = range(1, 9)

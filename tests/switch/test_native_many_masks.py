@@ -9,7 +9,7 @@ import pytest
 from native_twin import Twin
 from test_native_tables import FULL, WIDTH, frame, table_document
 
-from switch.backend import ActionCall, LpmMatch, Match, RangeMatch, TableEntry, TernaryMatch
+from weft.switch.backend import ActionCall, LpmMatch, Match, RangeMatch, TableEntry, TernaryMatch
 
 ENTRIES = 400
 PACKETS = 300

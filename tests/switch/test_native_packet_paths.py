@@ -21,9 +21,9 @@ from paths_program import (
     report_of,
 )
 
-from engine import Collector, Engine, Link, TransmitPort
-from switch.backend import CloneSession, Digest, PacketIn, Replica, SwitchBackend
-from switch.native import NativeSwitch
+from weft.engine import Collector, Engine, Link, TransmitPort
+from weft.switch.backend import CloneSession, Digest, PacketIn, Replica, SwitchBackend
+from weft.switch.native import NativeSwitch
 
 GBPS = 10**9
 

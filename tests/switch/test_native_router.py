@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from native_twin import CPU_PORT, Twin
 from router_program import router_document
 
-from switch.backend import (
+from weft.switch.backend import (
     ActionCall,
     CloneSession,
     CounterValue,

@@ -24,7 +24,7 @@ from json_builder import (
 from native_twin import Twin
 from router_program import router_document
 
-from switch.backend import (
+from weft.switch.backend import (
     ActionCall,
     CapacityExceededError,
     EntryExistsError,
@@ -42,8 +42,8 @@ from switch.backend import (
     TernaryMatch,
     UnsupportedProgramError,
 )
-from switch.bmv2json import load_program
-from switch.native import NativeSwitch
+from weft.switch.bmv2json import load_program
+from weft.switch.native import NativeSwitch
 
 WIDTH = 12
 FULL = (1 << WIDTH) - 1

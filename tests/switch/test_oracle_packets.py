@@ -28,7 +28,7 @@ from json_builder import (
     valid,
 )
 
-from switch.backend import (
+from weft.switch.backend import (
     ActionCall,
     CloneSession,
     CounterValue,
@@ -47,9 +47,9 @@ from switch.backend import (
     TableEntry,
     TernaryMatch,
 )
-from switch.bmv2json import load_program
-from switch.oracle import OracleSwitch, Output, Timing
-from switch.oracle.hashes import ALGORITHMS
+from weft.switch.bmv2json import load_program
+from weft.switch.oracle import OracleSwitch, Output, Timing
+from weft.switch.oracle.hashes import ALGORITHMS
 
 BYTE = {"data": [("a", 8), ("b", 8), ("c", 16)]}
 METADATA = [("m", 32), ("n", 8), ("flag", 8)]

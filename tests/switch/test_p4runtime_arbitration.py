@@ -10,9 +10,9 @@ from finsy.proto import U128, p4r, rpc_code
 from p4runtime_client import P4RuntimeClient, code_of
 from router_program import router_config
 
-from switch.p4runtime.arbitration import MAX_CLIENTS_PER_ROLE, MAX_ROLES, Arbitration
-from switch.p4runtime.errors import RequestError
-from switch.p4runtime.service import Server
+from weft.switch.p4runtime.arbitration import MAX_CLIENTS_PER_ROLE, MAX_ROLES, Arbitration
+from weft.switch.p4runtime.errors import RequestError
+from weft.switch.p4runtime.service import Server
 
 
 def message(election_id: int | None, role: str = "", device_id: int = 1) -> p4r.MasterArbitrationUpdate:

@@ -6,13 +6,13 @@ import pytest
 from finsy.proto import p4r
 from router_program import DIGEST, ROUTES, router_config
 
-from switch.backend import Digest
-from switch.p4runtime.digests import MAX_LIST_SIZE, MAX_REMEMBERED, Digests
-from switch.p4runtime.errors import RESOURCE_EXHAUSTED, RequestError
-from switch.p4runtime.outbox import MAX_WAITING_ARBITRATION, Outbox
-from switch.p4runtime.pipeline import bind
-from switch.p4runtime.read_answer import MAX_BYTES, MAX_ENTITIES, ReadAnswer
-from switch.p4runtime.translation import Ports
+from weft.switch.backend import Digest
+from weft.switch.p4runtime.digests import MAX_LIST_SIZE, MAX_REMEMBERED, Digests
+from weft.switch.p4runtime.errors import RESOURCE_EXHAUSTED, RequestError
+from weft.switch.p4runtime.outbox import MAX_WAITING_ARBITRATION, Outbox
+from weft.switch.p4runtime.pipeline import bind
+from weft.switch.p4runtime.read_answer import MAX_BYTES, MAX_ENTITIES, ReadAnswer
+from weft.switch.p4runtime.translation import Ports
 
 LEARN_LIST = 1
 

@@ -21,16 +21,16 @@ from router_program import (
     router_document,
 )
 
-from switch.backend import CapacityExceededError
-from switch.bmv2json import load_program
-from switch.checks import MAX_STATE_BYTES
-from switch.native import NativeSwitch
-from switch.oracle import OracleSwitch
-from switch.p4runtime.device import Device
-from switch.p4runtime.errors import INVALID_ARGUMENT, RequestError
-from switch.p4runtime.pipeline import bind
-from switch.p4runtime.read_answer import MAX_ENTITIES
-from switch.p4runtime.translation import Ports
+from weft.switch.backend import CapacityExceededError
+from weft.switch.bmv2json import load_program
+from weft.switch.checks import MAX_STATE_BYTES
+from weft.switch.native import NativeSwitch
+from weft.switch.oracle import OracleSwitch
+from weft.switch.p4runtime.device import Device
+from weft.switch.p4runtime.errors import INVALID_ARGUMENT, RequestError
+from weft.switch.p4runtime.pipeline import bind
+from weft.switch.p4runtime.read_answer import MAX_ENTITIES
+from weft.switch.p4runtime.translation import Ports
 
 Change = Callable[[p4i.P4Info], object]
 

@@ -6,8 +6,8 @@ import pytest
 from finsy.proto import p4d, p4t
 from google.protobuf import text_format
 
-from switch.p4runtime.data import encode_digest
-from switch.p4runtime.errors import RequestError
+from weft.switch.p4runtime.data import encode_digest
+from weft.switch.p4runtime.errors import RequestError
 
 TYPES = text_format.Parse(
     """

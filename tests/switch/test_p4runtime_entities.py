@@ -25,7 +25,7 @@ from router_program import (
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from switch.oracle import OracleSwitch
+from weft.switch.oracle import OracleSwitch
 
 IPV4 = bytes(Ether(src="02:00:00:00:00:07") / IP(src="10.0.0.1", dst="10.0.0.9") / UDP())
 MATCH = 'match { field_id: 1 exact { value: "\\x0a\\x00\\x00\\x09" } }'

@@ -12,7 +12,7 @@ from router_program import router_document, router_p4info
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from switch.p4runtime.service import Server
+from weft.switch.p4runtime.service import Server
 
 
 @pytest.fixture

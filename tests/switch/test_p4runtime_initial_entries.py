@@ -18,7 +18,7 @@ from router_program import (
     router_json,
 )
 
-from switch.p4runtime.service import Server
+from weft.switch.p4runtime.service import Server
 
 FIRST = (
     f'table_entry {{ table_id: {ACL} match {{ field_id: 1 ternary {{ value: "\\n" mask: "\\377" }} }}'

@@ -21,7 +21,7 @@ from router_program import (
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from switch.oracle import OracleSwitch
+from weft.switch.oracle import OracleSwitch
 
 PACKET = bytes(Ether() / IP(src="10.0.0.1", dst="10.0.0.9") / UDP())
 CELL = f"meter_entry {{ meter_id: {METER} index {{ index: 2 }} "

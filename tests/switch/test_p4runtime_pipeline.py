@@ -12,10 +12,10 @@ from p4runtime_client import P4RuntimeClient, code_of
 from router_program import ACL, DENY, router_config, router_json, update
 from scapy.layers.l2 import Ether
 
-from switch.backend import PacketIn
-from switch.oracle import OracleSwitch
-from switch.p4runtime.outbox import MAX_WAITING, Outbox
-from switch.p4runtime.service import Server
+from weft.switch.backend import PacketIn
+from weft.switch.oracle import OracleSwitch
+from weft.switch.p4runtime.outbox import MAX_WAITING, Outbox
+from weft.switch.p4runtime.service import Server
 
 ENTRY = f"table_entry {{ table_id: {ACL} priority: 1 action {{ action {{ action_id: {DENY} }} }} }}"
 

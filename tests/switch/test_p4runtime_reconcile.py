@@ -14,7 +14,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from test_p4runtime_atomicity import CELLS, STATE, snapshot
 
-from switch.oracle import OracleSwitch
+from weft.switch.oracle import OracleSwitch
 
 
 def changed(change: Callable[[p4r.ForwardingPipelineConfig], None]) -> p4r.ForwardingPipelineConfig:

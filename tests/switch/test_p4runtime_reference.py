@@ -18,11 +18,11 @@ from finsy.proto import p4i, p4r, rpc_code
 from google.protobuf import text_format
 from p4runtime_client import P4RuntimeClient, batch_errors
 
-from compiler import compile_artifacts
-from switch.native import NativeSwitch
-from switch.oracle import OracleSwitch
-from switch.p4runtime.device import Device
-from switch.p4runtime.service import Server
+from weft.compiler import compile_artifacts
+from weft.switch.native import NativeSwitch
+from weft.switch.oracle import OracleSwitch
+from weft.switch.p4runtime.device import Device
+from weft.switch.p4runtime.service import Server
 
 PROGRAM = Path(__file__).parent / "programs" / "entities.p4"
 START_TIMEOUT_S = 20.0

@@ -24,9 +24,9 @@ from router_program import (
 from scapy.layers.l2 import Ether
 from test_p4runtime_atomicity import STATE
 
-from switch.oracle import OracleSwitch
-from switch.p4runtime.roles import P4RoleConfig
-from switch.p4runtime.service import Server
+from weft.switch.oracle import OracleSwitch
+from weft.switch.p4runtime.roles import P4RoleConfig
+from weft.switch.p4runtime.service import Server
 
 ACL_ENTRY = f"table_entry {{ table_id: {ACL} priority: 4 action {{ action {{ action_id: {DENY} }} }} }}"
 LEARNING = (

@@ -13,8 +13,8 @@ from router_program import router_document, router_p4info
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from switch.p4runtime.service import Server
 from weft.paths import SHELL_PYTHON
+from weft.switch.p4runtime.service import Server
 
 SESSION = Path(__file__).parent / "shell_session.py"
 PYTHON = Path(os.environ.get("WEFT_SHELL_PYTHON", SHELL_PYTHON))

@@ -22,7 +22,7 @@ from router_program import (
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from switch.oracle import OracleSwitch
+from weft.switch.oracle import OracleSwitch
 
 ROUTE_ACTION = (
     f'action {{ action {{ action_id: {ROUTE} params {{ param_id: 1 value: "\\x03" }}'

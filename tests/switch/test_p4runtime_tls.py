@@ -11,10 +11,10 @@ import grpc
 import pytest
 from finsy.proto import p4r, p4r_grpc
 
-from switch.oracle import OracleSwitch
-from switch.p4runtime.device import Device
-from switch.p4runtime.service import API_VERSION, Server
-from switch.p4runtime.tls import ServerTls, TlsError
+from weft.switch.oracle import OracleSwitch
+from weft.switch.p4runtime.device import Device
+from weft.switch.p4runtime.service import API_VERSION, Server
+from weft.switch.p4runtime.tls import ServerTls, TlsError
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificates with openssl")
 

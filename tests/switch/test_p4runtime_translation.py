@@ -22,13 +22,13 @@ from router_program import (
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from switch.native import NativeSwitch
-from switch.oracle import OracleSwitch
-from switch.p4runtime.device import Device
-from switch.p4runtime.errors import OUT_OF_RANGE, RESOURCE_EXHAUSTED, RequestError
-from switch.p4runtime.service import Server
-from switch.p4runtime.translation import TextTranslation, WidthTranslation
-from switch.p4runtime.value_sets import prefixes
+from weft.switch.native import NativeSwitch
+from weft.switch.oracle import OracleSwitch
+from weft.switch.p4runtime.device import Device
+from weft.switch.p4runtime.errors import OUT_OF_RANGE, RESOURCE_EXHAUSTED, RequestError
+from weft.switch.p4runtime.service import Server
+from weft.switch.p4runtime.translation import TextTranslation, WidthTranslation
+from weft.switch.p4runtime.value_sets import prefixes
 
 PACKET = bytes(Ether() / IP(src="10.1.0.1", dst="10.2.0.2", ttl=9) / UDP())
 

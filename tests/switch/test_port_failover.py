@@ -15,12 +15,12 @@ from p4runtime_client import P4RuntimeClient, connected
 from router_program import MULTICAST, POLICE, PROFILE, SET_PORT, entity
 from scapy.layers.l2 import Ether
 
-from switch.backend import Replica
-from switch.live_replicas import live_replicas
-from switch.oracle import OracleSwitch
-from switch.p4runtime.device import Device
-from switch.p4runtime.service import Server
-from switch.port_monitor import PortMonitor, changes, has_carrier
+from weft.switch.backend import Replica
+from weft.switch.live_replicas import live_replicas
+from weft.switch.oracle import OracleSwitch
+from weft.switch.p4runtime.device import Device
+from weft.switch.p4runtime.service import Server
+from weft.switch.port_monitor import PortMonitor, changes, has_carrier
 
 PACKET = bytes(Ether(type=0x1234))
 GROUP = (

@@ -10,9 +10,9 @@ from contextlib import asynccontextmanager
 import grpc
 import pytest
 
-from controller.errors import RequestRefusedError, SwitchUnavailableError
-from controller.fabric import open_channel
-from controller.port_states import (
+from weft.controller.errors import RequestRefusedError, SwitchUnavailableError
+from weft.controller.fabric import open_channel
+from weft.controller.port_states import (
     WATCH_PORTS,
     PortState,
     failures_of,
@@ -20,9 +20,9 @@ from controller.port_states import (
     port_states,
     watch_ports,
 )
-from switch.p4runtime.service import Server
-from switch.port_service import MAX_WATCHERS, METHOD, SERVICE, PortBoard, TooManyError, handler
-from topologies import leaf_spine
+from weft.switch.p4runtime.service import Server
+from weft.switch.port_service import MAX_WATCHERS, METHOD, SERVICE, PortBoard, TooManyError, handler
+from weft.topologies import leaf_spine
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ import pytest
 from native_twin import Twin
 from reference_switch import AVAILABLE, ReferenceSwitch
 
-from compiler import compile_file
+from weft.compiler import compile_file
 
 PROGRAM = Path(__file__).parent / "programs" / "observations.p4"
 PACKET_COUNT = 300

@@ -11,8 +11,8 @@ import pytest
 from native_twin import Twin
 from reference_switch import AVAILABLE, ReferenceSwitch
 
-from compiler import compile_file
-from switch.backend import CloneSession, Replica
+from weft.compiler import compile_file
+from weft.switch.backend import CloneSession, Replica
 
 PROGRAM = Path(__file__).parent / "programs" / "packet_paths.p4"
 PACKET_COUNT = 400

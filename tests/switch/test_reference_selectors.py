@@ -9,8 +9,8 @@ import pytest
 from native_twin import Twin
 from reference_switch import AVAILABLE, ReferenceSwitch
 
-from compiler import compile_file
-from switch.backend import ActionCall, ExactMatch, GroupMember, GroupRef, TableEntry
+from weft.compiler import compile_file
+from weft.switch.backend import ActionCall, ExactMatch, GroupMember, GroupRef, TableEntry
 
 PROGRAM = Path(__file__).parent / "programs" / "selector.p4"
 PACKET_COUNT = 200

@@ -15,13 +15,13 @@ from google.protobuf import text_format
 from p4runtime_client import P4RuntimeClient
 from router_program import router_document, router_p4info
 
-from switch.cli import switch
-from switch.foreground import Foreground
-from switch.native import NativeSwitch
-from switch.p4runtime.service import Server
+from weft.switch.cli import switch
+from weft.switch.foreground import Foreground
+from weft.switch.native import NativeSwitch
+from weft.switch.p4runtime.service import Server
 
 ROOT = Path(__file__).resolve().parents[2]
-START = "import switch.cli; switch.cli.switch()"
+START = "from weft.switch.cli import switch; switch()"
 
 
 @pytest.fixture

@@ -27,9 +27,9 @@ from json_builder import (
 )
 from native_twin import Twin
 
-from switch.bmv2json import load_program
-from switch.lowering.layout import BLOCK_ALIGNMENT, LARGE_HEADER_BYTES, Temporary, state_layout
-from switch.lowering.temporaries import temporaries
+from weft.switch.bmv2json import load_program
+from weft.switch.lowering.layout import BLOCK_ALIGNMENT, LARGE_HEADER_BYTES, Temporary, state_layout
+from weft.switch.lowering.temporaries import temporaries
 
 FIELDS = ("p", "q", "r", "t")
 LARGE = [(f"word{i}", 64) for i in range(LARGE_HEADER_BYTES // 8 + 1)]
@@ -137,7 +137,7 @@ def test_temporaries_are_not_in_the_state() -> None:
 
 
 def test_no_more_temporaries_than_a_stack_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("switch.lowering.temporaries.MOST_TEMPORARIES_BYTES", 2 * BLOCK_ALIGNMENT)
+    monkeypatch.setattr("weft.switch.lowering.temporaries.MOST_TEMPORARIES_BYTES", 2 * BLOCK_ALIGNMENT)
     bodies = [[assign(name, const(1)) for name in FIELDS]]
     assert found([fixed_table("n0", 0, 0, None)], bodies) == {"p", "q"}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-import topologies
-from topologies import FabricSpec, TopologyError, fat_tree, paths
+from weft import topologies
+from weft.topologies import FabricSpec, TopologyError, fat_tree, paths
 
 
 def hpcc() -> FabricSpec:

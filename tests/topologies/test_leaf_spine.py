@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import topologies
-from topologies import FabricSpec, TopologyError, addressing, fat_tree, leaf_spine
+from weft import topologies
+from weft.topologies import FabricSpec, TopologyError, addressing, fat_tree, leaf_spine
 
 fabrics = st.one_of(
     st.builds(

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import topologies
-from topologies import TopologyError, leaf_spine
-from topologies.graph import to_networkx
+from weft import topologies
+from weft.topologies import TopologyError, leaf_spine
+from weft.topologies.graph import to_networkx
 
 
 @given(st.integers(1, 3), st.integers(2, 4), st.integers(1, 3), st.integers(1, 3), st.data())

@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-import topologies
-from topologies import TopologyError, leaf_spine, with_scale_up
+from weft import topologies
+from weft.topologies import TopologyError, leaf_spine, with_scale_up
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from slot_machine import Output, SlotMachine
 
-from engine import Collector, Engine, Link, TransmitPort, _core
-from topologies.addressing import (
+from weft.engine import Collector, Engine, Link, TransmitPort, _core
+from weft.topologies.addressing import (
     host_ipv4,
     host_ipv6,
     leaf_ipv4,
@@ -16,7 +16,7 @@ from topologies.addressing import (
     result_group_address,
     result_group_mac,
 )
-from traffic.aggregation_format import CONTRIBUTION_QP, RESULT_QP
+from weft.traffic.aggregation_format import CONTRIBUTION_QP, RESULT_QP
 
 JOB_ID, EPOCH, Q_KEY = 0x1234, 7, 0xCAFEF00D
 HOP_PS = 1_000_000

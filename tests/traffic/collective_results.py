@@ -3,8 +3,8 @@
 import numpy as np
 from schedule_interpreter import UFUNC
 
-from traffic.schedule_nodes import DataType
-from traffic.schedules import CollectiveSpec
+from weft.traffic.schedule_nodes import DataType
+from weft.traffic.schedules import CollectiveSpec
 
 
 def inputs_of(spec: CollectiveSpec, seed: int) -> list[np.ndarray]:

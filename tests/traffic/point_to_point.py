@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine import Link, TransmitPort, _core, make_congestion_control
-from traffic.messages import AS_BYTES
-from traffic.native_schedule import Peers, RemoteBuffer, build_native_schedule
-from traffic.schedule_nodes import DATA, SCRATCH, SINK, Channel, RankSchedule
+from weft.engine import Link, TransmitPort, _core, make_congestion_control
+from weft.traffic.messages import AS_BYTES
+from weft.traffic.native_schedule import Peers, RemoteBuffer, build_native_schedule
+from weft.traffic.schedule_nodes import DATA, SCRATCH, SINK, Channel, RankSchedule
 
 RATE_BPS = 10_000_000_000
 DELAY_PS = 1_000_000

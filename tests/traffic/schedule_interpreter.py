@@ -5,8 +5,8 @@ from collections import Counter, defaultdict
 
 import numpy as np
 
-from traffic.aggregation_format import Operation
-from traffic.schedule_nodes import (
+from weft.traffic.aggregation_format import Operation
+from weft.traffic.schedule_nodes import (
     DATA,
     SINK,
     ZEROS,

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slot_machine import Output
 
-from engine import _core
+from weft.engine import _core
 
 FLOAT_MAX = float(np.finfo(np.float32).max)
 HARSH = Faults(loss=0.05, duplicate=0.05, late=0.05)

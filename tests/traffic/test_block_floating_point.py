@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from engine import _core
+from weft.engine import _core
 
 FLOAT_MAX = float(np.finfo(np.float32).max)
 SMALLEST = 2.0**-149

@@ -12,8 +12,8 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw, raw
 
-from engine import _core
-from traffic.layers import (
+from weft.engine import _core
+from weft.traffic.layers import (
     AETH,
     BTH,
     DETH,

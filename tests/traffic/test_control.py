@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from traffic.control import EndpointGroup, HostSettings, NicSettings, RunError
-from traffic.messages import AS_LENGTHS
-from traffic.patterns import Flow, permutation
+from weft.traffic.control import EndpointGroup, HostSettings, NicSettings, RunError
+from weft.traffic.messages import AS_LENGTHS
+from weft.traffic.patterns import Flow, permutation
 
 RANKS = 50
 

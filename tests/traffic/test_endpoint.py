@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from scapy.utils import PcapReader
 
-from traffic.aggregation_format import Operation
-from traffic.control import EndpointGroup, HostSettings, NicSettings, RunError
-from traffic.layers import BTH, icrc_is_valid
-from traffic.patterns import Flow, incast
-from traffic.schedule_nodes import DataType
-from traffic.schedules import CollectiveSpec
+from weft.traffic.aggregation_format import Operation
+from weft.traffic.control import EndpointGroup, HostSettings, NicSettings, RunError
+from weft.traffic.layers import BTH, icrc_is_valid
+from weft.traffic.patterns import Flow, incast
+from weft.traffic.schedule_nodes import DataType
+from weft.traffic.schedules import CollectiveSpec
 
 pytestmark = pytest.mark.mininet
 
@@ -34,7 +34,7 @@ class Process:
 
     def __init__(self, namespace: str):
         self.popen = subprocess.Popen(
-            ["ip", "netns", "exec", namespace, sys.executable, "-m", "traffic.endpoint"],
+            ["ip", "netns", "exec", namespace, sys.executable, "-m", "weft.traffic.endpoint"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

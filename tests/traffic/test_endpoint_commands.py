@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from traffic.endpoint import Endpoint, LineReader
-from traffic.host import HostConfig, host_of_namespace
-from traffic.messages import MessageError, take, take_list
+from weft.traffic.endpoint import Endpoint, LineReader
+from weft.traffic.host import HostConfig, host_of_namespace
+from weft.traffic.messages import MessageError, take, take_list
 
 COMMANDS = ["connect", "disconnect", "join", "leave", "collective", "traffic", "start", "status", "wait"]
 COMMANDS += ["release", "stats", "reset_stats", "pcap", "fly"]

@@ -6,7 +6,7 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw, raw
 
-from traffic.layers import (
+from weft.traffic.layers import (
     AETH,
     BTH,
     DETH,

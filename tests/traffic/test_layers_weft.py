@@ -10,11 +10,11 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Raw, raw
 
-from engine import _core
-from topologies.addressing import result_group_address, result_group_mac
-from traffic.aggregation_format import Kind, Operation
-from traffic.int_stack import stack_in_bytes
-from traffic.layers import (
+from weft.engine import _core
+from weft.topologies.addressing import result_group_address, result_group_mac
+from weft.traffic.aggregation_format import Kind, Operation
+from weft.traffic.int_stack import stack_in_bytes
+from weft.traffic.layers import (
     BTH,
     DETH,
     AggregationHeader,

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from point_to_point import DELAY_PS, PointToPoint
 
-from engine import Engine, _core
-from traffic.aggregation_format import Operation
-from traffic.messages import AS_BYTES, AS_LENGTHS
-from traffic.patterns import Flow, flow_schedule
-from traffic.schedule_nodes import DataType, RankSchedule
-from traffic.schedules import CollectiveSpec, generate
+from weft.engine import Engine, _core
+from weft.traffic.aggregation_format import Operation
+from weft.traffic.messages import AS_BYTES, AS_LENGTHS
+from weft.traffic.patterns import Flow, flow_schedule
+from weft.traffic.schedule_nodes import DataType, RankSchedule
+from weft.traffic.schedules import CollectiveSpec, generate
 
 RANKS = 3
 

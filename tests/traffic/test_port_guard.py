@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from traffic.port_guard import PortGuard
+from weft.traffic.port_guard import PortGuard
 
 PORT = 47910  # not RoCEv2's, which an endpoint on this machine may hold
 

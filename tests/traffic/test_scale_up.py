@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from engine import Engine, Nic, _core
-from traffic.messages import MessageError
-from traffic.scale_up import ScaleUpLinks, ScaleUpPort
-from traffic.schedule_nodes import SCALE_UP, Channel
+from weft.engine import Engine, Nic, _core
+from weft.traffic.messages import MessageError
+from weft.traffic.scale_up import ScaleUpLinks, ScaleUpPort
+from weft.traffic.schedule_nodes import SCALE_UP, Channel
 
 RATE_BPS, LATENCY_PS = 3_200_000_000_000, 500_000
 PS_PER_BYTE = 8 * 10**12 / RATE_BPS

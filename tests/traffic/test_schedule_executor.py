@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from point_to_point import DELAY_PS, RATE_BPS, PointToPoint
 
-from engine import Engine, _core
-from traffic.aggregation_format import Operation
-from traffic.patterns import flow_schedule, incast, permutation
-from traffic.schedule_nodes import DATA, DataType
-from traffic.schedules import CollectiveSpec, generate
+from weft.engine import Engine, _core
+from weft.traffic.aggregation_format import Operation
+from weft.traffic.patterns import flow_schedule, incast, permutation
+from weft.traffic.schedule_nodes import DATA, DataType
+from weft.traffic.schedules import CollectiveSpec, generate
 
 FAULTS = {"loss": 0.02, "duplicate": 0.02, "delay_probability": 0.02, "extra_delay_ps": 5 * DELAY_PS}
 

@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from schedule_interpreter import Interpreter
 
-from traffic.aggregation_format import Operation
-from traffic.patterns import Flow, flow_schedule, incast, permutation
-from traffic.schedule_nodes import SCALE_UP, DataType, WaitReceive, Write, run_immediate
-from traffic.schedules import GENERATORS, CollectiveSpec, generate, peers_of
-from traffic.schedules.tree import children_of, parent_of
-from traffic.striping import split_evenly, stripe
+from weft.traffic.aggregation_format import Operation
+from weft.traffic.patterns import Flow, flow_schedule, incast, permutation
+from weft.traffic.schedule_nodes import SCALE_UP, DataType, WaitReceive, Write, run_immediate
+from weft.traffic.schedules import GENERATORS, CollectiveSpec, generate, peers_of
+from weft.traffic.schedules.tree import children_of, parent_of
+from weft.traffic.striping import split_evenly, stripe
 
 
 def spec_of(ranks, elements, dtype=DataType.INT32, operation=Operation.SUM, rates=(1, 1), **options):

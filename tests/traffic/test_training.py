@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from schedule_interpreter import Interpreter
 
-from traffic.aggregation_format import Operation
-from traffic.schedule_nodes import Aggregate, DataType, Delay, WaitReceive, Write
-from traffic.schedules import CollectiveSpec
-from traffic.training import Layer, TrainingStep, training_step_schedule
+from weft.traffic.aggregation_format import Operation
+from weft.traffic.schedule_nodes import Aggregate, DataType, Delay, WaitReceive, Write
+from weft.traffic.schedules import CollectiveSpec
+from weft.traffic.training import Layer, TrainingStep, training_step_schedule
 
 FLAT = ["ring", "tree", "halving-doubling", "in-network"]
 

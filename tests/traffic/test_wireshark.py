@@ -11,9 +11,9 @@ from scapy.packet import raw
 from scapy.utils import wrpcap
 
 from tests.transport.rdma_pair import wired_pair
-from topologies.addressing import result_group_address, result_group_mac
-from traffic.aggregation_format import Kind, Operation
-from traffic.layers import IntHop, IntShim, aggregation_frame, rdma_write_frame
+from weft.topologies.addressing import result_group_address, result_group_mac
+from weft.traffic.aggregation_format import Kind, Operation
+from weft.traffic.layers import IntHop, IntShim, aggregation_frame, rdma_write_frame
 
 SCRIPT = Path(__file__).parents[2] / "docs" / "wireshark" / "weft.lua"
 MACS = {"source_mac": "02:00:00:00:00:01", "destination_mac": "02:01:00:00:00:00"}

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from point_to_point import DELAY_PS, RATE_BPS, PointToPoint
 
-from engine import Engine, _core
-from traffic.flow_sizes import NAMES, FlowSizes, flow_sizes
-from traffic.workload import poisson_flows
+from weft.engine import Engine, _core
+from weft.traffic.flow_sizes import NAMES, FlowSizes, flow_sizes
+from weft.traffic.workload import poisson_flows
 
 FAULTS = {"loss": 0.02, "duplicate": 0.02, "delay_probability": 0.02, "extra_delay_ps": 5 * DELAY_PS}
 

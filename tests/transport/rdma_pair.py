@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine import (
+from weft.engine import (
     Collector,
     CompletionQueue,
     CongestionControl,

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import build_packet, parse_error, parse_packet
 from tests.transport.header_strategies import OPCODES, RC_ACKNOWLEDGE, RC_WRITE_ONLY, UD_SEND_ONLY, packets
 from tests.transport.icrc_reference import reseal
+from weft.engine import build_packet, parse_error, parse_packet
 
 Packet = tuple[dict[str, Any], bytes]
 

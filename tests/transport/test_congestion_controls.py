@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import (
+from tests.transport.rdma_pair import DELAY_PS, RATE_BPS, US, cabled_pair
+from weft.engine import (
     CongestionControl,
     congestion_control_names,
     congestion_parameter_names,
     congestion_presets,
     make_congestion_control,
 )
-from tests.transport.rdma_pair import DELAY_PS, RATE_BPS, US, cabled_pair
 
 ROUND_TRIP_PS = 10 * US
 FRAME_BYTES = 1100

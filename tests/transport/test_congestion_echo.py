@@ -7,8 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import Acknowledgement, build_packet, parse_packet, python_congestion_control, python_path_choice
 from tests.transport.rdma_pair import MS, Bytes, WiredPair, random_bytes, wired_pair
+from weft.engine import (
+    Acknowledgement,
+    build_packet,
+    parse_packet,
+    python_congestion_control,
+    python_path_choice,
+)
 
 MTU = 1024
 ACKNOWLEDGE = 0x11

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine._core import crc32
+from weft.engine._core import crc32
 
 
 def test_check_value() -> None:

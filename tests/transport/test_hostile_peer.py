@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import build_packet
 from tests.transport.header_strategies import packets
 from tests.transport.rdma_pair import MS, cabled_pair, random_bytes
+from weft.engine import build_packet
 
 REGION_BYTES = 2048
 CANARY = 0xA5

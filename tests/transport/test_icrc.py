@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from engine import build_packet, icrc, parse_error, parse_packet
 from tests.transport.header_strategies import packets
 from tests.transport.icrc_reference import icrc_of_frame, reseal
+from weft.engine import build_packet, icrc, parse_error, parse_packet
 
 # A CNP captured on a ConnectX-4 Lx (published with Scapy's tests, test/contrib/roce.uts).
 CAPTURED_CNP = bytes.fromhex(

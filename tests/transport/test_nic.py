@@ -7,7 +7,17 @@ import numpy as np
 import pytest
 from scapy.utils import rdpcap
 
-from engine import (
+from tests.transport.rdma_pair import (
+    RATE_BPS,
+    TIMEOUT_PS,
+    US,
+    cabled_pair,
+    fixed_window,
+    ideal_wire,
+    random_bytes,
+    wired_pair,
+)
+from weft.engine import (
     Collector,
     CompletionQueue,
     Engine,
@@ -19,16 +29,6 @@ from engine import (
     build_packet,
     parse_packet,
     retransmission_timeout_ps,
-)
-from tests.transport.rdma_pair import (
-    RATE_BPS,
-    TIMEOUT_PS,
-    US,
-    cabled_pair,
-    fixed_window,
-    ideal_wire,
-    random_bytes,
-    wired_pair,
 )
 
 TO_B: dict[str, Any] = {

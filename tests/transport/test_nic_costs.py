@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import CompletionQueue, Engine, Link, Nic, RcQueuePair, TransmitPort, serialisation_ps
 from tests.transport.rdma_pair import DELAY_PS, RATE_BPS, US, cabled_pair, fixed_window, random_bytes
+from weft.engine import CompletionQueue, Engine, Link, Nic, RcQueuePair, TransmitPort, serialisation_ps
 
 NS = 1000
 OUTER, RETH, ACK_BYTES = 14 + 20 + 8 + 12 + 4, 16, 62

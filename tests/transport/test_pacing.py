@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import CongestionControl, python_congestion_control
 from tests.transport.rdma_pair import DELAY_PS, US, RdmaPair, cabled_pair, random_bytes
+from weft.engine import CongestionControl, python_congestion_control
 
 MTU = 1024
 FRAME_BITS = 8 * 1086

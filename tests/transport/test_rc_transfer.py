@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import bandwidth_delay_product_bytes, build_packet, parse_packet, serialisation_ps
 from tests.transport.rdma_pair import (
     DELAY_PS,
     RATE_BPS,
@@ -21,6 +20,7 @@ from tests.transport.rdma_pair import (
     random_bytes,
     wired_pair,
 )
+from weft.engine import bandwidth_delay_product_bytes, build_packet, parse_packet, serialisation_ps
 
 MTU = 1024
 WRITE_ONLY_BYTES = 14 + 20 + 8 + 12 + 16 + 4  # frame of an empty WRITE only

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import build_packet, flowlet, parse_packet, spray
+from weft.engine import build_packet, flowlet, parse_packet, spray
 
 if TYPE_CHECKING:
-    from engine._core import RoceHeaders
+    from weft.engine._core import RoceHeaders
 from tests.transport.rdma_pair import (
     US,
     Bytes,

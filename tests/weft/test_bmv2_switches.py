@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import topologies
+from weft import topologies
 from weft.bmv2 import PRIORITY_CLASSES, Bmv2Switches
 from weft.child import ChildError
 from weft.errors import EnvironmentLacksError

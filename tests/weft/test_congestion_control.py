@@ -7,17 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import topologies
-from engine import congestion_presets
-from topologies.int_rates import STANDARD_INT_RATES
-from traffic.patterns import Flow, incast
-from traffic.transport_settings import TransportSettings
+from weft import topologies
 from weft.endpoints import loaded_round_trip_ps
+from weft.engine import congestion_presets
 from weft.errors import BadInputError
 from weft.fabric import Fabric
 from weft.options import FabricOptions
 from weft.run import run_scenario
 from weft.scenario import EcnSection, TransportSection, load_scenario, parse_scenario
+from weft.topologies.int_rates import STANDARD_INT_RATES
+from weft.traffic.patterns import Flow, incast
+from weft.traffic.transport_settings import TransportSettings
 
 US, MS = 1_000_000, 1_000_000_000
 SENDERS = 4

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from rich.console import Console
 
-import topologies
+from weft import topologies
 from weft.fabric import Fabric
 from weft.results import print_run
 from weft.scenario import parse_scenario

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-import topologies
-from engine import congestion_control_names, congestion_parameter_names
+from weft import topologies
+from weft.engine import congestion_control_names, congestion_parameter_names
 from weft.fabric import Fabric
 from weft.scenario import parse_scenario
 

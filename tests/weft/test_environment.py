@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-import topologies
-from weft import environment
+from weft import environment, topologies
 from weft.environment import require_for, with_clock
 from weft.errors import EnvironmentLacksError
 from weft.options import FabricOptions

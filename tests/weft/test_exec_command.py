@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from topologies import leaf_spine
 from weft import lab_state
 from weft.cli import main
 from weft.processes import ProcessId
+from weft.topologies import leaf_spine
 
 
 @pytest.fixture

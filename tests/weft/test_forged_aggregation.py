@@ -15,16 +15,16 @@ import pytest
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, raw
 
-from controller.jobs import JobMembership
-from engine import Engine, Node
-from topologies import FabricSpec, HostSpec, fat_tree, leaf_spine
-from topologies.addressing import IpVersion, result_group_address, result_group_mac
-from traffic.aggregation_format import Kind, Operation
-from traffic.layers import IntShim, aggregation_frame
-from traffic.layers.frames import SWITCH_HOP_LIMIT
-from traffic.schedule_nodes import DataType
-from traffic.schedules import CollectiveSpec
 from weft import Fabric
+from weft.controller.jobs import JobMembership
+from weft.engine import Engine, Node
+from weft.topologies import FabricSpec, HostSpec, fat_tree, leaf_spine
+from weft.topologies.addressing import IpVersion, result_group_address, result_group_mac
+from weft.traffic.aggregation_format import Kind, Operation
+from weft.traffic.layers import IntShim, aggregation_frame
+from weft.traffic.layers.frames import SWITCH_HOP_LIMIT
+from weft.traffic.schedule_nodes import DataType
+from weft.traffic.schedules import CollectiveSpec
 from weft.virtual.lab import VirtualLab
 
 JOB, OTHER_JOB, SLOTS, ROUNDS = 1, 2, 4, 4

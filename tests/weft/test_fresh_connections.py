@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-import topologies
+from weft import topologies
 from weft.errors import BadInputError
 from weft.fabric import Fabric
 from weft.run import run_scenario

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-import topologies
+from weft import topologies
 from weft.errors import EnvironmentLacksError
 from weft.fabric import Fabric
 from weft.paths import FABRIC_P4

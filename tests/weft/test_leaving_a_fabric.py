@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import topologies
+from weft import topologies
 from weft.errors import WeftError
 from weft.fabric import Fabric
 from weft.paths import ROOT

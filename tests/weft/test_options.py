@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-import topologies
+from weft import topologies
 from weft.errors import BadInputError
 from weft.fabric import Fabric
 from weft.options import FabricOptions

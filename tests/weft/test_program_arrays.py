@@ -12,8 +12,7 @@ import finsy
 import numpy as np
 import pytest
 
-import topologies
-from weft import Fabric
+from weft import Fabric, topologies
 from weft.errors import BadInputError
 from weft.options import FabricOptions
 from weft.paths import FABRIC_P4

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-import topologies
 from tests.weft.scenario_mutations import (
     WRONG_VALUES,
     all_keys,
@@ -16,7 +15,7 @@ from tests.weft.scenario_mutations import (
     quantities_of,
     tree_with,
 )
-from traffic.training import Layer, TrainingStep
+from weft import topologies
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError
 from weft.fabric import Fabric
 from weft.quantities import RATE, TIME
@@ -24,6 +23,7 @@ from weft.run import run_scenario
 from weft.scenario import load_scenario, parse_scenario
 from weft.scenario.schema import Key, SectionOfKeys
 from weft.topology import build_topology
+from weft.traffic.training import Layer, TrainingStep
 
 # Pydantic's own words.
 FOREIGN_WORDS = ("Input should", "Field required", "validation error", "pydantic", "Extra inputs", "string_")

@@ -12,8 +12,7 @@ import tempfile
 import numpy as np
 import pytest
 
-import topologies
-from weft import lab, scratch
+from weft import lab, scratch, topologies
 from weft.emulated.lab import MininetLab
 from weft.fabric import Fabric
 from weft.options import FabricOptions

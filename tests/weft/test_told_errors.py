@@ -3,18 +3,18 @@
 import click
 import pytest
 
-from controller.errors import (
+from weft.cli import run_guarded, weft
+from weft.controller.errors import (
     JobError,
     PipelineError,
     RequestRefusedError,
     SettingError,
     SwitchUnavailableError,
 )
-from topologies import TopologyError
-from traffic.control import RunError
-from weft.cli import run_guarded, weft
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, WeftError
 from weft.told_errors import told_as_weft_errors
+from weft.topologies import TopologyError
+from weft.traffic.control import RunError
 
 
 def fail_with(error: BaseException) -> None:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-import topologies
-from engine import serialisation_ps
+from weft import topologies
+from weft.engine import serialisation_ps
 from weft.errors import BadInputError
 from weft.fabric import Fabric
 from weft.scenario import FaultsSection, NicSection, TransportSection, parse_scenario

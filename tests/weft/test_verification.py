@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine._core import block_exponent, dequantise_block, quantise_block
-from traffic.aggregation_format import Operation
-from traffic.schedule_nodes import DataType
-from traffic.schedules import COLLECTIVES, CollectiveSpec
+from weft.engine._core import block_exponent, dequantise_block, quantise_block
+from weft.traffic.aggregation_format import Operation
+from weft.traffic.schedule_nodes import DataType
+from weft.traffic.schedules import COLLECTIVES, CollectiveSpec
 from weft.verification import result_elements, verify
 
 

@@ -7,14 +7,13 @@ from typing import get_args
 import numpy as np
 import pytest
 
-import topologies
-from topologies import serialisation_ps
-from traffic.schedules import ALGORITHMS, COLLECTIVES, GENERATORS
-from weft import BadInputError, Fabric
+from weft import BadInputError, Fabric, topologies
 from weft.endpoints import path_round_trip_ps
 from weft.run import run_scenario
 from weft.scenario import parse_scenario
 from weft.scenario.traffic import AlgorithmName, CollectiveName
+from weft.topologies import serialisation_ps
+from weft.traffic.schedules import ALGORITHMS, COLLECTIVES, GENERATORS
 
 ETHERNET, IPV4, UDP, BTH, AETH, ICRC, INT_SHIM = 14, 20, 8, 12, 4, 4, 46
 MTU_BYTES = 1024

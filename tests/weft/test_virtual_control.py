@@ -8,13 +8,13 @@ import pytest
 from finsy.proto import U128, p4r, p4r_grpc
 from google.protobuf import text_format
 
-from compiler import compile_artifacts
-from controller.errors import NotPrimaryError, RequestRefusedError
-from controller.pipeline import Pipeline
-from controller.session import SwitchSession
-from engine import Engine
-from switch.daemon_config import PortConfig, SwitchConfig
-from switch.wired_switches import WiredSwitches
+from weft.compiler import compile_artifacts
+from weft.controller.errors import NotPrimaryError, RequestRefusedError
+from weft.controller.pipeline import Pipeline
+from weft.controller.session import SwitchSession
+from weft.engine import Engine
+from weft.switch.daemon_config import PortConfig, SwitchConfig
+from weft.switch.wired_switches import WiredSwitches
 from weft.virtual.channel import InProcessChannel
 from weft.virtual.event_pump import EventPump
 from weft.virtual.loop import VirtualTimeLoop

@@ -14,11 +14,8 @@ from scapy.layers.inet import UDP as UdpLayer
 from scapy.layers.l2 import Ether
 from scapy.utils import rdpcap
 
-import topologies
-from controller.acl import AclRule
-from topologies import serialisation_ps
-from traffic.control import EndpointGroup
-from weft import Fabric
+from weft import Fabric, topologies
+from weft.controller.acl import AclRule
 from weft.endpoints import path_round_trip_ps
 from weft.errors import BadInputError, CheckFailedError
 from weft.run import run_scenario
@@ -30,6 +27,8 @@ from weft.scenario import (
     load_scenario,
     parse_scenario,
 )
+from weft.topologies import serialisation_ps
+from weft.traffic.control import EndpointGroup
 
 LAB = Path(__file__).parents[2] / "labs" / "01-allreduce" / "scenario.yaml"
 SMALL = {"planes": 1, "leaves": 2, "spines": 1, "hosts_per_leaf": 2}

@@ -3,8 +3,7 @@
 import pytest
 from scapy.utils import rdpcap
 
-import topologies
-from weft import Fabric
+from weft import Fabric, topologies
 from weft.errors import BadInputError
 from weft.run import Captures, run_scenario
 from weft.scenario import parse_scenario

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from engine import Engine, Timer
+from weft.engine import Engine, Timer
 from weft.virtual.loop import StalledError, VirtualTimeLoop, VirtualTimeRunner
 
 

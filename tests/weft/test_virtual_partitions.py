@@ -5,8 +5,7 @@ import sys
 
 import pytest
 
-import topologies
-from weft import Fabric
+from weft import Fabric, topologies
 from weft.errors import BadInputError
 from weft.recording.tables import row_count
 from weft.run import Captures, run_scenario

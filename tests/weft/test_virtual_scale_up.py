@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-import topologies
-from topologies import TopologyError, from_parameters, leaf_spine, with_scale_up
-from weft import BadInputError, EnvironmentLacksError, Fabric
+from weft import BadInputError, EnvironmentLacksError, Fabric, topologies
 from weft.environment import require_for
 from weft.options import FabricOptions
 from weft.run import run_scenario
 from weft.scenario import parse_scenario
+from weft.topologies import TopologyError, from_parameters, leaf_spine, with_scale_up
 from weft.topology import build_topology
 from weft.virtual.partitioning import number_by_node, partition_nodes
 

@@ -5,11 +5,10 @@ import json
 import numpy as np
 import pytest
 
-import topologies
-from traffic.training import Layer, TrainingStep
-from weft import BadInputError, Fabric
+from weft import BadInputError, Fabric, topologies
 from weft.run import run_scenario
 from weft.scenario import parse_scenario
+from weft.traffic.training import Layer, TrainingStep
 
 MS = 10**9
 FABRIC = {"planes": 1, "leaves": 2, "spines": 1, "hosts_per_leaf": 2}

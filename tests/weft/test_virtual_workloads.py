@@ -6,13 +6,12 @@ import json
 import numpy as np
 import pytest
 
-import topologies
-from traffic.flow_sizes import FlowSizes
-from traffic.patterns import Flow
-from weft import BadInputError, Fabric
+from weft import BadInputError, Fabric, topologies
 from weft.flow_times import Framing, IdealTimes
 from weft.run import run_scenario
 from weft.scenario import EcnSection, TransportSection, parse_scenario
+from weft.traffic.flow_sizes import FlowSizes
+from weft.traffic.patterns import Flow
 
 WORKLOAD = {"flow_sizes": "fb_hadoop", "load": 0.6, "duration": "300us"}
 SCENARIO = {

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-import topologies
+from weft import topologies
 from weft.fabric import Fabric
 from weft.scenario import parse_scenario
 

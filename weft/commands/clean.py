@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from cache import remove_cache
 from weft import lab_state
+from weft.cache import remove_cache
 from weft.scratch import remove_abandoned
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from traffic.schedules import ALGORITHMS, COLLECTIVES
 from weft.cli import SIZES
 from weft.commands.reporting import report_options, run_and_show
 from weft.commands.scenario_options import changes_of, scenario_options
+from weft.traffic.schedules import ALGORITHMS, COLLECTIVES
 
 # Where an error of the scenario that the options make comes from.
 _OPTION_OF = {

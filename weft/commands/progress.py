@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from topologies.describe import format_time
+from weft.topologies.describe import format_time
 from weft.watching import Sample
 
 _FIRST_LINE_S = 10.0

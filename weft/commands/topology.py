@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from topologies import FabricSpec, TopologyError, as_dict, describe, draw
 from weft.cli import EXISTING_FILE
 from weft.errors import BadInputError
 from weft.scenario import load_scenario
+from weft.topologies import FabricSpec, TopologyError, as_dict, describe, draw
 from weft.topology import build_topology
 from weft.writing import written_whole
 

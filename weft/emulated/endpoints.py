@@ -6,13 +6,13 @@ import contextlib
 import subprocess
 from typing import TYPE_CHECKING
 
-from topologies import HostSpec
-from traffic.control import EndpointGroup, HostSettings
-from traffic.transport_settings import TransportSettings
 from weft.child import JsonLinesChild, python_environment, python_module
 from weft.daemon import REALTIME_PRIORITY
 from weft.endpoints import loaded_round_trips, nic_settings, patient_timeout_ps, recording_of
 from weft.switch_memory import host_pfc_quanta, lossless_buffer_bytes
+from weft.topologies import HostSpec
+from weft.traffic.control import EndpointGroup, HostSettings
+from weft.traffic.transport_settings import TransportSettings
 
 if TYPE_CHECKING:
     from weft.emulated.lab import MininetLab
@@ -55,7 +55,7 @@ class Endpoints:
         with log.open("w", encoding="utf-8") as errors:
             process = self.lab.network.popen(
                 host.name,
-                python_module("traffic.endpoint"),
+                python_module("weft.traffic.endpoint"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from controller.blocking import BlockingFabricController
-from controller.fabric import GrpcTarget, embedded_targets
-from topologies import FabricSpec
-from traffic.control import EndpointGroup
 from weft import lab_state
 from weft.bmv2 import Bmv2Switches
 from weft.child import WatchedProcess
+from weft.controller.blocking import BlockingFabricController
+from weft.controller.fabric import GrpcTarget, embedded_targets
 from weft.daemon import SwitchDaemon, daemon_config, new_epoch_ns
 from weft.emulated.access import LabAccess
 from weft.emulated.endpoints import Endpoints
@@ -28,6 +26,8 @@ from weft.processes import ProcessId
 from weft.program import compile_program
 from weft.recording.observations import Recorded, read_recorded
 from weft.scratch import scratch_directory
+from weft.topologies import FabricSpec
+from weft.traffic.control import EndpointGroup
 
 if TYPE_CHECKING:
     from weft.network import FabricNetwork

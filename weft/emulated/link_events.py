@@ -1,7 +1,7 @@
 """Links that fail and come back under the real clock: the interface of a switch at one end goes down.
 
-Its veth peer loses the carrier, the embedded switches hear of both from the kernel (`switch.port_monitor`), and the
-controller is told. What was lost is not known: packets are in the kernel's hands. What others do to interfaces the
+Its veth peer loses the carrier, the embedded switches hear of both from the kernel (`weft.switch.port_monitor`), and
+the controller is told. What was lost is not known: packets are in the kernel's hands. What others do to interfaces the
 switches tell (`notice`), and the controller programs them anew just the same.
 """
 
@@ -14,13 +14,13 @@ import threading
 import time
 from collections.abc import Callable
 
-from controller.blocking import BlockingFabricController
-from switch.port_monitor import has_carrier
-from topologies import FabricLink, FabricSpec
+from weft.controller.blocking import BlockingFabricController
 from weft.errors import EnvironmentLacksError
 from weft.link_checks import link_name
 from weft.link_events import LinkEventResult, LinkEvents
 from weft.options import FabricOptions
+from weft.switch.port_monitor import has_carrier
+from weft.topologies import FabricLink, FabricSpec
 
 
 class EmulatedLinkEvents(LinkEvents):

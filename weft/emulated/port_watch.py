@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import grpc
 
-from controller.port_states import WATCH_PORTS, states_told
-from topologies import FabricSpec
+from weft.controller.port_states import WATCH_PORTS, states_told
+from weft.topologies import FabricSpec
 
 PortChanged = Callable[[str, int, bool], None]
 """Takes a switch, a port and whether it is up."""

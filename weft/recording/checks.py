@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 
-from topologies import FabricSpec
 from weft.errors import EnvironmentLacksError, did_you_mean
 from weft.options import FabricOptions
 from weft.recording.places import Places
 from weft.scenario import KeyProblem
+from weft.topologies import FabricSpec
 
 
 def check_observed(fabric: FabricSpec, options: FabricOptions) -> None:

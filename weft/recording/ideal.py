@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from topologies import FabricSpec, LinkSpec, serialisation_ps
-from topologies.addressing import IpVersion
-from topologies.paths import distances_to
+from weft.topologies import FabricSpec, LinkSpec, serialisation_ps
+from weft.topologies.addressing import IpVersion
+from weft.topologies.paths import distances_to
 
 _ETHERNET, _UDP, _BTH, _ICRC, _INT_SHIM = 14, 8, 12, 4, 46
 _IP: dict[IpVersion, int] = {4: 20, 6: 40}

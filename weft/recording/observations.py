@@ -10,16 +10,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from engine import completion_status_names, drop_names
-from topologies import FabricSpec
-from topologies.int_rates import STANDARD_INT_RATES, int_rates
-from traffic.int_stack import QUEUE_CELL_BYTES, TX_UNIT_BYTES
+from weft.engine import completion_status_names, drop_names
 from weft.options import FabricOptions
 from weft.recording.ideal import IdealTimes
 from weft.recording.places import Places
 from weft.recording.schema import STEP_KINDS
 from weft.recording.tables import Integers, Names, Table, write_table
 from weft.recording.trace import Moments, write_trace
+from weft.topologies import FabricSpec
+from weft.topologies.int_rates import STANDARD_INT_RATES, int_rates
+from weft.traffic.int_stack import QUEUE_CELL_BYTES, TX_UNIT_BYTES
 
 Recorded = Mapping[str, Mapping[str, Integers]]
 """A probe's tables (`Probe.take`), columns by name."""
@@ -52,7 +52,7 @@ class Observations:
 
 
 def read_recorded(path: Path) -> Recorded:
-    """Read what an endpoint wrote (`traffic.host.Host.save_recorded`)."""
+    """Read what an endpoint wrote (`weft.traffic.host.Host.save_recorded`)."""
     tables: dict[str, dict[str, Integers]] = {}
     with np.load(path, allow_pickle=False) as archive:
         for key in archive.files:

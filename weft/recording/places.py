@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from topologies import FabricSpec, LinkSpec
 from weft.errors import did_you_mean
 from weft.scenario import KeyProblem
+from weft.topologies import FabricSpec, LinkSpec
 
 
 class Places:

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from cache import collector_paused
+from weft.cache import collector_paused
 from weft.errors import BadInputError, EnvironmentLacksError, did_you_mean
 from weft.recording.schema import LARGEST, TABLES, ColumnSchema, Holds, TableSchema
 from weft.recording.tables import Column, Names, Table

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topologies.describe import format_time
 from weft.recording.places import Places
 from weft.recording.tables import Integers
 from weft.report.run_directory import RunDirectory, integers_of
@@ -24,6 +23,7 @@ from weft.report.series import (
     thinned,
     unions,
 )
+from weft.topologies.describe import format_time
 from weft.workloads import PERCENTILES
 
 Figure = dict[str, Any]

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from topologies.describe import format_rate, format_time
 from weft.link_events import LinkEventResult, Lost
 from weft.report.report_table import MOST_ROWS, Cell, ReportTable, shown_of
 from weft.report.run_directory import RunDirectory
 from weft.report.saved_results import Count
+from weft.topologies.describe import format_rate, format_time
 
 
 @dataclass

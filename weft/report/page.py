@@ -7,8 +7,6 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from topologies import FabricLink, LinkStyle, to_svg
-from topologies.describe import format_rate, format_time
 from weft.report.figures import Figure, all_figures
 from weft.report.html import Section, html_page, in_force_table, made_by_table, write_page
 from weft.report.report_table import ReportTable
@@ -17,6 +15,8 @@ from weft.report.saved_results import SavedResults
 from weft.report.tables import all_tables
 from weft.report.traffic_tables import workload_name
 from weft.report.utilisation import FAILED_COLOUR, colour_of, width_of
+from weft.topologies import FabricLink, LinkStyle, to_svg
+from weft.topologies.describe import format_rate, format_time
 
 _FIGURES = {
     "training": ("Training steps", "What a step took: computing, and the communication that nothing hid."),

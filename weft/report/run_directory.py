@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-import topologies
-from topologies import FabricLink, FabricSpec, TopologyError
+from weft import topologies
 from weft.errors import BadInputError
 from weft.link_events import LinkEventResult
 from weft.recording.places import Places
@@ -20,6 +19,7 @@ from weft.recording.schema import PATTERN_FLOWS, STEP_KINDS, TABLES, WORKLOAD_FL
 from weft.recording.tables import Integers, Names, Table, row_count
 from weft.report.saved_results import RESULTS_FILE, SavedResults, read_results
 from weft.results import Phase
+from weft.topologies import FabricLink, FabricSpec, TopologyError
 
 
 @dataclass(frozen=True)

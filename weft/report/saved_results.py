@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
-from traffic.schedules import COLLECTIVES
 from weft.array_results import CounterCell, RegisterCell
 from weft.credit_results import CreditResult
 from weft.errors import BadInputError, did_you_mean
@@ -23,6 +22,7 @@ from weft.recording.reading import quoted
 from weft.recording.schema import LARGEST
 from weft.results import CollectiveResult, IntPath, Lateness, Phase, PlaneResult
 from weft.scenario.observe import ObserveSection
+from weft.traffic.schedules import COLLECTIVES
 from weft.training import TrainingStepResult
 from weft.workloads import PERCENTILES, WorkloadResult
 

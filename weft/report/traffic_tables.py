@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from topologies.describe import format_time
 from weft.flows import MOST_SHOWN, records_file
 from weft.report.report_table import MOST_ROWS, Cell, ReportTable, shown_of
 from weft.report.run_directory import RunDirectory, integers_of
 from weft.results import CollectiveResult
+from weft.topologies.describe import format_time
 from weft.workloads import PERCENTILES, WorkloadResult
 
 

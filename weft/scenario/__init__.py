@@ -3,7 +3,6 @@
 A scenario is YAML; every key is checked, and an error says where it stands, what it holds and what would be valid.
 """
 
-from topologies import LinkChoice
 from weft.scenario.events import LinkEventSection
 from weft.scenario.links import FaultsOfLinks, LinkFaults
 from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection
@@ -26,6 +25,7 @@ from weft.scenario.traffic import (
 )
 from weft.scenario.transport import TransportSection
 from weft.scenario.yaml_files import read_mapping, read_yaml
+from weft.topologies import LinkChoice
 
 __all__ = [
     "FLOW_DATA",

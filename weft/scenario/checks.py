@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from traffic.aggregation_format import Operation
-from traffic.schedule_nodes import ELEMENT_BYTES, DataType
-from traffic.schedules import CollectiveSpec, check_algorithm
 from weft.errors import did_you_mean
 from weft.quantities import TIME
 from weft.scenario.model import Scenario
 from weft.scenario.places import KeyProblem
 from weft.scenario.sections import FabricSection
 from weft.scenario.traffic import CollectiveTraffic, IncastTraffic, Traffic, TrainingStepTraffic
+from weft.traffic.aggregation_format import Operation
+from weft.traffic.schedule_nodes import ELEMENT_BYTES, DataType
+from weft.traffic.schedules import CollectiveSpec, check_algorithm
 from weft.units import shortest_time, shown
 
 

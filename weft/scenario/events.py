@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
-from topologies import LinkChoice
 from weft.quantities import Time
 from weft.scenario.links import LinkName
 from weft.scenario.values import Section
+from weft.topologies import LinkChoice
 
 
 def _both_ways(text: str) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from topologies import LINK_PATTERN
 from weft.quantities import Probability, ShortTime
 from weft.scenario.values import Section, Text
+from weft.topologies import LINK_PATTERN
 
 LinkName = Annotated[
     str,

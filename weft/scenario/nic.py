@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from traffic.transport_settings import NicCosts
 from weft.quantities import Rate, ShortTime
 from weft.scenario.values import Section
+from weft.traffic.transport_settings import NicCosts
 
 
 class NicSection(Section):

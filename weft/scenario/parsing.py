@@ -9,7 +9,6 @@ from typing import Any
 
 import pydantic
 
-from traffic.class_reference import absolute_reference, is_class_reference
 from weft.errors import BadInputError
 from weft.quantities import UNITS_REQUIRED
 from weft.scenario.checks import check_across
@@ -20,6 +19,7 @@ from weft.scenario.places import KeyProblem, Places
 from weft.scenario.traffic import TRAFFIC_KINDS
 from weft.scenario.values import Section
 from weft.scenario.yaml_files import read_mapping
+from weft.traffic.class_reference import absolute_reference, is_class_reference
 from weft.units import shown
 
 

@@ -7,11 +7,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from controller.ecn import DEFAULT_ECN_DEPTH, EcnDepth
-from topologies import LinkChoice
+from weft.controller.ecn import DEFAULT_ECN_DEPTH, EcnDepth
 from weft.quantities import TIME, QueueSize, Rate, ShortTime, Size, number, whole
 from weft.scenario.links import FaultsOfLinks, LinkFaults
 from weft.scenario.values import Section
+from weft.topologies import LinkChoice
 
 
 class ScaleUpSection(Section):

@@ -8,18 +8,18 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from engine import congestion_control_names, congestion_parameter_names, make_congestion_control
-from traffic.class_reference import absolute_reference, is_class_reference
-from traffic.transport_settings import (
+from weft.engine import congestion_control_names, congestion_parameter_names, make_congestion_control
+from weft.errors import did_you_mean
+from weft.quantities import NUMBER, RATE, SIZE, TIME, PositiveTime, Time, whole
+from weft.scenario.values import Section
+from weft.traffic.class_reference import absolute_reference, is_class_reference
+from weft.traffic.transport_settings import (
     DEFAULT_CONGESTION_CONTROL,
     MAX_SPRAY_PATHS,
     PATHS,
     TransportSettings,
     preset_of,
 )
-from weft.errors import did_you_mean
-from weft.quantities import NUMBER, RATE, SIZE, TIME, PositiveTime, Time, whole
-from weft.scenario.values import Section
 from weft.units import shown
 
 # A parameter's unit ends the engine's name for it; a scenario leaves it out and writes the unit with the value.

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-from traffic.class_reference import CLASS_REFERENCE
 from weft.quantities import whole
+from weft.traffic.class_reference import CLASS_REFERENCE
 from weft.units import shown
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
-from switch.backend import CounterValue, MeterConfig, SwitchBackend
-from switch.bmv2json import MeterArray, Program
 from weft.stf.errors import StfStatementError
 from weft.stf.names import resolve
 from weft.stf.statements import CheckCounter, SwitchCommand
 from weft.stf.tables import ScriptedTables
+from weft.switch.backend import CounterValue, MeterConfig, SwitchBackend
+from weft.switch.bmv2json import MeterArray, Program
 
 _COMPARE: dict[str, Callable[[int, int], bool]] = {
     "==": operator.eq,

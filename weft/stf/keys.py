@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from switch.backend import ExactMatch, LpmMatch, Match, RangeMatch, TableKey, TernaryMatch
-from switch.bmv2json import KeyField, MatchKind, Table
 from weft.stf.errors import StfStatementError
 from weft.stf.names import canonical_key_name, resolve
 from weft.stf.statements import KeyValue
+from weft.switch.backend import ExactMatch, LpmMatch, Match, RangeMatch, TableKey, TernaryMatch
+from weft.switch.bmv2json import KeyField, MatchKind, Table
 
 
 def table_key(table: Table, given: Sequence[tuple[str, KeyValue]]) -> TableKey:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from cache import UnreadableFileError, read_text
+from weft.cache import UnreadableFileError, read_text
 from weft.errors import BadInputError, did_you_mean
 from weft.stf.errors import Place, StfSyntaxError
 from weft.stf.literals import check_length, read_bounded, read_key_value, read_number

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switch.backend import CloneSession, Replica, SwitchBackend
 from weft.stf.errors import StfStatementError
+from weft.switch.backend import CloneSession, Replica, SwitchBackend
 
 
 @dataclass(slots=True)

@@ -7,14 +7,14 @@ import signal
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
 
-from compiler import CompileError, compile_file
-from switch.backend import BackendError, UnsupportedProgramError
-from switch.bmv2json import Bmv2JsonError, load_program
+from weft.compiler import CompileError, compile_file
 from weft.errors import BadInputError
 from weft.stf.cases import Case, Outcome, Verdict, architecture
 from weft.stf.parser import parse_file
 from weft.stf.script import run_script
 from weft.stf.target import SwitchName, make_target
+from weft.switch.backend import BackendError, UnsupportedProgramError
+from weft.switch.bmv2json import Bmv2JsonError, load_program
 
 DEFAULT_TIMEOUT_S = 60.0
 _FORK = multiprocessing.get_context("fork")

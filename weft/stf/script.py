@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from switch.backend import BackendError
-from switch.bmv2json import Program
 from weft.stf.counting import ScriptedCells
 from weft.stf.errors import Place, StfStatementError
 from weft.stf.expectations import Ports
@@ -24,6 +22,8 @@ from weft.stf.statements import (
 )
 from weft.stf.tables import ScriptedTables
 from weft.stf.target import Target
+from weft.switch.backend import BackendError
+from weft.switch.bmv2json import Program
 
 
 def run_script(statements: Sequence[Statement], target: Target, program: Program) -> list[str]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from switch.backend import ActionCall, MemberRef, SwitchBackend, TableAction, TableEntry, TableKey
-from switch.bmv2json import Action, Program, Table, TableType
 from weft.stf.errors import StfStatementError
 from weft.stf.keys import table_key
 from weft.stf.names import by_name, resolve
 from weft.stf.statements import ActionText, Add, Remove, SetDefault
+from weft.switch.backend import ActionCall, MemberRef, SwitchBackend, TableAction, TableEntry, TableKey
+from weft.switch.bmv2json import Action, Program, Table, TableType
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from switch.backend import PacketIn, SwitchBackend
-from switch.bmv2json import Program
+from weft.switch.backend import PacketIn, SwitchBackend
+from weft.switch.bmv2json import Program
 
 SwitchName = Literal["native", "oracle"]
 SWITCH_NAMES: tuple[SwitchName, ...] = ("native", "oracle")
@@ -28,7 +28,7 @@ def make_target(name: SwitchName, program: Program) -> Target:
 
 
 def _native(program: Program) -> Target:
-    from switch.native import NativeSwitch
+    from weft.switch.native import NativeSwitch
 
     switch = NativeSwitch(name="stf", cpu_port=CPU_PORT)
     switch.load(program)
@@ -36,7 +36,7 @@ def _native(program: Program) -> Target:
 
 
 def _oracle(program: Program) -> Target:
-    from switch.oracle import OracleSwitch
+    from weft.switch.oracle import OracleSwitch
 
     switch = OracleSwitch(cpu_port=CPU_PORT)
     switch.load(program)

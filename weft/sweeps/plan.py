@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cache import version_of
+from weft.cache import version_of
 from weft.environment import require_for
 from weft.errors import BadInputError, WeftError
 from weft.extensions import check_extensions, extension_hashes

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from switch.process import die_with_parent
 from weft.cli import main
 from weft.sweeps.store import SCENARIO
+from weft.switch.process import die_with_parent
 
 if __name__ == "__main__":
     die_with_parent()

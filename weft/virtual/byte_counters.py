@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from controller.telemetry_int import BYTE_COUNTERS
-from switch.native import NativeSwitch
+from weft.controller.telemetry_int import BYTE_COUNTERS
+from weft.switch.native import NativeSwitch
 
 
 def clear_byte_counters(switch: NativeSwitch) -> None:

@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 import grpc
 from finsy.proto import p4r
 
-from switch.p4runtime.device import Device
-from switch.p4runtime.service import P4RuntimeService, abort
-from switch.p4runtime.stream import ControllerStream
+from weft.switch.p4runtime.device import Device
+from weft.switch.p4runtime.service import P4RuntimeService, abort
+from weft.switch.p4runtime.stream import ControllerStream
 from weft.virtual.loop import VirtualTimeLoop
 
 _Serialiser = Callable[[Any], bytes]

@@ -6,18 +6,18 @@ import asyncio
 from collections import deque
 from typing import Any
 
-from engine import Engine
-from traffic.attachment import Attach
-from traffic.host import Host, HostConfig
-from traffic.host_commands import ENDED, WAIT, HostCommands
-from traffic.messages import take
-from traffic.scale_up import ScaleUpLinks
 from weft.child import ChildError
+from weft.engine import Engine
+from weft.traffic.attachment import Attach
+from weft.traffic.host import Host, HostConfig
+from weft.traffic.host_commands import ENDED, WAIT, HostCommands
+from weft.traffic.messages import take
+from weft.traffic.scale_up import ScaleUpLinks
 from weft.virtual.loop import VirtualTimeLoop
 
 
 class VirtualEndpoint:
-    """A `traffic.control.JsonLines` without lines: the first message is the configuration.
+    """A `weft.traffic.control.JsonLines` without lines: the first message is the configuration.
 
     A `wait` runs the fabric until the run has ended, or for the message's `timeout_s` of virtual time.
     """

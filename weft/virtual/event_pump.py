@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from switch.backend import Digest, PacketIn, StreamEvent
-from switch.native import NativeSwitch
-from switch.p4runtime.device import Device
+from weft.switch.backend import Digest, PacketIn, StreamEvent
+from weft.switch.native import NativeSwitch
+from weft.switch.p4runtime.device import Device
 from weft.virtual.loop import VirtualTimeLoop
 
 _PS_PER_NS = 1000

@@ -8,19 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cache import collector_paused
-from controller.blocking import BlockingFabricController
-from controller.fabric import embedded_targets
-from controller.queue_keys import repeatable_queue_keys
-from engine import Engine, Partitions
-from switch.daemon_config import SwitchConfig
-from switch.p4runtime.device import Device
-from switch.wired_switches import WiredPort, WiredSwitches
-from topologies import FabricSpec, HostSpec
-from topologies.int_rates import IntRates
-from traffic.attachment import Attachment, LinkAttachment
-from traffic.control import EndpointGroup, HostSettings
-from traffic.transport_settings import TransportSettings
+from weft.cache import collector_paused
+from weft.controller.blocking import BlockingFabricController
+from weft.controller.fabric import embedded_targets
+from weft.controller.queue_keys import repeatable_queue_keys
 from weft.endpoints import (
     RoundTrips,
     loaded_round_trips,
@@ -29,6 +20,7 @@ from weft.endpoints import (
     patient_timeout_ps,
     recording_of,
 )
+from weft.engine import Engine, Partitions
 from weft.lab import Lab, Progress
 from weft.ledger import packets_under_way
 from weft.link_events import LinkEvents
@@ -36,8 +28,16 @@ from weft.options import FabricOptions
 from weft.program import compile_program
 from weft.recording.observations import Recorded
 from weft.scratch import scratch_directory
+from weft.switch.daemon_config import SwitchConfig
+from weft.switch.p4runtime.device import Device
+from weft.switch.wired_switches import WiredPort, WiredSwitches
 from weft.switch_configs import links_between_switches, switch_configs
 from weft.switch_memory import host_credits, host_pfc_quanta, lossless_buffer_bytes, with_memory
+from weft.topologies import FabricSpec, HostSpec
+from weft.topologies.int_rates import IntRates
+from weft.traffic.attachment import Attachment, LinkAttachment
+from weft.traffic.control import EndpointGroup, HostSettings
+from weft.traffic.transport_settings import TransportSettings
 from weft.virtual.byte_counters import clear_byte_counters
 from weft.virtual.channel import InProcessChannel
 from weft.virtual.endpoint import VirtualEndpoint
@@ -51,7 +51,7 @@ from weft.virtual.scale_up import scale_up_links
 from weft.watching import Sample
 
 if TYPE_CHECKING:
-    from engine._core import Ledger
+    from weft.engine._core import Ledger
 
 _PS_PER_NS = 1000
 # What a lab has only while it runs.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from engine import Link, PortMac, TransmitPort
-from switch.wired_switches import WiredSwitches
-from topologies import Endpoint, FabricLink, FabricSpec
-from traffic.host import Host
+from weft.engine import Link, PortMac, TransmitPort
 from weft.link_events import Lost
+from weft.switch.wired_switches import WiredSwitches
+from weft.topologies import Endpoint, FabricLink, FabricSpec
+from weft.traffic.host import Host
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ import contextlib
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
-from controller.blocking import BlockingFabricController
-from topologies import FabricLink, FabricSpec
+from weft.controller.blocking import BlockingFabricController
 from weft.link_events import LinkEventResult, LinkEvents, Lost
 from weft.options import FabricOptions
+from weft.topologies import FabricLink, FabricSpec
 from weft.virtual.link_ends import Direction, LinkEnds
 from weft.virtual.loop import VirtualTimeLoop
 

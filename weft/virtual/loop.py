@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from typing import Any, Protocol, TypeVar
 
-from controller.blocking import cancel_other_tasks
+from weft.controller.blocking import cancel_other_tasks
 from weft.signals import raise_held, signals_held
 
 _PS_PER_SECOND = 10**12
@@ -78,7 +78,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     """Coroutines and the fabric take turns: all that is ready runs first, at one moment of virtual time.
 
     Everything happens in the thread that runs it; no wall clock is read, so runs repeat exactly. It is a
-    `traffic.control.RunClock`, too.
+    `weft.traffic.control.RunClock`, too.
     """
 
     def __init__(self, clock: SimulatedClock) -> None:
@@ -184,7 +184,10 @@ def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 
 
 class VirtualTimeRunner:
-    """A `controller.blocking.LoopRunner` in virtual time: the fabric runs while a coroutine waits, and only then."""
+    """A `weft.controller.blocking.LoopRunner` in virtual time.
+
+    The fabric runs while a coroutine waits, and only then.
+    """
 
     def __init__(self, loop: VirtualTimeLoop) -> None:
         self._loop = loop

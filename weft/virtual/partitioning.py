@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from networkx.utils import UnionFind
 
-from topologies import FabricSpec
+from weft.topologies import FabricSpec
 
 
 def partition_nodes(fabric: FabricSpec) -> list[list[str]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine import Engine, Partitions
-from switch.placement import Placement
-from topologies import FabricSpec
+from weft.engine import Engine, Partitions
+from weft.switch.placement import Placement
+from weft.topologies import FabricSpec
 from weft.virtual.partitioning import partition_nodes
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from engine import Link, Probe, TransmitPort
-from switch.wired_switches import WiredSwitch
-from topologies import FabricSpec
+from weft.engine import Link, Probe, TransmitPort
 from weft.recording.observations import Recorded
 from weft.recording.places import Places
 from weft.scenario import ObserveSection
+from weft.switch.wired_switches import WiredSwitch
+from weft.topologies import FabricSpec
 
 
 class FabricProbes:

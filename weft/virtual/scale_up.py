@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from engine import Engine, _core
-from topologies import FabricSpec
-from traffic.scale_up import ScaleUpLinks
+from weft.engine import Engine, _core
+from weft.topologies import FabricSpec
+from weft.traffic.scale_up import ScaleUpLinks
 
 
 def scale_up_links(fabric: FabricSpec, engines: Mapping[str, Engine]) -> dict[int, ScaleUpLinks]:

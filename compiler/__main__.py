@@ -1,6 +1,0 @@
-"""`python -m compiler`: the compile command without the rest of Weft."""
-
-from compiler.cli import compile_command
-
-if __name__ == "__main__":
-    compile_command()

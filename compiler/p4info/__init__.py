@@ -1,6 +1,0 @@
-"""P4Info from the lowered program, and the entries that it lists."""
-
-from compiler.p4info.build import build_p4info
-from compiler.p4info.entries import initial_entries
-
-__all__ = ["build_p4info", "initial_entries"]

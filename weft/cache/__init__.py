@@ -1,0 +1,16 @@
+"""The on-disk cache that the compiler and the switch keep their results in, and what speeds up making these."""
+
+from weft.cache.collector import collector_paused
+from weft.cache.files import UnreadableFileError, read_bytes, read_text
+from weft.cache.store import Store, cache_directory, remove_cache, version_of
+
+__all__ = [
+    "Store",
+    "UnreadableFileError",
+    "cache_directory",
+    "collector_paused",
+    "read_bytes",
+    "read_text",
+    "remove_cache",
+    "version_of",
+]

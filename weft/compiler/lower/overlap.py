@@ -1,0 +1,108 @@
+"""Which storage a value touches: decides whether an argument can be passed by reference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.compiler.ir import (
+    ElementField,
+    Expr,
+    FieldRef,
+    LastField,
+    LastIndex,
+    UnionLastField,
+    UnionValid,
+    Valid,
+    walk,
+)
+from weft.compiler.lower.values import (
+    HeaderElement,
+    HeaderLiteral,
+    HeaderValue,
+    PlusSliceTarget,
+    SliceTarget,
+    StackCursor,
+    StackValue,
+    StructValue,
+    UnionCursor,
+    UnionValue,
+)
+
+# A place is (instance, field); field None stands for the whole instance.
+Places = set[tuple[str, str | None]]
+
+
+def places(value: Any) -> Places:
+    """Every field or instance a value reads or, as a target, writes."""
+    found: Places = set()
+    _collect(value, found)
+    return found
+
+
+def _collect(value: Any, found: Places) -> None:
+    if isinstance(value, Expr):
+        for part in walk(value):
+            if isinstance(part, FieldRef):
+                found.add((part.header, part.field))
+            elif isinstance(part, Valid):
+                found.add((part.header, None))
+            elif isinstance(part, LastField | ElementField | LastIndex | UnionLastField):
+                found.add((part.stack, None))
+            elif isinstance(part, UnionValid):
+                found.add((part.union, None))
+    elif isinstance(value, StructValue):
+        for part in value.fields.values():
+            _collect(part, found)
+    elif isinstance(value, HeaderValue):
+        found.add((value.name, None))
+        if value.union is not None:
+            found.add((value.union.name, None))
+    elif isinstance(value, HeaderLiteral):
+        for part in (value.fields or {}).values():
+            _collect(part, found)
+    elif isinstance(value, UnionValue):
+        found.add((value.name, None))
+        for member in value.members.values():
+            found.add((member.name, None))
+    elif isinstance(value, StackValue):
+        found.add((value.name, None))
+        for element in value.elements:
+            _collect(element, found)
+    elif isinstance(value, HeaderElement):
+        _collect(value.stack, found)
+        _collect(value.index, found)
+    elif isinstance(value, StackCursor):
+        _collect(value.stack, found)
+    elif isinstance(value, UnionCursor):
+        _collect(value.cursor, found)
+    elif isinstance(value, SliceTarget):
+        _collect(value.target, found)
+    elif isinstance(value, PlusSliceTarget):
+        _collect(value.target, found)
+        _collect(value.low, found)
+
+
+def overlap(left: Places, right: Places) -> bool:
+    """Whether two sets of places have storage in common."""
+    if left & right:
+        return True
+    whole_left = {name for name, field in left if field is None}
+    whole_right = {name for name, field in right if field is None}
+    return any(name in whole_right for name, _ in left) or any(name in whole_left for name, _ in right)
+
+
+def same_value(left: Any, right: Any) -> bool:
+    """Whether two values are the same storage, or the same expression of it."""
+    if left is right:
+        return True
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, Expr):
+        return bool(left == right)
+    if isinstance(left, StructValue):
+        return list(left.fields) == list(right.fields) and all(
+            same_value(left.fields[name], right.fields[name]) for name in left.fields
+        )
+    if isinstance(left, HeaderValue | StackValue | UnionValue):
+        return bool(left.name == right.name)
+    return False

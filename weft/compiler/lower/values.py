@@ -1,0 +1,172 @@
+"""What P4 values become: scalars are IR expressions, everything else is described here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from weft.compiler import ast
+from weft.compiler.ir import Expr
+from weft.compiler.types import BitsType, StackType, StructType, Type
+
+
+class Value:
+    """A value that is no scalar."""
+
+    __slots__ = ()
+
+
+@dataclass(slots=True)
+class StructValue(Value):
+    """A struct, tuple or list: its parts by name (tuples: "0", "1", …). `type` is None for a list."""
+
+    type: Type | None
+    fields: dict[str, Any]
+
+
+@dataclass(slots=True)
+class HeaderValue(Value):
+    """A header instance; `fields` holds FieldRefs (and StructValues for nested structs)."""
+
+    name: str
+    type: StructType
+    fields: dict[str, Any]
+    union: UnionValue | None = None
+
+
+@dataclass(slots=True)
+class HeaderElement(Value):
+    """stack[index] with an index known at run time."""
+
+    stack: StackValue
+    index: Expr
+
+
+@dataclass(slots=True)
+class HeaderLiteral(Value):
+    """A header's value from a list or struct expression, or an invalid header (`fields` None)."""
+
+    type: StructType
+    fields: dict[str, Any] | None
+
+
+@dataclass(slots=True)
+class StackValue(Value):
+    """A header stack or union stack."""
+
+    name: str
+    type: StackType
+    elements: list[Any]
+
+
+@dataclass(slots=True)
+class StackCursor(Value):
+    """stack.next or stack.last (`which`), in parsers."""
+
+    stack: StackValue
+    which: str
+
+
+@dataclass(slots=True)
+class UnionCursor(Value):
+    """A member of stack.next or stack.last of a union stack."""
+
+    cursor: StackCursor
+    member: str
+
+
+@dataclass(slots=True)
+class UnionValue(Value):
+    """A header union."""
+
+    name: str
+    type: StructType
+    members: dict[str, HeaderValue] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class SliceTarget(Value):
+    """target[high:low], to be written."""
+
+    target: Expr
+    high: int
+    low: int
+
+
+@dataclass(slots=True)
+class PlusSliceTarget(Value):
+    """target[low +: width] with a low bound known at run time, to be written."""
+
+    target: Expr
+    low: Expr
+    type: BitsType
+
+
+@dataclass(slots=True)
+class TextValue(Value):
+    """A string."""
+
+    text: str
+
+
+@dataclass(slots=True)
+class SetValue(Value):
+    """A value set of a parser."""
+
+    name: str
+
+
+@dataclass(slots=True)
+class PacketValue(Value):
+    """packet_in or packet_out."""
+
+    kind: str
+
+
+@dataclass(slots=True)
+class ExternValue(Value):
+    """An instance of an extern: its constructor's arguments by parameter name; `data` is the lowering's own."""
+
+    kind: str
+    name: str
+    declaration: ast.InstanceDeclaration | None
+    arguments: dict[str, Any]
+    type: Type
+    call: ast.Call
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class BlockValue(Value):
+    """A control or parser instance: `frame` has its own instances, `applied` its first application."""
+
+    declaration: ast.ControlDeclaration | ast.ParserDeclaration
+    name: str
+    arguments: dict[str, Any]
+    bindings: dict[Type, Type]
+    frame: Any = None
+    applied: Any = None
+
+
+@dataclass(slots=True)
+class TableValue(Value):
+    """A table of an instance; `frame` is its control's."""
+
+    declaration: ast.TableDeclaration
+    frame: Any
+
+
+@dataclass(slots=True)
+class ActionValue(Value):
+    """An action of an instance; `frame` is its control's."""
+
+    declaration: ast.ActionDeclaration
+    frame: Any
+
+
+@dataclass(slots=True)
+class ApplyResult(Value):
+    """table.apply(), not yet emitted."""
+
+    table: TableValue
+    call: ast.Call

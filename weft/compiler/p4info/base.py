@@ -1,0 +1,85 @@
+"""What every part of the P4Info message needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.compiler import ast
+from weft.compiler.diagnostics import Diagnostics
+from weft.compiler.lower.program import ProgramLowering
+from weft.compiler.lower.values import ActionValue
+from weft.compiler.p4info.annotations import add_annotations, add_documentation
+from weft.compiler.p4info.ids import IdAllocator, Prefix
+from weft.compiler.p4info.messages import p4info_pb2
+from weft.compiler.p4info.types import TypeSpecs, type_name
+from weft.compiler.types import (
+    Type,
+)
+
+MATCH_TYPES: dict[str, Any] = {"exact": 2, "lpm": 3, "ternary": 4, "range": 5, "optional": 6}
+EXTERN_PREFIXES = {
+    "counter": Prefix.COUNTER,
+    "direct_counter": Prefix.DIRECT_COUNTER,
+    "meter": Prefix.METER,
+    "direct_meter": Prefix.DIRECT_METER,
+    "register": Prefix.REGISTER,
+    "action_profile": Prefix.ACTION_PROFILE,
+    "action_selector": Prefix.ACTION_PROFILE,
+}
+
+
+def is_hidden(annotations: ast.Annotations) -> bool:
+    """@hidden objects are not the control plane's business."""
+    return any(annotation.name == "hidden" for annotation in annotations)
+
+
+class InfoBase:
+    """The message, its ids, and what the lowering found."""
+
+    def __init__(self, lowering: ProgramLowering, diagnostics: Diagnostics) -> None:
+        self.lowering = lowering
+        self.diagnostics = diagnostics
+        self.ids = IdAllocator()
+        self.info = p4info_pb2.P4Info()
+        self.types = TypeSpecs(self.info.type_info, lowering.program.errors)
+        self.tables = [
+            table for pipeline in lowering.program.pipelines for table in pipeline.tables if not table.hidden
+        ]
+        self.actions = self._collect_actions()
+        self.controller_headers = [
+            declaration
+            for declaration in lowering.tree.declarations
+            if isinstance(declaration, ast.StructDeclaration)
+            and declaration.kind == "header"
+            and declaration.annotation("controller_header") is not None
+        ]
+
+    def _collect_actions(self) -> dict[str, tuple[ast.ActionDeclaration, Any]]:
+        actions: dict[str, tuple[ast.ActionDeclaration, Any]] = {}
+        for table in self.tables:
+            for action in table.actions:
+                declaration, frame = self.lowering.action_sources[id(action)]
+                known, _ = actions.setdefault(action.name, (declaration, frame))
+                if known is not declaration:
+                    self.diagnostics.error(
+                        f"two actions have the control-plane name '{action.name}'", declaration.span
+                    ).note("the other one", known.span)
+        called: list[ActionValue] = self.lowering.called_actions
+        for value in called:
+            actions.setdefault(value.frame.name_of(value.declaration), (value.declaration, value.frame))
+        return {name: entry for name, entry in actions.items() if not is_hidden(entry[0].annotations)}
+
+    def _preamble(self, message: Any, prefix: Prefix, name: str, annotations: ast.Annotations) -> None:
+        preamble = message.preamble
+        preamble.id = self.ids.id(prefix, name)
+        preamble.name = name
+        preamble.alias = self.ids.alias(name)
+        add_annotations(preamble, annotations)
+        add_documentation(preamble, annotations)
+
+    def _name_type(self, message: Any, type_: Type) -> None:
+        self.info.type_info.SetInParent()
+        self.types.note(type_)
+        name = type_name(type_)
+        if name is not None:
+            message.type_name.name = name

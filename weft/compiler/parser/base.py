@@ -1,0 +1,172 @@
+"""The parser's token stream, error recovery and the names it knows to be types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from weft.compiler.budgets import CHAIN_LENGTH, NESTING, exceeded
+from weft.compiler.diagnostics import Diagnostics, Refused
+from weft.compiler.lexer import KEYWORDS
+from weft.compiler.source import Span, Token
+
+# What a name stands for decides how P4_16 is parsed (specification, appendix G: TYPE_IDENTIFIER).
+TYPE = "type"
+VALUE = "value"
+
+
+class SyntaxRefused(Refused):
+    """A syntax error was reported; the caller resynchronises."""
+
+
+class TokenStream:
+    """Cursor over the tokens plus the scopes of type names."""
+
+    def __init__(self, tokens: list[Token], diagnostics: Diagnostics) -> None:
+        self.tokens = tokens
+        self.index = 0
+        self.token = tokens[0]
+        self.kind = self.token.kind
+        self.diagnostics = diagnostics
+        self.scopes: list[dict[str, str]] = [{}]
+        self.nesting = 0
+        self.links = 0
+
+    # ------------------------------------------------------------------------------------- tokens
+
+    def advance(self) -> Token:
+        """Consume and return the current token."""
+        token = self.token
+        if token.kind != "end":
+            self.index += 1
+            self.token = self.tokens[self.index]
+            self.kind = self.token.kind
+        return token
+
+    def peek(self, distance: int = 1) -> Token:
+        """The token `distance` after the current one."""
+        return self.tokens[min(self.index + distance, len(self.tokens) - 1)]
+
+    def accept(self, kind: str) -> Token | None:
+        """Consume the current token if it is of that kind."""
+        if self.kind == kind:
+            return self.advance()
+        return None
+
+    def accept_word(self, word: str) -> Token | None:
+        """Consume the current token if it is that contextual keyword."""
+        if self.kind == "id" and self.token.text == word:
+            return self.advance()
+        return None
+
+    def expect(self, kind: str, context: str = "") -> Token:
+        """Consume a token of that kind or report what was expected."""
+        if self.kind == kind:
+            return self.advance()
+        raise self.unexpected(describe_kind(kind), context)
+
+    def unexpected(self, expected: str, context: str = "") -> SyntaxRefused:
+        """Report the current token as wrong; raise the result."""
+        where = f" {context}" if context else ""
+        found = "the end of the file" if self.kind == "end" else f"'{self.token.text}'"
+        at = self.token
+        previous = self.tokens[self.index - 1] if self.index else at
+        diagnostic = self.diagnostics.error(f"expected {expected}{where}, found {found}", at)
+        if expected in ("';'", "')'", "'}'", "']'") and previous.line_column()[0] != at.line_column()[0]:
+            diagnostic.note("it may be missing after this", previous)
+        return SyntaxRefused()
+
+    def span(self, first: Token) -> Span:
+        """From `first` to the last consumed token."""
+        return Span(first, self.tokens[self.index - 1])
+
+    # ------------------------------------------------------------------------------------- budgets
+
+    def descend(self) -> None:
+        """Enter what may nest; whoever calls this subtracts 1 from `nesting` at its end."""
+        self.nesting += 1
+        if self.nesting > NESTING:
+            exceeded(self.diagnostics, f"this nests more than {NESTING} deep", self.token)
+
+    def link(self) -> None:
+        """Lengthen the chain of the outermost expression."""
+        self.links += 1
+        if self.links > CHAIN_LENGTH:
+            exceeded(
+                self.diagnostics,
+                f"an expression has more than {CHAIN_LENGTH} operators, members and calls",
+                self.token,
+            )
+
+    # ------------------------------------------------------------------------------------- names
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """A scope of names."""
+        self.scopes.append({})
+        try:
+            yield
+        finally:
+            self.scopes.pop()
+
+    def declare(self, name: str, what: str) -> None:
+        """Say whether a name is a type from here on."""
+        self.scopes[-1][name] = what
+
+    def is_type_name(self, name: str) -> bool:
+        """Whether a name stands for a type here."""
+        for scope in reversed(self.scopes):
+            what = scope.get(name)
+            if what is not None:
+                return what == TYPE
+        return False
+
+    # ------------------------------------------------------------------------------------- recovery
+
+    def skip_to(self, *kinds: str) -> None:
+        """Skip to one of `kinds` at this nesting depth, without consuming it, or to an unmatched '}'."""
+        depth = 0
+        while self.kind != "end":
+            if depth == 0 and self.kind in kinds:
+                return
+            if self.kind in ("{", "(", "["):
+                depth += 1
+            elif self.kind in ("}", ")", "]"):
+                if depth == 0 and self.kind == "}":
+                    return
+                depth = max(0, depth - 1)
+            self.advance()
+
+    def recover(self) -> None:
+        """After an error: skip past the current statement or declaration."""
+        start = self.index
+        depth = 0
+        while self.kind != "end":
+            if self.kind == ";" and depth == 0:
+                self.advance()
+                return
+            if self.kind == "{":
+                depth += 1
+            elif self.kind == "}":
+                if depth == 0:
+                    return
+                depth -= 1
+                if depth == 0:
+                    self.advance()
+                    return
+            self.advance()
+        if self.index == start:
+            self.advance()
+
+
+def describe_kind(kind: str) -> str:
+    """How a message names a token kind."""
+    if kind == "id":
+        return "a name"
+    if kind == "integer":
+        return "an integer"
+    if kind == "text":
+        return "a string"
+    if kind in KEYWORDS or not kind.isalpha():
+        return f"'{kind}'"
+    return kind

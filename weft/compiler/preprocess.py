@@ -1,0 +1,259 @@
+"""The C preprocessor's part of P4_16 (specification, section 6.2), on tokens.
+
+Tokens keep the place where they were written, so a message about an expanded macro can show both its use
+and its definition.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from weft.cache import UnreadableFileError, read_text
+from weft.compiler.budgets import INCLUDE_DEPTH, INCLUDED_FILES, SOURCE_BYTES, exceeded
+from weft.compiler.diagnostics import Diagnostics, Refused
+from weft.compiler.lexer import KEYWORDS, tokenize
+from weft.compiler.macros import Macro, MacroExpander
+from weft.compiler.preprocess_condition import evaluate_condition
+from weft.compiler.source import SourceFile, Token
+from weft.compiler.warnings.kinds import Kind
+
+BUILTIN_INCLUDES = Path(__file__).parent / "include"
+# __TARGET_BMV2__ is what p4c defines for this target.
+PREDEFINED = {"__WEFT__": "1", "__P4__": "16", "__TARGET_BMV2__": "1"}
+
+_DIRECTIVE = re.compile(r"#\s*([A-Za-z_]\w*)?")
+_INCLUDE = re.compile(r'\s*(?:"([^"\n]*)"|<([^>\n]*)>)')
+
+
+class Preprocessor:
+    """Turns a file and what it includes into one list of tokens.
+
+    `files` are those that were read, `absent` the places where an included file was looked for in vain.
+    """
+
+    def __init__(
+        self,
+        diagnostics: Diagnostics,
+        include_paths: Sequence[Path] = (),
+        defines: Mapping[str, str | None] | None = None,
+    ) -> None:
+        self.diagnostics = diagnostics
+        self.include_paths = [Path(path) for path in include_paths]
+        self.expander = MacroExpander(diagnostics)
+        self.files: list[SourceFile] = []
+        self.absent: list[Path] = []
+        for name, value in {**PREDEFINED, **(defines or {})}.items():
+            if value is None:
+                continue
+            source = SourceFile("<command line>", f"{name} {value}")
+            tokens = tokenize(source)
+            if not tokens or not re.fullmatch(r"[A-Za-z_]\w*", tokens[0].text):
+                self.diagnostics.error(f"cannot define '{name}': not an identifier", None)
+                continue
+            self.expander.macros[name] = Macro(tokens[0], None, False, tokens[1:])
+
+    def run(self, source: SourceFile) -> list[Token]:
+        """All tokens of the program, ending with one of kind "end"."""
+        tokens = self._file(source, 0)
+        tokens.append(Token("end", "", source, len(source.text)))
+        return tokens
+
+    def _file(self, source: SourceFile, depth: int) -> list[Token]:
+        self.files.append(source)
+        output: list[Token] = []
+        chunk: list[Token] = []
+        # One entry per open #if: [this branch is active, a branch was taken, the enclosing text is active, token]
+        conditions: list[list[object]] = []
+        active = True
+        free_form = _FreeForm()
+        for token in tokenize(source):
+            if token.kind != "directive":
+                if active:
+                    if not free_form.holds(token) and token.kind == "bad":
+                        self._report_bad(token)
+                        continue
+                    chunk.append(token)
+                continue
+            match = _DIRECTIVE.match(token.text)
+            name = match.group(1) if match else None
+            if name in ("if", "ifdef", "ifndef", "elif", "else", "endif"):
+                if chunk:
+                    output += self.expander.expand(chunk)
+                    chunk = []
+                self._conditional(name, token, conditions, active)
+                # A branch is active only within active ones, so the innermost speaks for all.
+                active = not conditions or bool(conditions[-1][0])
+            elif active:
+                if chunk:
+                    output += self.expander.expand(chunk)
+                    chunk = []
+                output += self._directive(name, token, source, depth)
+        for entry in conditions:
+            opened = entry[3]
+            assert isinstance(opened, Token)
+            self.diagnostics.error("this conditional has no #endif", opened)
+        if chunk:
+            output += self.expander.expand(chunk)
+        return output
+
+    def _report_bad(self, token: Token) -> None:
+        what = {"/*": "comment without its closing '*/'", '"': "string without its closing quote"}
+        unknown = f"{token.text!r} is not part of P4"
+        if token.text[0].isdigit():
+            unknown = f"'{token.text}' is not an integer"
+        elif len(token.text) == 1:
+            unknown = f"character {unknown}"
+        self.diagnostics.error(what.get(token.text, unknown), token)
+
+    def _body(self, token: Token) -> list[Token]:
+        """Tokens of a directive after its name."""
+        match = _DIRECTIVE.match(token.text)
+        skip = match.end() if match else 1
+        return tokenize(token.source, token.offset + skip, token.end)
+
+    def _conditional(self, name: str, token: Token, conditions: list[list[object]], active: bool) -> None:
+        if name in ("if", "ifdef", "ifndef"):
+            value = active and self._holds(name, token)
+            conditions.append([value, value, active, token])
+            return
+        if not conditions:
+            self.diagnostics.error(f"#{name} without an #if", token)
+            return
+        entry = conditions[-1]
+        if name == "endif":
+            conditions.pop()
+        elif name == "else":
+            entry[0] = bool(entry[2]) and not entry[1]
+            entry[1] = True
+        else:
+            entry[0] = bool(entry[2]) and not entry[1] and self._holds("if", token)
+            entry[1] = bool(entry[1]) or bool(entry[0])
+
+    def _holds(self, name: str, token: Token) -> bool:
+        body = self._body(token)
+        if name == "if":
+            return evaluate_condition(body, token, self.expander, self.diagnostics)
+        if not body:
+            self.diagnostics.error(f"#{name} needs a macro's name", token)
+            return False
+        return (body[0].text in self.expander.macros) == (name == "ifdef")
+
+    def _directive(self, name: str | None, token: Token, source: SourceFile, depth: int) -> list[Token]:
+        if name == "include":
+            return self._include(token, source, depth)
+        if name == "define":
+            self._define(token)
+        elif name == "undef":
+            for word in self._body(token)[:1]:
+                self.expander.macros.pop(word.text, None)
+        elif name == "error":
+            self.diagnostics.error(f"#error {_text_after(token)}", token)
+        elif name == "warning":
+            self.diagnostics.warning(f"#warning {_text_after(token)}", token, Kind.DIRECTIVE)
+        elif name is not None and name not in ("pragma", "line"):
+            self.diagnostics.error(
+                f"unknown directive '#{name}' (valid: define, undef, include, if, ifdef, ifndef, elif, else, "
+                "endif, error, warning, pragma, line)",
+                token,
+            )
+        return []
+
+    def _define(self, token: Token) -> None:
+        body = self._body(token)
+        if not body or (body[0].kind != "id" and body[0].kind not in KEYWORDS):
+            self.diagnostics.error("#define needs a macro's name", token)
+            return
+        name, rest = body[0], body[1:]
+        for word in rest:
+            if word.kind == "bad":
+                self._report_bad(word)
+        parameters: list[str] | None = None
+        variadic = False
+        if rest and rest[0].kind == "(" and rest[0].offset == name.end:
+            parameters = []
+            index = 1
+            while index < len(rest) and rest[index].kind != ")":
+                word = rest[index]
+                if word.kind == "...":
+                    variadic = True
+                elif word.kind != ",":
+                    parameters.append(word.text)
+                index += 1
+            if index == len(rest):
+                self.diagnostics.error(f"the parameters of macro '{name.text}' lack their closing ')'", name)
+                return
+            rest = rest[index + 1 :]
+        self.expander.macros[name.text] = Macro(name, parameters, variadic, rest)
+
+    def _include(self, token: Token, source: SourceFile, depth: int) -> list[Token]:
+        skip = _DIRECTIVE.match(token.text)
+        match = _INCLUDE.match(token.text, skip.end() if skip else 0)
+        if match is None:
+            words = self.expander.expand(self._body(token))
+            match = _INCLUDE.match("".join(word.text for word in words))
+        if match is None:
+            self.diagnostics.error('#include needs "FILE" or <FILE>', token)
+            return []
+        name = match.group(1) or match.group(2)
+        folders = [*self.include_paths, BUILTIN_INCLUDES]
+        if match.group(1):
+            folders.insert(0, Path(source.name).parent)
+        for folder in folders:
+            path = folder / name
+            if _is_file(path):
+                break
+            self.absent.append(path)
+        else:
+            looked = ", ".join(str(folder) for folder in folders)
+            self.diagnostics.error(f"cannot find the included file '{name}' (looked in {looked})", token)
+            return []
+        if depth >= INCLUDE_DEPTH:
+            exceeded(self.diagnostics, f"files include each other more than {INCLUDE_DEPTH} deep", token)
+        if len(self.files) >= INCLUDED_FILES:
+            exceeded(self.diagnostics, f"more than {INCLUDED_FILES} files are included", token)
+        return self._file(read_source(path, self.diagnostics, token), depth + 1)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that no file can have: too long, or with a NUL in it
+        return False
+
+
+def read_source(path: Path, diagnostics: Diagnostics, token: Token | None = None) -> SourceFile:
+    """The file's text; one that cannot be read, is no file or is too long is an error at `token`."""
+    try:
+        text = read_text(path, SOURCE_BYTES)
+    except UnreadableFileError as error:
+        diagnostics.error(f"cannot read {error}", token)
+        raise Refused from error
+    except (OSError, ValueError) as error:
+        diagnostics.error(f"cannot read '{path}': {error}", token)
+        raise Refused from error
+    return SourceFile(str(path), text, token)
+
+
+def _text_after(token: Token) -> str:
+    match = _DIRECTIVE.match(token.text)
+    return token.text[match.end() if match else 1 :].strip()
+
+
+class _FreeForm:
+    """Follows whether tokens stand in the parentheses of an annotation, where any character may."""
+
+    def __init__(self) -> None:
+        self._before = ("", "")
+        self._depth = 0
+
+    def holds(self, token: Token) -> bool:
+        """Whether a token, the next one, is text within such parentheses."""
+        if self._depth:
+            self._depth += {"(": 1, ")": -1}.get(token.kind, 0)
+            return token.text not in ("/*", '"')
+        if token.kind == "(" and self._before[0] == "@":
+            self._depth = 1
+        self._before = (self._before[1], token.kind)
+        return False

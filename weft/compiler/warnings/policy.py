@@ -1,0 +1,41 @@
+"""Which warnings are told, and which of them are errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from weft.compiler.report import Report
+from weft.compiler.warnings.kinds import Kind
+
+ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class WarningPolicy:
+    """Names of kinds that are left out, and of those that are errors; `ALL` stands for every kind.
+
+    What is named itself counts more than `ALL`, and an error more than a disabled one: `--Wdisable
+    --Werror=unused` tells nothing but unused names.
+    """
+
+    disabled: frozenset[str] = frozenset()
+    errors: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        for name in sorted(self.disabled | self.errors):
+            if name != ALL and name not in list(Kind):
+                raise ValueError(f"unknown warning '{name}' (valid: {', '.join(Kind)})")
+
+    def apply(self, warnings: Iterable[Report]) -> list[Report]:
+        """What is left of `warnings`, some as errors."""
+        return [each for each in map(self._apply, warnings) if each is not None]
+
+    def _apply(self, warning: Report) -> Report | None:
+        if warning.kind in self.errors:
+            return replace(warning, severity="error")
+        if warning.kind in self.disabled:
+            return None
+        if ALL in self.errors:
+            return replace(warning, severity="error")
+        return None if ALL in self.disabled else warning

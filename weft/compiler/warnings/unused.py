@@ -1,0 +1,64 @@
+"""Declarations that nothing refers to."""
+
+from __future__ import annotations
+
+from weft.compiler import ast
+from weft.compiler.warnings.kinds import Kind
+from weft.compiler.warnings.reporter import WarningReporter
+
+_WORDS: dict[type[ast.Node], str] = {
+    ast.ActionDeclaration: "action",
+    ast.TableDeclaration: "table",
+    ast.VariableDeclaration: "variable",
+    ast.ConstantDeclaration: "constant",
+    ast.FunctionDeclaration: "function",
+    ast.TypedefDeclaration: "type",
+    ast.ControlDeclaration: "control",
+    ast.ParserDeclaration: "parser",
+    ast.InstanceDeclaration: "instance",
+    ast.ValueSetDeclaration: "value set",
+}
+
+
+def check_unused(program: ast.Program, reporter: WarningReporter) -> None:
+    """Warn of actions, tables, variables, constants, functions, types, controls, parsers, instances, and
+    parameters of actions and functions that are never mentioned.
+    """
+    used, type_names = _references(reporter.nodes)
+    for node in reporter.nodes:
+        if isinstance(node, ast.ActionDeclaration | ast.FunctionDeclaration) and node.body is not None:
+            for parameter in node.parameters:
+                if id(parameter) not in used:
+                    reporter.warn(Kind.UNUSED, f"parameter '{parameter.name}' is unused", parameter.span)
+        word = _WORDS.get(type(node))
+        if word is None or not isinstance(node, ast.Declaration):
+            continue
+        if id(node) in used or node.name in type_names or _is_needed(node):
+            continue
+        reporter.warn(Kind.UNUSED, f"{word} '{node.name}' is unused", node.span)
+
+
+def _is_needed(node: ast.Declaration) -> bool:
+    if isinstance(node, ast.FunctionDeclaration | ast.ControlDeclaration) and node.body is None:
+        return True
+    if isinstance(node, ast.ParserDeclaration) and node.states is None:
+        return True
+    # An instance at the top is the package, or an object that the control plane knows.
+    return isinstance(node, ast.InstanceDeclaration) and node.name == "main"
+
+
+def _references(nodes: list[ast.Node]) -> tuple[set[int], set[str]]:
+    """Identities of the declarations that names and calls refer to; all names of types that are mentioned."""
+    used: set[int] = set()
+    type_names: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Name):
+            found = node.declaration
+            used.update(map(id, found) if isinstance(found, list) else [id(found)])
+        elif isinstance(node, ast.Call):
+            used.add(id(node.target))
+        elif isinstance(node, ast.NamedTypeNode):
+            type_names.add(node.name)
+        elif isinstance(node, ast.ActionReference):
+            used.add(id(node.declaration))
+    return used, type_names

@@ -1,0 +1,178 @@
+"""The fabric's controller for callers without an event loop: it runs in a thread of its own, or in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeVar
+
+from weft.controller import arrays
+from weft.controller.arrays import DirectCount
+from weft.controller.counters import Count, SwitchCounters
+from weft.controller.ecn import EcnDepth, EcnProfile
+from weft.controller.fabric import Channel, FabricController, GrpcTarget, Repair, open_channel
+from weft.controller.jobs import JobMembership
+from weft.controller.pipeline import Pipeline
+from weft.controller.plan import Settings
+from weft.controller.queue_keys import QueueKeys, random_queue_key
+from weft.topologies import FabricSpec
+from weft.topologies.addressing import IpVersion
+
+_Result = TypeVar("_Result")
+
+
+class LoopRunner(Protocol):
+    """An event loop that runs coroutines for a caller outside it."""
+
+    def start(self) -> None:
+        """Make it ready."""
+
+    def run(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
+        """Run a coroutine to its end and return its result."""
+
+    def stop(self) -> None:
+        """End it, and what still runs in it."""
+
+
+class LoopThread:
+    """An event loop in a thread of its own; may be called from any other thread."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="controller", daemon=True)
+
+    def start(self) -> None:
+        """See LoopRunner."""
+        self._thread.start()
+
+    def run(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
+        """See LoopRunner; Ctrl-C cancels the coroutine."""
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def stop(self) -> None:
+        """See LoopRunner."""
+        self.run(cancel_other_tasks())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+class BlockingFabricController:
+    """`FabricController`, each call waiting for its result. Use as a context manager.
+
+    Takes FabricController's arguments; `runner` is a thread unless given.
+    """
+
+    def __init__(
+        self,
+        fabric: FabricSpec,
+        pipeline: Pipeline,
+        targets: Mapping[str, GrpcTarget],
+        settings: Settings | None = None,
+        queue_keys: QueueKeys = random_queue_key,
+        timeout_s: float = 60.0,
+        push: bool = True,
+        *,
+        open_channel: Callable[[str], Channel] = open_channel,
+        runner: LoopRunner | None = None,
+    ) -> None:
+        self._runner = runner or LoopThread()
+        self._controller = FabricController(
+            fabric, pipeline, targets, settings, queue_keys, timeout_s, push, open_channel
+        )
+
+    def __enter__(self) -> Self:
+        self._runner.start()
+        try:
+            self.call(self._controller.__aenter__())
+        except BaseException:
+            self._runner.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.call(self._controller.close())
+        finally:
+            self._runner.stop()
+
+    @property
+    def controller(self) -> FabricController:
+        """The controller itself; run its coroutines with `call`."""
+        return self._controller
+
+    def call(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
+        """Run a coroutine on the controller's loop and return its result; Ctrl-C cancels it."""
+        return self._runner.run(coroutine)
+
+    def add_job(
+        self,
+        job_id: int,
+        hosts: Sequence[str],
+        slot_count: int,
+        planes: Iterable[int] | None = None,
+        ip_version: IpVersion = 4,
+    ) -> dict[str, tuple[JobMembership, ...]]:
+        """See `FabricController.add_job`."""
+        return self.call(self._controller.add_job(job_id, hosts, slot_count, planes, ip_version))
+
+    def remove_job(self, job_id: int) -> None:
+        """See `FabricController.remove_job`."""
+        self.call(self._controller.remove_job(job_id))
+
+    def discard_job(self, job_id: int) -> None:
+        """See `FabricController.discard_job`."""
+        self.call(self._controller.discard_job(job_id))
+
+    def job_epoch(self, job_id: int) -> int | None:
+        """See `FabricController.job_epoch`."""
+        return self.call(self._controller.job_epoch(job_id))
+
+    def set_ecn(self, profiles: Mapping[int, EcnProfile] | None, at: EcnDepth | None = None) -> None:
+        """See `FabricController.set_ecn`."""
+        self.call(self._controller.set_ecn(profiles, at))
+
+    def link_down(self, a: str, b: str) -> Repair:
+        """See `FabricController.link_down`."""
+        return self.call(self._controller.link_down(a, b))
+
+    def link_up(self, a: str, b: str) -> Repair:
+        """See `FabricController.link_up`."""
+        return self.call(self._controller.link_up(a, b))
+
+    def read_counters(self) -> dict[str, SwitchCounters]:
+        """See `FabricController.read_counters`."""
+        return self.call(self._controller.read_counters())
+
+    def read(self, switch: str, entities: Iterable[Any]) -> list[Any]:
+        """See `SwitchSession.read`: finsy's entities, as a switch has them."""
+        return self.call(self._controller.session(switch).read(entities))
+
+    def read_counter(self, switch: str, name: str, index: int | None = None) -> dict[int, Count]:
+        """See `weft.controller.arrays.read_counter`."""
+        return self.call(arrays.read_counter(self._controller.session(switch), name, index))
+
+    def read_direct_counter(self, switch: str, name: str) -> list[DirectCount]:
+        """See `weft.controller.arrays.read_direct_counter`."""
+        return self.call(arrays.read_direct_counter(self._controller.session(switch), name))
+
+    def read_register(self, switch: str, name: str, index: int | None = None) -> dict[int, int]:
+        """See `weft.controller.arrays.read_register`."""
+        return self.call(arrays.read_register(self._controller.session(switch), name, index))
+
+
+async def cancel_other_tasks() -> None:
+    """End what an interrupted call may have left behind."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)

@@ -1,0 +1,335 @@
+"""`weft controller …`: look into the switches of a running lab, and change their ECN thresholds.
+
+Reading takes part in no election, so it never disturbs the lab's controller. Exit codes: 0 ok, 1 a check
+failed, 2 usage, 3 bad input, 4 the environment lacks something (no lab, a switch that does not answer).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, ParamSpec, get_args
+
+import click
+import finsy
+from finsy.proto import p4r
+
+from weft.controller import views
+from weft.controller.ecn import DEFAULT_ECN_DEPTH, EcnDepth, EcnProfile, threshold_entity
+from weft.controller.errors import ControllerError, PipelineError, SettingError, SwitchUnavailableError
+from weft.controller.health import check_switch
+from weft.controller.identity import DATA_CLASS
+from weft.controller.lab import Lab, NoLabError, lab_at, lab_from_state, state_file
+from weft.controller.links import (
+    TOPOLOGY_ONLY,
+    LinkRefusedError,
+    named_link,
+    ports_of,
+    set_link,
+    wait_until_followed,
+)
+from weft.controller.output import print_rows
+from weft.controller.plan import FabricState, desired_entities
+from weft.controller.port_states import failures_of, peers_of_ports_down
+from weft.controller.readers import for_each_switch
+from weft.controller.session import SwitchSession
+from weft.topologies import TopologyError
+
+_Parameters = ParamSpec("_Parameters")
+
+
+class RefusedError(click.ClickException):
+    """A switch refused, or a check failed."""
+
+    exit_code = 1
+
+
+class BadInputError(click.ClickException):
+    """A value, name or file that cannot be used."""
+
+    exit_code = 3
+
+
+class EnvironmentLacksError(click.ClickException):
+    """There is no lab, or a switch of it does not answer."""
+
+    exit_code = 4
+
+
+def _for_the_user(error: Exception) -> click.ClickException:
+    if isinstance(error, NoLabError | SwitchUnavailableError | LinkRefusedError):
+        return EnvironmentLacksError(str(error))
+    if isinstance(error, SettingError | PipelineError | TopologyError):
+        return BadInputError(str(error))
+    return RefusedError(str(error))
+
+
+def _reports_errors(command: Callable[_Parameters, None]) -> Callable[_Parameters, None]:
+    @wraps(command)
+    def guarded(*arguments: _Parameters.args, **options: _Parameters.kwargs) -> None:
+        try:
+            command(*arguments, **options)
+        except (ControllerError, TopologyError) as error:
+            raise _for_the_user(error) from None
+
+    return guarded
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--address", help="P4Runtime server of a switch, HOST:PORT or unix:PATH, instead of the running lab."
+)
+@click.option("--device-id", type=click.IntRange(min=0), help="Device id at --address (default 0).")
+@click.option("--p4info", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="P4Info file.")
+@click.pass_context
+@_reports_errors
+def controller(
+    context: click.Context, address: str | None, device_id: int | None, p4info: Path | None
+) -> None:
+    """Show routes, tables, counters, ECN, INT, trees and health of a running lab's switches."""
+    if device_id is not None and address is None:
+        raise click.UsageError("--device-id needs --address")
+
+    def find() -> Lab:
+        return lab_at(address, device_id or 0, p4info) if address else lab_from_state(state_file(), p4info)
+
+    context.obj = find
+
+
+_switches = click.argument("switches", nargs=-1, metavar="[SWITCH]...")
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def _show(
+    find: Callable[[], Lab],
+    switches: tuple[str, ...],
+    as_json: bool,
+    title: str,
+    rows_of: Callable[[Lab, SwitchSession], Awaitable[list[views.Row]]],
+) -> None:
+    """Read from the switches and print all their rows together."""
+    lab = find()
+    names = lab.select(switches)
+    found = asyncio.run(for_each_switch(lab, names, lambda session: rows_of(lab, session)))
+    print_rows([row for rows in found for row in rows], as_json, title)
+
+
+@controller.command()
+@_switches
+@_json
+@click.pass_obj
+@_reports_errors
+def routes(find: Callable[[], Lab], switches: tuple[str, ...], as_json: bool) -> None:
+    """Prefixes and their next hops; several mean ECMP."""
+    _show(
+        find, switches, as_json, "Routes",
+        lambda lab, session: views.route_rows(session, views.switch_spec(lab, session.name)),
+    )  # fmt: skip
+
+
+@controller.command()
+@_switches
+@click.option("--table", help="Only this table.")
+@_json
+@click.pass_obj
+@_reports_errors
+def tables(find: Callable[[], Lab], switches: tuple[str, ...], table: str | None, as_json: bool) -> None:
+    """Table entries as the switches hold them."""
+    _show(find, switches, as_json, "Table entries", lambda lab, session: views.table_rows(session, table))
+
+
+@controller.command()
+@_switches
+@_json
+@click.pass_obj
+@_reports_errors
+def counters(find: Callable[[], Lab], switches: tuple[str, ...], as_json: bool) -> None:
+    """Packets by port, drops by reason, aggregation by outcome and job; zeros are left out."""
+    _show(
+        find, switches, as_json, "Counters",
+        lambda lab, session: views.counter_rows(session, views.switch_spec(lab, session.name)),
+    )  # fmt: skip
+
+
+@controller.group()
+def ecn() -> None:
+    """Show or set ECN thresholds."""
+
+
+@ecn.command("show")
+@_switches
+@_json
+@click.pass_obj
+@_reports_errors
+def ecn_show(find: Callable[[], Lab], switches: tuple[str, ...], as_json: bool) -> None:
+    """Thresholds by port and class."""
+    _show(
+        find, switches, as_json, "ECN thresholds",
+        lambda lab, session: views.ecn_rows(session, views.switch_spec(lab, session.name), lab),
+    )  # fmt: skip
+
+
+@ecn.command("set")
+@_switches
+@click.option("--kmin", "kmin_bytes", type=int, required=True, help="Bytes above which marking starts.")
+@click.option("--kmax", "kmax_bytes", type=int, required=True, help="Bytes above which all is marked.")
+@click.option("--pmax", type=float, required=True, help="Probability at kmax, 0 to 1.")
+@click.option(
+    "--at",
+    type=click.Choice(get_args(EcnDepth)),
+    default=DEFAULT_ECN_DEPTH,
+    show_default=True,
+    help="Which depth marks a packet: the one it leaves behind, or the one it met.",
+)
+@click.option("--class", "priority_class", type=int, default=DATA_CLASS, show_default=True, help="Class.")
+@click.option("--port", "ports", type=int, multiple=True, help="Only these ports (default: all).")
+@_json
+@click.pass_obj
+@_reports_errors
+def ecn_set(
+    find: Callable[[], Lab],
+    switches: tuple[str, ...],
+    kmin_bytes: int,
+    kmax_bytes: int,
+    pmax: float,
+    at: EcnDepth,
+    priority_class: int,
+    ports: tuple[int, ...],
+    as_json: bool,
+) -> None:
+    """Set thresholds until the lab's controller sets its own again; it stays primary afterwards."""
+    lab = find()
+    profile = EcnProfile(kmin_bytes, kmax_bytes, pmax)
+    threshold_entity(1, priority_class, profile, lab.facts)  # refuse bad values before any switch is asked
+
+    def entity(port: int) -> finsy.P4TableEntry:
+        return threshold_entity(port, priority_class, profile, lab.facts, at)
+
+    async def change(session: SwitchSession) -> list[views.Row]:
+        await _set_thresholds(lab, session, entity, priority_class, ports)
+        return await views.ecn_rows(session, views.switch_spec(lab, session.name), lab)
+
+    names = lab.select(switches)
+    found = asyncio.run(for_each_switch(lab, names, change, primary=True))
+    print_rows([row for rows in found for row in rows], as_json, "ECN thresholds")
+
+
+async def _set_thresholds(
+    lab: Lab,
+    session: SwitchSession,
+    threshold: Callable[[int], finsy.P4TableEntry],
+    priority_class: int,
+    ports: tuple[int, ...],
+) -> None:
+    spec = views.switch_spec(lab, session.name)
+    rows = await views.ecn_rows(session, None, lab)
+    present = {(int(row["port"]), row["class"]) for row in rows}
+    if spec is not None:
+        wanted = [spec.port(port).number for port in ports] or [port.number for port in spec.ports]
+    else:
+        wanted = list(ports) or sorted({port for port, _ in present})
+    updates = []
+    for port in wanted:
+        kind = p4r.Update.MODIFY if (port, priority_class) in present else p4r.Update.INSERT
+        (entity,) = session.encode([threshold(port)]).values()
+        updates.append(p4r.Update(type=kind, entity=entity))
+    await session.write(updates)
+
+
+@controller.command("int")
+@_switches
+@_json
+@click.pass_obj
+@_reports_errors
+def int_command(find: Callable[[], Lab], switches: tuple[str, ...], as_json: bool) -> None:
+    """What every port stamps into INT, and how often it did."""
+    _show(
+        find, switches, as_json, "INT",
+        lambda lab, session: views.int_rows(session, views.switch_spec(lab, session.name), lab),
+    )  # fmt: skip
+
+
+@controller.command()
+@_switches
+@_json
+@click.pass_obj
+@_reports_errors
+def trees(find: Callable[[], Lab], switches: tuple[str, ...], as_json: bool) -> None:
+    """Aggregation jobs: each switch's place in their trees, its children, slots and packets."""
+    _show(
+        find, switches, as_json, "Aggregation trees",
+        lambda lab, session: views.tree_rows(session, views.switch_spec(lab, session.name)),
+    )  # fmt: skip
+
+
+@controller.command()
+@_switches
+@_json
+@click.pass_context
+@_reports_errors
+def health(context: click.Context, switches: tuple[str, ...], as_json: bool) -> None:
+    """Does every switch answer, run the program, hold the plan and have its links.
+
+    Exit code 1 if one does not, 4 if none answers.
+    """
+    lab: Lab = context.obj()
+    names = lab.select(switches)
+    planned: dict[str, Any] = {}
+    ports: dict[tuple[int, int], bool] = {}
+    with contextlib.suppress(SwitchUnavailableError):
+        ports = asyncio.run(ports_of(lab))
+    if lab.fabric is not None:
+        planned = desired_entities(lab.fabric, TOPOLOGY_ONLY, FabricState(failures_of(lab.fabric, ports)))
+    results = asyncio.run(
+        for_each_switch(
+            lab,
+            names,
+            lambda session: check_switch(
+                session,
+                lab.pipeline,
+                planned.get(session.name),
+                peers_of_ports_down(lab.fabric, session.device_id, ports),
+            ),
+            need_program=False,
+        )
+    )
+    if not any(result.answers for result in results):
+        raise EnvironmentLacksError(
+            f"none of the lab's switches answers ({len(results)} asked): {results[0].problems[0]}"
+        )
+    rows = [
+        {"switch": result.switch, "state": "well" if result.is_well else "; ".join(result.problems)}
+        | {name: value for name, value in result.to_dict().items() if name not in ("switch", "problems")}
+        for result in results
+    ]
+    print_rows(rows, as_json, "Health")
+    if not all(result.is_well for result in results):
+        context.exit(RefusedError.exit_code)
+
+
+@controller.command()
+@click.argument("name", metavar="NODE-NODE")
+@click.argument("state", type=click.Choice(["down", "up"]))
+@click.pass_obj
+@_reports_errors
+def link(find: Callable[[], Lab], name: str, state: str) -> None:
+    """Take the link between two nodes down, or up again, and wait until all tables have followed."""
+    lab = find()
+    if lab.fabric is None:
+        raise click.UsageError("link needs a running lab: --address says nothing of links")
+    chosen, up = named_link(lab.fabric, name), state == "up"
+    set_link(lab, chosen, up)
+    asyncio.run(wait_until_followed(lab, chosen, up))
+    click.echo(f"{chosen.a.node}<->{chosen.b.node} is {state}; the tables of all switches have followed")
+
+
+def main() -> None:
+    """Entry point of `weft-controller`."""
+    controller(prog_name="weft-controller")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""ECN thresholds per port and class, in the units of the target (DCQCN, SIGCOMM 2015, section 3.1).
+
+Marking starts above Kmin, rises linearly to Pmax at Kmax and is certain above. P4 has no division at run
+time, so the slope is installed as fixed point: Pmax x 2^32 / (Kmax - Kmin), per unit of queue depth.
+
+The depth is the one that a packet leaves behind (`dequeue`), as in switches with a shared buffer and in HPCC's
+simulations, or the one it met (`enqueue`), which is one queueing delay old when its mark leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import finsy
+
+from weft.controller.entities import entry, exact_arguments
+from weft.controller.errors import SettingError
+from weft.controller.identity import DATA_CLASS
+from weft.controller.target import TargetFacts
+from weft.topologies import SwitchSpec
+
+TABLE = "ecn_thresholds"
+EcnDepth = Literal["dequeue", "enqueue"]
+"""Which depth of its queue marks a packet: the one it leaves behind, or the one it met."""
+DEFAULT_ECN_DEPTH: EcnDepth = "dequeue"
+CLASSES = 8
+_DEPTH_BITS = 19
+_SLOPE_BITS = 32
+_SLOPE_ONE = 1 << 32
+_ACTIONS: dict[EcnDepth, str] = {"dequeue": "set_ecn", "enqueue": "set_ecn_at_enqueue"}
+
+
+@dataclass(frozen=True)
+class EcnProfile:
+    """Thresholds of one class: queue depths in bytes, and the probability at `kmax_bytes`."""
+
+    kmin_bytes: int
+    kmax_bytes: int
+    pmax: float
+
+    def __post_init__(self) -> None:
+        if self.kmin_bytes < 0:
+            raise SettingError(f"kmin_bytes={self.kmin_bytes} is out of range (valid: 0 or more)")
+        if self.kmax_bytes < self.kmin_bytes:
+            raise SettingError(f"kmax_bytes={self.kmax_bytes} is below kmin_bytes={self.kmin_bytes}")
+        if not 0 <= self.pmax <= 1:
+            raise SettingError(f"pmax={self.pmax} is out of range (valid: 0 to 1)")
+
+
+@dataclass(frozen=True)
+class EcnThresholds:
+    """What the switch is given: depths in its own unit and the fixed-point slope."""
+
+    kmin: int
+    kmax: int
+    slope: int
+
+
+def scaled_profile(rate_bps: int) -> EcnProfile:
+    """HPCC's set-up for DCQCN (SIGCOMM 2019, section 5.1): 100 KB, 400 KB per 25 Gb/s, Pmax 0.2."""
+    return EcnProfile(
+        kmin_bytes=100_000 * rate_bps // (25 * 10**9),
+        kmax_bytes=400_000 * rate_bps // (25 * 10**9),
+        pmax=0.2,
+    )
+
+
+def thresholds(profile: EcnProfile, target: TargetFacts) -> EcnThresholds:
+    """Convert a profile to the target's units.
+
+    Raises:
+        SettingError: a threshold exceeds what the 19-bit queue depth can say.
+
+    """
+    kmin = target.depth_units(profile.kmin_bytes)
+    kmax = target.depth_units(profile.kmax_bytes)
+    largest = (1 << _DEPTH_BITS) - 1
+    if kmax > largest:
+        raise SettingError(
+            f"kmax_bytes={profile.kmax_bytes} is {kmax} {target.depth_unit} "
+            f"(valid: at most {largest} {target.depth_unit}, {largest * target.depth_unit_bytes} bytes)"
+        )
+    if kmax == kmin:
+        return EcnThresholds(kmin, kmax, 0)
+    slope = min(round(profile.pmax * _SLOPE_ONE / (kmax - kmin)), (1 << _SLOPE_BITS) - 1)
+    return EcnThresholds(kmin, kmax, slope)
+
+
+def profile_of(installed: EcnThresholds, target: TargetFacts) -> EcnProfile:
+    """Convert thresholds read from a switch back to bytes and a probability."""
+    unit = target.depth_unit_bytes
+    pmax = installed.slope * (installed.kmax - installed.kmin) / _SLOPE_ONE
+    return EcnProfile(installed.kmin * unit, installed.kmax * unit, min(1.0, pmax))
+
+
+def threshold_entity(
+    port: int,
+    priority_class: int,
+    profile: EcnProfile,
+    target: TargetFacts,
+    at: EcnDepth = DEFAULT_ECN_DEPTH,
+) -> finsy.P4TableEntry:
+    """Return the entry of `ecn_thresholds` for one port and class.
+
+    Raises:
+        SettingError: a class, threshold or depth that the program does not have.
+
+    """
+    if not 0 <= priority_class < CLASSES:
+        raise SettingError(f"class {priority_class} is out of range (valid: 0 to {CLASSES - 1})")
+    if at not in _ACTIONS:
+        raise SettingError(f"ECN cannot mark by the depth at {at!r} (valid: {', '.join(get_args(EcnDepth))})")
+    values = thresholds(profile, target)
+    match = {"port": port, "class": priority_class}
+    return entry(TABLE, match, _ACTIONS[at], kmin=values.kmin, kmax=values.kmax, slope=values.slope)
+
+
+def ecn_entities(
+    switch: SwitchSpec,
+    target: TargetFacts,
+    profiles: Mapping[int, EcnProfile] | None = None,
+    at: EcnDepth = DEFAULT_ECN_DEPTH,
+) -> list[finsy.P4TableEntry]:
+    """Entries of all ports of a switch.
+
+    Args:
+        switch: whose ports.
+        target: whose units.
+        profiles: by class; without, the data class with `scaled_profile` of each port's rate.
+        at: which depth marks.
+
+    """
+    return [
+        threshold_entity(port.number, priority_class, profile, target, at)
+        for port in switch.ports
+        for priority_class, profile in (
+            profiles if profiles is not None else {DATA_CLASS: scaled_profile(port.link.rate_bps)}
+        ).items()
+    ]
+
+
+def read_thresholds(entry: finsy.P4TableEntry) -> tuple[int, int, EcnDepth | None, EcnThresholds]:
+    """Port, class, depth that marks and thresholds of an entry that was read from a switch.
+
+    The depth is None where the program has an action of its own.
+    """
+    match: Mapping[str, int] = entry.match or {}
+    action, arguments = entry.action, exact_arguments(entry.action)
+    name = action.name if isinstance(action, finsy.P4TableAction) else ""
+    at = next((at for at, known in _ACTIONS.items() if known == name), None)
+    values = EcnThresholds(int(arguments["kmin"]), int(arguments["kmax"]), int(arguments["slope"]))
+    return match["port"], match["class"], at, values

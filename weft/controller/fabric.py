@@ -1,0 +1,391 @@
+"""The fabric's controller: several switches at once, one plan for all of them.
+
+Events (a job, a failed link, other thresholds) change the controller's state; the plan that follows from it
+is compared with what every switch holds, and the difference is written, to all switches at the same time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeVar
+
+import finsy
+import grpc
+from finsy.proto import p4r_grpc
+
+from weft.controller.acl import AclRule
+from weft.controller.counters import SwitchCounters, read_counters
+from weft.controller.ecn import EcnDepth, EcnProfile
+from weft.controller.errors import ControllerError, JobError, PipelineError, SettingError
+from weft.controller.failures import NO_FAILURES, Failures
+from weft.controller.installed import read_installed
+from weft.controller.jobs import Job, JobMembership, JobTable
+from weft.controller.pipeline import Pipeline
+from weft.controller.plan import FabricState, Settings, desired_entities
+from weft.controller.queue_keys import QueueKeys, random_queue_key
+from weft.controller.reconcile import EntitySet, plan_updates
+from weft.controller.session import SwitchSession
+from weft.topologies import FabricSpec, SwitchSpec
+from weft.topologies.addressing import CPU_PORT, IpVersion
+
+MAX_MESSAGE_BYTES = 256 * 1024 * 1024
+PACKET_QUEUE_LENGTH = 1024
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class GrpcTarget:
+    """Where a switch's P4Runtime server listens, `host:port`, and the switch's device id there."""
+
+    address: str
+    device_id: int
+
+
+@dataclass(frozen=True)
+class PacketIn:
+    """A packet that a switch sent to the controller."""
+
+    switch: str
+    ingress_port: int
+    payload: bytes
+
+
+@dataclass(frozen=True)
+class Repair:
+    """What a failure did to the jobs.
+
+    Attributes:
+        memberships: of every rebuilt job, by job id and host; the hosts go on with these, in a new epoch, unless
+            another failure has come meanwhile (`FabricController.job_epoch`).
+        lost: why a job could not be rebuilt, by job id; such jobs are removed.
+
+    """
+
+    memberships: dict[int, dict[str, tuple[JobMembership, ...]]] = field(default_factory=dict)
+    lost: dict[int, str] = field(default_factory=dict)
+
+
+class Channel(Protocol):
+    """What of `grpc.aio.Channel` P4Runtime's generated stub and the controller use."""
+
+    def unary_unary(self, method: str, *arguments: Any, **options: Any) -> Any:
+        """Return a call with one answer."""
+
+    def unary_stream(self, method: str, *arguments: Any, **options: Any) -> Any:
+        """Return a call with a stream of answers."""
+
+    def stream_stream(self, method: str, *arguments: Any, **options: Any) -> Any:
+        """Return a call with streams both ways."""
+
+    async def close(self) -> None:
+        """End it."""
+
+
+def embedded_targets(fabric: FabricSpec, address: str) -> dict[str, GrpcTarget]:
+    """One server with one device id per switch."""
+    return {switch.name: GrpcTarget(address, switch.device_id) for switch in fabric.switches}
+
+
+def open_channel(address: str) -> Channel:
+    """Open a channel to a P4Runtime server, for messages as large as pipelines and wildcard reads are."""
+    channel: Channel = grpc.aio.insecure_channel(
+        address,
+        options=[
+            ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+            ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+            ("grpc.enable_http_proxy", 0),
+        ],
+    )
+    return channel
+
+
+class FabricController:
+    """Programs all switches of a fabric. Use as an asynchronous context manager.
+
+    ```
+    async with FabricController(fabric, pipeline, targets) as controller:
+        memberships = await controller.add_job(1, ["h0", "h1"], slot_count=512)
+    ```
+
+    Args:
+        fabric: what the switches are connected to.
+        pipeline: program that is pushed to them.
+        targets: where each switch's server is, by switch name.
+        settings: what an operator may choose.
+        queue_keys: draws the jobs' secrets; at random, unless runs must repeat.
+        timeout_s: of each call.
+        push: load the program on entering; without, switches that run it keep it and get the differences.
+        open_channel: from a target's address to a channel, `grpc.aio`'s or one that does the same.
+
+    """
+
+    def __init__(
+        self,
+        fabric: FabricSpec,
+        pipeline: Pipeline,
+        targets: Mapping[str, GrpcTarget],
+        settings: Settings | None = None,
+        queue_keys: QueueKeys = random_queue_key,
+        timeout_s: float = 60.0,
+        push: bool = True,
+        open_channel: Callable[[str], Channel] = open_channel,
+    ) -> None:
+        missing = [switch.name for switch in fabric.switches if switch.name not in targets]
+        if missing:
+            raise SettingError(
+                f"no P4Runtime address for {missing[0]} (given: {', '.join(sorted(targets)) or 'none'})"
+            )
+        self.fabric = fabric
+        self.dropped_packet_ins = 0
+        self._pipeline = pipeline
+        self._targets = dict(targets)
+        self._settings = settings or Settings()
+        self._timeout_s = timeout_s
+        self._push = push
+        self._jobs = JobTable(fabric, pipeline.slot_capacity(), queue_keys)
+        self._failures = NO_FAILURES
+        self._open_channel = open_channel
+        self._channels: dict[str, Channel] = {}
+        self._sessions: dict[str, SwitchSession] = {}
+        self._installed: dict[str, EntitySet] = {}
+        self._packets: asyncio.Queue[PacketIn] = asyncio.Queue(PACKET_QUEUE_LENGTH)
+        self._apply_lock = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self.connect()
+            await self.apply()
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @property
+    def settings(self) -> Settings:
+        """What is in force."""
+        return self._settings
+
+    @property
+    def failures(self) -> Failures:
+        """What is known to be down."""
+        return self._failures
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """All aggregation jobs."""
+        return self._jobs.jobs
+
+    @property
+    def lost_switches(self) -> tuple[str, ...]:
+        """Switches whose stream has ended by itself; `switch_down` routes around one."""
+        return tuple(name for name, session in self._sessions.items() if session.is_lost)
+
+    def session(self, switch: str) -> SwitchSession:
+        """Return the P4Runtime session of a switch, for what this class does not offer."""
+        self.fabric.switch(switch)
+        return self._sessions[switch]
+
+    async def connect(self) -> None:
+        """Become primary on every switch and load the program.
+
+        Raises:
+            SwitchUnavailableError, NotPrimaryError, RequestRefusedError: names the switch.
+
+        """
+        for switch in self.fabric.switches:
+            self._sessions[switch.name] = self._session(switch)
+        await self._on_all(self._connect_one, self._sessions)
+
+    async def apply(self) -> int:
+        """Write what differs between the plan and the switches; return the number of updates written."""
+        async with self._apply_lock:
+            state = FabricState(self._failures, self._jobs.jobs)
+            desired = desired_entities(self.fabric, self._settings, state)
+            reachable = [name for name in self._sessions if name not in self._failures.switches]
+            counts = await self._on_all(lambda name: self._apply_one(name, desired[name]), reachable)
+            return sum(counts)
+
+    async def add_job(
+        self,
+        job_id: int,
+        hosts: Sequence[str],
+        slot_count: int,
+        planes: Iterable[int] | None = None,
+        ip_version: IpVersion = 4,
+    ) -> dict[str, tuple[JobMembership, ...]]:
+        """Admit an aggregation job, whose packets are of one IP version, and program its trees.
+
+        Returns:
+            Per host name what it must know, one membership per plane.
+
+        Raises:
+            JobError: it cannot be had, or has lost its trees to a failure before they were programmed.
+
+        """
+        self._jobs.add(job_id, hosts, slot_count, planes, self._failures, ip_version)
+        programmed = None
+        # A failure that comes meanwhile may give it other trees, in another epoch, or take it away.
+        while (epoch := self._jobs.epoch(job_id)) not in (programmed, None):
+            try:
+                await self.apply()
+            except ControllerError:
+                self._jobs.discard(job_id)
+                raise
+            programmed = epoch
+        if epoch is None:
+            why = self._jobs.why_lost(job_id) or "it was removed"
+            raise JobError(f"job {job_id} has lost its trees while they were programmed: {why}")
+        return self._jobs.memberships(job_id)
+
+    async def remove_job(self, job_id: int) -> None:
+        """Take a job's trees away and give its slots back. JobError: there is no such job."""
+        self._jobs.remove(job_id)
+        await self.apply()
+
+    async def discard_job(self, job_id: int) -> None:
+        """As `remove_job`, of a job that a failure may have taken away already."""
+        self._jobs.discard(job_id)
+        await self.apply()
+
+    async def job_epoch(self, job_id: int) -> int | None:
+        """Return a job's present epoch, None if it is gone; its hosts know another one if its trees have changed."""
+        return self._jobs.epoch(job_id)
+
+    def memberships(self, job_id: int) -> dict[str, tuple[JobMembership, ...]]:
+        """Return what each host of a job must know."""
+        return self._jobs.memberships(job_id)
+
+    async def set_acl(self, rules: Iterable[AclRule]) -> None:
+        """Put an access list in force on all switches; `punt` rules feed `packet_ins`."""
+        self._settings = replace(self._settings, acl=tuple(rules))
+        await self.apply()
+
+    async def set_ecn(self, profiles: Mapping[int, EcnProfile] | None, at: EcnDepth | None = None) -> None:
+        """Put thresholds in force, by class; None scales the data class to each port's rate.
+
+        `at` is which depth marks; None leaves it.
+        """
+        self._settings = replace(self._settings, ecn=profiles, ecn_at=at or self._settings.ecn_at)
+        await self.apply()
+
+    async def link_down(self, a: str, b: str) -> Repair:
+        """Route around the link between two nodes, recompute groups and rebuild the trees that used it."""
+        self.fabric.link_between(a, b)
+        return await self._replan(self._failures.with_link(a, b))
+
+    async def link_up(self, a: str, b: str) -> Repair:
+        """Use a link again; trees stay where they are."""
+        self.fabric.link_between(a, b)
+        return await self._replan(self._failures.without_link(a, b))
+
+    async def switch_down(self, name: str) -> Repair:
+        """Route around a switch; nothing more is written to it."""
+        self.fabric.switch(name)
+        self._installed.pop(name, None)
+        return await self._replan(self._failures.with_switch(name))
+
+    async def switch_up(self, name: str) -> Repair:
+        """Connect to a switch again, load its program and use it."""
+        switch = self.fabric.switch(name)
+        await self._sessions[name].close()
+        self._sessions[name] = self._session(switch)
+        await self._connect_one(name)
+        return await self._replan(self._failures.without_switch(name))
+
+    async def read_counters(self) -> dict[str, SwitchCounters]:
+        """Read all counters of all switches that are up, by switch name."""
+        names = [name for name in self._sessions if name not in self._failures.switches]
+        counters = await self._on_all(self._read_counters_of, names)
+        return dict(zip(names, counters, strict=True))
+
+    async def _read_counters_of(self, name: str) -> SwitchCounters:
+        ports = [port.number for port in self.fabric.switch(name).ports]
+        return await read_counters(self._sessions[name], [*ports, CPU_PORT])
+
+    async def packet_ins(self) -> AsyncIterator[PacketIn]:
+        """Packets that switches send to the controller, as they come; those nobody fetches are counted."""
+        while True:
+            yield await self._packets.get()
+
+    async def packet_out(self, switch: str, port: int, payload: bytes) -> None:
+        """Send a packet out of a port of a switch, untouched by its tables."""
+        self.fabric.switch(switch).port(port)
+        await self.session(switch).send_packet(payload, egress_port=port, reserved=0)
+
+    async def close(self) -> None:
+        """End all sessions; the switches keep what they hold."""
+        await asyncio.gather(*(session.close() for session in self._sessions.values()))
+        await asyncio.gather(*(channel.close() for channel in self._channels.values()))
+        self._sessions.clear()
+        self._channels.clear()
+        self._installed.clear()
+
+    def _session(self, switch: SwitchSpec) -> SwitchSession:
+        target = self._targets[switch.name]
+        if target.address not in self._channels:
+            self._channels[target.address] = self._open_channel(target.address)
+        return SwitchSession(
+            switch.name,
+            target.device_id,
+            p4r_grpc.P4RuntimeStub(self._channels[target.address]),
+            self._pipeline,
+            self._timeout_s,
+            on_packet=lambda packet: self._take_packet(switch.name, packet),
+        )
+
+    async def _connect_one(self, name: str) -> None:
+        session = self._sessions[name]
+        await session.negotiate_version()
+        await session.become_primary()
+        loaded = None if self._push else await session.read_pipeline()
+        if loaded is None:
+            await session.push_pipeline()
+            self._installed[name] = {}
+        elif loaded.p4info != self._pipeline.p4info:
+            raise PipelineError(f"{name}: runs a program with another P4Info; push the program anew")
+
+    async def _apply_one(self, name: str, entities: Sequence[Any]) -> int:
+        session = self._sessions[name]
+        installed = self._installed.pop(name, None)
+        if installed is None:
+            installed = await read_installed(session)
+        desired = session.encode(entities)
+        updates = plan_updates(installed, desired)
+        await session.write(updates)
+        # Only now: after a failed write the switch is read back before the next one.
+        self._installed[name] = desired
+        return len(updates)
+
+    async def _replan(self, failures: Failures) -> Repair:
+        self._failures = failures
+        rebuilt, lost = self._jobs.rebuild(failures)
+        # Now, because others may remove a job, or fail it again, while this is written.
+        repair = Repair({job.job_id: self._jobs.memberships(job.job_id) for job in rebuilt}, lost)
+        await self.apply()
+        return repair
+
+    def _take_packet(self, switch: str, packet: finsy.P4PacketIn) -> None:
+        try:
+            self._packets.put_nowait(PacketIn(switch, int(packet["ingress_port"]), packet.payload))
+        except asyncio.QueueFull:
+            self.dropped_packet_ins += 1
+
+    async def _on_all(
+        self, action: Callable[[str], Awaitable[_Result]], names: Iterable[str]
+    ) -> list[_Result]:
+        """Run an action for several switches at once; the first error is raised when all have ended."""
+        outcomes = await asyncio.gather(*(action(name) for name in names), return_exceptions=True)
+        errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+        if errors:
+            if len(errors) > 1:
+                errors[0].add_note(f"{len(errors) - 1} other switch(es) failed too")
+            raise errors[0]
+        return [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]

@@ -1,0 +1,92 @@
+"""Is a switch well: does it answer, run the right program, hold what it should, and what does it drop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from weft.controller.counters import read_counters
+from weft.controller.entities import Entity
+from weft.controller.errors import ControllerError, SwitchUnavailableError
+from weft.controller.installed import read_installed
+from weft.controller.pipeline import Pipeline
+from weft.controller.reconcile import is_default
+from weft.controller.session import SwitchSession
+
+
+@dataclass(frozen=True)
+class SwitchHealth:
+    """What was found.
+
+    Attributes:
+        switch: name.
+        problems: why it is not well; empty means it is.
+        entries: entities that it holds.
+        missing: of the plan (jobs apart), how many it does not hold.
+        changed: of the plan, how many it holds with another action, as after `ecn set`.
+        drops: packets dropped by the program, by reason.
+        answers: whether it answered at all.
+        links_down: to whom it has links that are down.
+
+    """
+
+    switch: str
+    problems: tuple[str, ...] = ()
+    entries: int = 0
+    missing: int = 0
+    changed: int = 0
+    drops: Mapping[str, int] = field(default_factory=dict)
+    answers: bool = True
+    links_down: tuple[str, ...] = ()
+
+    @property
+    def is_well(self) -> bool:
+        """Whether there is no problem."""
+        return not self.problems
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return asdict(self)
+
+
+async def check_switch(
+    session: SwitchSession,
+    pipeline: Pipeline | None,
+    planned: list[Entity] | None,
+    links_down: Sequence[str] = (),
+) -> SwitchHealth:
+    """Look at one switch; never raises for what is wrong with it.
+
+    Args:
+        session: to the switch; it only reads.
+        pipeline: program it should run; None accepts any.
+        planned: what it should hold; None accepts anything.
+        links_down: to whom its links are down.
+
+    """
+    cut = [f"its link to {peer} is down" for peer in links_down]
+    try:
+        config = await session.read_pipeline()
+        if config is None:
+            return SwitchHealth(session.name, ("no program is loaded", *cut), links_down=tuple(links_down))
+        if pipeline is not None and config.p4info != pipeline.p4info:
+            problems = ("its program has another P4Info", *cut)
+            return SwitchHealth(session.name, problems, links_down=tuple(links_down))
+        installed = await read_installed(session)
+        desired = {
+            key: entity for key, entity in session.encode(planned or []).items() if not is_default(entity)
+        }
+        missing = sum(key not in installed for key in desired)
+        return SwitchHealth(
+            session.name,
+            problems=(*((f"{missing} planned entries are missing",) if missing else ()), *cut),
+            entries=len(installed),
+            missing=missing,
+            changed=sum(key in installed and installed[key] != entity for key, entity in desired.items()),
+            drops={reason: count.packets for reason, count in (await read_counters(session)).drops.items()},
+            links_down=tuple(links_down),
+        )
+    except ControllerError as error:
+        answers = not isinstance(error, SwitchUnavailableError)
+        return SwitchHealth(session.name, (str(error),), answers=answers)

@@ -1,0 +1,50 @@
+"""Who a switch is, and which priority class a packet's DSCP means."""
+
+from __future__ import annotations
+
+import zlib
+
+import finsy
+
+from weft.controller.entities import default_action, entry
+from weft.topologies import SwitchSpec
+
+SWITCH_ID_BITS = 12
+DATA_CLASS = 3
+CONTROL_CLASS = 6
+CLASS_OF_DSCP = {26: DATA_CLASS, 48: CONTROL_CLASS}
+"""RoCEv2 data; acknowledgements and CNPs (ARCHITECTURE.md, "Host transports"). Other packets are class 0."""
+
+
+def switch_id(switch: SwitchSpec) -> int:
+    """Id that INT carries: the low 12 bits of the device id (HPCC's path id has no more)."""
+    return switch.device_id % (1 << SWITCH_ID_BITS)
+
+
+def hash_seed(switch: SwitchSpec) -> int:
+    """Seed of the switch's ECMP hash, different on every switch and the same in every run."""
+    return zlib.crc32(switch.name.encode())
+
+
+def identity_entities(switch: SwitchSpec) -> list[finsy.P4TableEntry]:
+    """Return the default action of `identity`: id, hash seed, MAC and addresses."""
+    return [
+        default_action(
+            "identity",
+            "set_identity",
+            switch_id=switch_id(switch),
+            hash_seed=hash_seed(switch),
+            mac=switch.mac,
+            ipv4=switch.address,
+            ipv6=switch.ipv6,
+        )
+    ]
+
+
+def class_entities() -> list[finsy.P4TableEntry]:
+    """Entries of `class_map` and `class_map_ipv6`."""
+    return [
+        entry(table, {"dscp": dscp}, "set_class", **{"class": priority_class})
+        for table in ("class_map", "class_map_ipv6")
+        for dscp, priority_class in CLASS_OF_DSCP.items()
+    ]

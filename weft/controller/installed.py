@@ -1,0 +1,33 @@
+"""Read back what a switch holds, so that a controller can go on where another left off."""
+
+from __future__ import annotations
+
+from finsy.proto import p4r
+
+from weft.controller.reconcile import EntitySet, entity_set
+from weft.controller.session import SwitchSession
+
+
+async def read_installed(session: SwitchSession) -> EntitySet:
+    """Read all entities that controllers write: table entries, default actions, selector, multicast groups.
+
+    Constant entries and the default actions that the program itself gives are left out.
+    """
+    constant = {table.id for table in session.schema.tables if table.is_const}
+    engine = p4r.PacketReplicationEngineEntry(multicast_group_entry=p4r.MulticastGroupEntry())
+    entities = await session.read_raw(
+        [
+            p4r.Entity(table_entry=p4r.TableEntry()),
+            p4r.Entity(action_profile_member=p4r.ActionProfileMember()),
+            p4r.Entity(action_profile_group=p4r.ActionProfileGroup()),
+            p4r.Entity(packet_replication_engine_entry=engine),
+        ]
+    )
+    return entity_set(
+        entity
+        for entity in entities
+        if not (
+            entity.HasField("table_entry")
+            and (entity.table_entry.table_id in constant or entity.table_entry.is_default_action)
+        )
+    )

@@ -1,0 +1,87 @@
+"""Find the switches of a running lab: its state file, or an address given by hand."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from weft.controller.errors import ControllerError, SettingError
+from weft.controller.fabric import GrpcTarget
+from weft.controller.pipeline import Pipeline
+from weft.controller.target import EMBEDDED, TargetFacts, target_facts
+from weft.topologies import FabricSpec, TopologyError, from_parameters
+
+DEFAULT_STATE_FILE = Path("/run/weft/lab.json")
+
+
+class NoLabError(ControllerError):
+    """No lab runs on this machine and no address was given, or its state file cannot be used."""
+
+
+@dataclass(frozen=True)
+class Lab:
+    """Where the switches are and what is known of them; a switch given by hand has no fabric.
+
+    The lab's interfaces are those of `interface_group`; others of their names are not its own (0: it has none).
+    """
+
+    targets: dict[str, GrpcTarget]
+    fabric: FabricSpec | None = None
+    pipeline: Pipeline | None = None
+    facts: TargetFacts = EMBEDDED
+    interface_group: int = 0
+
+    def select(self, names: tuple[str, ...]) -> list[str]:
+        """Return the named switches, or all.
+
+        Raises:
+            SettingError: an unknown switch.
+
+        """
+        for name in names:
+            if name not in self.targets:
+                raise SettingError(f"unknown switch {name!r} (valid: {', '.join(self.targets)})")
+        return list(names or self.targets)
+
+
+def state_file() -> Path:
+    """Return the state file's path; WEFT_STATE_FILE overrides it."""
+    return Path(os.environ.get("WEFT_STATE_FILE", DEFAULT_STATE_FILE))
+
+
+def lab_from_state(path: Path, p4info: Path | None = None) -> Lab:
+    """Read the state file that a running lab writes.
+
+    Raises:
+        NoLabError: there is none, or it is not one.
+        PipelineError: its P4Info cannot be read.
+
+    """
+    try:
+        state: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        targets = {
+            name: GrpcTarget(str(address), int(device_id))
+            for name, (address, device_id) in state["grpc"].items()
+        }
+        fabric = from_parameters(state["fabric"]) if state.get("fabric") else None
+        facts = target_facts(state.get("target") or EMBEDDED.name)
+        program = p4info or state.get("p4info")
+        group = int(state.get("interface_group", 0))
+    except FileNotFoundError:
+        raise NoLabError(
+            f"no lab runs on this machine (no {path}); start one, or give --address and --device-id"
+        ) from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, TopologyError) as error:
+        raise NoLabError(f"{path} is not the state file of a lab: {error!r}") from None
+    if not targets:
+        raise NoLabError(f"the lab of {path} has no switches yet")
+    return Lab(targets, fabric, Pipeline.load(program) if program else None, facts, group)
+
+
+def lab_at(address: str, device_id: int, p4info: Path | None) -> Lab:
+    """Describe one switch by its address."""
+    pipeline = Pipeline.load(p4info) if p4info else None
+    return Lab({f"device-{device_id}": GrpcTarget(address, device_id)}, pipeline=pipeline)

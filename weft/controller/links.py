@@ -1,0 +1,130 @@
+"""Links of a running lab that a person takes down and up again beside it: `weft controller link`."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import time
+from pathlib import Path
+
+from weft.controller.errors import ControllerError, RequestRefusedError, SettingError
+from weft.controller.fabric import open_channel
+from weft.controller.failures import Failures
+from weft.controller.health import SwitchHealth, check_switch
+from weft.controller.lab import Lab
+from weft.controller.plan import FabricState, Settings, desired_entities
+from weft.controller.port_states import failures_of, port_states
+from weft.controller.readers import for_each_switch
+from weft.topologies import FabricLink, FabricSpec
+
+FOLLOW_TIMEOUT_S = 10.0
+_POLL_S = 0.05
+TOPOLOGY_ONLY = Settings(ecn={}, int_enabled=False)
+"""Entries that follow from the topology alone: thresholds and INT are the operator's choice."""
+
+
+class LinkRefusedError(ControllerError):
+    """The lab or the machine does not let a link be taken down or up."""
+
+
+def named_link(fabric: FabricSpec, name: str) -> FabricLink:
+    """Return the link of a name, p0l0<->p0s1 or p0l0-p0s1.
+
+    Raises:
+        SettingError, TopologyError: there is none; says which there are.
+
+    """
+    ends = name.split("<->" if "<->" in name else "-")
+    if len(ends) != 2:
+        raise SettingError(f"{name!r} names no link (valid: NODE-NODE, such as p0l0-p0s1)")
+    return fabric.link_between(*(end.strip() for end in ends))
+
+
+def set_link(lab: Lab, link: FabricLink, up: bool) -> None:
+    """Bring the interfaces of a link's switches up or down: the switches hear of it, and tell the lab's controller.
+
+    Raises:
+        LinkRefusedError: the lab has no interfaces there, or the machine does not permit that.
+
+    """
+    fabric = lab.fabric
+    assert fabric is not None
+    if lab.facts.name == "bmv2":
+        raise LinkRefusedError("links of BMv2 do not fail (valid: a lab with target: embedded)")
+    switches = {switch.name for switch in fabric.switches}
+    interfaces = [
+        fabric.switch(end.node).port(end.port).interface for end in (link.a, link.b) if end.node in switches
+    ]
+    # Down needs one end, the switch's where the other is a host's; up needs both.
+    for interface in interfaces if up else interfaces[-1:]:
+        if not _is_the_labs(interface, lab.interface_group):
+            raise LinkRefusedError(
+                f"{interface} is no interface of the lab: links between switches are within the engine with "
+                "links: internal (valid: links: veth)"
+            )
+        state = "up" if up else "down"
+        done = subprocess.run(
+            ["ip", "link", "set", "dev", interface, state], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise LinkRefusedError(f"{interface} cannot be brought {state}: {done.stderr.strip()}")
+
+
+def _is_the_labs(interface: str, group: int) -> bool:
+    """Return whether an interface is there and of the lab's group, by which it is told from others of its name."""
+    try:
+        found = Path("/sys/class/net", interface, "netdev_group").read_text(encoding="ascii")
+    except OSError:
+        return False
+    return group != 0 and int(found) == group
+
+
+async def ports_of(lab: Lab) -> dict[tuple[int, int], bool]:
+    """Return what a lab's switches say of their ports. SwitchUnavailableError: one does not answer."""
+    states: dict[tuple[int, int], bool] = {}
+    for address in {target.address for target in lab.targets.values()}:
+        channel = open_channel(address)
+        try:
+            states |= await port_states(channel, address)
+        finally:
+            await channel.close()
+    return states
+
+
+async def wait_until_followed(lab: Lab, link: FabricLink, up: bool) -> None:
+    """Wait until the switches say that a link is as it should be, and until all tables follow.
+
+    Raises:
+        RequestRefusedError: they do not within some seconds; says what is amiss.
+
+    """
+    deadline = time.monotonic() + FOLLOW_TIMEOUT_S
+    assert lab.fabric is not None
+    ends = frozenset((link.a.node, link.b.node))
+    while True:
+        failures = failures_of(lab.fabric, await ports_of(lab))
+        amiss = ""
+        if (ends in failures.links) == up:
+            amiss = f"the switches say that {'-'.join(sorted(ends))} is still {'down' if up else 'up'}"
+            if up and link.a.node not in lab.targets:
+                amiss += f" (is {link.a.node}'s own interface up?)"
+        else:
+            behind = [each.switch for each in await _look_at(lab, failures) if each.missing or each.changed]
+            if behind:
+                amiss = f"the tables of {', '.join(behind)} have not followed"
+        if not amiss:
+            return
+        if time.monotonic() >= deadline:
+            raise RequestRefusedError(f"{amiss} ({FOLLOW_TIMEOUT_S:g} s later)")
+        await asyncio.sleep(_POLL_S)
+
+
+async def _look_at(lab: Lab, failures: Failures) -> list[SwitchHealth]:
+    assert lab.fabric is not None
+    planned = desired_entities(lab.fabric, TOPOLOGY_ONLY, FabricState(failures))
+    return await for_each_switch(
+        lab,
+        list(lab.targets),
+        lambda session: check_switch(session, lab.pipeline, planned[session.name]),
+        need_program=False,
+    )

@@ -1,0 +1,23 @@
+"""ARP and neighbour discovery, answered in the data plane.
+
+A switch answers for its own address, and for the hosts attached to it with its own MAC (RFC 1027, proxy ARP):
+hosts of one leaf share a subnet, but every packet passes the leaf's routing.
+"""
+
+from __future__ import annotations
+
+import finsy
+
+from weft.controller.entities import entry
+from weft.topologies import FabricSpec, SwitchSpec
+
+
+def neighbour_entities(fabric: FabricSpec, switch: SwitchSpec) -> list[finsy.P4TableEntry]:
+    """Entries of `arp_responder` and `nd_responder`."""
+    nics = [fabric.host(port.peer.node).nic(port.peer.port) for port in switch.host_ports]
+    ipv4 = [switch.address, *(nic.ipv4.ip for nic in nics)]
+    ipv6 = [switch.ipv6, *(nic.ipv6.ip for nic in nics)]
+    return [
+        *(entry("arp_responder", {"target_ipv4": address}, "arp_reply", mac=switch.mac) for address in ipv4),
+        *(entry("nd_responder", {"target_ipv6": address}, "nd_reply", mac=switch.mac) for address in ipv6),
+    ]

@@ -1,0 +1,84 @@
+"""The program that switches run: P4Info and the target's device configuration (BMv2 JSON)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import finsy
+from finsy.p4schema import P4RuntimeVersion
+from finsy.proto import p4i
+from google.protobuf import text_format
+from google.protobuf.message import DecodeError
+
+from weft.controller.encoding import EntityEncoder
+from weft.controller.errors import PipelineError
+
+SLOT_REGISTER = "slot_tag"
+_VERSIONS_PER_SLOT = 2
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """P4Info and device configuration; empty configuration where it is only read with."""
+
+    p4info: p4i.P4Info
+    device_config: bytes = b""
+    _encoders: dict[str, EntityEncoder] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def load(cls, p4info: str | Path, device_config: str | Path | None = None) -> Pipeline:
+        """Read P4Info (protobuf text, or binary if the name ends in .bin) and the BMv2 JSON.
+
+        Raises:
+            PipelineError: a file cannot be read or is not P4Info.
+
+        """
+        try:
+            config = Path(device_config).read_bytes() if device_config is not None else b""
+            return cls(read_p4info(Path(p4info)), config)
+        except OSError as error:
+            raise PipelineError(f"cannot read {error.filename}: {error.strerror}") from None
+
+    def schema(self) -> finsy.P4Schema:
+        """Return a new schema (names to ids, values to bytes), which also knows a P4Runtime version."""
+        return finsy.P4Schema(self.p4info, self.device_config or None)
+
+    def encoder(self, version: P4RuntimeVersion | None = None) -> EntityEncoder:
+        """Return the encoder for switches of a P4Runtime version, None until it is known; always the same one."""
+        name = str(version)
+        if name not in self._encoders:
+            schema = self.schema()
+            if version is not None:
+                schema.set_p4runtime_version(version)
+            self._encoders[name] = EntityEncoder(schema)
+        return self._encoders[name]
+
+    def slot_capacity(self) -> int:
+        """Aggregation slots of a switch: half the slot registers' size, for a slot has two versions.
+
+        Raises:
+            PipelineError: the program has no slot register.
+
+        """
+        for register in self.p4info.registers:
+            if register.preamble.alias == SLOT_REGISTER:
+                return int(register.size) // _VERSIONS_PER_SLOT
+        known = ", ".join(register.preamble.alias for register in self.p4info.registers) or "none"
+        raise PipelineError(f"P4Info has no register {SLOT_REGISTER!r} (registers: {known})")
+
+
+def read_p4info(path: Path) -> p4i.P4Info:
+    """Read a P4Info file, text or (.bin) binary."""
+    content = path.read_bytes()
+    info = p4i.P4Info()
+    try:
+        if path.suffix == ".bin":
+            info.MergeFromString(content)
+        else:
+            text_format.Parse(content.decode(), info)
+    except (DecodeError, text_format.ParseError, UnicodeDecodeError) as error:
+        raise PipelineError(f"{path}: not P4Info: {error}") from None
+    if not info.tables:
+        raise PipelineError(f"{path}: P4Info without tables")
+    return info

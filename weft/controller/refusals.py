@@ -1,0 +1,58 @@
+"""Make readable errors of gRPC's: which switch, which update, what the server said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import finsy
+import grpc
+from finsy.p4client import P4RpcStatus
+from finsy.p4entity import decode_entity
+from finsy.proto import p4r
+
+from weft.controller.errors import (
+    ControllerError,
+    NotPrimaryError,
+    RequestRefusedError,
+    SwitchUnavailableError,
+)
+
+_UNREACHABLE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
+
+
+def explain(
+    switch: str,
+    operation: str,
+    error: grpc.aio.AioRpcError,
+    request: p4r.WriteRequest | None = None,
+    schema: finsy.P4Schema | None = None,
+) -> ControllerError:
+    """Turn a failed call into a controller's error."""
+    if error.code() in _UNREACHABLE:
+        return SwitchUnavailableError(
+            f"{switch}: {operation}: no answer ({error.code().name}: {error.details()})"
+        )
+    status = P4RpcStatus.from_rpc_error(error)
+    text = f"{switch}: {operation} refused: {status.code.name}: {status.message}"
+    if request is not None and status.details:
+        index, detail = next(iter(status.details.items()))
+        update = describe_update(request.updates[index], schema)
+        more = f" (and {len(status.details) - 1} more)" if len(status.details) > 1 else ""
+        text = f"{switch}: {update} refused: {detail.canonical_code.name}: {detail.message}{more}"
+    if error.code() is grpc.StatusCode.PERMISSION_DENIED:
+        return NotPrimaryError(text)
+    return RequestRefusedError(text)
+
+
+def describe_update(update: Any, schema: finsy.P4Schema | None) -> str:
+    """One line about an update: its kind and its entity by names where the schema knows them."""
+    kind = p4r.Update.Type.Name(update.type)
+    if schema is None:
+        return f"{kind} {update.entity.WhichOneof('entity')}"
+    try:
+        entity = decode_entity(update.entity, schema)
+    except ValueError:
+        return f"{kind} {update.entity.WhichOneof('entity')}"
+    if isinstance(entity, finsy.P4TableEntry):
+        return f"{kind} {entity.table_id} {entity.match_str(schema)} -> {entity.action_str(schema)}"
+    return f"{kind} {entity!r}"

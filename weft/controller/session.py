@@ -1,0 +1,330 @@
+"""One switch over P4Runtime: arbitration, pipeline, writes in batches, reads, packets.
+
+The session speaks through a stub of the generated P4Runtime service, so that anything with its five calls
+can stand behind it. finsy's entities and schema are used, its `Switch` is not: it hides why a pipeline was
+refused, and its calls time out after ten seconds, which loading a pipeline on a busy machine can exceed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import grpc
+from finsy import P4PacketIn, P4PacketOut
+from finsy.p4entity import decode_entity, decode_stream, encode_entities
+from finsy.p4schema import P4RuntimeVersion, P4Schema
+from finsy.proto import U128, p4r, rpc_code
+
+from weft.controller.entities import Entity
+from weft.controller.errors import NotPrimaryError, RequestRefusedError, SwitchUnavailableError
+from weft.controller.pipeline import Pipeline
+from weft.controller.reconcile import EntitySet
+from weft.controller.refusals import explain
+
+BATCH_UPDATES = 1000
+# Not 1: what only wants to watch, such as p4runtime-shell, must bid too, and needs ids below the controller's.
+FIRST_ELECTION_ID = 1 << 16
+_MAX_PREEMPTIONS = 16
+# A switch that does not notice for so long that its controller leaves is left.
+_LEAVING_PATIENCE_S = 5.0
+_ELECTION_ID = re.compile("election.?id", re.IGNORECASE)
+
+
+class SwitchSession:
+    """A P4Runtime client of one device.
+
+    Without `become_primary` it only reads, which needs no election and disturbs no controller.
+
+    Args:
+        name: of the switch, for messages.
+        device_id: P4Runtime device id.
+        stub: of the P4Runtime service on an asyncio channel.
+        pipeline: P4Info that entities are encoded with.
+        timeout_s: of each call.
+        on_packet: called with every packet-in.
+
+    """
+
+    def __init__(
+        self,
+        name: str,
+        device_id: int,
+        stub: Any,
+        pipeline: Pipeline,
+        timeout_s: float = 60.0,
+        on_packet: Callable[[P4PacketIn], None] | None = None,
+    ) -> None:
+        self.name = name
+        self.device_id = device_id
+        self.stream_errors = 0
+        self._stub = stub
+        self._pipeline = pipeline
+        self._encoder = pipeline.encoder()
+        self._timeout_s = timeout_s
+        self._on_packet = on_packet
+        self._stream: Any = None
+        self._reader: asyncio.Task[None] | None = None
+        self._election_id = 0
+        self._highest_election_id = 0
+        self._primary = asyncio.Event()
+        self._decided = asyncio.Event()
+        self._stream_failure: grpc.aio.AioRpcError | None = None
+
+    @property
+    def schema(self) -> P4Schema:
+        """P4Info's names and values, as the switch's version of P4Runtime has them; shared with other sessions."""
+        return self._encoder.schema
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the stream has ended by itself, as when the switch was."""
+        return self._reader is not None and self._reader.done()
+
+    @property
+    def is_primary(self) -> bool:
+        """Whether the switch takes this session's writes."""
+        return self._primary.is_set()
+
+    async def negotiate_version(self) -> P4RuntimeVersion:
+        """Ask for the server's P4Runtime version; entities are encoded accordingly from then on."""
+        try:
+            reply = await self._stub.Capabilities(p4r.CapabilitiesRequest(), timeout=self._timeout_s)
+        except grpc.aio.AioRpcError as error:
+            if error.code() is not grpc.StatusCode.UNIMPLEMENTED:
+                raise explain(self.name, "Capabilities", error) from None
+        else:
+            self._encoder = self._pipeline.encoder(P4RuntimeVersion.parse(reply.p4runtime_api_version))
+        return self.schema.p4runtime_version
+
+    async def become_primary(self, election_id: int = FIRST_ELECTION_ID, preempt: bool = False) -> None:
+        """Open the stream and win the election (P4Runtime, section 5).
+
+        Args:
+            election_id: to start with.
+            preempt: outbid another controller, which is primary again when this session ends.
+
+        Raises:
+            NotPrimaryError: another controller is primary and `preempt` is false.
+            SwitchUnavailableError: no answer.
+
+        """
+        for _ in range(_MAX_PREEMPTIONS):
+            await self._bid(election_id)
+            if self.is_primary:
+                return
+            if not preempt:
+                break
+            election_id = max(election_id, self._highest_election_id) + 1
+        other = f" with election id {self._highest_election_id}" if self._highest_election_id else ""
+        await self.close()
+        raise NotPrimaryError(f"{self.name}: another controller is primary{other}")
+
+    async def push_pipeline(self) -> None:
+        """Load the program; the switch forgets all entries and registers (VERIFY_AND_COMMIT)."""
+        request = p4r.SetForwardingPipelineConfigRequest(
+            device_id=self.device_id,
+            election_id=U128.encode(self._election_id),
+            action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
+            config=self.schema.get_pipeline_config(),
+        )
+        try:
+            await self._stub.SetForwardingPipelineConfig(request, timeout=self._timeout_s)
+        except grpc.aio.AioRpcError as error:
+            raise explain(self.name, "SetForwardingPipelineConfig", error) from None
+
+    async def read_pipeline(self) -> p4r.ForwardingPipelineConfig | None:
+        """Return P4Info and cookie of the loaded program; None if there is none."""
+        request = p4r.GetForwardingPipelineConfigRequest(
+            device_id=self.device_id,
+            response_type=p4r.GetForwardingPipelineConfigRequest.P4INFO_AND_COOKIE,
+        )
+        try:
+            reply = await self._stub.GetForwardingPipelineConfig(request, timeout=self._timeout_s)
+        except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.FAILED_PRECONDITION:
+                return None
+            raise explain(self.name, "GetForwardingPipelineConfig", error) from None
+        config: p4r.ForwardingPipelineConfig = reply.config
+        return config if config.HasField("p4info") else None
+
+    async def write(self, updates: Sequence[p4r.Update]) -> None:
+        """Send updates in order, in batches.
+
+        Raises:
+            RequestRefusedError: names the first update that the switch refused; later batches are not sent.
+            NotPrimaryError: another controller took over.
+
+        """
+        for start in range(0, len(updates), BATCH_UPDATES):
+            await self._wait_until_primary()
+            request = p4r.WriteRequest(
+                device_id=self.device_id,
+                election_id=U128.encode(self._election_id),
+                updates=updates[start : start + BATCH_UPDATES],
+            )
+            try:
+                await self._stub.Write(request, timeout=self._timeout_s)
+            except grpc.aio.AioRpcError as error:
+                raise explain(self.name, "Write", error, request, self.schema) from None
+
+    async def read_raw(self, wanted: Iterable[p4r.Entity]) -> list[p4r.Entity]:
+        """Read entities as protobuf; fields that are not set are wildcards."""
+        request = p4r.ReadRequest(device_id=self.device_id, entities=list(wanted))
+        entities: list[p4r.Entity] = []
+        try:
+            async for reply in self._stub.Read(request, timeout=self._timeout_s):
+                entities.extend(reply.entities)
+        except grpc.aio.AioRpcError as error:
+            raise explain(self.name, "Read", error) from None
+        return entities
+
+    async def read(
+        self, wanted: Iterable[Any], keep: Callable[[p4r.Entity], bool] = lambda _: True
+    ) -> list[Any]:
+        """Read entities, given and returned as finsy's; those that `keep` refuses are not even decoded.
+
+        Raises:
+            RequestRefusedError: the switch refused, or P4Info does not have what was asked for.
+
+        """
+        try:
+            request = encode_entities(wanted, self.schema)
+            entities = await self.read_raw(request)
+            return [decode_entity(entity, self.schema) for entity in entities if keep(entity)]
+        except ValueError as error:
+            raise RequestRefusedError(f"{self.name}: {error}") from None
+
+    def encode(self, entities: Iterable[Entity]) -> EntitySet:
+        """Encode entities with the switch's P4Info; equal ones are shared with other switches' sets.
+
+        Raises:
+            RequestRefusedError: P4Info has no such table, action or parameter, or a value does not fit.
+
+        """
+        try:
+            return self._encoder.entity_set(entities)
+        except ValueError as error:
+            raise RequestRefusedError(
+                f"{self.name}: the program does not fit the controller: {error}"
+            ) from None
+
+    async def send_packet(self, payload: bytes, **metadata: int) -> None:
+        """Send a packet-out with the fields of the program's packet_out header."""
+        await self._wait_until_primary()
+        message = P4PacketOut(payload, **metadata).encode_update(self.schema)
+        await self._stream.write(message)
+
+    async def wait_lost(self) -> None:
+        """Wait until the stream has ended by itself."""
+        if self._reader is not None:
+            await asyncio.wait({self._reader})
+
+    async def close(self) -> None:
+        """End the stream and return when the switch has noticed: another controller may become primary."""
+        if self._stream is not None and self._reader is not None and not self._reader.done():
+            with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
+                await self._stream.done_writing()
+                await asyncio.wait([self._reader], timeout=_LEAVING_PATIENCE_S)
+        if self._reader is not None:
+            self._reader.cancel()
+            await asyncio.gather(self._reader, return_exceptions=True)
+            self._reader = None
+        if self._stream is not None:
+            self._stream.cancel()
+            self._stream = None
+        self._primary.clear()
+
+    async def _bid(self, election_id: int) -> None:
+        """Send a bid and wait until the switch has answered it."""
+        self._election_id = election_id
+        self._decided.clear()
+        self._stream_failure = None
+        try:
+            if self._stream is None or self._reader is None or self._reader.done():
+                self._stream = self._stub.StreamChannel()
+                self._reader = asyncio.create_task(self._receive(self._stream), name=f"{self.name} stream")
+            await self._send_bid()
+            await asyncio.wait_for(self._decided.wait(), self._timeout_s)
+        except TimeoutError:
+            raise SwitchUnavailableError(
+                f"{self.name}: arbitration: no answer in {self._timeout_s:g} s"
+            ) from None
+        except grpc.aio.AioRpcError as error:
+            self._stream_failure = error
+        except asyncio.InvalidStateError:
+            await self._decided.wait()  # the stream ended while the bid was sent; its reader knows why
+        failure = self._stream_failure
+        if failure is not None and not _says_election_id_taken(failure):
+            raise explain(self.name, "arbitration", failure) from None
+
+    async def _send_bid(self) -> None:
+        bid = p4r.MasterArbitrationUpdate(
+            device_id=self.device_id, election_id=U128.encode(self._election_id)
+        )
+        await self._stream.write(p4r.StreamMessageRequest(arbitration=bid))
+
+    async def _receive(self, stream: Any) -> None:
+        try:
+            while (message := await stream.read()) is not grpc.aio.EOF:
+                await self._dispatch(message)
+            # The server ended the call; reading its status raises unless it is OK.
+            if await stream.code() is not grpc.StatusCode.OK:
+                raise grpc.aio.AioRpcError(
+                    await stream.code(),
+                    await stream.initial_metadata(),
+                    await stream.trailing_metadata(),
+                    details=await stream.details(),
+                )
+        except grpc.aio.AioRpcError as error:
+            self._stream_failure = error
+        finally:
+            self._primary.clear()
+            self._decided.set()
+
+    async def _dispatch(self, message: p4r.StreamMessageResponse) -> None:
+        kind = message.WhichOneof("update")
+        if kind == "arbitration":
+            await self._on_arbitration(message.arbitration)
+        elif kind == "packet" and self._on_packet is not None:
+            try:
+                self._on_packet(decode_stream(message, self.schema))
+            except (ValueError, KeyError):  # not the packet_in header that P4Info describes
+                self.stream_errors += 1
+        elif kind == "error":
+            self.stream_errors += 1
+
+    async def _on_arbitration(self, answer: p4r.MasterArbitrationUpdate) -> None:
+        self._highest_election_id = U128.decode(answer.election_id)
+        if answer.status.code == rpc_code.OK:
+            self._primary.set()
+        else:
+            self._primary.clear()
+            if answer.status.code == rpc_code.NOT_FOUND:
+                # The primary has left: whoever bids at least the highest id seen becomes primary.
+                self._election_id = max(self._election_id, self._highest_election_id)
+                await self._send_bid()
+                return
+        self._decided.set()
+
+    async def _wait_until_primary(self) -> None:
+        if self._reader is None:
+            raise NotPrimaryError(f"{self.name}: this session only reads")
+        if self.is_lost:
+            reason = self._stream_failure.details() if self._stream_failure else "the switch closed it"
+            raise SwitchUnavailableError(f"{self.name}: the stream has ended: {reason}")
+        try:
+            await asyncio.wait_for(self._primary.wait(), self._timeout_s)
+        except TimeoutError:
+            raise NotPrimaryError(
+                f"{self.name}: another controller is primary (election id {self._highest_election_id})"
+            ) from None
+
+
+def _says_election_id_taken(error: grpc.aio.AioRpcError) -> bool:
+    """A bid with another's election id ends the stream with INVALID_ARGUMENT (P4Runtime, section 5.3)."""
+    is_refused = error.code() is grpc.StatusCode.INVALID_ARGUMENT
+    return is_refused and _ELECTION_ID.search(error.details() or "") is not None

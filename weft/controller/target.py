@@ -1,0 +1,88 @@
+"""What the controller must know of a target: its units of queue depth and time, what its P4Runtime lacks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from weft.controller.errors import SettingError
+
+CELL_BYTES = 80
+DepthUnit = Literal["cells", "packets"]
+TimeUnit = Literal["ns", "us"]
+_NS_PER_TIME_UNIT: dict[TimeUnit, int] = {"ns": 1, "us": 1000}
+
+
+@dataclass(frozen=True)
+class TargetFacts:
+    """Facts of a target.
+
+    Attributes:
+        name: "embedded" or "bmv2".
+        depth_unit: unit of `enq_qdepth` and `deq_qdepth`.
+        time_unit: unit of the timestamps.
+        reads_registers: P4Runtime serves registers.
+        nominal_packet_bytes: size that stands for "a packet" where the depth is in packets.
+
+    """
+
+    name: str
+    depth_unit: DepthUnit
+    time_unit: TimeUnit
+    reads_registers: bool
+    nominal_packet_bytes: int = 1024
+
+    def __post_init__(self) -> None:
+        if self.depth_unit not in ("cells", "packets"):
+            raise SettingError(f"unknown depth unit {self.depth_unit!r} (valid: 'cells', 'packets')")
+        if self.time_unit not in _NS_PER_TIME_UNIT:
+            raise SettingError(f"unknown time unit {self.time_unit!r} (valid: 'ns', 'us')")
+        if self.nominal_packet_bytes < 1:
+            raise SettingError(f"nominal_packet_bytes={self.nominal_packet_bytes} (valid: 1 or more)")
+
+    @property
+    def depth_unit_bytes(self) -> int:
+        """Bytes that one unit of queue depth stands for."""
+        return CELL_BYTES if self.depth_unit == "cells" else self.nominal_packet_bytes
+
+    @property
+    def cells_per_depth_unit(self) -> int:
+        """80-byte cells that one unit of queue depth stands for, rounded up."""
+        return -(-self.depth_unit_bytes // CELL_BYTES)
+
+    @property
+    def ns_per_time_unit(self) -> int:
+        """Nanoseconds that one unit of time stands for."""
+        return _NS_PER_TIME_UNIT[self.time_unit]
+
+    def depth_units(self, size_bytes: int) -> int:
+        """Queue depth in the target's unit, rounded to the nearest."""
+        return (size_bytes + self.depth_unit_bytes // 2) // self.depth_unit_bytes
+
+
+EMBEDDED = TargetFacts("embedded", depth_unit="cells", time_unit="ns", reads_registers=True)
+BMV2 = TargetFacts("bmv2", depth_unit="packets", time_unit="us", reads_registers=False)
+_TARGETS = {facts.name: facts for facts in (EMBEDDED, BMV2)}
+
+
+def target_facts(
+    name: str,
+    depth_unit: DepthUnit | None = None,
+    time_unit: TimeUnit | None = None,
+    nominal_packet_bytes: int | None = None,
+) -> TargetFacts:
+    """Facts of the target of this name, with what was configured otherwise than by default.
+
+    Raises:
+        SettingError: unknown target or unit.
+
+    """
+    if name not in _TARGETS:
+        raise SettingError(f"unknown target {name!r} (valid: {', '.join(map(repr, _TARGETS))})")
+    facts = _TARGETS[name]
+    return replace(
+        facts,
+        depth_unit=depth_unit or facts.depth_unit,
+        time_unit=time_unit or facts.time_unit,
+        nominal_packet_bytes=nominal_packet_bytes or facts.nominal_packet_bytes,
+    )

@@ -1,0 +1,31 @@
+"""HPCC's INT: what every port stamps (ARCHITECTURE.md, "INT shim")."""
+
+from __future__ import annotations
+
+import finsy
+
+from weft.controller.entities import entry
+from weft.controller.target import TargetFacts
+from weft.topologies import SwitchSpec
+from weft.topologies.int_rates import STANDARD_INT_RATES, IntRates, rate_code
+
+TABLE = "int_port"
+BYTE_COUNTERS = "port_tx_bytes"
+"""The register with what every port has sent, of which stamps tell multiples of 128 B."""
+
+
+def int_entities(
+    switch: SwitchSpec, target: TargetFacts, rates: IntRates = STANDARD_INT_RATES
+) -> list[finsy.P4TableEntry]:
+    """Entries of `int_port` for all ports: code of the rate in the fabric, and the factors to nanoseconds and cells."""
+    return [
+        entry(
+            TABLE,
+            {"port": port.number},
+            "set_int",
+            port_rate_code=rate_code(rates, port.link.rate_bps),
+            ns_per_time_unit=target.ns_per_time_unit,
+            cells_per_depth_unit=target.cells_per_depth_unit,
+        )
+        for port in switch.ports
+    ]

@@ -1,0 +1,203 @@
+"""Aggregation trees: per job and plane, which switch is the root and who is whose child.
+
+Workers are children of their leaf. A job below one leaf has that leaf as its root; otherwise the root is a switch
+that still reaches all the job's leaves downwards, of the lowest tier there is, and every switch between is a node
+of the tree. Planning is pure: it looks at the topology, the failures and how many trees each switch is the root of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from weft.controller.errors import JobError
+from weft.controller.failures import Failures
+from weft.topologies import FabricSpec, PortSpec, SwitchSpec
+
+MAX_CHILDREN = 32
+"""Width of a slot's bitmap of contributors."""
+
+
+@dataclass(frozen=True)
+class TreeChild:
+    """A child of a tree node: a worker or a leaf, behind `port`; `rank` is its bit in the bitmap."""
+
+    name: str
+    port: int
+    rank: int
+
+
+@dataclass(frozen=True)
+class TreeParent:
+    """The next node towards the root, behind `port`; `rank` is this node's rank among its children."""
+
+    name: str
+    port: int
+    rank: int
+
+
+@dataclass(frozen=True)
+class TreeNode:
+    """A switch in a tree; the root has no parent."""
+
+    switch: str
+    children: tuple[TreeChild, ...]
+    parent: TreeParent | None = None
+
+    @property
+    def full_bitmap(self) -> int:
+        """Bitmap of a slot to which all children have contributed."""
+        return (1 << len(self.children)) - 1
+
+
+@dataclass(frozen=True)
+class AggregationTree:
+    """A job's tree in one plane; the root is first among `nodes`."""
+
+    plane: int
+    nodes: tuple[TreeNode, ...]
+
+    @property
+    def root(self) -> TreeNode:
+        """The node without a parent."""
+        return self.nodes[0]
+
+    def node(self, switch: str) -> TreeNode | None:
+        """Return the node of this switch, if it is in the tree."""
+        return next((node for node in self.nodes if node.switch == switch), None)
+
+    def links(self) -> Iterable[frozenset[str]]:
+        """Links that the tree uses, each as the set of its two ends."""
+        return (frozenset((node.switch, child.name)) for node in self.nodes for child in node.children)
+
+    def is_hit_by(self, failures: Failures) -> bool:
+        """Tell whether a failure takes a switch or a link of the tree."""
+        return any(node.switch in failures.switches for node in self.nodes) or any(
+            link in failures.links for link in self.links()
+        )
+
+
+def plan_tree(
+    fabric: FabricSpec,
+    plane: int,
+    hosts: Sequence[str],
+    failures: Failures,
+    trees_per_root: Mapping[str, int],
+) -> AggregationTree:
+    """Plan the tree of a job's hosts in one plane.
+
+    Args:
+        fabric: where.
+        plane: which plane.
+        hosts: names of the workers, in order of their ranks.
+        failures: what is down.
+        trees_per_root: how many trees each switch is the root of; the spine with the fewest is taken.
+
+    Raises:
+        JobError: a node would have more children than a bitmap has bits, or no root reaches all leaves.
+
+    """
+    workers = _workers_by_leaf(fabric, plane, hosts, failures)
+    if len(workers) == 1:
+        leaf, workers_ports = next(iter(workers.items()))
+        return AggregationTree(plane, (TreeNode(leaf, _children(leaf, workers_ports)),))
+    leaves = sorted(workers, key=lambda name: fabric.switch(name).index)
+    root, parents = _choose_root(fabric, plane, leaves, failures, trees_per_root)
+    ports: dict[str, list[PortSpec]] = {name: workers[name] for name in leaves}
+    for up in parents.values():
+        ports.setdefault(up.peer.node, []).append(fabric.switch(up.peer.node).port(up.peer.port))
+    children = {name: _children(name, below) for name, below in ports.items()}
+    ranks = {child.name: child.rank for below in children.values() for child in below}
+    others = sorted(parents, key=lambda name: -fabric.switch(name).tier)
+    nodes = (TreeNode(name, children[name], _parent(name, parents, ranks)) for name in [root.name, *others])
+    return AggregationTree(plane, tuple(nodes))
+
+
+def _parent(name: str, parents: Mapping[str, PortSpec], ranks: Mapping[str, int]) -> TreeParent | None:
+    if name not in parents:
+        return None
+    return TreeParent(parents[name].peer.node, parents[name].number, ranks[name])
+
+
+def _workers_by_leaf(
+    fabric: FabricSpec, plane: int, hosts: Sequence[str], failures: Failures
+) -> dict[str, list[PortSpec]]:
+    workers: dict[str, list[PortSpec]] = {}
+    for name in hosts:
+        leaf = fabric.leaf_of(name, plane)
+        port = leaf.port(fabric.host(name).nic(plane).leaf_port)
+        if not failures.is_up(leaf.name, port):
+            raise JobError(f"host {name} cannot take part in plane {plane}: its link to {leaf.name} is down")
+        workers.setdefault(leaf.name, []).append(port)
+    return workers
+
+
+def _children(switch: str, ports: Sequence[PortSpec]) -> tuple[TreeChild, ...]:
+    if len(ports) > MAX_CHILDREN:
+        raise JobError(
+            f"{switch} would have {len(ports)} children in the tree (valid: at most {MAX_CHILDREN})"
+        )
+    return tuple(TreeChild(port.peer.node, port.number, rank) for rank, port in enumerate(ports))
+
+
+def _choose_root(
+    fabric: FabricSpec,
+    plane: int,
+    leaves: Sequence[str],
+    failures: Failures,
+    trees_per_root: Mapping[str, int],
+) -> tuple[SwitchSpec, dict[str, PortSpec]]:
+    """Return the root, and the port up of every other node, leaves first."""
+    candidates = [
+        (root, parents)
+        for root in fabric.switches_of_plane(plane)
+        if root.tier > 0 and (parents := _ports_up(fabric, root, leaves, failures)) is not None
+    ]
+    if not candidates:
+        raise JobError(f"no switch of plane {plane} reaches all leaves of the job: {', '.join(leaves)}")
+    return min(
+        candidates,
+        key=lambda each: (
+            each[0].tier,
+            len(each[1]),
+            trees_per_root.get(each[0].name, 0),
+            each[0].index,
+        ),
+    )
+
+
+def _ports_up(
+    fabric: FabricSpec, root: SwitchSpec, leaves: Sequence[str], failures: Failures
+) -> dict[str, PortSpec] | None:
+    """Each node's port towards the root, leaves first; None if the root does not reach all leaves downwards.
+
+    A node goes up to the root itself where it can, else to a switch that is in the tree already.
+    """
+    below = _reached_downwards(fabric, root, failures)
+    if not below.issuperset(leaves):
+        return None
+    chosen: dict[str, PortSpec] = {}
+    pending = list(leaves)
+    for name in pending:
+        ways = [
+            port
+            for port in failures.live_ports(fabric.switch(name))
+            if port.peer.node in below and fabric.switch(port.peer.node).tier > fabric.switch(name).tier
+        ]
+        ways.sort(key=lambda port: (port.peer.node != root.name, port.peer.node not in pending))
+        chosen[name] = ways[0]
+        if ways[0].peer.node != root.name and ways[0].peer.node not in pending:
+            pending.append(ways[0].peer.node)
+    return chosen
+
+
+def _reached_downwards(fabric: FabricSpec, root: SwitchSpec, failures: Failures) -> set[str]:
+    reached = {root.name}
+    pending = [root]
+    for switch in pending:
+        for port in failures.live_ports(switch):
+            peer = fabric.switch(port.peer.node)
+            if peer.tier < switch.tier and peer.name not in reached:
+                reached.add(peer.name)
+                pending.append(peer)
+    return reached

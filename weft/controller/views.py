@@ -1,0 +1,278 @@
+"""What the CLI shows, as rows of plain values: read from a switch, given the names that people use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
+from typing import Any
+
+import finsy
+from finsy.p4schema import P4MatchType
+
+from weft.controller import ecn, telemetry_int
+from weft.controller.counters import JOB_TABLE, read_counters
+from weft.controller.entities import exact_arguments
+from weft.controller.errors import SettingError
+from weft.controller.lab import Lab
+from weft.controller.routing import SELECTOR
+from weft.controller.session import SwitchSession
+from weft.topologies import SwitchSpec
+from weft.topologies.int_rates import STANDARD_INT_RATES, UNKNOWN_RATE_CODE, IntRates, int_rates
+
+Row = dict[str, Any]
+_IPV4_BITS, _MAC_BITS, _IPV6_BITS = 32, 48, 128
+
+
+def switch_spec(lab: Lab, name: str) -> SwitchSpec | None:
+    """Return the switch's description, if the lab has one."""
+    return lab.fabric.switch(name) if lab.fabric else None
+
+
+def port_name(spec: SwitchSpec | None, port: int) -> str:
+    """`3 (p0s1)` where the neighbour is known, `3` otherwise."""
+    if spec is None or not 1 <= port <= len(spec.ports):
+        return str(port)
+    return f"{port} ({spec.port(port).peer.node})"
+
+
+async def route_rows(session: SwitchSession, spec: SwitchSpec | None) -> list[Row]:
+    """Prefixes, their next hops (several: ECMP) and the packets that took them."""
+    counted = finsy.P4CounterData()
+    entities = await session.read(
+        [
+            finsy.P4TableEntry("ipv4_lpm", counter_data=counted),
+            finsy.P4TableEntry("ipv6_lpm", counter_data=counted),
+            finsy.P4TableEntry("ecmp"),
+            finsy.P4ActionProfileMember(SELECTOR),
+            finsy.P4ActionProfileGroup(SELECTOR),
+        ]
+    )
+    ports_of_group = _ports_of_group(entities)
+    rows = []
+    for entity in entities:
+        if isinstance(entity, finsy.P4TableEntry) and entity.table_id in ("ipv4_lpm", "ipv6_lpm"):
+            arguments = exact_arguments(entity.action)
+            ports = ports_of_group.get(arguments.get("group", 0)) or [p for p in [arguments.get("port")] if p]
+            rows.append(
+                {
+                    "switch": session.name,
+                    "prefix": _prefix(entity),
+                    "next_hops": [port_name(spec, port) for port in ports],
+                    "group": arguments.get("group"),
+                    "packets": entity.counter_data.packet_count if entity.counter_data else 0,
+                }
+            )
+    return sorted(rows, key=lambda row: _by_address(row["prefix"]))
+
+
+def _ports_of_group(entities: Iterable[Any]) -> dict[int, list[int]]:
+    """Ports by ECMP group number, through the table's entry, the selector's group and its members."""
+    entities = list(entities)
+    ports = {
+        entity.member_id: exact_arguments(entity.action).get("port", 0)
+        for entity in entities
+        if isinstance(entity, finsy.P4ActionProfileMember)
+    }
+    groups = {
+        entity.group_id: [ports.get(member.member_id, 0) for member in entity.members or ()]
+        for entity in entities
+        if isinstance(entity, finsy.P4ActionProfileGroup)
+    }
+    return {
+        int(entity["group"]): groups.get(entity.action.group_id or 0, [])
+        for entity in entities
+        if isinstance(entity, finsy.P4TableEntry)
+        and entity.table_id == "ecmp"
+        and isinstance(entity.action, finsy.P4IndirectAction)
+    }
+
+
+def _by_address(prefix: str) -> tuple[int, int, int]:
+    network = ip_network(prefix)
+    return network.version, int(network.network_address), network.prefixlen
+
+
+def _prefix(entry: finsy.P4TableEntry) -> str:
+    value, length = entry["destination"] if entry.match else (0, 0)
+    address = IPv4Address(value) if entry.table_id == "ipv4_lpm" else IPv6Address(value)
+    network = IPv4Network if address.version == 4 else IPv6Network
+    return str(network((int(address), length)))
+
+
+async def table_rows(session: SwitchSession, table: str | None) -> list[Row]:
+    """Entries of one table or all, constant ones included, with the packets counted where it counts."""
+    known = [each.alias for each in session.schema.tables]
+    if table is not None and table not in known:
+        raise SettingError(f"unknown table {table!r} (valid: {', '.join(known)})")
+    names = [table] if table else known
+    counted = finsy.P4CounterData()
+    wanted = [
+        finsy.P4TableEntry(name, counter_data=counted if session.schema.tables[name].direct_counter else None)
+        for name in names
+    ]
+    return [_table_row(session, entry) for entry in await session.read(wanted)]
+
+
+def _table_row(session: SwitchSession, entry: finsy.P4TableEntry) -> Row:
+    table = session.schema.tables[entry.table_id]
+    return {
+        "switch": session.name,
+        "table": entry.table_id,
+        "match": {
+            field.alias: _match_text(entry.match[field.alias], field.alias, field.bitwidth, field.match_type)
+            for field in table.match_fields
+            if entry.match and field.alias in entry.match
+        },
+        "action": _action_text(session, entry),
+        "priority": entry.priority,
+        "packets": entry.counter_data.packet_count if entry.counter_data else None,
+    }
+
+
+def _action_text(session: SwitchSession, entry: finsy.P4TableEntry) -> str:
+    action = entry.action
+    if isinstance(action, finsy.P4TableAction):
+        parameters = session.schema.tables[entry.table_id].actions[action.name].params
+        shown = (
+            f"{name}={_value_text(value, name, parameters[name].bitwidth)}"
+            for name, value in action.args.items()
+        )
+        return f"{action.name}({', '.join(shown)})"
+    if isinstance(action, finsy.P4IndirectAction) and action.group_id is not None:
+        return f"group {action.group_id}"
+    if isinstance(action, finsy.P4IndirectAction) and action.member_id is not None:
+        return f"member {action.member_id}"
+    return str(action) if action else "NoAction()"
+
+
+def _match_text(value: Any, name: str, bits: int, kind: Any) -> str:
+    if isinstance(value, tuple):
+        first, second = value
+        text = _value_text(first, name, bits)
+        return f"{text}/{second}" if kind is P4MatchType.LPM else f"{text}&{second:#x}"
+    return _value_text(value, name, bits)
+
+
+def _value_text(value: Any, name: str, bits: int) -> str:
+    if not isinstance(value, int):
+        return str(value)
+    if bits == _MAC_BITS:
+        return ":".join(f"{byte:02x}" for byte in value.to_bytes(6, "big"))
+    if bits == _IPV6_BITS:
+        return str(IPv6Address(value))
+    if bits == _IPV4_BITS and ("ipv4" in name or name in ("destination", "source")):
+        return str(IPv4Address(value))
+    return str(value)
+
+
+async def counter_rows(session: SwitchSession, spec: SwitchSpec | None) -> list[Row]:
+    """Packets and bytes by port, drops by reason, and what aggregation did."""
+    counters = await read_counters(session)
+    rows: list[Row] = []
+
+    def add(counter: str, of: str, packets: int, size_bytes: int) -> None:
+        rows.append(
+            {"switch": session.name, "counter": counter, "of": of, "packets": packets, "bytes": size_bytes}
+        )
+
+    for port, values in counters.ports.items():
+        for counter in ("received", "sent", "ecn_marked"):
+            count = getattr(values, counter)
+            if count.packets:
+                add(counter, f"port {port_name(spec, port)}", count.packets, count.bytes)
+    for reason, count in counters.drops.items():
+        add("dropped", reason, count.packets, count.bytes)
+    for outcome, count in counters.aggregation.items():
+        add("aggregation", outcome, count.packets, count.bytes)
+    for job, count in counters.jobs.items():
+        add("job", str(job), count.packets, count.bytes)
+    return rows
+
+
+async def ecn_rows(session: SwitchSession, spec: SwitchSpec | None, lab: Lab) -> list[Row]:
+    """Thresholds by port and class, in bytes and in the target's unit."""
+    rows = []
+    for entry in await session.read([finsy.P4TableEntry(ecn.TABLE)]):
+        port, priority_class, at, values = ecn.read_thresholds(entry)
+        profile = ecn.profile_of(values, lab.facts)
+        rows.append(
+            {
+                "switch": session.name,
+                "port": port_name(spec, port),
+                "class": priority_class,
+                "at": at,
+                "kmin_bytes": profile.kmin_bytes,
+                "kmax_bytes": profile.kmax_bytes,
+                "pmax": round(profile.pmax, 6),
+                "kmin": values.kmin,
+                "kmax": values.kmax,
+                "slope": values.slope,
+                "unit": lab.facts.depth_unit,
+            }
+        )
+    return sorted(rows, key=lambda row: (int(row["port"].split()[0]), row["class"]))
+
+
+async def int_rows(session: SwitchSession, spec: SwitchSpec | None, lab: Lab) -> list[Row]:
+    """Stamp by each port: rate and factors, and the packets stamped."""
+    rates = int_rates(lab.fabric) if lab.fabric else STANDARD_INT_RATES
+    entries = await session.read(
+        [finsy.P4TableEntry(telemetry_int.TABLE, counter_data=finsy.P4CounterData())]
+    )
+    rows = []
+    for entry in sorted(entries, key=lambda each: int(each["port"])):
+        arguments = exact_arguments(entry.action)
+        rows.append(
+            {
+                "switch": session.name,
+                "port": port_name(spec, int(entry["port"])),
+                "rate_code": arguments.get("port_rate_code"),
+                "rate_gbps": _rate_gbps(rates, arguments.get("port_rate_code", UNKNOWN_RATE_CODE)),
+                "ns_per_time_unit": arguments.get("ns_per_time_unit"),
+                "cells_per_depth_unit": arguments.get("cells_per_depth_unit"),
+                "stamped": entry.counter_data.packet_count if entry.counter_data else 0,
+            }
+        )
+    return rows
+
+
+def _rate_gbps(rates: IntRates, code: int) -> float | None:
+    """In Gb/s, whole where it is; None for an unknown rate."""
+    whole, rest = divmod(rates[code], 10**9)
+    return (rates[code] / 10**9 if rest else whole) or None
+
+
+async def tree_rows(session: SwitchSession, spec: SwitchSpec | None) -> list[Row]:
+    """Aggregation jobs as this switch sees them: its place in the tree, its slots, its children by rank."""
+    entries = await session.read(
+        [
+            finsy.P4TableEntry(JOB_TABLE, counter_data=finsy.P4CounterData()),
+            finsy.P4TableEntry("aggregation_member"),
+        ]
+    )
+    children: dict[int, list[tuple[int, int]]] = {}
+    for entry in entries:
+        arguments = exact_arguments(entry.action)
+        if entry.table_id == "aggregation_member" and "child_rank" in arguments:
+            children.setdefault(int(entry["job_id"]), []).append(
+                (arguments["child_rank"], int(entry["port"]))
+            )
+    rows = []
+    for entry in entries:
+        if entry.table_id != JOB_TABLE:
+            continue
+        job_id, arguments = int(entry["job_id"]), exact_arguments(entry.action)
+        base, size = arguments["slot_base"], arguments["slot_count"]
+        rows.append(
+            {
+                "switch": session.name,
+                "job": job_id,
+                "epoch": arguments["epoch"],
+                "role": "root" if arguments["is_root"] else "node",
+                "parent": None if arguments["is_root"] else port_name(spec, arguments["parent_port"]),
+                "children": [port_name(spec, port) for _, port in sorted(children.get(job_id, []))],
+                "slots": f"{base}-{base + size - 1}",
+                "packets": entry.counter_data.packet_count if entry.counter_data else 0,
+            }
+        )
+    return rows

@@ -1,0 +1,217 @@
+"""Checks of requests against a program that every backend makes.
+
+They raise `InvalidRequestError` or its kin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from weft.switch.backend import (
+    ActionCall,
+    CapacityExceededError,
+    CloneSession,
+    ExactMatch,
+    GroupMember,
+    GroupRef,
+    InvalidRequestError,
+    LpmMatch,
+    Match,
+    MemberRef,
+    NotReadyError,
+    RangeMatch,
+    Replica,
+    TableAction,
+    TableKey,
+    TernaryMatch,
+)
+from weft.switch.bmv2json import Action, KeyField, MatchKind, Program, Table, TableType
+
+ObjectT = TypeVar("ObjectT")
+MAX_STATE_BYTES = 4 << 30
+"""Of a program's arrays together."""
+_COUNTER_BYTES = 16
+_METER_BYTES = 256
+MAX_ID = 0xFFFFFFFF
+MAX_WEIGHT = 0xFFFF
+MAX_PORT = 511
+MAX_MULTICAST_GROUP = 0xFFFF
+MAX_INSTANCE = 0xFFFF
+MAX_CLONE_SESSION = 0x7FFF
+MAX_CHOICES_SHOWN = 12
+MATCH_TYPES: dict[MatchKind, type[Match]] = {
+    MatchKind.VALID: ExactMatch,
+    MatchKind.EXACT: ExactMatch,
+    MatchKind.LPM: LpmMatch,
+    MatchKind.TERNARY: TernaryMatch,
+    MatchKind.RANGE: RangeMatch,
+}
+
+
+def check_capacity(program: Program) -> None:
+    """CapacityExceededError if the program's arrays need more memory than a switch has for them."""
+    sizes_bytes = {
+        f"register {name!r}": array.size * max(8, (array.width_bits + 7) // 8)
+        for name, array in program.register_arrays.items()
+    }
+    for name, counter in program.counter_arrays.items():
+        sizes_bytes[f"counter {name!r}"] = _COUNTER_BYTES * (counter.size if counter.table is None else 0)
+    for name, meter in program.meter_arrays.items():
+        sizes_bytes[f"meter {name!r}"] = _METER_BYTES * (meter.size if meter.table is None else 0)
+    total = sum(sizes_bytes.values())
+    if total > MAX_STATE_BYTES:
+        largest = max(sizes_bytes, key=sizes_bytes.__getitem__)
+        raise CapacityExceededError(
+            f"its registers, counters and meters take {total} bytes, {largest} alone {sizes_bytes[largest]}"
+            f" (at most {MAX_STATE_BYTES})"
+        )
+
+
+def loaded(program: Program | None) -> Program:
+    """The program. NotReadyError if there is none."""
+    if program is None:
+        raise NotReadyError("no program is loaded")
+    return program
+
+
+def named(objects: Mapping[str, ObjectT], name: str, what: str) -> ObjectT:
+    """The object called `name`; the error lists the valid names."""
+    if name not in objects:
+        shown = sorted(objects)[:MAX_CHOICES_SHOWN]
+        if len(objects) > len(shown):
+            shown.append("…")
+        raise InvalidRequestError(f"unknown {what} {name!r} (valid: {', '.join(map(repr, shown)) or 'none'})")
+    return objects[name]
+
+
+def check_index(what: str, name: str, index: int, size: int) -> None:
+    """The index lies in the array."""
+    if not 0 <= index < size:
+        raise InvalidRequestError(f"{what} {name!r}: index {index} is out of range (valid: 0 to {size - 1})")
+
+
+def check_value(what: str, value: int, width_bits: int) -> None:
+    """The value is unsigned and fits."""
+    if not 0 <= value < 1 << width_bits:
+        raise InvalidRequestError(f"{what}: value {value:#x} does not fit {width_bits} bits")
+
+
+def check_range(what: str, value: int, low: int, high: int) -> None:
+    """The value lies between `low` and `high`, both included."""
+    if not low <= value <= high:
+        raise InvalidRequestError(f"{what} {value} is out of range (valid: {low} to {high})")
+
+
+def check_multicast_group(group_id: int, replicas: Iterable[Replica]) -> None:
+    """Its id and its replicas' ports and instances fit their fields."""
+    check_range("multicast group", group_id, 1, MAX_MULTICAST_GROUP)
+    _check_replicas(replicas)
+
+
+def check_clone_session(session_id: int, session: CloneSession) -> None:
+    """Its id, length and replicas fit their fields."""
+    check_range("clone session", session_id, 0, MAX_CLONE_SESSION)
+    check_range("packet length in bytes", session.packet_length_bytes, 0, MAX_ID)
+    _check_replicas(session.replicas)
+
+
+def _check_replicas(replicas: Iterable[Replica]) -> None:
+    for replica in replicas:
+        check_range("replica port", replica.port, 0, MAX_PORT)
+        check_range("replica instance", replica.instance, 0, MAX_INSTANCE)
+        _check_replicas(replica.backups)
+
+
+def check_group(group_id: int, members: Iterable[GroupMember]) -> None:
+    """Ids, weights and watched ports fit their fields; whether the members exist is not looked at."""
+    check_range("group", group_id, 0, MAX_ID)
+    for member in members:
+        check_range("member", member.member_id, 0, MAX_ID)
+        check_range(f"weight of member {member.member_id}:", member.weight, 1, MAX_WEIGHT)
+        if member.watch_port is not None:
+            check_range(f"watch port of member {member.member_id}:", member.watch_port, 0, MAX_PORT)
+
+
+def check_key(table: Table, key: TableKey, priority: int) -> None:
+    """One match of the right kind for each key field, without bits that do not count.
+
+    A priority where it matters.
+    """
+    if len(key) != len(table.key):
+        raise InvalidRequestError(f"table {table.name!r}: expected {len(table.key)} matches, got {len(key)}")
+    for field, match in zip(table.key, key, strict=True):
+        _check_match(f"table {table.name!r}, key field {field.name!r}", field, match)
+    if table.needs_priority and priority <= 0:
+        raise InvalidRequestError(f"table {table.name!r}: priority {priority} is not positive")
+
+
+def _check_match(what: str, field: KeyField, match: Match) -> None:
+    expected = MATCH_TYPES[field.kind]
+    if not isinstance(match, expected):
+        raise InvalidRequestError(f"{what}: expected {expected.__name__}, got {type(match).__name__}")
+    width_bits = field.field.width_bits
+    if isinstance(match, RangeMatch):
+        check_value(what, match.low, width_bits)
+        check_value(what, match.high, width_bits)
+        if match.low > match.high:
+            raise InvalidRequestError(
+                f"{what}: range starts at {match.low:#x}, above its end {match.high:#x}"
+            )
+        return
+    check_value(what, match.value, width_bits)
+    mask = (1 << width_bits) - 1
+    if isinstance(match, TernaryMatch):
+        check_value(what, match.mask, width_bits)
+        mask = match.mask
+    elif isinstance(match, LpmMatch):
+        if not 0 <= match.prefix_length <= width_bits:
+            raise InvalidRequestError(
+                f"{what}: prefix length {match.prefix_length} is out of range (valid: 0 to {width_bits})"
+            )
+        mask = mask >> width_bits - match.prefix_length << width_bits - match.prefix_length
+    if match.value & ~mask:
+        raise InvalidRequestError(f"{what}: value {match.value:#x} has bits set that do not count")
+
+
+def check_call(what: str, actions: Iterable[Action], call: ActionCall) -> Action:
+    """The action that is called; it is among `actions` and its arguments fit."""
+    action = named({each.name: each for each in actions}, call.action, f"action of {what}")
+    if len(call.arguments) != len(action.parameters):
+        raise InvalidRequestError(
+            f"{what}, action {action.name!r}: expected {len(action.parameters)} arguments,"
+            f" got {len(call.arguments)}"
+        )
+    for parameter, value in zip(action.parameters, call.arguments, strict=True):
+        check_value(
+            f"{what}, action {action.name!r}, parameter {parameter.name!r}", value, parameter.width_bits
+        )
+    return action
+
+
+def check_table_action(table: Table, action: TableAction) -> None:
+    """The action is of a kind that the table's type takes.
+
+    Whether a member or group exists is not looked at.
+    """
+    what = f"table {table.name!r}"
+    if isinstance(action, ActionCall):
+        if table.type is not TableType.SIMPLE:
+            raise InvalidRequestError(f"{what}: its entries refer to action profile {table.action_profile!r}")
+        check_call(what, table.actions, action)
+    elif table.type is TableType.SIMPLE:
+        raise InvalidRequestError(f"{what}: it has no action profile, so its entries call an action")
+    elif isinstance(action, GroupRef) and table.type is not TableType.INDIRECT_WITH_SELECTOR:
+        raise InvalidRequestError(f"{what}: its action profile has no selector, so it has no groups")
+    elif not isinstance(action, MemberRef | GroupRef):
+        raise InvalidRequestError(f"{what}: expected an action, got {action!r}")
+
+
+def profile_actions(program: Program, profile: str) -> list[Action]:
+    """The actions that members of a profile may call: those of the tables that use it."""
+    found: dict[str, Action] = {}
+    for table in program.tables.values():
+        if table.action_profile == profile:
+            for action in table.actions:
+                found.setdefault(action.name, action)
+    return list(found.values())

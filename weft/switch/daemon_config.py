@@ -1,0 +1,235 @@
+"""The configuration of the switch daemon: checked, frozen, errors name the place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from weft.cache import UnreadableFileError, read_bytes
+from weft.switch.p4runtime.tls import ServerTls
+
+DEFAULT_QUEUE_CAPACITY_BYTES = 512 * 1024
+MAX_CONFIG_BYTES = 256 << 20
+MAX_PORT = 511
+"""The largest of 9 bits. 510 is the CPU port and 511 drops, unless a switch says otherwise."""
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot be used; the message names the place."""
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+_CLASSES = 8
+_PriorityClass = Annotated[int, Field(ge=0, lt=_CLASSES)]
+
+
+class BufferConfig(_Frozen):
+    """Packet memory that a switch's ports share, instead of their own capacities; lists are by class."""
+
+    capacity_bytes: int = Field(gt=0)
+    reserved_bytes: tuple[Annotated[int, Field(ge=0)], ...] = Field(
+        (0,) * _CLASSES, min_length=8, max_length=8
+    )
+    alpha: tuple[Annotated[float, Field(gt=0)], ...] = Field((1.0,) * _CLASSES, min_length=8, max_length=8)
+
+
+class PfcConfig(_Frozen):
+    """Priority flow control of a port: pause the far end above `xoff_bytes`, or `alpha` times the free memory."""
+
+    classes: tuple[_PriorityClass, ...] = Field(min_length=1)
+    source_mac: str
+    xoff_bytes: int = Field(default=0, ge=0)
+    alpha: float = Field(default=0.0, ge=0)
+    hysteresis_bytes: int = Field(default=0, ge=0)
+    headroom_bytes: int = Field(ge=0)
+    pause_quanta: int = Field(default=0xFFFF, ge=1, le=0xFFFF)
+
+
+class CreditsConfig(_Frozen):
+    """Flow control by credits of a port: `buffer_bytes` for each class, here and at the far end."""
+
+    classes: tuple[_PriorityClass, ...] = Field(min_length=1)
+    source_mac: str
+    buffer_bytes: int = Field(gt=0)
+    largest_frame_bytes: int = Field(gt=0)
+
+
+class SwitchingConfig(_Frozen):
+    """How long a switch takes for a packet, from its last bit or (`cut_through`) its last header on."""
+
+    latency_ps: int = Field(default=0, ge=0)
+    cut_through: bool = False
+
+
+class FaultsConfig(_Frozen):
+    """What goes wrong on one direction of a link; see `engine.Link`."""
+
+    loss: float = Field(default=0.0, ge=0, le=1)
+    duplicate: float = Field(default=0.0, ge=0, le=1)
+    delay_probability: float = Field(default=0.0, ge=0, le=1)
+    extra_delay_ps: int = Field(default=0, ge=0)
+    bit_error_rate: float = Field(default=0.0, ge=0, le=1)
+
+    @property
+    def any(self) -> bool:
+        """Whether anything goes wrong."""
+        return bool(self.loss or self.duplicate or self.delay_probability or self.bit_error_rate)
+
+
+_NO_FAULTS = FaultsConfig()
+
+
+class PortConfig(_Frozen):
+    """A port; without an interface it ends an internal link. `rate_bps` 0 is unpaced.
+
+    Delay and `faults` belong to what the port sends; on a host uplink the delay is also that of what the host sends,
+    which has `uplink_faults`.
+    """
+
+    port: int = Field(ge=0, le=MAX_PORT)
+    interface: str | None = Field(default=None, min_length=1, max_length=15)
+    rate_bps: int = Field(default=0, ge=0)
+    delay_ps: int = Field(default=0, ge=0)
+    queue_capacity_bytes: int = Field(default=DEFAULT_QUEUE_CAPACITY_BYTES, gt=0)
+    host_uplink: bool = False
+    faults: FaultsConfig = _NO_FAULTS
+    uplink_faults: FaultsConfig = _NO_FAULTS
+    quantum_bytes: tuple[Annotated[int, Field(ge=0)], ...] = Field(
+        (0,) * _CLASSES, min_length=8, max_length=8
+    )
+    pfc: PfcConfig | None = None
+    credits: CreditsConfig | None = None
+
+
+class SwitchConfig(_Frozen):
+    """A switch and its ports."""
+
+    device_id: int = Field(ge=0, lt=2**64)
+    name: str = Field(min_length=1)
+    cpu_port: int = Field(default=510, ge=0, le=511)
+    drop_port: int = Field(default=511, ge=0, le=511)
+    depth_unit: Literal["cells", "packets"] = "cells"
+    time_unit: Literal["ns", "us"] = "ns"
+    ports: tuple[PortConfig, ...] = ()
+    buffer: BufferConfig | None = None
+    switching: SwitchingConfig | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> SwitchConfig:
+        interfaces = [port.interface for port in self.ports if port.interface is not None]
+        for interface in interfaces:
+            if interfaces.count(interface) > 1:
+                raise ValueError(f"interface {interface!r} of switch {self.name!r} is listed twice")
+        numbers = [port.port for port in self.ports]
+        for number in numbers:
+            if numbers.count(number) > 1:
+                raise ValueError(f"port {number} of switch {self.name!r} is listed twice")
+            if number in (self.cpu_port, self.drop_port):
+                raise ValueError(f"port {number} of switch {self.name!r} is its CPU or drop port")
+        for port in self.ports:
+            flow_control = [name for name in ("pfc", "credits") if getattr(port, name) is not None]
+            if len(flow_control) > 1:
+                raise ValueError(
+                    f"port {port.port} of switch {self.name!r} has PFC and credits: a port has one"
+                )
+            if flow_control and self.buffer is None:
+                raise ValueError(
+                    f"port {port.port} of switch {self.name!r} has {flow_control[0]}, so the switch needs a buffer"
+                )
+        return self
+
+    @property
+    def interfaces_by_name(self) -> dict[str, int]:
+        """Port numbers by the names of their interfaces."""
+        return {port.interface: port.port for port in self.ports if port.interface is not None}
+
+    def port(self, number: int) -> PortConfig | None:
+        """The port with this number."""
+        return next((port for port in self.ports if port.port == number), None)
+
+
+class DaemonConfig(_Frozen):
+    """All switches of a lab. `epoch_ns` is of CLOCK_MONOTONIC, None starts time now.
+
+    An internal link is (device, port, device, port).
+    """
+
+    epoch_ns: int | None = Field(default=None, ge=0)
+    dilation: float = Field(default=1.0, gt=0)
+    seed: int = Field(default=0, ge=0, lt=2**64)
+    grpc_address: str = "127.0.0.1:9559"
+    grpc_tls: ServerTls | None = None
+    realtime_priority: int = Field(default=0, ge=0, le=99)
+    switches: tuple[SwitchConfig, ...] = Field(min_length=1)
+    internal_links: tuple[tuple[int, int, int, int], ...] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> DaemonConfig:
+        by_id = {switch.device_id: switch for switch in self.switches}
+        if len(by_id) != len(self.switches):
+            raise ValueError("two switches have the same device_id")
+        if len({switch.name for switch in self.switches}) != len(self.switches):
+            raise ValueError("two switches have the same name")
+        ends = [end for a, b, c, d in self.internal_links for end in ((a, b), (c, d))]
+        for device, number in ends:
+            port = by_id[device].port(number) if device in by_id else None
+            if port is None:
+                raise ValueError(
+                    f"an internal link ends at port {number} of device {device}, which is not there"
+                )
+            if port.interface is not None:
+                raise ValueError(f"port {number} of device {device} has an interface and an internal link")
+            if ends.count((device, number)) > 1:
+                raise ValueError(f"port {number} of device {device} has two internal links")
+        for switch in self.switches:
+            for port in switch.ports:
+                if port.host_uplink and port.interface is None:
+                    raise ValueError(
+                        f"port {port.port} of switch {switch.name!r} is a host uplink, so it needs an interface"
+                    )
+                if port.interface is None and (switch.device_id, port.port) not in ends:
+                    raise ValueError(
+                        f"port {port.port} of switch {switch.name!r} has neither interface nor internal link"
+                    )
+        return self
+
+
+def parse_config(text: str | bytes) -> DaemonConfig:
+    """The configuration in a JSON document. ConfigError if there is none."""
+    try:
+        return DaemonConfig.model_validate_json(text)
+    except ValidationError as error:
+        raise ConfigError(told(error)) from None
+
+
+def told(error: ValidationError) -> str:
+    """What is wrong, and where, in a line; nothing of a whole that lacks only the parts told of."""
+    errors = error.errors()
+    inner = {each["loc"][:depth] for each in errors for depth in range(1, len(each["loc"]))}
+    return "; ".join(_message(each) for each in errors if each["loc"] not in inner)
+
+
+def _message(error: object) -> str:
+    assert isinstance(error, dict)
+    place = ".".join(str(part) for part in error["loc"])
+    message = str(error["msg"]).removeprefix("Value error, ")
+    return f"{place}: {message}" if place else message
+
+
+def read_config(path: Path) -> DaemonConfig:
+    """The configuration in a file. ConfigError if it cannot be read or used."""
+    try:
+        text = read_bytes(path, MAX_CONFIG_BYTES)
+    except UnreadableFileError as error:
+        raise ConfigError(str(error)) from None
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    try:
+        return parse_config(text)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None

@@ -1,0 +1,71 @@
+"""The deparser: valid headers in order, written from the last to the first to where the packet's payload begins."""
+
+from __future__ import annotations
+
+from weft.switch.bmv2json import Deparser
+from weft.switch.lowering import checksums
+from weft.switch.lowering.emitter import I32, I64, Emitter, Value
+from weft.switch.lowering.fields import (
+    HeaderPlace,
+    copy_chunks,
+    header_bytes,
+    header_place,
+    is_valid,
+    variable_bytes,
+)
+from weft.switch.lowering.primitives import emit_primitives
+from weft.switch.lowering.tracing import report
+from weft.switch.trace.places import HeaderEmitted
+
+
+def emit_finish(emit: Emitter, deparser: Deparser | None) -> None:
+    """What precedes the headers' emission: the deparser's own statements and the checksums."""
+    if deparser is not None:
+        done = emit.block("primitives_done")
+        emit_primitives(emit, deparser.primitives, done)
+        emit.continue_in(done)
+    checksums.update(emit)
+    if emit.shared.places is not None and deparser is not None:
+        for name in deparser.order:
+            with emit.when(is_valid(emit, header_place(emit, name))):
+                report(emit, HeaderEmitted(name))
+    emit.builder.ret_void()
+
+
+def emit_deparser(emit: Emitter, deparser: Deparser | None, room: Value, room_bytes: Value) -> None:
+    """Write the headers to the end of `room`, which has `room_bytes` (i32).
+
+    Returns how many bytes they take (i32), or kNoRoom where that is more; then some of them may have been written.
+    """
+    wide = emit.builder.zext(room_bytes, I64)
+    position = emit.local(8)
+    emit.store(wide, position, 8)
+    for name in reversed(deparser.order) if deparser is not None else ():
+        place = header_place(emit, name)
+        with emit.when(is_valid(emit, place)):
+            end = emit.load(position, I64, 8)
+            size = emit.builder.zext(header_bytes(emit, place), I64)
+            with emit.when(emit.builder.icmp_unsigned("<", end, size), likely=False):
+                emit.builder.ret(I32(emit.shared.abi["kNoRoom"]))
+            start = emit.builder.sub(end, size)
+            _write(emit, place, emit.address(room, start))
+            emit.store(start, position, 8)
+    emit.builder.ret(emit.resize(emit.builder.sub(wide, emit.load(position, I64, 8)), 32))
+
+
+def _write(emit: Emitter, place: HeaderPlace, target: Value) -> None:
+    """Write one header."""
+    block = place.block
+    if not block.variable_bytes:
+        if place.large:
+            emit.copy(target, place.address, block.fixed_bytes)
+        else:
+            copy_chunks(emit, target, place)
+        return
+    before = block.variable_at_byte
+    length = emit.builder.zext(variable_bytes(emit, place), I64)
+    emit.copy(target, place.address, before)
+    middle = emit.address(target, before)
+    emit.copy(middle, emit.address(place.address, block.variable_offset), length)
+    rest = emit.address(place.address, before)
+    emit.copy(emit.address(middle, length), rest, block.fixed_bytes - before)

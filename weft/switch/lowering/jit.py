@@ -1,0 +1,140 @@
+"""IR to machine code: once per program and process, and from the on-disk cache where it has been compiled
+before.
+
+An entry of the cache is the object code with the shape that the runtime needs, so that a program found there
+is neither lowered nor compiled. Its key is all that they depend on: the document, the code that
+lowers, the runtime's layout, the CPU and LLVM.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import threading
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from weft.cache import Store, collector_paused, version_of
+from weft.engine import _core
+from weft.switch.bmv2json import Program
+from weft.switch.lowering import bounds
+from weft.switch.lowering.shape import FUNCTIONS, ProgramShape
+
+OPTIMISATION_LEVEL = 1
+"""LLVM's O1: what O2 adds costs half as much time again to compile and made no packet faster."""
+
+_STORE = Store("code")
+
+RECENT_PROGRAMS = 16
+"""How many programs stay compiled though no switch runs them: a controller may push pipelines for ever."""
+
+_compiled: WeakValueDictionary[tuple[str, bool, bool], CompiledProgram] = WeakValueDictionary()
+_recent: deque[CompiledProgram] = deque(maxlen=RECENT_PROGRAMS)
+_lock = threading.RLock()
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class CompiledProgram:
+    """A program in machine code; `native` is what `_core.Switch.load` takes. Shared by all switches."""
+
+    program: Program
+    shape: ProgramShape
+    native: Any
+
+
+def compile_program(program: Program, *, instrumented: bool = False) -> CompiledProgram:
+    """Lower and compile `program`, or return what was made of the same document before.
+
+    UnsupportedError says what the native switch does not implement, and where. `instrumented` code reports to a
+    trace (switch/trace) and may take the place of the plain one while it runs.
+    """
+    with _lock:
+        key = program.content_hash, instrumented, bounds.requested()
+        compiled = _compiled.get(key)
+        if compiled is None:
+            compiled = _compiled[key] = _compile(program, instrumented)
+            _recent.append(compiled)
+        return compiled
+
+
+def _compile(program: Program, instrumented: bool) -> CompiledProgram:
+    machine = _machine()
+    key = _STORE.key(program.content_hash, str(instrumented), str(bounds.requested()), *_environment())
+    entry = _STORE.read(key)
+    if entry is not None:
+        shape, code = ProgramShape.from_json(json.loads(entry["shape"])), entry["code"]
+    else:
+        # Not at the top: a program from the cache needs none of the modules that lower.
+        from weft.switch.lowering.program import lower_program
+
+        with collector_paused():
+            lowered = lower_program(program, instrumented=instrumented)
+        shape, code = lowered.shape, machine.emit_object(_optimise(lowered.ir_text, machine))
+        _STORE.write(key, {"shape": json.dumps(shape.to_json()).encode(), "code": code})
+    engine = _link(code, machine)
+    addresses = {name: engine.get_function_address(name) for name in FUNCTIONS}
+    native = _core.SwitchProgram(functions=addresses, code=engine, **shape.runtime)
+    return CompiledProgram(program, shape, native)
+
+
+@functools.cache
+def _environment() -> tuple[str, ...]:
+    """What the code depends on besides the program."""
+    folder = Path(__file__).parent
+    return (
+        version_of([folder, folder.parent / "bmv2json", folder.parent / "trace"]),
+        json.dumps(_core.switch_abi(), sort_keys=True),
+        llvm.get_host_cpu_name(),
+        llvm.get_host_cpu_features().flatten(),
+        f"{llvmlite.__version__} {llvm.llvm_version_info} O{OPTIMISATION_LEVEL}",
+    )
+
+
+def _link(code: bytes, machine: Any) -> Any:
+    """An execution engine with the object code finalised."""
+    holder = llvm.parse_assembly("")
+    holder.triple = machine.triple
+    engine = llvm.create_mcjit_compiler(holder, machine)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return engine
+
+
+def _machine() -> Any:
+    """A target machine of its own for each execution engine, which destroys it with itself."""
+    _initialise()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=OPTIMISATION_LEVEL,
+        reloc="pic",
+        codemodel="jitdefault",
+        jit=True,
+    )
+
+
+@functools.cache
+def _initialise() -> None:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    for name, address in _core.switch_runtime_symbols().items():
+        llvm.add_symbol(name, address)
+
+
+def _optimise(ir_text: str, machine: Any) -> Any:
+    module = llvm.parse_assembly(ir_text)
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    options = llvm.create_pipeline_tuning_options(speed_level=OPTIMISATION_LEVEL)
+    options.loop_unrolling = False
+    options.loop_vectorization = False
+    options.slp_vectorization = False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return module

@@ -1,0 +1,302 @@
+"""A whole program to one LLVM module, and the description of it that the C++ runtime needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir
+
+from weft.engine import _core
+from weft.switch.bmv2json import Constant, Deparser, FieldList, FieldRef, MatchKind, Program, Table
+from weft.switch.lowering import bounds, checksums, intrinsics
+from weft.switch.lowering.deparser import emit_deparser, emit_finish
+from weft.switch.lowering.emitter import I32, I64, POINTER, VOID, Emitter, ModuleContext, Value
+from weft.switch.lowering.errors import UnsupportedError
+from weft.switch.lowering.expressions import lower
+from weft.switch.lowering.fields import field_place, load_field, store_big_endian, store_field
+from weft.switch.lowering.layout import (
+    action_data_layout,
+    bytes_for,
+    key_bytes,
+    key_offsets,
+    register_layouts,
+    state_layout,
+)
+from weft.switch.lowering.parser import ParserLowering
+from weft.switch.lowering.pipeline import Actions, PipelineLowering, mark_arguments
+from weft.switch.lowering.ranges import RangeAnalysis
+from weft.switch.lowering.shape import ProgramShape
+from weft.switch.lowering.temporaries import called_once, temporaries
+from weft.switch.trace.places import Places
+
+CLEAR_PIECE_BYTES = 256
+"""What LLVM surely clears by stores; for more it calls the C library."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredProgram:
+    """IR text, and what the C++ runtime and the backend must know of it."""
+
+    ir_text: str
+    shape: ProgramShape
+
+
+def lower_program(program: Program, *, instrumented: bool = False) -> LoweredProgram:
+    """Lower `program`. UnsupportedError says what the native switch does not implement, and where.
+
+    An `instrumented` program tells a trace what it does; its shape is that of the plain one.
+    """
+    abi = _core.switch_abi()
+    try:
+        layout = state_layout(program, abi["kProgramStateOffset"], temporaries(program))
+    except ValueError as error:
+        raise UnsupportedError(str(error)) from None
+    registers, registers_bytes = register_layouts(program.register_arrays.values())
+    counters = _offsets(
+        {name: item.size for name, item in program.counter_arrays.items() if item.table is None}
+    )
+    meters = _offsets({name: item.size for name, item in program.meter_arrays.items() if item.table is None})
+    shared = ModuleContext(
+        program=program,
+        abi=abi,
+        layout=layout,
+        module=ir.Module("weft_program"),
+        ranges=RangeAnalysis(program),
+        registers=registers,
+        registers_bytes=registers_bytes,
+        counter_offsets=counters[0],
+        counter_count=counters[1],
+        meter_offsets=meters[0],
+        meter_count=meters[1],
+        table_indices={name: index for index, name in enumerate(program.tables)},
+        value_set_indices={name: index for index, name in enumerate(program.value_sets)},
+        called_once=called_once(program),
+        action_data={action.id: action_data_layout(action) for action in program.actions.values()},
+        log_formats=[],
+        checked=bounds.requested(),
+        places=Places(program) if instrumented else None,
+    )
+    _emit_functions(shared)
+    runtime = {
+        "state_bytes": layout.size_bytes,
+        "cleared_bytes": layout.cleared_bytes,
+        "metadata_offset_bytes": layout.metadata_offset_bytes,
+        "metadata_bytes": layout.metadata_bytes,
+        "max_headers_bytes": _max_headers_bytes(shared),
+        "max_digest_bytes": max((_digest_bytes(item) for item in program.learn_lists.values()), default=0),
+        "max_action_data_bytes": max((item.size_bytes for item in shared.action_data.values()), default=0),
+        "tables": _table_shapes(program),
+        "action_profile_count": len(program.action_profiles),
+        "registers_bytes": registers_bytes,
+        "counter_count": counters[1],
+        "meter_count": meters[1],
+        "value_set_count": len(program.value_sets),
+        "log_formats": shared.log_formats,
+    }
+    return LoweredProgram(str(shared.module), ProgramShape(runtime, registers, counters[0], meters[0]))
+
+
+def _offsets(sizes: dict[str, int]) -> tuple[dict[str, int], int]:
+    offsets: dict[str, int] = {}
+    total = 0
+    for name, size in sizes.items():
+        offsets[name] = total
+        total += size
+    return offsets, total
+
+
+def _table_shapes(program: Program) -> list[dict[str, Any]]:
+    profiles = {name: index for index, name in enumerate(program.action_profiles)}
+    return [
+        {
+            "name": table.name,
+            "key_bytes": key_bytes(table),
+            "ranges": [
+                (offset, bytes_for(key.field.width_bits))
+                for key, offset in zip(table.key, key_offsets(table), strict=True)
+                if key.kind is MatchKind.RANGE
+            ],
+            "action_profile": profiles[table.action_profile] if table.action_profile is not None else -1,
+            "action_data_bytes": _action_data_bytes(table),
+        }
+        for table in program.tables.values()
+    ]
+
+
+def _action_data_bytes(table: Table) -> int:
+    """The most that the data of an entry's own action takes."""
+    if table.action_profile is not None:
+        return 0
+    return max((action_data_layout(action).size_bytes for action in table.actions), default=0)
+
+
+def _deparser(program: Program) -> Deparser | None:
+    """The program's one deparser, if it has any."""
+    return next(iter(program.deparsers.values()), None)
+
+
+def _max_headers_bytes(shared: ModuleContext) -> int:
+    deparser = _deparser(shared.program)
+    names = deparser.order if deparser is not None else ()
+    return sum(shared.layout.blocks[name].max_wire_bytes for name in names)
+
+
+# ---- functions
+
+
+def _emit_functions(shared: ModuleContext) -> None:
+    actions = Actions(shared)
+    bodies: dict[str, Callable[[Emitter], None]] = {
+        "parse": _parse,
+        "ingress": lambda emit: _ingress(emit, actions),
+        "egress": lambda emit: _egress(emit, actions),
+        "set_metadata_again": _set_metadata_again,
+        "finish": _finish,
+    }
+    for name, body in bodies.items():
+        function = _function(shared, name, VOID, [POINTER, POINTER])
+        body(Emitter(shared, function, function.args[0], function.args[1]))
+    _deparse(shared)
+    _clear(shared)
+    _copy_fields(shared)
+    _pack_digest(shared)
+
+
+def _function(shared: ModuleContext, name: str, result: Any, arguments: list[Any]) -> Any:
+    function = ir.Function(shared.module, ir.FunctionType(result, arguments), name)
+    mark_arguments(function)
+    return function
+
+
+def _deparse(shared: ModuleContext) -> None:
+    """uint32_t deparse(PacketState*, uint8_t* room, uint32_t room_bytes)."""
+    deparser = _deparser(shared.program)
+    function = _function(shared, "deparse", I32, [POINTER, POINTER, I32])
+    state, room, room_bytes = function.args
+    emit = Emitter(shared, function, state, None)
+    emit.extent(room, emit.builder.zext(room_bytes, I64), "the room for headers")
+    emit_deparser(emit, deparser, room, room_bytes)
+
+
+def _clear(shared: ModuleContext) -> None:
+    """void clear(PacketState*): zeros as far as every packet's state is cleared, by vector stores in a row."""
+    function = _function(shared, "clear", VOID, [POINTER])
+    emit = Emitter(shared, function, function.args[0], None)
+    for at in range(0, shared.layout.cleared_bytes, CLEAR_PIECE_BYTES):
+        size = min(CLEAR_PIECE_BYTES, shared.layout.cleared_bytes - at)
+        emit.clear(emit.address(emit.state, at), size, whole=False)
+    emit.builder.ret_void()
+
+
+def _parse(emit: Emitter) -> None:
+    newly_arrived = emit.builder.icmp_unsigned("==", emit.load_state("instance_type"), I32(0))
+    with emit.when(newly_arrived, likely=True):
+        intrinsics.take_in(emit, intrinsics.INGRESS_INPUT)
+    parser = emit.program.parsers.get("parser") or next(iter(emit.program.parsers.values()), None)
+    if parser is None:
+        emit.builder.ret_void()
+        return
+    ParserLowering(emit, parser).run()
+
+
+def _finish(emit: Emitter) -> None:
+    emit_finish(emit, _deparser(emit.program))
+
+
+def _set_metadata_again(emit: Emitter) -> None:
+    intrinsics.take_in(emit, intrinsics.AGAIN_INPUT)
+    emit.builder.ret_void()
+
+
+def _ingress(emit: Emitter, actions: Actions) -> None:
+    checksums.verify(emit)
+    intrinsics.take_in(emit, intrinsics.PARSER_RESULT)
+    _pipeline(emit, "ingress", actions)
+    intrinsics.hand_out(emit, intrinsics.INGRESS_OUTPUT)
+    emit.builder.ret_void()
+
+
+def _egress(emit: Emitter, actions: Actions) -> None:
+    intrinsics.take_in(emit, intrinsics.EGRESS_INPUT)
+    _pipeline(emit, "egress", actions)
+    intrinsics.hand_out(emit, intrinsics.EGRESS_OUTPUT)
+    emit.builder.ret_void()
+
+
+def _pipeline(emit: Emitter, name: str, actions: Actions) -> None:
+    pipeline = emit.program.pipelines.get(name)
+    if pipeline is None:
+        return
+    PipelineLowering(emit, pipeline, actions, emit.block("pipeline_end")).run()
+
+
+def _by_list(
+    shared: ModuleContext, function: Any, number: Value, lists: dict[int, FieldList], emit: Emitter
+) -> dict[int, Value]:
+    """A switch over `number` with one block per list; the default returns."""
+    nothing = emit.block("unknown")
+    choice = emit.builder.switch(number, nothing)
+    blocks = {}
+    for list_id in lists:
+        blocks[list_id] = emit.block(f"list_{list_id}")
+        choice.add_case(I32(list_id), blocks[list_id])
+    emit.continue_in(nothing)
+    if isinstance(function.function_type.return_type, ir.VoidType):
+        emit.builder.ret_void()
+    else:
+        emit.builder.ret(I32(0))
+    return blocks
+
+
+def _copy_fields(shared: ModuleContext) -> None:
+    """void copy_fields(PacketState* to, const PacketState* from, uint32_t field_list)"""
+    function = _function(shared, "copy_fields", VOID, [POINTER, POINTER, I32])
+    emit = Emitter(shared, function, function.args[0], None)
+    emit.extent(function.args[1], shared.layout.size_bytes, "the previous state")
+    blocks = _by_list(shared, function, function.args[2], dict(shared.program.field_lists), emit)
+    for list_id, block in blocks.items():
+        emit.continue_in(block)
+        field_list = shared.program.field_lists[list_id]
+        for element in field_list.elements:
+            if not isinstance(element, FieldRef) or element.is_validity:
+                raise UnsupportedError(f"field list '{field_list.name}': an element that is no field")
+            emit.state = function.args[1]
+            value = load_field(emit, field_place(emit, element))
+            emit.state = function.args[0]
+            store_field(emit, field_place(emit, element), value)
+        emit.builder.ret_void()
+
+
+def _digest_bytes(learn_list: FieldList) -> int:
+    return sum(bytes_for(digest_element_bits(learn_list, element)) for element in learn_list.elements)
+
+
+def digest_element_bits(learn_list: FieldList, element: Any) -> int:
+    """Width of an element of a digest. UnsupportedError for one without a width."""
+    width = getattr(element, "width_bits", None)
+    if width is None:
+        raise UnsupportedError(f"learn list '{learn_list.name}': an element without a width")
+    return int(width)
+
+
+def _pack_digest(shared: ModuleContext) -> None:
+    """uint32_t pack_digest(const PacketState*, uint32_t learn_list, uint8_t* out): elements padded to whole
+    bytes.
+    """
+    function = _function(shared, "pack_digest", I32, [POINTER, I32, POINTER])
+    emit = Emitter(shared, function, function.args[0], None)
+    blocks = _by_list(shared, function, function.args[1], dict(shared.program.learn_lists), emit)
+    for list_id, block in blocks.items():
+        emit.continue_in(block)
+        learn_list = shared.program.learn_lists[list_id]
+        emit.extent(function.args[2], _digest_bytes(learn_list), f"the buffer for digest {list_id}")
+        position = 0
+        for element in learn_list.elements:
+            if not isinstance(element, FieldRef | Constant):
+                raise UnsupportedError(f"learn list '{learn_list.name}': an element that is no field")
+            width = digest_element_bits(learn_list, element)
+            store_big_endian(emit, lower(emit, element, width), emit.address(function.args[2], position))
+            position += bytes_for(width)
+        emit.builder.ret(I32(position))

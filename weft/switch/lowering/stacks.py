@@ -1,0 +1,113 @@
+"""Header stacks and stacks of header unions."""
+
+from __future__ import annotations
+
+from weft.switch.bmv2json import Expression, StackRef, UnionStackRef
+from weft.switch.lowering.emitter import I32, I64, Emitter, Value, constant
+from weft.switch.lowering.errors import UnsupportedError
+from weft.switch.lowering.fields import HeaderPlace, copy_header, set_invalid
+from weft.switch.lowering.layout import StackLayout, UnionStackLayout
+
+AnyStack = StackLayout | UnionStackLayout
+
+
+def of_expression(emit: Emitter, expression: Expression) -> AnyStack:
+    """The layout of a stack that is named, not computed."""
+    match expression:
+        case StackRef(name):
+            return emit.layout.stacks[name]
+        case UnionStackRef(name):
+            return emit.layout.union_stacks[name]
+    raise UnsupportedError("a header stack that is chosen at run time")
+
+
+def next_index(emit: Emitter, stack: AnyStack) -> Value:
+    """How many headers have been extracted to the stack (i32)."""
+    return emit.load(emit.address(emit.state, stack.next_index_offset_bytes), I32, 4)
+
+
+def set_next_index(emit: Emitter, stack: AnyStack, index: Value) -> None:
+    """Set the number of headers extracted."""
+    emit.store(index, emit.address(emit.state, stack.next_index_offset_bytes), 4)
+
+
+def _element_address(emit: Emitter, stack: AnyStack, index: Value) -> Value:
+    """The element's address; any index out of range denotes the spare element behind the last."""
+    base = emit.address(emit.state, stack.offset_bytes)
+    wide = emit.resize(index, max(index.type.width, 32))
+    limit = constant(wide.type.width, stack.size)
+    bounded = emit.builder.select(emit.builder.icmp_unsigned("<", wide, limit), wide, limit)
+    offset = emit.builder.mul(emit.resize(bounded, 64), I64(stack.stride_bytes))
+    return emit.part(emit.address(base, offset), stack.stride_bytes, "an element of a header stack")
+
+
+def element(emit: Emitter, stack: StackLayout, index: Value) -> HeaderPlace:
+    """The header at `index`, an unsigned integer of any width."""
+    return HeaderPlace(stack.block, _element_address(emit, stack, index))
+
+
+def union_element(emit: Emitter, stack: UnionStackLayout, index: Value) -> tuple[HeaderPlace, ...]:
+    """The members of the union at `index`."""
+    base = _element_address(emit, stack, index)
+    plain = [
+        HeaderPlace(block, emit.part(emit.address(base, offset), block.size_bytes, "a member of a union"))
+        for block, offset in zip(stack.member_blocks, stack.member_offsets, strict=True)
+    ]
+    return tuple(
+        HeaderPlace(place.block, place.address, tuple(other for other in plain if other is not place))
+        for place in plain
+    )
+
+
+def last_header(emit: Emitter, stack: StackLayout) -> HeaderPlace:
+    """The header extracted last; the spare element if there is none."""
+    return element(emit, stack, emit.builder.sub(next_index(emit, stack), I32(1)))
+
+
+def last_union(emit: Emitter, stack: UnionStackLayout) -> tuple[HeaderPlace, ...]:
+    """The union extracted last; the spare element if there is none."""
+    return union_element(emit, stack, emit.builder.sub(next_index(emit, stack), I32(1)))
+
+
+def elements(emit: Emitter, stack: AnyStack) -> list[tuple[HeaderPlace, ...]]:
+    """All elements in order, each as its headers (one, or the members of a union)."""
+    if isinstance(stack, StackLayout):
+        return [(element(emit, stack, I32(index)),) for index in range(stack.size)]
+    return [union_element(emit, stack, I32(index)) for index in range(stack.size)]
+
+
+def push(emit: Emitter, stack: AnyStack, count: int) -> None:
+    """Move elements `count` places up (P4_16 spec, 8.18 push_front); the first ones become invalid."""
+    places = elements(emit, stack)
+    count = min(count, stack.size)
+    for index in range(stack.size - 1, count - 1, -1):
+        _copy_element(emit, places[index], places[index - count])
+    for index in range(count):
+        _invalidate_element(emit, places[index])
+    grown = emit.builder.add(next_index(emit, stack), I32(count))
+    full = emit.builder.icmp_unsigned(">", grown, I32(stack.size))
+    set_next_index(emit, stack, emit.builder.select(full, I32(stack.size), grown))
+
+
+def pop(emit: Emitter, stack: AnyStack, count: int) -> None:
+    """Move elements `count` places down (pop_front); the last ones become invalid."""
+    places = elements(emit, stack)
+    count = min(count, stack.size)
+    for index in range(stack.size - count):
+        _copy_element(emit, places[index], places[index + count])
+    for index in range(stack.size - count, stack.size):
+        _invalidate_element(emit, places[index])
+    have = next_index(emit, stack)
+    enough = emit.builder.icmp_unsigned(">=", have, I32(count))
+    set_next_index(emit, stack, emit.builder.select(enough, emit.builder.sub(have, I32(count)), I32(0)))
+
+
+def _copy_element(emit: Emitter, target: tuple[HeaderPlace, ...], source: tuple[HeaderPlace, ...]) -> None:
+    # Whole elements move, so a union's other members need no care: copy the bare blocks.
+    for one, other in zip(target, source, strict=True):
+        copy_header(emit, HeaderPlace(one.block, one.address), HeaderPlace(other.block, other.address))
+
+
+def _invalidate_element(emit: Emitter, places: tuple[HeaderPlace, ...]) -> None:
+    for place in places:
+        set_invalid(emit, place)

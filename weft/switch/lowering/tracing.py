@@ -1,0 +1,71 @@
+"""What instrumented code reports (switch/trace). Without instrumentation nothing is emitted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.switch.bmv2json import Expression, Kind, PrimitiveCall, Table
+from weft.switch.lowering.emitter import I32, POINTER, VOID, Emitter, Value
+from weft.switch.lowering.expressions import lower, lower_bool, lvalue
+from weft.switch.lowering.fields import load_field, store_big_endian
+from weft.switch.lowering.layout import bytes_for, key_bytes
+from weft.switch.trace.places import Place, primitive_place, table_place, value_bits
+
+
+def report(emit: Emitter, place: Place, values: Sequence[Value] = (), data: Value | None = None,
+           data_bytes: Value | None = None) -> None:  # fmt: skip
+    """Report `values`, and for an extraction the bytes of the header."""
+    if emit.shared.places is None:
+        return
+    widths = value_bits(place)
+    size = sum(map(bytes_for, widths))
+    buffer = emit.local(max(size, 1))
+    position = 0
+    for value, width in zip(values, widths, strict=True):
+        store_big_endian(emit, emit.resize(value, width), emit.address(buffer, position))
+        position += bytes_for(width)
+    arguments = (buffer, I32(size), data if data is not None else POINTER(None), data_bytes or I32(0))
+    emit.call_runtime("weft_trace", VOID, emit.state, emit.context, _number(emit, place), *arguments)
+
+
+def report_lookup(emit: Emitter, table: Table, view: Value, key: Value | None, found: Value) -> None:
+    """Report a lookup: key in memory, and the entry or null."""
+    if emit.shared.places is None:
+        return
+    buffer = key if key is not None else emit.local(1)
+    arguments = (view, buffer, I32(key_bytes(table)), found)
+    number = _number(emit, table_place(table))
+    emit.call_runtime("weft_trace_lookup", VOID, emit.state, emit.context, number, *arguments)
+
+
+def _number(emit: Emitter, place: Place) -> Value:
+    assert emit.shared.places is not None
+    return I32(emit.shared.abi["kFirstProgramSite"] + emit.shared.places.number(place))
+
+
+class PrimitiveReport:
+    """Made before a primitive is emitted; `finish` behind it."""
+
+    def __init__(self, emit: Emitter, call: PrimitiveCall) -> None:
+        self._emit = emit
+        self._place = None
+        self._values: list[Value] = []
+        if emit.shared.places is None or call.name == "_jump":
+            return
+        self._place = primitive_place(emit.program, call)
+        self._values = [_operand(emit, operand, width) for operand, width in self._place.operands]
+
+    def finish(self) -> None:
+        """Report the operands as they were, and the result as it is."""
+        if self._place is None:
+            return
+        if self._place.result is not None:
+            field = lvalue(self._emit, self._place.result)
+            self._values.append(load_field(self._emit, field))
+        report(self._emit, self._place, self._values)
+
+
+def _operand(emit: Emitter, expression: Expression, width_bits: int) -> Value:
+    if expression.kind is Kind.BOOL:
+        return lower_bool(emit, expression)
+    return lower(emit, expression, width_bits)

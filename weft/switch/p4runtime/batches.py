@@ -1,0 +1,90 @@
+"""Batches of updates in the three modes of atomicity (P4Runtime §12.2)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from finsy.proto import p4r
+
+from weft.switch.backend import BackendError
+from weft.switch.p4runtime.errors import ABORTED, UNIMPLEMENTED, RequestError, invalid
+from weft.switch.p4runtime.roles import Role, require_access
+from weft.switch.p4runtime.session import Session
+from weft.switch.p4runtime.undo import Undo, inverse
+
+_LOGGER = logging.getLogger(__name__)
+Outcome = list[RequestError | None]
+"""For every update of a batch what was wrong with it, None for success."""
+
+
+def apply_batch(session: Session, updates: Sequence[p4r.Update], atomicity: int, role: Role) -> Outcome:
+    """Apply a batch by a controller of this role; how each update went.
+
+    UNIMPLEMENTED for a DATAPLANE_ATOMIC batch that no packet could see as one.
+    """
+    match atomicity:
+        case p4r.WriteRequest.CONTINUE_ON_ERROR:
+            return [_attempt(session, update, role) for update in updates]
+        case p4r.WriteRequest.ROLLBACK_ON_ERROR:
+            return _all_or_none(session, updates, role)
+        case p4r.WriteRequest.DATAPLANE_ATOMIC:
+            _check_atomic(session, updates)
+            with session.backend.atomically():
+                return _all_or_none(session, updates, role)
+    valid = ", ".join(p4r.WriteRequest.Atomicity.keys())
+    raise invalid(f"atomicity {atomicity} is unknown (valid: {valid})")
+
+
+def _attempt(session: Session, update: p4r.Update, role: Role) -> RequestError | None:
+    try:
+        require_access(role, update)
+        session.write(update)
+    except RequestError as error:
+        return error
+    return None
+
+
+def _all_or_none(session: Session, updates: Sequence[p4r.Update], role: Role) -> Outcome:
+    undo: list[list[Undo]] = []
+    for number, update in enumerate(updates):
+        try:
+            require_access(role, update)
+            restore = inverse(session, update)
+            session.write(update)
+        except RequestError as error:
+            _take_back(undo)
+            return _aborted(len(updates), number, error)
+        except BaseException:
+            _take_back(undo)
+            raise
+        undo.append(restore)
+    return [None] * len(updates)
+
+
+def _take_back(undo: list[list[Undo]]) -> None:
+    for steps in reversed(undo):
+        for step in steps:
+            try:
+                step()
+            except (RequestError, BackendError) as error:
+                # nothing that was read from the switch can be refused by it; a bug, but the rest must go on
+                _LOGGER.error("an update of a failed batch could not be taken back: %s", error)
+
+
+def _aborted(count: int, failed: int, error: RequestError) -> Outcome:
+    taken_back = RequestError(ABORTED, f"taken back, because update {failed} of the batch failed")
+    not_tried = RequestError(ABORTED, f"not tried, because update {failed} of the batch failed")
+    return [*[taken_back] * failed, error, *[not_tried] * (count - failed - 1)]
+
+
+def _check_atomic(session: Session, updates: Sequence[p4r.Update]) -> None:
+    if len(updates) < 2:
+        return
+    pipelines = frozenset[str]().union(*(session.reach.of(update.entity) for update in updates))
+    if len(pipelines) > 1:
+        raise RequestError(
+            UNIMPLEMENTED,
+            "the batch is not atomic for packets that wait between ingress and egress: it changes what both"
+            " look at (valid: batches for one of them)",
+        )

@@ -1,0 +1,35 @@
+"""What happens to single packets: the events that both switches emit, and how people read them."""
+
+from weft.switch.trace.events import (
+    Copied,
+    CopyTrace,
+    DigestSent,
+    Dropped,
+    EgressStarted,
+    Enqueued,
+    Event,
+    Multicast,
+    NoCloneSession,
+    PacketTrace,
+    Received,
+    Sent,
+    Step,
+)
+from weft.switch.trace.places import Places
+
+__all__ = [
+    "Copied",
+    "CopyTrace",
+    "DigestSent",
+    "Dropped",
+    "EgressStarted",
+    "Enqueued",
+    "Event",
+    "Multicast",
+    "NoCloneSession",
+    "PacketTrace",
+    "Places",
+    "Received",
+    "Sent",
+    "Step",
+]

@@ -1,0 +1,135 @@
+"""Events of a packet and its copies, as a tree: where a copy is made, its own events follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from weft.switch.backend import TableKey
+from weft.switch.trace.places import Place
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A pass through parser and ingress begins."""
+
+    port: int
+    instance_type: int
+    data: bytes
+
+
+@dataclass(slots=True)
+class Copied:
+    """A copy was made, or the packet goes on as a new one (resubmitted, recirculated)."""
+
+    instance_type: int
+    copy: CopyTrace
+
+
+@dataclass(frozen=True, slots=True)
+class Multicast:
+    """The packet goes to a multicast group with so many replicas."""
+
+    group: int
+    replicas: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoCloneSession:
+    """A clone was asked for, but its session does not exist."""
+
+    session: int
+
+
+@dataclass(frozen=True, slots=True)
+class DigestSent:
+    """A digest was made of a learn list."""
+
+    learn_list: int
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueued:
+    """The packet was given to a port's queue."""
+
+    port: int
+    queue_class: int
+
+
+@dataclass(frozen=True, slots=True)
+class EgressStarted:
+    """Egress begins, as the packet leaves its queue."""
+
+    port: int
+    replication_id: int
+    instance_type: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The packet left."""
+
+    port: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """The packet ended; the reason is that of the switch's drop counters."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A place of the program reported its values; `data` are an extracted header's bytes.
+
+    `match` is the entry that a table found, with its priority; None is a miss.
+    """
+
+    place: Place
+    values: tuple[int, ...] = ()
+    data: bytes = b""
+    match: tuple[TableKey, int] | None = None
+
+
+Event: TypeAlias = (
+    Received
+    | Copied
+    | Multicast
+    | NoCloneSession
+    | DigestSent
+    | Enqueued
+    | EgressStarted
+    | Sent
+    | Dropped
+    | Step
+)
+
+
+@dataclass(slots=True)
+class CopyTrace:
+    """The events of one copy, in order; `times_ps` are when they happened, where that is known."""
+
+    events: list[Event] = field(default_factory=list)
+    times_ps: list[int] = field(default_factory=list, compare=False)
+
+    def add(self, event: Event, time_ps: int = 0) -> None:
+        """Append an event."""
+        self.events.append(event)
+        self.times_ps.append(time_ps)
+
+    @property
+    def ended(self) -> bool:
+        """True if this copy and all made of it have left or were dropped."""
+        return any(isinstance(event, Sent | Dropped | Copied) for event in self.events) and all(
+            (not isinstance(event, Copied) or event.copy.ended) for event in self.events
+        )
+
+
+@dataclass(slots=True)
+class PacketTrace:
+    """A packet with its number in the trace."""
+
+    number: int
+    root: CopyTrace

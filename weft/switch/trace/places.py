@@ -1,0 +1,283 @@
+"""The places of a program that report what they do to a packet, numbered alike wherever the program is loaded.
+
+The oracle names a place directly; instrumented code gives its number (engine/switch_trace.hpp). Every place
+says how wide the values are that it reports; values are taken modulo their width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from weft.switch.bmv2json import (
+    Action,
+    Checksum,
+    Conditional,
+    Expression,
+    Extract,
+    FieldRef,
+    Kind,
+    ParametersVector,
+    Parser,
+    ParserPrimitive,
+    ParseState,
+    PrimitiveCall,
+    Program,
+    RegisterArrayRef,
+    SetField,
+    Table,
+)
+from weft.switch.bmv2json.primitives import SIGNATURES, Parameter
+
+OPERAND_BITS = 64
+"""Indices, counts, sessions and the like; the values of log_msg."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateEntered:
+    """A parser state begins."""
+
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """A header was extracted; the value is the index in a stack (0 elsewhere), the data its bytes."""
+
+    operation: Extract
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSet:
+    """A parser state assigned; the value is the field's."""
+
+    operation: SetField
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """A select looked at its key, fields padded to whole bytes."""
+
+    state: str
+    key_bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class ParserEnded:
+    """Parsing is over: bytes consumed, error code."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChecksumVerified:
+    """A checksum was compared; 1 if it holds."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChecksumUpdated:
+    """A checksum was written; the value is the field's."""
+
+    name: str
+    target: FieldRef
+
+
+@dataclass(frozen=True, slots=True)
+class Branched:
+    """A condition was evaluated; 1 if it holds."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableApplied:
+    """A table was looked up; the values are the key's fields."""
+
+    table: str
+    key_bits: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRun:
+    """An action begins; the values are its parameters."""
+
+    action_id: int
+    parameter_bits: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PrimitiveRun:
+    """A primitive ran; the values are those of `operands` before it and of its `result` after it."""
+
+    call: PrimitiveCall
+    operands: tuple[tuple[Expression, int], ...]
+    result: Expression | None
+    result_bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderEmitted:
+    """The deparser wrote a header."""
+
+    header: str
+
+
+Place: TypeAlias = (
+    StateEntered
+    | Extracted
+    | FieldSet
+    | Selected
+    | ParserEnded
+    | ChecksumVerified
+    | ChecksumUpdated
+    | Branched
+    | TableApplied
+    | ActionRun
+    | PrimitiveRun
+    | HeaderEmitted
+)
+
+
+def value_bits(place: Place) -> tuple[int, ...]:
+    """Widths of the values that a place reports."""
+    match place:
+        case StateEntered() | HeaderEmitted():
+            return ()
+        case Extracted():
+            return (32,)
+        case FieldSet(operation):
+            return (operation.target.width_bits,)
+        case Selected(_, key_bits):
+            return (key_bits,)
+        case ParserEnded():
+            return (32, 32)
+        case ChecksumVerified() | Branched():
+            return (1,)
+        case ChecksumUpdated(_, target):
+            return (target.width_bits,)
+        case TableApplied(_, key_bits):
+            return key_bits
+        case ActionRun(_, parameter_bits):
+            return parameter_bits
+        case PrimitiveRun(_, operands, result, result_bits):
+            widths = tuple(width for _, width in operands)
+            return widths if result is None else (*widths, result_bits)
+
+
+# ---- the place of each thing
+
+
+def table_place(table: Table) -> TableApplied:
+    """Where a table is looked up."""
+    return TableApplied(table.name, tuple(key.field.width_bits for key in table.key))
+
+
+def action_place(action: Action) -> ActionRun:
+    """Where an action begins."""
+    return ActionRun(action.id, tuple(parameter.width_bits for parameter in action.parameters))
+
+
+def select_place(state: ParseState) -> Selected:
+    """Where a state selects."""
+    return Selected(state.name, state.key_width_bits)
+
+
+def updated_place(checksum: Checksum) -> ChecksumUpdated:
+    """Where a checksum is written."""
+    return ChecksumUpdated(checksum.name, checksum.target)
+
+
+def primitive_place(program: Program, call: PrimitiveCall) -> PrimitiveRun:
+    """Where a primitive runs, and what is worth telling of it: what it wrote, and which cells it used."""
+    roles = SIGNATURES[call.name]
+    result = None
+    if call.name != "assign_VL":  # a variable-length field is no number
+        result = next(
+            (
+                argument
+                for role, argument in zip(roles, call.arguments, strict=False)
+                if role is Parameter.LVALUE
+            ),
+            None,
+        )
+    operands: list[tuple[Expression, int]] = []
+    tells_operands = result is None or call.name in ("register_read", "execute_meter")
+    for role, argument in zip(roles, call.arguments, strict=False):
+        if isinstance(argument, ParametersVector):
+            operands.extend((element, _operand_bits(element)) for element in argument.elements)
+        elif tells_operands and role in (Parameter.DATA, Parameter.BOOL):
+            operands.append((argument, _operand_bits(argument)))  # type: ignore[arg-type]
+    if call.name == "register_write":
+        array = call.arguments[0]
+        assert isinstance(array, RegisterArrayRef)
+        operands[-1] = (operands[-1][0], program.register_arrays[array.name].width_bits)
+    bits = getattr(result, "width_bits", 0) if result is not None else 0
+    return PrimitiveRun(call, tuple(operands), result, bits)  # type: ignore[arg-type]
+
+
+def _operand_bits(expression: Expression) -> int:
+    return 1 if expression.kind is Kind.BOOL else OPERAND_BITS
+
+
+# ---- numbers
+
+
+class Places:
+    """All places of a program by number, from 0."""
+
+    def __init__(self, program: Program) -> None:
+        self._numbers: dict[Place, int] = {}
+        for place in _places(program):
+            self._numbers.setdefault(place, len(self._numbers))
+        self._by_number = tuple(self._numbers)
+
+    def number(self, place: Place) -> int:
+        """The number of a place; KeyError if the program has no such."""
+        return self._numbers[place]
+
+    def __getitem__(self, number: int) -> Place:
+        """The place with a number; IndexError if there is none."""
+        return self._by_number[number]
+
+    def __len__(self) -> int:
+        return len(self._by_number)
+
+
+def _places(program: Program) -> Iterator[Place]:
+    yield ParserEnded()
+    for parser in program.parsers.values():
+        yield from _parser_places(program, parser)
+    for checksum in program.checksums.values():
+        yield ChecksumVerified(checksum.name)
+        yield updated_place(checksum)
+    for pipeline in program.pipelines.values():
+        for node in pipeline.nodes.values():
+            if isinstance(node, Table):
+                yield table_place(node)
+            elif isinstance(node, Conditional):
+                yield Branched(node.name)
+    for action in program.actions.values():
+        yield action_place(action)
+        for call in action.primitives:
+            yield primitive_place(program, call)
+    for deparser in program.deparsers.values():
+        for call in deparser.primitives:
+            yield primitive_place(program, call)
+        for header in deparser.order:
+            yield HeaderEmitted(header)
+
+
+def _parser_places(program: Program, parser: Parser) -> Iterator[Place]:
+    for state in parser.states.values():
+        yield StateEntered(state.name)
+        for operation in state.operations:
+            match operation:
+                case Extract():
+                    yield Extracted(operation)
+                case SetField():
+                    yield FieldSet(operation)
+                case ParserPrimitive(call):
+                    yield primitive_place(program, call)
+        if state.transition_key:
+            yield select_place(state)

@@ -1,0 +1,147 @@
+"""Numbers as people read them: addresses, ports, types, matches, and the names of what holds them."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+
+from weft.switch.backend import ExactMatch, LpmMatch, Match, RangeMatch, TableKey, TernaryMatch
+from weft.switch.bmv2json import (
+    VALID_FIELD,
+    Argument,
+    BoolConstant,
+    CalculationRef,
+    Constant,
+    CounterArrayRef,
+    FieldAccess,
+    FieldRef,
+    HeaderRef,
+    Lookahead,
+    MeterArrayRef,
+    Operation,
+    ParametersVector,
+    RegisterArrayRef,
+    RegisterRef,
+    RuntimeData,
+    StackField,
+    StackRef,
+    StringLiteral,
+    UnionMemberAccess,
+    UnionRef,
+    UnionStackField,
+    UnionStackRef,
+)
+from weft.switch.bmv2json.model_parsers import TransitionKeyField
+
+_ADDRESS_HINTS = ("addr", "ip", "src", "dst", "source", "destination")
+_DECIMAL_BITS = 16
+"""Wider numbers are written in hexadecimal."""
+
+
+def number(value: int, width_bits: int, name: str = "") -> str:
+    """A value as what its width and the name of its field suggest it is."""
+    last = name.rpartition(".")[2].lower()
+    if width_bits == 48:
+        return ":".join(f"{byte:02x}" for byte in value.to_bytes(6, "big"))
+    if any(hint in last for hint in _ADDRESS_HINTS):
+        if width_bits == 32:
+            return str(ipaddress.IPv4Address(value))
+        if width_bits == 128:
+            return str(ipaddress.IPv6Address(value))
+    if "type" in last and width_bits == 16:
+        return f"0x{value:04x}"
+    return str(value) if width_bits <= _DECIMAL_BITS or value < 10 else f"0x{value:x}"
+
+
+def match_text(match: Match, width_bits: int, name: str) -> str:
+    """One field of an entry's match."""
+    match match:
+        case ExactMatch(value):
+            return number(value, width_bits, name)
+        case LpmMatch(value, length):
+            return f"{number(value, width_bits, name)}/{length}"
+        case TernaryMatch(_, 0):
+            return "*"
+        case TernaryMatch(value, mask):
+            return f"{number(value, width_bits, name)} &&& 0x{mask:x}"
+        case RangeMatch(low, high):
+            return f"{number(low, width_bits, name)}..{number(high, width_bits, name)}"
+    raise TypeError(f"unknown match {match!r}")
+
+
+def key_text(key: TableKey, widths_bits: Sequence[int], names: Sequence[str]) -> str:
+    """A whole match, in the order of the key."""
+    return ", ".join(
+        match_text(match, width, name) for match, width, name in zip(key, widths_bits, names, strict=True)
+    )
+
+
+def field_name(name: str) -> str:
+    """A name without what the compiler put around it."""
+    return name.removeprefix("scalars.").replace("userMetadata.", "meta.")
+
+
+def expression_text(expression: Argument) -> str:
+    """An argument of a primitive as P4 would write it."""
+    match expression:
+        case FieldRef(header, field):
+            return f"{header}.isValid()" if field == VALID_FIELD else field_name(f"{header}.{field}")
+        case Constant(value):
+            return str(value)
+        case BoolConstant(value):
+            return str(value).lower()
+        case RuntimeData(index):
+            return f"parameter {index}"
+        case HeaderRef(name) | StackRef(name) | UnionRef(name) | UnionStackRef(name):
+            return name
+        case RegisterArrayRef(name) | CounterArrayRef(name) | MeterArrayRef(name) | CalculationRef(name):
+            return name
+        case StackField(stack, field):
+            return f"{stack}.last.{field}"
+        case UnionStackField(stack, member, field):
+            return f"{stack}.last.{member}.{field}"
+        case Lookahead(_, width):
+            return f"lookahead<bit<{width}>>"
+        case RegisterRef(array, index):
+            return f"{array}[{expression_text(index)}]"
+        case FieldAccess(header, index):
+            return f"{expression_text(header)}.field{index}"
+        case UnionMemberAccess(union, index):
+            return f"{expression_text(union)}.member{index}"
+        case StringLiteral(value):
+            return f'"{value}"'
+        case ParametersVector(elements):
+            return ", ".join(map(expression_text, elements))
+        case Operation():
+            return _operation_text(expression)
+    raise TypeError(f"unknown argument {expression!r}")
+
+
+def _operation_text(operation: Operation) -> str:
+    operands = [expression_text(operand) for operand in operation.operands]
+    match operation.operator, operands:
+        case (("d2b" | "b2d"), [operand]):
+            return operand
+        case "valid" | "valid_union", [header]:
+            return f"{header}.isValid()"
+        case "not", [operand]:
+            return f"!{operand}"
+        case "dereference_header_stack" | "dereference_union_stack", [stack, index]:
+            return f"{stack}[{index}]"
+        case "?", [condition, then, otherwise]:
+            return f"({condition} ? {then} : {otherwise})"
+        case operator, [left, right]:
+            sign = {"and": "&&", "or": "||"}.get(operator, operator)
+            return f"({left} {sign} {right})"
+        case operator, _:
+            return f"{operator}({', '.join(operands)})"
+
+
+def split_key(value: int, fields: Sequence[TransitionKeyField]) -> list[int]:
+    """The values of a select's key, whose fields are padded to whole bytes."""
+    values = []
+    for item in reversed(fields):
+        padded = (item.width_bits + 7) // 8 * 8
+        values.append(value & ((1 << padded) - 1))
+        value >>= padded
+    return values[::-1]

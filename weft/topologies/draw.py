@@ -1,0 +1,142 @@
+"""Drawing of a fabric: planes as columns of cores, spines and leaves; hosts below, a block for each leaf's."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from xml.sax.saxutils import escape, quoteattr
+
+from weft.topologies.draw_groups import grouped_svg
+from weft.topologies.draw_layout import Box, Layout
+from weft.topologies.draw_shapes import (
+    PLANE_COLOURS,
+    LinkStyle,
+    LinkStyles,
+    cross,
+    document,
+    node,
+    plane_title,
+)
+from weft.topologies.errors import TopologyError
+from weft.topologies.fabric import FabricLink, FabricSpec
+
+_MOST_TITLES = 20_000
+"""Links beyond which they have no tooltips of their own, which would outweigh all the rest."""
+_PNG_WIDTH = 2400
+
+
+def draw(fabric: FabricSpec, path: str | Path, link_style: LinkStyles | None = None) -> Path:
+    """Write the fabric's drawing to `path`, an .svg, .png or .html file (which zooms and pans), and return the path.
+
+    Raises:
+        TopologyError: another file suffix, or a PNG without cairosvg, which makes it.
+
+    """
+    target = Path(path)
+    if target.suffix == ".svg":
+        target.write_text(to_svg(fabric, link_style), encoding="utf-8")
+    elif target.suffix == ".html":
+        page = (Path(__file__).parent / "drawing.html").read_text(encoding="utf-8")
+        target.write_text(page.replace("<!-- drawing -->", to_svg(fabric, link_style)), encoding="utf-8")
+    elif target.suffix == ".png":
+        _write_png(to_svg(fabric, link_style), target)
+    else:
+        raise TopologyError(
+            f"cannot draw to {target.name!r}: unknown suffix {target.suffix!r} (valid: '.svg', '.png', '.html')"
+        )
+    return target
+
+
+def _write_png(svg: str, target: Path) -> None:
+    if importlib.util.find_spec("cairosvg") is None:
+        raise TopologyError(
+            f"cannot draw to {target.name!r}: PNG needs cairosvg: pip install 'weft[png]', or take .svg or .html"
+        )
+    import cairosvg
+
+    cairosvg.svg2png(bytestring=svg.encode(), write_to=str(target), output_width=_PNG_WIDTH)
+
+
+def to_svg(
+    fabric: FabricSpec,
+    link_style: LinkStyles | None = None,
+    background: str | None = "white",
+    most_links: int | None = None,
+) -> str:
+    """Return the drawing as SVG text.
+
+    `link_style` overrides the planes' colours. A `background` of None is transparent. A fabric of more than
+    `most_links` is drawn in groups of switches and hosts, its size bounded.
+    """
+    style_of = link_style or (lambda link: LinkStyle(_plane_colour(fabric, link)))
+    if most_links is not None and len(fabric.links) > most_links:
+        return grouped_svg(fabric, style_of, background)
+    layout = Layout.of(fabric)
+    titles = len(fabric.links) <= _MOST_TITLES
+    # What stands out is drawn last.
+    styled = sorted(
+        ((link, style_of(link)) for link in fabric.links), key=lambda each: (each[1].failed, each[1].width)
+    )
+    # Of a block's links to a leaf the last one, which stands out most, stands for all.
+    trunks = {link.b.node: (link, style) for link, style in styled if link.a.node in layout.block_of}
+    own_fill = {
+        link.a.node: style.colour for link, style in styled if link_style and link.a.node in layout.block_of
+    }
+    body = [_trunk_line(link, style, layout) for link, style in trunks.values()]
+    body.extend(
+        _link(link, style, layout, titles) for link, style in styled if link.a.node not in layout.block_of
+    )
+    body.extend(_block(names, box) for names, box in layout.blocks.items())
+    for switch in fabric.switches:
+        title = f"{switch.name} device {switch.device_id} {switch.address}"
+        body.append(node(switch.name, switch.role, layout.boxes[switch.name], title))
+    for number, (ranks, box) in enumerate(layout.hosts_of_ranks.items()):
+        title = f"host {number}: ranks {', '.join(ranks)}"
+        body.append(node(f"host {number}", "host", box, title))
+    for host in fabric.hosts if not layout.hosts_of_ranks else ():
+        title = " ".join([host.name, *(str(nic.ipv4) for nic in host.nics)])
+        body.append(node(host.name, "host", layout.boxes[host.name], title, own_fill.get(host.name)))
+    body.extend(plane_title(plane, centre) for plane, centre in enumerate(layout.plane_centres))
+    return document(layout.width, layout.height, body, background)
+
+
+def _plane_colour(fabric: FabricSpec, link: FabricLink) -> str:
+    return PLANE_COLOURS[fabric.switch(link.b.node).plane % len(PLANE_COLOURS)]
+
+
+def _link(link: FabricLink, style: LinkStyle, layout: Layout, title: bool) -> str:
+    (x1, y1), (x2, y2) = layout.ends(link)
+    line = (
+        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
+        f'stroke={quoteattr(style.colour)} stroke-width="{style.width * layout.line_scale:.3g}"'
+    )
+    if style.failed:
+        line += ' stroke-dasharray="6 4"'
+    if not title and not style.failed:
+        return line + "/>"
+    drawn = f"{line}><title>{escape(f'{link} {style.note}'.rstrip())}</title></line>"
+    return drawn + (cross((x1 + x2) / 2, (y1 + y2) / 2, style.colour) if style.failed else "")
+
+
+def _trunk_line(busiest: FabricLink, style: LinkStyle, layout: Layout) -> str:
+    """Draw the links of a block to a leaf as one line, in the style of the one that stands out most."""
+    (x1, y1), (x2, y2) = layout.ends(busiest)
+    width = max(2.0, 1.6 * style.width) * max(0.5, layout.line_scale)
+    return (
+        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke={quoteattr(style.colour)} '
+        f'stroke-width="{width:.3g}"><title>{escape(f"all hosts of the block; {busiest} {style.note}".rstrip())}'
+        "</title></line>"
+    )
+
+
+def _block(names: tuple[str, ...], box: Box) -> str:
+    left, upper = box.x - box.width / 2, box.y - box.height / 2
+    label = f"{names[0]} – {names[-1]}"
+    size = min(11.0, 1.8 * box.width / len(label))
+    size_of_box = f'width="{box.width:.1f}" height="{box.height:.1f}"'
+    size_of_label = f'font-size="{size:.1f}"'
+    return (
+        f'<rect x="{left:.1f}" y="{upper:.1f}" {size_of_box} rx="4" fill="#888" fill-opacity="0.15" stroke="#888" '
+        'stroke-width="0.5"/>'
+        f'<text x="{box.x:.1f}" y="{upper + box.height + size:.1f}" {size_of_label} fill="#777">{escape(label)}</text>'
+    )

@@ -1,0 +1,129 @@
+"""Drawing of a large fabric: neighbouring switches of a tier as one box, the links between two boxes as one line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from xml.sax.saxutils import escape, quoteattr
+
+from weft.topologies.draw_layout import Box
+from weft.topologies.draw_shapes import LinkStyle, LinkStyles, cross, document, node, plane_title
+from weft.topologies.fabric import FabricLink, FabricSpec
+
+_BOXES_IN_A_ROW = 24
+"""Of all planes that stand side by side."""
+_FEWEST_IN_A_ROW = 4
+"""... but of each plane."""
+_MARGIN, _TITLE, _TOP, _PLANE_GAP, _ROW = 24.0, 28.0, 64.0, 40.0, 120.0
+_BOX = 72.0
+_HEIGHT = 30.0
+_PLANES_IN_A_ROW = 4
+"""More stand in two rows, the hosts between them."""
+_MOST_NAMED = 4
+"""Failed links that a tooltip names."""
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Nodes drawn as one box."""
+
+    names: tuple[str, ...]
+    kind: str
+
+    @property
+    def label(self) -> str:
+        return self.names[0] if len(self.names) == 1 else f"{self.names[0]} – {self.names[-1]}"
+
+    @property
+    def title(self) -> str:
+        return self.label if len(self.names) == 1 else f"{len(self.names)} × {self.kind}: {self.label}"
+
+
+def grouped_svg(fabric: FabricSpec, style_of: LinkStyles, background: str | None) -> str:
+    """Return the drawing as SVG text; a line has the style of that of its links which stands out most."""
+    above = fabric.planes if fabric.planes <= _PLANES_IN_A_ROW else -(-fabric.planes // 2)
+    most = max(_FEWEST_IN_A_ROW, _BOXES_IN_A_ROW // above)
+    rows = [_rows_of_plane(fabric, plane, most) for plane in range(fabric.planes)]
+    hosts = _host_groups(fabric, rows[0][-1])
+    plane_width = _BOX * max(len(row) for tiers in rows for row in tiers)
+    width = above * plane_width + (above - 1) * _PLANE_GAP
+    middle = _TOP + len(rows[0]) * _ROW
+    boxes: dict[_Group, Box] = {}
+    titles = []
+    for plane, tiers in enumerate(rows):
+        left = _MARGIN + plane % above * (plane_width + _PLANE_GAP)
+        # Planes below the hosts stand upside down.
+        side = -1 if plane < above else 1
+        titles.append(plane_title(plane, left + plane_width / 2, middle + side * (middle - _TITLE) + 4))
+        for depth, groups in enumerate(tiers):
+            boxes |= _placed(groups, left, plane_width, middle + side * (len(tiers) - depth) * _ROW)
+    boxes |= _placed(hosts, _MARGIN, width, middle)
+    height = 2 * middle if above < fabric.planes else middle + _HEIGHT + _MARGIN
+    group_of = {name: group for group in boxes for name in group.names}
+    body = [_bundle(links, boxes, group_of) for links in _bundles(fabric, style_of, group_of)]
+    body += [node(group.label, group.kind, box, group.title) for group, box in boxes.items()]
+    return document(width + 2 * _MARGIN, height, [*body, *titles], background)
+
+
+def _rows_of_plane(fabric: FabricSpec, plane: int, most: int) -> list[list[_Group]]:
+    tiers = [fabric.cores(plane), fabric.spines(plane), fabric.leaves(plane)]
+    return [_grouped([switch.name for switch in tier], tier[0].role, most) for tier in tiers if tier]
+
+
+def _grouped(names: Sequence[str], kind: str, most: int) -> list[_Group]:
+    """Part names into groups of one size, at most `most` of them."""
+    size = next(size for size in range(-(-len(names) // most), len(names) + 1) if len(names) % size == 0)
+    return [_Group(tuple(names[first : first + size]), kind) for first in range(0, len(names), size)]
+
+
+def _host_groups(fabric: FabricSpec, leaves: Sequence[_Group]) -> list[_Group]:
+    """Hosts by the group of leaves that they are attached to in the first plane; the other planes' are alike."""
+    attached: dict[str, list[str]] = {}
+    for host in fabric.hosts:
+        attached.setdefault(host.nics[0].leaf, []).append(host.name)
+    return [
+        _Group(tuple(name for leaf in group.names for name in attached.get(leaf, ())), "host")
+        for group in leaves
+    ]
+
+
+def _placed(groups: Sequence[_Group], left: float, width: float, y: float) -> dict[_Group, Box]:
+    each = width / len(groups)
+    box_width = min(2.5 * _BOX, each) * 0.86
+    return {
+        group: Box(left + each * (place + 0.5), y, box_width, _HEIGHT) for place, group in enumerate(groups)
+    }
+
+
+def _bundles(
+    fabric: FabricSpec, style_of: LinkStyles, group_of: Mapping[str, _Group]
+) -> list[list[tuple[FabricLink, LinkStyle]]]:
+    """Return links with their styles, together those that join the same groups; what stands out comes last."""
+    found: dict[tuple[_Group, _Group], list[tuple[FabricLink, LinkStyle]]] = {}
+    for link in fabric.links:
+        key = group_of[link.a.node], group_of[link.b.node]
+        found.setdefault(key, []).append((link, style_of(link)))
+    for links in found.values():
+        links.sort(key=lambda each: (each[1].failed, each[1].width))
+    return sorted(found.values(), key=lambda links: (links[-1][1].failed, links[-1][1].width))
+
+
+def _bundle(
+    links: Sequence[tuple[FabricLink, LinkStyle]], boxes: Mapping[_Group, Box], group_of: Mapping[str, _Group]
+) -> str:
+    first, style = links[-1]
+    lower, upper = group_of[first.a.node], group_of[first.b.node]
+    a, b = boxes[lower], boxes[upper]
+    edge = a.height / 2 if a.y > b.y else -a.height / 2
+    y1, y2 = a.y - edge, b.y + edge
+    failed = [str(link) for link, each in links if each.failed]
+    title = f"{len(links)} links, {lower.label} to {upper.label}; most: {first} {style.note}".rstrip()
+    if failed:
+        more = f" and {len(failed) - _MOST_NAMED} more" if len(failed) > _MOST_NAMED else ""
+        title += f"; failed: {', '.join(failed[:_MOST_NAMED])}{more}"
+    line = (
+        f'<line x1="{a.x:.1f}" y1="{y1:.1f}" x2="{b.x:.1f}" y2="{y2:.1f}" stroke={quoteattr(style.colour)} '
+        f'stroke-width="{style.width:.3g}"{" stroke-dasharray=" + quoteattr("6 4") if failed else ""}>'
+        f"<title>{escape(title)}</title></line>"
+    )
+    return line + (cross((a.x + b.x) / 2, (y1 + y2) / 2, style.colour) if failed else "")

@@ -1,0 +1,178 @@
+"""Where everything of a drawing stands: boxes shrink, and hosts gather in blocks, as a fabric grows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from weft.topologies.fabric import FabricLink, FabricSpec, HostSpec
+
+_MARGIN = 24.0
+_TOP = 64.0
+_PLANE_GAP = 48.0
+_WIDEST, _NARROWEST = 72.0, 12.0
+"""Space that a node takes in its row."""
+_COMFORTABLE_WIDTH = 1800.0
+"""Width up to which nodes keep their full size."""
+_ROW = 120.0
+_NODE_HEIGHT = 24.0
+_HOSTS_IN_A_ROW = 4
+"""Hosts of a leaf that stand side by side, each with links of its own; more gather in a block, joined by a trunk."""
+_BLOCK_PADDING = 5.0
+
+
+@dataclass(frozen=True)
+class Box:
+    """A node's centre and size."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A drawing's boxes by node, and its own size in pixels.
+
+    `blocks`: frames around hosts of the same leaves, by the hosts' names. `block_of`: the block of a host in one.
+    `hosts_of_ranks`: hosts of several ranks, by these; a rank has no box of its own, but a place at the upper edge of
+    its host's.
+    """
+
+    boxes: Mapping[str, Box]
+    blocks: Mapping[tuple[str, ...], Box]
+    block_of: Mapping[str, Box]
+    plane_centres: Sequence[float]
+    width: float
+    height: float
+    line_scale: float
+    hosts_of_ranks: Mapping[tuple[str, ...], Box] = field(default_factory=dict)
+    rank_places: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    def ends(self, link: FabricLink) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return where a link begins and ends: at the upper edge of the lower node, at the lower edge of the other."""
+        upper = self.boxes[link.b.node]
+        end = (upper.x, upper.y + upper.height / 2)
+        if link.a.node in self.rank_places:
+            return self.rank_places[link.a.node], end
+        lower = self.block_of.get(link.a.node) or self.boxes[link.a.node]
+        return (lower.x, lower.y - lower.height / 2), end
+
+    @classmethod
+    def of(cls, fabric: FabricSpec) -> Layout:
+        """Lay a fabric out."""
+        planes = [_tiers(fabric, plane) for plane in range(fabric.planes)]
+        groups = _hosts_of_ranks(fabric) or _groups(fabric.hosts)
+        largest = 2 if fabric.scale_up else max(map(len, groups))
+        across = min(largest, _HOSTS_IN_A_ROW)
+        columns = max(
+            sum(max(map(len, tiers)) for tiers in planes), len(groups) * (across + (largest > across) * 0.8)
+        )
+        spacing = max(_NARROWEST, min(_WIDEST, _COMFORTABLE_WIDTH / columns))
+        width = columns * spacing + (fabric.planes - 1) * _PLANE_GAP
+        row_height = max(_ROW, width * 0.07)
+        height = _NODE_HEIGHT if spacing >= 40 else max(_NODE_HEIGHT, 2.4 * spacing)
+
+        boxes: dict[str, Box] = {}
+        centres = []
+        plane_width = (width - (fabric.planes - 1) * _PLANE_GAP) / fabric.planes
+        for plane, tiers in enumerate(planes):
+            left = _MARGIN + plane * (plane_width + _PLANE_GAP)
+            for row, names in enumerate(tiers):
+                y = _TOP + row * row_height
+                # A row of few nodes on a wide plane may have wider boxes.
+                box_width = min(_WIDEST, plane_width / len(names)) * 0.78
+                _row(names, left, plane_width, y, (box_width, height), boxes)
+            centres.append(left + plane_width / 2)
+        top = _TOP + len(planes[0]) * row_height
+        scale = min(1.0, max(0.25, spacing / 40))
+        if fabric.scale_up is not None:
+            hosts = _host_boxes(groups, width, top, height)
+            places = {name: place for names, box in hosts.items() for name, place in _rank_places(names, box)}
+            size = (width + 2 * _MARGIN, top + height + _MARGIN)
+            return cls(boxes, {}, {}, centres, *size, scale, hosts, places)
+        blocks, bottom = _blocks(groups, width, top, across, boxes)
+        block_of = {name: block for names, block in blocks.items() for name in names}
+        return cls(boxes, blocks, block_of, centres, width + 2 * _MARGIN, bottom + _MARGIN, scale)
+
+
+def _tiers(fabric: FabricSpec, plane: int) -> list[list[str]]:
+    """Names of a plane's switches, the upper tiers first."""
+    tiers = [fabric.cores(plane), fabric.spines(plane), fabric.leaves(plane)]
+    return [[switch.name for switch in switches] for switches in tiers if switches]
+
+
+def _hosts_of_ranks(fabric: FabricSpec) -> list[tuple[str, ...]]:
+    """Names of the ranks of every host; none where a host is a rank."""
+    if fabric.scale_up is None:
+        return []
+    return [
+        tuple(fabric.hosts[rank].name for rank in ranks) for ranks in fabric.scale_up.hosts(len(fabric.hosts))
+    ]
+
+
+def _host_boxes(
+    groups: Sequence[tuple[str, ...]], width: float, y: float, height: float
+) -> dict[tuple[str, ...], Box]:
+    """Place hosts of several ranks in one row."""
+    each = width / len(groups)
+    return {
+        names: Box(_MARGIN + each * (place + 0.5), y, min(4 * _WIDEST, 0.8 * each), height)
+        for place, names in enumerate(groups)
+    }
+
+
+def _rank_places(names: Sequence[str], box: Box) -> list[tuple[str, tuple[float, float]]]:
+    """Return where the links of each rank begin: side by side at the upper edge of its host."""
+    step = box.width / len(names)
+    left, upper = box.x - box.width / 2, box.y - box.height / 2
+    return [(name, (left + step * (place + 0.5), upper)) for place, name in enumerate(names)]
+
+
+def _groups(hosts: Sequence[HostSpec]) -> list[tuple[str, ...]]:
+    """Hosts by the leaves that they are attached to."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for host in hosts:
+        groups.setdefault(tuple(nic.leaf for nic in host.nics), []).append(host.name)
+    return [tuple(names) for names in groups.values()]
+
+
+def _row(
+    names: Sequence[str],
+    left: float,
+    width: float,
+    y: float,
+    size: tuple[float, float],
+    boxes: dict[str, Box],
+) -> None:
+    for place, name in enumerate(names):
+        boxes[name] = Box(left + width * (2 * place + 1) / (2 * len(names)), y, *size)
+
+
+def _blocks(
+    groups: Sequence[tuple[str, ...]], width: float, top: float, across: int, boxes: dict[str, Box]
+) -> tuple[dict[tuple[str, ...], Box], float]:
+    """Place every group's hosts, row by row; returns the blocks and the lower edge of the lowest host."""
+    group_width = width / len(groups)
+    in_blocks = max(map(len, groups)) > across
+    cell = min(_WIDEST, group_width / (across + (0.8 if in_blocks else 0.0)))
+    height = min(_NODE_HEIGHT, max(0.6 * cell, 7.0))
+    gap = max(2.0, 0.2 * height)
+    blocks = {}
+    bottom = top
+    for number, group in enumerate(groups):
+        middle = _MARGIN + group_width * (number + 0.5)
+        for index, name in enumerate(group):
+            row, column = divmod(index, across)
+            x = middle + (column - (min(across, len(group)) - 1) / 2) * cell
+            boxes[name] = Box(x, top + row * (height + gap), cell * 0.78, height)
+        rows = -(-len(group) // across)
+        lowest = top + (rows - 1) * (height + gap) + height / 2
+        bottom = max(bottom, lowest)
+        if rows > 1:
+            framed = lowest - top + height / 2
+            blocks[group] = Box(
+                middle, top - height / 2 + framed / 2, across * cell, framed + 2 * _BLOCK_PADDING
+            )
+    return blocks, bottom + (_BLOCK_PADDING + 14 if blocks else 0)

@@ -1,0 +1,92 @@
+"""Shapes that drawings of fabrics are made of, as SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from xml.sax.saxutils import escape, quoteattr
+
+from weft.topologies.draw_layout import Box
+from weft.topologies.fabric import FabricLink
+
+_FILL = {"core": "#e6d9f0", "spine": "#cfe0f5", "leaf": "#d9ecd0", "host": "#f3e6c8"}
+PLANE_COLOURS = ("#3b6ea8", "#b0592b", "#4d8a4d", "#8a4d86", "#8a7a2b", "#3a8a8a", "#a83b52", "#666666")
+_SMALLEST_LABEL = 16.0
+"""Width of a box from which its name stands in it."""
+_SMALLEST_UPRIGHT_LABEL = 8.0
+"""... and stands upright."""
+
+
+@dataclass(frozen=True)
+class LinkStyle:
+    """How a link is drawn: a CSS colour, a width in pixels, and what its tooltip says beside its name.
+
+    One that has `failed` is dashed and crossed out.
+    """
+
+    colour: str
+    width: float = 1.5
+    note: str = ""
+    failed: bool = False
+
+
+LinkStyles = Callable[[FabricLink], LinkStyle]
+
+
+def document(width: float, height: float, body: Sequence[str], background: str | None) -> str:
+    """Return a drawing of this size; a `background` of None is transparent."""
+    filled = [f'<rect width="100%" height="100%" fill={quoteattr(background)}/>'] if background else []
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
+            f'viewBox="0 0 {width:g} {height:g}" font-family="sans-serif" font-size="12" '
+            'text-anchor="middle" role="img" aria-label="topology">',
+            *filled,
+            *body,
+            "</svg>\n",
+        ]
+    )
+
+
+def cross(x: float, y: float, colour: str) -> str:
+    """Return what tells a failed link from a busy one without colours."""
+    arm = 6.0
+    return (
+        f'<path d="M{x - arm:.1f} {y - arm:.1f}L{x + arm:.1f} {y + arm:.1f}M{x - arm:.1f} {y + arm:.1f}'
+        f'L{x + arm:.1f} {y - arm:.1f}" stroke={quoteattr(colour)} stroke-width="2.5"/>'
+    )
+
+
+def node(name: str, kind: str, box: Box, title: str, fill: str | None = None) -> str:
+    """Return a node's box with its name, if that fits; `title` is its tooltip."""
+    corner = min(4.0, box.width / 6)
+    fill = fill or _FILL[kind]
+    rectangle = (
+        f'<g><title>{escape(title)}</title><rect x="{box.x - box.width / 2:.1f}" y="{box.y - box.height / 2:.1f}" '
+        f'width="{box.width:.1f}" height="{box.height:.1f}" rx="{corner:.1f}" fill="{fill}" stroke="#444" '
+        f'stroke-width="{min(1.0, box.width / 16):.2g}"/>'
+    )
+    return rectangle + label(name, box) + "</g>"
+
+
+def label(name: str, box: Box) -> str:
+    """Return a name that stands in a box, upright where that is narrow, or nothing."""
+    if box.width >= _SMALLEST_LABEL:
+        size = min(12.0, 1.6 * box.width / max(3, len(name)))
+        place = f'x="{box.x:.1f}" y="{box.y + size / 3:.1f}" font-size="{size:.1f}"'
+        return f'<text {place} fill="#111">{escape(name)}</text>'
+    if box.width >= _SMALLEST_UPRIGHT_LABEL and box.height >= 2 * box.width:
+        size = min(0.8 * box.width, 1.6 * box.height / max(3, len(name)))
+        return (
+            f'<text transform="translate({box.x + size / 3:.1f} {box.y:.1f}) rotate(-90)" font-size="{size:.1f}" '
+            f'fill="#111">{escape(name)}</text>'
+        )
+    return ""
+
+
+def plane_title(plane: int, x: float, y: float = 28.0) -> str:
+    """Return a plane's name in its colour."""
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-size="14" font-weight="bold" '
+        f'fill="{PLANE_COLOURS[plane % len(PLANE_COLOURS)]}">plane {plane}</text>'
+    )

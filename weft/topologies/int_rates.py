@@ -1,0 +1,56 @@
+"""What the rate codes of HPCC's INT stand for in a fabric (ARCHITECTURE.md, "INT shim"), decided here alone.
+
+Switches are told codes by the controller, and hosts what these stand for. Codes 1 to 10 have a standard meaning. A rate
+that has no standard code gets one of the fabric's own: 11 to 15, and then the standard ones of rates that the fabric
+does not have, from the last on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from weft.topologies.errors import TopologyError
+from weft.topologies.fabric import FabricSpec
+
+UNKNOWN_RATE_CODE = 0
+CODES = 16
+IntRates = tuple[int, ...]
+"""Bits per second by rate code; 0 for one that stands for nothing."""
+
+_STANDARD_GBPS = (0, 1, 10, 25, 40, 50, 100, 200, 400, 800, 1600)
+STANDARD_INT_RATES: IntRates = tuple(
+    10**9 * (_STANDARD_GBPS[code] if code < len(_STANDARD_GBPS) else 0) for code in range(CODES)
+)
+
+
+def int_rates(fabric: FabricSpec) -> IntRates:
+    """Return what the rate codes stand for in a fabric.
+
+    Raises:
+        TopologyError: its links have more different rates than there are codes.
+
+    """
+    return int_rates_of(link.link.rate_bps for link in fabric.links)
+
+
+def int_rates_of(rates_bps: Iterable[int]) -> IntRates:
+    """Return what the rate codes stand for in a fabric whose links have these rates. Raises as `int_rates`."""
+    present = set(rates_bps)
+    if len(present) > CODES - 1:
+        shown = ", ".join(f"{rate_bps / 10**9:g} Gb/s" for rate_bps in sorted(present))
+        raise TopologyError(
+            f"links of {len(present)} different rates: {shown} (valid: at most {CODES - 1} with INT, which has 4 bits "
+            "for a rate)"
+        )
+    rates = list(STANDARD_INT_RATES)
+    own = sorted(present - set(STANDARD_INT_RATES))
+    first_own = len(_STANDARD_GBPS)
+    unused = [code for code in range(first_own - 1, 0, -1) if rates[code] not in present]
+    for code, rate_bps in zip([*range(first_own, CODES), *unused], own, strict=False):
+        rates[code] = rate_bps
+    return tuple(rates)
+
+
+def rate_code(rates: Sequence[int], rate_bps: int) -> int:
+    """Code of a port's rate among those of its fabric; `UNKNOWN_RATE_CODE` if it has none."""
+    return rates.index(rate_bps) if rate_bps in rates[1:] else UNKNOWN_RATE_CODE

@@ -1,0 +1,130 @@
+"""Builder of leaf/spine fabrics: every plane a two-tier Clos of its own, a NIC of every host in each."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+
+from weft.topologies import addressing
+from weft.topologies.assembly import Cable, Design, Place, assemble
+from weft.topologies.errors import TopologyError, require_range
+from weft.topologies.fabric import FabricSpec, LinkSpec
+from weft.topologies.limits import delay, queue_capacity, rate
+
+KIND = "leaf_spine"
+
+
+@dataclass(frozen=True)
+class _Parameters:
+    """Validated parameters; the fabric rate is resolved, so that equal fabrics have equal parameters."""
+
+    planes: int
+    leaves: int
+    spines: int
+    hosts_per_leaf: int
+    host_rate_bps: int
+    fabric_rate_bps: int
+    delay_ps: int
+    queue_capacity_bytes: int
+
+    @property
+    def host_link(self) -> LinkSpec:
+        return LinkSpec(self.host_rate_bps, self.delay_ps, self.queue_capacity_bytes)
+
+    @property
+    def fabric_link(self) -> LinkSpec:
+        return LinkSpec(self.fabric_rate_bps, self.delay_ps, self.queue_capacity_bytes)
+
+
+def leaf_spine(
+    planes: int = 2,
+    leaves: int = 4,
+    spines: int = 2,
+    hosts_per_leaf: int = 2,
+    host_rate_bps: float = 10e9,
+    fabric_rate_bps: float | None = None,
+    oversubscription: float | None = None,
+    delay_ps: int = 1_000_000,
+    queue_capacity_bytes: int = 512 * 1024,
+) -> FabricSpec:
+    """Describe `planes` leaf/spine planes that share their hosts.
+
+    Args:
+        planes: independent planes; a host has one NIC in each.
+        leaves: leaves per plane; leaf l of every plane has the same hosts.
+        spines: spines per plane, each linked once to every leaf; 0 is valid with a single leaf.
+        hosts_per_leaf: hosts on each leaf; the fabric has leaves x hosts_per_leaf of them.
+        host_rate_bps: rate of the links between hosts and leaves.
+        fabric_rate_bps: rate of the links between leaves and spines; the hosts' rate by default.
+        oversubscription: instead of `fabric_rate_bps`: a leaf's host bandwidth over its uplink bandwidth.
+        delay_ps: propagation delay of every link.
+        queue_capacity_bytes: queue of every transmitting port.
+
+    Raises:
+        TopologyError: a parameter is out of range; the message gives the valid range.
+
+    """
+    parameters = _validate(
+        planes, leaves, spines, hosts_per_leaf, host_rate_bps, fabric_rate_bps, oversubscription, delay_ps,
+        queue_capacity_bytes,
+    )  # fmt: skip
+    leaf_places = [Place("leaf", leaf) for leaf in range(parameters.leaves)]
+    spine_places = [Place("spine", spine) for spine in range(parameters.spines)]
+    design = Design(
+        planes=parameters.planes,
+        places=[*leaf_places, *spine_places],
+        cables=[Cable(leaf, spine, parameters.fabric_link) for leaf in leaf_places for spine in spine_places],
+        hosts_per_leaf=parameters.hosts_per_leaf,
+        host_link=parameters.host_link,
+    )
+    return assemble(design, {"kind": KIND, **asdict(parameters)})
+
+
+def _validate(
+    planes: int,
+    leaves: int,
+    spines: int,
+    hosts_per_leaf: int,
+    host_rate_bps: float,
+    fabric_rate_bps: float | None,
+    oversubscription: float | None,
+    delay_ps: int,
+    queue_capacity_bytes: int,
+) -> _Parameters:
+    planes = require_range("planes", planes, 1, addressing.MAX_PLANES)
+    leaves = require_range("leaves", leaves, 1, addressing.MAX_LEAVES)
+    several = "several leaves need a spine between them" if leaves > 1 else ""
+    spines = require_range("spines", spines, 1 if leaves > 1 else 0, addressing.MAX_SPINES, several)
+    hosts_per_leaf = require_range("hosts_per_leaf", hosts_per_leaf, 1, addressing.MAX_HOSTS_PER_LEAF)
+    host_rate = rate("host_rate_bps", host_rate_bps)
+    return _Parameters(
+        planes=planes,
+        leaves=leaves,
+        spines=spines,
+        hosts_per_leaf=hosts_per_leaf,
+        host_rate_bps=host_rate,
+        fabric_rate_bps=_fabric_rate(host_rate, hosts_per_leaf, spines, fabric_rate_bps, oversubscription),
+        delay_ps=delay(delay_ps),
+        queue_capacity_bytes=queue_capacity(queue_capacity_bytes),
+    )
+
+
+def _fabric_rate(
+    host_rate_bps: int,
+    hosts_per_leaf: int,
+    spines: int,
+    fabric_rate_bps: float | None,
+    oversubscription: float | None,
+) -> int:
+    if oversubscription is None:
+        return host_rate_bps if fabric_rate_bps is None else rate("fabric_rate_bps", fabric_rate_bps)
+    if fabric_rate_bps is not None:
+        raise TopologyError(
+            f"fabric_rate_bps={fabric_rate_bps} and oversubscription={oversubscription} exclude each other"
+        )
+    is_number = isinstance(oversubscription, int | float) and math.isfinite(oversubscription)
+    if not (is_number and oversubscription > 0):
+        raise TopologyError(f"oversubscription={oversubscription} is out of range (valid: above 0)")
+    if spines == 0:
+        raise TopologyError(f"oversubscription={oversubscription} means nothing without spines (spines=0)")
+    return rate("fabric_rate_bps", float(round(hosts_per_leaf * host_rate_bps / (spines * oversubscription))))

@@ -1,0 +1,59 @@
+"""Hosts of several ranks: which of a fabric's endpoints share a host, and the links that join them inside.
+
+An endpoint of a fabric (`HostSpec`: a NIC in every plane) is a rank's. Where a host has several ranks, each has NICs of
+its own, and scale-up links (NVLink and the like) join them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+
+from weft.topologies.errors import TopologyError, require_range
+from weft.topologies.fabric import FabricSpec, ScaleUpSpec
+from weft.topologies.limits import delay, rate
+
+
+def with_scale_up(
+    fabric: FabricSpec,
+    ranks_per_host: int = 8,
+    rate_bps: float = 3.6e12,
+    latency_ps: int = 500_000,
+    rail_optimised: bool = False,
+) -> FabricSpec:
+    """Return the fabric with its endpoints gathered in hosts.
+
+    Args:
+        fabric: whose endpoints become ranks.
+        ranks_per_host: of every host.
+        rate_bps: of each rank's links to the others of its host together, in each direction.
+        latency_ps: from rank to rank.
+        rail_optimised: rank i of a host is on leaf i of a block of as many leaves as a host has ranks, so that ranks of
+            the same number meet at one leaf, their rail; otherwise a host's ranks are side by side on one leaf.
+
+    Raises:
+        TopologyError: the hosts do not fill the leaves, or a figure is out of range.
+
+    """
+    if fabric.scale_up is not None:
+        raise TopologyError("the fabric has scale-up links already")
+    leaves = fabric.leaves(0)
+    ranks_per_host = require_range("ranks_per_host", ranks_per_host, 2, max(2, len(fabric.hosts)))
+    latency_ps = delay(latency_ps, "latency_ps")
+    if not isinstance(rail_optimised, bool):
+        raise TopologyError(f"rail_optimised={rail_optimised!r} is not valid (valid: True, False)")
+    per_leaf = len(leaves[0].host_ports)
+    if rail_optimised and len(leaves) % ranks_per_host:
+        raise TopologyError(
+            f"{len(leaves)} leaves are not whole blocks of {ranks_per_host} rails (valid: a multiple of ranks_per_host)"
+        )
+    if not rail_optimised and per_leaf % ranks_per_host:
+        raise TopologyError(f"{per_leaf} ranks on a leaf do not fill hosts of {ranks_per_host} ranks")
+    scale_up = ScaleUpSpec(
+        ranks_per_host=ranks_per_host,
+        rank_stride=per_leaf if rail_optimised else 1,
+        rate_bps=rate("rate_bps", rate_bps),
+        latency_ps=latency_ps,
+    )
+    described = {name: value for name, value in asdict(scale_up).items() if name != "rank_stride"}
+    parameters = {**fabric.parameters, "scale_up": {**described, "rail_optimised": rail_optimised}}
+    return replace(fabric, scale_up=scale_up, parameters=parameters)

@@ -1,0 +1,601 @@
+"""The runner's side of the endpoints: configure them, connect them, run collectives and traffic, collect figures."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any, Protocol
+
+from weft.topologies.int_rates import STANDARD_INT_RATES
+from weft.traffic.host_recording import HostRecording
+from weft.traffic.messages import AS_BYTES
+from weft.traffic.patterns import Flow, flow_schedule, flows_by_rank
+from weft.traffic.schedule_nodes import Channel, RankSchedule
+from weft.traffic.schedules import CollectiveSpec, generate, peers_of
+from weft.traffic.training import TrainingStep, training_step_schedule
+from weft.traffic.transport_settings import (
+    DEFAULT_TRANSPORT,
+    NO_COSTS,
+    CreditSettings,
+    NicCosts,
+    TransportSettings,
+)
+
+FIRST_QUEUE_PAIR = 0x100
+_PSN_BITS = 24
+_WAITING_ROUND_S = 2.0
+
+
+class JsonLines(Protocol):
+    """A process that takes a command a line and gives an answer a line; `weft` starts it in a host's namespace.
+
+    read_answer raises if the process is gone or late, or if the answer has `error`. An answer bears its command's `id`.
+    """
+
+    def send(self, command: dict[str, Any]) -> None:
+        """Send a command."""
+
+    def read_answer(self, timeout_s: float, number: int | None = None) -> dict[str, Any]:
+        """Return the next answer, or the one with `id` number, dropping those before it."""
+
+
+class RunClock(Protocol):
+    """The emulated time of all endpoints, as the runner sees it."""
+
+    def now_ps(self) -> int:
+        """Return the time."""
+
+    def start_margin_ps(self, ranks: int) -> int:
+        """Return how far ahead a common start must lie for so many endpoints to be told of it in time."""
+
+
+@dataclass(frozen=True)
+class WallClock:
+    """Time that passes while commands are on their way."""
+
+    epoch_ns: int
+    dilation: float
+
+    def now_ps(self) -> int:
+        """See RunClock."""
+        return self._emulated_ps(time.monotonic_ns() - self.epoch_ns)
+
+    def start_margin_ps(self, ranks: int) -> int:
+        """See RunClock."""
+        return self._emulated_ps(10_000_000 + 1_000_000 * ranks)
+
+    def _emulated_ps(self, real_ns: int) -> int:
+        return int(real_ns * 1000 / self.dilation)
+
+
+class RunError(RuntimeError):
+    """A run failed or did not end in time; the message says on which hosts, and why."""
+
+
+@dataclass(frozen=True)
+class NicSettings:
+    """One NIC of a host: its interface in the host's namespace, and what the fabric says about its link."""
+
+    interface: str
+    mac: str
+    ipv4: str
+    gateway_mac: str
+    rate_bps: int
+    base_round_trip_ps: int
+    nearest_round_trip_ps: int = 0
+    nearest_hops: int = 0
+    hop_round_trip_ps: int = 0
+    ipv6: str | None = None
+    paced: bool = True
+    pfc_quanta: int = 0
+    credits: CreditSettings | None = None
+
+    def to_message(self) -> dict[str, Any]:
+        """Return an item of the configuration's `nics`, of JSON's types."""
+        # asdict() looks into every value, and a large fabric has thousands of NICs.
+        return vars(self) | {"credits": self.credits and asdict(self.credits)}
+
+
+@dataclass(frozen=True)
+class HostSettings:
+    """What a host is told first.
+
+    `wall_clock_floor_ns`: least retransmission timeout in real time. `realtime_priority`: of the engine's thread
+    under SCHED_FIFO, 0 for none.
+    """
+
+    name: str
+    rank: int
+    epoch_ns: int
+    dilation: float
+    nics: tuple[NicSettings, ...]
+    seed: int = 0
+    mtu_bytes: int = 1024
+    wall_clock_floor_ns: int = 20_000_000
+    realtime_priority: int = 0
+    transport: TransportSettings = DEFAULT_TRANSPORT
+    nic_costs: NicCosts = NO_COSTS
+    recording: HostRecording = field(default_factory=HostRecording)
+    int_rates_bps: tuple[int, ...] = STANDARD_INT_RATES
+
+    def to_message(self) -> dict[str, Any]:
+        """Return the configuration that the endpoint is given, of JSON's types."""
+        return vars(self) | {
+            "nics": [nic.to_message() for nic in self.nics],
+            "transport": self.transport.to_message(),
+            "nic_costs": asdict(self.nic_costs),
+            "recording": self.recording.to_message(),
+            "int_rates_bps": list(self.int_rates_bps),
+        }
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """When each rank that took part started and ended a run, in emulated time, in order of rank."""
+
+    run: int
+    started_ps: tuple[int, ...]
+    finished_ps: tuple[int, ...]
+
+    @property
+    def duration_ps(self) -> int:
+        """From the first rank's start to the last one's end."""
+        return max(self.finished_ps, default=0) - min(self.started_ps, default=0)
+
+
+@dataclass
+class _PreparedRun:
+    ranks: list[int]
+    memory: dict[int, dict[str, Any]]
+    written_peers: dict[int, list[int]]
+    connections: list[tuple[int, Channel]]
+    state: str = "prepared"
+    steps: tuple[int, int] = (0, 0)
+
+
+class EndpointGroup:
+    """All endpoints of a fabric, by rank. Commands go to all of them before any answer is read.
+
+    `ip_version` is that of the connections; jobs bring theirs. `clock` is the hosts' wall clock unless given.
+    Errors of `JsonLines.read_answer` pass through; RunError is about runs.
+    """
+
+    def __init__(
+        self,
+        endpoints: Sequence[JsonLines],
+        hosts: Sequence[HostSettings],
+        answer_timeout_s: float = 30.0,
+        ip_version: int = 4,
+        clock: RunClock | None = None,
+    ) -> None:
+        if ip_version not in (4, 6):
+            raise ValueError(f"IP version {ip_version} (valid: 4, 6)")
+        if [host.rank for host in hosts] != list(range(len(endpoints))):
+            raise ValueError(f"hosts of ranks {[host.rank for host in hosts]} for {len(endpoints)} endpoints")
+        self._endpoints = list(endpoints)
+        self._hosts = list(hosts)
+        self._answer_timeout_s = answer_timeout_s
+        self._ip_version = ip_version
+        self._clock = clock or (
+            WallClock(hosts[0].epoch_ns, hosts[0].dilation) if hosts else WallClock(0, 1.0)
+        )
+        self._connected: dict[tuple[int, Channel], bool] = {}
+        self._next_queue_pair = [count(FIRST_QUEUE_PAIR) for _ in hosts]
+        self._psn = random.Random(hosts[0].seed if hosts else 0)
+        self._run_numbers = count(1)
+        self._command_numbers = count(1)
+        self._runs: dict[int, _PreparedRun] = {}
+
+    def configure(self) -> None:
+        """Tell every endpoint who it is and wait until all are ready."""
+        self._call_all({host.rank: host.to_message() for host in self._hosts})
+
+    def now_ps(self) -> int:
+        """Return the emulated time that all endpoints agree on."""
+        return self._clock.now_ps()
+
+    def disconnect(self, first_number: int | None = None) -> None:
+        """Have all ranks forget their connections; runs make them anew, and with them all that they learn.
+
+        Queue pairs are numbered from FIRST_QUEUE_PAIR + `first_number` on again, and the paths that follow from their
+        numbers repeat. That is for a fabric in which nothing is under way to a queue pair of the same number; None: the
+        numbers go on.
+        """
+        if self._connected:
+            self._call_each({"command": "disconnect"})
+        self._connected.clear()
+        if first_number is not None:
+            self._next_queue_pair = [count(FIRST_QUEUE_PAIR + first_number) for _ in self._hosts]
+
+    def join(self, memberships: Mapping[int, Sequence[Mapping[str, Any]]]) -> None:
+        """Have ranks join aggregation jobs: each membership has the fields of controller.jobs.JobMembership."""
+        self._call_all(
+            {
+                rank: {"command": "join", "jobs": [dict(job) for job in jobs]}
+                for rank, jobs in memberships.items()
+            }
+        )
+
+    def leave(self, planes: Sequence[int]) -> None:
+        """Have all ranks leave the jobs of these planes."""
+        self._call_each({"command": "leave", "planes": list(planes)})
+
+    def prepare_collective(
+        self,
+        spec: CollectiveSpec,
+        algorithm: str,
+        buffers: Sequence[Path],
+        results: Sequence[Path] | None = None,
+        *,
+        collective: str = "allreduce",
+        telemetry: bool = True,
+        payload: str = AS_BYTES,
+    ) -> int:
+        """Connect the ranks as the algorithm needs and have them map and register their buffers; returns the run.
+
+        The ranks are 0 to spec.rank_count-1; `spec.run_tag` is ignored. Without `results` the buffers are
+        changed in place; without `buffers` zeros stand for data, which travel as `payload` says (of
+        traffic.messages.PAYLOADS).
+        """
+        schedules = [generate(collective, algorithm, spec, rank) for rank in range(spec.rank_count)]
+        message = _spec_message(spec) | {
+            "command": "collective",
+            "collective": collective,
+            "algorithm": algorithm,
+            "payload": payload,
+        }
+        return self._prepare(schedules, _with_files(message, spec, buffers, results), telemetry)
+
+    def prepare_training_step(
+        self,
+        step: TrainingStep,
+        algorithm: str,
+        spec: CollectiveSpec,
+        buffers: Sequence[Path],
+        results: Sequence[Path] | None = None,
+        *,
+        telemetry: bool = True,
+        payload: str = AS_BYTES,
+    ) -> int:
+        """As `prepare_collective`, for a training step whose gradients the buffers are."""
+        ranks = range(spec.rank_count)
+        schedules = [training_step_schedule(step, algorithm, spec, rank) for rank in ranks]
+        message = _spec_message(spec) | {
+            "command": "training_step",
+            "algorithm": algorithm,
+            "layers": [list(astuple(layer)) for layer in step.layers],
+            "bucket_bytes": step.bucket_bytes,
+            "optimizer_ps": step.optimizer_ps,
+            "payload": payload,
+        }
+        return self._prepare(schedules, _with_files(message, spec, buffers, results), telemetry)
+
+    def prepare_traffic(
+        self, flows: Sequence[Flow], *, telemetry: bool = True, payload: str = AS_BYTES
+    ) -> int:
+        """Connect the ranks as the flows need, and have those that take part make ready; returns the run.
+
+        The flows are of zeros, which travel as `payload` says.
+        """
+        by_rank = flows_by_rank(flows)
+        schedules = [flow_schedule(own, rank) for rank, own in sorted(by_rank.items())]
+        messages = [
+            {
+                "command": "traffic",
+                "flows": [asdict(flow) | {"number": number} for number, flow in by_rank[each.rank].items()],
+                "payload": payload,
+            }
+            for each in schedules
+        ]
+        return self._prepare(schedules, messages, telemetry)
+
+    def prepare_workload(
+        self, flows: Sequence[Flow], *, telemetry: bool = True, payload: str = AS_BYTES
+    ) -> int:
+        """Have the ranks make ready for many flows, each over a queue pair of its own; returns the run.
+
+        The flows are of zeros, which travel as `payload` says.
+        """
+        number = next(self._run_numbers)
+        sent: list[list[list[Any]]] = [[] for _ in self._hosts]
+        received: list[list[list[Any]]] = [[] for _ in self._hosts]
+        for index, flow in enumerate(flows):
+            ends = [(flow.source, flow.destination), (flow.destination, flow.source)]
+            pairs = [next(self._next_queue_pair[own]) for own, _ in ends]
+            for side, ((own, peer), items) in enumerate(zip(ends, (sent, received), strict=True)):
+                address = self._address(Channel(flow.plane, peer))
+                items[own].append(
+                    [
+                        index,
+                        flow.start_ps,
+                        flow.plane,
+                        flow.size_bytes,
+                        peer,
+                        address,
+                        pairs[side],
+                        pairs[1 - side],
+                    ]
+                )
+        answers = self._call_all(
+            {
+                host.rank: {
+                    "command": "flows",
+                    "run": number,
+                    "telemetry": telemetry,
+                    "payload": payload,
+                    "sent": sent[host.rank],
+                    "received": received[host.rank],
+                }
+                for host in self._hosts
+            }
+        )
+        memory = {rank: answer["memory"] for rank, answer in answers.items()}
+        written_peers = {rank: sorted({item[4] for item in items}) for rank, items in enumerate(sent)}
+        self._runs[number] = _PreparedRun([host.rank for host in self._hosts], memory, written_peers, [])
+        return number
+
+    def flow_records(self, run: int) -> dict[str, list[int]]:
+        """Return columns of a run's flows that have ended: flow, started_ps, finished_ps, retransmitted_packets.
+
+        Rows are in order of `flow`, the place in the list that was prepared. The run is one of `prepare_traffic` or
+        `prepare_workload`.
+        """
+        message = {"command": "flow_records", "run": run}
+        answers = self._call_all(dict.fromkeys(self._runs[run].ranks, message))
+        names = ("flow", "started_ps", "finished_ps", "retransmitted_packets")
+        rows = [
+            row
+            for answer in answers.values()
+            for row in zip(*(answer["records"].get(name, ()) for name in names), strict=True)
+        ]
+        columns = list(zip(*sorted(rows), strict=True)) or [()] * len(names)
+        return {name: list(column) for name, column in zip(names, columns, strict=True)}
+
+    def _prepare(
+        self, schedules: Sequence[RankSchedule], messages: Sequence[dict[str, Any]], telemetry: bool
+    ) -> int:
+        self._connect(schedules, telemetry)
+        number = next(self._run_numbers)
+        ranks = [schedule.rank for schedule in schedules]
+        answers = self._call_all(
+            {rank: message | {"run": number} for rank, message in zip(ranks, messages, strict=True)}
+        )
+        memory = {rank: answer["memory"] for rank, answer in answers.items()}
+        written_peers = {schedule.rank: schedule.written_peers() for schedule in schedules}
+        self._runs[number] = _PreparedRun(ranks, memory, written_peers, peers_of(schedules))
+        return number
+
+    def _connect(self, schedules: Sequence[RankSchedule], telemetry: bool) -> None:
+        """Make the connections that the schedules name and that are not there yet, both ends at once."""
+        before = dict(self._connected)
+        commands: dict[int, list[dict[str, Any]]] = {}
+        try:
+            for rank, channel in peers_of(schedules):
+                if self._connected.get((rank, channel)) != telemetry:
+                    self._connect_ends(rank, channel, telemetry, commands)
+            self._call_all(
+                {rank: {"command": "connect", "connections": items} for rank, items in commands.items()}
+            )
+        except BaseException:
+            # Refused or interrupted: what may not be there is made anew.
+            self._connected = before
+            raise
+
+    def _connect_ends(
+        self, rank: int, channel: Channel, telemetry: bool, commands: dict[int, list[dict[str, Any]]]
+    ) -> None:
+        back = Channel(channel.plane, rank, channel.label)
+        ends = [(rank, channel), (channel.peer, back)]
+        queue_pairs = [next(self._next_queue_pair[own]) for own, _ in ends]
+        psns = [self._psn.getrandbits(_PSN_BITS) for _ in ends]
+        for side, (own, towards) in enumerate(ends):
+            commands.setdefault(own, []).append(
+                {
+                    "label": towards.label,
+                    "plane": towards.plane,
+                    "peer": towards.peer,
+                    "queue_pair": queue_pairs[side],
+                    "remote_queue_pair": queue_pairs[1 - side],
+                    "initial_psn": psns[side],
+                    "remote_initial_psn": psns[1 - side],
+                    "destination_ip": self._address(towards),
+                    "telemetry": telemetry,
+                }
+            )
+            self._connected[own, towards] = telemetry
+
+    def _address(self, channel: Channel) -> str:
+        host = self._hosts[channel.peer]
+        nic = host.nics[channel.plane]
+        address = nic.ipv6 if self._ip_version == 6 else nic.ipv4
+        if address is None:
+            raise ValueError(f"{host.name} has no IPv6 address on plane {channel.plane}")
+        return address
+
+    def start(self, run: int, start_ps: int | None = None) -> int:
+        """Start a prepared run on all its ranks at the same emulated time; returns that time.
+
+        None: as soon as every endpoint can have been told.
+        """
+        prepared = self._runs[run]
+        if start_ps is None:
+            start_ps = self._clock.now_ps() + self._clock.start_margin_ps(len(prepared.ranks))
+        message = {"command": "start", "run": run, "start_ps": start_ps}
+        prepared.state = "started"
+        self._call_all(
+            {
+                rank: message | {"peers": {str(peer): prepared.memory[peer] for peer in peers}}
+                for rank, peers in prepared.written_peers.items()
+            }
+        )
+        return start_ps
+
+    def wait(self, run: int, timeout_s: float = 120.0) -> RunOutcome:
+        """Wait for the end of a run on all its ranks. Raises RunError if it fails or takes longer."""
+        ranks = self._runs[run].ranks
+        answers: dict[int, dict[str, Any]] = {}
+        unfinished, left_s = list(ranks), timeout_s
+        # In rounds, because a rank whose peer has failed would otherwise be waited for till its time is up.
+        while unfinished and left_s >= 0.0 and not _any_ended_badly(answers):
+            message = {"command": "wait", "run": run, "timeout_s": min(left_s, _WAITING_ROUND_S)}
+            answers |= self._call_all(
+                dict.fromkeys(unfinished, message), _WAITING_ROUND_S + self._answer_timeout_s
+            )
+            self._runs[run].steps = _steps_of(answers.values())
+            unfinished = [rank for rank in unfinished if answers[rank]["state"] != "finished"]
+            left_s -= _WAITING_ROUND_S
+        troubles = [
+            f"{self._hosts[rank].name}: {answer['state']} after {answer.get('nodes_done', 0)} of "
+            f"{answer.get('node_count', 0)} steps{': ' + answer['reason'] if answer.get('reason') else ''}"
+            for rank, answer in answers.items()
+            if answer["state"] != "finished"
+        ]
+        if troubles:
+            how = "failed" if _any_ended_badly(answers) else f"did not finish within {timeout_s:g} s"
+            raise RunError(f"run {run} {how}: " + "; ".join(troubles))
+        self._runs[run].state = "finished"
+        return RunOutcome(
+            run,
+            tuple(answers[rank]["started_ps"] for rank in ranks),
+            tuple(answers[rank]["finished_ps"] for rank in ranks),
+        )
+
+    def steps(self, run: int) -> tuple[int, int]:
+        """Return how many of a run's steps (or ends of flows) are done, and how many there are, of all ranks.
+
+        An endpoint that can say so at once is asked; of others it is what they answered to the last wait. To be called
+        from any thread while `wait` waits.
+        """
+        prepared = self._runs.get(run)
+        if prepared is None:
+            return 0, 0
+        answers = []
+        for rank in prepared.ranks:
+            status = getattr(self._endpoints[rank], "run_status", None)
+            if status is None:
+                return prepared.steps
+            answers.append(status(run))
+        return _steps_of(answers)
+
+    def release(self, run: int) -> None:
+        """Have the ranks forget a run and its buffers, cancelling it if it has not ended.
+
+        Unless the run has finished, its connections go, and are made anew for the next run that needs them.
+        Aggregation jobs must then be joined anew, in another epoch: the ranks' streams of messages may have
+        parted.
+        """
+        released = self._runs.pop(run)
+        if released.state == "started":
+            for connection in released.connections:
+                self._connected.pop(connection, None)
+        self._call_all({rank: {"command": "release", "run": run} for rank in released.ranks})
+
+    def run(self, run: int, timeout_s: float = 120.0) -> RunOutcome:
+        """Start a prepared run, wait for its end and release it, whatever comes."""
+        try:
+            self.start(run)
+            return self.wait(run, timeout_s)
+        finally:
+            self.release(run)
+
+    def run_flows(self, run: int, timeout_s: float = 120.0) -> tuple[RunOutcome, dict[str, list[int]]]:
+        """As `run`, of traffic or a workload; also returns its `flow_records`."""
+        try:
+            self.start(run)
+            return self.wait(run, timeout_s), self.flow_records(run)
+        finally:
+            self.release(run)
+
+    def stats(self) -> list[dict[str, Any]]:
+        """Return every rank's counters (see traffic.host.Host.stats), in order of rank."""
+        return list(self._call_each({"command": "stats"}).values())
+
+    def transport_in_force(self, telemetry: bool = True) -> dict[str, Any]:
+        """Return `weft.traffic.host.Host.transport_in_force` of rank 0; all hosts of a fabric are told the same."""
+        message = {"command": "transport", "ip_version": self._ip_version, "telemetry": telemetry}
+        return self._call_all({0: message})[0]
+
+    def reset_stats(self) -> None:
+        """Set all counters to zero."""
+        self._call_each({"command": "reset_stats"})
+
+    def capture(self, rank: int, plane: int, path: Path | None) -> None:
+        """Record a host's plane into a pcap file; None ends it."""
+        self._call_all({rank: {"command": "pcap", "plane": plane, "path": str(path) if path else None}})
+
+    def recorded(self, files: Sequence[Path]) -> list[int]:
+        """Have every host write what it has recorded to a file (`Host.save_recorded`); returns rows lost by each."""
+        answers = self._call_all(
+            {host.rank: {"command": "recorded", "path": str(files[host.rank])} for host in self._hosts}
+        )
+        return [answer["rows_lost"] for answer in answers.values()]
+
+    def _call_each(self, message: dict[str, Any]) -> dict[int, dict[str, Any]]:
+        return self._call_all({host.rank: message for host in self._hosts})
+
+    def _call_all(
+        self, messages: Mapping[int, dict[str, Any]], timeout_s: float | None = None
+    ) -> dict[int, dict[str, Any]]:
+        """Send to all ranks named, then read all answers, so that one refusal leaves no answer unread.
+
+        What an interrupted call has left unread, the next one drops.
+        """
+        number = next(self._command_numbers)
+        for rank, message in messages.items():
+            self._endpoints[rank].send(message | {"id": number})
+        answers: dict[int, dict[str, Any]] = {}
+        first_error: Exception | None = None
+        for rank in messages:
+            try:
+                answers[rank] = self._endpoints[rank].read_answer(timeout_s or self._answer_timeout_s, number)
+            except Exception as error:  # kept, and raised when all answers are read
+                first_error = first_error or error
+        if first_error is not None:
+            raise first_error
+        return answers
+
+
+def _steps_of(answers: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
+    done = count = 0
+    for answer in answers:
+        done += answer.get("nodes_done", 0)
+        count += answer.get("node_count", 0)
+    return done, count
+
+
+def _any_ended_badly(answers: Mapping[int, dict[str, Any]]) -> bool:
+    return any(answer["state"] in ("failed", "cancelled") for answer in answers.values())
+
+
+def _spec_message(spec: CollectiveSpec) -> dict[str, Any]:
+    """Return a spec as endpoints are told it; their runs' tags are their own."""
+    return {
+        "rank_count": spec.rank_count,
+        "element_count": spec.element_count,
+        "dtype": spec.dtype.value,
+        "operation": spec.operation.name.lower(),
+        "plane_rates_bps": list(spec.plane_rates_bps),
+        "piece_bytes": spec.piece_bytes,
+        "root": spec.root,
+        "ranks_per_host": spec.ranks_per_host,
+        "rank_stride": spec.rank_stride,
+    }
+
+
+def _with_files(
+    message: dict[str, Any],
+    spec: CollectiveSpec,
+    buffers: Sequence[Path],
+    results: Sequence[Path] | None,
+) -> list[dict[str, Any]]:
+    """Return every rank's message, with its files if there are any."""
+    if not buffers:
+        return [message] * spec.rank_count
+    return [
+        message | {"buffer": str(buffer)} | ({"result": str(results[rank])} if results else {})
+        for rank, buffer in enumerate(buffers)
+    ]

@@ -1,0 +1,166 @@
+"""The host process: `python -m weft.traffic.endpoint`, inside a host's network namespace.
+
+The first line on stdin is the configuration (`HostConfig`), every other one a command; every line gets one
+answer, a line of JSON on stdout. An answer with `error` says why a command failed, which changes nothing else;
+`user_error` beside it, where a user's code raised.
+A `wait` is answered when its run has ended, after answers to later commands. The end of stdin ends the process.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import selectors
+import signal
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from weft.traffic.extensions import is_user_error, user_report
+from weft.traffic.host import Host, HostConfig, host_of_namespace
+from weft.traffic.host_commands import ENDED, WAIT, HostCommands
+from weft.traffic.messages import Message, MessageError, take
+from weft.traffic.port_guard import PortGuard
+
+
+class Endpoint:
+    """Carries out commands on a host. Times out `wait`s by the wall clock."""
+
+    def __init__(self, host: Host, answer: Callable[[dict[str, Any]], None]) -> None:
+        self._host = host
+        self._commands = HostCommands(host)
+        self._answer = answer
+        self._waits: list[tuple[float, Message]] = []
+        self._user_error: str | None = None
+
+    def execute(self, line: str) -> None:
+        """Carry out one line and answer it (a `wait` later)."""
+        message: Message = {}
+        try:
+            parsed = json.loads(line)
+            if not isinstance(parsed, dict):
+                raise MessageError(f"a command is an object, not {line.strip()!r}")
+            message = parsed
+            if message.get("command") == WAIT:
+                self._wait(message)
+                return
+            self._reply(message, self._commands.carry_out(message))
+        except Exception as error:
+            # Whatever a message makes a command raise is the answer to it; the host goes on.
+            self._reply(message, {"error": f"{message.get('command', 'command')}: {error}"})
+
+    def _reply(self, message: Message, answer: dict[str, Any]) -> None:
+        self._answer(answer | ({"id": message["id"]} if "id" in message else {}))
+
+    def _wait(self, message: Message) -> None:
+        deadline = time.monotonic() + take(message, "timeout_s", float, 60.0)
+        self._commands.status(message)  # refuses an unknown run
+        self._waits.append((deadline, message))
+        self.serve_waits()
+
+    def _failed(self, failure: str) -> dict[str, Any]:
+        """Return the answer of a host whose engine has stopped; `user_error` if a user's code raised."""
+        if self._user_error is None:
+            try:
+                self._host.engine.stop()  # raises what ended the engine's thread
+            except Exception as error:
+                if is_user_error(error):
+                    self._user_error = user_report(error, "a class of yours")
+        answer: dict[str, Any] = {"error": f"wait: the engine has stopped: {failure}"}
+        return answer if self._user_error is None else answer | {"user_error": self._user_error}
+
+    def serve_waits(self) -> None:
+        """Answer the waits whose run has ended or whose time is up."""
+        self._host.executor.take_ended()
+        waits, self._waits = self._waits, []
+        failure = self._host.engine.failure
+        for deadline, message in waits:
+            try:
+                status = self._commands.status(message)
+            except ValueError as error:  # released meanwhile
+                status = {"error": f"wait: {error}"}
+            if failure is not None:
+                status = self._failed(failure)
+            ended = "error" in status or status["state"] in ENDED
+            if ended or time.monotonic() >= deadline:
+                self._reply(message, status)
+            else:
+                self._waits.append((deadline, message))
+
+    def seconds_to_next_deadline(self) -> float | None:
+        """Return how long serve_waits() may be put off; None without a wait."""
+        if not self._waits:
+            return None
+        return max(0.0, min(deadline for deadline, _ in self._waits) - time.monotonic())
+
+
+class LineReader:
+    """Splits what arrives on a descriptor into lines, without reading further than is there."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+        self._pending = b""
+        self.ended = False
+
+    def lines(self) -> list[str]:
+        """Read once (which blocks if nothing is there) and return the lines that are complete."""
+        data = self.file.read1(1 << 16)
+        self.ended = not data
+        *complete, self._pending = (self._pending + data).split(b"\n")
+        return [line.decode(errors="replace") for line in complete if line.strip()]
+
+
+def _print_answer(answer: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
+def _serve(endpoint: Endpoint, host: Host, reader: LineReader, first: list[str]) -> None:
+    for line in first:
+        endpoint.execute(line)
+    with selectors.DefaultSelector() as selector:
+        selector.register(reader.file, selectors.EVENT_READ)
+        selector.register(host.executor, selectors.EVENT_READ)
+        selector.register(host.engine.failure_fd, selectors.EVENT_READ)
+        while True:
+            ready = {key.fileobj for key, _ in selector.select(endpoint.seconds_to_next_deadline())}
+            if host.engine.failure_fd in ready:  # for good: once is enough
+                selector.unregister(host.engine.failure_fd)
+            if reader.file in ready:
+                for line in reader.lines():
+                    endpoint.execute(line)
+                if reader.ended:
+                    return
+            endpoint.serve_waits()
+
+
+def main() -> int:
+    """Run the endpoint until stdin ends or SIGTERM. Exit codes: 0, or 3 for a bad configuration."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the runner's to handle
+    reader = LineReader(sys.stdin.buffer)
+    lines: list[str] = []
+    while not lines and not reader.ended:
+        lines = reader.lines()
+    if not lines:
+        return 0
+    try:
+        config = HostConfig.from_message(json.loads(lines[0]))
+        guard = PortGuard()
+        host = host_of_namespace(config)
+    except (ValueError, OSError, AttributeError) as error:
+        _print_answer({"error": f"configuration: {error}"})
+        return 3
+    gc.freeze()
+    try:
+        _print_answer({"ready": True, "name": config.name, "rank": config.rank})
+        _serve(Endpoint(host, _print_answer), host, reader, lines[1:])
+    finally:
+        host.close()
+        guard.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

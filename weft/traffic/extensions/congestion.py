@@ -1,0 +1,91 @@
+"""Congestion controls of users."""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+from functools import partial
+
+from weft.engine import Acknowledgement, python_congestion_control
+from weft.engine import CongestionControl as NativeCongestionControl
+from weft.topologies.int_rates import STANDARD_INT_RATES
+from weft.traffic.extensions.loading import ClassSpec, make, overridden
+
+
+@dataclass(frozen=True)
+class PathProperties:
+    """What a congestion control knows of its path when it starts.
+
+    The rate is that of the sender's port, the round trip that of an idle path to the farthest peer, and `frame_bytes`
+    the size of a full data packet from Ethernet to iCRC. The way to the nearest peer has `nearest_hops` routers (0:
+    nobody knows); each one more adds `hop_round_trip_ps`. `int_rates_bps`: what the 16 rate codes of INT stand for.
+    """
+
+    line_rate_bps: int
+    base_round_trip_ps: int
+    frame_bytes: int
+    nearest_round_trip_ps: int = 0
+    nearest_hops: int = 0
+    hop_round_trip_ps: int = 0
+    int_rates_bps: tuple[int, ...] = STANDARD_INT_RATES
+
+    @property
+    def bandwidth_delay_product_bytes(self) -> int:
+        """Frame bytes that fill the path."""
+        return max(self.frame_bytes, self.line_rate_bps * self.base_round_trip_ps // (8 * 10**12))
+
+
+class CongestionControl(abc.ABC):
+    """One connection's: events in, window and rate out. Times are emulated picoseconds, sizes bytes of whole frames.
+
+    Each connection gets an object of its own. Window, rate and deadline are asked for after each event. A scenario's
+    `parameters` are keyword arguments after `path`.
+    """
+
+    def __init__(self, path: PathProperties) -> None:
+        self.path = path
+
+    @abc.abstractmethod
+    def window_bytes(self) -> int:
+        """Bytes that may be unacknowledged; one packet may always be."""
+
+    @abc.abstractmethod
+    def on_acknowledgement(self, event: Acknowledgement) -> None:
+        """Take note of an acknowledgement."""
+
+    def pacing_rate_bps(self) -> int:
+        """Rate at which frames may leave; 0: as fast as the port takes them."""
+        return 0
+
+    def next_deadline_ps(self) -> int | None:
+        """When `on_deadline` is to be called; None: not now."""
+        return None
+
+    def on_deadline(self, now_ps: int) -> None:  # noqa: B027
+        """The time has come; the next deadline must be later."""
+
+    def on_congestion_notification(self, now_ps: int) -> None:  # noqa: B027
+        """Take note of a CNP: the receiver has got a packet that a switch marked."""
+
+    def on_loss(self, now_ps: int, timeout: bool) -> None:  # noqa: B027
+        """Take note of a sequence NAK, or of a retransmission timeout."""
+
+    def on_packet_sent(self, now_ps: int, frame_bytes: int, retransmission: bool) -> None:  # noqa: B027
+        """Take note of a packet; a class without this method is not called for each one."""
+
+
+def congestion_control(spec: ClassSpec, path: PathProperties) -> NativeCongestionControl:
+    """Make a user's congestion control for one connection. Raises ExtensionError if it cannot be used."""
+    user = make(spec, CongestionControl, path)  # type: ignore[type-abstract]
+    method = partial(overridden, user, CongestionControl)
+    return python_congestion_control(
+        type(user).__name__,
+        window_bytes=user.window_bytes,
+        pacing_rate_bps=method("pacing_rate_bps"),
+        next_deadline_ps=method("next_deadline_ps"),
+        on_packet_sent=method("on_packet_sent"),
+        on_acknowledgement=user.on_acknowledgement,
+        on_congestion_notification=method("on_congestion_notification"),
+        on_loss=method("on_loss"),
+        on_deadline=method("on_deadline"),
+    )

@@ -1,0 +1,641 @@
+"""A host: one NIC with a port per plane, its connections and its aggregation jobs."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import weakref
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from weft.engine import (
+    CongestionControl,
+    Engine,
+    PathChoice,
+    PcapWriter,
+    PortMac,
+    Probe,
+    TransmitPort,
+    _core,
+    congestion_parameters_in_force,
+    flowlet,
+    make_congestion_control,
+    spray,
+)
+from weft.topologies.int_rates import CODES, STANDARD_INT_RATES
+from weft.traffic.attachment import Attach, Attachment, SocketAttachment
+from weft.traffic.class_reference import is_class_reference
+from weft.traffic.extensions import ClassSpec, PathProperties, congestion_control, path_choice
+from weft.traffic.host_recording import HostRecording
+from weft.traffic.int_stack import stack_in_bytes
+from weft.traffic.messages import Message, MessageError, take, take_list, take_optional
+from weft.traffic.scale_up import ScaleUpLinks, ScaleUpPort
+from weft.traffic.schedule_nodes import SCALE_UP, Channel
+from weft.traffic.transport_settings import (
+    DEFAULT_TRANSPORT,
+    NO_COSTS,
+    CreditSettings,
+    NicCosts,
+    TransportSettings,
+    preset_of,
+)
+
+DEFAULT_MTU_BYTES = 1024
+DEFAULT_RETRY_LIMIT = 7
+DEFAULT_WALL_CLOCK_FLOOR_NS = 20_000_000
+_QUEUE_PAIR_TOTALS = (
+    "data_packets_sent",
+    "data_bytes_sent",
+    "data_packets_received",
+    "data_bytes_received",
+    "retransmitted_packets",
+    "timeouts",
+    "duplicate_packets",
+    "out_of_sequence_packets",
+    "ce_marked_packets",
+    "cnps_sent",
+    "cnps_received",
+)
+_AGGREGATION_TOTAL = "aggregation_retransmitted_packets"
+
+
+@dataclass(frozen=True)
+class NicConfig:
+    """One NIC port, on one plane. `base_round_trip_ps` is that of an idle path to the farthest peer.
+
+    `nearest_round_trip_ps` is that to the nearest, with `nearest_hops` routers (0: nobody knows); each one more adds
+    `hop_round_trip_ps`.
+
+    `pfc_quanta`: the port obeys PFC, and would ask for pauses of so many quanta; 0: it takes no part. `credits`: of its
+    link, None where it has none.
+    """
+
+    interface: str
+    mac: str
+    ipv4: str
+    ipv6: str | None
+    gateway_mac: str
+    rate_bps: int
+    base_round_trip_ps: int
+    paced: bool
+    nearest_round_trip_ps: int = 0
+    nearest_hops: int = 0
+    hop_round_trip_ps: int = 0
+    pfc_quanta: int = 0
+    credits: CreditSettings | None = None
+
+    @classmethod
+    def from_message(cls, message: Message) -> NicConfig:
+        """Read an item of the configuration's `nics`. Raises MessageError."""
+        credits = take_optional(message, "credits", dict)
+        return cls(
+            interface=take(message, "interface", str),
+            mac=take(message, "mac", str),
+            ipv4=_without_prefix(take(message, "ipv4", str)),
+            ipv6=_without_prefix(address) if (address := take_optional(message, "ipv6", str)) else None,
+            gateway_mac=take(message, "gateway_mac", str),
+            rate_bps=take(message, "rate_bps", int),
+            base_round_trip_ps=take(message, "base_round_trip_ps", int),
+            paced=take(message, "paced", bool, True),
+            nearest_round_trip_ps=take(message, "nearest_round_trip_ps", int, 0),
+            nearest_hops=take(message, "nearest_hops", int, 0),
+            hop_round_trip_ps=take(message, "hop_round_trip_ps", int, 0),
+            pfc_quanta=take(message, "pfc_quanta", int, 0),
+            credits=CreditSettings.from_message(credits) if credits else None,
+        )
+
+
+@dataclass(frozen=True)
+class HostConfig:
+    """What an endpoint is told first. Times of the wall clock are real nanoseconds, all others emulated."""
+
+    name: str
+    rank: int
+    epoch_ns: int
+    dilation: float
+    seed: int
+    mtu_bytes: int
+    wall_clock_floor_ns: int
+    realtime_priority: int
+    nics: tuple[NicConfig, ...]
+    transport: TransportSettings = DEFAULT_TRANSPORT
+    nic_costs: NicCosts = NO_COSTS
+    recording: HostRecording = field(default_factory=HostRecording)
+    int_rates_bps: tuple[int, ...] = STANDARD_INT_RATES
+
+    @classmethod
+    def from_message(cls, message: Message) -> HostConfig:
+        """Read the configuration. Raises MessageError."""
+        return cls(
+            name=take(message, "name", str),
+            rank=take(message, "rank", int),
+            epoch_ns=take(message, "epoch_ns", int),
+            dilation=take(message, "dilation", float, 1.0),
+            seed=take(message, "seed", int, 0),
+            mtu_bytes=take(message, "mtu_bytes", int, DEFAULT_MTU_BYTES),
+            wall_clock_floor_ns=take(message, "wall_clock_floor_ns", int, DEFAULT_WALL_CLOCK_FLOOR_NS),
+            realtime_priority=take(message, "realtime_priority", int, 0),
+            nics=tuple(NicConfig.from_message(nic) for nic in take_list(message, "nics", dict)),
+            transport=TransportSettings.from_message(take(message, "transport", dict, {})),
+            nic_costs=NicCosts.from_message(take(message, "nic_costs", dict, {})),
+            recording=HostRecording.from_message(take(message, "recording", dict, {})),
+            int_rates_bps=_int_rates(message),
+        )
+
+
+@dataclass
+class _Plane:
+    config: NicConfig
+    port: int
+    attachment: Attachment
+    line: TransmitPort
+    mac: PortMac | None = None
+    client: _core.AggregationClient | None = None
+    aggregator: int = -1
+
+
+@dataclass
+class _Connection:
+    queue_pair: _core.RcQueuePair
+    channel: int
+
+
+class Host:
+    """The NIC of an endpoint, joined to its fabric by `attach`, and what is attached to it.
+
+    Raises ValueError for addresses that are none, and what `attach` raises.
+    """
+
+    def __init__(
+        self, config: HostConfig, engine: Engine, attach: Attach, scale_up: ScaleUpLinks | None = None
+    ) -> None:
+        self.config = config
+        self.engine = engine
+        self.nic = _core.Nic(self.engine, config.name, **asdict(config.nic_costs))
+        self.executor = _core.ScheduleExecutor(self.engine)
+        self._planes = [self._open_plane(nic, attach(nic.interface)) for nic in config.nics]
+        self._scale_up = (
+            ScaleUpPort(scale_up, config.rank, self.nic, self.executor) if scale_up is not None else None
+        )
+        self._connections: dict[Channel, _Connection] = {}
+        self._generators: list[_core.FlowGenerator] = []
+        self._closed_totals: Counter[str] = Counter()
+        self._captures: dict[int, PcapWriter] = {}
+        self.probe: Probe | None = None
+        if config.recording.any:
+            self.probe = Probe.of(self._planes[0].line)
+            if config.recording.steps:
+                self.executor.observe(config.rank)
+
+    def _open_plane(self, config: NicConfig, attachment: Attachment) -> _Plane:
+        line = TransmitPort(self.engine, attachment.link, rate_bps=config.rate_bps if config.paced else 0)
+        addresses = [config.ipv4] + ([config.ipv6] if config.ipv6 else [])
+        port = self.nic.add_port(line, mac=config.mac, addresses=addresses)
+        mac = self._make_mac(config, line, port)
+        if mac is not None:
+            attachment.connect(mac, 0)
+        else:
+            attachment.connect(self.nic, port)
+        return _Plane(config, port, attachment, line, mac)
+
+    def _make_mac(self, config: NicConfig, line: TransmitPort, port: int) -> PortMac | None:
+        """Return the MAC of a port with flow control."""
+        if not config.pfc_quanta and config.credits is None:
+            return None
+        mac = PortMac(self.engine, line, self.nic, port)
+        if config.pfc_quanta:
+            mac.enable_pfc(source_mac=config.mac, pause_quanta=config.pfc_quanta)
+        if config.credits is not None:
+            mac.enable_credits(source_mac=config.mac, **asdict(config.credits))
+        return mac
+
+    def close(self) -> None:
+        """Close the interfaces and captures; stop the engine's thread, if it has one."""
+        self.engine.stop()
+        for plane in self._planes:
+            plane.attachment.close()
+        for capture in self._captures.values():
+            # Whoever wants to know ends the capture before.
+            with contextlib.suppress(OSError):
+                capture.close()
+
+    def plane(self, number: int) -> _Plane:
+        """Return a plane. Raises ValueError naming those there are."""
+        if not 0 <= number < len(self._planes):
+            raise ValueError(f"plane {number} (valid: 0 to {len(self._planes) - 1})")
+        return self._planes[number]
+
+    def timeout_ps(self, plane: _Plane) -> int:
+        """Return the least retransmission timeout: above the path's round trip and the host's jitter."""
+        return _core.retransmission_timeout_ps(
+            plane.config.base_round_trip_ps,
+            wall_clock_floor_ns=self.config.wall_clock_floor_ns,
+            dilation=self.config.dilation,
+        )
+
+    def _queue_pair_timeout_ps(self, plane: _Plane) -> int:
+        return self.config.transport.retransmission_timeout_ps or self.timeout_ps(plane)
+
+    def connect(self, message: Message) -> None:
+        """Make a queue pair, in place of one to the same peer with the same label.
+
+        One labelled `SCALE_UP` is made over the host's own links. Raises ValueError if it has none.
+        """
+        if message.get("label") == SCALE_UP:
+            channel = Channel(take(message, "plane", int), take(message, "peer", int), SCALE_UP)
+            self._scale_up_port().connect(channel, message)
+            return
+        plane = self.plane(take(message, "plane", int))
+        peer, label = take(message, "peer", int), take(message, "label", str, "collective")
+        channel = Channel(take(message, "plane", int), peer, label)
+        self.disconnect(channel)
+        transport, number = self.config.transport, take(message, "queue_pair", int)
+        destination_ip = _without_prefix(take(message, "destination_ip", str))
+        telemetry = take(message, "telemetry", bool, False)
+        frame_bytes = self._full_frame_bytes(":" in destination_ip, telemetry)
+        queue_pair = _core.RcQueuePair(
+            self.nic,
+            plane.port,
+            self.executor,
+            queue_pair=number,
+            remote_queue_pair=take(message, "remote_queue_pair", int),
+            destination_mac=take(message, "destination_mac", str, plane.config.gateway_mac),
+            destination_ip=destination_ip,
+            congestion_control=self._congestion_control(plane, frame_bytes),
+            path_choice=self._path_choice(plane, number, frame_bytes),
+            retransmission=transport.retransmission,
+            retransmission_timeout_ps=self._queue_pair_timeout_ps(plane),
+            reordering_window_ps=transport.reordering_window(plane.config.base_round_trip_ps),
+            ack_interval_packets=transport.ack_interval(),
+            cnp_interval_ps=transport.cnp_interval(),
+            source_udp_port=take_optional(message, "source_udp_port", int),
+            initial_psn=take(message, "initial_psn", int, 0),
+            remote_initial_psn=take(message, "remote_initial_psn", int, 0),
+            path_mtu_bytes=self.config.mtu_bytes,
+            telemetry=telemetry,
+            retry_limit=take(message, "retry_limit", int, DEFAULT_RETRY_LIMIT),
+        )
+        self._observe(queue_pair, channel)
+        self._connections[channel] = _Connection(queue_pair, self.executor.add_channel(queue_pair))
+
+    def _observe(self, queue_pair: _core.RcQueuePair, channel: Channel) -> None:
+        recording = self.config.recording
+        telemetry = recording.telemetry_of(channel.peer)
+        if recording.messages or telemetry or recording.steps:
+            queue_pair.observe(
+                self.config.rank,
+                channel.peer,
+                channel.plane,
+                messages=recording.messages,
+                telemetry=telemetry,
+            )
+
+    def _full_frame_bytes(self, is_ipv6: bool, telemetry: bool) -> int:
+        return _core.full_frame_bytes(
+            self.config.mtu_bytes,
+            is_ipv6=is_ipv6,
+            telemetry=telemetry,
+            retransmission=self.config.transport.retransmission,
+        )
+
+    def _congestion_control(self, plane: _Plane, frame_bytes: int) -> CongestionControl:
+        transport, path = self.config.transport, self._path_properties(plane, frame_bytes)
+        if is_class_reference(transport.congestion_control):
+            return congestion_control(ClassSpec(transport.congestion_control, transport.parameters), path)
+        return make_congestion_control(
+            transport.congestion_control,
+            **vars(path),
+            ack_interval_packets=transport.ack_interval(),
+            parameters=transport.parameters,
+            preset=transport.preset or "",
+        )
+
+    def transport_in_force(self, message: Message) -> dict[str, Any]:
+        """Return what queue pairs over IP version `ip_version`, with INT (`telemetry`) or without, are made with.
+
+        Nothing is left to a default. The parameters of a class of a user's are those that it was given.
+        """
+        transport = self.config.transport
+        preset = preset_of(transport.congestion_control, transport.preset)
+        is_ipv6 = take(message, "ip_version", int, 4) == 6
+        frame_bytes = self._full_frame_bytes(is_ipv6, take(message, "telemetry", bool, False))
+        return {
+            "congestion_control": transport.congestion_control,
+            "preset": preset.name if preset is not None else None,
+            "retransmission": transport.retransmission,
+            "path": transport.path,
+            "path_parameters": dict(transport.path_parameters),
+            "spray_paths": transport.spray_paths if transport.path == "spray" else None,
+            "ack_interval_packets": transport.ack_interval(),
+            "cnp_interval_ps": transport.cnp_interval(),
+            "retry_limit": DEFAULT_RETRY_LIMIT,
+            "planes": [self._plane_in_force(plane, frame_bytes) for plane in self._planes],
+        }
+
+    def _plane_in_force(self, plane: _Plane, frame_bytes: int) -> dict[str, Any]:
+        transport, path = self.config.transport, self._path_properties(plane, frame_bytes)
+        parameters: Mapping[str, Any] = transport.parameters
+        if not is_class_reference(transport.congestion_control):
+            parameters = congestion_parameters_in_force(
+                transport.congestion_control,
+                **vars(path),
+                ack_interval_packets=transport.ack_interval(),
+                parameters=transport.parameters,
+                preset=transport.preset or "",
+            )
+        flowlet_gap_ps = transport.flowlet_gap_ps or plane.config.base_round_trip_ps
+        return {
+            "line_rate_bps": plane.config.rate_bps,
+            "base_round_trip_ps": plane.config.base_round_trip_ps,
+            "nearest_round_trip_ps": plane.config.nearest_round_trip_ps,
+            "frame_bytes": frame_bytes,
+            "least_retransmission_timeout_ps": self._queue_pair_timeout_ps(plane),
+            "least_aggregation_timeout_ps": self.timeout_ps(plane),
+            "reordering_window_ps": transport.reordering_window(plane.config.base_round_trip_ps),
+            "flowlet_gap_ps": flowlet_gap_ps if transport.path == "flowlet" else None,
+            "parameters": dict(parameters),
+        }
+
+    def _path_choice(self, plane: _Plane, queue_pair: int, frame_bytes: int) -> PathChoice | None:
+        transport, seed = self.config.transport, self._path_seed(plane, queue_pair)
+        if transport.path == "spray":
+            return spray(seed, transport.spray_paths)
+        if transport.path == "flowlet":
+            return flowlet(seed, transport.flowlet_gap_ps or plane.config.base_round_trip_ps)
+        if is_class_reference(transport.path):
+            spec = ClassSpec(transport.path, transport.path_parameters)
+            path = self._path_properties(plane, frame_bytes)
+            return path_choice(spec, path, np.random.default_rng(seed))
+        return None
+
+    def _new_congestion_control(self, plane: int, frame_bytes: int) -> CongestionControl:
+        return self._congestion_control(self._planes[plane], frame_bytes)
+
+    def _new_path_choice(self, plane: int, queue_pair: int, frame_bytes: int) -> PathChoice | None:
+        return self._path_choice(self._planes[plane], queue_pair, frame_bytes)
+
+    def _path_properties(self, plane: _Plane, frame_bytes: int) -> PathProperties:
+        return PathProperties(
+            line_rate_bps=plane.config.rate_bps,
+            base_round_trip_ps=plane.config.base_round_trip_ps,
+            frame_bytes=frame_bytes,
+            nearest_round_trip_ps=plane.config.nearest_round_trip_ps,
+            nearest_hops=plane.config.nearest_hops,
+            hop_round_trip_ps=plane.config.hop_round_trip_ps,
+            int_rates_bps=self.config.int_rates_bps,
+        )
+
+    def _path_of_any_frame(self, plane: _Plane) -> dict[str, Any]:
+        """Return the properties that do not depend on a flow's packets."""
+        return {
+            name: value
+            for name, value in vars(self._path_properties(plane, 0)).items()
+            if name != "frame_bytes"
+        }
+
+    def _path_seed(self, plane: _Plane, queue_pair: int) -> int:
+        text = f"{self.config.seed} {self.config.rank} {plane.port} {queue_pair}"
+        return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+
+    def make_flow_generator(self, telemetry: bool, as_lengths: bool) -> _core.FlowGenerator:
+        """Return a generator of flows whose ports are the planes, with queue pairs as `connect` makes them."""
+        generator = _core.FlowGenerator(self.nic, self.executor)
+        transport = self.config.transport
+        name = transport.congestion_control
+        native = not is_class_reference(name)
+        # Weakly, because the engine keeps what it is to call, and the host keeps the engine.
+        here = weakref.proxy(self)
+        for number, plane in enumerate(self._planes):
+            generator.add_port(
+                plane.port,
+                destination_mac=plane.config.gateway_mac,
+                congestion_control=name if native else partial(Host._new_congestion_control, here, number),
+                **self._path_of_any_frame(plane),
+                parameters=transport.parameters if native else {},
+                preset=transport.preset or "",
+                path_choice=None
+                if transport.path == "flow"
+                else partial(Host._new_path_choice, here, number),
+                retransmission=transport.retransmission,
+                retransmission_timeout_ps=self._queue_pair_timeout_ps(plane),
+                reordering_window_ps=transport.reordering_window(plane.config.base_round_trip_ps),
+                ack_interval_packets=transport.ack_interval(),
+                cnp_interval_ps=transport.cnp_interval(),
+                path_mtu_bytes=self.config.mtu_bytes,
+                telemetry=telemetry,
+                as_lengths=as_lengths,
+            )
+        self._generators.append(generator)
+        return generator
+
+    def close_flow_generator(self, generator: _core.FlowGenerator) -> None:
+        """End a generator's run if it has not ended, and forget it; the totals keep what it counted."""
+        generator.cancel()
+        self._generators.remove(generator)
+        self._closed_totals.update(_totals_of(generator.counters()))
+
+    def observed_flow(self, peer: int, plane: int) -> _core.ObservedFlow:
+        """Return what the probe is to record of a flow to `peer`."""
+        recording = self.config.recording
+        return _core.ObservedFlow(
+            self.config.rank,
+            peer,
+            plane,
+            message=recording.messages,
+            telemetry=recording.telemetry_of(peer),
+        )
+
+    def _scale_up_port(self) -> ScaleUpPort:
+        if self._scale_up is None:
+            raise ValueError(f"{self.config.name} has no scale-up links")
+        return self._scale_up
+
+    def disconnect(self, channel: Channel) -> None:
+        """Forget a connection, if there is one; what still arrives for it is dropped and counted."""
+        if self._scale_up is not None:
+            self._scale_up.disconnect(channel)
+        connection = self._connections.pop(channel, None)
+        if connection is not None:
+            self._closed_totals.update(_totals_of(connection.queue_pair.stats()))
+            self.executor.remove_channel(connection.channel)
+            self.nic.detach(connection.queue_pair)
+
+    def join(self, message: Message) -> None:
+        """Take part in an aggregation job on a plane, in place of one before. Fields: JobMembership's."""
+        plane = self.plane(take(message, "plane", int))
+        self.leave(take(message, "plane", int))
+        plane.client = _core.AggregationClient(
+            self.nic,
+            plane.port,
+            self.executor,
+            job_id=take(message, "job_id", int),
+            epoch=take(message, "epoch", int),
+            q_key=take(message, "q_key", int),
+            rank=take(message, "rank", int),
+            rank_count=take(message, "worker_count", int),
+            slot_count=take(message, "slot_count", int),
+            destination_mac=take(message, "aggregation_mac", str),
+            destination_ip=take(message, "aggregation_address", str),
+            group_ip=take(message, "group_address", str),
+            retransmission_timeout_ps=take(message, "retransmission_timeout_ps", int, self.timeout_ps(plane)),
+        )
+        plane.aggregator = self.executor.add_aggregator(plane.client)
+
+    def leave(self, number: int) -> None:
+        """Leave the plane's job, if there is one."""
+        plane = self.plane(number)
+        if plane.client is not None:
+            self._closed_totals[_AGGREGATION_TOTAL] += plane.client.stats()["retransmitted_packets"]
+            self.executor.remove_aggregator(plane.aggregator)
+            self.nic.detach(plane.client)
+            plane.client = None
+
+    def channels(self) -> dict[Channel, int]:
+        """Return the executor's numbers of all connections."""
+        inside = self._scale_up.channels() if self._scale_up is not None else {}
+        return inside | {channel: connection.channel for channel, connection in self._connections.items()}
+
+    def aggregators(self) -> dict[int, int]:
+        """Return the executor's numbers of the jobs, by plane."""
+        return {i: plane.aggregator for i, plane in enumerate(self._planes) if plane.client is not None}
+
+    def capture(self, number: int, path: str | None) -> None:
+        """Record what a plane's port sends and receives into a pcap file; None ends it."""
+        plane = self.plane(number)
+        writer = None
+        if path:
+            writer = PcapWriter(
+                path,
+                interface=f"{self.config.name}:{number}",
+                description=plane.config.interface,
+                rate_bps=plane.config.rate_bps,
+            )
+        self.nic.set_capture(plane.port, writer)
+        if (before := self._captures.pop(number, None)) is not None:
+            before.close()
+        if writer is not None:
+            self._captures[number] = writer
+
+    def lines(self) -> list[TransmitPort]:
+        """Return the NIC's transmit ports, by plane."""
+        return [plane.line for plane in self._planes]
+
+    def save_recorded(self, path: str) -> int:
+        """Write what the probe has recorded to a NumPy archive, its arrays called TABLE.COLUMN; returns rows lost.
+
+        Raises ValueError if nothing is being recorded.
+        """
+        if self.probe is None:
+            raise ValueError("nothing is being recorded (the configuration has no `recording`)")
+        tables = self.probe.take()
+        arrays = {f"{table}.{name}": array for table in tables for name, array in tables[table].items()}
+        np.savez(path, **arrays)  # type: ignore[arg-type]
+        return sum(self.probe.rows_lost().values())
+
+    def stats(self) -> dict[str, Any]:
+        """Return all counters, as ARCHITECTURE.md's endpoint protocol lists them."""
+        connections = [self._connection_stats(*item) for item in self._connections.items()]
+        for capture in self._captures.values():
+            capture.flush()
+        return {
+            "name": self.config.name,
+            "rank": self.config.rank,
+            "now_ps": self.engine.now_ps,
+            "failure": self.engine.failure,
+            "lateness": self.engine.lateness(),
+            "planes": [
+                {
+                    "plane": number,
+                    "nic": self.nic.stats(plane.port),
+                    "line": plane.line.stats(),
+                    "mac": plane.mac.stats() if plane.mac else None,
+                    "socket": plane.attachment.stats(),
+                    "aggregation": plane.client.stats() if plane.client else None,
+                }
+                for number, plane in enumerate(self._planes)
+            ],
+            "scale_up": self._scale_up.stats() if self._scale_up is not None else None,
+            "connections": connections,
+            "totals": self._totals(connections),
+        }
+
+    def _totals(self, connections: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+        """Sum over all queue pairs since the counters were zero, those that are gone included."""
+        totals = Counter(self._closed_totals)
+        for counters in (*connections, *(generator.counters() for generator in self._generators)):
+            totals.update(_totals_of(counters))
+        for plane in self._planes:
+            if plane.client is not None:
+                totals[_AGGREGATION_TOTAL] += plane.client.stats()["retransmitted_packets"]
+        return {name: totals[name] for name in (*_QUEUE_PAIR_TOTALS, _AGGREGATION_TOTAL)}
+
+    def _connection_stats(self, channel: Channel, connection: _Connection) -> dict[str, Any]:
+        telemetry = connection.queue_pair.last_telemetry
+        return {
+            "label": channel.label,
+            "plane": channel.plane,
+            "peer": channel.peer,
+            **connection.queue_pair.stats(),
+            "telemetry": None if telemetry is None else stack_in_bytes(telemetry, self.config.int_rates_bps),
+        }
+
+    def reset_stats(self) -> None:
+        """Set all counters, and the lateness, to zero."""
+        self.engine.reset_lateness()
+        self.nic.reset_stats()
+        for plane in self._planes:
+            plane.line.reset_stats()
+            if plane.mac is not None:
+                plane.mac.reset_stats()
+            plane.attachment.reset_stats()
+            if plane.client is not None:
+                plane.client.reset_stats()
+        if self._scale_up is not None:
+            self._scale_up.reset_stats()
+        for connection in self._connections.values():
+            connection.queue_pair.reset_stats()
+        for generator in self._generators:
+            generator.reset_counters()
+        self._closed_totals.clear()
+
+
+def _totals_of(counters: Mapping[str, Any]) -> dict[str, int]:
+    """Of a queue pair's counters, those that are summed."""
+    return {name: counters[name] for name in _QUEUE_PAIR_TOTALS}
+
+
+def start_engine(engine: Engine, realtime_priority: int) -> None:
+    """Start an engine's thread under SCHED_FIFO, or as any other thread where that is not permitted."""
+    try:
+        engine.start(realtime_priority=realtime_priority)
+    except PermissionError:
+        engine.start()
+
+
+def host_of_namespace(config: HostConfig) -> Host:
+    """Return a host of the real clock, whose interfaces are those of this process's network namespace.
+
+    Raises OSError if one cannot be opened and ValueError for addresses that are none.
+    """
+    engine = Engine.real_clock(epoch_ns=config.epoch_ns, dilation=config.dilation, seed=config.seed)
+    host = Host(config, engine, partial(SocketAttachment, engine))
+    start_engine(engine, config.realtime_priority)
+    return host
+
+
+def _int_rates(message: Message) -> tuple[int, ...]:
+    if "int_rates_bps" not in message:
+        return STANDARD_INT_RATES
+    rates = tuple(take_list(message, "int_rates_bps", int))
+    if len(rates) != CODES:
+        raise MessageError(f"int_rates_bps has {len(rates)} items (valid: {CODES})")
+    return rates
+
+
+def _without_prefix(address: str) -> str:
+    return address.partition("/")[0]

@@ -1,0 +1,43 @@
+"""HPCC's INT stack as plain values, without Scapy, for endpoints and reports.
+
+Format: ARCHITECTURE.md, "INT shim (HPCC)", after Li et al., "HPCC: High Precision Congestion Control",
+SIGCOMM 2019, §4.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from weft.topologies.int_rates import STANDARD_INT_RATES
+
+INT_ETHERTYPE = 0x88B5
+INT_VERSION = 1
+INT_HOP_SLOTS = 5
+INT_SHIM_BYTES = 6 + 8 * INT_HOP_SLOTS
+
+TX_UNIT_BYTES = 128
+QUEUE_CELL_BYTES = 80
+
+
+def stack_in_bytes(
+    telemetry: Mapping[str, Any], rates_bps: Sequence[int] = STANDARD_INT_RATES
+) -> dict[str, Any]:
+    """Turn an INT stack as the engine reports it, in wire units, into bytes and bits per second.
+
+    `hops` are those stamped, in the order in which the packet met them. Timestamps are modulo 2^24 ns, tx_bytes
+    modulo 2^27; `rates_bps` are what the fabric's 16 rate codes stand for, 0 for an unknown one.
+    """
+    return {
+        "path_id": telemetry["path_id"],
+        "overflow": telemetry["overflow"],
+        "hops": [
+            {
+                "rate_bps": rates_bps[hop["rate_code"]],
+                "timestamp_ns": hop["timestamp_ns"],
+                "tx_bytes": hop["tx_units"] * TX_UNIT_BYTES,
+                "queue_bytes": hop["queue_cells"] * QUEUE_CELL_BYTES,
+            }
+            for hop in telemetry["hops"][: telemetry["hop_count"]]
+        ],
+    }

@@ -1,0 +1,50 @@
+"""Scapy layers of every format on Weft's links. Importing this package binds them all."""
+
+from scapy.contrib.mac_control import MACControlClassBasedFlowControl
+
+from weft.traffic.layers.aggregation import AggregationHeader
+from weft.traffic.layers.frames import aggregation_frame, rdma_write_frame
+from weft.traffic.layers.icrc import icrc, icrc_is_valid, ip_packet_of
+from weft.traffic.layers.int_shim import IntHop, IntShim
+from weft.traffic.layers.pfc import pfc_frame
+from weft.traffic.layers.roce import (
+    AETH,
+    BTH,
+    DETH,
+    IETH,
+    OPCODE,
+    RETH,
+    ROCE_UDP_PORT,
+    AtomicAckETH,
+    AtomicAETH,
+    AtomicETH,
+    CNPPadding,
+    ImmDt,
+    cnp,
+)
+
+__all__ = [
+    "AETH",
+    "BTH",
+    "DETH",
+    "IETH",
+    "OPCODE",
+    "RETH",
+    "ROCE_UDP_PORT",
+    "AggregationHeader",
+    "AtomicAETH",
+    "AtomicAckETH",
+    "AtomicETH",
+    "CNPPadding",
+    "ImmDt",
+    "IntHop",
+    "IntShim",
+    "MACControlClassBasedFlowControl",
+    "aggregation_frame",
+    "cnp",
+    "icrc",
+    "icrc_is_valid",
+    "ip_packet_of",
+    "pfc_frame",
+    "rdma_write_frame",
+]

@@ -1,0 +1,108 @@
+"""Whole frames made from the layers, as hosts and switches send them: for tests, generators and forgeries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scapy.contrib.roce import BTH
+from scapy.layers.inet import IP, UDP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, Raw
+
+from weft.traffic.aggregation_format import CONTRIBUTION_QP, RESULT_QP, Kind, Operation
+from weft.traffic.layers.aggregation import AggregationHeader
+from weft.traffic.layers.int_shim import IntShim
+from weft.traffic.layers.roce import DETH, OPCODE, RETH, ROCE_UDP_PORT, ImmDt
+
+DATA_DSCP = 26
+CONTROL_DSCP = 48
+ECT0 = 0b10
+HOP_LIMIT = 64
+SWITCH_HOP_LIMIT = 255
+"""Of what switches send to each other in a tree, and no routed packet has (RFC 5082)."""
+
+
+def ip_header(source: str, destination: str, dscp: int, ecn: int, hop_limit: int = HOP_LIMIT) -> Packet:
+    """Return the IPv4 or IPv6 header between two addresses with the given DSCP and ECN bits."""
+    traffic_class = dscp << 2 | ecn
+    if ":" in source:
+        return IPv6(src=source, dst=destination, tc=traffic_class, hlim=hop_limit)
+    return IP(src=source, dst=destination, tos=traffic_class, ttl=hop_limit, flags="DF", id=0)
+
+
+def aggregation_frame(
+    *,
+    source_mac: str,
+    destination_mac: str,
+    source_ip: str,
+    destination_ip: str,
+    qkey: int,
+    kind: Kind = Kind.CONTRIBUTION,
+    operation: Operation = Operation.SUM,
+    job_id: int = 0,
+    epoch: int = 0,
+    slot: int = 0,
+    round_number: int = 0,
+    rank: int = 0,
+    lanes: Sequence[int] = (),
+    source_port: int = 0xC000,
+    hop_limit: int = HOP_LIMIT,
+) -> Packet:
+    """Return an aggregation frame of `aggregation_format.FRAME_BYTES`; its fields may be changed before it is built."""
+    destination_qp = CONTRIBUTION_QP if kind is Kind.CONTRIBUTION else RESULT_QP
+    return (
+        Ether(src=source_mac, dst=destination_mac)
+        / ip_header(source_ip, destination_ip, DATA_DSCP, ECT0, hop_limit)
+        / UDP(sport=source_port, dport=ROCE_UDP_PORT, chksum=0)
+        / BTH(opcode=OPCODE["UD_SEND_ONLY"], migreq=1, dqpn=destination_qp, psn=round_number & 0xFFFFFF)
+        / DETH(qkey=qkey, source_qp=CONTRIBUTION_QP)
+        / AggregationHeader(
+            kind=kind,
+            operation=operation,
+            job_id=job_id,
+            epoch=epoch,
+            slot=slot,
+            round=round_number,
+            rank=rank,
+            lanes=list(lanes),
+        )
+    )
+
+
+def rdma_write_frame(
+    *,
+    source_mac: str,
+    destination_mac: str,
+    source_ip: str,
+    destination_ip: str,
+    destination_qp: int,
+    psn: int,
+    payload: bytes,
+    virtual_address: int = 0,
+    rkey: int = 0,
+    immediate: int | None = None,
+    source_port: int = 0xC000,
+    int_telemetry: bool = False,
+    transport: str = "RC",
+) -> Packet:
+    """Return an RDMA WRITE ONLY frame (with immediate if one is given), padded as IBA §9.2 asks."""
+    pad_count = -len(payload) % 4
+    operation = "RDMA_WRITE_ONLY" if immediate is None else "RDMA_WRITE_ONLY_WITH_IMMEDIATE"
+    bth = BTH(
+        opcode=OPCODE[f"{transport}_{operation}"],
+        dqpn=destination_qp,
+        migreq=1,
+        psn=psn,
+        ackreq=1,
+        padcount=pad_count,
+    )
+    frame = Ether(src=source_mac, dst=destination_mac)
+    if int_telemetry:
+        frame /= IntShim()
+    frame /= ip_header(source_ip, destination_ip, DATA_DSCP, ECT0)
+    frame /= UDP(sport=source_port, dport=ROCE_UDP_PORT, chksum=0) / bth
+    frame /= RETH(va=virtual_address, rkey=rkey, dma_length=len(payload))
+    if immediate is not None:
+        frame /= ImmDt(immediate=immediate)
+    return frame / Raw(payload + bytes(pad_count))

@@ -1,0 +1,131 @@
+"""From a rank's schedule of plain values to the engine's `Schedule`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+from weft.engine import _core
+from weft.traffic.messages import AS_BYTES, AS_LENGTHS
+from weft.traffic.schedule_nodes import (
+    ZEROS,
+    Aggregate,
+    Channel,
+    Copy,
+    Delay,
+    Node,
+    RankSchedule,
+    Reduce,
+    Span,
+    WaitReceive,
+    Write,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteBuffer:
+    """A peer's registered buffer."""
+
+    virtual_address: int
+    rkey: int
+
+
+Peers = Mapping[int, Mapping[str, RemoteBuffer]]
+"""Registered buffers by rank and name."""
+
+
+class _Builder:
+    def __init__(
+        self,
+        buffers: Mapping[str, npt.NDArray[Any]],
+        channels: Mapping[Channel, int],
+        aggregators: Mapping[int, int],
+        peers: Peers,
+    ) -> None:
+        self.channels, self.aggregators, self.peers = channels, aggregators, peers
+        self.native = _core.Schedule()
+        self.numbers = {name: self.native.add_buffer(array) for name, array in buffers.items()}
+
+    def add_zeros(self, length_bytes: int) -> None:
+        self.numbers[ZEROS] = self.native.add_zeros(length_bytes)
+
+    def add_lengths(self, length_bytes: int) -> None:
+        self.numbers[ZEROS] = self.native.add_lengths(length_bytes)
+
+    def span(self, span: Span) -> tuple[int, int, int]:
+        number = _look_up(self.numbers, span.buffer, "buffer")
+        return number, span.offset_bytes, span.length_bytes
+
+    def add(self, node: Node, after: tuple[int, ...]) -> int:
+        order = list(after)
+        match node:
+            case Write(channel, source, destination, immediate):
+                far = _look_up(
+                    self.peers.get(channel.peer, {}), destination.buffer, f"rank {channel.peer}'s buffer"
+                )
+                return self.native.add_write(
+                    _look_up(self.channels, channel, "channel"),
+                    self.span(source),
+                    remote_address=far.virtual_address + destination.offset_bytes,
+                    rkey=far.rkey,
+                    immediate=immediate,
+                    after=order,
+                )
+            case WaitReceive(channel, immediate):
+                return self.native.add_wait_receive(
+                    _look_up(self.channels, channel, "channel"), immediate, after=order
+                )
+            case Reduce(destination, source, dtype, operation):
+                return self.native.add_reduce(
+                    self.span(destination),
+                    self.span(source),
+                    dtype=dtype.value,
+                    operation=operation.name.lower(),
+                    after=order,
+                )
+            case Copy(destination, source):
+                return self.native.add_copy(self.span(destination), self.span(source), after=order)
+            case Aggregate(plane, span, dtype, operation):
+                return self.native.add_aggregate(
+                    _look_up(self.aggregators, plane, "aggregation job on plane"),
+                    self.span(span),
+                    dtype=dtype.value,
+                    operation=operation.name.lower(),
+                    after=order,
+                )
+            case Delay(duration_ps):
+                return self.native.add_delay(duration_ps, after=order)
+
+
+def build_native_schedule(
+    schedule: RankSchedule,
+    buffers: Mapping[str, npt.NDArray[Any]],
+    channels: Mapping[Channel, int],
+    aggregators: Mapping[int, int],
+    peers: Peers,
+    payload: str = AS_BYTES,
+) -> _core.Schedule:
+    """Return the schedule over the rank's arrays, executor channels, aggregators by plane, and peers' memory.
+
+    With the payload AS_LENGTHS zeros travel as their number.
+
+    Raises ValueError naming a buffer, channel, plane or peer's buffer that the schedule needs and lacks.
+    """
+    builder = _Builder(buffers, channels, aggregators, peers)
+    if ZEROS in schedule.buffer_bytes:
+        add = builder.add_lengths if payload == AS_LENGTHS else builder.add_zeros
+        add(schedule.buffer_bytes[ZEROS])
+    for node, after in zip(schedule.nodes, schedule.after, strict=True):
+        builder.add(node, after)
+    return builder.native
+
+
+def _look_up(table: Mapping[Any, Any], key: object, what: str) -> Any:
+    try:
+        return table[key]
+    except KeyError:
+        valid = ", ".join(str(known) for known in table) or "none"
+        raise ValueError(f"no {what} {key} (valid: {valid})") from None

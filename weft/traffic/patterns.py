@@ -1,0 +1,91 @@
+"""Traffic patterns: who sends how much to whom, and each rank's schedule for it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from weft.traffic.schedule_nodes import (
+    SINK,
+    ZEROS,
+    Channel,
+    Delay,
+    RankSchedule,
+    Span,
+    WaitReceive,
+    Write,
+    run_immediate,
+)
+
+LABEL = "traffic"
+MAX_FLOW_BYTES = 1 << 31
+"""A flow is one WRITE, whose length the specification bounds so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """`size_bytes` written from rank `source` to rank `destination` over `plane`, from `start_ps` on."""
+
+    source: int
+    destination: int
+    size_bytes: int
+    plane: int = 0
+    start_ps: int = 0
+
+
+def incast(
+    receiver: int, senders: Iterable[int], size_bytes: int, plane: int = 0, start_ps: int = 0
+) -> list[Flow]:
+    """All senders write to one receiver at once. A receiver among the senders is left out."""
+    return [Flow(sender, receiver, size_bytes, plane, start_ps) for sender in senders if sender != receiver]
+
+
+def permutation(rank_count: int, size_bytes: int, plane: int = 0, seed: int = 0) -> list[Flow]:
+    """Every rank sends to one other and receives from one other: a seeded random cycle through all ranks.
+
+    Raises ValueError for fewer than two ranks.
+    """
+    if rank_count < 2:
+        raise ValueError(f"a permutation of {rank_count} ranks (valid: 2 or more)")
+    order = list(range(rank_count))
+    random.Random(seed).shuffle(order)
+    following = dict(zip(order, [*order[1:], order[0]], strict=True))
+    return [Flow(rank, following[rank], size_bytes, plane) for rank in range(rank_count)]
+
+
+def flows_by_rank(flows: Sequence[Flow]) -> dict[int, dict[int, Flow]]:
+    """Return the flows that each rank sends or receives, by rank and by their place among all."""
+    by_rank: dict[int, dict[int, Flow]] = {}
+    for number, flow in enumerate(flows):
+        for rank in (flow.source, flow.destination):
+            by_rank.setdefault(rank, {})[number] = flow
+    return by_rank
+
+
+def flow_schedule(flows: Mapping[int, Flow], rank: int, run_tag: int = 0) -> RankSchedule:
+    """Return what `rank` does for the flows it takes part in; done when all it sends and receives is through.
+
+    A flow's number tells it apart from all others of the run.
+
+    Raises ValueError for a flow from a rank to itself, of a size outside 1 byte to 2 GiB, or before the start.
+    """
+    largest = max((flow.size_bytes for flow in flows.values()), default=0)
+    schedule = RankSchedule(rank, {ZEROS: largest, SINK: largest})
+    for number, flow in flows.items():
+        if flow.source == flow.destination:
+            raise ValueError(f"flow {number} goes from rank {flow.source} to itself")
+        if not 0 < flow.size_bytes <= MAX_FLOW_BYTES:
+            raise ValueError(f"flow {number} of {flow.size_bytes} bytes (valid: 1 to {MAX_FLOW_BYTES})")
+        if flow.start_ps < 0:
+            raise ValueError(f"flow {number} starts at {flow.start_ps} ps (valid: 0 or later)")
+        immediate = run_immediate(run_tag, number)
+        span_bytes = flow.size_bytes
+        if flow.source == rank:
+            channel = Channel(flow.plane, flow.destination, LABEL)
+            delay = schedule.add(Delay(flow.start_ps)) if flow.start_ps else None
+            source, destination = Span(ZEROS, 0, span_bytes), Span(SINK, 0, span_bytes)
+            schedule.add(Write(channel, source, destination, immediate), [delay])
+        if flow.destination == rank:
+            schedule.add(WaitReceive(Channel(flow.plane, flow.source, LABEL), immediate))
+    return schedule

@@ -1,0 +1,66 @@
+"""A rank's port into the links of its host, and its connections over them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from weft.engine import Nic, _core
+from weft.traffic.messages import Message, take
+from weft.traffic.schedule_nodes import Channel
+
+
+@dataclass(frozen=True)
+class ScaleUpLinks:
+    """The links of a host: `ranks` are those of its ports, in order."""
+
+    domain: _core.ScaleUpDomain
+    ranks: tuple[int, ...]
+
+
+class ScaleUpPort:
+    """One rank's end of its host's links. Channels take the place of queue pairs, and their numbers."""
+
+    def __init__(self, links: ScaleUpLinks, rank: int, nic: Nic, executor: _core.ScheduleExecutor) -> None:
+        self._links, self._executor = links, executor
+        self._port = links.ranks.index(rank)
+        self._channels: dict[Channel, tuple[_core.ScaleUpChannel, int]] = {}
+        links.domain.attach(self._port, nic)
+
+    def connect(self, channel: Channel, message: Message) -> None:
+        """Make a channel to a rank of the host, in place of one before. Raises ValueError for another's rank."""
+        if channel.peer not in self._links.ranks:
+            raise ValueError(
+                f"rank {channel.peer} is of another host (valid: {', '.join(map(str, self._links.ranks))})"
+            )
+        self.disconnect(channel)
+        made = _core.ScaleUpChannel(
+            self._links.domain,
+            self._executor,
+            port=self._port,
+            number=take(message, "queue_pair", int),
+            peer_port=self._links.ranks.index(channel.peer),
+            peer_number=take(message, "remote_queue_pair", int),
+        )
+        self._channels[channel] = (made, self._executor.add_scale_up_channel(made))
+
+    def disconnect(self, channel: Channel) -> None:
+        """Forget a channel, if there is one, and what is under way on it."""
+        made, number = self._channels.pop(channel, (None, 0))
+        if made is not None:
+            self._executor.remove_channel(number)
+            made.close()
+
+    def channels(self) -> dict[Channel, int]:
+        """Return the executor's numbers of all channels."""
+        return {channel: number for channel, (_, number) in self._channels.items()}
+
+    def stats(self) -> Mapping[str, int]:
+        """Return the port's counters."""
+        counters: Mapping[str, Any] = dict(self._links.domain.stats(self._port))
+        return counters
+
+    def reset_stats(self) -> None:
+        """Set these counters to zero."""
+        self._links.domain.reset_stats(self._port)

@@ -1,0 +1,179 @@
+"""What one rank does in a collective: a dependency graph of plain values, named by plane, peer and buffer.
+
+`weft.traffic.native_schedule` turns it into the engine's `Schedule`, whose executor runs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from weft.traffic.aggregation_format import Operation
+
+ELEMENT_BYTES = 4
+
+DATA = "data"
+"""The rank's buffer: input, and in the end the result."""
+SCRATCH = "scratch"
+"""Where peers put partial results."""
+ZEROS = "zeros"
+"""A source of zeros without memory behind it."""
+SINK = "sink"
+"""A destination whose bytes are counted and discarded."""
+SCALE_UP = "scale-up"
+"""Label of channels over the links between the ranks of a host."""
+
+IMMEDIATE_INDEX_BITS = 20
+MAX_RUN_TAG = (1 << (32 - IMMEDIATE_INDEX_BITS)) - 1
+
+
+def run_immediate(run_tag: int, index: int) -> int:
+    """Return the immediate of a run's transfer `index`; tags keep successive runs over a channel apart.
+
+    Raises ValueError if either does not fit its share of the 32 bits.
+    """
+    if not 0 <= run_tag <= MAX_RUN_TAG:
+        raise ValueError(f"run tag {run_tag} (valid: 0 to {MAX_RUN_TAG})")
+    max_index = (1 << IMMEDIATE_INDEX_BITS) - 1
+    if not 0 <= index <= max_index:
+        raise ValueError(f"transfer {index} of a run (valid: 0 to {max_index}; use larger pieces)")
+    return run_tag << IMMEDIATE_INDEX_BITS | index
+
+
+class DataType(StrEnum):
+    """Element type of a reduction."""
+
+    INT32 = "int32"
+    FLOAT32 = "float32"
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A reliable connection to `peer` (a rank) over `plane`; `label` tells apart those of the same two.
+
+    Of one labelled `SCALE_UP`, which takes no plane's network, `plane` only tells apart those of the same two.
+    """
+
+    plane: int
+    peer: int
+    label: str = "collective"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Bytes of a named buffer, the rank's own or (as the destination of a write) the peer's."""
+
+    buffer: str
+    offset_bytes: int
+    length_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """RDMA WRITE from `source` to the peer's `destination`, done when acknowledged."""
+
+    channel: Channel
+    source: Span
+    destination: Span
+    immediate: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WaitReceive:
+    """Done when a write with this immediate has come in over the channel."""
+
+    channel: Channel
+    immediate: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """destination[i] = operation(destination[i], source[i])."""
+
+    destination: Span
+    source: Span
+    dtype: DataType
+    operation: Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Copy within the rank."""
+
+    destination: Span
+    source: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """All-reduce `span` in place, in the network of `plane`."""
+
+    plane: int
+    span: Span
+    dtype: DataType
+    operation: Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """Stands for computation that takes time."""
+
+    duration_ps: int
+
+
+Node = Write | WaitReceive | Reduce | Copy | Aggregate | Delay
+
+
+@dataclass
+class RankSchedule:
+    """The graph of one rank: `nodes[i]` starts when all nodes in `after[i]` (all of them below i) are done.
+
+    `buffer_bytes` says how large each named buffer must be.
+    """
+
+    rank: int
+    buffer_bytes: dict[str, int]
+    nodes: list[Node] = field(default_factory=list)
+    after: list[tuple[int, ...]] = field(default_factory=list)
+
+    def add(self, node: Node, after: Iterable[int | None] = ()) -> int:
+        """Append a node and return its number; None among `after` stands for no predecessor."""
+        self.nodes.append(node)
+        self.after.append(tuple(number for number in after if number is not None))
+        return len(self.nodes) - 1
+
+    def of_lengths(self) -> RankSchedule:
+        """Return a schedule that transfers as much, in the same order, without data: zeros into sinks.
+
+        Reductions and copies, which take no time, are left out; what followed them follows what they followed. What the
+        network aggregates stays data.
+        """
+        largest = max(self.buffer_bytes.values(), default=0)
+        lengths = RankSchedule(self.rank, {ZEROS: largest, SINK: largest})
+        if self.planes_aggregated():
+            lengths.buffer_bytes[DATA] = self.buffer_bytes[DATA]
+        stands_for: list[tuple[int, ...]] = []
+        for node, before in zip(self.nodes, self.after, strict=True):
+            after = tuple(dict.fromkeys(number for each in before for number in stands_for[each]))
+            if isinstance(node, Reduce | Copy):
+                stands_for.append(after)
+                continue
+            if isinstance(node, Write):
+                length = node.source.length_bytes
+                node = Write(node.channel, Span(ZEROS, 0, length), Span(SINK, 0, length), node.immediate)
+            stands_for.append((lengths.add(node, after),))
+        return lengths
+
+    def channels(self) -> list[Channel]:
+        """Return the channels that the nodes name, each once, in order of first use."""
+        used = (node.channel for node in self.nodes if isinstance(node, Write | WaitReceive))
+        return list(dict.fromkeys(used))
+
+    def written_peers(self) -> list[int]:
+        """Return the ranks whose memory the nodes write to, each once."""
+        return list(dict.fromkeys(node.channel.peer for node in self.nodes if isinstance(node, Write)))
+
+    def planes_aggregated(self) -> list[int]:
+        """Return the planes in whose network something is aggregated, in order."""
+        return sorted({node.plane for node in self.nodes if isinstance(node, Aggregate)})

@@ -1,0 +1,130 @@
+"""A rank's schedule in the making: transfers over one plane, and which node makes which elements ready."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable
+
+from weft.traffic.schedule_nodes import (
+    DATA,
+    ELEMENT_BYTES,
+    SCALE_UP,
+    SCRATCH,
+    Channel,
+    Copy,
+    RankSchedule,
+    Reduce,
+    Span,
+    WaitReceive,
+    Write,
+    run_immediate,
+)
+from weft.traffic.schedules.spec import CollectiveSpec
+from weft.traffic.striping import split_evenly
+
+MAX_PIECES = 64
+
+
+def piece_count(element_count: int, piece_bytes: int) -> int:
+    """Return into how many pieces so many elements are cut, so that transfers of different pieces overlap."""
+    return max(1, min(-(-element_count * ELEMENT_BYTES // piece_bytes), MAX_PIECES))
+
+
+def cut(elements: range, piece_bytes: int) -> list[range]:
+    """Cut a range into pieces of about `piece_bytes`, at most `MAX_PIECES`; an empty range has none."""
+    return split_evenly(elements, piece_count(len(elements), piece_bytes)) if elements else []
+
+
+def shifted(elements: range, offset: int) -> range:
+    """Return the range `offset` elements further on."""
+    return range(elements.start + offset, elements.stop + offset)
+
+
+class Readiness:
+    """Which node makes which elements of the data ready; what nobody recorded has been ready from the start."""
+
+    def __init__(self) -> None:
+        self._entries: list[tuple[int, int, int]] = []
+
+    def record(self, elements: range, node: int) -> None:
+        """Note that `elements`, of which none is recorded yet, are ready when `node` is done."""
+        if elements:
+            insort(self._entries, (elements.start, elements.stop, node))
+
+    def nodes(self) -> list[int]:
+        """Return all nodes recorded."""
+        return [node for *_, node in self._entries]
+
+    def after(self, elements: range) -> list[int]:
+        """Return the nodes that any of these elements waits for, each once."""
+        if not elements:
+            return []
+        at = bisect_left(self._entries, (elements.start,))
+        if at and self._entries[at - 1][1] > elements.start:
+            at -= 1
+        nodes = []
+        while at < len(self._entries) and self._entries[at][0] < elements.stop:
+            nodes.append(self._entries[at][2])
+            at += 1
+        return list(dict.fromkeys(nodes))
+
+
+class RankPlan:
+    """Adds transfers to a rank's schedule, over one plane or over scale-up links where two ranks share a host.
+
+    Transfers from one rank to another have numbers that both know; they count from `first_transfer`. Ranges are
+    elements of the data, or of the scratch buffer where said so. Nothing empty is ever transferred.
+    """
+
+    def __init__(
+        self, spec: CollectiveSpec, rank: int, schedule: RankSchedule, plane: int, first_transfer: int = 0
+    ) -> None:
+        self.spec, self.rank, self.plane = spec, rank, plane
+        self.schedule = schedule
+        self.first_transfer = first_transfer
+
+    def from_transfer(self, number: int) -> RankPlan:
+        """Return a plan of the same schedule whose transfers count from `number` of this one."""
+        return RankPlan(self.spec, self.rank, self.schedule, self.plane, self.first_transfer + number)
+
+    def write(
+        self,
+        peer: int,
+        number: int,
+        source: range,
+        landing: range | None = None,
+        *,
+        to: str = DATA,
+        after: Iterable[int | None] = (),
+    ) -> int:
+        """Write elements of the data to the peer's buffer `to`, at `landing` or their own place."""
+        destination = _span(to, source if landing is None else landing)
+        return self.schedule.add(
+            Write(self._channel(peer), _span(DATA, source), destination, self._immediate(number)), after
+        )
+
+    def wait(self, peer: int, number: int, after: Iterable[int | None] = ()) -> int:
+        """Wait for the peer's transfer of that number."""
+        return self.schedule.add(WaitReceive(self._channel(peer), self._immediate(number)), after)
+
+    def reduce(self, target: range, partial: range, after: Iterable[int | None]) -> int:
+        """Reduce elements of the scratch buffer into elements of the data."""
+        return self.schedule.add(
+            Reduce(_span(DATA, target), _span(SCRATCH, partial), self.spec.dtype, self.spec.operation), after
+        )
+
+    def copy(self, target: range, source: range, after: Iterable[int | None]) -> int:
+        """Copy elements of the scratch buffer into the data."""
+        return self.schedule.add(Copy(_span(DATA, target), _span(SCRATCH, source)), after)
+
+    def _channel(self, peer: int) -> Channel:
+        if self.spec.share_a_host(self.rank, peer):
+            return Channel(self.plane, peer, SCALE_UP)
+        return Channel(self.plane, peer)
+
+    def _immediate(self, number: int) -> int:
+        return run_immediate(self.spec.run_tag, self.first_transfer + number)
+
+
+def _span(buffer: str, elements: range) -> Span:
+    return Span(buffer, elements.start * ELEMENT_BYTES, len(elements) * ELEMENT_BYTES)

@@ -1,0 +1,98 @@
+"""What a collective is: how many ranks, how much data, over which planes, and which ranks share a host."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weft.traffic.aggregation_format import Operation
+from weft.traffic.schedule_nodes import ELEMENT_BYTES, DataType
+from weft.traffic.striping import split_evenly, stripe
+
+DEFAULT_PIECE_BYTES = 16 * 1024
+MAX_RANKS = 1 << 16
+
+
+@dataclass(frozen=True)
+class CollectiveSpec:
+    """What is exchanged, and over which planes; `run_tag` as in `run_immediate`.
+
+    Every rank's data is `element_count` elements. Where ranks contribute or get different parts of it
+    (reduce-scatter, all-gather, all-to-all), part r is `chunk(r)`; an all-gather's input is the rank's own chunk in
+    its place. `root` is that of a broadcast or a reduce.
+
+    `ranks_per_host` ranks share a host, whose ranks are `rank_stride` apart: 1 where a host's ranks follow each other,
+    the number of hosts on a leaf where every rank of a host has a leaf (rail) of its own. A *position* counts the ranks
+    host by host.
+    """
+
+    rank_count: int
+    element_count: int
+    dtype: DataType
+    operation: Operation
+    plane_rates_bps: tuple[int, ...]
+    piece_bytes: int = DEFAULT_PIECE_BYTES
+    run_tag: int = 0
+    root: int = 0
+    ranks_per_host: int = 1
+    rank_stride: int = 1
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for counts and sizes that make no collective."""
+        if not 1 <= self.rank_count <= MAX_RANKS:
+            raise ValueError(f"{self.rank_count} ranks (valid: 1 to {MAX_RANKS})")
+        if self.element_count < 0:
+            raise ValueError(f"{self.element_count} elements (valid: 0 or more)")
+        if self.piece_bytes < ELEMENT_BYTES:
+            raise ValueError(f"pieces of {self.piece_bytes} bytes (valid: {ELEMENT_BYTES} or more)")
+        if not 0 <= self.root < self.rank_count:
+            raise ValueError(f"root {self.root} (valid: 0 to {self.rank_count - 1})")
+        if self.ranks_per_host < 1 or self.rank_stride < 1:
+            raise ValueError(
+                f"{self.ranks_per_host} ranks a host, {self.rank_stride} apart (valid: 1 or more)"
+            )
+        if self.ranks_per_host > 1 and self.rank_count % (self.ranks_per_host * self.rank_stride):
+            raise ValueError(
+                f"{self.rank_count} ranks do not fill hosts of {self.ranks_per_host} ranks that are "
+                f"{self.rank_stride} apart (valid: a multiple of {self.ranks_per_host * self.rank_stride})"
+            )
+
+    def stripes(self) -> list[range]:
+        """Return the elements of each plane."""
+        return stripe(self.element_count, self.plane_rates_bps)
+
+    def chunk(self, rank: int) -> range:
+        """Return the elements that belong to one rank."""
+        count, ranks = self.element_count, self.rank_count
+        return range(count * rank // ranks, count * (rank + 1) // ranks)
+
+    def chunk_stripes(self, plane: int) -> list[range]:
+        """Return the plane's share of every rank's chunk."""
+        return [
+            self.stripe_of(chunk, plane) for chunk in split_evenly(range(self.element_count), self.rank_count)
+        ]
+
+    def stripe_of(self, elements: range, plane: int) -> range:
+        """Return the plane's share of some elements."""
+        share = stripe(len(elements), self.plane_rates_bps)[plane]
+        return range(elements.start + share.start, elements.start + share.stop)
+
+    @property
+    def host_count(self) -> int:
+        """Hosts of all ranks."""
+        return self.rank_count // self.ranks_per_host
+
+    def position(self, rank: int) -> int:
+        """Return where a rank stands when ranks are counted host by host."""
+        block, place = divmod(rank, self.ranks_per_host * self.rank_stride)
+        local, host = divmod(place, self.rank_stride)
+        return (block * self.rank_stride + host) * self.ranks_per_host + local
+
+    def rank_at(self, position: int) -> int:
+        """Return the rank at a position: the inverse of `position`."""
+        host, local = divmod(position, self.ranks_per_host)
+        block, place = divmod(host, self.rank_stride)
+        return (block * self.ranks_per_host + local) * self.rank_stride + place
+
+    def share_a_host(self, rank: int, other: int) -> bool:
+        """Return whether two ranks are of the same host, so that scale-up links join them."""
+        return self.position(rank) // self.ranks_per_host == self.position(other) // self.ranks_per_host

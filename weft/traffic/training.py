@@ -1,0 +1,159 @@
+"""A step of data-parallel training: compute delays, and all-reduces of gradient buckets that overlap with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from weft.traffic.schedule_nodes import (
+    DATA,
+    ELEMENT_BYTES,
+    IMMEDIATE_INDEX_BITS,
+    SCRATCH,
+    Aggregate,
+    Copy,
+    Delay,
+    Node,
+    RankSchedule,
+    Reduce,
+    Span,
+    WaitReceive,
+    Write,
+)
+from weft.traffic.schedules import CollectiveSpec, generate
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer of a model: how many gradients it has, and how long its passes take on every rank."""
+
+    gradient_count: int
+    forward_ps: int
+    backward_ps: int
+
+
+@dataclass(frozen=True)
+class TrainingStep:
+    """Forward pass, backward pass with all-reduces beside it, optimizer.
+
+    The backward pass goes through the layers from the last to the first. Gradients lie in a rank's data in the order in
+    which it makes them. They are all-reduced in buckets of at least `bucket_bytes`, each as soon as its last layer is
+    through and the bucket before it is reduced (Li et al., "PyTorch Distributed: Experiences on Accelerating Data
+    Parallel Training", VLDB 2020, section 3.2.3). The optimizer begins when all buckets are reduced.
+    """
+
+    layers: tuple[Layer, ...]
+    bucket_bytes: int
+    optimizer_ps: int = 0
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a step without gradients, and for negative numbers."""
+        numbers = [value for layer in self.layers for value in vars(layer).values()]
+        if min([*numbers, self.bucket_bytes, self.optimizer_ps], default=0) < 0:
+            raise ValueError(f"a training step with a negative number: {self}")
+        if self.gradient_count == 0:
+            raise ValueError("a training step without gradients (valid: at least one layer that has some)")
+
+    @property
+    def gradient_count(self) -> int:
+        """Gradients of all layers."""
+        return sum(layer.gradient_count for layer in self.layers)
+
+    @property
+    def compute_ps(self) -> int:
+        """Return the time of a step without any communication."""
+        return self.optimizer_ps + sum(layer.forward_ps + layer.backward_ps for layer in self.layers)
+
+    def buckets(self) -> list[tuple[range, int]]:
+        """Return every bucket's gradients, and how many layers the backward pass has gone through when it is full."""
+        ends = [(0, 0)]
+        reached = 0
+        for passed, layer in enumerate(reversed(self.layers), start=1):
+            reached += layer.gradient_count
+            if (reached - ends[-1][0]) * ELEMENT_BYTES >= max(self.bucket_bytes, ELEMENT_BYTES):
+                ends.append((reached, passed))
+        if reached > ends[-1][0]:
+            ends.append((reached, len(self.layers)))
+        return [(range(start, end), passed) for (start, _), (end, passed) in pairwise(ends)]
+
+
+def training_step_schedule(
+    step: TrainingStep, algorithm: str, spec: CollectiveSpec, rank: int
+) -> RankSchedule:
+    """Return what a rank does in a step; `spec.element_count` is the step's `gradient_count`.
+
+    Raises ValueError for what the algorithm cannot do, and for buckets with more transfers than immediates.
+    """
+    if spec.element_count != step.gradient_count:
+        raise ValueError(f"{spec.element_count} elements for {step.gradient_count} gradients")
+    schedule = RankSchedule(rank, {DATA: spec.element_count * ELEMENT_BYTES, SCRATCH: 0})
+    done = schedule.add(Delay(sum(layer.forward_ps for layer in step.layers)))
+    backward = []
+    for layer in reversed(step.layers):
+        done = schedule.add(Delay(layer.backward_ps), [done])
+        backward.append(done)
+    buckets = step.buckets()
+    transfers_each = (1 << IMMEDIATE_INDEX_BITS) // len(buckets)
+    reduced: int | None = None
+    for number, (gradients, passed) in enumerate(buckets):
+        part = generate("allreduce", algorithm, replace(spec, element_count=len(gradients)), rank)
+        moved = _Moved(
+            gradients.start, schedule.buffer_bytes[SCRATCH], number * transfers_each, transfers_each
+        )
+        reduced = _append(schedule, part, moved, [backward[passed - 1], reduced])
+    schedule.add(Delay(step.optimizer_ps), [reduced, done])
+    return schedule
+
+
+@dataclass(frozen=True)
+class _Moved:
+    """Where a part's buffers and immediates stand in the whole."""
+
+    first_element: int
+    scratch_offset_bytes: int
+    first_transfer: int
+    transfer_count: int
+
+    def span(self, span: Span) -> Span:
+        offset_bytes = {DATA: self.first_element * ELEMENT_BYTES, SCRATCH: self.scratch_offset_bytes}
+        return replace(span, offset_bytes=span.offset_bytes + offset_bytes[span.buffer])
+
+    def immediate(self, immediate: int | None) -> int | None:
+        if immediate is None:
+            return None
+        if immediate & ((1 << IMMEDIATE_INDEX_BITS) - 1) >= self.transfer_count:
+            raise ValueError(
+                f"a bucket has more than {self.transfer_count} transfers (use larger pieces or buckets)"
+            )
+        return immediate + self.first_transfer
+
+    def node(self, node: Node) -> Node:
+        match node:
+            case Write():
+                return replace(
+                    node,
+                    source=self.span(node.source),
+                    destination=self.span(node.destination),
+                    immediate=self.immediate(node.immediate),
+                )
+            case WaitReceive():
+                return replace(node, immediate=self.immediate(node.immediate) or 0)
+            case Reduce() | Copy():
+                return replace(node, destination=self.span(node.destination), source=self.span(node.source))
+            case Aggregate():
+                return replace(node, span=self.span(node.span))
+            case Delay():
+                return node
+
+
+def _append(schedule: RankSchedule, part: RankSchedule, moved: _Moved, after: list[int | None]) -> int:
+    """Add a part that begins after some nodes; returns the node that is done when all of it is."""
+    schedule.buffer_bytes[SCRATCH] += part.buffer_bytes.get(SCRATCH, 0)
+    begin = schedule.add(Delay(0), after)
+    numbers: list[int] = []
+    followed: set[int] = set()
+    for node, before in zip(part.nodes, part.after, strict=True):
+        followed.update(before)
+        numbers.append(schedule.add(moved.node(node), [numbers[each] for each in before] or [begin]))
+    ends = [number for place, number in enumerate(numbers) if place not in followed]
+    return schedule.add(Delay(0), [begin, *ends])

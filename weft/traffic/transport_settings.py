@@ -1,0 +1,142 @@
+"""How a host's queue pairs send: congestion control, retransmission, paths, acknowledgements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from weft.engine import CongestionPreset, congestion_presets
+from weft.traffic.class_reference import is_class_reference
+from weft.traffic.messages import Message, take, take_list, take_optional
+
+DEFAULT_CONGESTION_CONTROL = "fixed-window"
+RETRANSMISSIONS = ("go-back-n", "selective-repeat")
+PATHS = ("flow", "flowlet", "spray")
+MAX_SPRAY_PATHS = 1 << 14
+DEFAULT_CNP_INTERVAL_PS = 50_000_000
+"""A receiver's CNPs for a flow come at most so often, where no preset says (Zhu et al., SIGCOMM 2015, section 3.1)."""
+
+# These need not hear of every packet, and acknowledgements take line rate from data that goes the other way.
+_ACK_INTERVAL_PACKETS = {"fixed-window": 8, "dcqcn": 8}
+
+
+@dataclass(frozen=True)
+class TransportSettings:
+    """Options of every RC queue pair of a host.
+
+    `congestion_control` is one of `weft.engine.congestion_control_names()`, `parameters` some of
+    `weft.engine.congestion_parameter_names()`; what is left out is the preset's, one of `weft.engine.congestion_presets()`, and
+    fits the path. Or it is path/to/file.py:Class, and `parameters` are the class's. `path` is one of `PATHS`, or such a
+    class, made with `path_parameters`; "spray" needs selective repeat, and none of the algorithms that follow one
+    path's telemetry. Times in picoseconds. None: made for the path, or for the congestion control.
+    """
+
+    congestion_control: str = DEFAULT_CONGESTION_CONTROL
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    preset: str | None = None
+    retransmission: str = "go-back-n"
+    retransmission_timeout_ps: int | None = None
+    reordering_window_ps: int | None = None
+    path: str = "flow"
+    path_parameters: Mapping[str, Any] = field(default_factory=dict)
+    spray_paths: int = MAX_SPRAY_PATHS
+    flowlet_gap_ps: int | None = None
+    ack_interval_packets: int | None = None
+    cnp_interval_ps: int | None = None
+
+    @classmethod
+    def from_message(cls, message: Message) -> TransportSettings:
+        """Read the configuration's `transport`. Raises MessageError."""
+        return cls(
+            congestion_control=take(message, "congestion_control", str, DEFAULT_CONGESTION_CONTROL),
+            parameters=take(message, "parameters", dict, {}),
+            preset=take_optional(message, "preset", str),
+            retransmission=take(message, "retransmission", str, "go-back-n"),
+            retransmission_timeout_ps=take_optional(message, "retransmission_timeout_ps", int),
+            reordering_window_ps=take_optional(message, "reordering_window_ps", int),
+            path=take(message, "path", str, "flow"),
+            path_parameters=take(message, "path_parameters", dict, {}),
+            spray_paths=take(message, "spray_paths", int, MAX_SPRAY_PATHS),
+            flowlet_gap_ps=take_optional(message, "flowlet_gap_ps", int),
+            ack_interval_packets=take_optional(message, "ack_interval_packets", int),
+            cnp_interval_ps=take_optional(message, "cnp_interval_ps", int),
+        )
+
+    def to_message(self) -> dict[str, Any]:
+        """Return the settings as the endpoint is told them, of JSON's types."""
+        return asdict(self) | {
+            "parameters": dict(self.parameters),
+            "path_parameters": dict(self.path_parameters),
+        }
+
+    def ack_interval(self) -> int:
+        """Return how many packets ask for an acknowledgement together."""
+        return self.ack_interval_packets or _ACK_INTERVAL_PACKETS.get(self.congestion_control, 1)
+
+    def cnp_interval(self) -> int:
+        """Return the least time between a receiver's CNPs for a flow."""
+        if self.cnp_interval_ps is not None:
+            return self.cnp_interval_ps
+        preset = preset_of(self.congestion_control, self.preset)
+        return preset.cnp_interval_ps if preset else DEFAULT_CNP_INTERVAL_PS
+
+    def reordering_window(self, base_round_trip_ps: int) -> int:
+        """Return how much later than a packet one may have been sent that arrives before it."""
+        if self.reordering_window_ps is not None:
+            return self.reordering_window_ps
+        return base_round_trip_ps if self.path == "spray" else 0
+
+
+def preset_of(congestion_control: str, name: str | None) -> CongestionPreset | None:
+    """Return a preset of a congestion control, its default where no name is given; None if it has none.
+
+    Raises ValueError naming the valid ones.
+    """
+    presets = [] if is_class_reference(congestion_control) else congestion_presets(congestion_control)
+    if not presets and name is None:
+        return None
+    found = next((preset for preset in presets if name in (None, preset.name)), None)
+    if found is None:
+        valid = ", ".join(repr(preset.name) for preset in presets)
+        raise ValueError(
+            f"{congestion_control} has no preset '{name}' ({f'valid: {valid}' if presets else 'it has none'})"
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class NicCosts:
+    """What the way between memory and line costs a host's NIC (engine/nic_dma.hpp); rate 0: unlimited."""
+
+    pcie_rate_bps: int = 0
+    dma_latency_ps: int = 0
+    per_message_overhead_ps: int = 0
+    per_packet_overhead_ps: int = 0
+
+    @classmethod
+    def from_message(cls, message: Message) -> NicCosts:
+        """Read the configuration's `nic_costs`. Raises MessageError."""
+        return cls(**{each.name: take(message, each.name, int, 0) for each in fields(cls)})
+
+
+@dataclass(frozen=True)
+class CreditSettings:
+    """Flow control by credits on a host's link: `buffer_bytes` for each class, here and at the leaf."""
+
+    classes: Sequence[int]
+    buffer_bytes: int
+    largest_frame_bytes: int
+
+    @classmethod
+    def from_message(cls, message: Message) -> CreditSettings:
+        """Read `credits` of one of the configuration's `nics`. Raises MessageError."""
+        return cls(
+            classes=tuple(take_list(message, "classes", int)),
+            buffer_bytes=take(message, "buffer_bytes", int),
+            largest_frame_bytes=take(message, "largest_frame_bytes", int),
+        )
+
+
+DEFAULT_TRANSPORT = TransportSettings()
+NO_COSTS = NicCosts()
