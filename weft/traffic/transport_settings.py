@@ -26,10 +26,11 @@ class TransportSettings:
     """Options of every RC queue pair of a host.
 
     `congestion_control` is one of `weft.engine.congestion_control_names()`, `parameters` some of
-    `weft.engine.congestion_parameter_names()`; what is left out is the preset's, one of `weft.engine.congestion_presets()`, and
-    fits the path. Or it is path/to/file.py:Class, and `parameters` are the class's. `path` is one of `PATHS`, or such a
-    class, made with `path_parameters`; "spray" needs selective repeat, and none of the algorithms that follow one
-    path's telemetry. Times in picoseconds. None: made for the path, or for the congestion control.
+    `weft.engine.congestion_parameter_names()`; what is left out is the preset's, one of
+    `weft.engine.congestion_presets()`, and fits the path. Or it is path/to/file.py:Class, and `parameters` are the
+    class's. `path` is one of `PATHS`, or such a class, made with `path_parameters`; "spray" needs selective repeat, and
+    none of the algorithms that follow one path's telemetry. Times in picoseconds. None: made for the path, or for the
+    congestion control.
     """
 
     congestion_control: str = DEFAULT_CONGESTION_CONTROL
