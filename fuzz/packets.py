@@ -15,12 +15,12 @@ from fuzz.frames import random_frame
 from fuzz.programs import FABRIC, case_programs, program
 from fuzz.target import Finding
 from fuzz.twin import Twin
-from weft.stf.errors import StfSyntaxError
-from weft.stf.parser import parse_text
-from weft.stf.script import run_script
-from weft.stf.statements import CheckCounter, Expect, NoPacket
-from weft.stf.target import Target as ScriptTarget
 from weft.switch.backend import SwitchBackend
+from weft.switch.stf.errors import StfSyntaxError
+from weft.switch.stf.parser import parse_text
+from weft.switch.stf.script import run_script
+from weft.switch.stf.statements import CheckCounter, Expect, NoPacket
+from weft.switch.stf.target import Target as ScriptTarget
 
 _FABRIC_SCRIPT = Path(__file__).parent / "fabric.stf"
 _HEADING = "# program "

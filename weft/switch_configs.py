@@ -12,7 +12,7 @@ from weft.topologies.addressing import CPU_PORT
 def switch_configs(
     fabric: FabricSpec, faults: FaultsSection, *, host_interfaces: bool, fabric_interfaces: bool
 ) -> list[dict[str, Any]]:
-    """Return every switch's configuration (`weft.switch.daemon_config.SwitchConfig`).
+    """Return every switch's configuration (`weft.switch.daemon.config.SwitchConfig`).
 
     Ports to hosts, and ports to switches, have interfaces where asked for.
     """

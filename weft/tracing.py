@@ -9,16 +9,17 @@ from pathlib import Path
 from weft.cache import UnreadableFileError, read_bytes
 from weft.compiler import CompileError, compile_file
 from weft.errors import BadInputError
-from weft.stf.parser import parse_file
-from weft.stf.script import run_script
-from weft.stf.statements import CheckCounter, Expect, NoPacket, Packet
-from weft.stf.target import CPU_PORT, Target
 from weft.switch.backend import UnsupportedProgramError
 from weft.switch.bmv2json import MAX_DOCUMENT_BYTES, Bmv2JsonError, Program, load_program
+from weft.switch.daemon.trace_service import WatchedPacket, watched_packet
 from weft.switch.native import NativeSwitch
+from weft.switch.stf.errors import StfError
+from weft.switch.stf.parser import parse_file
+from weft.switch.stf.script import run_script
+from weft.switch.stf.statements import CheckCounter, Expect, NoPacket, Packet
+from weft.switch.stf.target import CPU_PORT, Target
 from weft.switch.trace.events import PacketTrace
 from weft.switch.trace.story import Storyteller
-from weft.switch.trace_service import WatchedPacket, watched_packet
 
 DEFAULT_PORT = 1
 MAX_CAPTURE_BYTES = 256 << 20
@@ -98,7 +99,10 @@ def _run_script(
 
     checks = (Expect, NoPacket, CheckCounter)
     left_out = checks if with_packets else (*checks, Packet)
-    statements = [each for each in parse_file(script) if not isinstance(each, left_out)]
+    try:
+        statements = [each for each in parse_file(script) if not isinstance(each, left_out)]
+    except StfError as error:
+        raise BadInputError(str(error)) from None
     failures = run_script(statements, Target(switch, process), program)
     # Without the script's own expectations, packets that leave are no failure; statements that are refused are.
     refused = [failure for failure in failures if failure.startswith(str(script))]

@@ -6,17 +6,6 @@ from pathlib import Path
 
 from reference_switch import ReferenceSwitch
 
-from weft.stf.expectations import Ports
-from weft.stf.statements import (
-    Add,
-    Expect,
-    Packet,
-    Remove,
-    SetDefault,
-    Statement,
-    SwitchCommand,
-)
-from weft.stf.tables import ScriptedTables
 from weft.switch.backend import (
     ActionCall,
     ExactMatch,
@@ -28,6 +17,17 @@ from weft.switch.backend import (
     TernaryMatch,
 )
 from weft.switch.bmv2json import Program
+from weft.switch.stf.expectations import Ports
+from weft.switch.stf.statements import (
+    Add,
+    Expect,
+    Packet,
+    Remove,
+    SetDefault,
+    Statement,
+    SwitchCommand,
+)
+from weft.switch.stf.tables import ScriptedTables
 
 _GREATEST_PRIORITY = 1 << 16
 

@@ -12,9 +12,9 @@ from reference_switch import AVAILABLE
 from simple_switch import command_lines, differences
 
 from weft.compiler import compile_file
-from weft.stf.cases import Case, architecture, find_cases
-from weft.stf.parser import parse_file
 from weft.switch.bmv2json import load_program
+from weft.switch.stf.cases import Case, architecture, find_cases
+from weft.switch.stf.parser import parse_file
 
 OWN = Path(__file__).parents[1] / "stf" / "cases"
 # A sample over the language out of p4c's cases: expressions, stacks, unions, side effects, exits, tables, parsers,

@@ -12,8 +12,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from weft.switch import bmv2_options
-from weft.switch.cli import TARGET_OPTIONS, switch
+from weft.switch.cli import bmv2_options
+from weft.switch.cli.command import TARGET_OPTIONS, switch
 
 ROOT = Path(__file__).parents[2]
 NOWHERE = ["-i", "1@no-such-if0", "--", "--grpc-server-addr", "127.0.0.1:0"]

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from weft.compiler import CompileError, compile_file
-from weft.errors import BadInputError
-from weft.stf.cases import Case, architecture, find_cases
-from weft.stf.parser import parse_file
-from weft.stf.script import run_script
-from weft.stf.target import CPU_PORT, Target
 from weft.switch.backend import BackendError
 from weft.switch.bmv2json import Bmv2JsonError, Program, load_program
 from weft.switch.native import NativeSwitch
 from weft.switch.oracle import OracleSwitch
+from weft.switch.stf.cases import Case, architecture, find_cases
+from weft.switch.stf.errors import StfError
+from weft.switch.stf.parser import parse_file
+from weft.switch.stf.script import run_script
+from weft.switch.stf.target import CPU_PORT, Target
 from weft.switch.trace import CopyTrace
 from weft.switch.trace.events import PacketTrace
 from weft.switch.trace.show import json_events, log_lines
@@ -37,7 +37,7 @@ def test_both_switches_tell_the_same(case: Case) -> None:
         program = load_program(compile_file(case.program).json_text())
         native = _native(case, program)
         oracle = _oracle(case, program)
-    except (CompileError, Bmv2JsonError, BackendError, BadInputError) as error:
+    except (CompileError, Bmv2JsonError, BackendError, StfError) as error:
         pytest.skip(str(error)[:100])
     if "random" in case.script.stem:
         pytest.skip("random numbers differ")

@@ -10,12 +10,12 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from weft.compiler import CompileError, compile_file
-from weft.stf.cases import Case
-from weft.stf.parser import parse_file
-from weft.stf.script import run_script
-from weft.stf.target import CPU_PORT, Target, make_target
 from weft.switch.backend import BackendError, SwitchBackend
 from weft.switch.bmv2json import Program, load_program
+from weft.switch.stf.cases import Case
+from weft.switch.stf.parser import parse_file
+from weft.switch.stf.script import run_script
+from weft.switch.stf.target import CPU_PORT, Target, make_target
 
 VARIANTS_PER_PACKET = 6
 TIMEOUT_S = 120

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from agreement import differences
 
-from weft.stf import find_cases
-from weft.stf.cases import architecture
+from weft.switch.stf import find_cases
+from weft.switch.stf.cases import architecture
 
 CASES = Path(__file__).parent / "cases"
 DIRECTORY = os.environ.get("WEFT_STF_DIR")

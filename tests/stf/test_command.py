@@ -10,11 +10,12 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from weft.commands.stf import stf
+from weft.commands.stf import compile_case, exit_code, stf
 from weft.errors import BadInputError
-from weft.stf import Case, Outcome, Verdict, find_cases, run_cases, runner
-from weft.stf.cases import architecture
-from weft.stf.report import exit_code
+from weft.switch.stf import Case, Outcome, Verdict, find_cases, run_cases, runner
+from weft.switch.stf.cases import architecture
+from weft.switch.stf.errors import StfError
+from weft.switch.stf.runner import Compile
 
 CASES = Path(__file__).parent / "cases"
 CASE = Case(CASES / "copies.p4", CASES / "copies.stf")
@@ -103,18 +104,20 @@ def test_usage(arguments):
 
 def test_an_empty_directory_is_bad_input(tmp_path):
     write(tmp_path / "lonely.stf", "wait")
-    with pytest.raises(BadInputError, match=r"holds no NAME\.stf"):
+    with pytest.raises(StfError, match=r"holds no NAME\.stf"):
         find_cases(tmp_path)
+    with pytest.raises(BadInputError, match=r"holds no NAME\.stf"):
+        CliRunner().invoke(stf, ["--all", str(tmp_path)], standalone_mode=False, catch_exceptions=False)
 
 
 def test_a_case_that_crashes_fails_alone(monkeypatch, two_cases):
-    def crash_once(case: Case, switch: str) -> Outcome:
+    def crash_once(case: Case, switch: str, compile_program: Compile) -> Outcome:
         if case.name == "copies":
             os.kill(os.getpid(), signal.SIGKILL)
         return Outcome(case, "v1model", Verdict.PASS)
 
     monkeypatch.setattr(runner, "run_case", crash_once)
-    first, second = run_cases(find_cases(two_cases), "native")
+    first, second = run_cases(find_cases(two_cases), "native", compile_case)
     assert (first.verdict, first.reasons) == (
         Verdict.FAIL,
         ("the process that ran it was ended by signal SIGKILL",),
@@ -123,8 +126,8 @@ def test_a_case_that_crashes_fails_alone(monkeypatch, two_cases):
 
 
 def test_a_case_that_hangs_is_ended(monkeypatch):
-    monkeypatch.setattr(runner, "run_case", lambda case, switch: threading.Event().wait())
-    (outcome,) = run_cases([CASE], "native", timeout_s=0.05)
+    monkeypatch.setattr(runner, "run_case", lambda case, switch, compile_program: threading.Event().wait())
+    (outcome,) = run_cases([CASE], "native", compile_case, timeout_s=0.05)
     assert (outcome.verdict, outcome.reasons) == (Verdict.FAIL, ("no outcome within 0.05 s",))
 
 

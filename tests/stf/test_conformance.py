@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from weft.stf import Verdict, find_cases, run_cases
-from weft.stf.cases import architecture
-from weft.stf.target import SWITCH_NAMES
+from weft.commands.stf import compile_case
+from weft.switch.stf import Verdict, find_cases, run_cases
+from weft.switch.stf.cases import architecture
+from weft.switch.stf.target import SWITCH_NAMES
 
 DIRECTORY = os.environ.get("WEFT_STF_DIR")
 LEAST_PASSING = 0.99
@@ -19,7 +20,7 @@ LEAST_PASSING = 0.99
 def test_v1model_cases_pass_or_are_refused_for_a_reason(switch):
     cases = [case for case in find_cases(Path(str(DIRECTORY))) if architecture(case.program) == "v1model"]
     assert cases, f"{DIRECTORY} holds no v1model case"
-    outcomes = list(run_cases(cases, switch))
+    outcomes = list(run_cases(cases, switch, compile_case))
     failed = {outcome.case.name: outcome.reasons for outcome in outcomes if outcome.verdict is Verdict.FAIL}
     refused = {
         outcome.case.name: outcome.reasons for outcome in outcomes if outcome.verdict is Verdict.REFUSED

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.errors import BadInputError
-from weft.stf.errors import Place, StfSyntaxError
-from weft.stf.parser import parse_file, parse_text
-from weft.stf.statements import (
+from weft.switch.stf.errors import Place, StfError, StfSyntaxError
+from weft.switch.stf.parser import parse_file, parse_text
+from weft.switch.stf.statements import (
     ActionText,
     Add,
     CheckCounter,
@@ -129,7 +128,7 @@ def test_errors_name_file_and_line(text, message):
 def test_a_file_that_is_no_text_is_refused(tmp_path):
     script = tmp_path / "binary.stf"
     script.write_bytes(b"\xff\xfe")
-    with pytest.raises(BadInputError, match="cannot be read"):
+    with pytest.raises(StfError, match="cannot be read"):
         parse_file(script)
 
 

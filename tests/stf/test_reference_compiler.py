@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from weft.stf import Case, find_cases
-from weft.stf.parser import parse_file
-from weft.stf.script import run_script
-from weft.stf.target import SWITCH_NAMES, make_target
 from weft.switch.bmv2json import load_program
+from weft.switch.stf import Case, find_cases
+from weft.switch.stf.parser import parse_file
+from weft.switch.stf.script import run_script
+from weft.switch.stf.target import SWITCH_NAMES, make_target
 
 CASES = Path(__file__).parent / "cases"
 DEVIATES = {"select_without_match": "p4c lets a packet that no case fits go on without the error NoMatch"}

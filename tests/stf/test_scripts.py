@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from weft.commands.stf import compile_case
 from weft.compiler import compile_file
-from weft.stf import Case, Verdict, run_case
-from weft.stf.expectations import packet_difference
-from weft.stf.parser import parse_text
-from weft.stf.script import run_script
-from weft.stf.target import SWITCH_NAMES, make_target
 from weft.switch.bmv2json import Program, load_program
+from weft.switch.stf import Case, Verdict, run_case
+from weft.switch.stf.expectations import packet_difference
+from weft.switch.stf.parser import parse_text
+from weft.switch.stf.script import run_script
+from weft.switch.stf.target import SWITCH_NAMES, make_target
 
 CASES = Path(__file__).parent / "cases"
 
@@ -29,7 +30,7 @@ def failures(name: str, script: str, switch: str = "oracle") -> list[str]:
 @pytest.mark.parametrize("switch", SWITCH_NAMES)
 @pytest.mark.parametrize("name", sorted(path.stem for path in CASES.glob("*.stf")))
 def test_every_statement_does_what_it_says(name, switch):
-    outcome = run_case(Case(CASES / f"{name}.p4", CASES / f"{name}.stf"), switch)
+    outcome = run_case(Case(CASES / f"{name}.p4", CASES / f"{name}.stf"), switch, compile_case)
     assert (outcome.verdict, outcome.reasons) == (Verdict.PASS, ())
     assert outcome.architecture == "v1model"
 

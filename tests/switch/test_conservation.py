@@ -16,8 +16,8 @@ import pytest
 
 from weft.compiler import compile_file
 from weft.switch.bmv2json import load_program
-from weft.switch.daemon_config import DaemonConfig, PortConfig, SwitchConfig
-from weft.switch.wiring import Wiring
+from weft.switch.daemon.config import DaemonConfig, PortConfig, SwitchConfig
+from weft.switch.daemon.wiring import Wiring
 
 pytestmark = [
     pytest.mark.mininet,

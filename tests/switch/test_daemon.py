@@ -18,7 +18,7 @@ from router_program import ROUTE, ROUTES, entity
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from weft.switch.daemon_config import ConfigError, parse_config
+from weft.switch.daemon.config import ConfigError, parse_config
 
 PATIENCE_S = 60
 ROOT = Path(__file__).resolve().parents[2]

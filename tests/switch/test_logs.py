@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.switch.logs import LogOptions, require_complete, set_up
+from weft.switch.cli.logs import LogOptions, require_complete, set_up
 
 
 @pytest.fixture(autouse=True)

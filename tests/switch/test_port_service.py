@@ -20,8 +20,8 @@ from weft.controller.port_states import (
     port_states,
     watch_ports,
 )
+from weft.switch.daemon.port_service import MAX_WATCHERS, METHOD, SERVICE, PortBoard, TooManyError, handler
 from weft.switch.p4runtime.service import Server
-from weft.switch.port_service import MAX_WATCHERS, METHOD, SERVICE, PortBoard, TooManyError, handler
 from weft.topologies import leaf_spine
 
 

@@ -16,7 +16,7 @@ from p4runtime_client import P4RuntimeClient
 from router_program import router_document, router_p4info
 
 from weft.switch.cli import switch
-from weft.switch.foreground import Foreground
+from weft.switch.cli.foreground import Foreground
 from weft.switch.native import NativeSwitch
 from weft.switch.p4runtime.service import Server
 

@@ -8,7 +8,7 @@ from weft import topologies
 from weft.daemon import daemon_config
 from weft.options import FabricOptions
 from weft.scenario import FaultsSection
-from weft.switch.daemon_config import parse_config
+from weft.switch.daemon.config import parse_config
 
 FABRIC = topologies.leaf_spine(planes=2, leaves=2, spines=1, hosts_per_leaf=2, delay_ps=500)
 

@@ -13,8 +13,8 @@ from weft.controller.errors import NotPrimaryError, RequestRefusedError
 from weft.controller.pipeline import Pipeline
 from weft.controller.session import SwitchSession
 from weft.engine import Engine
-from weft.switch.daemon_config import PortConfig, SwitchConfig
-from weft.switch.wired_switches import WiredSwitches
+from weft.switch.daemon.config import PortConfig, SwitchConfig
+from weft.switch.daemon.wired_switches import WiredSwitches
 from weft.virtual.channel import InProcessChannel
 from weft.virtual.event_pump import EventPump
 from weft.virtual.loop import VirtualTimeLoop

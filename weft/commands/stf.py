@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 from rich.console import Console
 
 from weft.cli import EXISTING_FILE
-from weft.stf.cases import Case, find_cases
-from weft.stf.report import as_json, exit_code, print_outcome, print_table
-from weft.stf.runner import DEFAULT_TIMEOUT_S, run_cases
-from weft.stf.target import SWITCH_NAMES, SwitchName
+from weft.compiler import CompileError, compile_file
+from weft.errors import BadInputError, CheckFailedError
+from weft.switch.stf.cases import Case, Outcome, Verdict, find_cases
+from weft.switch.stf.errors import ProgramRefusedError, StfError
+from weft.switch.stf.report import as_json, print_outcome, print_table
+from weft.switch.stf.runner import DEFAULT_TIMEOUT_S, run_cases
+from weft.switch.stf.target import SWITCH_NAMES, SwitchName
 
 
 @click.command()
@@ -49,7 +53,7 @@ def stf(
 
     Each case passes, fails, or is refused: its program or script uses what is not supported.
     """
-    outcomes = list(run_cases(_cases(program, script, directory), switch, timeout_s))
+    outcomes = list(run_cases(_cases(program, script, directory), switch, compile_case, timeout_s))
     if print_json:
         click.echo(json.dumps(as_json(outcomes, switch), indent=2))
     elif directory is None:
@@ -63,7 +67,27 @@ def _cases(program: Path | None, script: Path | None, directory: Path | None) ->
     if directory is not None:
         if program is not None:
             raise click.UsageError("give a program and a script, or --all DIR, not both")
-        return find_cases(directory)
+        try:
+            return find_cases(directory)
+        except StfError as error:
+            raise BadInputError(str(error)) from None
     if program is None or script is None:
         raise click.UsageError("give a program and its script, or --all DIR")
     return [Case(program, script)]
+
+
+def compile_case(program: Path) -> str:
+    """BMv2 JSON of a P4 source file, by Weft's compiler. Raises ProgramRefusedError with its errors."""
+    try:
+        return compile_file(program).json_text()
+    except CompileError as error:
+        errors = [each.header() for each in error.diagnostics if each.severity == "error"]
+        raise ProgramRefusedError(errors) from None
+
+
+def exit_code(outcomes: Sequence[Outcome]) -> int:
+    """1 if a case failed; 3 if none failed but none passed either: nothing was tried; else 0."""
+    verdicts = {outcome.verdict for outcome in outcomes}
+    if Verdict.FAIL in verdicts:
+        return CheckFailedError.exit_code
+    return 0 if Verdict.PASS in verdicts else BadInputError.exit_code

@@ -10,8 +10,8 @@ import click
 
 from weft.commands.running_switch import EMBEDDED, find_running_switch
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError
+from weft.switch.daemon.trace_service import MAX_PACKETS, WatchedPacket, WatchRequest
 from weft.switch.trace.show import print_tree
-from weft.switch.trace_service import MAX_PACKETS, WatchedPacket, WatchRequest
 
 PROGRAM_SUFFIXES = (".p4", ".json")
 
@@ -91,7 +91,7 @@ def _print(watched: Iterator[WatchedPacket], print_json: bool) -> int:
 def _from_switch(target: str, address: str, request: WatchRequest) -> Iterator[WatchedPacket]:
     import grpc
 
-    from weft.switch.trace_service import watch
+    from weft.switch.daemon.trace_service import watch
 
     try:
         yield from watch(address, request)

@@ -1,4 +1,4 @@
-"""Which ports of switches are up, as the embedded switches tell (`weft.switch.port_service` has the format)."""
+"""Which ports of switches are up, as the embedded switches tell (`weft.switch.daemon.port_service` has the format)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Links that fail and come back under the real clock: the interface of a switch at one end goes down.
 
-Its veth peer loses the carrier, the embedded switches hear of both from the kernel (`weft.switch.port_monitor`), and
-the controller is told. What was lost is not known: packets are in the kernel's hands. What others do to interfaces the
-switches tell (`notice`), and the controller programs them anew just the same.
+Its veth peer loses the carrier, the kernel notifies the embedded switches of both (`weft.switch.daemon.port_monitor`),
+and the controller is notified. What was lost is not known: packets are in the kernel's hands. What others do to
+interfaces the switches report (`notice`), and the controller programs them anew just the same.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from weft.errors import EnvironmentLacksError
 from weft.link_checks import link_name
 from weft.link_events import LinkEventResult, LinkEvents
 from weft.options import FabricOptions
-from weft.switch.port_monitor import has_carrier
+from weft.switch.daemon.port_monitor import has_carrier
 from weft.topologies import FabricLink, FabricSpec
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from weft.cli import main
 from weft.sweeps.store import SCENARIO
-from weft.switch.process import die_with_parent
+from weft.switch.daemon.process import die_with_parent
 
 if __name__ == "__main__":
     die_with_parent()

@@ -28,9 +28,9 @@ from weft.options import FabricOptions
 from weft.program import compile_program
 from weft.recording.observations import Recorded
 from weft.scratch import scratch_directory
-from weft.switch.daemon_config import SwitchConfig
+from weft.switch.daemon.config import SwitchConfig
+from weft.switch.daemon.wired_switches import WiredPort, WiredSwitches
 from weft.switch.p4runtime.device import Device
-from weft.switch.wired_switches import WiredPort, WiredSwitches
 from weft.switch_configs import links_between_switches, switch_configs
 from weft.switch_memory import host_credits, host_pfc_quanta, lossless_buffer_bytes, with_memory
 from weft.topologies import FabricSpec, HostSpec

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from weft.engine import Link, PortMac, TransmitPort
 from weft.link_events import Lost
-from weft.switch.wired_switches import WiredSwitches
+from weft.switch.daemon.wired_switches import WiredSwitches
 from weft.topologies import Endpoint, FabricLink, FabricSpec
 from weft.traffic.host import Host
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.engine import Engine, Partitions
-from weft.switch.placement import Placement
+from weft.switch.daemon.placement import Placement
 from weft.topologies import FabricSpec
 from weft.virtual.partitioning import partition_nodes
 

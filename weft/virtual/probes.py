@@ -8,7 +8,7 @@ from weft.engine import Link, Probe, TransmitPort
 from weft.recording.observations import Recorded
 from weft.recording.places import Places
 from weft.scenario import ObserveSection
-from weft.switch.wired_switches import WiredSwitch
+from weft.switch.daemon.wired_switches import WiredSwitch
 from weft.topologies import FabricSpec
 
 

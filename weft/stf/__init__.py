@@ -1,6 +1,0 @@
-"""Simple Test Framework: p4lang's scripts of packets in and packets expected, run on Weft's compiler and switch."""
-
-from weft.stf.cases import Case, Outcome, Verdict, find_cases
-from weft.stf.runner import run_case, run_cases
-
-__all__ = ["Case", "Outcome", "Verdict", "find_cases", "run_case", "run_cases"]

@@ -1,0 +1,280 @@
+"""`weft switch`: one embedded switch in the foreground, with simple_switch_grpc's options."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import click
+from pydantic import ValidationError
+
+from weft.switch.cli import bmv2_options, tls_options
+from weft.switch.cli.foreground import Foreground, Options, StartError
+from weft.switch.cli.logs import LEVELS, LogOptions, set_up
+from weft.switch.daemon.config import (
+    DEFAULT_QUEUE_CAPACITY_BYTES,
+    MAX_PORT,
+    ConfigError,
+    DaemonConfig,
+    PortConfig,
+    SwitchConfig,
+    told,
+)
+from weft.switch.daemon.process import EXIT_BAD_INPUT, EXIT_ENVIRONMENT
+from weft.switch.p4runtime.service import DEFAULT_ADDRESS
+
+DEFAULT_DEVICE_ID = 0
+_LOGGER = logging.getLogger(__name__)
+
+
+class InterfaceType(click.ParamType[tuple[int, str]]):
+    """PORT@INTERFACE."""
+
+    name = "PORT@INTERFACE"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, str]:
+        """Split the port number from the interface."""
+        number, separator, interface = str(value).partition("@")
+        if not separator or not number.isdecimal() or not interface:
+            self.fail(f"{value!r} is not PORT@INTERFACE, such as 1@veth0", param, ctx)
+        if int(number) > MAX_PORT:
+            self.fail(f"port {number} of {value!r} is out of range (valid: 0 to {MAX_PORT})", param, ctx)
+        return int(number), interface
+
+
+class AddressType(click.ParamType[str]):
+    """HOST:PORT, or what else gRPC takes with its scheme before it, such as unix:/run/switch.sock."""
+
+    name = "HOST:PORT"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Refuse an address without a port, for which gRPC would take 443."""
+        text = str(value)
+        if not text.startswith("unix") and not text.rpartition(":")[2].isdecimal():
+            self.fail(f"{text!r} is not HOST:PORT, such as {DEFAULT_ADDRESS}", param, ctx)
+        return text
+
+
+def _print_json_version(context: click.Context, _parameter: click.Parameter, asked: bool) -> None:
+    if asked:
+        click.echo(bmv2_options.JSON_VERSION)
+        context.exit()
+
+
+TARGET_OPTIONS: list[click.Parameter] = [
+    click.Option(
+        ["--grpc-server-addr"],
+        type=AddressType(),
+        default=DEFAULT_ADDRESS,
+        show_default=True,
+        help="HOST:PORT to serve on.",
+    ),
+    click.Option(["--cpu-port"], type=click.IntRange(0, 511), default=510, show_default=True),
+    click.Option(["--drop-port"], type=click.IntRange(0, 511), default=511, show_default=True),
+    click.Option(
+        ["--priority-queues"],
+        type=click.IntRange(1, 8),
+        default=8,
+        help="Always 8; accepted for BMv2's sake.",
+    ),
+    *tls_options.PARAMETERS,
+    *(option.parameter() for option in bmv2_options.TARGET),
+]
+"""simple_switch_grpc takes these behind `--`; here they may also stand before it."""
+
+
+def _target_options(arguments: list[str], known: dict[str, Any]) -> dict[str, Any]:
+    """The target options behind `--`; `known` are those that were given before it."""
+    command = click.Command("switch --", params=TARGET_OPTIONS, add_help_option=False)
+    context = command.make_context("switch --", arguments)
+    given = {
+        name: value
+        for name, value in context.params.items()
+        if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
+    }
+    return {**known, **given}
+
+
+def _split(arguments: tuple[str, ...]) -> tuple[Path | None, list[str]]:
+    """The program and what stood behind `--`."""
+    rest = list(arguments)
+    program = Path(rest.pop(0)) if rest and not rest[0].startswith("-") else None
+    return program, rest
+
+
+class SwitchCommand(click.Command):
+    """Knows the program from the value that --pcap and --trace may have."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Give these options their value where what follows them is none."""
+        return super().parse_args(ctx, list(_with_values(args)))
+
+
+def _with_values(arguments: list[str]) -> Iterator[str]:
+    for argument, following in pairwise([*arguments, "-"]):
+        if argument == "--trace" and not following.isdecimal():
+            yield "--trace=1"
+        elif argument == "--pcap" and (following.startswith("-") or following.endswith(".json")):
+            yield "--pcap=."
+        else:
+            yield argument
+
+
+@click.command(cls=SwitchCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[JSON] [-- TARGET OPTIONS]")
+@click.option(
+    "-i", "--interface", "interfaces", type=InterfaceType(), multiple=True, help="Attach an interface."
+)
+@click.option("--device-id", type=click.IntRange(0, 2**64 - 1), default=DEFAULT_DEVICE_ID, show_default=True)
+@click.option("--no-p4", is_flag=True, help="Start without a program; P4Runtime brings it.")
+@click.option("--p4info", type=click.Path(path_type=Path), help="P4Info text of JSON, to serve it at once.")
+@click.option(
+    "--pcap",
+    type=click.Path(path_type=Path),
+    metavar="[DIR]",
+    help="Capture to DIR/INTERFACE_in.pcap and DIR/INTERFACE_out.pcap (DIR is . if not given).",
+)
+@click.option(
+    "--trace",
+    "trace_packets",
+    type=click.IntRange(1),
+    metavar="[N]",
+    help="Print what each of the next N packets (1) meets as a tree.",
+)
+@click.option("--log-console", is_flag=True, help="Log to stdout, packet by packet.")
+@click.option("--log-file", type=click.Path(path_type=Path), help="Log to a file, packet by packet.")
+@click.option(
+    "-L",
+    "--log-level",
+    type=click.Choice(list(LEVELS)),
+    default="trace",
+    show_default=True,
+    help="debug follows every packet, trace shows every write as well; from info on the switch runs at full speed.",
+)
+@click.option("--log-flush", is_flag=True, help="Accepted; the log is always flushed.")
+@click.option("--log-file-max-size", type=click.IntRange(1), default=5 * 1024 * 1024, show_default=True)
+@click.option("--log-file-max-files", type=click.IntRange(0), default=3, show_default=True)
+@click.option(
+    "--dump-packet-data", type=click.IntRange(0), default=0, help="Log so many bytes of every packet."
+)
+@click.option(
+    "--max-port-count", type=click.IntRange(0), default=512, show_default=True, help="Most interfaces."
+)
+@click.option("--rate-bps", type=click.IntRange(0), default=0, help="Rate of every port; 0 is unpaced.")
+@click.option(
+    "--queue-capacity-bytes", type=click.IntRange(1), default=DEFAULT_QUEUE_CAPACITY_BYTES, show_default=True
+)
+@click.option("--depth-unit", type=click.Choice(["cells", "packets"]), default="packets", show_default=True)
+@click.option("--time-unit", type=click.Choice(["ns", "us"]), default="us", show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.version_option(None, "-v", "--version", package_name="weft", prog_name="weft switch")
+@click.option(
+    "--json-version", is_flag=True, expose_value=False, is_eager=True, callback=_print_json_version,
+    help="Print the newest version of BMv2 JSON that is understood.",
+)  # fmt: skip
+def switch(arguments: tuple[str, ...], interfaces: tuple[tuple[int, str], ...], **options: Any) -> None:
+    """Run one embedded switch until interrupted; takes simple_switch_grpc's options.
+
+    JSON is a BMv2 program. Without --p4info, P4Runtime has no pipeline until a controller sets one.
+    """
+    program, rest = _split(arguments)
+    target = _target_options(rest, {name: options.pop(name) for name in _TARGET_NAMES})
+    ignored = bmv2_options.take_out(options, bmv2_options.GENERAL)
+    ignored.update(bmv2_options.take_out(target, bmv2_options.TARGET))
+    if program is None and not options["no_p4"]:
+        raise click.UsageError("a program is missing (or --no-p4)")
+    if program is not None and program.suffix == ".p4":
+        raise click.UsageError(
+            f"{program} must be compiled first: weft compile {program} -o {program.stem}.json"
+        )
+    given, program = program, None if options["no_p4"] else program
+    if options["p4info"] is not None and program is None:
+        raise click.UsageError("--p4info describes a program, which is missing")
+    if len(interfaces) > options["max_port_count"]:
+        raise click.UsageError(
+            f"{len(interfaces)} interfaces, but --max-port-count {options['max_port_count']}"
+        )
+    log = _log_options(options)
+    run = Options(
+        program,
+        options["p4info"],
+        options["pcap"],
+        log,
+        options["dump_packet_data"],
+        options["trace_packets"] or 0,
+    )
+    if run.trace_packets and run.logs_packets:
+        raise click.UsageError("--trace: the log tells of every packet already; leave it out, or use -L info")
+    try:
+        set_up(log)
+        bmv2_options.warn(ignored)
+        if given is not None and program is None:
+            _LOGGER.warning("%s is not loaded, because of --no-p4", given)
+        Foreground(_config(interfaces, options, target), run).run()
+    except ValidationError as error:
+        click.echo(f"weft switch: {told(error)}", err=True)
+        sys.exit(EXIT_BAD_INPUT)
+    except (ConfigError, StartError, ValueError) as error:
+        click.echo(f"weft switch: {error}", err=True)
+        sys.exit(EXIT_BAD_INPUT)
+    except OSError as error:
+        click.echo(f"weft switch: {_refusal(error)}", err=True)
+        sys.exit(EXIT_ENVIRONMENT)
+
+
+def _log_options(options: dict[str, Any]) -> LogOptions:
+    return LogOptions(
+        console=options["log_console"],
+        file=options["log_file"],
+        level=LEVELS[options["log_level"]],
+        max_file_bytes=options["log_file_max_size"],
+        max_files=options["log_file_max_files"],
+    )
+
+
+def _refusal(error: OSError) -> str:
+    """What the machine refuses, without the error's number."""
+    if error.strerror is None:
+        return str(error)
+    place = f"{error.filename}: " if error.filename else ""
+    needed = " (run it as root, or with sudo)" if isinstance(error, PermissionError) else ""
+    return f"{place}{error.strerror}{needed}"
+
+
+_TARGET_NAMES = [str(parameter.name) for parameter in TARGET_OPTIONS]
+switch.params.extend([*(option.parameter() for option in bmv2_options.GENERAL), *TARGET_OPTIONS])
+
+
+def _config(
+    interfaces: tuple[tuple[int, str], ...], options: dict[str, Any], target: dict[str, Any]
+) -> DaemonConfig:
+    ports = tuple(
+        PortConfig(
+            port=number,
+            interface=interface,
+            rate_bps=options["rate_bps"],
+            queue_capacity_bytes=options["queue_capacity_bytes"],
+        )
+        for number, interface in interfaces
+    )
+    only = SwitchConfig(
+        device_id=options["device_id"],
+        name=f"switch-{options['device_id']}",
+        cpu_port=target["cpu_port"],
+        drop_port=target["drop_port"],
+        depth_unit=options["depth_unit"],
+        time_unit=options["time_unit"],
+        ports=ports,
+    )
+    return DaemonConfig(
+        seed=options["seed"],
+        grpc_address=target["grpc_server_addr"],
+        grpc_tls=tls_options.server_tls(target),
+        switches=(only,),
+    )

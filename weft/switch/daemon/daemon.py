@@ -1,0 +1,102 @@
+"""Engine, switches and P4Runtime server of a lab in one process, and the commands it answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from weft.switch.daemon import port_service, trace_service
+from weft.switch.daemon.config import DaemonConfig
+from weft.switch.daemon.wiring import Wiring
+from weft.switch.p4runtime.service import Server
+
+
+class CommandError(ValueError):
+    """A command that the daemon does not understand or cannot carry out."""
+
+
+class Daemon:
+    """Engine, switches and P4Runtime server of one configuration; `serve` answers controllers.
+
+    OSError if the environment lacks something, TlsError if the server's certificate cannot be used.
+    """
+
+    def __init__(self, config: DaemonConfig) -> None:
+        self.wiring = Wiring(config)
+        self.devices = {number: wired.device() for number, wired in self.wiring.switches.items()}
+        try:
+            switches = {number: wired.switch for number, wired in self.wiring.switches.items()}
+            others = [trace_service.handler(switches), port_service.handler(self.wiring.board)]
+            self.server = Server(self.devices, config.grpc_address, config.grpc_tls, others)
+            self.wiring.start(config.realtime_priority)
+        except BaseException:
+            self.wiring.close()
+            raise
+        self._commands: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+            "stats": self._stats,
+            "reset_stats": self._reset_stats,
+            "pcap": self._pcap,
+        }
+
+    def serve(self) -> None:
+        """Answer controllers from now on, who find what has been loaded and may replace it."""
+        self.server.start()
+
+    def close(self) -> None:
+        """Stop serving, stop the engine, close the sockets."""
+        self.server.stop()
+        self.wiring.close()
+
+    def answer(self, line: str) -> dict[str, Any]:
+        """Carry out one command; what it answers, or {"error": reason}. The answer bears the command's `id`."""
+        number: dict[str, Any] = {}
+        try:
+            command = _parsed(line)
+            if isinstance(command, dict) and "id" in command:
+                number = {"id": command["id"]}
+            return self._run(command) | number
+        except (CommandError, OSError) as error:
+            return {"error": str(error)} | number
+
+    def _run(self, command: Any) -> dict[str, Any]:
+        name = command.get("command") if isinstance(command, dict) else None
+        if not isinstance(name, str) or name not in self._commands:
+            valid = ", ".join(map(repr, self._commands))
+            raise CommandError(f"unknown command {name!r} (valid: {valid})")
+        failure = self.wiring.engine.failure
+        if failure is not None:
+            raise CommandError(f"the engine has stopped: {failure}")
+        return self._commands[name](command)
+
+    def _stats(self, _command: dict[str, Any]) -> dict[str, Any]:
+        return self.wiring.stats()
+
+    def _reset_stats(self, _command: dict[str, Any]) -> dict[str, Any]:
+        self.wiring.reset_stats()
+        return {"ok": True}
+
+    def _pcap(self, command: dict[str, Any]) -> dict[str, Any]:
+        device_id, number, path = (command.get(key) for key in ("device_id", "port", "path"))
+        wired = self.wiring.switches.get(device_id) if isinstance(device_id, int) else None
+        if wired is None:
+            raise CommandError(f"unknown device_id {device_id!r} (valid: {_listed(self.wiring.switches)})")
+        port = wired.ports.get(number) if isinstance(number, int) else None
+        if port is None:
+            raise CommandError(f"unknown port {number!r} (valid: {_listed(wired.ports)})")
+        if path is not None and not isinstance(path, str):
+            raise CommandError(f"path is {path!r}, neither a string nor null")
+        port.set_capture(None if path is None else Path(path), f"{wired.config.name}:{number}")
+        return {"ok": True}
+
+
+def _parsed(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise CommandError(f"the command is not JSON: {error}") from None
+
+
+def _listed(numbers: dict[int, Any]) -> str:
+    return ", ".join(map(str, numbers)) or "none"

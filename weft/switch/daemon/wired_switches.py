@@ -1,0 +1,334 @@
+"""Switches of one clock: their ports, true links, and the links between them.
+
+What is at the other ports' far ends, packet sockets or hosts' NICs, is for whoever made this to connect.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from weft.engine import Engine, Link, PacketSocket, PcapWriter, PortMac, SharedBuffer, TransmitPort
+from weft.switch.daemon.config import FaultsConfig, PfcConfig, PortConfig, SwitchConfig
+from weft.switch.daemon.placement import Placement
+from weft.switch.native import NativeSwitch
+from weft.switch.p4runtime.device import Device
+
+
+@dataclass(slots=True)
+class WiredPort:
+    """The engine's parts of one port.
+
+    `uplink` and `uplink_link` only for hosts, `socket` only for interfaces, `mac` only with flow control or a switch's
+    latency; `arriving` is the internal link that leads here.
+    """
+
+    config: PortConfig
+    transmit: TransmitPort
+    link: Link
+    mac: PortMac | None = None
+    socket: PacketSocket | None = None
+    uplink: TransmitPort | None = None
+    uplink_link: Link | None = None
+    arriving: Link | None = None
+    captures: tuple[PcapWriter, ...] = ()
+
+    def stats(self) -> dict[str, Any]:
+        """Counters of all parts; `link` and `uplink_link` have the injected faults."""
+        parts: dict[str, TransmitPort | Link | PacketSocket | PortMac | None] = {
+            "transmit": self.transmit,
+            "link": self.link,
+            "uplink": self.uplink,
+            "uplink_link": self.uplink_link,
+            "socket": self.socket,
+            "mac": self.mac,
+        }
+        return {name: part.stats() for name, part in parts.items() if part is not None}
+
+    def reset_stats(self) -> None:
+        """Counters and largest depths back to zero."""
+        for part in (self.transmit, self.link, self.uplink, self.uplink_link, self.socket, self.mac):
+            if part is not None:
+                part.reset_stats()
+
+    def faulty_links(self) -> Iterator[tuple[str, Link]]:
+        """Links on which something goes wrong, and what their names end in."""
+        if self.config.faults.any:
+            yield "out", self.link
+        if self.uplink_link is not None and self.config.uplink_faults.any:
+            yield "in", self.uplink_link
+
+    def set_capture(self, path: Path | None, interface: str = "") -> None:
+        """Record what the port sends and receives to a file, or stop (None); pcapng calls the port `interface`.
+
+        OSError if the file cannot be made, or if the one before is incomplete (a full disk).
+        """
+        writer = None
+        if path is not None:
+            writer = PcapWriter(
+                str(path),
+                interface=interface,
+                description=self.config.interface or "",
+                rate_bps=self.config.rate_bps,
+            )
+        self._capture(writer, writer)
+
+    def capture_by_direction(self, directory: Path, origin_ns: int) -> None:
+        """Record to INTERFACE_in.pcap and INTERFACE_out.pcap as BMv2 does, frames of time 0 dated `origin_ns`."""
+        received, sent = (
+            PcapWriter(str(directory / f"{self.config.interface}_{direction}.pcap"), origin_ns=origin_ns)
+            for direction in ("in", "out")
+        )
+        self._capture(received, sent)
+
+    def _capture(self, received: PcapWriter | None, sent: PcapWriter | None) -> None:
+        if self.socket is not None:
+            self.socket.set_capture(received, sent)
+        else:
+            self.transmit.set_capture(sent)
+            arriving = self.uplink_link or self.arriving
+            if arriving is not None:
+                arriving.set_capture(received)
+        before, self.captures = self.captures, tuple(each for each in (received, sent) if each is not None)
+        failure: OSError | None = None
+        for writer in before:
+            try:
+                writer.close()
+            except OSError as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+
+
+@dataclass(slots=True)
+class WiredSwitch:
+    """A switch and its ports by number."""
+
+    config: SwitchConfig
+    switch: NativeSwitch
+    ports: dict[int, WiredPort] = field(default_factory=dict)
+    buffer: SharedBuffer | None = None
+
+    def lead_to(self, number: int, source: Link | PacketSocket) -> None:
+        """Let what comes from a link or a socket arrive at a port; only a link can let its first bit arrive alone."""
+        if isinstance(source, Link) and self.config.switching is not None:
+            source.set_early(self.config.switching.cut_through)
+        mac = self.ports[number].mac
+        if mac is None:
+            source.connect(self.switch.native, number)
+        else:
+            source.connect(mac)
+
+    def device(self, clock_ns: Callable[[], int] = time.time_ns) -> Device:
+        """A P4Runtime device for the switch; `clock_ns` stamps what it tells its controllers."""
+        return Device(
+            self.config.device_id,
+            self.switch,
+            self.config.cpu_port,
+            clock_ns,
+            port_names=self.config.interfaces_by_name,
+            port_numbers=self.ports.keys(),
+        )
+
+    def stats(self) -> dict[str, Any]:
+        """Drops by reason, and counters of every port."""
+        return {
+            "device_id": self.config.device_id,
+            "received_packets": self.switch.native.received_packets,
+            "drops": self.switch.drops(),
+            "ports": {str(number): port.stats() for number, port in self.ports.items()},
+            "buffer": None if self.buffer is None else self.buffer.stats(),
+        }
+
+    def reset_stats(self) -> None:
+        """All counters back to zero."""
+        self.switch.native.reset_drops()
+        if self.buffer is not None:
+            self.buffer.reset_stats()
+        for port in self.ports.values():
+            port.reset_stats()
+
+
+class WiredSwitches:
+    """Switches by device id. An internal link is (device, port, device, port).
+
+    A host's port has `uplink_link`, which leads to the switch, for the host to send into, and `link`, which is to be
+    connected to the host. `placed`: one engine for all, or where each part is.
+    """
+
+    def __init__(
+        self,
+        placed: Engine | Placement,
+        switches: Sequence[SwitchConfig],
+        internal_links: Sequence[tuple[int, int, int, int]] = (),
+    ) -> None:
+        self.placement = placed if isinstance(placed, Placement) else Placement.in_one(placed, switches)
+        self.switches = {each.device_id: self._make_switch(each) for each in switches}
+        for first, first_port, second, second_port in internal_links:
+            self._connect(first, first_port, second, second_port)
+            self._connect(second, second_port, first, first_port)
+
+    def _make_switch(self, config: SwitchConfig) -> WiredSwitch:
+        switch = NativeSwitch(
+            self.placement.switches[config.device_id],
+            config.name,
+            cpu_port=config.cpu_port,
+            drop_port=config.drop_port,
+            depth_unit=config.depth_unit,
+            time_unit=config.time_unit,
+        )
+        wired = WiredSwitch(config, switch)
+        if config.buffer is not None:
+            wired.buffer = SharedBuffer(
+                switch.engine,
+                capacity_bytes=config.buffer.capacity_bytes,
+                reserved_bytes=config.buffer.reserved_bytes,
+                alpha=config.buffer.alpha,
+            )
+        for port in config.ports:
+            self._add_port(wired, port)
+        return wired
+
+    def _add_port(self, wired: WiredSwitch, config: PortConfig) -> None:
+        name = f"{wired.config.name}:{config.port}"
+        native, engine = wired.switch.native, wired.switch.engine
+        link = self._make_link(engine, f"{name} out", config.delay_ps, config.faults)
+        port = WiredPort(config, self.make_transmit(engine, config, link), link)
+        wired.ports[config.port] = port
+        native.attach_port(config.port, port.transmit)
+        if wired.buffer is not None:
+            wired.buffer.add_port(config.port)
+            port.transmit.set_buffer(wired.buffer, config.port)
+        port.mac = _make_mac(wired, port)
+        if config.host_uplink:
+            host = self.placement.hosts[wired.config.device_id, config.port]
+            port.uplink_link = self._make_link(host, f"{name} in", config.delay_ps, config.uplink_faults)
+            wired.lead_to(config.port, port.uplink_link)
+
+    @staticmethod
+    def _make_link(engine: Engine, name: str, delay_ps: int, faults: FaultsConfig) -> Link:
+        return Link(
+            engine,
+            name=name,
+            delay_ps=delay_ps,
+            loss=faults.loss,
+            duplicate=faults.duplicate,
+            delay_probability=faults.delay_probability,
+            extra_delay_ps=faults.extra_delay_ps,
+            bit_error_rate=faults.bit_error_rate,
+        )
+
+    @staticmethod
+    def make_transmit(
+        engine: Engine, config: PortConfig, link: Link, arrivals_serialised: bool = False
+    ) -> TransmitPort:
+        """A transmit port of a port's rate and capacity, in front of a link."""
+        return TransmitPort(
+            engine,
+            link,
+            rate_bps=config.rate_bps,
+            queue_capacity_bytes=config.queue_capacity_bytes,
+            quantum_bytes=config.quantum_bytes,
+            arrivals_serialised=arrivals_serialised,
+        )
+
+    def _connect(self, sender: int, sender_port: int, receiver: int, receiver_port: int) -> None:
+        link = self.switches[sender].ports[sender_port].link
+        self.switches[receiver].lead_to(receiver_port, link)
+        self.switches[receiver].ports[receiver_port].arriving = link
+
+    def stats(self) -> dict[str, Any]:
+        """Counters of every switch by name, and how late a real clock's engine served its events."""
+        clock = self.placement.clock
+        with clock.lock():
+            return {
+                "now_ps": clock.now_ps,
+                "lateness": clock.lateness(),
+                "switches": {wired.config.name: wired.stats() for wired in self.switches.values()},
+            }
+
+    def reset_stats(self) -> None:
+        """Counters, largest depths and lateness back to zero."""
+        with self.placement.clock.lock():
+            for wired in self.switches.values():
+                wired.reset_stats()
+            self.placement.clock.reset_lateness()
+
+    def incomplete_captures(self) -> dict[str, int]:
+        """Files of captures that could not be written whole, each with the errno that says why."""
+        writers = (
+            writer
+            for wired in self.switches.values()
+            for port in wired.ports.values()
+            for writer in port.captures
+        )
+        return {writer.path: writer.error for writer in writers if writer.error}
+
+    def restart_draws(self, number: int = 0) -> None:
+        """Have switches and faulty links draw from the beginning of a stream: of their first (0), or another one."""
+        suffix = f" draw {number}" if number else ""
+        with self.placement.clock.lock():
+            for wired in self.switches.values():
+                name, native, stream = wired.config.name, wired.switch.native, wired.switch.engine.stream
+                native.draw_from(stream(f"switch/{name}{suffix}"))
+                for port in wired.ports.values():
+                    for way, link in port.faulty_links():
+                        link.draw_from(stream(f"link {name}:{port.config.port} {way}{suffix}"))
+
+    def flush_captures(self) -> None:
+        """Bring all captures up to date for whoever reads the files."""
+        for wired in self.switches.values():
+            for port in wired.ports.values():
+                for writer in port.captures:
+                    writer.flush()
+
+    def close(self) -> None:
+        """Close all captures. OSError, when all are closed, if one of the files is incomplete."""
+        failure: OSError | None = None
+        for wired in self.switches.values():
+            for port in wired.ports.values():
+                try:
+                    port.set_capture(None)
+                except OSError as error:
+                    failure = failure or error
+        if failure is not None:
+            raise failure
+
+
+def _make_mac(wired: WiredSwitch, port: WiredPort) -> PortMac | None:
+    """The port's MAC; none where it has neither flow control nor latency, and so nothing to do."""
+    switching, pfc, credits = wired.config.switching, port.config.pfc, port.config.credits
+    if switching is None and pfc is None and credits is None:
+        return None
+    native = wired.switch.native
+    mac = PortMac(wired.switch.engine, port.transmit, native, port.config.port)
+    if switching is not None:
+        mac.set_switching(
+            latency_ps=switching.latency_ps, cut_through=switching.cut_through, parsed_by=native
+        )
+    if pfc is not None:
+        assert wired.buffer is not None
+        _enable_pfc(mac, port.config.port, pfc, wired.buffer)
+    if credits is not None:
+        assert wired.buffer is not None
+        mac.enable_credits(**credits.model_dump())
+        for lane in credits.classes:
+            mac.set_credit_memory(wired.buffer, port.config.port, lane)
+    return mac
+
+
+def _enable_pfc(mac: PortMac, number: int, pfc: PfcConfig, buffer: SharedBuffer) -> None:
+    mac.enable_pfc(source_mac=pfc.source_mac, pause_quanta=pfc.pause_quanta)
+    for priority_class in pfc.classes:
+        mac.set_pause_limits(
+            buffer,
+            number,
+            priority_class,
+            headroom_bytes=pfc.headroom_bytes,
+            xoff_bytes=pfc.xoff_bytes,
+            alpha=pfc.alpha,
+            hysteresis_bytes=pfc.hysteresis_bytes,
+        )

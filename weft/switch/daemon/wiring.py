@@ -1,0 +1,84 @@
+"""Wires the daemon's switches to interfaces, in real time.
+
+A host's frames enter through a paced uplink port and a link, because a host's interface has neither rate nor
+delay. Frames between switches were paced and delayed by their sender.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+
+from weft.engine import Engine, PacketSocket
+from weft.switch.daemon.config import DaemonConfig
+from weft.switch.daemon.port_monitor import PortMonitor
+from weft.switch.daemon.port_service import PortBoard
+from weft.switch.daemon.process import Repeater
+from weft.switch.daemon.wired_switches import WiredPort, WiredSwitch, WiredSwitches
+
+_LOGGER = logging.getLogger(__name__)
+FLUSH_INTERVAL_S = 0.2
+"""A capture is behind the traffic by so much at most."""
+
+
+class Wiring(WiredSwitches):
+    """All switches of a configuration. OSError if an interface cannot be opened."""
+
+    def __init__(self, config: DaemonConfig) -> None:
+        self.engine = Engine.real_clock(epoch_ns=config.epoch_ns, dilation=config.dilation, seed=config.seed)
+        super().__init__(self.engine, config.switches, config.internal_links)
+        self._flusher = Repeater(self.flush_captures, FLUSH_INTERVAL_S)
+        self._port_monitor: PortMonitor | None = None
+        self.board = PortBoard()
+        for wired in self.switches.values():
+            for port in wired.ports.values():
+                if port.config.interface is not None:
+                    self._open(port.config.interface, port, wired)
+
+    def _open(self, interface: str, port: WiredPort, wired: WiredSwitch) -> None:
+        port.socket = PacketSocket(self.engine, interface)
+        port.link.connect(port.socket)
+        if port.uplink_link is None:
+            wired.lead_to(port.config.port, port.socket)
+            return
+        # The host's own port has paced what it sends; other programs of the host are held to the rate here.
+        port.uplink = self.make_transmit(self.engine, port.config, port.uplink_link, arrivals_serialised=True)
+        port.socket.connect(port.uplink)
+
+    def start(self, realtime_priority: int = 0) -> None:
+        """Start the engine's thread under SCHED_FIFO, or as any other thread where that is not permitted."""
+        try:
+            self.engine.start(realtime_priority=realtime_priority)
+        except PermissionError as error:
+            _LOGGER.warning(
+                "the engine runs without a realtime priority, so it is late more often: %s", error
+            )
+            self.engine.start()
+        self._flusher.start()
+        self._port_monitor = PortMonitor(
+            {
+                each.interface: partial(self._set_port_up, wired, each.port)
+                for wired in self.switches.values()
+                for each in wired.config.ports
+                if each.interface is not None
+            }
+        )
+        self._port_monitor.start()
+
+    def _set_port_up(self, wired: WiredSwitch, port: int, up: bool) -> None:
+        wired.switch.set_port_up(port, up)
+        self.board.set_up(wired.config.device_id, port, up)
+
+    def close(self) -> None:
+        """Stop the engine, close captures and sockets."""
+        self._flusher.stop()
+        if self._port_monitor is not None:
+            self._port_monitor.stop()
+        self.engine.stop()
+        try:
+            super().close()
+        finally:
+            for wired in self.switches.values():
+                for port in wired.ports.values():
+                    if port.socket is not None:
+                        port.socket.close()

@@ -1,0 +1,111 @@
+"""Entries of the native switch's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from weft.engine import _core
+from weft.switch.backend import (
+    CapacityExceededError,
+    EntryExistsError,
+    EntryNotFoundError,
+    NotPermittedError,
+    TableAction,
+    TableEntry,
+    TableKey,
+)
+from weft.switch.native.base import NativeSwitchBase, no_entry
+from weft.switch.native.tables import NativeTable
+from weft.switch.native.values import default_binding
+
+_NO_ACTION = _core.switch_abi()["kNoAction"]
+
+MAX_TABLE_SIZE = 2**63
+"""Of what the program itself puts into its tables."""
+
+
+class NativeEntries(NativeSwitchBase):
+    """Inserting, changing and reading entries and default actions."""
+
+    def table_insert(self, table: str, entry: TableEntry) -> None:
+        """Add an entry."""
+        target = self._table(table)
+        _check_modifiable(target)
+        self._insert(target, entry, target.table.max_size)
+
+    def _insert(self, target: NativeTable, entry: TableEntry, max_size: int = MAX_TABLE_SIZE) -> None:
+        key = target.encode_key(entry.key, entry.priority)
+        binding = target.encode_action(entry.action)
+        name = target.table.name
+        try:
+            inserted = self.native.table_insert(target.index, *key, *binding, entry.idle_timeout_ns, max_size)
+        except ValueError as error:
+            raise EntryNotFoundError(str(error)) from None
+        except OverflowError:
+            raise CapacityExceededError(f"table '{name}' is full ({max_size} entries)") from None
+        if not inserted:
+            raise EntryExistsError(f"table '{name}' has an entry with this key and priority already")
+        if target.table.direct_meter is not None:
+            self.native.set_entry_meter(target.index, key, None)  # counts from now on, configured or not
+        self._idle.watch(name, entry, key)
+
+    def table_modify(self, table: str, entry: TableEntry) -> None:
+        """Replace action and timeout of an entry."""
+        target = self._table(table)
+        _check_modifiable(target)
+        key = target.encode_key(entry.key, entry.priority)
+        binding = target.encode_action(entry.action)
+        if not self._call(self.native.table_modify, target.index, *key, *binding, entry.idle_timeout_ns):
+            raise no_entry(table)
+        self._idle.watch(table, entry, key)
+
+    def table_delete(self, table: str, key: TableKey, priority: int) -> None:
+        """Remove an entry."""
+        target = self._table(table)
+        _check_modifiable(target)
+        encoded = target.encode_key(key, priority)
+        if not self.native.table_delete(target.index, *encoded):
+            raise no_entry(table)
+        self._idle.forget(table, encoded)
+
+    def table_entry(self, table: str, key: TableKey, priority: int) -> TableEntry:
+        """The entry with this key and priority."""
+        action = self._with_entry(self.native.entry_action, table, key, priority)
+        return self._table(table).entry(key, priority, *action)
+
+    def table_entries(self, table: str) -> Iterator[TableEntry]:
+        """All entries, in no particular order."""
+        target = self._table(table)
+        return (target.decode_entry(*each) for each in self.native.table_entries(target.index))
+
+    def table_set_default(self, table: str, action: TableAction | None) -> None:
+        """Set the action of a miss; None restores the program's."""
+        target = self._table(table)
+        default = target.table.default_entry
+        if default is not None and default.constant and action is not None:
+            raise NotPermittedError(f"the default action of table '{table}' is constant")
+        self._apply_default(target, action)
+
+    def _apply_default(self, target: NativeTable, action: TableAction | None) -> None:
+        if action is not None:
+            binding = target.encode_action(action)
+        else:
+            binding = default_binding(target.table.default_entry, _NO_ACTION)
+        self._call(self.native.table_set_default, target.index, *binding)
+
+    def table_idle_ns(self, table: str, key: TableKey, priority: int) -> int:
+        """Time since the entry was last hit or written."""
+        return int(self._with_entry(self.native.entry_idle_ns, table, key, priority))
+
+    def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """C++ says with ValueError that a member or group which an entry names does not exist."""
+        try:
+            return function(*arguments)
+        except ValueError as error:
+            raise EntryNotFoundError(str(error)) from None
+
+
+def _check_modifiable(target: NativeTable) -> None:
+    if not target.modifiable:
+        raise NotPermittedError(f"table {target.table.name!r}: the program's entries are constant")

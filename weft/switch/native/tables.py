@@ -1,0 +1,201 @@
+"""One table of the native switch: its keys and actions in C++'s form and back, prepared once per program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from weft.switch.backend import (
+    ActionCall,
+    ExactMatch,
+    GroupRef,
+    InvalidRequestError,
+    LpmMatch,
+    Match,
+    MemberRef,
+    RangeMatch,
+    TableAction,
+    TableEntry,
+    TableKey,
+    TernaryMatch,
+)
+from weft.switch.bmv2json import Action, KeyField, MatchKind, Program, Table, TableType
+from weft.switch.checks import MATCH_TYPES, check_call, check_key, check_table_action
+from weft.switch.lowering.layout import (
+    ActionDataLayout,
+    action_data_layout,
+    bytes_for,
+    key_bytes,
+    key_offsets,
+)
+from weft.switch.native.values import ACTION, GROUP, MEMBER, Binding, checked_id
+
+NativeKey: TypeAlias = tuple[bytes, bytes, bytes, bytes, int]
+"""Value, mask, low, high and priority; low and high are empty for tables without range fields."""
+
+_MAX_PRIORITY = (1 << 31) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """A key field and the bytes of the key that hold it."""
+
+    kind: MatchKind
+    match_type: type[Match]
+    width_bits: int
+    ones: int
+    place: slice
+    shift_bits: int
+    """Of the field's last bit in the key, taken as one number."""
+
+    def decode(self, value: bytes, mask: bytes, low: bytes, high: bytes) -> Match:
+        """The match in a native key."""
+        if self.kind is MatchKind.RANGE:
+            bounds = (int.from_bytes(bound[self.place], "big") for bound in (low, high))
+            return RangeMatch(*bounds)
+        number = int.from_bytes(value[self.place], "big")
+        if self.kind is MatchKind.LPM:
+            return LpmMatch(number, int.from_bytes(mask[self.place], "big").bit_count())
+        if self.kind is MatchKind.TERNARY:
+            return TernaryMatch(number, int.from_bytes(mask[self.place], "big"))
+        return ExactMatch(number)
+
+
+def _field(key: KeyField, offset: int, key_size_bytes: int) -> _Field:
+    width_bits = key.field.width_bits
+    end = offset + bytes_for(width_bits)
+    ones, shift_bits = (1 << width_bits) - 1, 8 * (key_size_bytes - end)
+    return _Field(key.kind, MATCH_TYPES[key.kind], width_bits, ones, slice(offset, end), shift_bits)
+
+
+class NativeTable:
+    """How entries of a table are encoded; switches that run the same program share it.
+
+    `index` is the table's place in the program; `modifiable` says if its entries may change.
+
+    `key_size_bytes` is the size of its native keys.
+    """
+
+    def __init__(self, table: Table, index: int, *, modifiable: bool) -> None:
+        self.table = table
+        self.index = index
+        self.modifiable = modifiable
+        self.key_size_bytes = key_bytes(table)
+        pairs = zip(table.key, key_offsets(table), strict=True)
+        self._fields = tuple(_field(key, offset, self.key_size_bytes) for key, offset in pairs)
+        self._needs_priority = table.needs_priority
+        self._ranks_by_prefix = table.kind is MatchKind.LPM
+        self._has_ranges = any(field.kind is MatchKind.RANGE for field in table.key)
+        self._layouts: dict[str, tuple[Action, ActionDataLayout]] = {
+            action.name: (action, action_data_layout(action)) for action in table.actions
+        }
+        self._by_id = {action.id: (action.name, layout) for action, layout in self._layouts.values()}
+
+    # ---- keys
+
+    def encode_key(self, key: TableKey, priority: int) -> NativeKey:
+        """The native key. InvalidRequestError names the field that does not fit the table."""
+        if priority > _MAX_PRIORITY:
+            raise InvalidRequestError(
+                f"table {self.table.name!r}: priority {priority} (valid: to {_MAX_PRIORITY})"
+            )
+        value = mask = low = high = 0
+        fits = len(key) == len(self._fields) and (priority > 0 or not self._needs_priority)
+        rank = priority if self._needs_priority else 0
+        for field, match in zip(self._fields, key, strict=False):
+            ones, shift = field.ones, field.shift_bits
+            fits = fits and type(match) is field.match_type
+            if isinstance(match, ExactMatch):
+                significant = ones
+            elif isinstance(match, TernaryMatch):
+                significant = match.mask
+                fits = fits and 0 <= significant <= ones
+            elif isinstance(match, LpmMatch):
+                fits = fits and 0 <= match.prefix_length <= field.width_bits
+                significant = ones ^ ones >> match.prefix_length if fits else 0
+                if self._ranks_by_prefix:
+                    rank = match.prefix_length  # the longest prefix wins
+            else:
+                fits = fits and 0 <= match.low <= match.high <= ones
+                low |= match.low << shift
+                high |= match.high << shift
+                continue
+            fits = fits and not match.value & ~significant
+            value |= match.value << shift
+            mask |= significant << shift
+        if not fits:
+            check_key(self.table, key, priority)
+            raise AssertionError("check_key raises")
+        size = self.key_size_bytes
+        if not self._has_ranges:
+            return value.to_bytes(size, "big"), mask.to_bytes(size, "big"), b"", b"", rank
+        return (
+            value.to_bytes(size, "big"),
+            mask.to_bytes(size, "big"),
+            low.to_bytes(size, "big"),
+            high.to_bytes(size, "big"),
+            rank,
+        )
+
+    def decode_key(self, value: bytes, mask: bytes, low: bytes, high: bytes) -> TableKey:
+        """The key of an entry."""
+        return tuple(field.decode(value, mask, low, high) for field in self._fields)
+
+    def decode_entry(
+        self, value: bytes, mask: bytes, low: bytes, high: bytes, rank: int, *action: Any
+    ) -> TableEntry:
+        """The entry that C++ gave."""
+        return self.entry(
+            self.decode_key(value, mask, low, high), rank if self._needs_priority else 0, *action
+        )
+
+    # ---- actions
+
+    def encode_action(self, action: TableAction) -> Binding:
+        """The binding of an entry. InvalidRequestError if it does not fit the table."""
+        if isinstance(action, ActionCall) and self.table.type is TableType.SIMPLE:
+            found = self._layouts.get(action.action)
+            if found is None or len(action.arguments) != len(found[1].widths_bits):
+                check_call(f"table {self.table.name!r}", self.table.actions, action)
+                raise AssertionError("check_call raises")
+            program_action, layout = found
+            for argument, width_bits in zip(action.arguments, layout.widths_bits, strict=True):
+                if not 0 <= argument < 1 << width_bits:
+                    check_call(f"table {self.table.name!r}", self.table.actions, action)
+            return ACTION, program_action.id, layout.pack(action.arguments)
+        check_table_action(self.table, action)
+        if isinstance(action, MemberRef):
+            return MEMBER, checked_id("member", action.member_id), b""
+        assert isinstance(action, GroupRef)
+        return GROUP, checked_id("group", action.group_id), b""
+
+    def entry(
+        self, key: TableKey, priority: int, kind: int, number: int, data: bytes, idle_timeout_ns: int
+    ) -> TableEntry:
+        """An entry with the action that C++ gave."""
+        action: TableAction
+        if kind == ACTION:
+            name, layout = self._by_id[number]
+            action = ActionCall(name, layout.unpack(data))
+        else:
+            action = MemberRef(number) if kind == MEMBER else GroupRef(number)
+        return TableEntry(key, action, priority, idle_timeout_ns)
+
+
+_tables: dict[tuple[str, frozenset[str]], dict[str, NativeTable]] = {}
+_MAX_PROGRAMS = 16
+
+
+def tables_of(program: Program, preinitialized: frozenset[str]) -> dict[str, NativeTable]:
+    """All tables of a program by name; those `preinitialized` may change although the program lists their entries."""
+    key = program.content_hash, preinitialized
+    found = _tables.get(key)
+    if found is None:
+        found = {
+            name: NativeTable(table, index, modifiable=not table.immutable or table.name in preinitialized)
+            for index, (name, table) in enumerate(program.tables.items())
+        }
+        if len(_tables) >= _MAX_PROGRAMS:
+            _tables.clear()
+        _tables[key] = found
+    return found

@@ -1,0 +1,138 @@
+"""The native switch's records (engine/switch_trace.hpp) as events."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from weft.engine import _core
+from weft.switch.backend import TableKey
+from weft.switch.bmv2json import Program
+from weft.switch.lowering.layout import bytes_for
+from weft.switch.native.tables import NativeTable
+from weft.switch.trace.events import (
+    Copied,
+    CopyTrace,
+    DigestSent,
+    Dropped,
+    EgressStarted,
+    Enqueued,
+    Event,
+    Multicast,
+    NoCloneSession,
+    PacketTrace,
+    Received,
+    Sent,
+    Step,
+)
+from weft.switch.trace.places import Places, TableApplied, value_bits
+
+_HEAD = struct.Struct("=IIIIq")
+_WORD = struct.Struct("=I")
+_PRIORITY = struct.Struct("=i")
+
+
+class RecordReader:
+    """Collects the packets of one switch that runs `program`."""
+
+    def __init__(self, program: Program) -> None:
+        abi = _core.switch_abi()
+        self._places = Places(program)
+        self._drop_reasons = _core.Switch.drop_reasons()
+        self._first_site = abi["kFirstProgramSite"]
+        prefix = "TraceSite."
+        self._own_sites = {
+            number: name.removeprefix(prefix) for name, number in abi.items() if name.startswith(prefix)
+        }
+        self._tables = {
+            name: NativeTable(table, index, modifiable=True)
+            for index, (name, table) in enumerate(program.tables.items())
+        }
+        self._packets: dict[int, PacketTrace] = {}
+        self._copies: dict[tuple[int, int], CopyTrace] = {}
+
+    def feed(self, records: bytes) -> None:
+        """Take in what the switch has recorded."""
+        for packet, copy, event, time_ps in self._events(records):
+            self._copy(packet, copy).add(event, time_ps)
+
+    def take_ended(self) -> list[PacketTrace]:
+        """Packets that have left or were dropped with all their copies."""
+        ended = [trace for trace in self._packets.values() if trace.root.ended]
+        for trace in ended:
+            self._forget(trace.number)
+        return ended
+
+    def take_all(self) -> list[PacketTrace]:
+        """All packets, those under way included."""
+        traces = list(self._packets.values())
+        for trace in traces:
+            self._forget(trace.number)
+        return traces
+
+    def _forget(self, number: int) -> None:
+        del self._packets[number]
+        self._copies = {key: copy for key, copy in self._copies.items() if key[0] != number}
+
+    def _copy(self, packet: int, copy: int) -> CopyTrace:
+        key = packet, copy
+        if key not in self._copies:
+            self._copies[key] = CopyTrace()
+            self._packets.setdefault(packet, PacketTrace(packet, self._copies[key]))
+        return self._copies[key]
+
+    def _events(self, records: bytes) -> Iterator[tuple[int, int, Event, int]]:
+        position = 0
+        while position < len(records):
+            packet, copy, site, size, time_ps = _HEAD.unpack_from(records, position)
+            position += _HEAD.size
+            data = records[position : position + size]
+            position += size
+            if site >= self._first_site:
+                yield packet, copy, self._step(site - self._first_site, data), time_ps
+            else:
+                yield packet, copy, self._own_event(packet, site, data), time_ps
+
+    def _own_event(self, packet: int, site: int, data: bytes) -> Event:
+        words = [word for (word,) in _WORD.iter_unpack(data[: len(data) // 4 * 4])]
+        match self._own_sites[site]:
+            case "received":
+                return Received(words[0], words[1], data[8:])
+            case "copied":
+                return Copied(words[1], self._copy(packet, words[0]))
+            case "multicast":
+                return Multicast(*words)
+            case "no_clone_session":
+                return NoCloneSession(*words)
+            case "digest":
+                return DigestSent(*words)
+            case "enqueued":
+                return Enqueued(*words)
+            case "egress":
+                return EgressStarted(*words)
+            case "sent":
+                return Sent(words[0], data[4:])
+            case "dropped":
+                return Dropped(self._drop_reasons[words[0]])
+        raise AssertionError(self._own_sites[site])
+
+    def _step(self, number: int, data: bytes) -> Step:
+        place = self._places[number]
+        values = []
+        for width_bits in value_bits(place):
+            size = bytes_for(width_bits)
+            values.append(int.from_bytes(data[:size], "big"))
+            data = data[size:]
+        if isinstance(place, TableApplied):
+            return Step(place, tuple(values), b"", self._match(place.table, data))
+        return Step(place, tuple(values), data)
+
+    def _match(self, table: str, data: bytes) -> tuple[TableKey, int] | None:
+        if not data or data[0] == 0:
+            return None
+        native = self._tables[table]
+        (rank,) = _PRIORITY.unpack_from(data, 1)
+        size = native.key_size_bytes
+        parts = [data[at : at + size] for at in range(1 + _PRIORITY.size, len(data), size)]
+        value, mask, low, high = (*parts, b"", b"")[:4]
+        return native.decode_key(value, mask, low, high), rank if native.table.needs_priority else 0

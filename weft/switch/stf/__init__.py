@@ -1,0 +1,6 @@
+"""Simple Test Framework: p4lang's scripts of packets in and packets expected, run on Weft's switches."""
+
+from weft.switch.stf.cases import Case, Outcome, Verdict, find_cases
+from weft.switch.stf.runner import run_case, run_cases
+
+__all__ = ["Case", "Outcome", "Verdict", "find_cases", "run_case", "run_cases"]

@@ -1,0 +1,87 @@
+"""A program with its script, and how it came out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from weft.switch.stf.errors import StfError
+
+# What a P4 source includes for an architecture; core.p4 goes with every one.
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">\n]+)[">]', re.MULTILINE)
+_ARCHITECTURES = {
+    "v1model.p4": "v1model",
+    "psa.p4": "psa",
+    "bmv2/psa.p4": "psa",
+    "dpdk/psa.p4": "psa",
+    "pna.p4": "pna",
+    "dpdk/pna.p4": "pna",
+    "ebpf_model.p4": "ebpf",
+    "ubpf_model.p4": "ubpf",
+    "xdp_model.p4": "xdp",
+}
+OTHER_ARCHITECTURE = "other"
+
+
+class Verdict(StrEnum):
+    """`refused`: the case could not be tried, and the reason says what is not supported."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A program and the script for it."""
+
+    program: Path
+    script: Path
+
+    @property
+    def name(self) -> str:
+        """The script's name without its suffix."""
+        return self.script.stem
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a case came out; `reasons` is empty only for a pass."""
+
+    case: Case
+    architecture: str
+    verdict: Verdict
+    reasons: tuple[str, ...] = ()
+
+
+def find_cases(directory: Path) -> list[Case]:
+    """All `NAME.stf` of a directory that have a `NAME.p4` beside them, by name.
+
+    StfError if there is none.
+    """
+    scripts = sorted(directory.glob("*.stf"))
+    cases = [
+        Case(script.with_suffix(".p4"), script) for script in scripts if script.with_suffix(".p4").exists()
+    ]
+    if not cases:
+        raise StfError(f"{directory}: holds no NAME.stf with a NAME.p4 beside it")
+    return cases
+
+
+def architecture(program: Path) -> str:
+    """The architecture that a program, or a file it includes in quotes, includes; `other` if none is known."""
+    seen: set[Path] = set()
+    pending = [program]
+    while pending:
+        path = pending.pop()
+        if path in seen or not path.is_file():
+            continue
+        seen.add(path)
+        for opening, name in _INCLUDE.findall(path.read_text(encoding="utf-8", errors="replace")):
+            if name in _ARCHITECTURES:
+                return _ARCHITECTURES[name]
+            if opening == '"':
+                pending.append(path.parent / name)
+    return OTHER_ARCHITECTURE

@@ -1,0 +1,49 @@
+"""What can go wrong with an STF script or its program."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of a script."""
+
+    path: Path
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}"
+
+
+class StfError(ValueError):
+    """A script, its program or a directory of cases that cannot be used."""
+
+
+class StfSyntaxError(StfError):
+    """A line that is no statement of the language; the message begins with its place."""
+
+    def __init__(self, place: Place, message: str) -> None:
+        super().__init__(f"{place}: {message}")
+
+
+class ProgramRefusedError(StfError):
+    """The compiler refused the program of a case, for these reasons."""
+
+    def __init__(self, reasons: Sequence[str]) -> None:
+        super().__init__("; ".join(reasons))
+        self.reasons = tuple(reasons)
+
+
+class StfStatementError(Exception):
+    """A statement that does not fit the program it is written for; whoever runs it adds the place."""
+
+
+def suggestion(word: str, valid: Iterable[str]) -> str:
+    """A hint for a message: the valid word nearest to `word`, or all of them where none is near."""
+    choices = sorted(valid)
+    nearest = difflib.get_close_matches(word, choices, n=1)
+    return f"did you mean '{nearest[0]}'?" if nearest else f"valid: {', '.join(choices)}"
