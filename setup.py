@@ -5,10 +5,13 @@ WEFT_LTO=0 leaves link-time optimisation out: a packet then takes some 6 % longe
 """
 
 import os
+import re
+import shutil
 from pathlib import Path
 
 from pybind11.setup_helpers import ParallelCompile, Pybind11Extension
 from setuptools import setup
+from setuptools.command.build_py import build_py
 
 SOURCES = sorted(str(path) for path in Path("engine").rglob("*.cpp"))
 HEADERS = sorted(str(path) for path in Path("engine").rglob("*.hpp"))
@@ -38,7 +41,30 @@ SANITISED = [
 ]
 MODE = SANITISED if os.environ.get("WEFT_SANITIZE") == "1" else OPTIMISED
 
+
+class BuildWithShippedFolders(build_py):
+    """Copies what lies beside the package in a checkout (`SHIPPED` of weft/paths.py) into weft/shipped/."""
+
+    def run(self) -> None:
+        super().run()
+        if self.editable_mode:
+            return
+        target = Path(self.build_lib, "weft", "shipped")
+        shutil.rmtree(target, ignore_errors=True)
+        for name in shipped_folders():
+            shutil.copytree(name, target / name, ignore=shutil.ignore_patterns("__pycache__", "runs"))
+
+
+def shipped_folders() -> list[str]:
+    """Not imported: the build's interpreter need not have what the package imports."""
+    (names,) = re.findall(
+        r"^SHIPPED = \((.*)\)$", Path("weft/paths.py").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    return re.findall(r'"(\w+)"', names)
+
+
 setup(
+    cmdclass={"build_py": BuildWithShippedFolders},
     ext_modules=[
         Pybind11Extension(
             "weft.engine._core",
@@ -49,5 +75,5 @@ setup(
             extra_compile_args=[*MODE, "-g1", "-MMD", "-Wall", "-Wextra", "-fvisibility=hidden"],
             extra_link_args=MODE,
         )
-    ]
+    ],
 )

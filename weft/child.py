@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.errors import BadInputError, WeftError
-from weft.paths import ROOT
+from weft.paths import ROOT, is_installed
 
 
 def python_module(name: str) -> list[str]:
@@ -26,7 +26,8 @@ def python_module(name: str) -> list[str]:
 
 def python_environment() -> dict[str, str]:
     """Return an environment in which our modules are found."""
-    return os.environ | {"PYTHONPATH": str(ROOT)}
+    # An interpreter's own packages must not come before its standard library, as all of PYTHONPATH does.
+    return dict(os.environ) if is_installed() else os.environ | {"PYTHONPATH": str(ROOT)}
 
 
 class ChildError(WeftError):

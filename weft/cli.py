@@ -14,7 +14,8 @@ from typing import Any
 
 import click
 
-from weft.errors import EnvironmentLacksError, WeftError, did_you_mean
+from weft.errors import BadInputError, EnvironmentLacksError, WeftError, did_you_mean
+from weft.shipped_labs import LAB_PREFIX, lab_file
 from weft.units import parse_size_range_bytes
 
 # Where each command is found; rooms offer their own, and none is imported before it is asked for.
@@ -30,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "trace": ("weft.commands.trace", "trace"),
     "shell": ("weft.commands.shell", "shell"),
     "exec": ("weft.commands.exec", "exec_command"),
+    "labs": ("weft.commands.labs", "labs"),
     "init": ("weft.commands.init", "init"),
     "schema": ("weft.commands.schema", "schema"),
     "topology": ("weft.commands.topology", "topology"),
@@ -109,6 +111,24 @@ def _drop_output() -> None:
 
 
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+class _ScenarioFile(click.Path):
+    """An existing file, or one of a lab that ships with Weft, as `lab:NAME` or `lab:NAME/FILE`."""
+
+    def __init__(self) -> None:
+        super().__init__(exists=True, dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, str) and value.startswith(LAB_PREFIX):
+            try:
+                return lab_file(value.removeprefix(LAB_PREFIX))
+            except BadInputError as error:
+                self.fail(str(error), param, ctx)
+        return super().convert(value, param, ctx)
+
+
+SCENARIO_FILE = _ScenarioFile()
 
 
 class _Sizes(click.ParamType[list[int]]):

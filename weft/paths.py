@@ -1,11 +1,30 @@
-"""Where Weft's own files lie."""
+"""Where Weft's own files lie: in a checkout beside the package, in an installed Weft inside it.
+
+setup.py copies the folders of `SHIPPED` into wheels, as weft/shipped/.
+"""
 
 from __future__ import annotations
 
+import sysconfig
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-P4_DIRECTORY = ROOT / "p4"
+PACKAGE = Path(__file__).resolve().parent
+ROOT = PACKAGE.parent
+SHIPPED = ("p4", "labs", "examples")
+
+
+def is_installed() -> bool:
+    """Return whether Weft lies among the interpreter's own packages, where every child finds it, not in a checkout."""
+    return str(ROOT) in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
+
+
+def _folder(name: str) -> Path:
+    shipped = PACKAGE / "shipped" / name
+    return shipped if shipped.is_dir() else ROOT / name
+
+
+P4_DIRECTORY = _folder("p4")
 FABRIC_P4 = P4_DIRECTORY / "fabric.p4"
+LABS_DIRECTORY = _folder("labs")
+EXAMPLES_DIRECTORY = _folder("examples")
 SHELL_PYTHON = ROOT / ".venv-shell" / "bin" / "python"
-LABS_DIRECTORY = ROOT / "labs"

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from weft.cli import EXISTING_FILE
+from weft.cli import SCENARIO_FILE
 from weft.commands.scenario_options import changes_of, scenario_options
 from weft.errors import EnvironmentLacksError
 
 
 @click.command()
-@click.argument("scenario", type=EXISTING_FILE)
+@click.argument("scenario", type=SCENARIO_FILE)
 @scenario_options
 def lab(scenario: Path, **overrides: object) -> None:
     """Bring SCENARIO's fabric up and leave it up until you leave Mininet's prompt.

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from weft.cli import EXISTING_FILE
+from weft.cli import SCENARIO_FILE
 from weft.commands.reporting import report_options, run_and_show
 from weft.commands.scenario_options import changes_of, scenario_options
 
 
 @click.command()
-@click.argument("scenario", type=EXISTING_FILE)
+@click.argument("scenario", type=SCENARIO_FILE)
 @scenario_options
 @click.option(
     "--out",

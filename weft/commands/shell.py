@@ -31,7 +31,9 @@ def shell(switch: str, primary: bool, device_id: int) -> None:
     address, device_id, _ = find_running_switch(switch, device_id)
     if not SHELL_PYTHON.exists():
         raise EnvironmentLacksError(
-            f"{SHELL_PYTHON} is missing: run vagrant/provision.sh, which makes .venv-shell"
+            f"{SHELL_PYTHON} is missing: make it with vagrant/provision.sh in a checkout, or with\n"
+            f"  python3 -m venv {SHELL_PYTHON.parents[1]}\n"
+            f"  {SHELL_PYTHON} -m pip install p4runtime-shell==0.0.6 'protobuf<3.21' setuptools"
         )
     election_id = PRIMARY_ELECTION_ID if primary else BACKUP_ELECTION_ID
     command = [str(SHELL_PYTHON), "-m", "p4runtime_sh", "--grpc-addr", address, "--device-id", str(device_id)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from weft.cli import EXISTING_FILE
+from weft.cli import SCENARIO_FILE
 from weft.commands.scenario_options import changes_of, set_option
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _MAX_ROWS = 200
 
 
 @click.command()
-@click.argument("file", type=EXISTING_FILE, metavar="SWEEP.yaml|SCENARIO.yaml")
+@click.argument("file", type=SCENARIO_FILE, metavar="SWEEP.yaml|SCENARIO.yaml")
 @click.option(
     "--grid",
     "grid",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from weft.cli import EXISTING_FILE
+from weft.cli import SCENARIO_FILE
 from weft.errors import BadInputError
 from weft.scenario import load_scenario
 from weft.topologies import FabricSpec, TopologyError, as_dict, describe, draw
@@ -27,7 +27,7 @@ def _fabric(scenario: Path) -> FabricSpec:
 
 
 @topology.command()
-@click.argument("scenario", type=EXISTING_FILE)
+@click.argument("scenario", type=SCENARIO_FILE)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 def show(scenario: Path, as_json: bool) -> None:
     """Print hosts, switches, ports and addresses."""
@@ -36,7 +36,7 @@ def show(scenario: Path, as_json: bool) -> None:
 
 
 @topology.command("draw")
-@click.argument("scenario", type=EXISTING_FILE)
+@click.argument("scenario", type=SCENARIO_FILE)
 @click.option(
     "-o",
     "--output",

@@ -16,7 +16,7 @@ from weft.environment import require_for
 from weft.errors import BadInputError, WeftError
 from weft.extensions import check_extensions, extension_hashes
 from weft.options import FabricOptions
-from weft.paths import ROOT
+from weft.paths import P4_DIRECTORY, PACKAGE
 from weft.program import compile_program
 from weft.scenario import Change, Scenario, anchor_paths, apply_changes, parse_scenario, read_mapping
 from weft.scenario.dotted import plain, set_at
@@ -27,7 +27,6 @@ from weft.topology import build_topology
 MAX_POINTS = 100_000
 _MAX_TOLD = 5
 _SWEEP_KEYS = ("scenario", "grid", "zip", "points")
-_ROOMS = ("cache", "compiler", "engine", "switch", "controller", "topologies", "traffic", "weft")
 
 
 @dataclass(frozen=True)
@@ -131,8 +130,7 @@ class _Checker:
     def __init__(self) -> None:
         self._programs: dict[tuple[Path, str], str] = {}
         self._fabrics: dict[str, Any] = {}
-        folders = [ROOT / room for room in _ROOMS]
-        self._weft = version_of(folders, (".py", ".p4", ".so"))
+        self._weft = version_of([PACKAGE, P4_DIRECTORY], (".py", ".p4", ".so"))
 
     def identity(self, scenario: Scenario) -> str:
         """Return the hash that a point is recognised by; raises WeftError if it cannot run."""

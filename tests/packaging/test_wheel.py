@@ -1,0 +1,140 @@
+"""An installed Weft, away from its checkout, among files that bear the names of its packages."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from weft.engine import _core
+
+ROOT = Path(__file__).resolve().parents[2]
+OWN_MODULES = (
+    "cache.py",
+    "compiler/__init__.py",
+    "controller/__init__.py",
+    "engine.py",
+    "switch.py",
+    "traffic.py",
+)
+PLUGIN_TEST = """
+import numpy
+import pytest
+
+
+@pytest.mark.fabric(clock="virtual", planes=1, leaves=2, spines=1, hosts_per_leaf=1)
+def test_an_all_reduce(fabric):
+    run = fabric.collective("allreduce", [numpy.ones(1024, numpy.float32)] * 2, algorithm="ring")
+    assert run.result.ok
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel of the working tree. The engine that the tests use is up to date and not built again."""
+    folder = tmp_path_factory.mktemp("wheel")
+    engine = Path(_core.__file__)
+    (folder / "lib" / "weft" / "engine").mkdir(parents=True)
+    shutil.copy2(engine, folder / "lib" / "weft" / "engine" / engine.name)
+    commands = ["build", "--build-lib", folder / "lib", "egg_info", "--egg-base", folder]
+    commands += ["bdist_wheel", "--bdist-dir", folder / "bdist", "--dist-dir", folder]
+    run(sys.executable, "setup.py", "--quiet", *commands, cwd=ROOT)
+    (made,) = folder.glob("weft-*.whl")
+    return made
+
+
+@pytest.fixture(scope="module")
+def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new environment with the wheel; what Weft depends on comes from the environment of the tests."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=False, symlinks=True)
+    (site_packages,) = folder.glob("lib/python*/site-packages")
+    dependencies = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    (site_packages / "dependencies.pth").write_text("\n".join(dict.fromkeys(dependencies)), encoding="utf-8")
+    run(sys.executable, "-m", "pip", "--quiet", "--python", folder, "install", "--no-deps", wheel)
+    return folder / "bin" / "python"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A user's folder: its modules have the names of Weft's packages, and break whoever imports them."""
+    for name in OWN_MODULES:
+        module = tmp_path / "work" / name
+        module.parent.mkdir(parents=True, exist_ok=True)
+        module.write_text(f"raise RuntimeError('the user\\'s {name} was imported')\n", encoding="utf-8")
+    (tmp_path / "work" / "cache").mkdir()
+    return tmp_path / "work"
+
+
+def run(*command: object, **options: object) -> str:
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    done = subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, check=False, env=environment, **options
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_wheel_holds_one_package(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"weft"}
+    for shipped in (
+        "p4/fabric.p4",
+        "labs/01-allreduce/scenario.yaml",
+        "labs/08-scale/README.md",
+        "examples/plb.py",
+    ):
+        assert f"weft/shipped/{shipped}" in names
+    for data in ("weft/traffic/flow_sizes/websearch.txt", "weft/compiler/include/v1model.p4"):
+        assert data in names
+    tracked = subprocess.run(
+        ["git", "ls-files", "weft"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.split()
+    assert sorted(set(tracked) - set(names)) == []
+
+
+@pytest.mark.slow
+def test_an_installed_weft_runs_from_any_folder(python: Path, folder: Path) -> None:
+    weft = python.parent / "weft"
+    assert "lab:01-allreduce" in run(weft, "labs", cwd=folder)
+    run(weft, "run", "lab:01-allreduce", "--clock", "virtual", "--out", "result", cwd=folder)
+    run(weft, "report", "result", cwd=folder)
+    assert "<svg" in (folder / "result" / "report.html").read_text(encoding="utf-8")
+    assert "in-network" in run(
+        weft, "collective", "allreduce", "--clock", "virtual", "--sizes", "64K", cwd=folder
+    )
+    run(weft, "labs", "copy", "10-failures", "mine", cwd=folder)
+    run(weft, "topology", "draw", "mine/scenario.yaml", "-o", "fabric.svg", cwd=folder)
+    program = run(python, "-c", "from weft.paths import FABRIC_P4; print(FABRIC_P4)", cwd=folder).strip()
+    run(weft, "compile", program, "-o", "fabric.json", "--p4info", "fabric.txtpb", cwd=folder)
+
+
+@pytest.mark.slow
+def test_an_installed_switch_serves_a_program(python: Path, folder: Path) -> None:
+    address = f"unix:{folder}/p4runtime"
+    switch = subprocess.Popen(
+        [python.parent / "weft", "switch", "--no-p4", "--", "--grpc-server-addr", address],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        assert switch.stdout is not None
+        assert address in switch.stdout.readline()
+    finally:
+        switch.send_signal(signal.SIGINT)
+        switch.wait()
+    assert switch.returncode == 0
+
+
+@pytest.mark.slow
+def test_the_fixture_of_an_installed_weft(python: Path, folder: Path) -> None:
+    (folder / "test_mine.py").write_text(PLUGIN_TEST, encoding="utf-8")
+    assert "1 passed" in run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=folder)

@@ -1,0 +1,59 @@
+"""`weft labs` and `lab:NAME`: the labs that ship with Weft, wherever it lies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from weft.cli import weft
+from weft.errors import BadInputError
+from weft.paths import LABS_DIRECTORY
+from weft.shipped_labs import lab_file, shipped_labs
+
+
+def test_every_lab_is_listed_with_the_title_of_its_page() -> None:
+    labs = {lab.name: lab for lab in shipped_labs()}
+    assert set(labs) == {path.name for path in LABS_DIRECTORY.iterdir() if path.is_dir()}
+    assert labs["10-failures"].title == "a link fails"
+    assert labs["01-allreduce"].scenarios == ["scenario.yaml", "bmv2.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("01-allreduce", "01-allreduce/scenario.yaml"),
+        ("01", "01-allreduce/scenario.yaml"),
+        ("01-allreduce/bmv2.yaml", "01-allreduce/bmv2.yaml"),
+        ("07-sweep", "07-sweep/sweep.yaml"),
+    ],
+)
+def test_a_name_stands_for_a_file(name: str, file: str) -> None:
+    assert lab_file(name) == LABS_DIRECTORY / file
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("al", "there is no lab 'al'; valid: 01-allreduce, "),
+        ("09-links", r"several scenarios \(valid: lab:09-links/bad-cable.yaml, "),
+        ("09-links/../../p4/fabric.p4", r"has no scenario '../../p4/fabric.p4' \(valid: "),
+        ("01/", r"has no scenario '' \(valid: lab:01-allreduce/scenario.yaml"),
+    ],
+)
+def test_a_wrong_name_is_refused_with_the_valid_ones(name: str, message: str) -> None:
+    with pytest.raises(BadInputError, match=message):
+        lab_file(name)
+
+
+def test_a_copy_is_whole_and_never_over_another(tmp_path: Path) -> None:
+    target = tmp_path / "mine"
+    first = CliRunner().invoke(weft, ["labs", "copy", "lab:09-links", str(target)])
+    assert first.exit_code == 0, first.output
+    assert sorted(path.name for path in target.iterdir()) == sorted(
+        path.name for path in (LABS_DIRECTORY / "09-links").iterdir() if path.name != "__pycache__"
+    )
+    again = CliRunner().invoke(weft, ["labs", "copy", "09-links", str(target)])
+    assert isinstance(again.exception, BadInputError)
+    assert "exists already" in str(again.exception)

@@ -1,0 +1,66 @@
+"""The labs that ship with Weft: their names, titles and files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from weft.errors import BadInputError, did_you_mean
+from weft.paths import LABS_DIRECTORY
+
+LAB_PREFIX = "lab:"
+
+
+@dataclass(frozen=True)
+class ShippedLab:
+    """A lab: its name (that of its folder), the title of its page, and its folder."""
+
+    name: str
+    title: str
+    folder: Path
+
+    @property
+    def scenarios(self) -> list[str]:
+        """Return the names of its scenarios and sweeps, scenario.yaml first."""
+        names = sorted(path.name for path in self.folder.glob("*.yaml"))
+        return sorted(names, key=lambda name: name != "scenario.yaml")
+
+
+def shipped_labs() -> list[ShippedLab]:
+    """Return all labs, by number."""
+    return [
+        ShippedLab(page.parent.name, _title(page), page.parent)
+        for page in sorted(LABS_DIRECTORY.glob("*/README.md"))
+    ]
+
+
+def find_lab(name: str) -> ShippedLab:
+    """Return the lab of a name, or of a number ("01" for "01-allreduce"); BadInputError lists the valid ones."""
+    labs = {lab.name: lab for lab in shipped_labs()}
+    found = labs.get(name) or next((lab for lab in labs.values() if lab.name.split("-")[0] == name), None)
+    if found is None:
+        raise BadInputError(f"there is no lab '{name}'; {did_you_mean(name, labs)}")
+    return found
+
+
+def lab_file(name: str) -> Path:
+    """Return the scenario of a lab: its scenario.yaml, or the file after the slash ("01-allreduce/bmv2.yaml").
+
+    A lab with a single file needs no slash. Raises BadInputError with the valid names.
+    """
+    lab_name, slash, file = name.partition("/")
+    lab = find_lab(lab_name)
+    scenarios = lab.scenarios
+    if not slash and ("scenario.yaml" in scenarios or len(scenarios) == 1):
+        return lab.folder / scenarios[0]
+    if file not in scenarios:
+        valid = ", ".join(f"{LAB_PREFIX}{lab.name}/{each}" for each in scenarios)
+        wrong = f"has no scenario '{file}'" if slash else "has several scenarios"
+        raise BadInputError(f"lab '{lab.name}' {wrong} (valid: {valid})")
+    return lab.folder / file
+
+
+def _title(page: Path) -> str:
+    """The first heading without "Lab 1:"."""
+    heading = page.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
+    return heading.partition(": ")[2] or heading
