@@ -26,13 +26,13 @@ from fabric_setup import compiled_fabric, program_over_p4runtime, write_frame
 from figures import Figure, argument_parser, report
 from scheduling import pin_this_process
 
+from weft.clocks.virtual.placement import engines_by_node
 from weft.compiler import compile_file
 from weft.engine import Engine, Link, Partitions, TransmitPort
-from weft.program import Program
+from weft.scenario.program import Program
 from weft.switch.bmv2json import load_program
 from weft.switch.native import NativeSwitch
 from weft.topologies import FabricSpec, LinkSpec, leaf_spine
-from weft.virtual.placement import engines_by_node
 
 RATE_BPS = 400e9
 DELAY_PS = 500_000

@@ -21,7 +21,7 @@ from figures import Figure, argument_parser, report
 from scheduling import pin_this_process
 
 from weft.compiler import compile_file
-from weft.program import Program
+from weft.scenario.program import Program
 from weft.switch.bmv2json import load_program
 from weft.switch.native import NativeSwitch
 from weft.switch.oracle import OracleSwitch

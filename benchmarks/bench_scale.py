@@ -21,7 +21,7 @@ from figures import Figure, argument_parser, report
 from scheduling import realtime_this_process
 
 from weft import topologies
-from weft.fabric import Fabric
+from weft.run.fabric import Fabric
 
 RATE_BPS = 400e9
 DELAY_PS = 500_000

@@ -26,7 +26,7 @@ from load import TRIES, UNLIMITED, Load, build_forwarder
 from targets import bmv2_switches, engine_forwarder, forwarder, has_bmv2, router, weft_daemon, weft_switch
 from wires import enter_own_network, veth_pairs
 
-from weft.program import Program, compile_program
+from weft.scenario.program import Program, compile_program
 from weft.topologies import FabricSpec, leaf_spine
 
 ONE_SWITCH = leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=2)

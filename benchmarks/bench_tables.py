@@ -29,13 +29,13 @@ from figures import Figure, argument_parser, report
 from finsy.proto import p4r, p4r_grpc
 from scheduling import pin_this_process
 
-from weft.child import python_environment
 from weft.controller.pipeline import Pipeline
-from weft.program import Program, compile_program
+from weft.scenario.program import Program, compile_program
 from weft.switch.backend import ActionCall, ExactMatch, LpmMatch, Match, TableEntry, TableKey, TernaryMatch
 from weft.switch.bmv2json import load_program
 from weft.switch.native import NativeSwitch
 from weft.switch.p4runtime.values import encode
+from weft.system.child_processes import python_environment
 
 SOURCE = Path(__file__).parent / "tables.p4"
 CONTROL = "TablesIngress."

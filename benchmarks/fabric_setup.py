@@ -12,7 +12,7 @@ from weft.controller.pipeline import Pipeline
 from weft.controller.plan import Settings
 from weft.controller.target import target_facts
 from weft.paths import FABRIC_P4
-from weft.program import Program, compile_program
+from weft.scenario.program import Program, compile_program
 from weft.switch.backend import SwitchBackend
 from weft.switch.p4runtime.device import Device
 from weft.switch.p4runtime.service import Server

@@ -18,9 +18,9 @@ from fabric_setup import programmed
 from load import SWITCH_CORE
 from scheduling import pinned
 
-from weft.child import JsonLinesChild, python_environment, python_module
 from weft.controller.fabric import GrpcTarget, embedded_targets
-from weft.program import Program
+from weft.scenario.program import Program
+from weft.system.child_processes import JsonLinesChild, python_environment, python_module
 from weft.topologies import FabricSpec, PortSpec, SwitchSpec
 from weft.topologies.addressing import CPU_PORT
 

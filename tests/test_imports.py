@@ -1,12 +1,12 @@
-"""Imports between the rooms point one way (ARCHITECTURE.md, "Rooms")."""
+"""Imports between the packages point one way (ARCHITECTURE.md, "Packages")."""
 
 import ast
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = {"cache", "compiler", "engine", "switch", "controller", "topologies", "traffic"}
 ALLOWED = {
     "cache": set(),
     "compiler": {"cache"},
@@ -16,6 +16,24 @@ ALLOWED = {
     "controller": {"topologies"},
     "traffic": {"engine", "topologies"},
 }
+# Above those, each imports only from what stands before it.
+LAYERS = [
+    "errors",
+    "paths",
+    "system",
+    "error_translation",
+    "quantities",
+    "cli",
+    "scenario",
+    "recording",
+    "results",
+    "clocks",
+    "run",
+    "sweeps",
+    "report",
+    "pytest_plugin",
+    "commands",
+]
 VISIBLE_AT_THE_TOP = {"controller", "topologies", "traffic"}
 
 
@@ -33,15 +51,27 @@ def imported(path: Path) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("room", sorted(ROOMS))
-def test_a_room_imports_only_what_it_may(room: str) -> None:
-    files = sorted((ROOT / "weft" / room).rglob("*.py"))
-    assert files
-    allowed = {f"weft.{each}" for each in ALLOWED[room] | {room}}
-    wrong = {
-        str(path.relative_to(ROOT)): sorted(extra) for path in files if (extra := imported(path) - allowed)
-    }
-    assert wrong == {}
+@pytest.mark.parametrize("package", sorted(ALLOWED))
+def test_a_package_imports_only_what_it_may(package: str) -> None:
+    assert wrong_imports(package, ALLOWED[package]) == {}
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_layer_imports_only_from_those_below(layer: str) -> None:
+    assert wrong_imports(layer, ALLOWED.keys() | {*LAYERS[: LAYERS.index(layer)]}) == {}
+
+
+def test_every_package_and_module_has_its_place() -> None:
+    names = {path.stem for path in (ROOT / "weft").glob("*.py")} - {"__init__", "__main__"}
+    names |= {path.parent.name for path in (ROOT / "weft").glob("*/__init__.py")}
+    assert names == {*ALLOWED, *LAYERS}
+
+
+def wrong_imports(package: str, allowed: Iterable[str]) -> dict[str, list[str]]:
+    """Return which files of a package, or which module, import more than they may, and what."""
+    files = sorted((ROOT / "weft" / package).rglob("*.py")) or [ROOT / "weft" / f"{package}.py"]
+    names = {f"weft.{each}" for each in (*allowed, package)}
+    return {str(path.relative_to(ROOT)): sorted(extra) for path in files if (extra := imported(path) - names)}
 
 
 def test_weft_does_not_import_its_fuzzer() -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, WeftError
 
 if TYPE_CHECKING:
-    from weft.collectives import CollectiveRun
-    from weft.fabric import Fabric
+    from weft.run.collectives import CollectiveRun
+    from weft.run.fabric import Fabric
     from weft.sweeps import SweepResult, sweep
     from weft.traffic.extensions import (
         Acknowledgement,
@@ -40,9 +40,9 @@ __all__ = [
 # Importing these takes most of a second, which commands like `weft clean` need not wait for.
 _IMPORTED_LATE = {
     "Acknowledgement": "weft.traffic.extensions",
-    "CollectiveRun": "weft.collectives",
+    "CollectiveRun": "weft.run.collectives",
     "CongestionControl": "weft.traffic.extensions",
-    "Fabric": "weft.fabric",
+    "Fabric": "weft.run.fabric",
     "Flow": "weft.traffic.patterns",
     "PathChoice": "weft.traffic.extensions",
     "PathProperties": "weft.traffic.extensions",

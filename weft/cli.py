@@ -15,10 +15,10 @@ from typing import Any
 import click
 
 from weft.errors import BadInputError, EnvironmentLacksError, WeftError, did_you_mean
-from weft.shipped_labs import LAB_PREFIX, lab_file
-from weft.units import parse_size_range_bytes
+from weft.quantities.units import parse_size_range_bytes
+from weft.system.shipped_labs import LAB_PREFIX, lab_file
 
-# Where each command is found; rooms offer their own, and none is imported before it is asked for.
+# Where each command is found; none is imported before it is asked for.
 COMMANDS: dict[str, tuple[str, str]] = {
     "compile": ("weft.compiler.cli", "compile_command"),
     "switch": ("weft.switch.cli", "switch"),

@@ -7,7 +7,7 @@ def test_all_reduce(fabric):
     assert run.result.ok
 ```
 
-The mark's arguments are those of `weft.topologies.leaf_spine` and the fields of `weft.options.FabricOptions`;
+The mark's arguments are those of `weft.topologies.leaf_spine` and the fields of `weft.scenario.options.FabricOptions`;
 `fabric_of` makes the same mark with all of them spelled out. Tests are
 skipped, with the reason, where the machine cannot run a fabric; the virtual clock runs
 everywhere (docs/pytest.md).
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 if TYPE_CHECKING:
-    from weft.fabric import Fabric
+    from weft.run.fabric import Fabric
     from weft.scenario import (
         BufferSection,
         ControlSection,
@@ -100,10 +100,10 @@ def fabric_of(
 def fabric(request: pytest.FixtureRequest) -> Iterator[Fabric]:
     """Return a running fabric, as the test's mark `fabric` describes it; it is taken down after the test."""
     from weft import topologies
-    from weft.environment import require_for
+    from weft.clocks.environment import require_for
     from weft.errors import EnvironmentLacksError, did_you_mean
-    from weft.fabric import Fabric
-    from weft.options import FabricOptions
+    from weft.run.fabric import Fabric
+    from weft.scenario.options import FabricOptions
 
     mark = request.node.get_closest_marker("fabric")
     arguments = dict(mark.kwargs) if mark is not None else {}

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from weft import topologies
-from weft.fabric import Fabric
-from weft.lab_state import STATE_FILE
+from weft.clocks.real.lab_state import STATE_FILE
+from weft.run.fabric import Fabric
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -7,8 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from weft import lab_state, topologies
-from weft.fabric import Fabric
+from weft import topologies
+from weft.clocks.real import lab_state
+from weft.run.fabric import Fabric
 
 CONNECT = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
 STRANGER = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")

@@ -7,7 +7,7 @@ import pytest
 
 from end_to_end_data import ALGORITHMS, buffers
 from weft import topologies
-from weft.fabric import Fabric
+from weft.run.fabric import Fabric
 
 pytestmark = [
     pytest.mark.reference,

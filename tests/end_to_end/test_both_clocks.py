@@ -10,7 +10,7 @@ from google.protobuf import text_format
 from end_to_end_data import ALGORITHMS, buffers
 from weft import topologies
 from weft.controller.pipeline import Pipeline
-from weft.fabric import Fabric
+from weft.run.fabric import Fabric
 
 CLOCKS = ("real", "virtual")
 TOPOLOGY = topologies.leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=2)

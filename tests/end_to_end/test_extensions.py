@@ -4,8 +4,8 @@ import pytest
 
 from weft.errors import WeftError
 from weft.paths import ROOT
-from weft.results import RunResult
-from weft.run import run_scenario
+from weft.results.run_result import RunResult
+from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
 
 EXAMPLES = ROOT / "examples"

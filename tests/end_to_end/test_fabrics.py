@@ -7,7 +7,7 @@ from scapy.utils import rdpcap
 
 from end_to_end_data import ALGORITHMS, buffers
 from weft import topologies
-from weft.fabric import Fabric
+from weft.run.fabric import Fabric
 from weft.scenario import FaultsOfLinks, FaultsSection, SwitchingSection
 from weft.traffic.layers import BTH, AggregationHeader, icrc_is_valid
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from weft.paths import ROOT
-from weft.results import RunResult
-from weft.run import run_scenario
+from weft.results.run_result import RunResult
+from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
 from weft.scenario.parsing import anchor_paths, read_mapping
 

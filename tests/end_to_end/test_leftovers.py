@@ -16,9 +16,10 @@ import pytest
 from scapy.utils import rdpcap
 
 import weft
-from weft import interfaces as interfaces_of_labs
-from weft import lab_state, topologies
-from weft.processes import ProcessId
+from weft import topologies
+from weft.clocks.real import interfaces as interfaces_of_labs
+from weft.clocks.real import lab_state
+from weft.system.processes import ProcessId
 from weft.traffic.layers import BTH, icrc_is_valid
 
 SCENARIO = """

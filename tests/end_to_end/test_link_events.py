@@ -3,7 +3,7 @@
 import pytest
 
 from weft import topologies
-from weft.fabric import Fabric
+from weft.run.fabric import Fabric
 from weft.scenario import ControlSection, LinkEventSection
 
 MS = 10**9

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from weft import topologies
-from weft.fabric import Fabric
+from weft.run.fabric import Fabric
 
 TOPOLOGY = topologies.leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=1)
 PATIENCE_S = 20.0

@@ -9,8 +9,8 @@ from importlib.util import find_spec
 import pytest
 
 from weft import topologies
-from weft.fabric import Fabric
 from weft.paths import ROOT
+from weft.run.fabric import Fabric
 
 NAMES = ["h0", "h1", "h2", "h3"]
 

@@ -6,7 +6,7 @@ import pytest
 from scapy.utils import RawPcapNgReader
 
 from weft.recording.tables import Names, row_count
-from weft.run import run_scenario
+from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
 
 

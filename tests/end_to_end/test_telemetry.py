@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from weft import topologies
-from weft.fabric import Fabric
+from weft.run.fabric import Fabric
 from weft.scenario import EcnSection
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from weft import topologies
-from weft.fabric import Fabric
+from weft.run.fabric import Fabric
 from weft.scenario import FaultsSection, NicSection, TransportSection
 
 

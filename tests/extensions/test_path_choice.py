@@ -10,8 +10,8 @@ from scapy.utils import rdpcap
 import weft.traffic.layers  # noqa: F401  binds what follows INT's EtherType
 from weft.errors import BadInputError
 from weft.paths import ROOT
-from weft.results import RunResult
-from weft.run import Captures, run_scenario
+from weft.results.run_result import RunResult
+from weft.run.runner import Captures, run_scenario
 from weft.scenario import load_scenario, parse_scenario
 
 EXAMPLE = ROOT / "examples" / "plb.yaml"

@@ -8,7 +8,7 @@ import pytest
 import weft
 from weft.errors import BadInputError
 from weft.paths import ROOT
-from weft.run import run_scenario
+from weft.run.runner import run_scenario
 from weft.scenario import load_scenario
 from weft.topologies import leaf_spine
 from weft.traffic.extensions import flows_of

@@ -11,7 +11,7 @@ import pytest
 import weft
 from weft.errors import BadInputError
 from weft.paths import ROOT
-from weft.run import run_scenario
+from weft.run.runner import run_scenario
 from weft.scenario import TransportSection, load_scenario, parse_scenario
 from weft.topologies import leaf_spine
 

@@ -9,8 +9,8 @@ import pytest
 
 from weft import Fabric, topologies
 from weft.errors import CheckFailedError
-from weft.ledger import checked_ledger
-from weft.run import run_scenario
+from weft.results.packet_conservation import checked_ledger
+from weft.run.runner import run_scenario
 from weft.scenario import (
     BufferSection,
     ControlSection,

@@ -11,8 +11,8 @@ import pytest
 from weft import Fabric, topologies
 from weft.cli import main
 from weft.errors import BadInputError, CheckFailedError
-from weft.link_events import LinkEventResult
-from weft.run import run_scenario
+from weft.results.link_events import LinkEventResult
+from weft.run.runner import run_scenario
 from weft.scenario import ControlSection, LinkEventSection, parse_scenario
 
 US = 10**6

@@ -3,7 +3,7 @@
 import pytest
 
 from weft.paths import ROOT
-from weft.run import run_scenario
+from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
 from weft.scenario.parsing import read_mapping
 

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft import Fabric, topologies
+from weft.clocks.environment import require_for
 from weft.engine import Collector, Engine, Link, PortMac, SharedBuffer, TransmitPort
-from weft.environment import require_for
 from weft.errors import BadInputError, EnvironmentLacksError
-from weft.options import FabricOptions
-from weft.results import RunResult
-from weft.run import run_scenario
+from weft.results.run_result import RunResult
+from weft.run.runner import run_scenario
 from weft.scenario import CreditsSection, parse_scenario
+from weft.scenario.options import FabricOptions
 from weft.topologies import serialisation_ps
 
 GBPS = 10**9

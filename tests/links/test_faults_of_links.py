@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from weft import Fabric, topologies
+from weft.clocks.switch_configs import switch_configs
 from weft.errors import BadInputError
-from weft.options import FabricOptions
-from weft.results import RunResult
-from weft.run import run_scenario
+from weft.results.run_result import RunResult
+from weft.run.runner import run_scenario
 from weft.scenario import FaultsOfLinks, FaultsSection, LinkChoice, parse_scenario
-from weft.switch_configs import switch_configs
+from weft.scenario.options import FabricOptions
 
 FABRIC = {
     "planes": 1,

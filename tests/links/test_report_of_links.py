@@ -6,7 +6,7 @@ from pathlib import Path
 
 from weft.report.run_directory import RunDirectory
 from weft.report.tables import all_tables
-from weft.run import run_scenario
+from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
 
 

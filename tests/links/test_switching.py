@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft import Fabric, topologies
+from weft.clocks.environment import require_for
 from weft.engine import Collector, Engine, Link, PortMac, TransmitPort
-from weft.environment import require_for
 from weft.errors import BadInputError, EnvironmentLacksError
-from weft.options import FabricOptions
-from weft.run import run_scenario
+from weft.run.runner import run_scenario
 from weft.scenario import SwitchingSection, parse_scenario
+from weft.scenario.options import FabricOptions
 from weft.topologies import FabricSpec, serialisation_ps
 
 ETHERNET, INT_SHIM, IPV4, IPV6, UDP, BTH, RETH, AETH, IMMEDIATE, ICRC = 14, 46, 20, 40, 8, 12, 16, 4, 4, 4

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from weft import Fabric, topologies
-from weft.environment import require_for
+from weft.clocks.environment import require_for
 from weft.errors import BadInputError, EnvironmentLacksError
-from weft.memory_results import MemoryResult
-from weft.options import FabricOptions
 from weft.paths import ROOT
-from weft.run import run_scenario
+from weft.results.switch_memory import MemoryResult
+from weft.run.runner import run_scenario
 from weft.scenario import BufferSection, PfcSection, SchedulingSection, load_scenario, parse_scenario
+from weft.scenario.options import FabricOptions
 
 FABRIC = {
     "planes": 1, "leaves": 2, "spines": 1, "hosts_per_leaf": 3, "host_rate": "100Gbps", "delay": "1us",

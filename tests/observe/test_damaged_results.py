@@ -15,9 +15,9 @@ from weft.errors import BadInputError
 from weft.report.figures import all_figures
 from weft.report.page import report_page
 from weft.report.run_directory import RunDirectory
-from weft.report.saved_results import ONLY_WHERE_THERE_ARE_SOME, SavedResults, read_results
 from weft.report.tables import all_tables
-from weft.run import run_scenario
+from weft.results.saved_results import ONLY_WHERE_THERE_ARE_SOME, SavedResults, read_results
+from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
 
 OBSERVED = {

@@ -17,7 +17,7 @@ from weft.recording.observations import merged
 from weft.recording.reading import read_table
 from weft.recording.schema import TABLES
 from weft.recording.tables import Names, row_count
-from weft.run import run_scenario
+from weft.run.runner import run_scenario
 from weft.scenario import FaultsSection, ObserveSection, parse_scenario
 from weft.topologies import serialisation_ps
 from weft.traffic.patterns import Flow

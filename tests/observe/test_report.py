@@ -28,7 +28,7 @@ from weft.report.series import (
 )
 from weft.report.sweep_page import write_sweep_report
 from weft.report.utilisation import colour_of, width_of
-from weft.run import run_scenario
+from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
 from weft.sweeps import sweep as weft_sweep
 

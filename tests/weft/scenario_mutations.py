@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 from weft.paths import ROOT
-from weft.quantities import Quantity
+from weft.quantities.definitions import Quantity
 from weft.scenario.dotted import set_at
 from weft.scenario.schema import Key, SectionOfKeys, sections
 

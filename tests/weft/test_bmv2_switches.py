@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from weft import topologies
-from weft.bmv2 import PRIORITY_CLASSES, Bmv2Switches
-from weft.child import ChildError
+from weft.clocks.real.bmv2 import PRIORITY_CLASSES, Bmv2Switches
 from weft.errors import EnvironmentLacksError
+from weft.system.child_processes import ChildError
 
 FABRIC = topologies.leaf_spine(
     planes=1, leaves=1, spines=0, hosts_per_leaf=2, host_rate_bps=10_000_000, queue_capacity_bytes=64_000

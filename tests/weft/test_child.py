@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from weft.child import ChildError, JsonLinesChild
+from weft.system.child_processes import ChildError, JsonLinesChild
 
 ECHO = "import sys\nfor line in sys.stdin: print(line, end='', flush=True)"
 

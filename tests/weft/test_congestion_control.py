@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from weft import topologies
-from weft.endpoints import loaded_round_trip_ps
+from weft.clocks.endpoint_settings import loaded_round_trip_ps
 from weft.engine import congestion_presets
 from weft.errors import BadInputError
-from weft.fabric import Fabric
-from weft.options import FabricOptions
-from weft.run import run_scenario
+from weft.run.fabric import Fabric
+from weft.run.runner import run_scenario
 from weft.scenario import EcnSection, TransportSection, load_scenario, parse_scenario
+from weft.scenario.options import FabricOptions
 from weft.topologies.int_rates import STANDARD_INT_RATES
 from weft.traffic.patterns import Flow, incast
 from weft.traffic.transport_settings import TransportSettings

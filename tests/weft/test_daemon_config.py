@@ -5,9 +5,9 @@ import json
 import pytest
 
 from weft import topologies
-from weft.daemon import daemon_config
-from weft.options import FabricOptions
+from weft.clocks.real.switch_daemon import daemon_config
 from weft.scenario import FaultsSection
+from weft.scenario.options import FabricOptions
 from weft.switch.daemon.config import parse_config
 
 FABRIC = topologies.leaf_spine(planes=2, leaves=2, spines=1, hosts_per_leaf=2, delay_ps=500)

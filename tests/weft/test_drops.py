@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 
 from weft import topologies
-from weft.fabric import Fabric
-from weft.results import print_run
+from weft.results.run_result import print_run
+from weft.run.fabric import Fabric
 from weft.scenario import parse_scenario
 
 TOPOLOGY = topologies.leaf_spine(

@@ -6,7 +6,7 @@ import pytest
 
 from weft import topologies
 from weft.engine import congestion_control_names, congestion_parameter_names
-from weft.fabric import Fabric
+from weft.run.fabric import Fabric
 from weft.scenario import parse_scenario
 
 TOPOLOGY = topologies.leaf_spine(

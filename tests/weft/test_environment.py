@@ -8,11 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from weft import environment, topologies
-from weft.environment import require_for, with_clock
+from weft import topologies
+from weft.clocks import environment
+from weft.clocks.environment import require_for, with_clock
 from weft.errors import EnvironmentLacksError
-from weft.options import FabricOptions
 from weft.scenario import ControlSection, FaultsSection
+from weft.scenario.options import FabricOptions
 
 FABRIC = topologies.leaf_spine(leaves=1, spines=0, delay_ps=0)
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from weft import lab_state
 from weft.cli import main
-from weft.processes import ProcessId
+from weft.clocks.real import lab_state
+from weft.system.processes import ProcessId
 from weft.topologies import leaf_spine
 
 
@@ -46,7 +46,7 @@ def test_hosts_that_are_none_and_that_have_gone(state_file: Path, capsys: pytest
 
 def test_every_node_has_a_name() -> None:
     pytest.importorskip("mininet")
-    from weft.fabric_hosts import hosts_file
+    from weft.clocks.real.fabric_hosts import hosts_file
 
     fabric = leaf_spine(planes=2, leaves=1, spines=1, hosts_per_leaf=1)
     assert hosts_file(fabric).splitlines() == [

@@ -16,6 +16,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, raw
 
 from weft import Fabric
+from weft.clocks.virtual.lab import VirtualLab
 from weft.controller.jobs import JobMembership
 from weft.engine import Engine, Node
 from weft.topologies import FabricSpec, HostSpec, fat_tree, leaf_spine
@@ -25,7 +26,6 @@ from weft.traffic.layers import IntShim, aggregation_frame
 from weft.traffic.layers.frames import SWITCH_HOP_LIMIT
 from weft.traffic.schedule_nodes import DataType
 from weft.traffic.schedules import CollectiveSpec
-from weft.virtual.lab import VirtualLab
 
 JOB, OTHER_JOB, SLOTS, ROUNDS = 1, 2, 4, 4
 ELEMENTS = 64 * SLOTS * ROUNDS

@@ -8,8 +8,8 @@ import pytest
 
 from weft import topologies
 from weft.errors import BadInputError
-from weft.fabric import Fabric
-from weft.run import run_scenario
+from weft.run.fabric import Fabric
+from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
 
 KIB, MIB = 1 << 10, 1 << 20

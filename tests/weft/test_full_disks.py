@@ -14,9 +14,9 @@ import pytest
 
 from weft import topologies
 from weft.errors import EnvironmentLacksError
-from weft.fabric import Fabric
 from weft.paths import FABRIC_P4
-from weft.writing import written_whole
+from weft.run.fabric import Fabric
+from weft.system.writing import written_whole
 
 SCENARIO = """
 name: full

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from weft.errors import BadInputError
-from weft.gradients import mlp_gradients
+from weft.run.gradients import mlp_gradients
 
 pytest.importorskip("sklearn")
 

@@ -7,9 +7,9 @@ import grpc
 import pytest
 from finsy.proto import p4r, p4r_grpc
 
-from weft.emulated.access import MAX_PATH_BYTES, LabAccess, owner
+from weft.clocks.real.access import MAX_PATH_BYTES, LabAccess, owner
 from weft.errors import EnvironmentLacksError
-from weft.program import Program
+from weft.scenario.program import Program
 from weft.switch.p4runtime.service import Server
 
 

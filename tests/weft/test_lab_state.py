@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from weft import lab_state
+from weft.clocks.real import lab_state
 from weft.errors import EnvironmentLacksError
-from weft.processes import ProcessId, end
+from weft.system.processes import ProcessId, end
 
 
 @pytest.fixture
@@ -107,7 +107,8 @@ def test_the_saved_file_is_plain_json(state_file):
 
 def test_of_labs_that_start_at_once_one_gets_the_machine(state_file):
     script = (
-        "import sys; from pathlib import Path; from weft import lab_state; from weft.errors import WeftError\n"
+        "import sys; from pathlib import Path\n"
+        "from weft.clocks.real import lab_state; from weft.errors import WeftError\n"
         "try: lab_state.claim(Path(sys.argv[1])); print('mine', flush=True); sys.stdin.read()\n"
         "except WeftError: print('taken', flush=True)"
     )

@@ -13,8 +13,8 @@ import pytest
 
 from weft import topologies
 from weft.errors import WeftError
-from weft.fabric import Fabric
 from weft.paths import ROOT
+from weft.run.fabric import Fabric
 from weft.scenario import TransportSection
 
 TOPOLOGY = topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=2)

@@ -4,9 +4,9 @@ import pytest
 
 from weft import topologies
 from weft.errors import BadInputError
-from weft.fabric import Fabric
-from weft.options import FabricOptions
+from weft.run.fabric import Fabric
 from weft.scenario import Scenario
+from weft.scenario.options import FabricOptions
 
 
 def test_the_options_defaults_are_the_scenario_files():

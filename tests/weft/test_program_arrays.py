@@ -14,12 +14,12 @@ import pytest
 
 from weft import Fabric, topologies
 from weft.errors import BadInputError
-from weft.options import FabricOptions
 from weft.paths import FABRIC_P4
 from weft.pytest_plugin import fabric_of
-from weft.report.saved_results import read_results
-from weft.run import run_scenario
+from weft.results.saved_results import read_results
+from weft.run.runner import run_scenario
 from weft.scenario import ObserveSection, parse_scenario
+from weft.scenario.options import FabricOptions
 
 SMALL = {"planes": 1, "leaves": 1, "spines": 0, "hosts_per_leaf": 2}
 DECLARED = "    table acl {"

@@ -9,12 +9,12 @@ from typing import Any
 from rich.console import Console
 
 from weft import topologies
+from weft.clocks.watching import Sample, watched
 from weft.commands.progress import BarProgress, LineProgress, progress_text
-from weft.fabric import Fabric
-from weft.run import run_scenario
+from weft.run.fabric import Fabric
+from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
 from weft.traffic.patterns import Flow
-from weft.watching import Sample, watched
 
 SCENARIO: dict[str, Any] = {
     "clock": "virtual",

@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 from weft.commands.reporting import exit_code
-from weft.flows import FlowsResult
-from weft.results import (
+from weft.results.flows import FlowsResult
+from weft.results.run_result import (
     CollectiveResult,
     IntHop,
     IntPath,

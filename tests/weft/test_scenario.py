@@ -5,7 +5,7 @@ import pytest
 from weft.errors import BadInputError
 from weft.paths import LABS_DIRECTORY
 from weft.scenario import CollectiveTraffic, IncastTraffic, Scenario, load_scenario, parse_scenario
-from weft.topology import build_topology
+from weft.scenario.topology import build_topology
 
 
 def load_text(tmp_path: Path, text: str) -> Scenario:

@@ -17,12 +17,12 @@ from tests.weft.scenario_mutations import (
 )
 from weft import topologies
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError
-from weft.fabric import Fabric
-from weft.quantities import RATE, TIME
-from weft.run import run_scenario
+from weft.quantities.definitions import RATE, TIME
+from weft.run.fabric import Fabric
+from weft.run.runner import run_scenario
 from weft.scenario import load_scenario, parse_scenario
 from weft.scenario.schema import Key, SectionOfKeys
-from weft.topology import build_topology
+from weft.scenario.topology import build_topology
 from weft.traffic.training import Layer, TrainingStep
 
 # Pydantic's own words.

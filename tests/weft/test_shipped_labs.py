@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from weft.cli import weft
 from weft.errors import BadInputError
 from weft.paths import LABS_DIRECTORY
-from weft.shipped_labs import lab_file, shipped_labs
+from weft.system.shipped_labs import lab_file, shipped_labs
 
 
 def test_every_lab_is_listed_with_the_title_of_its_page() -> None:

@@ -12,11 +12,13 @@ import tempfile
 import numpy as np
 import pytest
 
-from weft import lab, scratch, topologies
-from weft.emulated.lab import MininetLab
-from weft.fabric import Fabric
-from weft.options import FabricOptions
-from weft.signals import interruptions_first, signals_unwind
+from weft import topologies
+from weft.clocks import lab
+from weft.clocks.real.lab import MininetLab
+from weft.run.fabric import Fabric
+from weft.scenario.options import FabricOptions
+from weft.system import scratch
+from weft.system.signals import interruptions_first, signals_unwind
 
 NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

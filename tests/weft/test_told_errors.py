@@ -11,8 +11,8 @@ from weft.controller.errors import (
     SettingError,
     SwitchUnavailableError,
 )
+from weft.error_translation import told_as_weft_errors
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, WeftError
-from weft.told_errors import told_as_weft_errors
 from weft.topologies import TopologyError
 from weft.traffic.control import RunError
 

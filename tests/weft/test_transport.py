@@ -6,7 +6,7 @@ import pytest
 from weft import topologies
 from weft.engine import serialisation_ps
 from weft.errors import BadInputError
-from weft.fabric import Fabric
+from weft.run.fabric import Fabric
 from weft.scenario import FaultsSection, NicSection, TransportSection, parse_scenario
 
 SELECTIVE = {"retransmission": "selective-repeat"}

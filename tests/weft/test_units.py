@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.units import parse_rate_bps, parse_size_bytes, parse_size_range_bytes, parse_time_ps
+from weft.quantities.units import parse_rate_bps, parse_size_bytes, parse_size_range_bytes, parse_time_ps
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.engine._core import block_exponent, dequantise_block, quantise_block
+from weft.results.verification import result_elements, verify
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.schedule_nodes import DataType
 from weft.traffic.schedules import COLLECTIVES, CollectiveSpec
-from weft.verification import result_elements, verify
 
 
 def inputs_of(dtype, ranks=4, elements=200, seed=0):

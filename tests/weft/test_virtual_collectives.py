@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from weft import BadInputError, Fabric, topologies
-from weft.endpoints import path_round_trip_ps
-from weft.run import run_scenario
+from weft.clocks.endpoint_settings import path_round_trip_ps
+from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
 from weft.scenario.traffic import AlgorithmName, CollectiveName
 from weft.topologies import serialisation_ps

@@ -8,6 +8,9 @@ import pytest
 from finsy.proto import U128, p4r, p4r_grpc
 from google.protobuf import text_format
 
+from weft.clocks.virtual.channel import InProcessChannel
+from weft.clocks.virtual.event_pump import EventPump
+from weft.clocks.virtual.loop import VirtualTimeLoop
 from weft.compiler import compile_artifacts
 from weft.controller.errors import NotPrimaryError, RequestRefusedError
 from weft.controller.pipeline import Pipeline
@@ -15,9 +18,6 @@ from weft.controller.session import SwitchSession
 from weft.engine import Engine
 from weft.switch.daemon.config import PortConfig, SwitchConfig
 from weft.switch.daemon.wired_switches import WiredSwitches
-from weft.virtual.channel import InProcessChannel
-from weft.virtual.event_pump import EventPump
-from weft.virtual.loop import VirtualTimeLoop
 
 LATENCY_PS = 100_001
 THERE_PS, BACK_PS = 50_000, 50_001

@@ -15,10 +15,10 @@ from scapy.layers.l2 import Ether
 from scapy.utils import rdpcap
 
 from weft import Fabric, topologies
+from weft.clocks.endpoint_settings import path_round_trip_ps
 from weft.controller.acl import AclRule
-from weft.endpoints import path_round_trip_ps
 from weft.errors import BadInputError, CheckFailedError
-from weft.run import run_scenario
+from weft.run.runner import run_scenario
 from weft.scenario import (
     ControlSection,
     EcnSection,

@@ -5,7 +5,7 @@ from scapy.utils import rdpcap
 
 from weft import Fabric, topologies
 from weft.errors import BadInputError
-from weft.run import Captures, run_scenario
+from weft.run.runner import Captures, run_scenario
 from weft.scenario import parse_scenario
 
 FABRIC = {"planes": 2, "leaves": 2, "spines": 2, "hosts_per_leaf": 3, "queue_capacity": "64KiB"}

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from weft.clocks.virtual.loop import StalledError, VirtualTimeLoop, VirtualTimeRunner
 from weft.engine import Engine, Timer
-from weft.virtual.loop import StalledError, VirtualTimeLoop, VirtualTimeRunner
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ import sys
 import pytest
 
 from weft import Fabric, topologies
+from weft.clocks.virtual.partitioning import partition_nodes
 from weft.errors import BadInputError
 from weft.recording.tables import row_count
-from weft.run import Captures, run_scenario
+from weft.run.runner import Captures, run_scenario
 from weft.scenario import parse_scenario
-from weft.virtual.partitioning import partition_nodes
 
 # Faults, marks, losses that are repaired, and a control latency: whatever draws, waits or is told.
 SCENARIO = {

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from weft.run import run_scenario
+from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
 
 LEAVES, SPINES, HOSTS_PER_LEAF = 32, 16, 16

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from weft import BadInputError, EnvironmentLacksError, Fabric, topologies
-from weft.environment import require_for
-from weft.options import FabricOptions
-from weft.run import run_scenario
+from weft.clocks.environment import require_for
+from weft.clocks.virtual.partitioning import number_by_node, partition_nodes
+from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
+from weft.scenario.options import FabricOptions
+from weft.scenario.topology import build_topology
 from weft.topologies import TopologyError, from_parameters, leaf_spine, with_scale_up
-from weft.topology import build_topology
-from weft.virtual.partitioning import number_by_node, partition_nodes
 
 RATE_BPS, LATENCY_PS = 3_200_000_000_000, 500_000
 SIDE_BY_SIDE = {"planes": 2, "leaves": 2, "spines": 1, "hosts_per_leaf": 1, "ranks_per_host": 4}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from weft import BadInputError, Fabric, topologies
-from weft.run import run_scenario
+from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
 from weft.traffic.training import Layer, TrainingStep
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from weft import BadInputError, Fabric, topologies
-from weft.flow_times import Framing, IdealTimes
-from weft.run import run_scenario
+from weft.results.ideal_times import Framing, IdealTimes
+from weft.run.runner import run_scenario
 from weft.scenario import EcnSection, TransportSection, parse_scenario
 from weft.traffic.flow_sizes import FlowSizes
 from weft.traffic.patterns import Flow

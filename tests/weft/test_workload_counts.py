@@ -3,7 +3,7 @@
 import numpy as np
 
 from weft import topologies
-from weft.fabric import Fabric
+from weft.run.fabric import Fabric
 from weft.scenario import parse_scenario
 
 TOPOLOGY = topologies.leaf_spine(

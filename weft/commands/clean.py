@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from weft import lab_state
 from weft.cache import remove_cache
-from weft.scratch import remove_abandoned
+from weft.clocks.real import lab_state
+from weft.system.scratch import remove_abandoned
 
 
 @click.command()

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from weft import lab_state
+from weft.clocks.real import lab_state
 from weft.errors import BadInputError, EnvironmentLacksError, did_you_mean
 
 
@@ -21,7 +21,7 @@ def exec_command(host: str, command: tuple[str, ...]) -> None:
     Without COMMAND it is a shell of its own. It is root's, or sudo's, as the lab is. mpirun takes it as its remote
     shell (docs/mpi.md). The exit code is the command's; 3 if there is no such host, 4 if there is no lab.
     """
-    from weft.fabric_hosts import enter
+    from weft.clocks.real.fabric_hosts import enter
 
     state = lab_state.load()
     if state is None or not state.owner.alive:

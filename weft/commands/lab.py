@@ -21,13 +21,13 @@ def lab(scenario: Path, **overrides: object) -> None:
     Hosts are h0, h1, …; `h0 ping h1`, `pingall` and `h0 iperf3 …` work at the prompt, `weft controller …` and
     tcpdump on any switch interface beside it. Its traffic section is not run.
     """
-    from weft.emulated.lab import MininetLab
-    from weft.environment import require_for
-    from weft.link_events import check_link_events
-    from weft.options import FabricOptions
+    from weft.clocks.environment import require_for
+    from weft.clocks.link_events import check_link_events
+    from weft.clocks.real.lab import MininetLab
     from weft.scenario import load_scenario
+    from weft.scenario.options import FabricOptions
+    from weft.scenario.topology import build_topology
     from weft.topologies import describe
-    from weft.topology import build_topology
 
     chosen = load_scenario(scenario, changes_of(overrides))
     if chosen.clock == "virtual":

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from weft.errors import BadInputError
-from weft.shipped_labs import LAB_PREFIX, find_lab, shipped_labs
+from weft.system.shipped_labs import LAB_PREFIX, find_lab, shipped_labs
 
 
 @click.group(invoke_without_command=True)

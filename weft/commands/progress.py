@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
+from weft.clocks.watching import Sample
 from weft.topologies.describe import format_time
-from weft.watching import Sample
 
 _FIRST_LINE_S = 10.0
 _LINES_S = 30.0

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from weft.results import RunResult
-    from weft.run import Captures
+    from weft.results.run_result import RunResult
+    from weft.run.runner import Captures
     from weft.scenario import Scenario
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -42,8 +42,8 @@ def run_and_show(
 ) -> int:
     """Run a scenario, save its results into a directory (None: nowhere), print them and return the exit code."""
     from weft.commands.progress import make_progress
-    from weft.results import show_run
-    from weft.run import run_scenario
+    from weft.results.run_result import show_run
+    from weft.run.runner import run_scenario
 
     # Now, so that a directory that cannot be written is not found out at the end of the run.
     if directory is not None:

@@ -46,7 +46,7 @@ def run(
 
     Exits with 1 if a result is not what NumPy computes.
     """
-    from weft.run import Captures, result_directory
+    from weft.run.runner import Captures, result_directory
     from weft.scenario import load_scenario
 
     chosen = load_scenario(scenario, changes_of(overrides))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft import lab_state
+from weft.clocks.real import lab_state
 from weft.errors import BadInputError, EnvironmentLacksError, did_you_mean
 
 EMBEDDED = "embedded"

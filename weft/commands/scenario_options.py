@@ -8,8 +8,8 @@ from typing import Any, TypeVar, cast
 import click
 
 from weft.errors import BadInputError
+from weft.quantities.units import shown
 from weft.scenario import Change, read_yaml
-from weft.units import shown
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 

@@ -10,9 +10,9 @@ import click
 from weft.cli import SCENARIO_FILE
 from weft.errors import BadInputError
 from weft.scenario import load_scenario
+from weft.scenario.topology import build_topology
+from weft.system.writing import written_whole
 from weft.topologies import FabricSpec, TopologyError, as_dict, describe, draw
-from weft.topology import build_topology
-from weft.writing import written_whole
 
 
 @click.group()

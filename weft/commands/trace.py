@@ -55,7 +55,7 @@ def trace(
     PROGRAM is P4 or BMv2 JSON: packets are given by --packet or --stf, and no switch need run.
     """
     if target.endswith(PROGRAM_SUFFIXES):
-        from weft.tracing import trace_program
+        from weft.commands.tracing import trace_program
 
         watched = trace_program(Path(target), packets_given, port, stf)
     elif packets_given or stf:

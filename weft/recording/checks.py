@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib.util
 
 from weft.errors import EnvironmentLacksError, did_you_mean
-from weft.options import FabricOptions
 from weft.recording.places import Places
 from weft.scenario import KeyProblem
+from weft.scenario.options import FabricOptions
 from weft.topologies import FabricSpec
 
 

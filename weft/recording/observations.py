@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.engine import completion_status_names, drop_names
-from weft.options import FabricOptions
 from weft.recording.ideal import IdealTimes
 from weft.recording.places import Places
 from weft.recording.schema import STEP_KINDS
 from weft.recording.tables import Integers, Names, Table, write_table
 from weft.recording.trace import Moments, write_trace
+from weft.scenario.options import FabricOptions
 from weft.topologies import FabricSpec
 from weft.topologies.int_rates import STANDARD_INT_RATES, int_rates
 from weft.traffic.int_stack import QUEUE_CELL_BYTES, TX_UNIT_BYTES

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.writing import written_whole
+from weft.system.writing import written_whole
 
 Integers = NDArray[np.int64]
 _ROWS_AT_ONCE = 1 << 16

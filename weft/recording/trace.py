@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from weft.recording.tables import Integers, Names, Table
-from weft.writing import written_whole
+from weft.system.writing import written_whole
 
 PHASES_PID, QUEUES_PID, FIRST_RANK_PID = 1, 2, 3
 _PS_PER_US = 10**6

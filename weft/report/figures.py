@@ -23,8 +23,8 @@ from weft.report.series import (
     thinned,
     unions,
 )
+from weft.results.workloads import PERCENTILES
 from weft.topologies.describe import format_time
-from weft.workloads import PERCENTILES
 
 Figure = dict[str, Any]
 _PS_PER_US = 1e6

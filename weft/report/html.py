@@ -12,7 +12,7 @@ from typing import Any
 
 from weft.errors import EnvironmentLacksError
 from weft.report.report_table import Cell, ReportTable
-from weft.writing import written_whole
+from weft.system.writing import written_whole
 
 IN_FORCE = "effective"
 """Key of what made a run: what its parameters came to."""

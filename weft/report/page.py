@@ -11,10 +11,10 @@ from weft.report.figures import Figure, all_figures
 from weft.report.html import Section, html_page, in_force_table, made_by_table, write_page
 from weft.report.report_table import ReportTable
 from weft.report.run_directory import RunDirectory
-from weft.report.saved_results import SavedResults
 from weft.report.tables import all_tables
 from weft.report.traffic_tables import workload_name
 from weft.report.utilisation import FAILED_COLOUR, colour_of, width_of
+from weft.results.saved_results import SavedResults
 from weft.topologies import FabricLink, LinkStyle, to_svg
 from weft.topologies.describe import format_rate, format_time
 

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from weft import topologies
 from weft.errors import BadInputError
-from weft.link_events import LinkEventResult
 from weft.recording.places import Places
 from weft.recording.reading import SavedTable, check_names, quoted, read_table, read_table_of
 from weft.recording.schema import PATTERN_FLOWS, STEP_KINDS, TABLES, WORKLOAD_FLOWS, Holds, TableSchema
 from weft.recording.tables import Integers, Names, Table, row_count
-from weft.report.saved_results import RESULTS_FILE, SavedResults, read_results
-from weft.results import Phase
+from weft.results.link_events import LinkEventResult
+from weft.results.run_result import Phase
+from weft.results.saved_results import RESULTS_FILE, SavedResults, read_results
 from weft.topologies import FabricLink, FabricSpec, TopologyError
 
 

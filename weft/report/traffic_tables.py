@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from weft.flows import MOST_SHOWN, records_file
 from weft.report.report_table import MOST_ROWS, Cell, ReportTable, shown_of
 from weft.report.run_directory import RunDirectory, integers_of
-from weft.results import CollectiveResult
+from weft.results.flows import MOST_SHOWN, records_file
+from weft.results.run_result import CollectiveResult
+from weft.results.workloads import PERCENTILES, WorkloadResult
 from weft.topologies.describe import format_time
-from weft.workloads import PERCENTILES, WorkloadResult
 
 
 def _us(time_ps: int) -> float:

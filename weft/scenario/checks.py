@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.errors import did_you_mean
-from weft.quantities import TIME
+from weft.quantities.definitions import TIME
+from weft.quantities.units import shortest_time, shown
 from weft.scenario.model import Scenario
 from weft.scenario.places import KeyProblem
 from weft.scenario.sections import FabricSection
@@ -13,7 +14,6 @@ from weft.scenario.traffic import CollectiveTraffic, IncastTraffic, Traffic, Tra
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.schedule_nodes import ELEMENT_BYTES, DataType
 from weft.traffic.schedules import CollectiveSpec, check_algorithm
-from weft.units import shortest_time, shown
 
 
 def check_across(scenario: Scenario) -> None:

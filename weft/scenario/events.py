@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
-from weft.quantities import Time
+from weft.quantities.definitions import Time
 from weft.scenario.links import LinkName
 from weft.scenario.values import Section
 from weft.topologies import LinkChoice

@@ -10,10 +10,10 @@ import pydantic
 from pydantic import BaseModel
 
 from weft.errors import did_you_mean
+from weft.quantities.units import shown
 from weft.scenario.dotted import key_of
 from weft.scenario.places import Path, Places
 from weft.scenario.valid_values import field_of, keys_of, sections_in, valid_values
-from weft.units import shown
 
 _SHOWN_CHARACTERS = 60
 _MOST_TOLD = 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from weft.quantities import Probability, ShortTime
+from weft.quantities.definitions import Probability, ShortTime
 from weft.scenario.values import Section, Text
 from weft.topologies import LINK_PATTERN
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from weft.engine import MOST_CREDIT_BUFFER_BYTES
-from weft.quantities import SIZE, QueueSize, Size, SizeOrZero, number, whole
+from weft.quantities.definitions import SIZE, QueueSize, Size, SizeOrZero, number, whole
 from weft.scenario.links import LinkName
 from weft.scenario.values import CLASSES, PriorityClass, Section
 from weft.topologies import LinkChoice

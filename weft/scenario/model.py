@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from weft.paths import FABRIC_P4
-from weft.quantities import number, whole
+from weft.quantities.definitions import number, whole
 from weft.scenario.events import LinkEventSection
 from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection
 from weft.scenario.nic import NicSection

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.quantities import Rate, ShortTime
+from weft.quantities.definitions import Rate, ShortTime
 from weft.scenario.values import Section
 from weft.traffic.transport_settings import NicCosts
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from weft.quantities import TIME
+from weft.quantities.definitions import TIME
 from weft.scenario.values import Section, Text
 
 _Port = Annotated[str, Text("a port, NODE:NUMBER", r"\A[^\s:]+:[0-9]{1,6}\Z", "p0l0:3")]

@@ -10,7 +10,8 @@ from typing import Any
 import pydantic
 
 from weft.errors import BadInputError
-from weft.quantities import UNITS_REQUIRED
+from weft.quantities.definitions import UNITS_REQUIRED
+from weft.quantities.units import shown
 from weft.scenario.checks import check_across
 from weft.scenario.dotted import key_of, set_at, split_path
 from weft.scenario.explain import explain
@@ -20,7 +21,6 @@ from weft.scenario.traffic import TRAFFIC_KINDS
 from weft.scenario.values import Section
 from weft.scenario.yaml_files import read_mapping
 from weft.traffic.class_reference import absolute_reference, is_class_reference
-from weft.units import shown
 
 
 @dataclass(frozen=True)

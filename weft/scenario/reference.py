@@ -12,12 +12,12 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic_core import PydanticUndefined
 
 from weft.paths import FABRIC_P4
-from weft.quantities import Quantity
+from weft.quantities.definitions import Quantity
+from weft.quantities.units import shortest_rate, shortest_size, shortest_time
 from weft.scenario.model import Scenario
 from weft.scenario.schema import Key, SectionOfKeys, sections
 from weft.scenario.valid_values import or_joined
 from weft.scenario.values import Text
-from weft.units import shortest_rate, shortest_size, shortest_time
 
 SCHEMA_FILE = "scenario.schema.json"
 _INTRODUCTION = f"""# Scenario reference

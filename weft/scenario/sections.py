@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from weft.controller.ecn import DEFAULT_ECN_DEPTH, EcnDepth
-from weft.quantities import TIME, QueueSize, Rate, ShortTime, Size, number, whole
+from weft.quantities.definitions import TIME, QueueSize, Rate, ShortTime, Size, number, whole
 from weft.scenario.links import FaultsOfLinks, LinkFaults
 from weft.scenario.values import Section
 from weft.topologies import LinkChoice

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from weft.quantities import ShortTime
+from weft.quantities.definitions import ShortTime
 from weft.scenario.values import Section
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from weft.quantities import TIME, FlowSize, MessageSize, Size, Time, number, whole
+from weft.quantities.definitions import TIME, FlowSize, MessageSize, Size, Time, number, whole
 from weft.scenario.values import ClassReference, Section, Text
 
 CollectiveName = Literal["allreduce", "reducescatter", "allgather", "alltoall", "broadcast", "reduce"]

@@ -10,7 +10,8 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from weft.engine import congestion_control_names, congestion_parameter_names, make_congestion_control
 from weft.errors import did_you_mean
-from weft.quantities import NUMBER, RATE, SIZE, TIME, PositiveTime, Time, whole
+from weft.quantities.definitions import NUMBER, RATE, SIZE, TIME, PositiveTime, Time, whole
+from weft.quantities.units import shown
 from weft.scenario.values import Section
 from weft.traffic.class_reference import absolute_reference, is_class_reference
 from weft.traffic.transport_settings import (
@@ -20,7 +21,6 @@ from weft.traffic.transport_settings import (
     TransportSettings,
     preset_of,
 )
-from weft.units import shown
 
 # A parameter's unit ends the engine's name for it; a scenario leaves it out and writes the unit with the value.
 _UNITS = {"_ps": TIME, "_bps": RATE.between(1000), "_bytes": SIZE.between(0)}

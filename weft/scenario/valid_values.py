@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from weft.quantities import Quantity
+from weft.quantities.definitions import Quantity
 from weft.scenario.values import Text
 
 _SIMPLE = {bool: "true or false", str: "a text", Path: "a path", Any: "any value", type(None): "nothing"}

@@ -1,4 +1,4 @@
-"""What sections of a scenario file are made of, beside quantities (weft/quantities.py)."""
+"""What sections of a scenario file are made of, beside quantities (weft/quantities/definitions.py)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-from weft.quantities import whole
+from weft.quantities.definitions import whole
+from weft.quantities.units import shown
 from weft.traffic.class_reference import CLASS_REFERENCE
-from weft.units import shown
 
 
 @dataclass(frozen=True)

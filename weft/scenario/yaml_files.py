@@ -20,7 +20,7 @@ from ruamel.yaml.events import (
 )
 
 from weft.errors import BadInputError
-from weft.units import shown
+from weft.quantities.units import shown
 
 MAX_FILE_BYTES = 256 * 1024
 MAX_DEPTH = 32

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
 
-from weft.json_files import read_object, validated
+from weft.results.json_files import read_object, validated
 from weft.sweeps.store import Outcome, State
-from weft.writing import written_whole
+from weft.system.writing import written_whole
 
 INDEX = "sweep.json"
 

@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from weft.cache import version_of
-from weft.environment import require_for
+from weft.clocks.environment import require_for
 from weft.errors import BadInputError, WeftError
-from weft.extensions import check_extensions, extension_hashes
-from weft.options import FabricOptions
 from weft.paths import P4_DIRECTORY, PACKAGE
-from weft.program import compile_program
+from weft.run.extensions import check_extensions, extension_hashes
 from weft.scenario import Change, Scenario, anchor_paths, apply_changes, parse_scenario, read_mapping
 from weft.scenario.dotted import plain, set_at
-from weft.scratch import scratch_directory
+from weft.scenario.options import FabricOptions
+from weft.scenario.program import compile_program
+from weft.scenario.topology import build_topology
 from weft.sweeps.axes import Assignment, Axis, describe, grid_axis, points_axis, require_distinct, zip_axis
-from weft.topology import build_topology
+from weft.system.scratch import scratch_directory
 
 MAX_POINTS = 100_000
 _MAX_TOLD = 5

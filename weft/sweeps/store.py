@@ -17,10 +17,10 @@ from typing import Any
 import ruamel.yaml
 
 from weft.errors import BadInputError
-from weft.json_files import read_object
-from weft.report.saved_results import read_results
+from weft.results.json_files import read_object
+from weft.results.saved_results import read_results
 from weft.sweeps.plan import Point
-from weft.writing import written_whole
+from weft.system.writing import written_whole
 
 SCENARIO = "scenario.yaml"
 RESULTS = "results.json"

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from weft.quantities.units import parse_rate_bps, parse_size_bytes, parse_time_ps
 from weft.sweeps.axes import plain_text
 from weft.sweeps.store import State
 from weft.sweeps.table import Row
-from weft.units import parse_rate_bps, parse_size_bytes, parse_time_ps
 
 # What a row is of, the most telling first.
 _LABELS = (

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from weft.results.workloads import PERCENTILES
 from weft.sweeps.axes import plain_text
 from weft.sweeps.store import Outcome, State
-from weft.workloads import PERCENTILES
-from weft.writing import written_whole
+from weft.system.writing import written_whole
 
 Row = dict[str, Any]
 

@@ -9,8 +9,8 @@ import subprocess
 import threading
 from pathlib import Path
 
-from weft.child import python_environment, python_module
 from weft.sweeps.store import LOG, OUTPUT, Outcome, State
+from weft.system.child_processes import python_environment, python_module
 
 _STOPPED = "the sweep was interrupted"
 _ERROR_LINES = 12

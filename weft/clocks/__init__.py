@@ -1,0 +1,1 @@
+"""What runs a fabric: the real clock (`real/`), the virtual clock (`virtual/`), and what both share."""

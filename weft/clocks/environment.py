@@ -1,0 +1,161 @@
+"""What a run needs of the machine, checked before anything is made."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+from weft.errors import EnvironmentLacksError
+from weft.scenario.options import FabricOptions
+from weft.topologies import FabricSpec
+
+_PROGRAMS = {
+    "mnexec": "mininet",
+    "ip": "iproute2",
+    "ethtool": "ethtool",
+    "sysctl": "procps",
+}
+# By their bits (linux/capability.h): network namespaces and mounts, entering these, interfaces, packet sockets.
+_CAPABILITIES = {"SYS_ADMIN": 21, "SYS_CHROOT": 18, "NET_ADMIN": 12, "NET_RAW": 13}
+_DEFAULTS = FabricOptions()
+_BMV2_HINT = (
+    "install BMv2 with P4Runtime and Thrift (p4lang's package p4lang-bmv2, or build p4lang/behavioral-model "
+    "--with-pi), or leave out --target bmv2"
+)
+
+
+def require_mininet() -> None:
+    """Check that fabrics can be built in Mininet here.
+
+    Raises:
+        EnvironmentLacksError: not root, or a program, Mininet itself or a capability is missing; names what to
+            install or to allow.
+    """
+    if os.geteuid() != 0:
+        raise EnvironmentLacksError(
+            "Mininet needs root: run this with sudo (`weft run --clock virtual` needs neither)"
+        )
+    for program, package in _PROGRAMS.items():
+        if shutil.which(program) is None:
+            raise EnvironmentLacksError(f"the program '{program}' is missing: install the package {package}")
+    if importlib.util.find_spec("mininet") is None:
+        raise EnvironmentLacksError(
+            "Mininet cannot be imported: install the package mininet, and make .venv from /usr/bin/python3 "
+            "with --system-site-packages (vagrant/provision.sh does both)"
+        )
+    if missing := missing_capabilities():
+        raise EnvironmentLacksError(
+            f"this process lacks {'the capability' if len(missing) == 1 else 'the capabilities'} {', '.join(missing)}: "
+            f"a container needs {', '.join(_CAPABILITIES)} (docker run --cap-add=…), and SYS_NICE to be late less often"
+        )
+    # Mininet itself would wait for its first host forever.
+    tried = subprocess.run(
+        ["mnexec", "-n", "ip", "link", "set", "lo", "up"], capture_output=True, text=True, check=False
+    )
+    if tried.returncode:
+        raise EnvironmentLacksError(
+            f"network namespaces cannot be made here ({tried.stderr.strip()}): the container's security profile "
+            "(seccomp, AppArmor) must permit it, too"
+        )
+
+
+def missing_capabilities() -> list[str]:
+    """Return which of the capabilities that a fabric in Mininet takes this process lacks, by their names."""
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    effective = int(next(line for line in status.splitlines() if line.startswith("CapEff:")).split()[1], 16)
+    return [name for name, bit in _CAPABILITIES.items() if not effective >> bit & 1]
+
+
+def require_bmv2() -> tuple[str, str]:
+    """Return the paths of simple_switch_grpc and of simple_switch_CLI, which sets its queues over Thrift.
+
+    Raises:
+        EnvironmentLacksError: one is not on PATH.
+    """
+    paths = []
+    for program in ("simple_switch_grpc", "simple_switch_CLI"):
+        path = shutil.which(program)
+        if path is None:
+            raise EnvironmentLacksError(f"{program} is not on PATH: {_BMV2_HINT}")
+        paths.append(path)
+    return paths[0], paths[1]
+
+
+def with_clock(options: FabricOptions) -> FabricOptions:
+    """Return the options with a clock: the real one where Mininet can be had or BMv2 is asked for, else the virtual.
+
+    Dilation and the kind of links mean something to the real clock only; under the virtual one they say what is.
+    """
+    clock = options.clock
+    if clock is None:
+        clock = "real" if os.geteuid() == 0 or options.target == "bmv2" else "virtual"
+    if clock == "virtual":
+        return replace(options, clock=clock, dilation=1.0, links="internal")
+    return replace(options, clock=clock)
+
+
+def require_for(fabric: FabricSpec, options: FabricOptions) -> None:
+    """Check all that a fabric needs.
+
+    Raises:
+        EnvironmentLacksError: something is missing, or clock or target are asked for what they do not have.
+    """
+    options = with_clock(options)
+    if options.clock == "virtual":
+        if options.target == "bmv2":
+            raise EnvironmentLacksError(
+                "BMv2 runs in real time only: use --clock real, or --target embedded with --clock virtual"
+            )
+        return
+    if fabric.scale_up is not None:
+        raise EnvironmentLacksError(
+            "fabric.scale_up: links between the ranks of a host are the virtual clock's: use --clock virtual"
+        )
+    if options.control.latency:
+        raise EnvironmentLacksError(
+            f"control.latency: {options.control.latency} ps is the virtual clock's; the real clock has that of the "
+            "machine: leave it out, or use --clock virtual"
+        )
+    if options.credits.classes:
+        raise EnvironmentLacksError(
+            "credits: they are the virtual clock's: frames on real interfaces do not tell their virtual lane. "
+            "Take pfc, or use --clock virtual"
+        )
+    if options.switching.cut_through:
+        raise EnvironmentLacksError(
+            "switching.mode: cut-through is the virtual clock's: on real interfaces only whole frames come. "
+            "Take store-and-forward, or use --clock virtual"
+        )
+    if of_switches := options.observe.of_switches:
+        raise EnvironmentLacksError(
+            f"observe: {', '.join(of_switches)} are recorded under the virtual clock only, whose process has the "
+            "switches: leave them out, or use --clock virtual"
+        )
+    if options.target == "bmv2":
+        require_bmv2()
+        _require_nothing_that_bmv2_lacks(fabric, options)
+    require_mininet()
+
+
+def _require_nothing_that_bmv2_lacks(fabric: FabricSpec, options: FabricOptions) -> None:
+    lacking = []
+    if options.faults.any:
+        lacking.append("faults")
+    if options.observe.captures:
+        lacking.append("observe.captures")
+    if options.links == "internal":
+        lacking.append("links: internal")
+    of_engine = ("buffer", "scheduling", "pfc", "switching")
+    lacking += [name for name in of_engine if getattr(options, name) != getattr(_DEFAULTS, name)]
+    if options.dilation != 1.0:
+        lacking.append(f"a dilation of {options.dilation:g} (only 1)")
+    if any(link.link.delay_ps for link in fabric.links):
+        lacking.append("link delays (only 0)")
+    if lacking:
+        raise EnvironmentLacksError(
+            f"BMv2 does not have {', '.join(lacking)}: take it out of the scenario, or use --target embedded"
+        )

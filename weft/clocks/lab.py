@@ -1,0 +1,182 @@
+"""A fabric that runs, whatever its clock: switches, the controller that programs them, and a way to start hosts."""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from weft.clocks.environment import require_for
+from weft.clocks.link_events import LinkEvents
+from weft.clocks.watching import Sample
+from weft.controller.blocking import BlockingFabricController
+from weft.controller.ecn import EcnProfile
+from weft.controller.identity import DATA_CLASS
+from weft.controller.pipeline import Pipeline
+from weft.controller.plan import Settings
+from weft.controller.target import target_facts
+from weft.error_translation import told_as_weft_errors
+from weft.errors import BadInputError, WeftError
+from weft.recording.observations import Recorded
+from weft.scenario.options import FabricOptions
+from weft.scenario.program import Program
+from weft.system.signals import interruptions_first, signals_unwind, signals_wait
+from weft.topologies import FabricSpec
+from weft.topologies.int_rates import STANDARD_INT_RATES, IntRates, int_rates
+from weft.traffic.control import EndpointGroup
+
+if TYPE_CHECKING:
+    from weft.engine._core import Ledger
+
+# Ethernet, INT shim, UDP, BTH, RETH, immediate and iCRC around the payload of a path MTU, and the IP header.
+FRAME_OVERHEAD_BYTES = 14 + 46 + 8 + 12 + 16 + 4 + 4
+IP_HEADER_BYTES = {4: 20, 6: 40}
+Progress = Callable[[str], None]
+
+
+class NotRunningError(WeftError, AttributeError):
+    """Something was asked for that a fabric has only while it runs."""
+
+
+class Lab(abc.ABC):
+    """Everything of a fabric but the traffic. Use as a context manager; leaving it leaves nothing behind.
+
+    What a clock has of its own is in its subclass: `weft.clocks.real.lab`, `weft.clocks.virtual.lab`.
+    """
+
+    def __init__(
+        self, fabric: FabricSpec, options: FabricOptions, progress: Progress = lambda _: None
+    ) -> None:
+        self.fabric = fabric
+        self.options = options
+        self.directory = Path()
+        self.program: Program
+        self.controller: BlockingFabricController
+        self._progress = progress
+        self._signals = contextlib.ExitStack()
+        self._exit = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        self._require_queues_for_a_frame()
+        require_for(self.fabric, self.options)
+        self._signals.enter_context(signals_unwind())
+        try:
+            with told_as_weft_errors():
+                self._build(self._exit)
+        except BaseException as error:
+            with interruptions_first(error):
+                self.__exit__()
+                raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # The handlers outlast the taking down, and are put back in the reverse order.
+        with self._signals, signals_wait():
+            self._exit.close()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise NotRunningError(
+                f"{name}: the fabric was left, or not entered yet: use it within its 'with'"
+            )
+
+    @abc.abstractmethod
+    def _build(self, stack: contextlib.ExitStack) -> None:
+        """Make everything; each step puts its own undoing on the stack before the next begins."""
+
+    @abc.abstractmethod
+    def hosts(self) -> contextlib.AbstractContextManager[EndpointGroup]:
+        """Start every host's endpoint, configured; leaving ends them."""
+
+    @property
+    @abc.abstractmethod
+    def link_events(self) -> LinkEvents:
+        """Links that fail and come back; the hosts have been started."""
+
+    def run_sample(self, hosts: EndpointGroup, run: int) -> Sample:
+        """Return how far a run is; `emulated_ps` and `packets` count from when the fabric was made."""
+        done, count = hosts.steps(run)
+        return Sample(hosts.now_ps(), done, count, None)
+
+    @abc.abstractmethod
+    def settle(self, draw: int = 0) -> bool:
+        """Make the fabric as it was before its first traffic, as far as the clock can; see `VirtualLab.settle`.
+
+        Returns whether nothing is under way any more, so that numbers of queue pairs may be given again.
+        """
+
+    @abc.abstractmethod
+    def ledger(self) -> Ledger | None:
+        """Return what became of all packets so far; None under the real clock, which does not know."""
+
+    @abc.abstractmethod
+    def switch_stats(self) -> dict[str, Any] | None:
+        """Return the embedded switches' counters (`WiredSwitches.stats`); None for BMv2, which tells none."""
+
+    @abc.abstractmethod
+    def reset_switch_stats(self) -> None:
+        """Set these counters to zero."""
+
+    @abc.abstractmethod
+    def capture_port(self, switch: str, port: int, path: Path | None) -> None:
+        """Record a switch's port into a pcap file; None ends it. EnvironmentLacksError: on BMv2."""
+
+    @abc.abstractmethod
+    def start_recording(self) -> None:
+        """Record from now on what `options.observe` asks for; the hosts have been started."""
+
+    @abc.abstractmethod
+    def recorded(self) -> tuple[list[Recorded], int]:
+        """Return what was recorded since the last call, probe by probe, and how many rows found no room."""
+
+    @property
+    def frame_bytes(self) -> int:
+        """Largest frame of an RDMA WRITE."""
+        return self.options.mtu_bytes + FRAME_OVERHEAD_BYTES + IP_HEADER_BYTES[self.options.ip_version]
+
+    def _pipeline(self) -> Pipeline:
+        return Pipeline.load(self.program.p4info, self.program.json)
+
+    @cached_property
+    def int_rates(self) -> IntRates:
+        """What the rate codes of INT stand for."""
+        return int_rates(self.fabric) if self.options.int_telemetry else STANDARD_INT_RATES
+
+    def settings(self) -> Settings:
+        """Return what the controller is to install."""
+        ecn = self.options.ecn
+        profiles = None
+        if ecn.kmin is not None and ecn.kmax is not None and ecn.pmax is not None:
+            profiles = {DATA_CLASS: EcnProfile(ecn.kmin, ecn.kmax, ecn.pmax)}
+        return Settings(
+            target=target_facts(self.options.target, nominal_packet_bytes=self.frame_bytes),
+            ecn=profiles,
+            ecn_at=ecn.at,
+            int_enabled=self.options.int_telemetry,
+        )
+
+    def _require_queues_for_a_frame(self) -> None:
+        smallest = min(
+            port.link.queue_capacity_bytes for switch in self.fabric.switches for port in switch.ports
+        )
+        if smallest < self.frame_bytes:
+            raise BadInputError(
+                f"a queue of {smallest} B never holds a frame of {self.frame_bytes} B, "
+                f"the largest with an mtu of {self.options.mtu_bytes}"
+            )
+
+
+def make_lab(fabric: FabricSpec, options: FabricOptions, progress: Progress = lambda _: None) -> Lab:
+    """Return a lab of the clock that the options name, not yet built."""
+    # Imported here, so that neither clock needs what only the other one does.
+    if options.clock == "virtual":
+        from weft.clocks.virtual.lab import VirtualLab
+
+        return VirtualLab(fabric, options, progress)
+    from weft.clocks.real.lab import MininetLab
+
+    return MininetLab(fabric, options, progress)

@@ -1,0 +1,71 @@
+"""Who may talk to a lab's switches: a directory of its own for the P4Runtime socket, and what its clients read.
+
+On a machine with several users a TCP port of the loopback is open to all of them, and P4Runtime asks nobody who they
+are. A socket is a file, with an owner.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from weft.errors import EnvironmentLacksError
+from weft.scenario.program import Program
+
+SOCKET = "p4runtime.sock"
+# sun_path of unix(7) has 108 bytes, the last of which is 0.
+MAX_PATH_BYTES = 107
+
+
+def owner() -> tuple[int, int]:
+    """Return user and group of who runs the lab: who called sudo, if root came by that."""
+    if os.geteuid() == 0:
+        try:
+            return int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"])
+        except (KeyError, ValueError):
+            pass
+    return os.geteuid(), os.getegid()
+
+
+class LabAccess:
+    """The directory, which only its owner and root may enter, and the owner once it has been handed over."""
+
+    def __init__(self, parent: Path, announce: Callable[[Path], None]) -> None:
+        """Make it below `parent`, having announced its path.
+
+        Raises:
+            EnvironmentLacksError: the path is too long for a socket.
+        """
+        self.directory = parent / f"lab-{secrets.token_hex(4)}"
+        if len(os.fsencode(self._socket)) > MAX_PATH_BYTES:
+            raise EnvironmentLacksError(
+                f"{self._socket}: a socket's path has at most {MAX_PATH_BYTES} bytes: "
+                "choose a shorter WEFT_STATE_FILE, or `grpc: tcp`"
+            )
+        announce(self.directory)
+        self.directory.mkdir(mode=0o700)
+
+    @property
+    def _socket(self) -> Path:
+        return self.directory / SOCKET
+
+    @property
+    def grpc_address(self) -> str:
+        """gRPC's name of the socket."""
+        return f"unix:{self._socket}"
+
+    def publish(self, program: Program) -> tuple[Path, Path]:
+        """Copy P4Info and JSON here, where the owner can read them; returns both paths."""
+        copies = self.directory / program.p4info.name, self.directory / program.json.name
+        for source, copy in zip((program.p4info, program.json), copies, strict=True):
+            shutil.copyfile(source, copy)
+        return copies
+
+    def hand_over(self) -> None:
+        """Give the directory and all that is in it to the owner; as root nothing is written here after that."""
+        user, group = owner()
+        for path in (*self.directory.iterdir(), self.directory):
+            os.chown(path, user, group, follow_symlinks=False)

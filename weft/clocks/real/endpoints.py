@@ -1,0 +1,95 @@
+"""Start an endpoint process in every host's namespace."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+from typing import TYPE_CHECKING
+
+from weft.clocks.endpoint_settings import loaded_round_trips, nic_settings, patient_timeout_ps, recording_of
+from weft.clocks.real.switch_daemon import REALTIME_PRIORITY
+from weft.clocks.switch_memory import host_pfc_quanta, lossless_buffer_bytes
+from weft.system.child_processes import JsonLinesChild, python_environment, python_module
+from weft.topologies import HostSpec
+from weft.traffic.control import EndpointGroup, HostSettings
+from weft.traffic.transport_settings import TransportSettings
+
+if TYPE_CHECKING:
+    from weft.clocks.real.lab import MininetLab
+
+# Least retransmission timeout in real time. BMv2 takes about a millisecond for an aggregation packet; a timeout
+# below what a window of them takes would only add to its work.
+_WALL_CLOCK_FLOOR_NS = {"embedded": 20_000_000, "bmv2": 200_000_000}
+
+
+class Endpoints:
+    """The endpoint processes of a lab and the group that drives them. Use as a context manager."""
+
+    def __init__(self, lab: MininetLab) -> None:
+        self.lab = lab
+        self.children: list[JsonLinesChild] = []
+        self.group: EndpointGroup
+        self._exit = contextlib.ExitStack()
+
+    def __enter__(self) -> Endpoints:
+        with contextlib.ExitStack() as stack:
+            for host in self.lab.fabric.hosts:
+                child = self._start(host)
+                stack.callback(child.close)
+                self.children.append(child)
+            self.lab.own(*(child.process.pid for child in self.children))
+            transport = self._transport()
+            settings = [self._settings(host, transport) for host in self.lab.fabric.hosts]
+            self.group = EndpointGroup(self.children, settings, ip_version=self.lab.options.ip_version)
+            self.group.configure()
+            self._exit = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._exit.close()
+
+    def _start(self, host: HostSpec) -> JsonLinesChild:
+        log = self.lab.directory / f"{host.name}.log"
+        # One thread per host: NumPy's pools would only cost memory.
+        environment = python_environment() | {"OPENBLAS_NUM_THREADS": "1"}
+        with log.open("w", encoding="utf-8") as errors:
+            process = self.lab.network.popen(
+                host.name,
+                python_module("weft.traffic.endpoint"),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=environment,
+            )
+        return JsonLinesChild(f"the endpoint of {host.name}", process, log, self.lab.switch_processes)
+
+    def _transport(self) -> TransportSettings:
+        lab = self.lab
+        floor_ps = int(_WALL_CLOCK_FLOOR_NS[lab.options.target] * 1000 / lab.options.dilation)
+        timeout_ps = patient_timeout_ps(
+            lab.fabric, lab.frame_bytes, lab.options.switching.latency, lossless_buffer_bytes(lab.options)
+        )
+        return lab.options.transport.settings(max(floor_ps, timeout_ps))
+
+    def _settings(self, host: HostSpec, transport: TransportSettings) -> HostSettings:
+        lab = self.lab
+        round_trips = loaded_round_trips(lab.fabric, lab.frame_bytes, lab.options.switching.latency)
+        return HostSettings(
+            name=host.name,
+            rank=host.index,
+            epoch_ns=lab.epoch_ns,
+            dilation=lab.options.dilation,
+            seed=lab.options.seed,
+            mtu_bytes=lab.options.mtu_bytes,
+            realtime_priority=REALTIME_PRIORITY,
+            wall_clock_floor_ns=_WALL_CLOCK_FLOOR_NS[lab.options.target],
+            nics=nic_settings(
+                host,
+                round_trips.longer_by(lab.options.nic.round_trip_ps(lab.options.mtu_bytes)),
+                host_pfc_quanta(lab.options),
+            ),
+            transport=transport,
+            nic_costs=lab.options.nic.costs(),
+            recording=recording_of(lab.options.observe, lab.fabric, host),
+            int_rates_bps=lab.int_rates,
+        )

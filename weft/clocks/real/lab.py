@@ -1,0 +1,187 @@
+"""A lab of the real clock: Mininet's hosts and links, the switches, and the controller that programs them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from weft.clocks.lab import Lab, Progress
+from weft.clocks.link_events import LinkEvents
+from weft.clocks.real import lab_state
+from weft.clocks.real.access import LabAccess
+from weft.clocks.real.bmv2 import Bmv2Switches
+from weft.clocks.real.endpoints import Endpoints
+from weft.clocks.real.interfaces import new_group
+from weft.clocks.real.link_events import EmulatedLinkEvents
+from weft.clocks.real.port_watch import PortWatch
+from weft.clocks.real.switch_daemon import SwitchDaemon, daemon_config, new_epoch_ns
+from weft.controller.blocking import BlockingFabricController
+from weft.controller.fabric import GrpcTarget, embedded_targets
+from weft.errors import EnvironmentLacksError
+from weft.recording.observations import Recorded, read_recorded
+from weft.scenario.options import FabricOptions
+from weft.scenario.program import compile_program
+from weft.system.child_processes import WatchedProcess
+from weft.system.processes import ProcessId
+from weft.system.scratch import scratch_directory
+from weft.topologies import FabricSpec
+from weft.traffic.control import EndpointGroup
+
+if TYPE_CHECKING:
+    from weft.clocks.real.network import FabricNetwork
+
+
+LOOPBACK = "127.0.0.1:0"
+
+
+class MininetLab(Lab):
+    """A fabric in Mininet. Needs root; one at a time on a machine."""
+
+    def __init__(
+        self, fabric: FabricSpec, options: FabricOptions, progress: Progress = lambda _: None
+    ) -> None:
+        super().__init__(fabric, options, progress)
+        self.epoch_ns = new_epoch_ns()
+        self.network: FabricNetwork
+        self.daemon: SwitchDaemon | None = None
+        self.switch_processes: list[WatchedProcess] = []
+        self._state: lab_state.LabState
+        self._access: LabAccess
+        self._hosts: EndpointGroup
+        self._link_events: EmulatedLinkEvents
+
+    def own(self, *processes: int) -> None:
+        """Write processes down as the lab's, so that `weft clean` ends them if this process cannot."""
+        for pid in processes:
+            process = ProcessId.of(pid)
+            if process is not None:
+                self._state.processes.append(process)
+        self._state.save()
+
+    def _own_directory(self, directory: Path) -> None:
+        """Write a directory down that is about to be made."""
+        self._state.directories.append(str(directory))
+        self._state.save()
+
+    def _build(self, stack: contextlib.ExitStack) -> None:
+        self._state = lab_state.claim()
+        stack.callback(self._release)
+        self.directory = stack.enter_context(scratch_directory())
+        self._state.directories.append(str(self.directory))
+        self._state.interfaces = [port.interface for switch in self.fabric.switches for port in switch.ports]
+        self._state.interface_group = new_group()
+        self._access = LabAccess(lab_state.STATE_FILE.parent, self._own_directory)
+
+        self._progress(f"compiling {self.options.p4.name}")
+        self.program = compile_program(self.options.p4, self.directory, self.options.compiler)
+
+        self._progress(
+            f"building {len(self.fabric.hosts)} hosts and {len(self.fabric.links)} links in Mininet"
+        )
+        # Imported here, so that a machine without Mininet is told so by require_for.
+        from weft.clocks.real.fabric_hosts import hosts_file
+        from weft.clocks.real.network import FabricNetwork
+
+        names = self.directory / "hosts"
+        names.write_text(hosts_file(self.fabric), encoding="ascii")
+        names.chmod(0o644)  # for programs of any user's in the hosts
+        self.network = FabricNetwork(
+            self.fabric,
+            self._state.interface_group,
+            internal_links=self.options.links == "internal",
+            own=self.own,
+            hosts_file=names,
+        )
+        stack.callback(self.network.stop)
+        self._state.hosts = {
+            host.name: process
+            for host in self.fabric.hosts
+            if (process := ProcessId.of(self.network.net.get(host.name).pid)) is not None
+        }
+        self._state.save()
+
+        self._progress(f"starting {len(self.fabric.switches)} switches")
+        targets = self._start_switches(stack)
+
+        self._progress("programming them over P4Runtime")
+        self.controller = stack.enter_context(
+            BlockingFabricController(self.fabric, self._pipeline(), targets, self.settings())
+        )
+        self._link_events = EmulatedLinkEvents(
+            self.fabric, self.options, self.controller, self.epoch_ns, self.network.restore_routes
+        )
+        stack.callback(self._link_events.close)
+        if self.daemon is not None:
+            watch = PortWatch(self.fabric, self.daemon.grpc_address, self._link_events.notice)
+            watch.start()
+            stack.callback(watch.close)
+        self._state.fabric = dict(self.fabric.parameters)
+        self._state.target = self.options.target
+        self._state.grpc = {name: (target.address, target.device_id) for name, target in targets.items()}
+        self._state.p4info, self._state.json = map(str, self._access.publish(self.program))
+        self._access.hand_over()
+        self._state.save()
+
+    def _start_switches(self, stack: contextlib.ExitStack) -> dict[str, GrpcTarget]:
+        if self.options.target == "bmv2":
+            bmv2 = Bmv2Switches(self.fabric, self.directory, self.frame_bytes, own=self.own)
+            stack.callback(bmv2.close)
+            self.switch_processes = bmv2.watched
+            return {name: GrpcTarget(address, device) for name, (address, device) in bmv2.addresses.items()}
+        address = self._access.grpc_address if self.options.grpc == "unix" else LOOPBACK
+        config = daemon_config(self.fabric, self.options, self.epoch_ns, address, self.frame_bytes)
+        self.daemon = SwitchDaemon(config, self.directory)
+        stack.callback(self.daemon.close)
+        self.switch_processes = [self.daemon.child.watched]
+        self.own(self.daemon.child.process.pid)
+        return embedded_targets(self.fabric, self.daemon.grpc_address)
+
+    @contextlib.contextmanager
+    def hosts(self) -> Iterator[EndpointGroup]:
+        """Start a process in every host's namespace; see Lab."""
+        with Endpoints(self) as endpoints:
+            self._hosts = endpoints.group
+            yield endpoints.group
+
+    @property
+    def link_events(self) -> LinkEvents:
+        """See Lab."""
+        return self._link_events
+
+    def settle(self, draw: int = 0) -> bool:
+        """Return False: nobody knows what is under way; see Lab."""
+        return False
+
+    def ledger(self) -> None:
+        """See Lab."""
+
+    def switch_stats(self) -> dict[str, Any] | None:
+        """See Lab."""
+        return self.daemon.stats() if self.daemon is not None else None
+
+    def reset_switch_stats(self) -> None:
+        """See Lab."""
+        if self.daemon is not None:
+            self.daemon.reset_stats()
+
+    def capture_port(self, switch: str, port: int, path: Path | None) -> None:
+        """See Lab."""
+        if self.daemon is None:
+            raise EnvironmentLacksError(f"{self.options.target} does not capture the ports of switches")
+        self.daemon.pcap(self.fabric.switch(switch).device_id, port, path)
+
+    def start_recording(self) -> None:
+        """See Lab. Each endpoint records for itself, as its configuration says."""
+
+    def recorded(self) -> tuple[list[Recorded], int]:
+        """See Lab."""
+        files = [self.directory / f"{host.name}-recorded.npz" for host in self.fabric.hosts]
+        rows_lost = self._hosts.recorded(files)
+        return [read_recorded(file) for file in files], sum(rows_lost)
+
+    def _release(self) -> None:
+        # Everything else has been taken down; the directory and the state file go last, and with them what an
+        # interrupted or failed taking down left.
+        lab_state.clean()

@@ -1,0 +1,147 @@
+"""The state file of the lab that runs on this machine: what the controller CLI finds it by and `weft clean` removes.
+
+Everything that outlives a killed run is written down here before it is made, and so that it can be told from what
+others have made (a process by its start time, an interface by its group): cleaning up needs no guess and touches
+nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from weft.clocks.real import interfaces
+from weft.errors import EnvironmentLacksError
+from weft.system.processes import ProcessId, end
+from weft.system.writing import written_whole
+
+STATE_FILE = Path(os.environ.get("WEFT_STATE_FILE", "/run/weft/lab.json"))
+
+
+@dataclass
+class LabState:
+    """One lab: its owner, what it made, and how to reach its switches.
+
+    `interfaces` are the names of those that the lab makes, all in `interface_group`
+    (`weft.clocks.real.interfaces`): others of these names are not its own. `hosts` gives the
+    process that holds each host's namespaces, `grpc` each switch's P4Runtime address and device id.
+    """
+
+    owner: ProcessId
+    processes: list[ProcessId] = field(default_factory=list)
+    interfaces: list[str] = field(default_factory=list)
+    interface_group: int = 0
+    directories: list[str] = field(default_factory=list)
+    fabric: dict[str, Any] = field(default_factory=dict)
+    target: str = "embedded"
+    hosts: dict[str, ProcessId] = field(default_factory=dict)
+    grpc: dict[str, tuple[str, int]] = field(default_factory=dict)
+    p4info: str = ""
+    json: str = ""
+
+    def save(self, path: Path | None = None) -> None:
+        """Write the state, replacing the file at once, so that a reader never sees half of it."""
+        path = path or STATE_FILE
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with written_whole(path) as partial:
+            partial.write_text(json.dumps(asdict(self), indent=1), encoding="utf-8")
+
+
+def load(path: Path | None = None) -> LabState | None:
+    """Return the lab written down on this machine, None where there is none.
+
+    Raises:
+        EnvironmentLacksError: the file cannot be read or is not a state file.
+    """
+    path = path or STATE_FILE
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        data["owner"] = ProcessId(**data["owner"])
+        data["processes"] = [ProcessId(**process) for process in data["processes"]]
+        data["hosts"] = {name: ProcessId(**process) for name, process in data.get("hosts", {}).items()}
+        data["grpc"] = {name: (address, device) for name, (address, device) in data["grpc"].items()}
+        return LabState(**data)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise EnvironmentLacksError(f"{path}: is not a state file of a lab: {error}") from None
+
+
+def claim(path: Path | None = None) -> LabState:
+    """Make this process the owner of the machine's lab, after cleaning up what a dead owner left.
+
+    Raises:
+        EnvironmentLacksError: another living process owns a lab here.
+    """
+    path = path or STATE_FILE
+    with _alone(path):
+        previous = load(path)
+        if previous is not None:
+            if previous.owner.alive:
+                raise EnvironmentLacksError(
+                    f"a lab runs on this machine already (process {previous.owner.pid}); "
+                    "wait for it or end it there; `weft clean --force` ends it from here"
+                )
+            clean(path)
+        owner = ProcessId.of(os.getpid())
+        assert owner is not None
+        state = LabState(owner)
+        state.save(path)
+        return state
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Let one process at a time find that there is no lab and write down its own."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def clean(path: Path | None = None, force: bool = False) -> list[str]:
+    """Remove everything that the written-down lab made; return what was removed, in words.
+
+    Raises:
+        EnvironmentLacksError: the lab's owner still runs, and `force` is not set; or the lab is another user's.
+    """
+    path = path or STATE_FILE
+    state = load(path)
+    if state is None:
+        return []
+    try:
+        return _remove(state, path, force)
+    except PermissionError as error:
+        raise EnvironmentLacksError(
+            f"the lab was made by another user, clean up with sudo: {error}"
+        ) from None
+
+
+def _remove(state: LabState, path: Path, force: bool) -> list[str]:
+    removed = []
+    if state.owner.alive and state.owner.pid != os.getpid():
+        if not force:
+            raise EnvironmentLacksError(
+                f"the lab still runs (process {state.owner.pid}); end it there, or use --force"
+            )
+        if end(state.owner, patience_s=15.0):
+            removed.append(f"process {state.owner.pid} (the lab's owner)")
+    for process in state.processes:
+        if end(process):
+            removed.append(f"process {process.pid}")
+    for interface in state.interfaces:
+        if interfaces.delete(interface, state.interface_group):
+            removed.append(f"interface {interface}")
+    for directory in state.directories:
+        if Path(directory).is_dir():
+            shutil.rmtree(directory, ignore_errors=True)
+            removed.append(f"directory {directory}")
+    path.unlink(missing_ok=True)
+    return removed

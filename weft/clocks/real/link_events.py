@@ -1,0 +1,144 @@
+"""Links that fail and come back under the real clock: the interface of a switch at one end goes down.
+
+Its veth peer loses the carrier, the kernel notifies the embedded switches of both (`weft.switch.daemon.port_monitor`),
+and the controller is notified. What was lost is not known: packets are in the kernel's hands. What others do to
+interfaces the switches report (`notice`), and the controller programs them anew just the same.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+
+from weft.clocks.link_events import LinkEvents
+from weft.controller.blocking import BlockingFabricController
+from weft.errors import EnvironmentLacksError
+from weft.results.link_events import LinkEventResult
+from weft.scenario.link_checks import link_name
+from weft.scenario.options import FabricOptions
+from weft.switch.daemon.port_monitor import has_carrier
+from weft.topologies import FabricLink, FabricSpec
+
+
+class EmulatedLinkEvents(LinkEvents):
+    """See LinkEvents. A thread of its own waits for the times; `close` ends it."""
+
+    def __init__(
+        self,
+        fabric: FabricSpec,
+        options: FabricOptions,
+        controller: BlockingFabricController,
+        epoch_ns: int,
+        host_link_up: Callable[[str, int], None] = lambda host, plane: None,
+    ) -> None:
+        super().__init__(fabric, options, controller)
+        self._epoch_ns = epoch_ns
+        self._host_link_up = host_link_up
+        self._started_ps = 0
+        self._ports_down: set[tuple[str, int]] = set()
+        self._numbers = itertools.count()
+        self._due: list[tuple[int, int, Callable[[], None]]] = []
+        self._changed = threading.Condition()
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name="link-events", daemon=True)
+
+    def start(self) -> None:
+        """See LinkEvents."""
+        self._started_ps = self._now_ps()
+        self._thread.start()
+        super().start()
+
+    def notice(self, switch: str, port: int, up: bool) -> None:
+        """Take note that a switch's port has gained or lost its carrier, whoever has done it; from any thread."""
+        self._after(0, lambda: self._port_changed(switch, port, up))
+
+    def _port_changed(self, switch: str, port: int, up: bool) -> None:
+        spec = self.fabric.switch(switch).port(port)
+        link = self.fabric.link_between(switch, spec.peer.node)
+        if up:
+            self._ports_down.discard((switch, port))
+            if spec.peer_is_host:
+                self._host_link_up(spec.peer.node, spec.peer.port)
+        elif not has_carrier(spec.interface):
+            self._ports_down.add((switch, port))
+        else:
+            return  # old news
+        if up and any((end.node, end.port) in self._ports_down for end in (link.a, link.b)):
+            return
+        now_ps = self._now_ps()
+        result = LinkEventResult(link_name(link), "up" if up else "down", now_ps - self._started_ps, now_ps)
+        # Otherwise it was asked for, or the other end has told it.
+        if self._is_change(link, result):
+            self.results.append(result)
+            self._after(self._options.control.detection, lambda: self._replan(link, result))
+
+    def close(self) -> None:
+        """Let nothing more happen."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _now_ps(self) -> int:
+        return int((time.monotonic_ns() - self._epoch_ns) * 1000 / self._options.dilation)
+
+    def _schedule(self, link: FabricLink, result: LinkEventResult, after_ps: int) -> None:
+        self._after(after_ps, lambda: self._happen(link, result))
+
+    def _happen(self, link: FabricLink, result: LinkEventResult) -> None:
+        if not self._is_change(link, result):
+            result.happened_ps = self._now_ps()
+            return
+        self._apply(link, result)
+        self._after(self._options.control.detection, lambda: self._replan(link, result))
+
+    def _replan(self, link: FabricLink, result: LinkEventResult) -> None:
+        self._tell_switches(link, result)
+        replan = self._controller.link_up if result.state == "up" else self._controller.link_down
+        self.note_hit(replan(link.a.node, link.b.node), result)
+        result.reprogrammed_ps = self._now_ps()
+
+    def _apply(self, link: FabricLink, result: LinkEventResult) -> None:
+        # The far end is a switch's always, the near one may be a host's.
+        interface = self.fabric.switch(link.b.node).port(link.b.port).interface
+        done = subprocess.run(
+            ["ip", "link", "set", "dev", interface, result.state], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise EnvironmentLacksError(
+                f"{result.link} cannot be brought {result.state}: {done.stderr.strip() or done.stdout.strip()}"
+            )
+        result.happened_ps = self._now_ps()
+
+    def _tell_switches(self, link: FabricLink, result: LinkEventResult) -> None:
+        """Do no more than note it: the kernel has told them."""
+        result.detected_ps = self._now_ps()
+
+    def _after(self, after_ps: int, action: Callable[[], None]) -> None:
+        due_ns = time.monotonic_ns() + int(after_ps * self._options.dilation / 1000)
+        with self._changed:
+            heapq.heappush(self._due, (due_ns, next(self._numbers), action))
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while (action := self._next_due()) is not None:
+            try:
+                action()
+            except BaseException as error:
+                # Told by `check`, as nobody waits for this thread.
+                self._failure = self._failure or error
+
+    def _next_due(self) -> Callable[[], None] | None:
+        """Wait for the next action's time; None at the end."""
+        with self._changed:
+            while not self._closing:
+                wait_ns = self._due[0][0] - time.monotonic_ns() if self._due else None
+                if wait_ns is not None and wait_ns <= 0:
+                    return heapq.heappop(self._due)[2]
+                self._changed.wait(None if wait_ns is None else wait_ns / 1e9)
+        return None

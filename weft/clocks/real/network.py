@@ -1,0 +1,267 @@
+"""The fabric's hosts and links in Mininet: namespaces, veth pairs, addresses; no packet is sent from here.
+
+Mininet makes the namespaces and the pairs; addresses and link settings go through `ip -batch`, one process for
+each namespace instead of several for each interface.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from mininet.link import Intf, Link
+from mininet.log import setLogLevel
+from mininet.net import Mininet
+from mininet.node import Node, Switch
+
+from weft.clocks.real import interfaces
+from weft.clocks.real.fabric_hosts import FabricHost
+from weft.errors import EnvironmentLacksError
+from weft.topologies import FabricSpec, HostSpec, NicSpec
+
+MTU_BYTES = 9000
+# The fabric computes and checks checksums itself, so every frame on a veth pair must be whole.
+_OFFLOADS = ("tx", "rx", "sg", "tso", "gso", "gro")
+
+# No router advertisements, no solicitations; addr_gen_mode 1: no link-local address by itself.
+# keep_addr_on_down: an interface that goes down keeps its IPv6 addresses, as it does its IPv4 ones.
+_QUIET_IPV6 = {"accept_ra": "0", "router_solicitations": "0", "addr_gen_mode": "1", "keep_addr_on_down": "1"}
+
+
+class FabricSwitch(Switch):  # type: ignore[misc]
+    """A switch of the fabric as Mininet's CLI shows it; the embedded daemon or BMv2 runs it."""
+
+    def start(self, controllers: Any) -> None:
+        """Do nothing: the fabric starts its switches before Mininet starts."""
+
+    def stop(self, deleteIntfs: bool = True) -> None:
+        """Remove the interfaces."""
+        super().stop(deleteIntfs)
+
+
+class FabricInterface(Intf):  # type: ignore[misc]
+    """An interface that takes nobody else's with it."""
+
+    def __init__(self, *arguments: Any, group: int, **parameters: Any) -> None:
+        self._group = group
+        super().__init__(*arguments, **parameters)
+
+    def delete(self) -> None:
+        """Remove it, unless another of its name has taken its place; those of hosts go with their namespaces."""
+        if not self.node.inNamespace:
+            interfaces.delete(self.name, self._group)
+        self.node.delIntf(self)
+        self.link = None
+
+
+class FabricLink(Link):  # type: ignore[misc]
+    """A veth pair that is made in the lab's group. Mininet's own command cannot name one."""
+
+    def __init__(self, node1: Node, node2: Node, *, group: int, **parameters: Any) -> None:
+        self._group = group
+        parameters["intf"] = partial(FabricInterface, group=group)
+        super().__init__(node1, node2, **parameters)
+
+    def makeIntfPair(
+        self, intfname1: str, intfname2: str, addr1: str, addr2: str, node1: Node, node2: Node, **_: Any
+    ) -> None:
+        """Make the pair. EnvironmentLacksError: the kernel refuses."""
+        interfaces.add_pair(self._group, (intfname1, addr1, node1.pid), (intfname2, addr2, node2.pid))
+
+
+class FabricNetwork:
+    """A fabric's hosts, switches' interfaces and links, up in Mininet."""
+
+    def __init__(
+        self,
+        fabric: FabricSpec,
+        interface_group: int,
+        internal_links: bool = False,
+        own: Callable[..., None] = lambda *process_ids: None,
+        hosts_file: Path | None = None,
+    ) -> None:
+        """Make everything, interfaces in a group (`weft.clocks.real.interfaces`).
+
+        `own` is told the process ids of the shells that hold the namespaces, early. `hosts_file` takes the place of
+        /etc/hosts in the hosts.
+
+        Raises:
+            EnvironmentLacksError: the kernel refuses something, or an interface of a name is there already.
+        """
+        setLogLevel("output")
+        self.fabric = fabric
+        self.internal_links = internal_links
+        self._interface_group = interface_group
+        _require_free_names(fabric)
+        self.net = Mininet(controller=None, switch=FabricSwitch, build=False)
+        try:
+            for host in fabric.hosts:
+                _quiet_namespace(self.net.addHost(host.name, cls=FabricHost, ip=None).pid)
+            for switch in fabric.switches:
+                self.net.addSwitch(switch.name, dpid=f"{switch.device_id:016x}", inNamespace=False)
+            own(*(node.pid for node in (*self.net.hosts, *self.net.switches)))
+            for host in fabric.hosts:
+                for nic in host.nics:
+                    self._add_link(host.name, nic.interface, nic.leaf, nic.leaf_port)
+            if not internal_links:
+                switch_names = {switch.name for switch in fabric.switches}
+                for link in fabric.links:
+                    if link.a.node in switch_names and link.b.node in switch_names:
+                        self._add_link(
+                            link.a.node,
+                            fabric.switch(link.a.node).port(link.a.port).interface,
+                            link.b.node,
+                            link.b.port,
+                            node_port=link.a.port,
+                        )
+            self._configure_switch_interfaces()
+            for host in fabric.hosts:
+                self._configure_host(host)
+                if hosts_file is not None:
+                    self.net.get(host.name).use_hosts_file(hosts_file)
+            self.net.start()
+        except BaseException:
+            # Half a network may refuse to be stopped; the error to tell is the one that left it so.
+            with contextlib.suppress(Exception):
+                self.stop()
+            raise
+
+    @property
+    def switch_interfaces(self) -> list[str]:
+        """Interfaces of switches in the root namespace."""
+        return [
+            port.interface
+            for switch in self.fabric.switches
+            for port in switch.ports
+            if port.peer_is_host or not self.internal_links
+        ]
+
+    def _add_link(
+        self, node: str, interface: str, switch: str, port: int, node_port: int | None = None
+    ) -> None:
+        self.net.addLink(
+            self.net.get(node),
+            self.net.get(switch),
+            port1=node_port,
+            port2=port,
+            intfName1=interface,
+            intfName2=self.fabric.switch(switch).port(port).interface,
+            cls=FabricLink,
+            group=self._interface_group,
+        )
+
+    def _configure_switch_interfaces(self) -> None:
+        lines = []
+        for interface in self.switch_interfaces:
+            for name, value in _QUIET_IPV6.items():
+                _write_sysctl(f"net/ipv6/conf/{interface}/{name}", value)
+            lines += [
+                f"address flush dev {interface}",
+                f"link set {interface} addrgenmode none mtu {MTU_BYTES} up",
+            ]
+        _ip_batch(["ip", "-batch", "-"], lines)
+        for interface in self.switch_interfaces:
+            _run(["ethtool", "-K", interface, *_offloads_off()])
+
+    def _configure_host(self, host: HostSpec) -> None:
+        node = self.net.get(host.name)
+        enter = ["mnexec", "-a", str(node.pid)]
+        lines = ["link set lo up"]
+        for nic in host.nics:
+            lines += [
+                f"link set {nic.interface} address {nic.mac} mtu {MTU_BYTES} up",
+                f"address add {nic.ipv4} dev {nic.interface}",
+                f"address add {nic.ipv6} dev {nic.interface} nodad",
+                *_routes(nic),
+            ]
+            intf = node.intf(nic.interface)
+            intf.ip, intf.prefixLen, intf.mac = str(nic.ipv4.ip), str(nic.ipv4.network.prefixlen), nic.mac
+        _ip_batch([*enter, "ip", "-batch", "-"], lines)
+        for nic in host.nics:
+            _run([*enter, "ethtool", "-K", nic.interface, *_offloads_off()])
+
+    def restore_routes(self, host: str, plane: int) -> None:
+        """Give a host the routes again that Linux has taken from it while a NIC was down.
+
+        Nothing is done where they cannot be had: somebody has given the host other addresses.
+        """
+        command = ["mnexec", "-a", str(self.net.get(host).pid), "ip", "-force", "-batch", "-"]
+        with contextlib.suppress(EnvironmentLacksError):
+            _ip_batch(command, _routes(self.fabric.host(host).nic(plane)))
+
+    def popen(self, host: str, command: list[str], **options: Any) -> subprocess.Popen[str]:
+        """Start a program inside a host's namespace; its process id is the program's own."""
+        process: subprocess.Popen[str] = self.net.get(host).popen(command, text=True, **options)
+        return process
+
+    def stop(self) -> None:
+        """Take everything down."""
+        try:
+            self.net.stop()
+        except AssertionError:
+            # A node whose command was interrupted takes no other, so its interfaces go with its namespace.
+            for node in (*self.net.hosts, *self.net.switches):
+                node.terminate()
+
+
+def _routes(nic: NicSpec) -> list[str]:
+    """Return commands of `ip` that lead to a NIC's whole plane."""
+    return [
+        f"route replace {_plane_prefix_ipv4(nic.plane)} via {nic.gateway_ipv4} dev {nic.interface}",
+        f"route replace {_plane_prefix_ipv6(nic.plane)} via {nic.gateway_ipv6} dev {nic.interface}",
+    ]
+
+
+def _plane_prefix_ipv4(plane: int) -> str:
+    return f"10.{plane}.0.0/16"
+
+
+def _plane_prefix_ipv6(plane: int) -> str:
+    return f"fd00:{plane:x}::/32"
+
+
+def _require_free_names(fabric: FabricSpec) -> None:
+    taken = {entry.name for entry in os.scandir("/sys/class/net")}
+    for switch in fabric.switches:
+        for port in switch.ports:
+            if port.interface in taken:
+                raise EnvironmentLacksError(
+                    f"the interface {port.interface} exists already; `weft clean` removes what an interrupted run left"
+                )
+
+
+def _quiet_namespace(pid: int) -> None:
+    """Let interfaces that come into a namespace send nothing of their own (IPv6 itself stays on)."""
+    settings = [f"net.ipv6.conf.default.{name}={value}" for name, value in _QUIET_IPV6.items()]
+    _run(["mnexec", "-a", str(pid), "sysctl", "-qw", *settings])
+
+
+def _offloads_off() -> list[str]:
+    return [word for offload in _OFFLOADS for word in (offload, "off")]
+
+
+def _write_sysctl(name: str, value: str) -> None:
+    path = Path("/proc/sys", name)
+    try:
+        path.write_text(value, encoding="ascii")
+    except FileNotFoundError:
+        return  # A kernel without IPv6 sends nothing of it, either.
+    except OSError as error:
+        raise EnvironmentLacksError(f"{path} cannot be set to {value}: {error.strerror}") from None
+
+
+def _ip_batch(command: list[str], lines: list[str]) -> None:
+    _run(command, text="".join(f"{line}\n" for line in lines))
+
+
+def _run(command: list[str], text: str | None = None) -> None:
+    result = subprocess.run(command, input=text, text=True, capture_output=True, check=False)
+    if result.returncode:
+        raise EnvironmentLacksError(
+            f"'{' '.join(command)}' failed: {result.stderr.strip() or result.stdout.strip()}"
+        )

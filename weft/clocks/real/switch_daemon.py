@@ -1,0 +1,92 @@
+"""The process that runs all embedded switches of a lab."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from weft.clocks.switch_configs import links_between_switches, switch_configs
+from weft.clocks.switch_memory import with_memory
+from weft.scenario.options import FabricOptions
+from weft.system.child_processes import JsonLinesChild, python_environment, python_module
+from weft.topologies import FabricSpec
+
+# The engines' threads run under SCHED_FIFO: they sleep most of the time, and serve an event late by microseconds
+# instead of milliseconds when something else keeps the cores busy.
+REALTIME_PRIORITY = 10
+
+
+def daemon_config(
+    fabric: FabricSpec, options: FabricOptions, epoch_ns: int, grpc_address: str, frame_bytes: int
+) -> dict[str, Any]:
+    """Return the configuration of `python -m weft.switch.daemon` for a fabric whose largest frame is given."""
+    internal = options.links == "internal"
+    config: dict[str, Any] = {
+        "epoch_ns": epoch_ns,
+        "dilation": options.dilation,
+        "seed": options.seed,
+        "grpc_address": grpc_address,
+        "realtime_priority": REALTIME_PRIORITY,
+        "switches": with_memory(
+            switch_configs(fabric, options.faults, host_interfaces=True, fabric_interfaces=not internal),
+            fabric,
+            options,
+            frame_bytes,
+        ),
+    }
+    if internal:
+        config["internal_links"] = links_between_switches(fabric)
+    return config
+
+
+class SwitchDaemon:
+    """The daemon's process; every method raises ChildError when it is gone or refuses."""
+
+    def __init__(self, config: dict[str, Any], directory: Path) -> None:
+        """Start it and wait until it serves P4Runtime."""
+        config_path = directory / "switches.json"
+        config_path.write_text(json.dumps(config, indent=1), encoding="utf-8")
+        log = directory / "switches.log"
+        with log.open("w", encoding="utf-8") as errors:
+            process = subprocess.Popen(
+                [*python_module("weft.switch.daemon"), "--config", str(config_path)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                start_new_session=True,
+                env=python_environment(),
+            )
+        self.child = JsonLinesChild("the switch daemon", process, log)
+        try:
+            ready = self.child.read_answer(timeout_s=30.0)
+        except BaseException:
+            self.child.close()
+            raise
+        self.grpc_address = str(ready["grpc_address"])
+
+    def stats(self) -> dict[str, Any]:
+        """Return counters of every switch and port, and the lateness."""
+        return self.child.call({"command": "stats"})
+
+    def reset_stats(self) -> None:
+        """Set counters, largest queues and lateness back to zero."""
+        self.child.call({"command": "reset_stats"})
+
+    def pcap(self, device_id: int, port: int, path: Path | None) -> None:
+        """Start writing a port's frames to a file, or stop (None)."""
+        self.child.call(
+            {"command": "pcap", "device_id": device_id, "port": port, "path": str(path) if path else None}
+        )
+
+    def close(self) -> None:
+        """End it."""
+        self.child.close()
+
+
+def new_epoch_ns() -> int:
+    """Return an epoch for a lab that starts now (CLOCK_MONOTONIC, nanoseconds)."""
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC)

@@ -1,0 +1,61 @@
+"""Brings what a switch tells its controllers to its P4Runtime device, when it happens in virtual time."""
+
+from __future__ import annotations
+
+from weft.clocks.virtual.loop import VirtualTimeLoop
+from weft.switch.backend import Digest, PacketIn, StreamEvent
+from weft.switch.native import NativeSwitch
+from weft.switch.p4runtime.device import Device
+
+_PS_PER_NS = 1000
+
+
+class EventPump:
+    """Of one switch: packet-ins and digests as they come, digest lists and idle timeouts as they fall due."""
+
+    def __init__(self, device: Device, switch: NativeSwitch, loop: VirtualTimeLoop) -> None:
+        self._device = device
+        self._switch = switch
+        self._loop = loop
+        self._scheduled = False
+        self._due_ps: int | None = None
+        switch.native.set_event_listener(self._happened)
+
+    def pump(self) -> None:
+        """Pass on what there is, and come back for what falls due later."""
+        self._scheduled = False
+        while (event := self._switch.wait_stream_event(0.0)) is not None:
+            with self._loop.as_of(self._happened_ps(event)):
+                self._device.on_event(event)
+        digests_s = self._device.on_time()
+        idle_ns = self._switch.next_idle_deadline_ns()
+        waits_ps = [] if digests_s is None else [round(digests_s * 1e12)]
+        if idle_ns is not None:
+            waits_ps.append(idle_ns * _PS_PER_NS)
+        if waits_ps:
+            self._come_back(min(waits_ps))
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._switch.native.set_event_listener(None)
+
+    def _happened_ps(self, event: StreamEvent) -> int:
+        if isinstance(event, PacketIn | Digest) and event.time_ps is not None:
+            return event.time_ps
+        return self._loop.now_ps()
+
+    def _happened(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.wake(self.pump)
+
+    def _come_back(self, wait_ps: int) -> None:
+        due_ps = self._loop.now_ps() + wait_ps
+        if self._due_ps is None or due_ps < self._due_ps:
+            self._due_ps = due_ps
+            self._loop.call_after_ps(wait_ps, lambda: self._on_due(due_ps))
+
+    def _on_due(self, due_ps: int) -> None:
+        if due_ps == self._due_ps:
+            self._due_ps = None
+            self.pump()

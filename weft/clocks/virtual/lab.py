@@ -1,0 +1,295 @@
+"""A lab of the virtual clock: all switches, links and hosts in partitions, and the controller beside them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from weft.cache import collector_paused
+from weft.clocks.endpoint_settings import (
+    RoundTrips,
+    loaded_round_trips,
+    nic_settings,
+    path_round_trip_ps,
+    patient_timeout_ps,
+    recording_of,
+)
+from weft.clocks.lab import Lab, Progress
+from weft.clocks.link_events import LinkEvents
+from weft.clocks.switch_configs import links_between_switches, switch_configs
+from weft.clocks.switch_memory import host_credits, host_pfc_quanta, lossless_buffer_bytes, with_memory
+from weft.clocks.virtual.byte_counters import clear_byte_counters
+from weft.clocks.virtual.channel import InProcessChannel
+from weft.clocks.virtual.endpoint import VirtualEndpoint
+from weft.clocks.virtual.event_pump import EventPump
+from weft.clocks.virtual.link_ends import LinkEnds
+from weft.clocks.virtual.link_events import VirtualLinkEvents
+from weft.clocks.virtual.loop import VirtualTimeLoop, VirtualTimeRunner
+from weft.clocks.virtual.placement import engines_by_node, place
+from weft.clocks.virtual.probes import FabricProbes
+from weft.clocks.virtual.scale_up import scale_up_links
+from weft.clocks.watching import Sample
+from weft.controller.blocking import BlockingFabricController
+from weft.controller.fabric import embedded_targets
+from weft.controller.queue_keys import repeatable_queue_keys
+from weft.engine import Engine, Partitions
+from weft.recording.observations import Recorded
+from weft.results.packet_conservation import packets_under_way
+from weft.scenario.options import FabricOptions
+from weft.scenario.program import compile_program
+from weft.switch.daemon.config import SwitchConfig
+from weft.switch.daemon.wired_switches import WiredPort, WiredSwitches
+from weft.switch.p4runtime.device import Device
+from weft.system.scratch import scratch_directory
+from weft.topologies import FabricSpec, HostSpec
+from weft.topologies.int_rates import IntRates
+from weft.traffic.attachment import Attachment, LinkAttachment
+from weft.traffic.control import EndpointGroup, HostSettings
+from weft.traffic.transport_settings import TransportSettings
+
+if TYPE_CHECKING:
+    from weft.engine._core import Ledger
+
+_PS_PER_NS = 1000
+# What a lab has only while it runs.
+_WHILE_RUNNING = (
+    "partitions",
+    "engines",
+    "switches",
+    "controller",
+    "_loop",
+    "_endpoints",
+    "_probes",
+    "_link_events",
+)
+_MOST_SETTLING_STEPS = 10_000
+"""Round trips; what is under way for longer stands still."""
+
+
+class VirtualLab(Lab):
+    """A fabric in virtual time. Needs nothing of the machine; any number at once.
+
+    `partitions` is its clock; `engines` are the nodes' by name.
+    """
+
+    def __init__(
+        self, fabric: FabricSpec, options: FabricOptions, progress: Progress = lambda _: None
+    ) -> None:
+        super().__init__(fabric, options, progress)
+        self.partitions: Partitions
+        self.engines: dict[str, Engine]
+        self.switches: WiredSwitches
+        self._loop: VirtualTimeLoop
+        self._endpoints: list[VirtualEndpoint] = []
+        self._probes: FabricProbes | None = None
+        self._link_events: VirtualLinkEvents
+
+    def _build(self, stack: contextlib.ExitStack) -> None:
+        stack.callback(self._let_go)
+        self.directory = stack.enter_context(scratch_directory())
+        self._progress(f"compiling {self.options.p4.name}")
+        self.program = compile_program(self.options.p4, self.directory, self.options.compiler)
+
+        with collector_paused():
+            self._build_fabric(stack)
+
+    def _let_go(self) -> None:
+        """Drop all that takes memory and descriptors, and the cycles in it.
+
+        The collector need not find them, and cannot find those that go through the engine. So a lab, or a traceback,
+        that somebody keeps keeps none of it.
+        """
+        if "partitions" in vars(self):
+            self.partitions.forget_scheduled()
+        for name in _WHILE_RUNNING:
+            vars(self).pop(name, None)
+
+    def _close_captures(self) -> None:
+        # What is wrong with them is told where they are ended; here something else may be on its way.
+        with contextlib.suppress(OSError):
+            self.switches.close()
+
+    def _build_fabric(self, stack: contextlib.ExitStack) -> None:
+        self._progress(f"building {len(self.fabric.hosts)} hosts and {len(self.fabric.switches)} switches")
+        self.partitions = Partitions(seed=self.options.seed, workers=self.options.workers)
+        self.engines = engines_by_node(self.fabric, self.partitions)
+        self._loop = VirtualTimeLoop(self.partitions)
+        stack.callback(self._loop.close)
+        configs = with_memory(
+            switch_configs(self.fabric, self.options.faults, host_interfaces=False, fabric_interfaces=False),
+            self.fabric,
+            self.options,
+            self.frame_bytes,
+        )
+        self.switches = WiredSwitches(
+            place(self.fabric, self.partitions, self.engines),
+            [SwitchConfig.model_validate(config) for config in configs],
+            links_between_switches(self.fabric),
+        )
+        stack.callback(self._close_captures)
+
+        self._progress("programming them over P4Runtime")
+        self.controller = stack.enter_context(self._connect_controller(stack))
+
+    def _connect_controller(self, stack: contextlib.ExitStack) -> BlockingFabricController:
+        devices: dict[int, Device] = {}
+        pumps: dict[int, EventPump] = {}
+        partitions = self.partitions
+        for number, wired in self.switches.switches.items():
+            devices[number] = wired.device(clock_ns=lambda: partitions.now_ps // _PS_PER_NS)
+            pumps[number] = EventPump(devices[number], wired.switch, self._loop)
+            stack.callback(pumps[number].close)
+
+        def pump(device_id: int) -> None:
+            # What was written may fall due some time: an entry with an idle timeout. Capabilities name no device.
+            if device_id in pumps:
+                pumps[device_id].pump()
+
+        channel = InProcessChannel(devices, self._loop, self.options.control.latency, on_served=pump)
+        stack.callback(channel.let_go)
+        return BlockingFabricController(
+            self.fabric,
+            self._pipeline(),
+            embedded_targets(self.fabric, "this process"),
+            self.settings(),
+            queue_keys=repeatable_queue_keys(self.options.seed),
+            open_channel=lambda _address: channel,
+            runner=VirtualTimeRunner(self._loop),
+        )
+
+    @contextlib.contextmanager
+    def hosts(self) -> Iterator[EndpointGroup]:
+        """Make every host within this process; see Lab."""
+        with contextlib.ExitStack() as stack:
+            endpoints = []
+            scale_up = scale_up_links(self.fabric, self.engines)
+            for host in self.fabric.hosts:
+                endpoint = VirtualEndpoint(
+                    host.name,
+                    self.engines[host.name],
+                    self._loop,
+                    partial(self._attach, host),
+                    scale_up.get(host.index),
+                )
+                stack.callback(endpoint.close)
+                endpoints.append(endpoint)
+            latency_ps = self.options.switching.latency
+            round_trips = loaded_round_trips(self.fabric, self.frame_bytes, latency_ps)
+            # Once for all hosts: both look at every port or leaf of the fabric.
+            transport = self.options.transport.settings(
+                patient_timeout_ps(
+                    self.fabric, self.frame_bytes, latency_ps, lossless_buffer_bytes(self.options)
+                )
+            )
+            rates = self.int_rates
+            settings = [
+                self._host_settings(host, round_trips, transport, rates) for host in self.fabric.hosts
+            ]
+            group = EndpointGroup(endpoints, settings, ip_version=self.options.ip_version, clock=self._loop)
+            group.configure()
+            self._endpoints = endpoints
+            ends = LinkEnds(self.fabric, self.switches, [endpoint.host for endpoint in endpoints])
+            self._link_events = VirtualLinkEvents(
+                self.fabric, self.options, ends, self._loop, self.controller
+            )
+            yield group
+
+    def _attach(self, host: HostSpec, interface: str) -> Attachment:
+        nic = next(each for each in host.nics if each.interface == interface)
+        leaf = self.fabric.switch(nic.leaf)
+        port: WiredPort = self.switches.switches[leaf.device_id].ports[nic.leaf_port]
+        assert port.uplink_link is not None
+        return LinkAttachment(port.uplink_link, port.link)
+
+    def _host_settings(
+        self, host: HostSpec, round_trips: RoundTrips, transport: TransportSettings, rates: IntRates
+    ) -> HostSettings:
+        return HostSettings(
+            name=host.name,
+            rank=host.index,
+            epoch_ns=0,
+            dilation=1.0,
+            seed=self.options.seed,
+            mtu_bytes=self.options.mtu_bytes,
+            wall_clock_floor_ns=0,
+            nics=nic_settings(
+                host,
+                round_trips.longer_by(self.options.nic.round_trip_ps(self.options.mtu_bytes)),
+                host_pfc_quanta(self.options),
+                partial(host_credits, self.options, self.frame_bytes),
+            ),
+            transport=transport,
+            nic_costs=self.options.nic.costs(),
+            recording=recording_of(self.options.observe, self.fabric, host),
+            int_rates_bps=rates,
+        )
+
+    @property
+    def link_events(self) -> LinkEvents:
+        """See Lab."""
+        return self._link_events
+
+    def settle(self, draw: int = 0) -> bool:
+        """Wait until no packet is under way, then have switches and links draw and INT count from the beginning again.
+
+        `draw` numbers the streams that marking and faults are drawn from: the same number, the same draws. A fabric in
+        which packets stand still (a deadlock of flow control) is left as it is.
+        """
+        step_ps = path_round_trip_ps(self.fabric, self.frame_bytes, self.options.switching.latency)
+        for _ in range(_MOST_SETTLING_STEPS):
+            if not packets_under_way(self.partitions.ledger()):
+                break
+            self._loop.run_here(self._loop.sleep_ps(step_ps))
+        else:
+            return False
+        self.switches.restart_draws(draw)
+        for wired in self.switches.switches.values():
+            clear_byte_counters(wired.switch)
+        return True
+
+    def run_sample(self, hosts: EndpointGroup, run: int) -> Sample:
+        """See Lab."""
+        with self.partitions.lock():
+            done, count = hosts.steps(run)
+            ledger = self.partitions.ledger()
+            sent, delivered = ledger["entered"].get("sent"), ledger["left"].get("delivered")
+            return Sample(
+                self.partitions.now_ps,
+                done,
+                count,
+                sent["packets"] if sent else 0,
+                delivered["bytes"] if delivered else 0,
+            )
+
+    def ledger(self) -> Ledger:
+        """See Lab."""
+        return self.partitions.ledger()
+
+    def switch_stats(self) -> dict[str, Any]:
+        """See Lab."""
+        return self.switches.stats()
+
+    def reset_switch_stats(self) -> None:
+        """See Lab."""
+        self.switches.reset_stats()
+
+    def capture_port(self, switch: str, port: int, path: Path | None) -> None:
+        """See Lab."""
+        wired = self.switches.switches[self.fabric.switch(switch).device_id].ports[port]
+        wired.set_capture(path, f"{switch}:{port}")
+
+    def start_recording(self) -> None:
+        """See Lab."""
+        lines = [endpoint.host.lines() for endpoint in self._endpoints]
+        self._probes = FabricProbes(self.fabric, self.options.observe, self.switches.switches.values(), lines)
+
+    def recorded(self) -> tuple[list[Recorded], int]:
+        """See Lab."""
+        return (
+            ([], 0)
+            if self._probes is None
+            else (self._probes.take(self._loop.now_ps()), self._probes.rows_lost())
+        )

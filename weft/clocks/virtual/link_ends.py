@@ -1,0 +1,75 @@
+"""The two ports of a link of the virtual clock, as one who lets it fail needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from weft.engine import Link, PortMac, TransmitPort
+from weft.results.link_events import Lost
+from weft.switch.daemon.wired_switches import WiredSwitches
+from weft.topologies import Endpoint, FabricLink, FabricSpec
+from weft.traffic.host import Host
+
+
+@dataclass(frozen=True)
+class Direction:
+    """A port, the link it sends into, and its receiving half where it has flow control."""
+
+    transmit: TransmitPort
+    link: Link
+    mac: PortMac | None
+
+    def fail(self) -> tuple[Lost, Lost]:
+        """Bring it down; returns what was lost on the link, and what in the port's queues."""
+        before = self.refused()
+        self.transmit.set_up(False)
+        after = self.refused()
+        queued = Lost(after.packets - before.packets, after.bytes - before.bytes)
+        return Lost(**self.link.cut()), queued
+
+    def come_back(self) -> None:
+        """Bring it up; flow control begins anew."""
+        self.transmit.set_up(True)
+        if self.mac is not None:
+            self.mac.restart()
+
+    def refused(self) -> Lost:
+        """Return what the port has dropped because it was down."""
+        return Lost(**self.transmit.stats()["down_dropped"])
+
+    def last_refused_ps(self) -> int:
+        """Return when it last did so, -1 for never."""
+        return self.transmit.stats()["last_down_drop_ps"]
+
+
+class LinkEnds:
+    """Finds the ends of links; `hosts` are the fabric's, in order of rank."""
+
+    def __init__(self, fabric: FabricSpec, switches: WiredSwitches, hosts: Sequence[Host]) -> None:
+        self._fabric = fabric
+        self._switches = switches
+        self._hosts: Mapping[str, Host] = {
+            spec.name: host for spec, host in zip(fabric.hosts, hosts, strict=True)
+        }
+
+    def directions(self, link: FabricLink) -> list[Direction]:
+        """Return both directions of a link."""
+        return [self._direction(link.a, link.b), self._direction(link.b, link.a)]
+
+    def _direction(self, sender: Endpoint, receiver: Endpoint) -> Direction:
+        if sender.node in self._hosts:
+            host = self._hosts[sender.node]
+            leaf = self._fabric.switch(receiver.node)
+            uplink = self._switches.switches[leaf.device_id].ports[receiver.port].uplink_link
+            assert uplink is not None
+            return Direction(host.lines()[sender.port], uplink, host.plane(sender.port).mac)
+        wired = self._switches.switches[self._fabric.switch(sender.node).device_id].ports[sender.port]
+        return Direction(wired.transmit, wired.link, wired.mac)
+
+    def set_port_up(self, link: FabricLink, up: bool) -> None:
+        """Tell the switches at the ends, for members and replicas that watch the port."""
+        for end in (link.a, link.b):
+            if end.node not in self._hosts:
+                device_id = self._fabric.switch(end.node).device_id
+                self._switches.switches[device_id].switch.set_port_up(end.port, up)

@@ -1,0 +1,121 @@
+"""Links that fail and come back in virtual time.
+
+Everything here runs while all partitions stand still, at the picosecond that was asked for, so that the outcome does
+not depend on how they are served.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+from weft.clocks.link_events import LinkEvents
+from weft.clocks.virtual.link_ends import Direction, LinkEnds
+from weft.clocks.virtual.loop import VirtualTimeLoop
+from weft.controller.blocking import BlockingFabricController
+from weft.results.link_events import LinkEventResult, Lost
+from weft.scenario.options import FabricOptions
+from weft.topologies import FabricLink, FabricSpec
+
+
+class VirtualLinkEvents(LinkEvents):
+    """See LinkEvents."""
+
+    def __init__(
+        self,
+        fabric: FabricSpec,
+        options: FabricOptions,
+        ends: LinkEnds,
+        loop: VirtualTimeLoop,
+        controller: BlockingFabricController,
+    ) -> None:
+        super().__init__(fabric, options, controller)
+        self._ends = ends
+        self._loop = loop
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._down: dict[str, tuple[LinkEventResult, list[tuple[Direction, Lost]]]] = {}
+
+    def finish(self) -> list[LinkEventResult]:
+        """See LinkEvents."""
+        self.check()
+        for name in list(self._down):
+            self._count_refused(name)
+        return self.results
+
+    def _now_ps(self) -> int:
+        return self._loop.now_ps()
+
+    def _schedule(self, link: FabricLink, result: LinkEventResult, after_ps: int) -> None:
+        self._loop.call_after_ps(after_ps, lambda: self._happen(link, result))
+
+    def _happen(self, link: FabricLink, result: LinkEventResult) -> None:
+        with self._noted():
+            if not self._is_change(link, result):
+                result.happened_ps = self._now_ps()
+                return
+            self._apply(link, result)
+            self._loop.call_after_ps(self._options.control.detection, lambda: self._detect(link, result))
+
+    def _detect(self, link: FabricLink, result: LinkEventResult) -> None:
+        with self._noted():
+            self._tell_switches(link, result)
+            task = self._loop.create_task(self._tell_controller(link, result))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _tell_controller(self, link: FabricLink, result: LinkEventResult) -> None:
+        with self._noted():
+            # The switch's message takes the way of an answer.
+            await self._loop.sleep_ps(self._options.control.latency // 2)
+            controller = self._controller.controller
+            replan: Callable[[str, str], Coroutine[Any, Any, Any]] = (
+                controller.link_up if result.state == "up" else controller.link_down
+            )
+            self.note_hit(await replan(link.a.node, link.b.node), result)
+            result.reprogrammed_ps = self._now_ps()
+
+    def _apply(self, link: FabricLink, result: LinkEventResult) -> None:
+        result.happened_ps = self._now_ps()
+        directions = self._ends.directions(link)
+        if result.state == "up":
+            if result.link in self._down:
+                self._count_refused(result.link)
+                del self._down[result.link]
+            for direction in directions:
+                direction.come_back()
+            return
+        result.in_flight, result.queued, result.refused = Lost(), Lost(), Lost()
+        for direction in directions:
+            in_flight, queued = direction.fail()
+            result.in_flight.add(in_flight)
+            result.queued.add(queued)
+        if result.in_flight.packets or result.queued.packets:
+            result.last_loss_ps = result.happened_ps
+        self._down[result.link] = (result, [(each, each.refused()) for each in directions])
+
+    def _count_refused(self, name: str) -> None:
+        """Bring what was refused since a link's failure up to date."""
+        result, directions = self._down[name]
+        result.refused = Lost()
+        for direction, before in directions:
+            now = direction.refused()
+            refused = Lost(now.packets - before.packets, now.bytes - before.bytes)
+            result.refused.add(refused)
+            if refused.packets:
+                result.last_loss_ps = max(result.last_loss_ps or 0, direction.last_refused_ps())
+
+    def _tell_switches(self, link: FabricLink, result: LinkEventResult) -> None:
+        self._ends.set_port_up(link, result.state == "up")
+        result.detected_ps = self._now_ps()
+
+    @contextlib.contextmanager
+    def _noted(self) -> Iterator[None]:
+        """Keep an error for `check`: what the loop calls has no caller who could be told."""
+        try:
+            yield
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            self._failure = self._failure or error

@@ -1,0 +1,204 @@
+"""An asyncio event loop in virtual time: coroutines wait for a simulated clock, and waiting runs what it drives."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import selectors
+import weakref
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from typing import Any, Protocol, TypeVar
+
+from weft.controller.blocking import cancel_other_tasks
+from weft.system.signals import raise_held, signals_held
+
+_PS_PER_SECOND = 10**12
+_PS_PER_US = 10**6
+_Result = TypeVar("_Result")
+
+
+class SimulatedClock(Protocol):
+    """What of `engine.Engine` and `engine.Partitions` a loop needs; see there."""
+
+    @property
+    def now_ps(self) -> int:
+        """Time of the event being served."""
+
+    def schedule_at(self, time_ps: int, callback: Callable[[], object]) -> None:
+        """Call something then."""
+
+    def run(self) -> None:
+        """Serve events until there are none."""
+
+    def run_for(self, duration_ps: int) -> None:
+        """Serve the events of that long."""
+
+    def request_stop(self) -> None:
+        """Make the run in progress return."""
+
+
+class StalledError(RuntimeError):
+    """A coroutine waits for something that no event and no timer is going to bring about."""
+
+
+class _EventSelector(selectors.SelectSelector):
+    """Instead of waiting for files, serves the clock's events, until one of them has something for Python."""
+
+    def __init__(self, clock: SimulatedClock) -> None:
+        super().__init__()
+        self._clock = clock
+        self.is_woken = False
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Serve events for at most `timeout` seconds of their time; no file is ever ready."""
+        raise_held()
+        try:
+            return self._serve(timeout)
+        finally:
+            raise_held()
+
+    def _serve(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
+        self.is_woken = False
+        if timeout is None:
+            self._clock.run()
+            if not self.is_woken:
+                raise StalledError("the controller waits, and nothing is going to happen in the fabric")
+        elif timeout > 0:
+            self._clock.run_for(max(1, round(timeout * _PS_PER_SECOND)))
+        return []
+
+    def let_go(self) -> None:
+        """Keep the clock no longer."""
+        del self._clock
+
+
+class VirtualTimeLoop(asyncio.SelectorEventLoop):
+    """Coroutines and the fabric take turns: all that is ready runs first, at one moment of virtual time.
+
+    Everything happens in the thread that runs it; no wall clock is read, so runs repeat exactly. It is a
+    `weft.traffic.control.RunClock`, too.
+    """
+
+    def __init__(self, clock: SimulatedClock) -> None:
+        self._virtual = _EventSelector(clock)
+        self._clock = clock
+        self._happened_ps: int | None = None
+        self._numbers = count()
+        self._due: dict[int, Callable[[], object]] = {}
+        super().__init__(self._virtual)
+        self.set_exception_handler(_report)
+
+    def close(self) -> None:
+        """Close it, and let go of the clock and of what was to be called."""
+        if self.is_closed():
+            return
+        super().close()
+        self._due.clear()
+        self._virtual.let_go()
+        del self._clock
+
+    def time(self) -> float:
+        """Return the clock's time in seconds."""
+        return self._clock.now_ps / _PS_PER_SECOND
+
+    def now_ps(self) -> int:
+        """Return the clock's time."""
+        return self._clock.now_ps
+
+    def start_margin_ps(self, ranks: int) -> int:
+        """Return how long it is to the next whole microsecond; time stands still while hosts are told of a start.
+
+        Stamps count nanoseconds and microseconds: a run that starts between them would see other ones.
+        """
+        return -self._clock.now_ps % _PS_PER_US
+
+    def wake(self, callback: Callable[[], object]) -> None:
+        """Have the loop call something as soon as the present event is served; to be called from events."""
+        self.call_soon(callback)
+        self._virtual.is_woken = True
+        self._clock.request_stop()
+
+    @contextlib.contextmanager
+    def as_of(self, happened_ps: int) -> Iterator[None]:
+        """Count delays from when something happened in the fabric: Python is told of it later, between windows."""
+        self._happened_ps = happened_ps
+        try:
+            yield
+        finally:
+            self._happened_ps = None
+
+    def call_after_ps(self, delay_ps: int, callback: Callable[[], object]) -> None:
+        """Have the loop call something that much virtual time later, to the picosecond; at once if that is past."""
+        since_ps = self._clock.now_ps if self._happened_ps is None else self._happened_ps
+        number = next(self._numbers)
+        self._due[number] = callback
+        # Weakly, because the clock keeps what it is going to call and does not take part in garbage collection.
+        here = weakref.ref(self)
+
+        def serve() -> None:
+            loop = here()
+            if loop is not None:
+                loop.wake(loop._due.pop(number))
+
+        self._clock.schedule_at(since_ps + delay_ps, serve)
+
+    async def sleep_ps(self, duration_ps: int) -> None:
+        """Wait for that much virtual time, to the picosecond."""
+        over = self.create_future()
+        self.call_after_ps(duration_ps, lambda: None if over.done() else over.set_result(None))
+        await over
+
+    def run_here(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
+        """Run a coroutine to its end while the caller waits, and the fabric meanwhile.
+
+        Raises:
+            StalledError: it waits for what will never happen.
+        """
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return self._run_to_its_end(coroutine)
+        # The caller is a coroutine of another loop, as in a notebook, and two cannot run in one thread.
+        with ThreadPoolExecutor(1) as other_thread:
+            return other_thread.submit(self._run_to_its_end, coroutine).result()
+
+    def _run_to_its_end(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
+        with signals_held(self._clock.request_stop):
+            task = self.create_task(coroutine)
+            try:
+                return self.run_until_complete(task)
+            except (KeyboardInterrupt, SystemExit):
+                # It must neither go on when the loop runs again, nor end that run in place of its own.
+                task.cancel()
+                self.stop()
+                self.run_forever()
+                raise
+
+
+def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Tell what nobody waited for, but no interruption: that has left the loop already."""
+    if not isinstance(context.get("exception"), KeyboardInterrupt | SystemExit):
+        loop.default_exception_handler(context)
+
+
+class VirtualTimeRunner:
+    """A `weft.controller.blocking.LoopRunner` in virtual time.
+
+    The fabric runs while a coroutine waits, and only then.
+    """
+
+    def __init__(self, loop: VirtualTimeLoop) -> None:
+        self._loop = loop
+
+    def start(self) -> None:
+        """Do nothing: there is no thread to start."""
+
+    def run(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
+        """Run a coroutine to its end. StalledError: it waits for what will never happen."""
+        return self._loop.run_here(coroutine)
+
+    def stop(self) -> None:
+        """End what still runs."""
+        self.run(cancel_other_tasks())

@@ -1,0 +1,32 @@
+"""Gives every node of a fabric its engine: that of its partition."""
+
+from __future__ import annotations
+
+from weft.clocks.virtual.partitioning import partition_nodes
+from weft.engine import Engine, Partitions
+from weft.switch.daemon.placement import Placement
+from weft.topologies import FabricSpec
+
+
+def engines_by_node(fabric: FabricSpec, partitions: Partitions) -> dict[str, Engine]:
+    """Return a new partition's engine for each set of nodes that share one; the switches of a plane are a group."""
+    planes = {switch.name: switch.plane for switch in fabric.switches}
+    engines: dict[str, Engine] = {}
+    for nodes in partition_nodes(fabric):
+        in_planes = {planes.get(node) for node in nodes}
+        group = in_planes.pop() if len(in_planes) == 1 else None
+        engines |= dict.fromkeys(nodes, partitions.add(group=group))
+    return engines
+
+
+def place(fabric: FabricSpec, partitions: Partitions, engines: dict[str, Engine]) -> Placement:
+    """Return where each switch is, and what is at its ports."""
+    return Placement(
+        partitions,
+        {switch.device_id: engines[switch.name] for switch in fabric.switches},
+        {
+            (switch.device_id, port.number): engines[port.peer.node]
+            for switch in fabric.switches
+            for port in switch.host_ports
+        },
+    )

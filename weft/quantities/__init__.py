@@ -1,0 +1,1 @@
+"""Quantities: how people write them (`units`), and which values are valid (`definitions`)."""

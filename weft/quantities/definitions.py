@@ -1,0 +1,212 @@
+"""Every quantity that Weft takes: its unit, and the lowest and highest value that is valid.
+
+Scenario files, the command line and the Python API read and check numbers with these. The engine counts picoseconds
+and bytes in 64 bits. The limits leave room for what it computes from them: the drain of a full queue at the lowest
+rate, timeouts of several round trips, the times of a run's events.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+from weft.errors import BadInputError
+from weft.quantities.units import (
+    RATE_UNITS,
+    SIZE_UNITS,
+    TIME_UNITS,
+    likely_rate,
+    parse_rate_bps,
+    parse_size_bytes,
+    parse_time_ps,
+    shortest_rate,
+    shortest_size,
+    shortest_time,
+    shown,
+)
+from weft.topologies import limits
+from weft.traffic.patterns import MAX_FLOW_BYTES
+
+UNITS_REQUIRED = "units_required"
+"""Key of pydantic's context: rates and times are given with their unit, as people must in files and options."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A kind of number.
+
+    Attributes:
+        name: what it counts, with its article.
+        unit: of the values, empty for plain numbers.
+        lowest, highest: both valid, unless `highest_excluded`.
+        parse: a value as people write it to one in `unit`. Raises ValueError.
+        write: a value as people write it.
+        example: for the reference of scenarios.
+        lowest_excluded, highest_excluded: this end is not valid itself.
+    """
+
+    name: str
+    unit: str
+    lowest: float
+    highest: float
+    parse: Callable[[Any], float]
+    write: Callable[[Any], str]
+    example: str = ""
+    lowest_excluded: bool = False
+    highest_excluded: bool = False
+
+    def between(self, lowest: float, highest: float | None = None, *, example: str = "") -> Quantity:
+        """Return the same kind of number within a range of its own."""
+        return replace(
+            self,
+            lowest=lowest,
+            highest=self.highest if highest is None else highest,
+            example=example or self.example,
+        )
+
+    @property
+    def range_text(self) -> str:
+        """The valid values: `1Mb/s to 100Tb/s`."""
+        above = "above " if self.lowest_excluded else ""
+        below = "below " if self.highest_excluded else ""
+        return f"{above}{self.write(self.lowest)} to {below}{self.write(self.highest)}"
+
+    def holds(self, value: float) -> bool:
+        """Return whether a value is in range."""
+        low = self.lowest < value if self.lowest_excluded else self.lowest <= value
+        return low and (value < self.highest if self.highest_excluded else value <= self.highest)
+
+    def read(self, value: object, units_required: bool = False) -> Any:
+        """Return a value that people wrote, in `unit`. Raises ValueError, which tells value and range."""
+        bare = isinstance(value, int) and not isinstance(value, bool)
+        if units_required and bare and value and self.unit in ("b/s", "ps"):
+            assert isinstance(value, int)
+            raise ValueError(f"{shown(value)} has no unit; {self._likely_meaning(value)}")
+        number = self.parse(value)
+        if not self.holds(number):
+            likely = f"; {self._likely_meaning(value)}" if bare and self.unit == "b/s" else ""
+            raise ValueError(f"{shown(value)} is out of range (valid: {self.range_text}){likely}")
+        return number
+
+    def check(self, value: float, what: str) -> None:
+        """Check a value of the Python API, in `unit`. Raises BadInputError, which begins with `what`."""
+        try:
+            self.read(value)
+        except ValueError as error:
+            raise BadInputError(f"{what}: {error}") from None
+
+    def _likely_meaning(self, value: Any) -> str:
+        if self.unit == "b/s":
+            return (
+                f"did you mean {likely_rate(value)}?" if 0 < value < 10**16 else "give one, such as 100Gb/s"
+            )
+        return f"did you mean {value}us?" if 0 < value <= 1000 else "give one, such as 10us"
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Have pydantic read values by `read`."""
+
+        def read(value: object, info: core_schema.ValidationInfo) -> Any:
+            return self.read(value, units_required=bool((info.context or {}).get(UNITS_REQUIRED)))
+
+        return core_schema.with_info_plain_validator_function(read)
+
+    def __get_pydantic_json_schema__(
+        self, _schema: CoreSchema, _handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Return what editors know of it: a text with a unit, or a number within range."""
+        if self.unit in _UNITS:
+            # A bare size is bytes; of rates and times only 0 needs no unit.
+            bare = {"type": "integer", "minimum": self.lowest} if self.unit == "B" else {"const": 0}
+            pattern = rf"^\s*[0-9]+(\.[0-9]+)?\s*({'|'.join(_UNITS[self.unit])})\s*$"
+            text = {"type": "string", "pattern": pattern, "examples": [self.example]}
+            return {"anyOf": [text, bare], "x-unit": self.unit}
+        low = "exclusiveMinimum" if self.lowest_excluded else "minimum"
+        high = "exclusiveMaximum" if self.highest_excluded else "maximum"
+        kind = "integer" if self.parse is parse_whole_number else "number"
+        return {"type": kind, low: self.lowest, high: self.highest}
+
+
+def parse_whole_number(value: object) -> int:
+    """Return an integer. Raises ValueError."""
+    if isinstance(value, bool | str):
+        raise ValueError(f"{shown(value)} is not a whole number")
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    try:
+        return int(operator.index(value))  # type: ignore[arg-type]
+    except TypeError:
+        raise ValueError(f"{shown(value)} is not a whole number") from None
+
+
+def parse_number(value: object) -> float:
+    """Return a finite float. Raises ValueError."""
+    if isinstance(value, bool | str):
+        raise ValueError(f"{shown(value)} is not a number")
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise ValueError(f"{shown(value)} is not a number") from None
+    except OverflowError:
+        raise ValueError(f"{shown(value)} is out of range") from None
+    if not math.isfinite(number):
+        raise ValueError(f"{shown(value)} is not a finite number")
+    return number
+
+
+def _plain(value: float) -> str:
+    return f"{int(value):,}" if value >= 10_000 and value == int(value) else f"{value:g}"
+
+
+_UNITS = {"b/s": RATE_UNITS, "ps": TIME_UNITS, "B": SIZE_UNITS}
+
+
+_SECOND = 10**12
+
+TIME = Quantity("a time", "ps", 0, 1000 * _SECOND, parse_time_ps, shortest_time, "10us")
+"""Of emulated time. The engine's clock ends after 106 days."""
+POSITIVE_TIME = TIME.between(1)
+SHORT_TIME = TIME.between(0, limits.MAX_DELAY_PS, example="500ns")
+"""What a packet waits at one place: a link, a switch, an adapter."""
+RATE = Quantity(
+    "a rate", "b/s", limits.MIN_RATE_BPS, limits.MAX_RATE_BPS, parse_rate_bps, shortest_rate, "100Gb/s"
+)
+SIZE = Quantity("a size", "B", 1, limits.MAX_QUEUE_CAPACITY_BYTES, parse_size_bytes, shortest_size, "64KiB")
+"""Of a switch's or port's memory, or of a part of it."""
+QUEUE_SIZE = SIZE.between(limits.MIN_QUEUE_CAPACITY_BYTES)
+"""Of a port's own memory, which holds a frame."""
+MESSAGE_SIZE = SIZE.between(1, 64 * 2**30, example="1MiB")
+"""Of a collective, and of a layer's gradients."""
+FLOW_SIZE = SIZE.between(1, MAX_FLOW_BYTES, example="1MiB")
+COUNT = Quantity("a whole number", "", 0, 2**63 - 1, parse_whole_number, _plain, "1")
+NUMBER = Quantity("a number", "", 0.0, 1e6, parse_number, _plain, "1")
+PROBABILITY = replace(NUMBER, lowest=0.0, highest=1.0, highest_excluded=True, example="0.001")
+
+Time = Annotated[int, TIME]
+"""Picoseconds of emulated time; people write `10us`."""
+PositiveTime = Annotated[int, POSITIVE_TIME]
+ShortTime = Annotated[int, SHORT_TIME]
+Rate = Annotated[int, RATE]
+"""Bits per second; people write `100Gb/s`."""
+Size = Annotated[int, SIZE]
+"""Bytes; people write `64KiB`."""
+SizeOrZero = Annotated[int, SIZE.between(0)]
+QueueSize = Annotated[int, QUEUE_SIZE]
+MessageSize = Annotated[int, MESSAGE_SIZE]
+FlowSize = Annotated[int, FLOW_SIZE]
+Probability = Annotated[float, PROBABILITY]
+
+
+def whole(lowest: int, highest: int) -> Quantity:
+    """Return the quantity of whole numbers within a range."""
+    return COUNT.between(lowest, highest, example=str(lowest))
+
+
+def number(lowest: float, highest: float, *, above: bool = False, example: str = "1") -> Quantity:
+    """Return the quantity of numbers within a range; with `above`, `lowest` is not valid itself."""
+    return replace(NUMBER, lowest=lowest, highest=highest, lowest_excluded=above, example=example)

@@ -1,0 +1,138 @@
+"""What a program's counters and registers hold at a run's end, as `observe.counters` and `observe.registers` ask."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from weft.controller.arrays import ProgramArrays
+from weft.controller.blocking import BlockingFabricController
+from weft.controller.errors import SettingError
+from weft.controller.pipeline import Pipeline
+from weft.recording.tables import Column, Names, Table
+from weft.scenario import KeyProblem, ObserveSection
+from weft.scenario.program import Program
+from weft.topologies import FabricSpec
+
+MAX_ROWS_IN_RESULTS = 1000
+"""More stand in the tables only."""
+ALL = ("*",)
+_LARGEST_COLUMN = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class CounterCell:
+    """A cell of a counter, or an entry of its table, that has counted. `index` is -1 where `entry` says which it is."""
+
+    switch: str
+    counter: str
+    index: int
+    entry: str
+    packets: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class RegisterCell:
+    """A cell of a register that is not 0."""
+
+    switch: str
+    register: str
+    index: int
+    value: int
+
+
+@dataclass(frozen=True)
+class ArrayResults:
+    """Cells that are not 0, in the order of switches, names and indices."""
+
+    counters: list[CounterCell] = field(default_factory=list)
+    registers: list[RegisterCell] = field(default_factory=list)
+
+    def tables(self, observe: ObserveSection) -> dict[str, Table]:
+        """Return those asked for as tables, by the names of their files."""
+        tables: dict[str, Table] = {}
+        if observe.counters:
+            cells = self.counters
+            tables["counters"] = {
+                "switch": Names.of([each.switch for each in cells]),
+                "counter": Names.of([each.counter for each in cells]),
+                "index": _integers([each.index for each in cells]),
+                "entry": Names.of([each.entry for each in cells]),
+                "packets": _integers([each.packets for each in cells]),
+                "bytes": _integers([each.bytes for each in cells]),
+            }
+        if observe.registers:
+            tables["registers"] = {
+                "switch": Names.of([each.switch for each in self.registers]),
+                "register": Names.of([each.register for each in self.registers]),
+                "index": _integers([each.index for each in self.registers]),
+                "value": _integers([each.value for each in self.registers]),
+            }
+        return tables
+
+
+def _integers(values: Sequence[int]) -> Column:
+    """A column of numbers; of their digits if one is too wide for it."""
+    if any(abs(value) > _LARGEST_COLUMN for value in values):
+        return Names.of([str(value) for value in values])
+    return np.array(values, np.int64)
+
+
+@dataclass(frozen=True)
+class ObservedArrays:
+    """The counters and registers to be read, by their names in the program."""
+
+    counters: tuple[str, ...] = ()
+    direct_counters: tuple[str, ...] = ()
+    registers: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, observe: ObserveSection, program: Program) -> ObservedArrays:
+        """Find what is asked for in the program.
+
+        Raises:
+            KeyProblem: it has no counter or register of a name; the message has those it has.
+        """
+        if not observe.counters and not observe.registers:
+            return cls()
+        arrays = ProgramArrays.of(Pipeline.load(program.p4info).p4info)
+        try:
+            key, wanted = "observe.counters", observe.counters
+            counters = arrays.counter_names(ALL if wanted == "all" else wanted)
+            key, wanted = "observe.registers", observe.registers
+            registers = arrays.register_names(ALL if wanted == "all" else wanted)
+        except SettingError as error:
+            raise KeyProblem(key, str(error)) from None
+        return cls(
+            tuple(name for name in counters if name in arrays.counters),
+            tuple(name for name in counters if name in arrays.direct_counters),
+            tuple(registers),
+        )
+
+    def read(self, fabric: FabricSpec, controller: BlockingFabricController) -> ArrayResults:
+        """Read all switches that answer."""
+        results = ArrayResults()
+        failed = controller.controller.failures.switches
+        for switch in fabric.switches:
+            if switch.name not in failed:
+                self._read_switch(switch.name, controller, results)
+        return results
+
+    def _read_switch(self, switch: str, controller: BlockingFabricController, results: ArrayResults) -> None:
+        for name in self.counters:
+            for index, count in controller.read_counter(switch, name).items():
+                if count.packets or count.bytes:
+                    results.counters.append(CounterCell(switch, name, index, "", count.packets, count.bytes))
+        for name in self.direct_counters:
+            for each in controller.read_direct_counter(switch, name):
+                if each.count.packets or each.count.bytes:
+                    results.counters.append(
+                        CounterCell(switch, name, -1, each.entry, each.count.packets, each.count.bytes)
+                    )
+        for name in self.registers:
+            for index, value in controller.read_register(switch, name).items():
+                if value:
+                    results.registers.append(RegisterCell(switch, name, index, value))

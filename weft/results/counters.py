@@ -1,0 +1,233 @@
+"""From the counters of switches and endpoints to what a run reports."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+from weft.controller.counters import Count, SwitchCounters
+from weft.controller.identity import switch_id
+from weft.results.run_result import IntHop, IntPath, Lateness, PlaneResult
+from weft.topologies import FabricSpec, paths
+
+
+@dataclass(frozen=True)
+class HostTotals:
+    """Sums over all hosts: packets sent again, congestion notifications, and what switches have aggregated for them."""
+
+    retransmissions: int
+    cnps: int
+    aggregated_packets: int = 0
+
+    @classmethod
+    def of(cls, endpoint_stats: Sequence[Mapping[str, Any]], aggregated_packets: int = 0) -> HostTotals:
+        """Sum the counters of all hosts (`weft.traffic.host.Host.stats`)."""
+        totals = [endpoint["totals"] for endpoint in endpoint_stats]
+        return cls(
+            sum(each["retransmitted_packets"] + each["aggregation_retransmitted_packets"] for each in totals),
+            sum(each["cnps_received"] for each in totals),
+            aggregated_packets,
+        )
+
+    def __sub__(self, before: HostTotals) -> HostTotals:
+        """Return what was counted since."""
+        return HostTotals(
+            self.retransmissions - before.retransmissions,
+            self.cnps - before.cnps,
+            self.aggregated_packets - before.aggregated_packets,
+        )
+
+
+def plane_results(
+    fabric: FabricSpec, counters: Mapping[str, SwitchCounters], daemon_stats: Mapping[str, Any] | None
+) -> list[PlaneResult]:
+    """Sum every plane's counters. Queues and link faults are the embedded switch's: BMv2 does not tell them."""
+    return [_plane_result(fabric, plane, counters, daemon_stats) for plane in range(fabric.planes)]
+
+
+def _plane_result(
+    fabric: FabricSpec,
+    plane: int,
+    counters: Mapping[str, SwitchCounters],
+    daemon_stats: Mapping[str, Any] | None,
+) -> PlaneResult:
+    switches = fabric.switches_of_plane(plane)
+    result = PlaneResult(
+        plane=plane,
+        ecn_marked_packets=sum(counters[switch.name].ecn_marked_packets for switch in switches),
+        packets_aggregated=sum(counters[switch.name].aggregated_packets for switch in switches),
+        largest_queue_bytes=None,
+        largest_queue_port="",
+        tail_drops=None,
+        injected_losses=None,
+    )
+    if daemon_stats is None:
+        return result
+    largest, where = 0, ""
+    tail_drops = losses = corrupted = 0
+    for switch in switches:
+        for number, port in daemon_stats["switches"][switch.name]["ports"].items():
+            depth_bytes = port["transmit"]["max_queue_depth_bytes"]
+            if depth_bytes > largest:
+                largest, where = depth_bytes, f"{switch.name}:{number}"
+            for part in ("transmit", "uplink"):
+                tail_drops += port[part]["tail_dropped"]["packets"] if part in port else 0
+            for part in ("link", "uplink_link"):
+                if part in port:
+                    losses += port[part]["lost_packets"]
+                    corrupted += port[part]["corrupted_packets"]
+    return replace(
+        result,
+        largest_queue_bytes=largest,
+        largest_queue_port=where,
+        tail_drops=tail_drops,
+        injected_losses=losses,
+        corrupted_packets=corrupted,
+    )
+
+
+def drop_totals(
+    counters: Mapping[str, SwitchCounters],
+    daemon_stats: Mapping[str, Any] | None,
+    endpoint_stats: Sequence[Mapping[str, Any]],
+) -> dict[str, int]:
+    """Sum what was dropped, by cause: in queues, on links, by the P4 program, by switches and at NICs; no zeros.
+
+    Every packet counts once. The P4 program's reasons are its own; what it absorbs (`absorbed_totals`) is no drop.
+    """
+    totals: Counter[str] = Counter()
+    for each in counters.values():
+        totals.update(
+            {reason: count.packets for reason, count in each.drops.items() if reason not in _ABSORBED_REASONS}
+        )
+    for switch in daemon_stats["switches"].values() if daemon_stats else ():
+        # What the program drops it tells by its own reasons, above, and what finds no room in a queue the queue.
+        totals.update(
+            {
+                f"switch {reason}": n
+                for reason, n in switch["drops"].items()
+                if not reason.startswith("program") and reason not in _TOLD_BY_QUEUES
+            }
+        )
+        for port in switch["ports"].values():
+            totals.update(_queue_drops(port["transmit"]))
+            totals.update(_queue_drops(port.get("uplink")))
+            totals.update(_link_drops(port.get("link")))
+            totals.update(_link_drops(port.get("uplink_link")))
+    for endpoint in endpoint_stats:
+        for plane in endpoint["planes"]:
+            totals.update({f"nic {reason}": n for reason, n in plane["nic"]["dropped"].items()})
+            totals.update(_queue_drops(plane["line"]))
+    return {reason: count for reason, count in sorted(totals.items()) if count}
+
+
+_ABSORBED_REASONS = ("aggregation_duplicate", "aggregation_old_round")
+_TOLD_BY_QUEUES = ("tail_drop", "port_down")
+_QUEUE_DROPS = {"tail_dropped": "full", "headroom_dropped": "no_headroom", "down_dropped": "down"}
+
+
+def _queue_drops(port: Mapping[str, Any] | None) -> dict[str, int]:
+    if port is None:
+        return {}
+    return {f"queue {reason}": port[name]["packets"] for name, reason in _QUEUE_DROPS.items()}
+
+
+def _link_drops(link: Mapping[str, Any] | None) -> dict[str, int]:
+    if link is None:
+        return {}
+    return {
+        "link lost": link["lost_packets"],
+        "link corrupted": link["corrupted_packets"],
+        "link cut": link["cut"]["packets"],
+    }
+
+
+def absorbed_totals(counters: Mapping[str, SwitchCounters]) -> dict[str, int]:
+    """Sum what in-network aggregation took in, which ended in a switch as it should: no drops. No zeros.
+
+    `contributions` are added up and wait for others; `repeated_contributions` were there already, or are of a round
+    that is over, and so are the results among them with which a switch answers one below that has them.
+    """
+    absorbed = Counter[str]()
+    for each in counters.values():
+        absorbed["contributions"] += each.aggregation.get("absorb", Count()).packets
+        for reason in _ABSORBED_REASONS:
+            absorbed["repeated_contributions"] += each.drops.get(reason, Count()).packets
+    return {name: count for name, count in absorbed.items() if count}
+
+
+def lateness_of(
+    daemon_stats: Mapping[str, Any] | None,
+    endpoint_stats: Sequence[Mapping[str, Any]],
+    path_rtt_ps: int,
+    dilation: float,
+) -> Lateness:
+    """Take the worst of all processes: the largest lateness, and the largest 99th percentile."""
+    each = [stats["lateness"] for stats in endpoint_stats]
+    if daemon_stats is not None:
+        each.append(daemon_stats["lateness"])
+    return Lateness(
+        largest_ps=max(lateness["max_ps"] for lateness in each),
+        percentile_99_ps=max(lateness["p99_ps"] for lateness in each),
+        path_rtt_ps=path_rtt_ps,
+        dilation=dilation,
+    )
+
+
+def longest_int_path(
+    fabric: FabricSpec, endpoint_stats: Sequence[Mapping[str, Any]], coarse: bool = False
+) -> IntPath | None:
+    """Return INT's view of a path with the most hops, preferring the deepest queue seen; None without any."""
+    stacks = [
+        (endpoint["rank"], connection)
+        for endpoint in endpoint_stats
+        for connection in endpoint["connections"]
+        if connection["telemetry"] and connection["telemetry"]["hops"]
+    ]
+    if not stacks:
+        return None
+    rank, connection = max(
+        stacks,
+        key=lambda stack: (
+            len(stack[1]["telemetry"]["hops"]),
+            max(hop["queue_bytes"] for hop in stack[1]["telemetry"]["hops"]),
+        ),
+    )
+    source, destination = fabric.hosts[rank].name, fabric.hosts[connection["peer"]].name
+    telemetry = connection["telemetry"]
+    switches = _switches_of_path(fabric, source, destination, connection["plane"], telemetry["path_id"])
+    hops = tuple(
+        IntHop(
+            hop=number,
+            switch=switches[number] if number < len(switches) else "?",
+            rate_bps=hop["rate_bps"],
+            queue_bytes=hop["queue_bytes"],
+            timestamp_ns=hop["timestamp_ns"],
+            tx_bytes=hop["tx_bytes"],
+        )
+        for number, hop in enumerate(telemetry["hops"])
+    )
+    return IntPath(source, destination, connection["plane"], hops, coarse)
+
+
+def more_telling(one: IntPath | None, other: IntPath | None) -> IntPath | None:
+    """Return the view with more hops, of those with as many the one with the deeper queue; the first of equals."""
+    views = [path for path in (one, other) if path is not None]
+    return max(
+        views, key=lambda path: (len(path.hops), max(hop.queue_bytes for hop in path.hops)), default=None
+    )
+
+
+def _switches_of_path(
+    fabric: FabricSpec, source: str, destination: str, plane: int, path_id: int
+) -> tuple[str, ...]:
+    """Find the path whose switches' ids XOR to the path id; none where two paths do."""
+    candidates = []
+    for path in paths(fabric, source, destination, plane):
+        names = path.nodes[1:-1]
+        if reduce(lambda value, name: value ^ switch_id(fabric.switch(name)), names, 0) == path_id:
+            candidates.append(names)
+    return candidates[0] if len(candidates) == 1 else ()

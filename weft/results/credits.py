@@ -1,0 +1,106 @@
+"""How flow control by credits held senders back, from the counters of switches and hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+
+from weft.results.figure_tables import print_figures
+from weft.topologies import FabricSpec
+from weft.topologies.describe import format_time
+
+
+@dataclass(frozen=True)
+class CreditResult:
+    """Of one plane, over the whole run: lanes are classes of ports.
+
+    A lane is stalled while it has too little credit for a largest frame, whether or not one waits; `longest_stall_ps`
+    is that of one lane, all its stalls together, at the port of a switch or host. `largest_buffer_bytes`: most that was
+    held in the memory of one lane of a switch.
+    """
+
+    plane: int
+    updates_sent: int
+    stalls: int
+    stalled_ps: int
+    longest_stall_ps: int
+    longest_stall_port: str
+    largest_buffer_bytes: int
+
+
+def credit_results(
+    fabric: FabricSpec, switch_stats: Mapping[str, Any] | None, endpoint_stats: Sequence[Mapping[str, Any]]
+) -> list[CreditResult]:
+    """Return every plane's; none where no port has credits."""
+    if switch_stats is None:
+        return []
+    results = []
+    for plane in range(fabric.planes):
+        switches = {
+            switch.name: switch_stats["switches"][switch.name] for switch in fabric.switches_of_plane(plane)
+        }
+        ports = list(_ports(plane, switches, endpoint_stats))
+        if ports:
+            results.append(_plane(plane, ports, switches))
+    return results
+
+
+def _plane(
+    plane: int, ports: Sequence[tuple[str, Mapping[str, Any]]], switches: Mapping[str, Any]
+) -> CreditResult:
+    lanes = [(lane["stalled_ps"], name, lane["stalls"]) for name, port in ports for lane in port["lanes"]]
+    longest_ps, where, _ = max(lanes, key=lambda lane: lane[0])
+    held = [
+        switch["buffer"]["ports"][int(number)]["ingress"][lane["priority_class"]]["max_own_used_bytes"]
+        for switch in switches.values()
+        for number, port in switch["ports"].items()
+        for lane in _credits(port)["lanes"]
+    ]
+    return CreditResult(
+        plane=plane,
+        updates_sent=sum(port["updates_sent"] for _, port in ports),
+        stalls=sum(stalls for _, _, stalls in lanes),
+        stalled_ps=sum(stalled_ps for stalled_ps, _, _ in lanes),
+        longest_stall_ps=longest_ps,
+        longest_stall_port=where if longest_ps else "",
+        largest_buffer_bytes=max(held, default=0),
+    )
+
+
+def _ports(
+    plane: int, switches: Mapping[str, Any], endpoint_stats: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Every port with credits, by its name."""
+    for name, switch in switches.items():
+        for number, port in switch["ports"].items():
+            if _credits(port)["lanes"]:
+                yield f"{name}:{number}", _credits(port)
+    for endpoint in endpoint_stats:
+        credits = _credits(endpoint["planes"][plane])
+        if credits["lanes"]:
+            yield f"{endpoint['name']}:{plane}", credits
+
+
+def _credits(port: Mapping[str, Any]) -> Mapping[str, Any]:
+    return (port.get("mac") or {}).get("credits") or {"lanes": ()}
+
+
+def print_credits(console: Console, results: Sequence[CreditResult]) -> None:
+    """Print a table, if there is anything to show."""
+    columns = ("plane", "updates", "stalls", "stalled\nin all", "longest", "at port", "largest\nbuffer (B)")
+    rows = [
+        (
+            str(each.plane),
+            str(each.updates_sent),
+            str(each.stalls),
+            format_time(each.stalled_ps),
+            format_time(each.longest_stall_ps),
+            each.longest_stall_port,
+            str(each.largest_buffer_bytes),
+        )
+        for each in results
+    ]
+    print_figures(console, "[bold]credits[/bold]", columns, rows)

@@ -1,0 +1,117 @@
+"""What a pattern of flows found: the completion time of each, and of all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from weft.results.flow_tables import FlowTable, flow_table, save_flow_table
+from weft.topologies import FabricSpec
+from weft.topologies.describe import format_time
+from weft.traffic.patterns import Flow
+
+MOST_SHOWN = 16
+"""Flows that a table has; of more, the slowest."""
+
+
+@dataclass(frozen=True)
+class FlowsResult:
+    """A pattern of one-sided writes: bytes moved and the time until the last was acknowledged.
+
+    Completion times are those of the single flows, from a flow's own start to its last acknowledgement. `records` has a
+    row per flow; it is no part of the results file, but of a table beside it.
+    """
+
+    pattern: str
+    flows: int
+    bytes_delivered: int
+    time_ps: int
+    retransmissions: int
+    cnps: int = 0
+    least_completion_ps: int = 0
+    mean_completion_ps: int = 0
+    largest_completion_ps: int = 0
+    host_names: Sequence[str] = field(default=(), compare=False, repr=False)
+    records: FlowTable = field(default_factory=dict, compare=False, repr=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data without the records."""
+        return {name: value for name, value in vars(self).items() if name not in ("host_names", "records")}
+
+    def save_records(self, path: Path) -> None:
+        """Write a CSV file with a row per flow."""
+        save_flow_table(self.records, path)
+
+
+def flows_result(
+    pattern: str,
+    fabric: FabricSpec,
+    flows: Sequence[Flow],
+    records: Mapping[str, Sequence[int]],
+    time_ps: int,
+    *,
+    retransmissions: int,
+    cnps: int,
+) -> FlowsResult:
+    """Return what a pattern found; `records` as `weft.results.flow_tables.flow_table` takes them."""
+    table = flow_table(flows, records)
+    completion_ps = table["completion_ps"]
+    return FlowsResult(
+        pattern=pattern,
+        flows=len(flows),
+        bytes_delivered=int(table["size_bytes"].sum()),
+        time_ps=time_ps,
+        retransmissions=retransmissions,
+        cnps=cnps,
+        least_completion_ps=int(completion_ps.min()),
+        mean_completion_ps=round(float(completion_ps.mean())),
+        largest_completion_ps=int(completion_ps.max()),
+        host_names=[host.name for host in fabric.hosts],
+        records=table,
+    )
+
+
+def print_flows(console: Console, number: int, result: FlowsResult) -> None:
+    """Print a pattern as a whole, and its flows; `number` is that of the file with all of them."""
+    console.print(
+        f"\n[bold]{result.pattern}[/bold]: {result.flows} flows, {result.bytes_delivered} B in "
+        f"{format_time(result.time_ps)}, {result.retransmissions} packets retransmitted"
+    )
+    if not result.records:
+        return
+    table = Table(box=None, pad_edge=False, collapse_padding=True)
+    for column in ("flow", "plane", "size\n(B)", "start\n(µs)", "completion\n(µs)", "retransmitted\npackets"):
+        table.add_column(column, justify="right", vertical="bottom", no_wrap="\n" not in column)
+    records = result.records
+    shown = np.arange(result.flows)
+    if result.flows > MOST_SHOWN:
+        shown = np.argsort(-records["completion_ps"], kind="stable")[:MOST_SHOWN]
+    for row in shown.tolist():
+        source, destination = (result.host_names[records[end][row]] for end in ("source", "destination"))
+        table.add_row(
+            f"{source} → {destination}",
+            str(records["plane"][row]),
+            str(records["size_bytes"][row]),
+            f"{records['start_ps'][row] / 1e6:.1f}",
+            f"{records['completion_ps'][row] / 1e6:.1f}",
+            str(records["retransmitted_packets"][row]),
+        )
+    console.print(table)
+    times_ps = (result.least_completion_ps, result.mean_completion_ps, result.largest_completion_ps)
+    least, mean, largest = (f"{time_ps / 1e6:.1f}" for time_ps in times_ps)
+    more = f"; the {len(shown)} slowest of {result.flows}, all are in {records_file(number)}"
+    console.print(
+        f"completion (µs): least {least}, mean {mean}, largest {largest}"
+        + (more if len(shown) < result.flows else "")
+    )
+
+
+def records_file(number: int) -> str:
+    """Return the name of the file with a row per flow of a run's pattern."""
+    return f"pattern-{number}-flows.csv"

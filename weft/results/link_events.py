@@ -1,0 +1,97 @@
+"""Links that failed or came back: what happened when, what was lost, when it was repaired."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rich.console import Console
+
+from weft.results.figure_tables import print_figures
+from weft.topologies.describe import format_time
+
+
+@dataclass
+class Lost:
+    """Packets, and their bytes on the wire."""
+
+    packets: int = 0
+    bytes: int = 0
+
+    def add(self, other: Lost) -> None:
+        """Count others, too."""
+        self.packets += other.packets
+        self.bytes += other.bytes
+
+
+@dataclass
+class LinkEventResult:
+    """A link's failure or repair. Times are of the run's clock, None for what had not happened by its end.
+
+    Attributes:
+        link: the two nodes.
+        state: "down" or "up".
+        at_ps: when it was asked for, counted from when the fabric was up; None: from the start. Of what nobody asked
+            for, such as a link taken down at Mininet's prompt: when the switches told of it.
+        happened_ps: when it happened.
+        detected_ps: when the switches at its ends knew.
+        reprogrammed_ps: when the controller had the last switch's answer that its tables are written.
+        in_flight: lost on the link, in both directions, the packets being sent included.
+        queued: lost in the queues of the ports at both ends at that moment.
+        refused: lost because these ports were given them later, while the link was down.
+        last_loss_ps: when the last of all these was lost; None: nothing was.
+        rebuilt_jobs: aggregation jobs that go on over other trees.
+        lost_jobs: why an aggregation job could not, by its number.
+
+    What was lost is None where the clock does not tell (the real one).
+    """
+
+    link: str
+    state: str
+    at_ps: int | None
+    happened_ps: int | None = None
+    detected_ps: int | None = None
+    reprogrammed_ps: int | None = None
+    in_flight: Lost | None = None
+    queued: Lost | None = None
+    refused: Lost | None = None
+    last_loss_ps: int | None = None
+    rebuilt_jobs: list[int] = field(default_factory=list)
+    lost_jobs: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def recovery_ps(self) -> int | None:
+        """From when it happened until all tables followed."""
+        if self.happened_ps is None or self.reprogrammed_ps is None:
+            return None
+        return self.reprogrammed_ps - self.happened_ps
+
+
+def print_link_events(console: Console, results: Sequence[LinkEventResult]) -> None:
+    """Print a table, if there is anything to show."""
+    columns = (
+        "link", "state", "at", "detected\nafter", "tables\nafter", "lost in\nflight", "lost in\nqueues",
+        "refused\nwhile down", "last loss\nafter",
+    )  # fmt: skip
+    rows = [
+        (
+            each.link,
+            each.state,
+            "start" if each.at_ps is None else format_time(each.at_ps),
+            *(_since(each, when) for when in (each.detected_ps, each.reprogrammed_ps)),
+            *(_packets(lost) for lost in (each.in_flight, each.queued, each.refused)),
+            _since(each, each.last_loss_ps),
+        )
+        for each in results
+    ]
+    print_figures(console, "[bold]links that failed or came back[/bold] (losses in packets)", columns, rows)
+
+
+def _since(result: LinkEventResult, when_ps: int | None) -> str:
+    if when_ps is None or result.happened_ps is None:
+        return "-"
+    return format_time(when_ps - result.happened_ps)
+
+
+def _packets(lost: Lost | None) -> str:
+    return "-" if lost is None else str(lost.packets)

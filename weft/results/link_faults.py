@@ -1,0 +1,64 @@
+"""What the links of a run did to packets, from the counters of switches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+
+from weft.results.figure_tables import print_figures
+from weft.topologies import FabricSpec
+
+_COUNTED = ("lost", "corrupted", "duplicated", "delayed")
+_MOST_SHOWN = 16
+
+
+@dataclass(frozen=True)
+class LinkFaultsResult:
+    """One direction of a link, `SENDER->RECEIVER`, on which something went wrong, over the whole run."""
+
+    link: str
+    lost_packets: int
+    corrupted_packets: int
+    duplicated_packets: int
+    delayed_packets: int
+
+    @property
+    def dropped_packets(self) -> int:
+        """Return how many never reached a node, whatever the cause."""
+        return self.lost_packets + self.corrupted_packets
+
+
+def link_fault_results(fabric: FabricSpec, switch_stats: Mapping[str, Any] | None) -> list[LinkFaultsResult]:
+    """Return every link with faults that struck, in the fabric's order; none for BMv2, which has no faults."""
+    if switch_stats is None:
+        return []
+    results = (
+        LinkFaultsResult(name, **{f"{what}_packets": stats[f"{what}_packets"] for what in _COUNTED})
+        for name, stats in _links(fabric, switch_stats)
+    )
+    return [
+        each for each in results if each.dropped_packets or each.duplicated_packets or each.delayed_packets
+    ]
+
+
+def _links(fabric: FabricSpec, switch_stats: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Counters of both directions of every link; those of a host's link are all the leaf's."""
+    for switch in fabric.switches:
+        ports = switch_stats["switches"][switch.name]["ports"]
+        for port in switch.ports:
+            stats = ports[str(port.number)]
+            if "uplink_link" in stats:
+                yield f"{port.peer.node}->{switch.name}", stats["uplink_link"]
+            yield f"{switch.name}->{port.peer.node}", stats["link"]
+
+
+def print_link_faults(console: Console, results: Sequence[LinkFaultsResult]) -> None:
+    """Print a table of the links that dropped most, if there is anything to show."""
+    worst = sorted(results, key=lambda each: -each.dropped_packets)[:_MOST_SHOWN]
+    rows = [(each.link, *(str(getattr(each, f"{what}_packets")) for what in _COUNTED)) for each in worst]
+    more = f" ({len(worst)} of {len(results)} links)" if len(worst) < len(results) else ""
+    title = f"[bold]packets hit by faults{more}[/bold]"
+    print_figures(console, title, ("link", *_COUNTED), rows, names=["link"])

@@ -1,0 +1,103 @@
+"""What a training step found: its time, and how much of its communication nothing hid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from weft.results.verification import Array, Verdict, verify
+from weft.traffic.schedules import CollectiveSpec
+from weft.traffic.training import TrainingStep
+
+
+@dataclass(frozen=True)
+class TrainingStepResult:
+    """A data-parallel step: from the common start to the last rank's end.
+
+    `verified`, `wrong`, `identical` as in `weft.results.run_result.CollectiveResult`, of the summed gradients.
+    """
+
+    algorithm: str
+    ranks: int
+    layers: int
+    buckets: int
+    gradient_bytes: int
+    dtype: str
+    step_ps: int
+    compute_ps: int
+    verified: bool
+    wrong: int
+    identical: bool
+    retransmissions: int
+
+    @property
+    def exposed_ps(self) -> int:
+        """Return the time of the step during which a rank only waits for gradients: step without compute."""
+        return self.step_ps - self.compute_ps
+
+    @property
+    def ok(self) -> bool:
+        """Return whether nothing is known to be wrong on any rank."""
+        return self.wrong == 0 and self.identical
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data with the derived figure."""
+        return {**vars(self), "exposed_ps": self.exposed_ps}
+
+
+def verify_gradients(
+    step: TrainingStep,
+    algorithm: str,
+    spec: CollectiveSpec,
+    inputs: Sequence[Array],
+    results: Sequence[Array],
+) -> Verdict:
+    """Compare summed gradients with NumPy's, bucket by bucket, since each is a collective of its own."""
+    verdicts = [
+        verify(
+            "allreduce",
+            algorithm,
+            replace(spec, element_count=len(bucket)),
+            [each[bucket.start : bucket.stop] for each in inputs],
+            [each[bucket.start : bucket.stop] for each in results],
+        )
+        for bucket, _ in step.buckets()
+    ]
+    worst = max(verdicts, key=lambda verdict: verdict.largest_error)
+    return replace(
+        worst,
+        wrong=sum(verdict.wrong for verdict in verdicts),
+        identical=all(verdict.identical for verdict in verdicts),
+    )
+
+
+def print_training_steps(console: Console, results: Sequence[TrainingStepResult]) -> None:
+    """Print a row per step."""
+    console.print(
+        f"\n[bold]data-parallel training steps over {results[0].ranks} ranks[/bold] (time is emulated)"
+    )
+    table = Table(box=None, pad_edge=False, collapse_padding=True)
+    for column in (
+        "algorithm", "layers", "gradients\n(B)", "type", "buckets", "compute\n(µs)", "step\n(µs)", "exposed\n(µs)",
+        "exposed\n(%)", "#wrong",
+    ):  # fmt: skip
+        table.add_column(column, justify="right", vertical="bottom")
+    for result in results:
+        wrong = str(result.wrong) if result.identical else f"{result.wrong}, ranks differ"
+        table.add_row(
+            result.algorithm,
+            str(result.layers),
+            str(result.gradient_bytes),
+            result.dtype,
+            str(result.buckets),
+            f"{result.compute_ps / 1e6:.1f}",
+            f"{result.step_ps / 1e6:.1f}",
+            f"{result.exposed_ps / 1e6:.1f}",
+            f"{100 * result.exposed_ps / result.step_ps:.1f}" if result.step_ps else "0.0",
+            wrong if result.verified else "N/A, not verified",
+        )
+    console.print(table)

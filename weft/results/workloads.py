@@ -1,0 +1,144 @@
+"""What a workload of flows found: completion times and slowdowns by size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from rich.console import Console
+from rich.table import Table
+
+from weft.results.flow_tables import FlowTable, flow_table, save_flow_table
+from weft.topologies.describe import format_time
+from weft.traffic.flow_sizes import FlowSizes
+from weft.traffic.patterns import Flow
+
+PERCENTILES = (50, 95, 99)
+_BINS = 10
+
+
+@dataclass(frozen=True)
+class SizeBin:
+    """Flows above the bin before and of at most `upper_bytes`: their times and their slowdowns at `PERCENTILES`.
+
+    A slowdown is a completion time over the ideal one (`weft.results.ideal_times`).
+    """
+
+    upper_bytes: int
+    flows: int
+    completion_ps: tuple[int, ...]
+    slowdown: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class WorkloadResult:
+    """A workload: what it was, and its flows' completion times, from a flow's start to its last acknowledgement.
+
+    `records` has a row per flow; it is no part of the results file, but of a table beside it.
+    """
+
+    flow_sizes: str
+    load: float
+    duration_ps: int
+    flows: int
+    bytes_delivered: int
+    time_ps: int
+    retransmissions: int
+    slowdown: tuple[float, ...]
+    bins: tuple[SizeBin, ...]
+    cnps: int = 0
+    records: FlowTable = field(default_factory=dict, compare=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data without the records."""
+        plain = {name: value for name, value in vars(self).items() if name != "records"}
+        plain["bins"] = [vars(each) for each in self.bins]
+        return plain
+
+    def save_records(self, path: Path) -> None:
+        """Write a CSV file with a row per flow."""
+        save_flow_table(self.records, path)
+
+
+def workload_result(
+    sizes: FlowSizes,
+    load: float,
+    duration_ps: int,
+    flows: Sequence[Flow],
+    records: Mapping[str, Sequence[int]],
+    ideal_ps: npt.NDArray[np.int64],
+    time_ps: int,
+    cnps: int,
+) -> WorkloadResult:
+    """Return what a workload found; `records` are the columns of `EndpointGroup.flow_records`, one row per flow."""
+    table = flow_table(flows, records)
+    size_bytes, completion_ps = table["size_bytes"], table["completion_ps"]
+    slowdown = completion_ps / ideal_ps
+    retransmitted = table.pop("retransmitted_packets")
+    table |= {"ideal_ps": ideal_ps, "slowdown": slowdown, "retransmitted_packets": retransmitted}
+    return WorkloadResult(
+        flow_sizes=sizes.name,
+        load=load,
+        duration_ps=duration_ps,
+        flows=len(flows),
+        bytes_delivered=int(size_bytes.sum()),
+        time_ps=time_ps,
+        retransmissions=int(retransmitted.sum()),
+        cnps=cnps,
+        slowdown=_percentiles(slowdown),
+        bins=tuple(_bins(sizes, size_bytes, completion_ps, slowdown)),
+        records=table,
+    )
+
+
+def print_workload(console: Console, workload: WorkloadResult) -> None:
+    """Print completion times and slowdowns by size."""
+    console.print(
+        f"\n[bold]{workload.flow_sizes}[/bold] at {workload.load:.0%} of the hosts' rate for "
+        f"{format_time(workload.duration_ps)}: {workload.flows} flows, {workload.bytes_delivered} B, all done after "
+        f"{format_time(workload.time_ps)}, {workload.retransmissions} packets retransmitted, {workload.cnps} CNPs"
+    )
+    table = Table(box=None, pad_edge=False, collapse_padding=True)
+    names = [f"{percentile}%" for percentile in PERCENTILES]
+    for column in (
+        "up to\n(B)",
+        "flows",
+        *(f"FCT (µs)\n{name}" for name in names),
+        *(f"slowdown\n{name}" for name in names),
+    ):
+        table.add_column(column, justify="right", vertical="bottom")
+    for each in workload.bins:
+        times = [f"{time_ps / 1e6:.1f}" for time_ps in each.completion_ps]
+        table.add_row(
+            str(each.upper_bytes), str(each.flows), *times, *(f"{value:.2f}" for value in each.slowdown)
+        )
+    table.add_row("all", str(workload.flows), "", "", "", *(f"{value:.2f}" for value in workload.slowdown))
+    console.print(table)
+
+
+def _bins(
+    sizes: FlowSizes,
+    size_bytes: npt.NDArray[np.int64],
+    completion_ps: npt.NDArray[np.int64],
+    slowdown: npt.NDArray[np.float64],
+) -> list[SizeBin]:
+    """Cut at the distribution's deciles, as HPCC's evaluation does (SIGCOMM 2019, figure 11); none is empty."""
+    uppers = np.unique(sizes.quantile_bytes(np.arange(1, _BINS + 1) / _BINS))
+    places = np.searchsorted(uppers, size_bytes)
+    bins = []
+    for number, upper_bytes in enumerate(uppers.tolist()):
+        inside = places == number
+        if inside.any():
+            times = tuple(round(value) for value in _percentiles(completion_ps[inside]))
+            bins.append(
+                SizeBin(upper_bytes, int(np.count_nonzero(inside)), times, _percentiles(slowdown[inside]))
+            )
+    return bins
+
+
+def _percentiles(values: npt.NDArray[Any]) -> tuple[float, ...]:
+    return tuple(float(value) for value in np.percentile(values, PERCENTILES))

@@ -1,0 +1,1 @@
+"""Running: `runner` runs a scenario, `fabric` is the fabric that scripts, tests and commands use."""

@@ -1,0 +1,73 @@
+"""The classes of users that a scenario names."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel
+
+from weft.error_translation import told_as_weft_errors
+from weft.scenario import PatternTraffic, Scenario, TransportSection
+from weft.topologies import FabricSpec
+from weft.traffic.class_reference import is_class_reference
+from weft.traffic.extensions import (
+    ClassSpec,
+    PathProperties,
+    TrafficPattern,
+    congestion_control,
+    flows_of,
+    make,
+    path_choice,
+)
+
+_ANY_PATH = PathProperties(line_rate_bps=10**11, base_round_trip_ps=10**7, frame_bytes=1152)
+
+
+@told_as_weft_errors()
+def make_pattern(traffic: PatternTraffic) -> TrafficPattern:
+    """Make the pattern that a scenario's traffic names. BadInputError: it cannot be used."""
+    spec = ClassSpec(traffic.pattern, traffic.parameters)
+    return make(spec, TrafficPattern)  # type: ignore[type-abstract]
+
+
+@told_as_weft_errors()
+def check_transport(transport: TransportSection) -> None:
+    """Check the classes that all hosts' transport names. BadInputError: one cannot be used; says which and why."""
+    settings = transport.settings()
+    if is_class_reference(settings.congestion_control):
+        congestion_control(ClassSpec(settings.congestion_control, settings.parameters), _ANY_PATH)
+    if is_class_reference(settings.path):
+        path_choice(ClassSpec(settings.path, settings.path_parameters), _ANY_PATH, np.random.default_rng(0))
+
+
+@told_as_weft_errors()
+def check_extensions(scenario: Scenario, topology: FabricSpec) -> None:
+    """Check all classes that a scenario names, and the flows of its patterns, before anything is built.
+
+    Raises:
+        BadInputError: one cannot be used; says which and why.
+    """
+    check_transport(scenario.transport)
+    for traffic in scenario.traffic:
+        if isinstance(traffic, PatternTraffic):
+            flows_of(make_pattern(traffic), topology, scenario.seed)
+
+
+def extension_hashes(sections: Iterable[BaseModel]) -> dict[str, str]:
+    """Return the content (SHA-256) of each file whose classes are named in a scenario, or a section of it, by name."""
+    dumped = [section.model_dump(mode="json") for section in sections]
+    files = {Path(reference.rpartition(":")[0]) for reference in _references(dumped)}
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(files)}
+
+
+def _references(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        if is_class_reference(value):
+            yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _references(each)

@@ -1,0 +1,892 @@
+"""A fabric to run collectives and traffic on, from Python: what scripts, tests and the commands use."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.clocks.endpoint_settings import default_slot_count, path_round_trip_ps
+from weft.clocks.environment import with_clock
+from weft.clocks.lab import NotRunningError, Progress, make_lab
+from weft.clocks.link_events import check_link_events
+from weft.clocks.watching import Sample, Watcher, watched
+from weft.controller.arrays import DirectCount
+from weft.controller.counters import Count
+from weft.controller.errors import ControllerError, JobError
+from weft.error_translation import told_as_weft_errors
+from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, did_you_mean
+from weft.quantities.definitions import FLOW_SIZE, MESSAGE_SIZE, POSITIVE_TIME, TIME
+from weft.recording.checks import check_observed
+from weft.recording.observations import Observations, Recorded, merged, named_tables, ports_table
+from weft.recording.places import Places
+from weft.results.arrays import ObservedArrays
+from weft.results.counters import (
+    HostTotals,
+    absorbed_totals,
+    drop_totals,
+    lateness_of,
+    longest_int_path,
+    more_telling,
+    plane_results,
+)
+from weft.results.credits import credit_results
+from weft.results.flows import FlowsResult, flows_result
+from weft.results.ideal_times import Framing, IdealTimes
+from weft.results.link_events import LinkEventResult
+from weft.results.link_faults import link_fault_results
+from weft.results.packet_conservation import checked_ledger
+from weft.results.run_result import LENGTHS, ROOTED, CollectiveResult, IntPath, Phase, RunResult
+from weft.results.switch_memory import memory_results
+from weft.results.training_steps import TrainingStepResult, verify_gradients
+from weft.results.verification import Verdict, verify
+from weft.results.workloads import WorkloadResult, workload_result
+from weft.run.collectives import (
+    CollectiveRun,
+    Repetitions,
+    checked_buffers,
+    collective_spec,
+    data_of_ranks,
+    element_count_of,
+    input_elements_of,
+    nccl_count,
+    results_of_ranks,
+    shaped_result,
+)
+from weft.run.effective_parameters import effective_parameters
+from weft.run.extensions import check_transport, extension_hashes
+from weft.scenario import (
+    FLOW_DATA,
+    BufferSection,
+    ControlSection,
+    CreditsSection,
+    EcnSection,
+    FaultsSection,
+    LinkEventSection,
+    NicSection,
+    ObserveSection,
+    PfcSection,
+    SchedulingSection,
+    SwitchingSection,
+    TransportSection,
+)
+from weft.scenario.link_checks import check_int_rates, check_links
+from weft.scenario.options import FabricOptions
+from weft.system.child_processes import ChildError
+from weft.system.signals import interruptions_first
+from weft.topologies import FabricSpec
+from weft.traffic.class_reference import is_class_reference, short_reference
+from weft.traffic.control import EndpointGroup, RunError, RunOutcome
+from weft.traffic.extensions import TrafficPattern, flows_of
+from weft.traffic.flow_sizes import FlowSizes
+from weft.traffic.flow_sizes import flow_sizes as named_flow_sizes
+from weft.traffic.messages import AS_BYTES, AS_LENGTHS
+from weft.traffic.patterns import Flow, incast, permutation
+from weft.traffic.schedule_nodes import ELEMENT_BYTES
+from weft.traffic.schedules import CollectiveSpec
+from weft.traffic.training import TrainingStep
+from weft.traffic.workload import poisson_flows
+
+if TYPE_CHECKING:
+    from weft.engine._core import Ledger
+
+JOB_ID = 1
+
+
+class Fabric:
+    """A running fabric. Use as a context manager; leaving it leaves nothing behind.
+
+    ```
+    with Fabric(topologies.leaf_spine(planes=2, leaves=4, spines=2), seed=1) as fabric:
+        run = fabric.collective("allreduce", buffers, algorithm="in-network")
+    ```
+
+    Args:
+        topology: what to build.
+        progress: told, in words, what is being done.
+        watcher: shown how far runs are, from a thread of its own.
+        p4: the program's file, a copy of this project's `p4/fabric.p4` that was changed.
+        clock, target, …: the fields of `FabricOptions`; None stands for the defaults of a section.
+
+    Raises, on entering:
+        EnvironmentLacksError: the machine cannot run it. BadInputError: the P4 program is wrong.
+    """
+
+    def __init__(
+        self,
+        topology: FabricSpec,
+        *,
+        progress: Progress = lambda _: None,
+        watcher: Watcher | None = None,
+        clock: Literal["real", "virtual"] | None = FabricOptions.clock,
+        target: Literal["embedded", "bmv2"] = FabricOptions.target,
+        links: Literal["veth", "internal"] = FabricOptions.links,
+        grpc: Literal["unix", "tcp"] = FabricOptions.grpc,
+        ip_version: Literal[4, 6] = FabricOptions.ip_version,
+        dilation: float = FabricOptions.dilation,
+        seed: int = FabricOptions.seed,
+        workers: int = FabricOptions.workers,
+        p4: str | Path = FabricOptions.p4,
+        compiler: Literal["embedded", "p4c"] = FabricOptions.compiler,
+        mtu_bytes: Literal[256, 512, 1024, 2048, 4096] = FabricOptions.mtu_bytes,
+        int_telemetry: bool = FabricOptions.int_telemetry,
+        slots: int | None = FabricOptions.slots,
+        faults: FaultsSection | None = None,
+        ecn: EcnSection | None = None,
+        control: ControlSection | None = None,
+        transport: TransportSection | None = None,
+        nic: NicSection | None = None,
+        buffer: BufferSection | None = None,
+        scheduling: SchedulingSection | None = None,
+        pfc: PfcSection | None = None,
+        credits: CreditsSection | None = None,
+        switching: SwitchingSection | None = None,
+        observe: ObserveSection | None = None,
+        events: list[LinkEventSection] | None = None,
+        **unknown: Never,
+    ) -> None:
+        # None stands for a section's defaults.
+        given: dict[str, Any] = {
+            name: value
+            for name, value in locals().items()
+            if name in FabricOptions.__dataclass_fields__ and value is not None
+        }
+        if unknown:
+            valid = ", ".join(FabricOptions.__dataclass_fields__)
+            raise BadInputError(f"unknown option '{next(iter(unknown))}'; valid options: {valid}")
+        self.topology = topology
+        self.options = FabricOptions(**given)
+        self.options = with_clock(self.options)
+        check_transport(self.options.transport)
+        check_observed(topology, self.options)
+        check_links(topology, self.options)
+        check_link_events(topology, self.options)
+        check_int_rates(topology, self.options)
+        self.lab = make_lab(topology, self.options, progress)
+        self._hosts: EndpointGroup | None = None
+        self.flows: list[FlowsResult] = []
+        self.collectives: list[CollectiveResult] = []
+        self.phases: list[Phase] = []
+        self._int_path: IntPath | None = None
+        self._recorded: list[Recorded] = []
+        # Kind, node and number of what is being captured, in order of their beginning.
+        self._captures: dict[tuple[str, str, int], None] = {}
+        self.workloads: list[WorkloadResult] = []
+        self.training_steps: list[TrainingStepResult] = []
+        self._progress = progress
+        self._watcher = watcher
+        self._joined_epoch: int | None = None
+        self._up_ps = 0
+        self._arrays = ObservedArrays()
+        self._exit = contextlib.ExitStack()
+
+    def __enter__(self) -> Fabric:
+        with interruptions_first(), contextlib.ExitStack() as stack:
+            stack.enter_context(self.lab)
+            with told_as_weft_errors():
+                self._arrays = ObservedArrays.of(self.options.observe, self.lab.program)
+            self._progress("starting the hosts' endpoints")
+            self._hosts = stack.enter_context(self.lab.hosts())
+            # What was dropped or late while the switches had no program yet says nothing about the fabric.
+            self.lab.reset_switch_stats()
+            self.hosts.reset_stats()
+            if self.options.observe.any:
+                self.lab.start_recording()
+            with told_as_weft_errors():
+                self.lab.link_events.start()
+            self._up_ps = self.hosts.now_ps()
+            self._exit = stack.pop_all()
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        with interruptions_first(error):
+            try:
+                incomplete = self.end_captures() if error is None else []
+                self._exit.close()
+            finally:
+                # What is kept of a fabric are its results.
+                self._hosts = None
+            if incomplete:
+                raise EnvironmentLacksError("; ".join(incomplete))
+
+    @property
+    def hosts(self) -> EndpointGroup:
+        """All hosts' endpoints. Raises NotRunningError outside the fabric's `with`."""
+        if self._hosts is None:
+            raise NotRunningError("the fabric was left, or not entered yet: use it within its 'with'")
+        return self._hosts
+
+    @property
+    def slot_count(self) -> int:
+        """Slots of the aggregation job: the option, or two bandwidth-delay products."""
+        return self.options.slots or default_slot_count(
+            self.topology, self.options.ip_version, self.options.switching.latency
+        )
+
+    @told_as_weft_errors()
+    def collective(
+        self,
+        collective: str,
+        buffers: Sequence[NDArray[Any]],
+        algorithm: str = "ring",
+        *,
+        operation: str = "sum",
+        root: int = 0,
+        data: str = "given",
+        timeout_s: float = 300.0,
+        repetitions: int = 1,
+        warmup: int = 0,
+    ) -> CollectiveRun:
+        """Run a collective over all hosts and verify its result against NumPy.
+
+        Args:
+            collective: "allreduce", "reducescatter", "allgather", "alltoall", "broadcast" or "reduce".
+            buffers: every host's input, all of one shape, int32 or float32; they are not changed. Those of a
+                reduce-scatter and an all-to-all are cut into a chunk for each host (`CollectiveSpec.chunk`).
+            algorithm: one of the collective's, see `weft.traffic.schedules.GENERATORS`.
+            operation: of an all-reduce, a reduce-scatter or a reduce: "sum", "max" or "min".
+            root: rank of a broadcast's or a reduce's root.
+            data: what the buffers are, for the result's table.
+            timeout_s: seconds after which a run has failed: real ones, or of the virtual clock.
+            repetitions: how often it is run; times are their mean, least and largest, the buffers the last one's.
+            warmup: runs before these, which are verified, but whose times and packets do not count.
+
+        Raises:
+            BadInputError: unknown names, or buffers that do not fit together.
+            CheckFailedError: the run failed or did not end in time.
+        """
+        ranks = len(self.topology.hosts)
+        arrays = checked_buffers(buffers, ranks)
+        elements = element_count_of(collective, arrays[0].size, ranks)
+        spec = collective_spec(
+            self.topology, collective, algorithm, elements, arrays[0].dtype.name, operation, root
+        )
+        inputs = data_of_ranks(collective, spec, arrays)
+        runs = Repetitions(repetitions, warmup)
+        figures, outputs = self._run_collective(collective, algorithm, spec, inputs, data, timeout_s, runs)
+        shaped = [shaped_result(collective, output, arrays[0].shape) for output in outputs]
+        return CollectiveRun(shaped, figures)
+
+    @told_as_weft_errors()
+    def collective_of_lengths(
+        self,
+        collective: str,
+        size_bytes: int,
+        algorithm: str = "ring",
+        *,
+        dtype: str = "float32",
+        operation: str = "sum",
+        root: int = 0,
+        timeout_s: float = 300.0,
+        repetitions: int = 1,
+        warmup: int = 0,
+    ) -> CollectiveResult:
+        """Run a collective of nccl-tests' size with lengths in place of data: nothing is verified.
+
+        What the network reduces carries data all the same, zeros. Otherwise as `collective`.
+        """
+        MESSAGE_SIZE.check(size_bytes, "a collective's size")
+        ranks = len(self.topology.hosts)
+        elements = element_count_of(collective, input_elements_of(collective, size_bytes, ranks), ranks)
+        if not elements:
+            raise BadInputError(f"{collective} of {size_bytes} B leaves {ranks} ranks nothing to exchange")
+        spec = collective_spec(self.topology, collective, algorithm, elements, dtype, operation, root)
+        runs = Repetitions(repetitions, warmup)
+        figures, _ = self._run_collective(collective, algorithm, spec, None, LENGTHS, timeout_s, runs)
+        return figures
+
+    def _run_collective(
+        self,
+        collective: str,
+        algorithm: str,
+        spec: CollectiveSpec,
+        inputs: list[NDArray[Any]] | None,
+        data: str,
+        timeout_s: float,
+        repetitions: Repetitions,
+    ) -> tuple[CollectiveResult, list[NDArray[Any]]]:
+        """Run as often as asked, verify and write down a collective; returns every rank's result, none for lengths."""
+
+        def prepare(files: list[Path], outputs: list[Path]) -> int:
+            return self.hosts.prepare_collective(
+                spec,
+                algorithm,
+                files,
+                outputs,
+                collective=collective,
+                telemetry=self.options.int_telemetry,
+                payload=self._payload(LENGTHS),
+            )
+
+        in_network = algorithm == "in-network"
+        name = f"{collective} {spec.element_count * ELEMENT_BYTES} B, {algorithm}"
+        verdicts: list[Verdict] = []
+        times_ps: list[int] = []
+        aggregated = retransmissions = cnps = 0
+        results: list[NDArray[Any]] = []
+        for number, draw in repetitions.draws():
+            before = self._begin(draw, in_network)
+            outcome, outputs = self._exchange(prepare, inputs, timeout_s)
+            counted = self._end(f"{name}{repetitions.label(number)}", outcome, in_network) - before
+            if inputs is not None:
+                results = results_of_ranks(collective, spec, outputs)
+                verdicts.append(verify(collective, algorithm, spec, inputs, results))
+            if not repetitions.is_warmup(number):
+                times_ps.append(outcome.duration_ps)
+                aggregated += counted.aggregated_packets
+                retransmissions += counted.retransmissions
+                cnps += counted.cnps
+        worst = max(verdicts, key=lambda verdict: verdict.largest_error, default=Verdict(0, True, 0.0, 0.0))
+        figures = CollectiveResult(
+            collective=collective,
+            algorithm=algorithm,
+            size_bytes=spec.element_count * ELEMENT_BYTES,
+            count=nccl_count(collective, spec),
+            dtype=spec.dtype.value,
+            operation=spec.operation.name.lower(),
+            ranks=spec.rank_count,
+            time_ps=round(sum(times_ps) / len(times_ps)),
+            times_ps=tuple(times_ps),
+            warmup=repetitions.warmup,
+            verified=inputs is not None,
+            wrong=sum(verdict.wrong for verdict in verdicts),
+            identical=all(verdict.identical for verdict in verdicts),
+            largest_error=worst.largest_error,
+            error_bound=worst.bound,
+            packets_aggregated=aggregated,
+            retransmissions=retransmissions,
+            cnps=cnps,
+            data=data,
+            root=spec.root if collective in ROOTED else None,
+        )
+        self.collectives.append(figures)
+        return figures, results
+
+    @told_as_weft_errors()
+    def training_step(
+        self,
+        step: TrainingStep,
+        algorithm: str = "ring",
+        gradients: Sequence[NDArray[Any]] | None = None,
+        *,
+        dtype: str = "float32",
+        timeout_s: float = 300.0,
+    ) -> TrainingStepResult:
+        """Run a step of data-parallel training, whose all-reduces overlap with its backward pass.
+
+        Args:
+            step: layers, buckets and compute times.
+            algorithm: of the all-reduces.
+            gradients: every host's, flat, in the order in which the backward pass makes them (last layer first); their
+                sums are verified against NumPy. None: lengths stand for them, of `dtype`.
+            dtype: "float32" or "int32".
+            timeout_s: as `collective`, beyond the compute times.
+
+        Raises:
+            BadInputError, CheckFailedError: as `collective`.
+        """
+        TIME.check(step.compute_ps, "the step's compute times")
+        timeout_s += step.compute_ps / 10**12 * self.options.dilation
+        arrays = checked_buffers(gradients, len(self.topology.hosts)) if gradients is not None else None
+        inputs = None if arrays is None else [each.ravel() for each in arrays]
+        count = step.gradient_count if inputs is None else inputs[0].size
+        name = dtype if inputs is None else inputs[0].dtype.name
+        spec = collective_spec(self.topology, "allreduce", algorithm, count, name)
+        if count != step.gradient_count:
+            raise BadInputError(f"buffers of {count} gradients for a step of {step.gradient_count}")
+        before = self._begin(in_network=algorithm == "in-network")
+
+        def prepare(files: list[Path], outputs: list[Path]) -> int:
+            telemetry = self.options.int_telemetry
+            return self.hosts.prepare_training_step(
+                step, algorithm, spec, files, outputs, telemetry=telemetry, payload=self._payload(LENGTHS)
+            )
+
+        outcome, outputs = self._exchange(prepare, inputs, timeout_s)
+        counted = self._end(f"training step of {count * ELEMENT_BYTES} B, {algorithm}", outcome) - before
+        verdict = verify_gradients(step, algorithm, spec, inputs, outputs) if inputs is not None else None
+        result = TrainingStepResult(
+            algorithm=algorithm,
+            ranks=spec.rank_count,
+            layers=len(step.layers),
+            buckets=len(step.buckets()),
+            gradient_bytes=count * ELEMENT_BYTES,
+            dtype=name,
+            step_ps=outcome.duration_ps,
+            compute_ps=step.compute_ps,
+            verified=verdict is not None,
+            wrong=verdict.wrong if verdict else 0,
+            identical=verdict.identical if verdict else True,
+            retransmissions=counted.retransmissions,
+        )
+        self.training_steps.append(result)
+        return result
+
+    @told_as_weft_errors()
+    def incast(
+        self,
+        receiver: str,
+        bytes_per_sender: int,
+        plane: int = 0,
+        timeout_s: float = 300.0,
+        *,
+        data: str = "zeros",
+    ) -> FlowsResult:
+        """Have every other host write to one at the same time, in one plane.
+
+        Args:
+            receiver: whose name.
+            bytes_per_sender: that each of the others writes.
+            plane: over which.
+            timeout_s: seconds after which the run has failed: real ones, or of the virtual clock.
+            data: "zeros", or "lengths": under the virtual clock packets then carry the number of payload bytes only,
+                at the same times, which large runs need.
+
+        Raises:
+            BadInputError: unknown host, plane or data, no other host, or a size that no flow can have.
+            CheckFailedError: the run failed or did not end in time.
+        """
+        self._require_other_hosts("an incast")
+        target = self.topology.host(receiver).index
+        self.topology.host(receiver).nic(plane)
+        senders = [host.index for host in self.topology.hosts]
+        flows = incast(target, senders, bytes_per_sender, plane)
+        return self._run_flows(f"incast on {receiver}, plane {plane}", flows, timeout_s, data)
+
+    @told_as_weft_errors()
+    def permutation(
+        self, bytes_per_host: int, timeout_s: float = 300.0, *, data: str = "zeros"
+    ) -> FlowsResult:
+        """Have every host write to one other, drawn from the seed, in every plane; `data` and errors as `incast`."""
+        self._require_other_hosts("a permutation")
+        flows = [
+            flow
+            for plane in range(self.topology.planes)
+            for flow in permutation(len(self.topology.hosts), bytes_per_host, plane, self.options.seed)
+        ]
+        return self._run_flows("permutation", flows, timeout_s, data)
+
+    @told_as_weft_errors()
+    def pattern(self, pattern: TrafficPattern, timeout_s: float = 300.0) -> FlowsResult:
+        """Run the flows of a user's traffic pattern.
+
+        Raises:
+            BadInputError: the pattern raised, or one of its flows is not possible here; says which and why.
+            CheckFailedError: the run failed or did not end in time.
+        """
+        flows = flows_of(pattern, self.topology, self.options.seed)
+        return self._run_flows(type(pattern).__name__, flows, timeout_s)
+
+    @told_as_weft_errors()
+    def workload(
+        self, flow_sizes: str | FlowSizes, load: float, duration_ps: int, timeout_s: float = 300.0
+    ) -> WorkloadResult:
+        """Have hosts start flows at random for a time, drawn from the seed, and wait for the last to end.
+
+        Args:
+            flow_sizes: "websearch", "fb_hadoop", "alibaba_storage", or a distribution of one's own.
+            load: of all ports of a host, as a share of their rate.
+            duration_ps: the time during which flows start.
+            timeout_s: as `incast`.
+
+        Raises:
+            BadInputError, CheckFailedError: as `incast`.
+        """
+        self._require_other_hosts("a workload")
+        POSITIVE_TIME.check(duration_ps, "a workload's duration")
+        try:
+            sizes = named_flow_sizes(flow_sizes) if isinstance(flow_sizes, str) else flow_sizes
+            rates_bps = [nic.link.rate_bps for nic in self.topology.hosts[0].nics]
+            flows = poisson_flows(
+                len(self.topology.hosts), rates_bps, sizes, load, duration_ps, self.options.seed
+            )
+        except ValueError as error:
+            raise BadInputError(str(error)) from None
+        if not flows:
+            raise BadInputError(
+                f"no flow starts within {duration_ps} ps at a load of {load:g}; give the workload more time"
+            )
+        before = self._begin()
+        run = self.hosts.prepare_workload(
+            flows, telemetry=self.options.int_telemetry, payload=self._payload(LENGTHS)
+        )
+        with self._watched(run, flows):
+            outcome, records = self.hosts.run_flows(run, timeout_s)
+        counted = self._end(f"{sizes.name} at a load of {load:g}", outcome) - before
+        result = workload_result(
+            sizes,
+            load,
+            duration_ps,
+            flows,
+            records,
+            self._ideal_times().of(flows),
+            outcome.duration_ps,
+            counted.cnps,
+        )
+        self.workloads.append(result)
+        return result
+
+    @told_as_weft_errors()
+    def schedule_link(self, a: str, b: str, state: str, after_ps: int = 0) -> LinkEventResult:
+        """Have the link between two nodes fail ("down") or come back ("up"), `after_ps` of its time from now.
+
+        What is on the link, and in the queues of its ports, is lost when it fails. After `control.detection` and the
+        control latency the controller programs the switches anew. The result, which is filled in as things happen, is
+        among those of `summary`, too.
+
+        Raises:
+            BadInputError: no such link or state, or the real clock cannot bring it down (`links: internal`).
+        """
+        return self.lab.link_events.schedule(a, b, state, after_ps, self._since_up_ps() + after_ps)
+
+    @told_as_weft_errors()
+    def ledger(self) -> Ledger:
+        """Return what became of all packets so far.
+
+        Raises:
+            CheckFailedError: it does not balance. EnvironmentLacksError: the clock is the real one.
+        """
+        ledger = self.lab.ledger()
+        if ledger is None:
+            raise EnvironmentLacksError("a ledger of all packets is the virtual clock's")
+        return checked_ledger(ledger)
+
+    @told_as_weft_errors()
+    def read(self, switch: str, entities: Iterable[Any]) -> list[Any]:
+        """Read what a switch holds over P4Runtime, given and returned as finsy's entities.
+
+        `fabric.read("p0l0", [finsy.P4TableEntry("ipv4_lpm")])`: fields that are not set are wildcards.
+
+        Raises:
+            BadInputError: no such switch, the program has not what was asked for, or the switch refused.
+        """
+        return self.lab.controller.read(switch, entities)
+
+    @told_as_weft_errors()
+    def read_counter(self, switch: str, counter: str, index: int) -> Count:
+        """Return what a cell of a counter of the P4 program has counted, by the counter's name in P4Info.
+
+        Raises:
+            BadInputError: no such switch, counter (the message has the valid ones) or cell.
+        """
+        return self.lab.controller.read_counter(switch, counter, index)[index]
+
+    @told_as_weft_errors()
+    def read_counters(self, switch: str, counter: str) -> dict[int, Count]:
+        """Return all cells of a counter by index; errors as `read_counter`."""
+        return self.lab.controller.read_counter(switch, counter)
+
+    @told_as_weft_errors()
+    def read_direct_counter(self, switch: str, counter: str) -> list[DirectCount]:
+        """Return what the entries of a table have counted, by the direct counter's name; errors as `read_counter`."""
+        return self.lab.controller.read_direct_counter(switch, counter)
+
+    @told_as_weft_errors()
+    def read_register(self, switch: str, register: str, index: int) -> int:
+        """Return a cell of a register of the P4 program, by the register's name in P4Info; errors as `read_counter`.
+
+        BMv2 does not tell registers over P4Runtime, so there it is a BadInputError, too.
+        """
+        return self.lab.controller.read_register(switch, register, index)[index]
+
+    @told_as_weft_errors()
+    def read_registers(self, switch: str, register: str) -> dict[int, int]:
+        """Return all cells of a register by index; errors as `read_register`."""
+        return self.lab.controller.read_register(switch, register)
+
+    def capture(self, host: str, plane: int, path: Path | None) -> None:
+        """Record what a host's RoCEv2 endpoint sends and receives in a plane into a pcap file; None ends it.
+
+        The file has nanosecond stamps of emulated time.
+        """
+        spec = self.topology.host(host)
+        spec.nic(plane)
+        self._captures.pop(("host", host, plane), None)
+        self.hosts.capture(spec.index, plane, path)
+        if path is not None:
+            self._captures["host", host, plane] = None
+
+    @told_as_weft_errors()
+    def capture_port(self, switch: str, port: int, path: Path | None) -> None:
+        """Record what an embedded switch's port sends and receives into a pcap file; None ends it.
+
+        The file has nanosecond stamps of emulated time.
+
+        Raises:
+            BadInputError: no such switch or port. ChildError: the file cannot be written.
+            EnvironmentLacksError: the fabric runs on BMv2.
+        """
+        self.topology.switch(switch).port(port)
+        self._captures.pop(("switch", switch, port), None)
+        self.lab.capture_port(switch, port, path)
+        if path is not None:
+            self._captures["switch", switch, port] = None
+
+    @told_as_weft_errors()
+    def capture_link(self, port: str, path: Path | None) -> None:
+        """Record what a port, NODE:PORT of a switch or a host, sends and receives; None ends it.
+
+        A path that ends in .pcapng makes a file of that format, with the port's name and rate, else one in pcap.
+
+        Raises:
+            BadInputError: no such port. ChildError: the file cannot be written.
+        """
+        name = Places(self.topology).checked_ports("captures", [port])[0]
+        node, _, number = name.rpartition(":")
+        if any(node == host.name for host in self.topology.hosts):
+            self.capture(node, int(number), path)
+        else:
+            self.capture_port(node, int(number), path)
+
+    def end_captures(self) -> list[str]:
+        """End all captures; returns, in words, which files are incomplete and why (a full disk)."""
+        failures = []
+        for kind, node, number in list(self._captures):
+            try:
+                (self.capture if kind == "host" else self.capture_port)(node, number, None)
+            except (OSError, ChildError) as error:
+                failures.append(str(error))
+        return failures
+
+    @told_as_weft_errors()
+    def observations(self) -> Observations:
+        """Return what was recorded so far, as `options.observe` asks (docs/results.md has tables and columns)."""
+        if not self.options.observe.any:
+            return Observations(file_format=self.options.observe.format)
+        recorded, rows_lost = self.lab.recorded()
+        self._recorded.extend(recorded)
+        tables = named_tables(self.topology, self.options, merged(self._recorded))
+        return Observations(tables, rows_lost, self.options.observe.format)
+
+    @told_as_weft_errors()
+    def summary(self) -> RunResult:
+        """Return everything found so far, with the counters of all switches and hosts."""
+        self._progress(f"reading the counters of {len(self.topology.switches)} switches and all hosts")
+        counters = self.lab.controller.read_counters()
+        switches = self.lab.switch_stats()
+        endpoints = self.hosts.stats()
+        totals = HostTotals.of(endpoints)
+        path = self._int_path
+        observations = self.observations()
+        observations.tables["ports"] = ports_table(self.topology, switches, endpoints)
+        arrays = self._arrays.read(self.topology, self.lab.controller)
+        observations.tables.update(arrays.tables(self.options.observe))
+        lateness = None
+        if self.options.clock == "real":
+            rtt_ps = path_round_trip_ps(self.topology, self.lab.frame_bytes, self.options.switching.latency)
+            lateness = lateness_of(switches, endpoints, rtt_ps, self.options.dilation)
+        return RunResult(
+            made_by={
+                **self.options.as_dict(),
+                "p4_hash": self.lab.program.p4_hash,
+                "fabric": dict(self.topology.parameters),
+                "slots": self.slot_count,
+                "extensions": extension_hashes([self.options.transport]),
+                "effective": self._effective_parameters(),
+            },
+            collectives=list(self.collectives),
+            flows=list(self.flows),
+            workloads=list(self.workloads),
+            training_steps=list(self.training_steps),
+            planes=plane_results(self.topology, counters, switches),
+            memory=memory_results(self.topology, switches, endpoints),
+            int_paths=[path] if path is not None else [],
+            credits=credit_results(self.topology, switches, endpoints),
+            link_faults=link_fault_results(self.topology, switches),
+            arrays=arrays,
+            drops=drop_totals(counters, switches, endpoints),
+            absorbed=absorbed_totals(counters),
+            ledger=None if self.options.clock == "real" else self.ledger(),
+            link_events=self.lab.link_events.finish(),
+            retransmissions=totals.retransmissions,
+            cnps=totals.cnps,
+            lateness=lateness,
+            phases=list(self.phases),
+            observations=observations,
+        )
+
+    def _run_flows(
+        self, pattern: str, flows: list[Flow], timeout_s: float, data: str = "zeros"
+    ) -> FlowsResult:
+        if data not in FLOW_DATA:
+            raise BadInputError(f"unknown data '{data}'; {did_you_mean(data, FLOW_DATA)}")
+        for flow in flows:
+            FLOW_SIZE.check(flow.size_bytes, "a flow's size")
+            TIME.check(flow.start_ps, "a flow's start")
+        before = self._begin()
+        group = self.hosts
+        self._progress(f"connecting the hosts of {len(flows)} flows")
+        run = group.prepare_traffic(flows, telemetry=self.options.int_telemetry, payload=self._payload(data))
+        self._progress(f"running {len(flows)} flows")
+        with self._watched(run, flows):
+            outcome, records = group.run_flows(run, timeout_s)
+        counted = self._end(pattern, outcome) - before
+        result = flows_result(
+            pattern,
+            self.topology,
+            flows,
+            records,
+            outcome.duration_ps,
+            retransmissions=counted.retransmissions,
+            cnps=counted.cnps,
+        )
+        self.flows.append(result)
+        return result
+
+    def _effective_parameters(self) -> dict[str, Any]:
+        transport = self.hosts.transport_in_force(self.options.int_telemetry)
+        if is_class_reference(transport["congestion_control"]):
+            transport["congestion_control"] = short_reference(transport["congestion_control"])
+        if is_class_reference(transport["path"]):
+            transport["path"] = short_reference(transport["path"])
+        return effective_parameters(
+            self.topology, self.options, self.lab.settings(), self.lab.frame_bytes, transport
+        )
+
+    def _ideal_times(self) -> IdealTimes:
+        options = self.options
+        framing = Framing(
+            options.mtu_bytes,
+            options.int_telemetry,
+            options.ip_version,
+            options.transport.settings().ack_interval(),
+        )
+        return IdealTimes(self.topology, framing, options.switching.latency)
+
+    def _begin(self, draw: int = 0, in_network: bool = False) -> HostTotals:
+        """Make ready for a run, and return what the hosts have counted so far.
+
+        Unless connections are kept, hosts forget theirs, and the virtual clock has the fabric as it was before the
+        first run, so that a run gives the same figures whatever ran before. `draw` numbers what is drawn.
+        """
+        if self.options.transport.connections == "fresh":
+            is_quiet = self.lab.settle(draw)
+            self.hosts.disconnect(draw if is_quiet else None)
+        if in_network:
+            self._join_job()
+        return self._totals(self.hosts.stats(), in_network)
+
+    def _end(self, name: str, outcome: RunOutcome, in_network: bool = False) -> HostTotals:
+        """Write a run down, and return what the hosts have counted so far."""
+        self.phases.append(Phase(name, min(outcome.started_ps), max(outcome.finished_ps), outcome.run))
+        stats = self.hosts.stats()
+        path = longest_int_path(self.topology, stats, coarse=self.options.target == "bmv2")
+        self._int_path = more_telling(self._int_path, path)
+        return self._totals(stats, in_network)
+
+    def _totals(self, endpoint_stats: Sequence[dict[str, Any]], in_network: bool) -> HostTotals:
+        aggregated = 0
+        if in_network:
+            counters = self.lab.controller.read_counters()
+            aggregated = sum(each.aggregated_packets for each in counters.values())
+        return HostTotals.of(endpoint_stats, aggregated)
+
+    def _watched(self, run: int, flows: Sequence[Flow] = ()) -> contextlib.AbstractContextManager[None]:
+        """Return a context in which the fabric's watcher is shown how far a run, of these flows if any, is."""
+        if self._watcher is None:
+            return contextlib.nullcontext()
+        began = self.lab.run_sample(self.hosts, run)
+        overhead_bytes = self.lab.frame_bytes - self.options.mtu_bytes
+        expected_bytes = sum(
+            flow.size_bytes + -(-flow.size_bytes // self.options.mtu_bytes) * overhead_bytes for flow in flows
+        )
+
+        def take() -> Sample:
+            now = self.lab.run_sample(self.hosts, run)
+            return replace(
+                now,
+                emulated_ps=now.emulated_ps - began.emulated_ps,
+                packets=None if now.packets is None else now.packets - (began.packets or 0),
+                delivered_bytes=now.delivered_bytes - began.delivered_bytes,
+                expected_bytes=expected_bytes,
+            )
+
+        return watched(self._watcher, take)
+
+    def _since_up_ps(self) -> int:
+        return self.hosts.now_ps() - self._up_ps
+
+    def _payload(self, data: str) -> str:
+        """Return how zeros travel that stand for such data: over real interfaces always as bytes."""
+        return AS_LENGTHS if data == LENGTHS and self.options.clock == "virtual" else AS_BYTES
+
+    def _require_other_hosts(self, what: str) -> None:
+        if len(self.topology.hosts) < 2:
+            raise BadInputError(f"{what} needs 2 hosts or more; the fabric has 1")
+
+    def _exchange(
+        self,
+        prepare: Callable[[list[Path], list[Path]], int],
+        inputs: list[NDArray[Any]] | None,
+        timeout_s: float,
+    ) -> tuple[RunOutcome, list[NDArray[Any]]]:
+        """Run what is prepared over files that the hosts map, and return every rank's data afterwards.
+
+        `prepare` is given the ranks' files and those of their results, and returns the run.
+        """
+        with tempfile.TemporaryDirectory(dir=self.lab.directory) as directory:
+            files = [Path(directory, f"rank{rank}.bin") for rank in range(len(inputs or ()))]
+            results = [file.with_suffix(".result") for file in files]
+            for file, array in zip(files, inputs or (), strict=True):
+                array.tofile(file)
+            run = prepare(files, results)
+            try:
+                with self._watched(run):
+                    outcome = self.hosts.run(run, timeout_s)
+            except BaseException as error:
+                hit = False
+                # The job's slots hold half a reduction: the next one starts in a new epoch. Should the switches be
+                # gone, too, the error to tell is the first.
+                with contextlib.suppress(ControllerError):
+                    hit = self._joined_epoch is not None and not self._is_joined()
+                    self._leave_job()
+                if hit and isinstance(error, RunError):
+                    raise CheckFailedError(
+                        f"{error}; a link of the job's aggregation tree has failed meanwhile, and with it the "
+                        "reduction (the next one has other trees)"
+                    ) from error
+                raise
+            outputs = [
+                np.fromfile(result, array.dtype) for result, array in zip(results, inputs or (), strict=True)
+            ]
+            return outcome, outputs
+
+    def _join_job(self) -> None:
+        if self._is_joined():
+            return
+        self._leave_job()
+        hosts = [host.name for host in self.topology.hosts]
+        try:
+            memberships = self.lab.controller.add_job(
+                JOB_ID, hosts, self.slot_count, ip_version=self.options.ip_version
+            )
+        except JobError as error:
+            failures = self.lab.controller.controller.failures
+            down = sorted("<->".join(sorted(ends)) for ends in failures.links)
+            if not down:
+                raise
+            raise CheckFailedError(f"{error}; links that are down: {', '.join(down)}") from error
+        self._joined_epoch = memberships[hosts[0]][0].epoch
+        self.hosts.join(
+            {
+                rank: [membership.to_dict() for membership in memberships[name]]
+                for rank, name in enumerate(hosts)
+            }
+        )
+
+    def _is_joined(self) -> bool:
+        """Return whether the job's trees are those that the hosts know: a failure gives it others in a new epoch."""
+        return self._joined_epoch is not None and self.lab.controller.job_epoch(JOB_ID) == self._joined_epoch
+
+    def _leave_job(self) -> None:
+        # There may be one that no host knows of after an interruption.
+        if self._joined_epoch is None and self.lab.controller.job_epoch(JOB_ID) is None:
+            return
+        self._joined_epoch = None
+        self.lab.controller.discard_job(JOB_ID)

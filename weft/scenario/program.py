@@ -1,0 +1,76 @@
+"""The P4 program of a fabric, compiled into a run's directory."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from weft.errors import BadInputError, EnvironmentLacksError
+from weft.quantities.units import shown
+from weft.scenario.places import KeyProblem
+from weft.system.writing import written_whole
+
+
+@dataclass(frozen=True)
+class Program:
+    """A compiled program's files; `p4_hash` is SHA-256 over the BMv2 JSON, which all that is compiled goes into."""
+
+    json: Path
+    p4info: Path
+    p4_hash: str
+
+
+def compile_program(
+    source: Path, directory: Path, compiler: Literal["embedded", "p4c"] = "embedded"
+) -> Program:
+    """Compile a v1model program to `directory`, with Weft's compiler or p4lang's p4c-bm2-ss.
+
+    Raises:
+        BadInputError: the program is missing or wrong; the message is the compiler's diagnostics.
+        EnvironmentLacksError: p4c-bm2-ss is not on PATH.
+    """
+    try:
+        is_there = source.is_file()
+    except (OSError, ValueError):
+        is_there = False  # a name too long, or with a null character
+    if not is_there:
+        raise KeyProblem("p4", f"{shown(str(source))}: no such P4 program")
+    return _compile(source, directory) if compiler == "embedded" else _compile_with_p4c(source, directory)
+
+
+def _compile(source: Path, directory: Path) -> Program:
+    from weft.compiler import CompileError, compile_artifacts
+
+    try:
+        result = compile_artifacts(source)
+    except CompileError as error:
+        raise BadInputError(str(error)) from None
+    json_path = directory / f"{source.stem}.json"
+    p4info_path = directory / f"{source.stem}.p4info.txtpb"
+    for path, text in ((json_path, result.json_text), (p4info_path, result.p4info_text)):
+        with written_whole(path) as partial:
+            partial.write_text(text, encoding="utf-8")
+    return Program(json_path, p4info_path, hashlib.sha256(result.json_text.encode()).hexdigest())
+
+
+def _compile_with_p4c(source: Path, directory: Path) -> Program:
+    program = shutil.which("p4c-bm2-ss")
+    if program is None:
+        raise EnvironmentLacksError(
+            "p4c-bm2-ss is not on PATH: install p4lang's package p4lang-p4c, or leave out --compiler p4c"
+        )
+    json_path = directory / f"{source.stem}.json"
+    p4info_path = directory / f"{source.stem}.p4info.txtpb"
+    result = subprocess.run(
+        [program, "--std", "p4-16", "-o", str(json_path), "--p4runtime-files", str(p4info_path), str(source)],
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    if result.returncode:
+        raise BadInputError(f"p4c-bm2-ss refuses {source}:\n{result.stderr}")
+    return Program(json_path, p4info_path, hashlib.sha256(json_path.read_bytes()).hexdigest())
