@@ -1,5 +1,5 @@
 # `make demo`, `make test` and `make sanitize` set up what they need by themselves.
-.PHONY: demo test sanitize setup lint format clean
+.PHONY: demo test test-lint test-fast test-slow test-labs fuzz site sanitize setup lint format clean
 
 PYTHON := .venv/bin/python
 
@@ -9,12 +9,38 @@ setup:
 demo: setup
 	.venv/bin/weft run labs/01-allreduce/scenario.yaml
 
+# Labs run alone: their clock is the wall's. All others share the cores. A stage that fails stops no other.
 test: setup
-	@# Labs run alone: their clock is the wall's. All others share the cores.
 	@status=0; \
-	$(PYTHON) -m pytest -m "not mininet" --numprocesses auto || status=$$?; \
-	$(PYTHON) -m pytest -m mininet || status=$$?; \
+	for stage in lint fast slow labs; do \
+	  echo "== test-$$stage"; \
+	  $(MAKE) --no-print-directory test-$$stage || { status=1; failed="$$failed $$stage"; }; \
+	done; \
+	[ $$status = 0 ] || echo "make test: failed in:$$failed"; \
 	exit $$status
+
+# The inner loop: `make test-fast` is what to run after every change.
+test-lint: setup
+	$(PYTHON) -m pytest tests/test_house.py
+test-fast: setup
+	$(PYTHON) -m pytest -m "not mininet and not slow" --ignore tests/test_house.py --numprocesses auto
+test-slow: setup
+	$(PYTHON) -m pytest -m "not mininet and slow" --ignore tests/test_house.py --numprocesses auto
+test-labs: setup
+	$(PYTHON) -m pytest -m mininet
+
+# Long fuzzing of all targets (MINUTES each); make test has a short one. Findings are left in build/fuzz-TARGET.
+MINUTES := 30
+fuzz: setup
+	@status=0; \
+	for target in frontend json p4runtime packets programs; do \
+	  $(PYTHON) -m fuzz $$target --minutes $(MINUTES) --output build/fuzz-$$target || status=$$?; \
+	done; \
+	exit $$status
+
+site: setup
+	$(PYTHON) -m sphinx -W --keep-going -q -c docs -b html . build/site
+	@echo "build/site/docs/index.html"
 
 sanitize: setup
 	@.ci/sanitize

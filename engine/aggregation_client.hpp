@@ -1,5 +1,5 @@
 // The worker's side of in-network aggregation: a queue pair that streams contributions to the first switch of
-// a job's tree and takes results from the job's group (ARCHITECTURE.md, "Aggregation packet").
+// a job's tree and takes results from the job's group (docs/spec/aggregation.md).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the rate codes of HPCC's INT stand for (ARCHITECTURE.md, INT shim).
+// What the rate codes of HPCC's INT stand for (docs/spec/frames.md).
 #pragma once
 
 #include <array>

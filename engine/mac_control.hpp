@@ -1,5 +1,5 @@
 // Frames that a port's MAC sends and takes itself: priority-based pause (IEEE 802.1Q-2018, clause 36; frame
-// format IEEE 802.3-2018, annex 31D), and updates of credits (ARCHITECTURE.md, "Wire formats").
+// format IEEE 802.3-2018, annex 31D), and updates of credits (docs/spec/frames.md).
 #pragma once
 
 #include <array>

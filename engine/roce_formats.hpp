@@ -1,5 +1,5 @@
 // The headers of RoCEv2 packets as plain values: Ethernet, INT shim, IP, UDP, BTH and its extensions.
-// Sources: InfiniBand Architecture Specification volume 1, chapter 9 and annex A17 (RoCEv2); ARCHITECTURE.md
+// Sources: InfiniBand Architecture Specification volume 1, chapter 9 and annex A17 (RoCEv2); docs/spec
 // for the INT shim and the aggregation header, which are Weft's own.
 #pragma once
 

@@ -1,7 +1,7 @@
 // Weft's fabric switch: one program, a leaf or a spine by its tables.
 //
 // IPv4 and IPv6 with ECMP, ARP and neighbour discovery, RoCEv2 classes, ECN marking, HPCC's INT and in-network
-// aggregation. Wire formats: ARCHITECTURE.md.
+// aggregation. Formats: docs/spec.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -44,6 +44,24 @@ def test_cpp_is_formatted():
     passes(tool("clang-format"), "--dry-run", "--Werror", *sources)
 
 
+@pytest.mark.slow
+def test_the_documentation_builds_without_a_broken_link(tmp_path):
+    passes(
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-W",
+        "--keep-going",
+        "-q",
+        "-c",
+        "docs",
+        "-b",
+        "html",
+        ".",
+        str(tmp_path),
+    )
+
+
 def test_scripts_pass_shellcheck():
     passes(tool("shellcheck"), "vagrant/provision.sh", ".ci/run", ".ci/sanitize")
 

@@ -1,5 +1,5 @@
 -- Wireshark dissector of Weft's own formats: the INT shim (EtherType 0x88B5) and the aggregation header inside
--- RoCEv2 UD SEND-only packets. Formats: ARCHITECTURE.md, "Wire formats".
+-- RoCEv2 UD SEND-only packets. Formats: docs/spec/frames.md.
 --
 --   wireshark -X lua_script:docs/wireshark/weft.lua capture.pcap
 --   tshark -X lua_script:docs/wireshark/weft.lua -o "weft_int.own_rates:11=133.33" -r capture.pcap

@@ -1,5 +1,5 @@
 // In-network aggregation: this switch as one node of the reduction trees of its jobs.
-// The rules of the slots stand in ARCHITECTURE.md, "Aggregation packet". All slot state is touched in ingress only,
+// The rules of the slots stand in docs/spec/aggregation.md. All slot state is touched in ingress only,
 // where BMv2 has one thread.
 #ifndef WEFT_AGGREGATION_P4
 #define WEFT_AGGREGATION_P4

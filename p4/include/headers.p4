@@ -1,4 +1,4 @@
-// Headers of everything that crosses a Weft fabric. Layouts: ARCHITECTURE.md, "Wire formats".
+// Headers of everything that crosses a Weft fabric. Layouts: docs/spec/frames.md.
 #ifndef WEFT_HEADERS_P4
 #define WEFT_HEADERS_P4
 

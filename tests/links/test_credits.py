@@ -207,7 +207,7 @@ def test_the_slower_line_behind_a_switch_never_idles_with_enough_credit() -> Non
 
 
 def test_frames_are_those_of_the_description() -> None:
-    """ARCHITECTURE.md, Wire formats: 60 bytes of EtherType 0x88B6, FCTBS and FCCL of each lane."""
+    """docs/spec/frames.md: 60 bytes of EtherType 0x88B6, FCTBS and FCCL of each lane."""
     engine = Engine()
     back = Link(engine)
     collector = Collector(engine)

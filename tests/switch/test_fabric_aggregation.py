@@ -1,4 +1,4 @@
-"""The slots of p4/fabric.p4, on the native switch and on the oracle, against the model of ARCHITECTURE.md's table."""
+"""The slots of p4/fabric.p4, on the native switch and on the oracle, against the table of docs/spec/aggregation.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A reference model of the switches' aggregation slots (ARCHITECTURE.md, "Slots"): a test double, in plain Python."""
+"""A reference model of the switches' aggregation slots (docs/spec/aggregation.md): a test double, in plain Python."""
 
 from collections import Counter
 from dataclasses import dataclass, field

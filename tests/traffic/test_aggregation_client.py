@@ -25,7 +25,7 @@ def floats(workers, elements, seed=0, spread=20):
 
 
 def float_bound(inputs: list[np.ndarray]) -> np.ndarray:
-    """ARCHITECTURE.md's bound per element, by the exponent that the ranks agree on per block of 64."""
+    """The bound per element of docs/spec/aggregation.md, by the exponent that the ranks agree on per block of 64."""
     count, bits = len(inputs), (len(inputs) - 1).bit_length()
     largest = np.max(np.abs(inputs), axis=0)
     blocks = [largest[start : start + 64] for start in range(0, largest.size, 64)]

@@ -1,4 +1,4 @@
-"""Weft's own formats (INT shim, aggregation, PFC) against bytes written down from ARCHITECTURE.md."""
+"""Weft's own formats (INT shim, aggregation, PFC) against bytes written down from docs/spec."""
 
 import struct
 

@@ -13,7 +13,7 @@ SWITCH_ID_BITS = 12
 DATA_CLASS = 3
 CONTROL_CLASS = 6
 CLASS_OF_DSCP = {26: DATA_CLASS, 48: CONTROL_CLASS}
-"""RoCEv2 data; acknowledgements and CNPs (ARCHITECTURE.md, "Host transports"). Other packets are class 0."""
+"""RoCEv2 data; acknowledgements and CNPs (docs/spec/host-transports.md). Other packets are class 0."""
 
 
 def switch_id(switch: SwitchSpec) -> int:

@@ -1,4 +1,4 @@
-"""HPCC's INT: what every port stamps (ARCHITECTURE.md, "INT shim")."""
+"""HPCC's INT: what every port stamps (docs/spec/frames.md)."""
 
 from __future__ import annotations
 

@@ -60,9 +60,10 @@ def verify(
     """Compare every rank's result with what NumPy makes of the ranks' inputs.
 
     Integers, maxima, minima and what is only moved must agree bit for bit. A float32 sum must lie within the
-    algorithm's bound: in the network block floating point's, see ARCHITECTURE.md; elsewhere that of n − 1 roundings of
-    partial sums in any order, (n − 1)·ε·Σ|x|. Where such a sum overflows, infinity is right, too: elsewhere than in the
-    network already where the positive (or the negative) values alone exceed float32, as partial sums do then.
+    algorithm's bound: in the network block floating point's (docs/spec/aggregation.md), elsewhere that of n − 1
+    roundings of partial sums in any order, (n − 1)·ε·Σ|x|. Where such a sum overflows, infinity is right, too:
+    elsewhere than in the network already where the positive (or the negative) values alone exceed float32, as
+    partial sums do then.
 
     Args:
         collective: what was done, by `algorithm`.
@@ -175,7 +176,7 @@ def _rounding_bound(stacked: Array) -> NDArray[np.float64]:
 def _block_bound(stacked: Array) -> NDArray[np.float64]:
     """Return n·½·2^(e − 31 + b) per element plus one rounding to float32, e being the block's exponent.
 
-    b and e as in ARCHITECTURE.md, "Float32".
+    b and e as in docs/spec/aggregation.md, "Float32".
     """
     ranks, elements = stacked.shape
     padded = np.zeros(-(-elements // LANE_COUNT) * LANE_COUNT)

@@ -1,4 +1,4 @@
-"""Addressing plan: who has which name, address and MAC (ARCHITECTURE.md, "Addressing plan").
+"""Addressing plan: who has which name, address and MAC (docs/spec/addressing.md).
 
 Indices count from 0. The plan's limits follow from its octets: planes and leaves are octets of
 10.plane.leaf.0/24, leaf 255 is taken by the spines' loopbacks, in fabrics with cores 254 by theirs, and .254 by the

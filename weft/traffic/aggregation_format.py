@@ -1,6 +1,6 @@
 """Constants of the aggregation packet, without Scapy.
 
-Format: ARCHITECTURE.md, "Aggregation packet".
+Format: docs/spec/aggregation.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """HPCC's INT stack as plain values, without Scapy, for endpoints and reports.
 
-Format: ARCHITECTURE.md, "INT shim (HPCC)", after Li et al., "HPCC: High Precision Congestion Control",
+Format: docs/spec/frames.md, after Li et al., "HPCC: High Precision Congestion Control",
 SIGCOMM 2019, §4.1.
 """
 

@@ -1,4 +1,4 @@
-"""Scapy layer of the aggregation header and its 64 lanes (ARCHITECTURE.md, "Aggregation packet")."""
+"""Scapy layer of the aggregation header and its 64 lanes (docs/spec/aggregation.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scapy layer of the INT shim between Ethernet and IP (ARCHITECTURE.md, "INT shim (HPCC)")."""
+"""Scapy layer of the INT shim between Ethernet and IP (docs/spec/frames.md)."""
 
 from __future__ import annotations
 
