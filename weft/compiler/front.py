@@ -10,7 +10,7 @@ from weft.compiler import ast
 from weft.compiler.budgets import on_deep_stack
 from weft.compiler.check import Checker
 from weft.compiler.diagnostics import Diagnostics, Refused
-from weft.compiler.parser import Parser
+from weft.compiler.parser import parse_program
 from weft.compiler.preprocess import Preprocessor, read_source
 from weft.compiler.source import SourceFile, Token
 
@@ -63,7 +63,7 @@ def check_source(
     preprocessor = Preprocessor(diagnostics, include_paths, defines)
     tokens = preprocessor.run(source)
     diagnostics.raise_if_errors()
-    tree = Parser(tokens, diagnostics).parse_program()
+    tree = parse_program(tokens, diagnostics)
     diagnostics.raise_if_errors()
     checker = Checker(diagnostics)
     checker.check_program(tree)

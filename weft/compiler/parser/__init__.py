@@ -1,5 +1,7 @@
-"""Hand-written recursive descent for P4_16."""
+"""Hand-written recursive descent for P4_16: functions over a `TokenStream`."""
 
-from weft.compiler.parser.declarations import DeclarationParser as Parser
+# Those that nothing else needs are imported for the rules that they register.
+from weft.compiler.parser import branches, loops, primaries  # noqa: F401
+from weft.compiler.parser.program import parse_program
 
-__all__ = ["Parser"]
+__all__ = ["parse_program"]

@@ -1,164 +1,132 @@
-"""Parsing of types, parameters and type arguments."""
+"""Parsing of types, type arguments and type parameters (specification, section 7)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from difflib import get_close_matches
 
 from weft.compiler import ast
-from weft.compiler.parser.annotations import AnnotationParser
-from weft.compiler.parser.base import TYPE, VALUE
-
-if TYPE_CHECKING:
-    from weft.compiler.ast import Expression
+from weft.compiler.parser.annotations import parse_annotations
+from weft.compiler.parser.precedence import parse_expression, parse_width
+from weft.compiler.parser.stream import TYPE, TokenStream
 
 _BASE_TYPES = frozenset(["bool", "error", "match_kind", "string", "void"])
 _TYPE_STARTERS = _BASE_TYPES | {"bit", "int", "varbit", "tuple"}
 
 
-class TypeParser(AnnotationParser):
-    """Types; the expression parser completes it."""
+def at_type(stream: TokenStream) -> bool:
+    """Whether a type begins here."""
+    kind = stream.kind
+    if kind == "id":
+        return stream.is_type_name(stream.token.text) or (
+            stream.token.text == "list" and stream.peek().kind == "<"
+        )
+    if kind == ".":
+        return stream.peek().kind == "id" and stream.scopes[0].get(stream.peek().text) == TYPE
+    return kind in _TYPE_STARTERS
 
-    def parse_width(self) -> Expression:
-        """The width inside `bit<…>`: an integer, a name or a parenthesised expression."""
-        raise NotImplementedError
 
-    # -------------------------------------------------------------------------------- types
+def parse_type(stream: TokenStream) -> ast.TypeNode:
+    """A type reference."""
+    stream.descend()
+    try:
+        return _type(stream)
+    finally:
+        stream.ascend()
 
-    def at_type(self) -> bool:
-        """Whether a type begins here."""
-        kind = self.kind
-        if kind == "id":
-            return self.is_type_name(self.token.text) or (
-                self.token.text == "list" and self.peek().kind == "<"
-            )
-        if kind == ".":
-            return self.peek().kind == "id" and self.scopes[0].get(self.peek().text) == TYPE
-        return kind in _TYPE_STARTERS
 
-    def parse_type(self) -> ast.TypeNode:
-        """A type reference."""
-        self.descend()
-        try:
-            return self._type()
-        finally:
-            self.nesting -= 1
+def _type(stream: TokenStream) -> ast.TypeNode:
+    first = stream.token
+    kind = stream.kind
+    node: ast.TypeNode
+    if kind in ("bit", "int", "varbit"):
+        node = _bits(stream)
+    elif kind in _BASE_TYPES:
+        stream.advance()
+        node = ast.BaseTypeNode(stream.span(first), kind)
+    elif kind == "_":
+        stream.advance()
+        node = ast.BaseTypeNode(stream.span(first), "_")
+    elif kind == "tuple" or (stream.token.text == "list" and stream.peek().kind == "<"):
+        stream.advance()
+        base = ast.NamedTypeNode(stream.span(first), first.text)
+        node = ast.SpecializedTypeNode(base.span, base, parse_type_arguments(stream))
+        node.span = stream.span(first)
+    elif kind == "." or kind == "id":
+        node = _named(stream)
+    else:
+        raise stream.unexpected("a type")
+    stacks = 0
+    while stream.kind == "[":
+        stream.descend()
+        stream.advance()
+        size = parse_expression(stream)
+        stream.expect("]")
+        node = ast.StackTypeNode(stream.span(first), node, size)
+        stacks += 1
+    stream.ascend(stacks)
+    return node
 
-    def _type(self) -> ast.TypeNode:
-        first = self.token
-        kind = self.kind
-        node: ast.TypeNode
-        if kind in ("bit", "int", "varbit"):
-            node = self._bits()
-        elif kind in _BASE_TYPES:
-            self.advance()
-            node = ast.BaseTypeNode(self.span(first), kind)
-        elif kind == "_":
-            self.advance()
-            node = ast.BaseTypeNode(self.span(first), "_")
-        elif kind == "tuple" or (self.token.text == "list" and self.peek().kind == "<"):
-            self.advance()
-            base = ast.NamedTypeNode(self.span(first), first.text)
-            node = ast.SpecializedTypeNode(base.span, base, self.parse_type_arguments())
-            node.span = self.span(first)
-        elif kind == "." or kind == "id":
-            node = self._named()
-        else:
-            raise self.unexpected("a type")
-        stacks = 0
-        while self.kind == "[":
-            self.descend()
-            self.advance()
-            size = self.parse_expression()
-            self.expect("]")
-            node = ast.StackTypeNode(self.span(first), node, size)
-            stacks += 1
-        self.nesting -= stacks
-        return node
 
-    def _bits(self) -> ast.TypeNode:
-        first = self.advance()
-        width: Expression | None = None
-        if self.kind == "<":
-            self.advance()
-            width = self.parse_width()
-            self.expect_closing_angle()
-        elif first.kind == "int":
-            return ast.BaseTypeNode(self.span(first), "int")
-        elif first.kind == "varbit":
-            raise self.unexpected("'<'", "after 'varbit'")
-        return ast.BitsTypeNode(self.span(first), first.kind, width)
+def _bits(stream: TokenStream) -> ast.TypeNode:
+    first = stream.advance()
+    width: ast.Expression | None = None
+    if stream.kind == "<":
+        stream.advance()
+        width = parse_width(stream)
+        stream.expect(">")
+    elif first.kind == "int":
+        return ast.BaseTypeNode(stream.span(first), "int")
+    elif first.kind == "varbit":
+        raise stream.unexpected("'<'", "after 'varbit'")
+    return ast.BitsTypeNode(stream.span(first), first.kind, width)
 
-    def _named(self) -> ast.TypeNode:
-        first = self.token
-        absolute = self.accept(".") is not None
-        if self.kind == "id" and not self.is_type_name(self.token.text) and not absolute:
-            known = self._nearest_type(self.token.text)
-            hint = f"; did you mean '{known}'?" if known else ""
-            self.diagnostics.error(f"'{self.token.text}' is not a type{hint}", self.token)
-            self.declare(self.token.text, TYPE)
-        name = self.expect("id")
-        base = ast.NamedTypeNode(self.span(first), name.text, absolute)
-        if self.kind == "<":
-            arguments = self.parse_type_arguments()
-            return ast.SpecializedTypeNode(self.span(first), base, arguments)
-        return base
 
-    def _nearest_type(self, name: str) -> str | None:
-        from difflib import get_close_matches
+def _named(stream: TokenStream) -> ast.TypeNode:
+    first = stream.token
+    absolute = stream.accept(".") is not None
+    if stream.kind == "id" and not stream.is_type_name(stream.token.text) and not absolute:
+        known = _nearest_type(stream, stream.token.text)
+        hint = f"; did you mean '{known}'?" if known else ""
+        stream.diagnostics.error(f"'{stream.token.text}' is not a type{hint}", stream.token)
+        stream.declare(stream.token.text, TYPE)
+    name = stream.expect("id")
+    base = ast.NamedTypeNode(stream.span(first), name.text, absolute)
+    if stream.kind == "<":
+        arguments = parse_type_arguments(stream)
+        return ast.SpecializedTypeNode(stream.span(first), base, arguments)
+    return base
 
-        types = [known for scope in self.scopes for known, what in scope.items() if what == TYPE]
-        matches = get_close_matches(name, types, 1, 0.75)
-        return matches[0] if matches else None
 
-    def parse_type_arguments(self) -> list[ast.TypeNode]:
-        """`<` type, … `>`."""
-        self.expect("<")
-        arguments: list[ast.TypeNode] = []
-        if self.kind != ">":
-            arguments.append(self.parse_type())
-            while self.accept(","):
-                arguments.append(self.parse_type())
-        self.expect_closing_angle()
-        return arguments
+def _nearest_type(stream: TokenStream, name: str) -> str | None:
 
-    def expect_closing_angle(self) -> None:
-        """`>`."""
-        self.expect(">")
+    types = [known for scope in stream.scopes for known, what in scope.items() if what == TYPE]
+    matches = get_close_matches(name, types, 1, 0.75)
+    return matches[0] if matches else None
 
-    def parse_type_parameters(self) -> list[ast.TypeParameter]:
-        """Optional `<A, B>`; declares the names as types in the current scope."""
-        parameters: list[ast.TypeParameter] = []
-        if not self.accept("<"):
-            return parameters
-        while True:
-            annotations = self.parse_annotations()
-            name = self.expect("id")
-            self.declare(name.text, TYPE)
-            parameters.append(ast.TypeParameter(self.span(name), name.text, annotations))
-            if not self.accept(","):
-                break
-        self.expect(">")
+
+def parse_type_arguments(stream: TokenStream) -> list[ast.TypeNode]:
+    """`<` type, … `>`."""
+    stream.expect("<")
+    arguments: list[ast.TypeNode] = []
+    if stream.kind != ">":
+        arguments.append(parse_type(stream))
+        while stream.accept(","):
+            arguments.append(parse_type(stream))
+    stream.expect(">")
+    return arguments
+
+
+def parse_type_parameters(stream: TokenStream) -> list[ast.TypeParameter]:
+    """Optional `<A, B>`; declares the names as types in the current scope."""
+    parameters: list[ast.TypeParameter] = []
+    if not stream.accept("<"):
         return parameters
-
-    def parse_parameters(self) -> list[ast.Parameter]:
-        """`(` parameters `)`; declares their names in the current scope."""
-        self.expect("(")
-        parameters: list[ast.Parameter] = []
-        while self.kind != ")":
-            parameters.append(self._parameter())
-            if not self.accept(","):
-                break
-        self.expect(")", "after the parameters")
-        return parameters
-
-    def _parameter(self) -> ast.Parameter:
-        first = self.token
-        annotations = self.parse_annotations()
-        direction = ""
-        if self.kind in ("in", "out", "inout"):
-            direction = self.advance().kind
-        node = self.parse_type()
-        name = self.expect("id", "for the parameter")
-        self.declare(name.text, VALUE)
-        default = self.parse_expression() if self.accept("=") else None
-        return ast.Parameter(self.span(first), name.text, annotations, direction, node, default)
+    while True:
+        annotations = parse_annotations(stream)
+        name = stream.expect("id")
+        stream.declare(name.text, TYPE)
+        parameters.append(ast.TypeParameter(stream.span(name), name.text, annotations))
+        if not stream.accept(","):
+            break
+    stream.expect(">")
+    return parameters

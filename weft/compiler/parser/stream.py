@@ -1,10 +1,11 @@
-"""The parser's token stream, error recovery and the names it knows to be types."""
+"""The parser's context: a cursor over the tokens, the names known to be types, budgets, recovery from errors."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from weft.compiler import ast
 from weft.compiler.budgets import CHAIN_LENGTH, NESTING, exceeded
 from weft.compiler.diagnostics import Diagnostics, Refused
 from weft.compiler.lexer import KEYWORDS
@@ -20,7 +21,10 @@ class SyntaxRefused(Refused):
 
 
 class TokenStream:
-    """Cursor over the tokens plus the scopes of type names."""
+    """What every function of the parser takes first.
+
+    `token` is the current token and `kind` its kind; `scopes` say what names stand for, innermost last.
+    """
 
     def __init__(self, tokens: list[Token], diagnostics: Diagnostics) -> None:
         self.tokens = tokens
@@ -29,8 +33,13 @@ class TokenStream:
         self.kind = self.token.kind
         self.diagnostics = diagnostics
         self.scopes: list[dict[str, str]] = [{}]
-        self.nesting = 0
-        self.links = 0
+        self.structured_annotations: list[ast.Annotation] = []
+        self.open_expressions = 0
+        self.chain_length = 0
+        """Operators, members and calls of the outermost open expression."""
+        self.unclosed_before: int | None = None
+        """Index of the token before which a missing '}' was reported last."""
+        self._nesting = 0
 
     # ------------------------------------------------------------------------------------- tokens
 
@@ -83,15 +92,19 @@ class TokenStream:
     # ------------------------------------------------------------------------------------- budgets
 
     def descend(self) -> None:
-        """Enter what may nest; whoever calls this subtracts 1 from `nesting` at its end."""
-        self.nesting += 1
-        if self.nesting > NESTING:
+        """Enter what may nest; `ascend` leaves it."""
+        self._nesting += 1
+        if self._nesting > NESTING:
             exceeded(self.diagnostics, f"this nests more than {NESTING} deep", self.token)
 
-    def link(self) -> None:
-        """Lengthen the chain of the outermost expression."""
-        self.links += 1
-        if self.links > CHAIN_LENGTH:
+    def ascend(self, levels: int = 1) -> None:
+        """Leave what `descend` entered."""
+        self._nesting -= levels
+
+    def lengthen_chain(self) -> None:
+        """Count an operator, member or call of the outermost expression."""
+        self.chain_length += 1
+        if self.chain_length > CHAIN_LENGTH:
             exceeded(
                 self.diagnostics,
                 f"an expression has more than {CHAIN_LENGTH} operators, members and calls",
@@ -110,7 +123,7 @@ class TokenStream:
             self.scopes.pop()
 
     def declare(self, name: str, what: str) -> None:
-        """Say whether a name is a type from here on."""
+        """Note what a name stands for from here on: TYPE or VALUE."""
         self.scopes[-1][name] = what
 
     def is_type_name(self, name: str) -> bool:
