@@ -27,7 +27,7 @@ _ENGINE_SOURCES = Path(__file__).parent.parent / "engine"
 def build_forwarder(folder: Path) -> str:
     """Compile forwarder/bare_forwarder.cpp; its path."""
     binary = str(folder / "bare_forwarder")
-    ring = str(_ENGINE_SOURCES / "packet_ring.cpp")
+    ring = str(_ENGINE_SOURCES / "links" / "packet_ring.cpp")
     command = ["g++", "-std=c++20", "-O3", f"-I{_ENGINE_SOURCES}", "-o", binary, str(_FORWARDER), ring]
     subprocess.run(command, check=True)
     return binary

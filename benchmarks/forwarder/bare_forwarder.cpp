@@ -23,7 +23,7 @@
 #include <system_error>
 #include <vector>
 
-#include "packet_ring.hpp"
+#include "links/packet_ring.hpp"
 
 namespace {
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Buffer
 
-# --- core: clock, events, links, ports, packet sockets (bind_core.cpp, bind_ports.cpp) ---
+# --- core: clock, events, links, ports, packet sockets (python/bind_core.cpp, python/bind_ports.cpp) ---
 
 class TrafficCounter(TypedDict):
     packets: int
@@ -560,7 +560,7 @@ def pfc_headroom_bytes(*, rate_bps: int, delay_ps: int, frame_bytes: int, respon
 def serialisation_ps(size_bytes: int, rate_bps: int) -> int:
     """Picoseconds that size_bytes occupy a line of rate_bps (0: none), rounded to the nearest."""
 
-# --- transport: RoCEv2 codec, NIC, queue pairs (bind_codec.cpp, bind_transport.cpp) ---
+# --- transport: RoCEv2 codec, NIC, queue pairs (python/bind_codec.cpp, python/bind_transport.cpp) ---
 
 class IntHopFields(TypedDict, total=False):
     rate_code: int
@@ -908,8 +908,8 @@ def make_congestion_control(
     16 rate codes of the fabric's INT stand for, by default the standard ones.
 
     Parameters left out are the preset's (empty: the default one), and fit the path; their names are those of the
-    *Parameters structures in engine/src (hpcc.hpp and so on). Raises ValueError for unknown names and values out of
-    range, naming the valid ones.
+    *Parameters structures in engine/congestion (congestion/hpcc.hpp and so on). Raises ValueError for unknown names and values
+    out of range, naming the valid ones.
     """
 
 def congestion_parameters_in_force(
@@ -1111,7 +1111,7 @@ def full_frame_bytes(
 def bandwidth_delay_product_bytes(rate_bps: int, round_trip_ps: int) -> int:
     """Bytes on the way in a round trip, rounded up."""
 
-# --- collectives: schedules, aggregation client, block floating point (bind_collective.cpp) ---
+# --- collectives: schedules, aggregation client, block floating point (python/bind_collective.cpp) ---
 
 _Range = tuple[int, int, int]  # buffer, offset_bytes, length_bytes
 
@@ -1396,7 +1396,7 @@ def quantise_block(block: NDArray[np.float32], exponent: int, rank_count: int) -
 def dequantise_block(sums: NDArray[np.int32], exponent: int, rank_count: int) -> NDArray[np.float32]:
     """Floats that sums of quantised blocks stand for."""
 
-# --- switch: the v1model runtime (bind_switch.cpp) ---
+# --- switch: the v1model runtime (python/bind_switch.cpp) ---
 
 NativeKey = tuple[bytes, bytes, bytes, bytes, int]
 MeterRates = tuple[int, int, int, int, int | None]
@@ -1479,7 +1479,7 @@ class Switch(Node):
     def replace_code(self, program: SwitchProgram) -> None:
         """Go on with other code for the same program. ValueError if its shape is another."""
     def start_trace(self, packets: int, port: int | None) -> None:
-        """Trace the next packets (received on a port); see engine/switch_trace.hpp."""
+        """Trace the next packets (received on a port); see engine/switch/trace.hpp."""
     def stop_trace(self) -> None: ...
     def take_trace(self) -> bytes:
         """All records so far, each a SwitchTrace::Head and its data."""
@@ -1556,7 +1556,7 @@ class Switch(Node):
     ) -> None: ...
     def clone_session_delete(self, id: int) -> bool: ...
 
-# --- what a run is observed by (bind_probe.cpp) ---
+# --- what a run is observed by (python/bind_probe.cpp) ---
 
 class Probe:
     """Records what components of an engine tell; one an engine, which owns it. Times in ps, sizes in bytes.

@@ -25,7 +25,7 @@ from weft.scenario.values import Section, Text
 MAX_SLOTS = 4096
 
 
-# Threads that serve a virtual run (kMaxWorkers in engine/partitions.hpp).
+# Threads that serve a virtual run (kMaxWorkers in engine/time/partitions.hpp).
 MAX_WORKERS = 256
 
 

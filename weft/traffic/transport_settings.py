@@ -108,7 +108,7 @@ def preset_of(congestion_control: str, name: str | None) -> CongestionPreset | N
 
 @dataclass(frozen=True)
 class NicCosts:
-    """What the way between memory and line costs a host's NIC (engine/nic_dma.hpp); rate 0: unlimited."""
+    """What the way between memory and line costs a host's NIC (engine/hosts/nic_dma.hpp); rate 0: unlimited."""
 
     pcie_rate_bps: int = 0
     dma_latency_ps: int = 0

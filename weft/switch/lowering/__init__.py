@@ -2,7 +2,7 @@
 
 `lower_program` writes LLVM IR (module `program`), `compile_program` turns it into machine code (module
 `jit`). The generated functions work on a packet's state, laid out by `layout`, and reach tables, registers
-and the like through the C++ runtime (`engine/switch_abi.hpp`).
+and the like through the C++ runtime (`engine/switch/abi.hpp`).
 """
 
 from weft.switch.lowering.errors import UnsupportedError

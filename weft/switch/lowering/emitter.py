@@ -39,7 +39,7 @@ def constant(width_bits: int, value: int) -> Value:
 
 @dataclass(slots=True)
 class ModuleContext:
-    """What all functions of a module share. `abi` maps "Struct.member" to byte offsets (switch_abi.hpp)."""
+    """What all functions of a module share. `abi` maps "Struct.member" to byte offsets (switch/abi.hpp)."""
 
     program: Program
     abi: dict[str, int]
@@ -63,7 +63,7 @@ class ModuleContext:
     """Where the code reports to a trace; None is plain code."""
 
     def runtime_function(self, name: str, result: Any, arguments: list[Any]) -> Value:
-        """A declaration of a function of the C++ runtime (switch_runtime.cpp) or of the C library."""
+        """A declaration of a function of the C++ runtime (switch/runtime.cpp) or of the C library."""
         known = self.module.globals.get(name)
         return (
             known if known is not None else ir.Function(self.module, ir.FunctionType(result, arguments), name)

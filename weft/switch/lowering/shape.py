@@ -18,7 +18,7 @@ FUNCTIONS = (
     "copy_fields",
     "pack_digest",
 )
-"""Entry points of a compiled program (SwitchProgram in switch_program.hpp)."""
+"""Entry points of a compiled program (SwitchProgram in switch/program.hpp)."""
 
 
 @dataclass(frozen=True, slots=True)

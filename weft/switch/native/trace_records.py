@@ -1,4 +1,4 @@
-"""The native switch's records (engine/switch_trace.hpp) as events."""
+"""The native switch's records (engine/switch/trace.hpp) as events."""
 
 from __future__ import annotations
 

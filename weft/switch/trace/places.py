@@ -1,6 +1,6 @@
 """The places of a program that report what they do to a packet, numbered alike wherever the program is loaded.
 
-The oracle names a place directly; instrumented code gives its number (engine/switch_trace.hpp). Every place
+The oracle names a place directly; instrumented code gives its number (engine/switch/trace.hpp). Every place
 says how wide the values are that it reports; values are taken modulo their width.
 """
 

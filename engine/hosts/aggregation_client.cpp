@@ -1,0 +1,288 @@
+#include "hosts/aggregation_client.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "hosts/rc_config.hpp"
+
+namespace weft {
+namespace {
+
+constexpr uint64_t kMaxRounds = 1ull << 32;  // the wire's round number
+
+// Big-endian lanes to host order and back; the same exchange both ways.
+void swap_lane_bytes(const uint8_t* from, uint8_t* to) {
+  for (size_t i = 0; i < roce::kAggregationLanes; ++i) {
+    uint32_t word;
+    std::memcpy(&word, from + 4 * i, 4);
+    if constexpr (std::endian::native == std::endian::little) word = __builtin_bswap32(word);
+    std::memcpy(to + 4 * i, &word, 4);
+  }
+}
+
+[[noreturn]] void refuse(const char* parameter, uint64_t value, const char* valid) {
+  throw std::invalid_argument(std::string("aggregation client: ") + parameter + " " + std::to_string(value) +
+                              " (valid: " + valid + ")");
+}
+
+}  // namespace
+
+void check(const AggregationConfig& config) {
+  if (config.slot_count == 0) refuse("slot_count", 0, "1 to 65535");
+  if (config.rank_count == 0) refuse("rank_count", 0, "1 or more");
+  if (config.retransmission_timeout_ps <= 0) {
+    refuse("retransmission_timeout_ps", static_cast<uint64_t>(config.retransmission_timeout_ps), "above 0");
+  }
+  if (config.timeout_backoff_limit > 20) {
+    refuse("timeout_backoff_limit", config.timeout_backoff_limit, "0 to 20");
+  }
+  if (config.source_ip.is_ipv6 != config.destination_ip.is_ipv6) {
+    throw std::invalid_argument("aggregation client: source and destination are of different IP versions");
+  }
+}
+
+AggregationClient::AggregationClient(const AggregationConfig& config, PacketPool& pool,
+                                     CompletionHandler* handler)
+    : config_(config), pool_(pool), handler_(handler) {
+  check(config_);
+  slots_.resize(config_.slot_count);
+  timeouts_.resize(config_.timeout_backoff_limit + 1);
+}
+
+void AggregationClient::post_all_reduce(TimePs now, AggregationBuffers buffers, DataType dtype,
+                                        ReduceOperation operation, uint64_t work_id) {
+  Posted posted{AggregationRequest(buffers, dtype, operation, config_.rank_count),
+                end_of_stream_,
+                0,
+                work_id,
+                now,
+                buffers.element_count * kElementBytes};
+  posted.remaining = posted.request.message_count();
+  if (error_ != CompletionStatus::kSuccess) return complete(posted, CompletionStatus::kFlushed, now);
+  if ((end_of_stream_ + posted.remaining) / config_.slot_count >= kMaxRounds) {
+    throw std::invalid_argument("aggregation client: the epoch's 2^32 rounds are used up; start a new epoch");
+  }
+  end_of_stream_ += posted.remaining;
+  requests_.push_back(std::move(posted));
+  complete_front(now);
+  wake();
+}
+
+AggregationClient::Posted& AggregationClient::posted_of(uint64_t message) {
+  // The last request that starts at or before the message; an empty one shares its start with the next.
+  auto after = std::upper_bound(requests_.begin(), requests_.end(), message,
+                                [](uint64_t m, const Posted& p) { return m < p.first_message; });
+  return *std::prev(after);
+}
+
+bool AggregationClient::can_send_next() {
+  if (next_message_ == end_of_stream_ || slot_of(next_message_).busy) return false;
+  const Posted& posted = posted_of(next_message_);
+  return posted.request.ready(next_message_ - posted.first_message);
+}
+
+PacketPtr AggregationClient::pull(TimePs now) {
+  if (error_ != CompletionStatus::kSuccess) return nullptr;
+  while (!resend_.empty()) {
+    const uint64_t message = resend_.front();
+    resend_.pop_front();
+    Slot& slot = slot_of(message);
+    if (!slot.busy || slot.message != message) continue;  // its result came meanwhile
+    slot.queued = false;
+    ++counters_.retransmitted_packets;
+    return send(now, message);
+  }
+  if (!can_send_next()) return nullptr;
+  const uint64_t message = next_message_++;
+  slot_of(message) = Slot{true, false, message, 0, 0};
+  ++in_flight_;
+  return send(now, message);
+}
+
+PacketPtr AggregationClient::send(TimePs now, uint64_t message) {
+  const Posted& posted = posted_of(message);
+  const uint64_t index = message - posted.first_message;
+  const auto round = static_cast<uint32_t>(message / config_.slot_count);
+
+  roce::RoceHeaders headers = headers_on_path(config_);
+  headers.bth.opcode = roce::kUdSendOnly;
+  headers.bth.destination_qp = roce::kAggregationQueuePair;
+  headers.bth.psn = round & 0xFFFFFF;
+  headers.deth = {config_.q_key, roce::kAggregationQueuePair};
+  headers.aggregation.emplace();
+  headers.aggregation->operation = static_cast<uint8_t>(posted.request.operation(index));
+  headers.aggregation->job_id = config_.job_id;
+  headers.aggregation->epoch = config_.epoch;
+  headers.aggregation->slot = static_cast<uint16_t>(message % config_.slot_count);
+  headers.aggregation->round = round;
+  headers.aggregation->rank = config_.rank;
+
+  AggregationLanes lanes;
+  posted.request.compose(index, lanes);
+  std::array<uint8_t, sizeof(lanes)> payload;
+  swap_lane_bytes(reinterpret_cast<const uint8_t*>(lanes.data()), payload.data());
+
+  Slot& slot = slot_of(message);
+  ++slot.transmissions;
+  ++counters_.contributions_sent;
+  const uint32_t backoff = std::min(slot.timeouts, config_.timeout_backoff_limit);
+  timeouts_[backoff].push_back(
+      {now + (config_.retransmission_timeout_ps << backoff), message, slot.transmissions});
+  return roce::build_packet(pool_, headers, payload.data(), payload.size());
+}
+
+// The request a result belongs to, and its number in the stream; null, and counted, if it is not accepted.
+AggregationClient::Posted* AggregationClient::classify(const roce::ParsedPacket& packet, uint64_t& message) {
+  if (!packet.aggregation || packet.aggregation->kind != roce::kResult) {
+    ++counters_.unexpected_packets;
+    return nullptr;
+  }
+  const roce::AggregationHeader& header = *packet.aggregation;
+  if (header.job_id != config_.job_id || packet.deth.q_key != config_.q_key) {
+    ++counters_.foreign_results;
+    return nullptr;
+  }
+  if (header.epoch != config_.epoch) {
+    ++counters_.wrong_epoch_results;
+    return nullptr;
+  }
+  message = uint64_t{header.round} * config_.slot_count + header.slot;
+  if (header.slot >= config_.slot_count || message >= next_message_) {
+    ++counters_.unexpected_results;
+    return nullptr;
+  }
+  const Slot& slot = slot_of(message);
+  if (!slot.busy || slot.message != message) {
+    ++counters_.stale_results;
+    return nullptr;
+  }
+  Posted& posted = posted_of(message);
+  if (header.operation != static_cast<uint8_t>(posted.request.operation(message - posted.first_message))) {
+    ++counters_.unexpected_results;
+    return nullptr;
+  }
+  return &posted;
+}
+
+void AggregationClient::on_packet(TimePs now, const roce::ParsedPacket& packet) {
+  if (error_ != CompletionStatus::kSuccess) {
+    ++counters_.dropped_in_error;
+    return;
+  }
+  uint64_t message = 0;
+  Posted* posted = classify(packet, message);
+  if (posted == nullptr) return;
+  AggregationLanes lanes;
+  swap_lane_bytes(packet.payload, reinterpret_cast<uint8_t*>(lanes.data()));
+  if (!posted->request.accept(message - posted->first_message, lanes)) {
+    ++counters_.invalid_results;
+    return;
+  }
+  ++counters_.results_accepted;
+  if (packet.ecn == roce::kCe) ++counters_.ce_marked_packets;
+  finish(*posted, message);
+  resend_overtaken(message);
+  complete_front(now);
+}
+
+void AggregationClient::finish(Posted& posted, uint64_t message) {
+  slot_of(message).busy = false;
+  --in_flight_;
+  --posted.remaining;
+  drop_stale_timeouts();
+}
+
+void AggregationClient::complete_front(TimePs now) {
+  while (!requests_.empty() && requests_.front().remaining == 0) {
+    const Posted posted = std::move(requests_.front());
+    requests_.pop_front();
+    complete(posted, CompletionStatus::kSuccess, now);
+  }
+}
+
+void AggregationClient::queue_resend(uint64_t message) {
+  Slot& slot = slot_of(message);
+  if (slot.queued) return;
+  slot.queued = true;
+  resend_.push_back(message);
+}
+
+void AggregationClient::resend_overtaken(uint64_t message) {
+  if (config_.early_retransmit_distance == 0 || message < config_.early_retransmit_distance) return;
+  const uint64_t end = message - config_.early_retransmit_distance + 1;
+  // Nothing older than a window can be in flight.
+  if (next_message_ > config_.slot_count) {
+    overtaken_from_ = std::max(overtaken_from_, next_message_ - config_.slot_count);
+  }
+  for (; overtaken_from_ < end; ++overtaken_from_) {
+    const Slot& slot = slot_of(overtaken_from_);
+    if (!slot.busy || slot.message != overtaken_from_ || slot.transmissions > 1) continue;
+    ++counters_.early_retransmissions;
+    queue_resend(overtaken_from_);
+  }
+}
+
+bool AggregationClient::is_stale(const Timeout& timeout) const {
+  const Slot& slot = slots_[timeout.message % config_.slot_count];
+  return !slot.busy || slot.message != timeout.message || slot.transmissions != timeout.transmissions;
+}
+
+void AggregationClient::drop_stale_timeouts() {
+  for (auto& level : timeouts_) {
+    while (!level.empty() && is_stale(level.front())) level.pop_front();
+  }
+}
+
+TimePs AggregationClient::next_deadline() const {
+  TimePs earliest = kNever;
+  for (const auto& level : timeouts_) {
+    if (!level.empty()) earliest = std::min(earliest, level.front().deadline_ps);
+  }
+  return earliest;
+}
+
+void AggregationClient::on_deadline(TimePs now) {
+  for (auto& level : timeouts_) {
+    while (!level.empty() && level.front().deadline_ps <= now) {
+      const Timeout timeout = level.front();
+      level.pop_front();
+      if (is_stale(timeout)) continue;
+      Slot& slot = slot_of(timeout.message);
+      ++counters_.timeouts;
+      if (++slot.timeouts > config_.retry_limit) return fail(now, CompletionStatus::kRetryExceeded);
+      queue_resend(timeout.message);
+    }
+  }
+  drop_stale_timeouts();
+}
+
+void AggregationClient::fail(TimePs now, CompletionStatus status) {
+  error_ = status;
+  for (auto& level : timeouts_) level.clear();
+  resend_.clear();
+  in_flight_ = 0;
+  std::deque<Posted> failed;
+  failed.swap(requests_);
+  for (const Posted& posted : failed) {
+    complete(posted, std::exchange(status, CompletionStatus::kFlushed), now);
+  }
+}
+
+void AggregationClient::complete(const Posted& posted, CompletionStatus status, TimePs now) {
+  if (handler_ == nullptr) return;
+  Completion completion;
+  completion.work_id = posted.work_id;
+  completion.kind = CompletionKind::kAggregate;
+  completion.status = status;
+  completion.queue_pair = roce::kAggregationQueuePair;
+  completion.length_bytes = posted.length_bytes;
+  completion.posted_ps = posted.posted_ps;
+  completion.completed_ps = now;
+  handler_->on_completion(completion);
+}
+
+}  // namespace weft

@@ -1,0 +1,144 @@
+// The worker's side of in-network aggregation: a queue pair that streams contributions to the first switch of
+// a job's tree and takes results from the job's group (docs/spec/aggregation.md).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "hosts/aggregation_request.hpp"
+#include "hosts/queue_pair.hpp"
+#include "packets/packet.hpp"
+#include "packets/roce_codec.hpp"
+#include "time/time.hpp"
+
+namespace weft {
+
+struct AggregationConfig {
+  uint16_t job_id = 0;
+  uint16_t epoch = 0;
+  uint32_t q_key = 0;
+  uint16_t rank = 0;         // among the children of the tree node the contributions go to
+  uint32_t rank_count = 1;   // workers of the whole job, for the scaling of floats
+  uint16_t slot_count = 64;  // the window in messages: one bandwidth-delay product or more
+
+  roce::MacAddress source_mac{};
+  roce::MacAddress destination_mac{};
+  roce::IpAddress source_ip;
+  roce::IpAddress destination_ip;  // aggregation address of the tree node
+  uint16_t source_udp_port = 0xC000;
+
+  // Time without a result after which a contribution is sent again; doubles with every retry, at most
+  // timeout_backoff_limit times. After retry_limit timeouts of one message the client fails.
+  TimePs retransmission_timeout_ps = 0;
+  uint32_t timeout_backoff_limit = 5;
+  uint32_t retry_limit = 30;
+  // Results come in the order of messages unless one was lost: a message is sent again, once, without waiting
+  // for its timeout when the result of one this much later has arrived. 0 turns that off.
+  uint32_t early_retransmit_distance = 16;
+};
+
+// Throws std::invalid_argument naming the first parameter that is out of range.
+void check(const AggregationConfig& config);
+
+struct AggregationCounters {
+  uint64_t contributions_sent = 0;  // retransmissions included
+  uint64_t retransmitted_packets = 0;
+  uint64_t timeouts = 0;
+  uint64_t early_retransmissions = 0;
+  uint64_t results_accepted = 0;
+  uint64_t ce_marked_packets = 0;  // accepted results that some switch marked
+  // Results not accepted
+  uint64_t stale_results = 0;    // of a round already finished
+  uint64_t foreign_results = 0;  // of another job, or with a wrong Q_Key
+  uint64_t wrong_epoch_results = 0;
+  uint64_t unexpected_results = 0;  // of a slot or round nothing was sent for, or another operation
+  uint64_t invalid_results = 0;     // refused by AggregationRequest::accept
+  uint64_t unexpected_packets = 0;  // not a result of an aggregation at all
+  uint64_t dropped_in_error = 0;    // arrived after the client had failed
+};
+
+// Message m of the job's stream uses slot m mod slot_count in round m div slot_count; the stream goes on over
+// all requests of an epoch, so that every worker must post the same requests in the same order. Requests
+// complete (CompletionKind::kAggregate) in order; the next one's messages follow into free slots before.
+class AggregationClient : public QueuePair {
+ public:
+  // `pool` and `handler` outlive the client; `handler` may be null. Throws as check().
+  AggregationClient(const AggregationConfig& config, PacketPool& pool, CompletionHandler* handler);
+
+  // Adds a request to the stream. Its buffers stay alive, and the source unchanged, until the completion. On
+  // a failed client it completes at once with kFlushed. Throws as AggregationRequest.
+  void post_all_reduce(TimePs now, AggregationBuffers buffers, DataType dtype, ReduceOperation operation,
+                       uint64_t work_id);
+
+  void on_packet(TimePs now, const roce::ParsedPacket& packet) override;
+  PacketPtr pull(TimePs now) override;
+  // A reduction is one request of the host, however many messages the network makes of it.
+  PulledPacket last_pulled() const override {
+    return {.payload_bytes = 4 * roce::kAggregationLanes, .starts_message = false};
+  }
+  TimePs next_deadline() const override;
+  void on_deadline(TimePs now) override;
+
+  const AggregationConfig& config() const { return config_; }
+  const AggregationCounters& counters() const { return counters_; }
+  void reset_counters() { counters_ = AggregationCounters(); }
+  size_t outstanding_requests() const { return requests_.size(); }
+  uint32_t messages_in_flight() const { return in_flight_; }
+  // kSuccess while the client works.
+  CompletionStatus error() const { return error_; }
+
+ private:
+  struct Posted {
+    AggregationRequest request;
+    uint64_t first_message;  // number of its message 0 in the stream
+    uint64_t remaining;      // messages without a result
+    uint64_t work_id;
+    TimePs posted_ps;
+    uint64_t length_bytes;
+  };
+  struct Slot {
+    bool busy = false;
+    bool queued = false;  // stands in resend_
+    uint64_t message = 0;
+    uint32_t timeouts = 0;
+    uint32_t transmissions = 0;
+  };
+  // A timeout to come. Stale, and skipped, if the slot has moved on or sent again since.
+  struct Timeout {
+    TimePs deadline_ps;
+    uint64_t message;
+    uint32_t transmissions;
+  };
+
+  Slot& slot_of(uint64_t message) { return slots_[message % config_.slot_count]; }
+  Posted& posted_of(uint64_t message);
+  Posted* classify(const roce::ParsedPacket& packet, uint64_t& message);
+  bool can_send_next();
+  PacketPtr send(TimePs now, uint64_t message);
+  void queue_resend(uint64_t message);
+  void resend_overtaken(uint64_t message);
+  void finish(Posted& posted, uint64_t message);
+  void complete_front(TimePs now);
+  void drop_stale_timeouts();
+  bool is_stale(const Timeout& timeout) const;
+  void fail(TimePs now, CompletionStatus status);
+  void complete(const Posted& posted, CompletionStatus status, TimePs now);
+
+  AggregationConfig config_;
+  PacketPool& pool_;
+  CompletionHandler* handler_;
+  AggregationCounters counters_;
+  CompletionStatus error_ = CompletionStatus::kSuccess;
+
+  std::vector<Slot> slots_;
+  std::deque<Posted> requests_;
+  uint64_t end_of_stream_ = 0;   // message number after the last one posted
+  uint64_t next_message_ = 0;    // next one to send for the first time
+  uint64_t overtaken_from_ = 0;  // messages below have been looked at for an early retransmission
+  uint32_t in_flight_ = 0;
+  std::deque<uint64_t> resend_;                // message numbers
+  std::vector<std::deque<Timeout>> timeouts_;  // by backoff, each in order of deadline
+};
+
+}  // namespace weft

@@ -1,0 +1,257 @@
+#include "hosts/flow_generator.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "packets/psn.hpp"
+
+namespace weft {
+namespace {
+
+constexpr uint64_t kMaxFlowBytes = 1ull << 31;
+
+// Sequence numbers start apart, so that a packet of another flow is not mistaken for one of this.
+uint32_t first_psn(uint32_t queue_pair, uint32_t remote_queue_pair) {
+  constexpr uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;
+  return static_cast<uint32_t>((uint64_t{queue_pair} << 24 | remote_queue_pair) * kGoldenRatio >> 40) &
+         kPsnMask;
+}
+
+// From a flow's last byte on, for as long as its sender may send again before it gives up.
+TimePs linger_ps(const RcConfig& config) {
+  TimePs total = 0;
+  for (uint32_t retry = 0; retry <= config.retry_limit; ++retry) {
+    total += config.retransmission_timeout_ps << std::min(retry, config.timeout_backoff_limit);
+  }
+  return total;
+}
+
+}  // namespace
+
+FlowGenerator::FlowGenerator(Nic& nic, ScheduleExecutor& executor)
+    : nic_(nic),
+      engine_(nic.engine()),
+      executor_(executor),
+      timer_(engine_.events(), member_action<&FlowGenerator::on_timer>(this)) {}
+
+FlowGenerator::~FlowGenerator() = default;
+
+uint32_t FlowGenerator::add_port(FlowPort port) {
+  port.config.source_mac = nic_.port_config(port.port).mac;
+  ports_.push_back(std::move(port));
+  return static_cast<uint32_t>(ports_.size() - 1);
+}
+
+void FlowGenerator::add(Flows& flows, const FlowEnd& end) {
+  const std::string name = "flow " + std::to_string(end.flow);
+  if (end.place >= ports_.size()) {
+    throw std::invalid_argument(name + ": port " + std::to_string(end.place) + " (valid: below " +
+                                std::to_string(ports_.size()) + ")");
+  }
+  if (end.size_bytes == 0 || end.size_bytes > kMaxFlowBytes) {
+    throw std::invalid_argument(name + " of " + std::to_string(end.size_bytes) + " bytes (valid: 1 to " +
+                                std::to_string(kMaxFlowBytes) + ")");
+  }
+  if (end.start_ps < 0) {
+    throw std::invalid_argument(name + " starts at " + std::to_string(end.start_ps) +
+                                " ps (valid: 0 or later)");
+  }
+  nic_.own_address(ports_[end.place].port, end.peer_ip);
+  flows.items.push_back({end, nullptr});
+}
+
+void FlowGenerator::start(TimePs start_ps, uint32_t run) {
+  if (started_) throw std::logic_error("the flows have been started already");
+  started_ = true;
+  run_ = run;
+  start_ps_ = std::max(start_ps, engine_.now());
+  const auto earlier = [](const Flow& one, const Flow& other) {
+    return std::pair(one.end.start_ps, one.end.flow) < std::pair(other.end.start_ps, other.end.flow);
+  };
+  std::sort(sent_.items.begin(), sent_.items.end(), earlier);
+  std::sort(received_.items.begin(), received_.items.end(), earlier);
+  for (uint32_t index = 0; index < received_.items.size(); ++index) {
+    received_by_number_.emplace_back(received_.items[index].end.queue_pair, index);
+  }
+  std::sort(received_by_number_.begin(), received_by_number_.end());
+  for (uint32_t index = 0; index < sent_.items.size(); ++index) {
+    sent_by_flow_.emplace_back(sent_.items[index].end.flow, index);
+  }
+  std::sort(sent_by_flow_.begin(), sent_by_flow_.end());
+  records_.reserve(sent_.items.size());
+  status_.node_count = static_cast<uint32_t>(sent_.items.size() + received_.items.size());
+  timer_.arm(start_ps_);
+}
+
+void FlowGenerator::begin() {
+  status_.state = RunState::kRunning;
+  status_.started_ps = engine_.now();
+  if (status_.node_count == 0) end(RunState::kFinished, "");
+}
+
+void FlowGenerator::on_timer() {
+  if (status_.state == RunState::kWaiting) begin();
+  const TimePs now = engine_.now();
+  close_finished();
+  // Receivers first, so that they are there whatever the link's delay.
+  for (; received_.next < received_.items.size(); ++received_.next) {
+    Flow& flow = received_.items[received_.next];
+    if (start_ps_ + flow.end.start_ps > now) break;
+    open(flow);
+  }
+  for (; sent_.next < sent_.items.size() && status_.state == RunState::kRunning; ++sent_.next) {
+    Flow& flow = sent_.items[sent_.next];
+    if (start_ps_ + flow.end.start_ps > now) break;
+    open(flow);
+    post(flow);
+  }
+  arm();
+}
+
+void FlowGenerator::post(Flow& flow) {
+  const FlowEnd& end = flow.end;
+  const uint64_t work_id = uint64_t{run_} << 32 | end.flow;
+  if (ports_[end.place].as_lengths) {
+    flow.queue_pair->post_write_as_length(engine_.now(), end.size_bytes, end.remote_address, end.rkey,
+                                          end.flow, work_id);
+  } else {
+    flow.queue_pair->post_write(engine_.now(), nullptr, end.size_bytes, end.remote_address, end.rkey,
+                                end.flow, work_id);
+  }
+}
+
+void FlowGenerator::close_finished() {
+  for (const uint32_t index : acknowledged_) close(sent_.items[index]);
+  acknowledged_.clear();
+  for (; !farewells_.empty() && farewells_.front().due_ps <= engine_.now(); farewells_.pop_front()) {
+    close(received_.items[farewells_.front().index]);
+  }
+}
+
+void FlowGenerator::arm() {
+  TimePs next = farewells_.empty() ? kNever : farewells_.front().due_ps;
+  if (status_.state == RunState::kRunning) {
+    for (const Flows* flows : {&sent_, &received_}) {
+      if (flows->next < flows->items.size()) {
+        next = std::min(next, start_ps_ + flows->items[flows->next].end.start_ps);
+      }
+    }
+  }
+  if (next != kNever) timer_.arm(next);
+}
+
+void FlowGenerator::open(Flow& flow) {
+  const FlowPort& port = ports_[flow.end.place];
+  RcConfig config = port.config;
+  config.queue_pair = flow.end.queue_pair;
+  config.remote_queue_pair = flow.end.remote_queue_pair;
+  config.initial_psn = first_psn(flow.end.queue_pair, flow.end.remote_queue_pair);
+  config.remote_initial_psn = first_psn(flow.end.remote_queue_pair, flow.end.queue_pair);
+  config.destination_ip = flow.end.peer_ip;
+  config.source_ip = nic_.own_address(port.port, flow.end.peer_ip);
+  config.source_udp_port =
+      entropy_udp_port(config.source_ip, config.destination_ip, config.queue_pair, config.remote_queue_pair);
+  const auto frame_bytes = static_cast<uint32_t>(full_frame_bytes(config));
+  flow.queue_pair = std::make_unique<RcQueuePair>(
+      config, engine_.packets(), nic_.memory(), port.make_congestion_control(frame_bytes),
+      port.make_path_choice ? port.make_path_choice(config.queue_pair, frame_bytes) : nullptr, this);
+  if (const ObservedFlow& observed = flow.end.observed; observed.message || observed.telemetry) {
+    flow.queue_pair->observe(engine_.probe(), observed.ends, observed.message, observed.telemetry);
+  }
+  nic_.attach(*flow.queue_pair, port.port, config.queue_pair);
+}
+
+void FlowGenerator::close(Flow& flow) {
+  if (flow.queue_pair == nullptr) return;
+  closed_ += flow.queue_pair->counters();
+  flow.queue_pair.reset();
+}
+
+RcCounters FlowGenerator::counters() const {
+  RcCounters sums = closed_;
+  for (const Flows* flows : {&sent_, &received_}) {
+    for (const Flow& flow : flows->items) {
+      if (flow.queue_pair != nullptr) sums += flow.queue_pair->counters();
+    }
+  }
+  return sums;
+}
+
+void FlowGenerator::reset_counters() {
+  closed_ = RcCounters();
+  for (Flows* flows : {&sent_, &received_}) {
+    for (Flow& flow : flows->items) {
+      if (flow.queue_pair != nullptr) flow.queue_pair->reset_counters();
+    }
+  }
+}
+
+void FlowGenerator::on_completion(const Completion& completion) {
+  if (status_.state != RunState::kRunning) return;
+  if (completion.kind == CompletionKind::kWrite) {
+    sent(completion);
+  } else if (completion.kind == CompletionKind::kWriteImmediate) {
+    received(completion);
+  }
+}
+
+void FlowGenerator::sent(const Completion& completion) {
+  const auto number = static_cast<uint32_t>(completion.work_id);
+  const auto found =
+      std::lower_bound(sent_by_flow_.begin(), sent_by_flow_.end(), std::pair(number, uint32_t{0}));
+  Flow& flow = sent_.items[found->second];
+  if (completion.status != CompletionStatus::kSuccess) {
+    return end(RunState::kFailed, "flow " + std::to_string(flow.end.flow) + ": " +
+                                      completion_status_name(completion.status) +
+                                      " (fault: " + fault_name(completion_fault(completion.status)) + ")");
+  }
+  records_.push_back(
+      {flow.end.flow, start_ps_ + flow.end.start_ps, engine_.now(), completion.retransmitted_packets});
+  // Its queue pair is still at work on this completion.
+  acknowledged_.push_back(found->second);
+  timer_.arm(engine_.now());
+  flow_done();
+}
+
+void FlowGenerator::received(const Completion& completion) {
+  auto found = std::lower_bound(received_by_number_.begin(), received_by_number_.end(),
+                                std::pair(completion.queue_pair, 0u));
+  // A flow that is over may have had the number before.
+  while (found != received_by_number_.end() && received_.items[found->second].queue_pair == nullptr) ++found;
+  if (found == received_by_number_.end() || found->first != completion.queue_pair) return;
+  const Flow& flow = received_.items[found->second];
+  // Its sender's queue pair goes with the last acknowledgement.
+  flow.queue_pair->forget_marks();
+  farewells_.push_back({engine_.now() + linger_ps(ports_[flow.end.place].config), found->second});
+  if (!timer_.armed()) arm();
+  flow_done();
+}
+
+void FlowGenerator::flow_done() {
+  if (++status_.nodes_done == status_.node_count) end(RunState::kFinished, "");
+}
+
+void FlowGenerator::cancel() {
+  if (status_.state == RunState::kWaiting || status_.state == RunState::kRunning) {
+    end(RunState::kCancelled, "");
+  }
+  timer_.cancel();
+  farewells_.clear();
+  destroy_queue_pairs();
+}
+
+void FlowGenerator::destroy_queue_pairs() {
+  for (Flows* flows : {&sent_, &received_}) {
+    for (Flow& flow : flows->items) close(flow);
+  }
+}
+
+void FlowGenerator::end(RunState state, const std::string& reason) {
+  status_.state = state;
+  status_.finished_ps = engine_.now();
+  status_.error = reason;
+  executor_.report_end(0);
+}
+
+}  // namespace weft

@@ -1,0 +1,373 @@
+#include "hosts/nic.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "links/pcap_writer.hpp"
+#include "memory/ring_buffer.hpp"
+#include "observe/probe.hpp"
+#include "packets/psn.hpp"
+
+namespace weft {
+namespace {
+
+bool is_group_mac(const roce::MacAddress& mac) { return (mac[0] & 1) != 0; }
+
+}  // namespace
+
+const char* nic_drop_name(NicDrop drop) {
+  switch (drop) {
+    case NicDrop::kForeignMac:
+      return "foreign_mac";
+    case NicDrop::kForeignAddress:
+      return "foreign_address";
+    case NicDrop::kUnknownQueuePair:
+      return "unknown_queue_pair";
+    case NicDrop::kCount:
+      break;
+  }
+  return "unknown";
+}
+
+// A queue pair and its place in its port's turns.
+struct Nic::Attachment final : InCacheLines, Waker {
+  Attachment(Nic& nic_, QueuePair& queue_pair_, Port& port_)
+      : nic(nic_),
+        queue_pair(queue_pair_),
+        port(port_),
+        timer(nic.engine_.events(), member_action<&Attachment::on_timer>(this)) {
+    queue_pair.set_waker(this);
+  }
+  // Before what it keeps is destroyed.
+  ~Attachment() override { queue_pair.set_waker(nullptr); }
+
+  void wake() override;
+  void forget() override { nic.detach(queue_pair); }
+  void on_timer();
+  void arm_timer();
+
+  Nic& nic;
+  QueuePair& queue_pair;
+  Port& port;
+  Timer timer;
+  std::vector<uint32_t> numbers;
+  std::shared_ptr<QueuePair> kept;
+  bool in_control_turns = false;
+  bool in_data_turns = false;
+};
+
+struct Nic::Port final : InCacheLines, PacketSource, NicDma::Client {
+  Port(Nic& nic_, NicPortConfig config_, TransmitPort& line_)
+      : nic(nic_), engine(nic_.engine_), config(std::move(config_)), line(line_) {
+    if (nic.dma_ != nullptr) dma_port = nic.dma_->add_port(*this, line.rate_bps());
+  }
+
+  PacketPtr pull(TimePs now, int& priority_class) override;
+  bool may_have_packets() const override {
+    return !control_turns.empty() || !data_turns.empty() || nic.dma_ != nullptr;
+  }
+  PacketPtr next_data(TimePs now, PulledPacket& pulled) override;
+  void on_fetched() override { line.kick(); }
+  void on_placed(PacketPtr packet) override;
+  // Queue pairs may have something to send.
+  void start() {
+    if (nic.dma_ != nullptr) nic.dma_->fetch();
+    line.kick();
+  }
+  void on_blocked_classes(uint32_t blocked_classes_) override { blocked_classes = blocked_classes_; }
+  bool is_blocked(int priority_class) const { return (blocked_classes >> priority_class & 1u) != 0; }
+  void want_turns(Attachment& attachment);
+  void forget(Attachment& attachment);
+  bool owns(const roce::IpAddress& address) const {
+    return std::find(config.addresses.begin(), config.addresses.end(), address) != config.addresses.end();
+  }
+  void drop(NicDrop reason, const Packet& packet) {
+    ++counters.drops[static_cast<size_t>(reason)];
+    tell_dropped(static_cast<size_t>(reason), packet);
+  }
+  void drop(roce::ParseError error, const Packet& packet) {
+    ++counters.parse_errors[static_cast<size_t>(error)];
+    tell_dropped(kFirstParseErrorDrop + static_cast<size_t>(error), packet);
+  }
+  void tell_dropped(size_t reason, const Packet& packet) {
+    engine.ledger().drop(DropPlace::kNic, reason, packet.wire_bytes());
+    if (Probe* probe = engine.probe())
+      probe->dropped(&line, DropPlace::kNic, reason, packet.wire_bytes(), -1);
+  }
+
+  Nic& nic;
+  Engine& engine;
+  size_t dma_port = 0;
+  NicPortConfig config;
+  TransmitPort& line;
+  NicPortCounters counters;
+  RingBuffer<Attachment*> control_turns;
+  RingBuffer<Attachment*> data_turns;
+  std::vector<std::pair<roce::IpAddress, Attachment*>> groups;
+  std::shared_ptr<PcapWriter> capture;
+  uint32_t blocked_classes = 0;
+  bool dispatching = false;  // a queue pair is at work; the line is kicked when it is done
+};
+
+void Nic::Attachment::wake() {
+  port.want_turns(*this);
+  if (!port.dispatching) {
+    port.start();
+    arm_timer();
+  }
+}
+
+void Nic::Attachment::on_timer() {
+  const TimePs now = port.engine.now();
+  if (now >= queue_pair.next_deadline()) {
+    const bool outer = std::exchange(port.dispatching, true);
+    queue_pair.on_deadline(now);
+    port.dispatching = outer;
+    port.want_turns(*this);
+    port.start();
+  }
+  arm_timer();
+}
+
+// Deadlines mostly move away (each acknowledgement postpones the timeout), so an armed timer is left alone
+// unless it would be late; on_timer() finds out how much is left.
+void Nic::Attachment::arm_timer() {
+  const TimePs deadline = queue_pair.next_deadline();
+  if (deadline == kNever) return;
+  if (!timer.armed() || deadline < timer.deadline()) timer.arm(deadline);
+}
+
+void Nic::Port::want_turns(Attachment& attachment) {
+  if (!attachment.in_control_turns && attachment.queue_pair.may_have_control()) {
+    attachment.in_control_turns = true;
+    control_turns.push(&attachment);
+  }
+  if (!attachment.in_data_turns && attachment.queue_pair.may_have_data()) {
+    attachment.in_data_turns = true;
+    data_turns.push(&attachment);
+  }
+}
+
+void Nic::Port::forget(Attachment& attachment) {
+  control_turns.erase(&attachment);
+  data_turns.erase(&attachment);
+  std::erase_if(groups, [&](const auto& group) { return group.second == &attachment; });
+}
+
+// Acknowledgements and CNPs first, then one data packet of each queue pair in turn. Who has nothing to send
+// leaves the turns until it wakes.
+PacketPtr Nic::Port::pull(TimePs now, int& priority_class) {
+  priority_class = roce::kControlClass;
+  while (!control_turns.empty() && !is_blocked(roce::kControlClass)) {
+    Attachment& attachment = *control_turns.front();
+    PacketPtr packet = attachment.queue_pair.pull_control(now);
+    if (packet == nullptr || !attachment.queue_pair.may_have_control()) {
+      control_turns.pop();
+      attachment.in_control_turns = false;
+    }
+    if (packet != nullptr) return packet;
+  }
+  priority_class = roce::kDataClass;
+  if (is_blocked(roce::kDataClass)) return nullptr;
+  if (nic.dma_ != nullptr) return nic.dma_->take(dma_port, now);
+  PulledPacket pulled;
+  return next_data(now, pulled);
+}
+
+PacketPtr Nic::Port::next_data(TimePs now, PulledPacket& pulled) {
+  while (!data_turns.empty()) {
+    Attachment& attachment = *data_turns.pop();
+    PacketPtr packet = attachment.queue_pair.pull(now);
+    attachment.arm_timer();
+    attachment.in_data_turns = packet != nullptr && attachment.queue_pair.may_have_data();
+    if (attachment.in_data_turns) data_turns.push(&attachment);
+    if (packet != nullptr) {
+      pulled = attachment.queue_pair.last_pulled();
+      return packet;
+    }
+  }
+  return nullptr;
+}
+
+Nic::Nic(Engine& engine, std::string name, const NicConfig& config)
+    : engine_(engine), name_(std::move(name)) {
+  if (config.takes_time()) dma_ = std::make_unique<NicDma>(engine, config);
+}
+
+Nic::~Nic() = default;
+
+int Nic::add_port(NicPortConfig config, TransmitPort& line) {
+  if (&line.engine() != &engine_)
+    throw std::invalid_argument("NIC '" + name_ + "': the line is of another engine");
+  ports_.push_back(std::make_unique<Port>(*this, std::move(config), line));
+  line.set_source(ports_.back().get());
+  return static_cast<int>(ports_.size()) - 1;
+}
+
+Nic::Port& Nic::port_at(int port) { return const_cast<Port&>(std::as_const(*this).port_at(port)); }
+
+const Nic::Port& Nic::port_at(int port) const {
+  if (port < 0 || static_cast<size_t>(port) >= ports_.size()) {
+    throw std::invalid_argument("NIC '" + name_ + "' has no port " + std::to_string(port) + " (it has " +
+                                std::to_string(ports_.size()) + ", from 0)");
+  }
+  return *ports_[static_cast<size_t>(port)];
+}
+
+const NicPortConfig& Nic::port_config(int port) const { return port_at(port).config; }
+
+const roce::IpAddress& Nic::own_address(int port, const roce::IpAddress& peer) const {
+  const std::vector<roce::IpAddress>& addresses = port_at(port).config.addresses;
+  const auto found = std::find_if(addresses.begin(), addresses.end(),
+                                  [&](const auto& address) { return address.is_ipv6 == peer.is_ipv6; });
+  if (found == addresses.end()) {
+    throw std::invalid_argument("NIC '" + name_ + "': port " + std::to_string(port) + " has no " +
+                                (peer.is_ipv6 ? "IPv6" : "IPv4") + " address, which its peer has");
+  }
+  return *found;
+}
+
+uint32_t Nic::allocate_queue_pair_number() {
+  while (by_number_.find(next_number_) != nullptr) ++next_number_;
+  if (next_number_ >= roce::kAggregationQueuePair) {
+    throw std::invalid_argument("NIC '" + name_ + "' has no queue pair numbers left");
+  }
+  return next_number_++;
+}
+
+Nic::Attachment& Nic::attachment_for(QueuePair& queue_pair, int port) {
+  Port& at = port_at(port);
+  auto& attachment = attachments_[&queue_pair];
+  if (attachment == nullptr) attachment = std::make_unique<Attachment>(*this, queue_pair, at);
+  if (&attachment->port != &at) {
+    throw std::invalid_argument("NIC '" + name_ + "': the queue pair is attached to another port than " +
+                                std::to_string(port));
+  }
+  return *attachment;
+}
+
+void Nic::attach(QueuePair& queue_pair, int port, uint32_t number) {
+  if (number > kPsnMask || by_number_.find(number) != nullptr) {
+    throw std::invalid_argument("NIC '" + name_ + "': queue pair number " + std::to_string(number) +
+                                (number > kPsnMask ? " has more than 24 bits" : " is in use"));
+  }
+  Attachment& attachment = attachment_for(queue_pair, port);
+  by_number_.insert(number, &attachment);
+  attachment.numbers.push_back(number);
+  attachment.wake();
+}
+
+void Nic::attach_group(QueuePair& queue_pair, int port, const roce::IpAddress& group) {
+  auto& groups = port_at(port).groups;
+  if (std::any_of(groups.begin(), groups.end(), [&](const auto& other) { return other.first == group; })) {
+    throw std::invalid_argument("NIC '" + name_ + "': port " + std::to_string(port) +
+                                " already delivers this group to a queue pair");
+  }
+  Attachment& attachment = attachment_for(queue_pair, port);
+  groups.emplace_back(group, &attachment);
+  attachment.wake();
+}
+
+void Nic::keep(std::shared_ptr<QueuePair> queue_pair) {
+  const auto found = attachments_.find(queue_pair.get());
+  if (found == attachments_.end()) {
+    throw std::invalid_argument("NIC '" + name_ + "': the queue pair is not attached");
+  }
+  found->second->kept = std::move(queue_pair);
+}
+
+void Nic::detach(QueuePair& queue_pair) {
+  const auto found = attachments_.find(&queue_pair);
+  if (found == attachments_.end()) {
+    throw std::invalid_argument("NIC '" + name_ + "': the queue pair is not attached");
+  }
+  Attachment* attachment = found->second.get();
+  attachment->port.forget(*attachment);
+  for (const uint32_t number : attachment->numbers) by_number_.erase(number);
+  attachments_.erase(found);
+}
+
+Nic::Attachment* Nic::find_receiver(Port& port, const roce::ParsedPacket& packet, NicDrop& reason) {
+  reason = NicDrop::kForeignAddress;
+  if (packet.bth.destination_qp == roce::kMulticastQueuePair) {
+    for (const auto& [group, attachment] : port.groups) {
+      if (group == packet.destination_ip) return attachment;
+    }
+    return nullptr;
+  }
+  if (!port.owns(packet.destination_ip)) return nullptr;
+  reason = NicDrop::kUnknownQueuePair;
+  Attachment* attachment = by_number_.find(packet.bth.destination_qp);
+  return attachment == nullptr || &attachment->port != &port ? nullptr : attachment;
+}
+
+void Nic::receive(int port_number, PacketPtr packet) {
+  Port& port = port_at(port_number);
+  if (port.capture != nullptr) port.capture->write(engine_.now(), *packet, CaptureDirection::kInbound);
+  roce::ParsedPacket parsed;
+  const roce::ParseError error = roce::parse_packet(*packet, parsed);
+  if (error == roce::ParseError::kNotRoce) {
+    ++port.counters.not_roce_packets;
+    engine_.ledger().drop(DropPlace::kNic, kFirstParseErrorDrop + static_cast<size_t>(error),
+                          packet->wire_bytes());
+    return;
+  }
+  if (error != roce::ParseError::kNone) {
+    port.drop(error, *packet);
+    return;
+  }
+  if (parsed.destination_mac != port.config.mac && !is_group_mac(parsed.destination_mac)) {
+    port.drop(NicDrop::kForeignMac, *packet);
+    return;
+  }
+  NicDrop reason{};
+  Attachment* attachment = find_receiver(port, parsed, reason);
+  if (attachment == nullptr) {
+    port.drop(reason, *packet);
+    return;
+  }
+  const uint64_t size = packet->wire_bytes();
+  ++port.counters.received_packets;
+  port.counters.received_bytes += size;
+  engine_.ledger().leave(LedgerSink::kDelivered, size);
+  if (dma_ != nullptr && parsed.payload_bytes > 0) {
+    dma_->deliver(port.dma_port, std::move(packet), parsed.payload_bytes);
+  } else {
+    hand_over(port, *attachment, parsed);
+  }
+}
+
+void Nic::hand_over(Port& port, Attachment& attachment, const roce::ParsedPacket& packet) {
+  const bool outer = std::exchange(port.dispatching, true);
+  attachment.queue_pair.on_packet(engine_.now(), packet);
+  port.dispatching = outer;
+  port.want_turns(attachment);
+  if (!outer) port.start();
+  attachment.arm_timer();
+}
+
+// Meanwhile its queue pair may have gone; the packet has been delivered all the same.
+void Nic::Port::on_placed(PacketPtr packet) {
+  roce::ParsedPacket parsed;
+  roce::parse_packet(*packet, parsed, false);
+  NicDrop reason{};
+  if (Attachment* attachment = nic.find_receiver(*this, parsed, reason))
+    nic.hand_over(*this, *attachment, parsed);
+  else
+    ++counters.drops[static_cast<size_t>(reason)];
+}
+
+const NicPortCounters& Nic::counters(int port) const { return port_at(port).counters; }
+
+void Nic::reset_counters() {
+  for (const auto& port : ports_) port->counters = NicPortCounters();
+}
+
+void Nic::set_capture(int port_number, std::shared_ptr<PcapWriter> capture) {
+  Port& port = port_at(port_number);
+  port.line.set_capture(capture);
+  port.capture = std::move(capture);
+}
+
+}  // namespace weft

@@ -1,0 +1,113 @@
+// A RoCEv2 network adapter with one or more ports: checks and counts what arrives, hands it to its queue
+// pairs, and lets them take turns at each port whenever the line is free.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "hosts/memory_region.hpp"
+#include "hosts/nic_dma.hpp"
+#include "hosts/queue_pair.hpp"
+#include "hosts/queue_pair_numbers.hpp"
+#include "links/node.hpp"
+#include "links/transmit_port.hpp"
+#include "packets/roce_codec.hpp"
+#include "time/engine.hpp"
+
+namespace weft {
+
+class PcapWriter;
+
+struct NicPortConfig {
+  roce::MacAddress mac{};
+  std::vector<roce::IpAddress> addresses;  // IPv4 and IPv6 addresses of the port
+};
+
+// Why a frame was not delivered to a queue pair: a parse error, or one of these.
+enum class NicDrop : uint8_t {
+  kForeignMac,        // not to this port's MAC, nor to a group
+  kForeignAddress,    // not to one of this port's addresses, nor to an attached group
+  kUnknownQueuePair,  // no such queue pair on this port
+  kCount,
+};
+const char* nic_drop_name(NicDrop drop);
+
+struct NicPortCounters {
+  uint64_t received_packets = 0;  // delivered to a queue pair
+  uint64_t received_bytes = 0;
+  uint64_t not_roce_packets = 0;  // other traffic (ARP, ping, …), left to the host's kernel
+  std::array<uint64_t, static_cast<size_t>(roce::ParseError::kCount)> parse_errors{};
+  std::array<uint64_t, static_cast<size_t>(NicDrop::kCount)> drops{};
+};
+
+class Nic final : public Node {
+ public:
+  Nic(Engine& engine, std::string name, const NicConfig& config = {});
+  ~Nic() override;
+  Nic(const Nic&) = delete;
+  Nic& operator=(const Nic&) = delete;
+
+  // Adds a port that sends through `line` (its rate is the NIC's, its link leads to the fabric) and returns
+  // its number, from 0: the port to name to Link::connect() for what arrives. The NIC becomes the line's
+  // packet source.
+  int add_port(NicPortConfig config, TransmitPort& line);
+  size_t port_count() const { return ports_.size(); }
+  const NicPortConfig& port_config(int port) const;
+  // The port's address of the peer's IP version. Throws std::invalid_argument if it has none.
+  const roce::IpAddress& own_address(int port, const roce::IpAddress& peer) const;
+
+  // A queue pair number not in use, from 0x11 up (0 and 1 are InfiniBand's management queue pairs).
+  uint32_t allocate_queue_pair_number();
+  // Delivers packets to queue pair `number` that arrive at `port`, and sends what it has to send there. A
+  // queue pair that is destroyed detaches itself. Throws std::invalid_argument if the number is taken or more
+  // than 24 bits, or the port does not exist.
+  void attach(QueuePair& queue_pair, int port, uint32_t number);
+  // Also delivers what arrives at the queue pair's port for the multicast queue pair (0xFFFFFF) of this group
+  // address. The queue pair may be attached by group only, without a number. Throws std::invalid_argument if
+  // the group is taken.
+  void attach_group(QueuePair& queue_pair, int port, const roce::IpAddress& group);
+  // Keeps an attached queue pair alive until it is detached. Throws std::invalid_argument if it is not
+  // attached.
+  void keep(std::shared_ptr<QueuePair> queue_pair);
+  // Forgets a queue pair: its numbers, its groups and its timer. Not from within that queue pair's own
+  // completions.
+  void detach(QueuePair& queue_pair);
+
+  MemoryRegistry& memory() { return memory_; }
+  Engine& engine() override { return engine_; }
+  const std::string& name() const { return name_; }
+
+  void receive(int port, PacketPtr packet) override;
+
+  const NicPortCounters& counters(int port) const;
+  void reset_counters();
+  // Records what a port receives and sends; null stops.
+  void set_capture(int port, std::shared_ptr<PcapWriter> capture);
+
+ private:
+  struct Attachment;
+  struct Port;
+
+  Port& port_at(int port);
+  const Port& port_at(int port) const;
+  Attachment& attachment_for(QueuePair& queue_pair, int port);
+  // Null if there is none; `reason` then says why.
+  Attachment* find_receiver(Port& port, const roce::ParsedPacket& packet, NicDrop& reason);
+  void hand_over(Port& port, Attachment& attachment, const roce::ParsedPacket& packet);
+
+  Engine& engine_;
+  std::string name_;
+  MemoryRegistry memory_;
+  std::unique_ptr<NicDma> dma_;  // null: memory is at hand in no time
+  std::vector<std::unique_ptr<Port>> ports_;
+  std::unordered_map<QueuePair*, std::unique_ptr<Attachment>> attachments_;
+  QueuePairNumbers<Attachment> by_number_;
+  uint32_t next_number_ = 0x11;
+};
+
+}  // namespace weft

@@ -1,0 +1,105 @@
+#include "hosts/nic_dma.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace weft {
+namespace {
+
+constexpr uint64_t kLargestFrameBytes = 4096 + 256;
+constexpr uint64_t kFramesAhead = 2;
+
+}  // namespace
+
+NicDma::NicDma(Engine& engine, const NicConfig& config)
+    : engine_(engine),
+      config_(config),
+      rate_(config.pcie_rate_bps),
+      read_free_(engine.events(), member_action<&NicDma::fetch>(this)),
+      ready_(engine.events(), member_action<&NicDma::on_ready>(this)),
+      placed_(engine.events(), member_action<&NicDma::on_placed>(this)) {
+  if (config.dma_latency_ps < 0 || config.per_message_overhead_ps < 0 || config.per_packet_overhead_ps < 0) {
+    throw std::invalid_argument(
+        "dma_latency_ps, per_message_overhead_ps and per_packet_overhead_ps must be 0 or more");
+  }
+}
+
+size_t NicDma::add_port(Client& client, uint64_t line_rate_bps) {
+  const TimePs fetch_ps = config_.dma_latency_ps + config_.per_message_overhead_ps +
+                          config_.per_packet_overhead_ps + rate_.serialisation_ps(kLargestFrameBytes);
+  const auto bits = static_cast<unsigned __int128>(line_rate_bps) * static_cast<uint64_t>(fetch_ps);
+  const auto ahead_bytes = static_cast<uint64_t>(bits / 8 / kPsPerSecond);
+  Port& port = ports_.emplace_back();
+  port.client = &client;
+  port.limit_bytes = line_rate_bps == 0 ? ~0ull : ahead_bytes + kFramesAhead * kLargestFrameBytes;
+  return ports_.size() - 1;
+}
+
+// Ports take turns; one transfer at a time.
+void NicDma::fetch() {
+  if (fetching_ || read_free_.armed()) return;
+  fetching_ = true;
+  const TimePs now = engine_.now();
+  size_t without = 0;
+  while (without < ports_.size() && read_free_ps_ <= now) {
+    const size_t number = next_port_;
+    next_port_ = (next_port_ + 1) % ports_.size();
+    without = fetch_one(ports_[number], number, now) ? 0 : without + 1;
+  }
+  fetching_ = false;
+  if (read_free_ps_ > now) read_free_.arm(read_free_ps_);
+}
+
+bool NicDma::fetch_one(Port& port, size_t number, TimePs now) {
+  if (port.fetched_bytes >= port.limit_bytes) return false;
+  PulledPacket pulled;
+  PacketPtr packet = port.client->next_data(now, pulled);
+  if (packet == nullptr) return false;
+  const TimePs message_ps = pulled.starts_message ? config_.per_message_overhead_ps : 0;
+  const TimePs due_ps = transfer(read_free_ps_, now, pulled.payload_bytes, message_ps);
+  port.fetched_bytes += packet->wire_bytes();
+  port.ready.push({std::move(packet), number, due_ps});
+  announced_.push({nullptr, number, due_ps});
+  if (!ready_.armed()) ready_.arm(announced_.front().due_ps);
+  return true;
+}
+
+// The end of a transfer that starts as soon as the direction is free.
+TimePs NicDma::transfer(TimePs& free_ps, TimePs now, size_t bytes, TimePs overhead_ps) const {
+  free_ps =
+      std::max(free_ps, now) + overhead_ps + config_.per_packet_overhead_ps + rate_.serialisation_ps(bytes);
+  return free_ps + config_.dma_latency_ps;
+}
+
+void NicDma::on_ready() {
+  while (!announced_.empty() && announced_.front().due_ps <= engine_.now()) {
+    ports_[announced_.pop().port].client->on_fetched();
+  }
+  if (!announced_.empty() && !ready_.armed()) ready_.arm(announced_.front().due_ps);
+}
+
+PacketPtr NicDma::take(size_t number, TimePs now) {
+  Port& port = ports_[number];
+  if (port.ready.empty() || port.ready.front().due_ps > now) return nullptr;
+  PacketPtr packet = port.ready.pop().packet;
+  port.fetched_bytes -= packet->wire_bytes();
+  fetch();
+  return packet;
+}
+
+void NicDma::deliver(size_t port, PacketPtr packet, size_t payload_bytes) {
+  const TimePs due_ps = transfer(write_free_ps_, engine_.now(), payload_bytes, 0);
+  arriving_.push({std::move(packet), port, due_ps});
+  if (!placed_.armed()) placed_.arm(due_ps);
+}
+
+void NicDma::on_placed() {
+  while (!arriving_.empty() && arriving_.front().due_ps <= engine_.now()) {
+    Timed arrived = arriving_.pop();
+    ports_[arrived.port].client->on_placed(std::move(arrived.packet));
+  }
+  if (!arriving_.empty() && !placed_.armed()) placed_.arm(arriving_.front().due_ps);
+}
+
+}  // namespace weft

@@ -1,0 +1,90 @@
+// How a network adapter reaches its host's memory: PCIe with a rate and a latency, and the time that messages
+// and packets cost the adapter itself. All of it costs nothing unless configured.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "hosts/queue_pair.hpp"
+#include "memory/ring_buffer.hpp"
+#include "packets/packet.hpp"
+#include "time/engine.hpp"
+
+namespace weft {
+
+struct NicConfig {
+  uint64_t pcie_rate_bps = 0;  // of payload, each direction on its own, shared by all ports; 0: unlimited
+  TimePs dma_latency_ps = 0;   // from the end of a transfer until its bytes are there
+  TimePs per_message_overhead_ps = 0;  // before the first packet of each message that is sent
+  TimePs per_packet_overhead_ps = 0;   // before each data packet, in either direction
+
+  bool takes_time() const {
+    return pcie_rate_bps != 0 || dma_latency_ps != 0 || per_message_overhead_ps != 0 ||
+           per_packet_overhead_ps != 0;
+  }
+};
+
+// Fetches the payload of data packets ahead of the line, and puts that of received ones into memory before
+// anybody hears of them. Acknowledgements and CNPs are the adapter's own and pass it by. The queue pairs'
+// clocks (round trips, pacing) start when a packet is fetched; at most the line's rate over the time that a
+// fetch takes, and two frames, are fetched ahead.
+class NicDma {
+ public:
+  // A port of the adapter.
+  class Client {
+   public:
+    virtual ~Client() = default;
+    // The next data packet, null if there is none.
+    virtual PacketPtr next_data(TimePs now, PulledPacket& pulled) = 0;
+    // take() has a packet.
+    virtual void on_fetched() = 0;
+    // The payload of a packet from deliver() is in memory.
+    virtual void on_placed(PacketPtr packet) = 0;
+  };
+
+  // Throws std::invalid_argument for negative times.
+  NicDma(Engine& engine, const NicConfig& config);
+
+  // Returns the port's number, from 0. `line_rate_bps` 0: unpaced.
+  size_t add_port(Client& client, uint64_t line_rate_bps);
+  // Some port may have something to send.
+  void fetch();
+  // The next packet of a port that is ready to leave, null if there is none.
+  PacketPtr take(size_t port, TimePs now);
+  void deliver(size_t port, PacketPtr packet, size_t payload_bytes);
+
+ private:
+  struct Timed {
+    PacketPtr packet;
+    size_t port = 0;
+    TimePs due_ps = 0;
+  };
+  struct Port {
+    Client* client = nullptr;
+    uint64_t limit_bytes = 0;
+    uint64_t fetched_bytes = 0;
+    RingBuffer<Timed> ready;
+  };
+
+  bool fetch_one(Port& port, size_t number, TimePs now);
+  TimePs transfer(TimePs& free_ps, TimePs now, size_t bytes, TimePs overhead_ps) const;
+  void on_ready();
+  void on_placed();
+
+  Engine& engine_;
+  NicConfig config_;
+  BitRate rate_;
+  std::vector<Port> ports_;
+  size_t next_port_ = 0;
+  bool fetching_ = false;
+  TimePs read_free_ps_ = 0;
+  TimePs write_free_ps_ = 0;
+  RingBuffer<Timed> announced_;  // without packets: when which port's next one is ready
+  RingBuffer<Timed> arriving_;
+  Timer read_free_;
+  Timer ready_;
+  Timer placed_;
+};
+
+}  // namespace weft

@@ -1,0 +1,112 @@
+#include "hosts/rc_config.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <stdexcept>
+#include <string>
+
+#include "packets/byte_order.hpp"
+#include "packets/crc32.hpp"
+#include "packets/psn.hpp"
+#include "packets/roce_codec.hpp"
+
+namespace weft {
+namespace {
+
+[[noreturn]] void refuse(const char* parameter, uint64_t value, const char* valid) {
+  throw std::invalid_argument(std::string(parameter) + " is " + std::to_string(value) + " (valid: " + valid +
+                              ")");
+}
+
+void require_24_bits(const char* parameter, uint32_t value) {
+  if (value > kPsnMask) refuse(parameter, value, "24 bits");
+}
+
+// Hundredths of a millisecond, by timer code.
+constexpr std::array<uint32_t, 32> kRnrTimers10us = {
+    65536, 1,   2,   3,   4,    6,    8,    12,   16,   24,   32,   48,    64,    96,    128,   192,
+    256,   384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
+
+}  // namespace
+
+void check(const RcConfig& config) {
+  require_24_bits("queue_pair", config.queue_pair);
+  require_24_bits("remote_queue_pair", config.remote_queue_pair);
+  require_24_bits("initial_psn", config.initial_psn);
+  require_24_bits("remote_initial_psn", config.remote_initial_psn);
+  const uint32_t mtu = config.path_mtu_bytes;
+  if (mtu != 256 && mtu != 512 && mtu != 1024 && mtu != 2048 && mtu != 4096) {
+    refuse("path_mtu_bytes", mtu, "256, 512, 1024, 2048, 4096");
+  }
+  if (config.source_ip.is_ipv6 != config.destination_ip.is_ipv6) {
+    throw std::invalid_argument("source_ip and destination_ip are of different IP versions");
+  }
+  if (config.ack_interval_packets == 0) refuse("ack_interval_packets", 0, "1 or more");
+  if (config.retransmission_timeout_ps <= 0) {
+    throw std::invalid_argument("retransmission_timeout_ps is " +
+                                std::to_string(config.retransmission_timeout_ps) +
+                                " (valid: more than 0; see retransmission_timeout_ps())");
+  }
+  if (config.timeout_backoff_limit > 20)
+    refuse("timeout_backoff_limit", config.timeout_backoff_limit, "0 to 20");
+  if (config.rnr_retry_limit > 7) refuse("rnr_retry_limit", config.rnr_retry_limit, "0 to 6, 7 for ever");
+  if (config.rnr_timer_code > 31) refuse("rnr_timer_code", config.rnr_timer_code, "0 to 31");
+  if (config.reordering_window_ps < 0) throw std::invalid_argument("reordering_window_ps is negative");
+  if (config.retransmission == Retransmission::kSelectiveRepeat && config.receive_for_immediate) {
+    throw std::invalid_argument("receive_for_immediate does not go with selective repeat");
+  }
+  if (config.cnp_interval_ps < 0) throw std::invalid_argument("cnp_interval_ps is negative");
+}
+
+TimePs retransmission_timeout_ps(TimePs base_round_trip_ps, double round_trips, int64_t wall_clock_floor_ns,
+                                 double dilation) {
+  if (dilation <= 0)
+    throw std::invalid_argument("dilation is " + std::to_string(dilation) + " (valid: above 0)");
+  const double floor_ps = static_cast<double>(wall_clock_floor_ns) * 1000.0 / dilation;
+  const double path_ps = static_cast<double>(base_round_trip_ps) * round_trips;
+  return static_cast<TimePs>(std::max({floor_ps, path_ps, 1.0}));
+}
+
+uint16_t entropy_udp_port(const roce::IpAddress& source, const roce::IpAddress& destination,
+                          uint32_t queue_pair, uint32_t remote_queue_pair) {
+  uint8_t numbers[8];
+  store_big_endian<uint32_t>(numbers, queue_pair);
+  store_big_endian<uint32_t>(numbers + 4, remote_queue_pair);
+  uint32_t state = crc32_update(kCrc32Initial, source.bytes.data(), source.bytes.size());
+  state = crc32_update(state, destination.bytes.data(), destination.bytes.size());
+  return static_cast<uint16_t>(0xC000 | (crc32_update(state, numbers, sizeof numbers) & 0x3FFF));
+}
+
+uint32_t entropy_flow_label(uint16_t source_udp_port) {
+  constexpr uint32_t kUpperBits = 1;
+  return kUpperBits << 14 | ((source_udp_port & 0x3FFF) ^ kUpperBits);
+}
+
+roce::RoceHeaders headers_to_peer(const RcConfig& config) {
+  roce::RoceHeaders headers = headers_on_path(config);
+  headers.hop_limit = config.hop_limit;
+  headers.bth.destination_qp = config.remote_queue_pair;
+  return headers;
+}
+
+size_t full_frame_bytes(const RcConfig& config) {
+  roce::RoceHeaders headers = headers_to_peer(config);
+  if (config.telemetry) headers.telemetry.emplace();
+  const bool selective = config.retransmission == Retransmission::kSelectiveRepeat;
+  headers.bth.opcode = selective ? roce::kRcWriteOnly : roce::kRcWriteMiddle;
+  return roce::frame_bytes(headers, config.path_mtu_bytes);
+}
+
+TimePs rnr_timer_ps(uint8_t code) { return static_cast<TimePs>(kRnrTimers10us[code & 31]) * 10 * kPsPerUs; }
+
+RcCounters& RcCounters::operator+=(const RcCounters& others) {
+  // All of them are counts, so that one that is added later is summed, too.
+  using Counts = std::array<uint64_t, sizeof(RcCounters) / sizeof(uint64_t)>;
+  auto sums = std::bit_cast<Counts>(*this);
+  const auto more = std::bit_cast<Counts>(others);
+  for (size_t each = 0; each < sums.size(); ++each) sums[each] += more[each];
+  return *this = std::bit_cast<RcCounters>(sums);
+}
+
+}  // namespace weft

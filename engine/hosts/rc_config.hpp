@@ -1,0 +1,132 @@
+// Parameters and counters of a reliable-connection queue pair.
+#pragma once
+
+#include <cstdint>
+
+#include "packets/roce_formats.hpp"
+#include "time/time.hpp"
+
+namespace weft {
+
+enum class Retransmission : uint8_t {
+  kGoBackN,          // the responder takes packets in order only; everything from a gap on is sent again
+  kSelectiveRepeat,  // WRITEs are placed as they arrive; what was lost alone is sent again
+};
+
+struct RcConfig {
+  uint32_t queue_pair = 0;         // own number, 24 bits
+  uint32_t remote_queue_pair = 0;  // the peer's
+  uint32_t initial_psn = 0;        // of the first packet we send, 24 bits
+  uint32_t remote_initial_psn = 0;
+
+  roce::MacAddress source_mac{};
+  roce::MacAddress destination_mac{};  // of the gateway, or of the peer on the same link
+  roce::IpAddress source_ip;
+  roce::IpAddress destination_ip;
+  uint16_t source_udp_port = 0xC000;  // entropy for ECMP
+  uint8_t hop_limit = 64;
+
+  uint32_t path_mtu_bytes = 1024;  // 256, 512, 1024, 2048 or 4096 payload bytes a packet
+  bool telemetry = false;          // data carries the INT shim, acknowledgements echo it
+
+  // An acknowledgement is asked for with the last packet of a message, with every ack_interval_packets-th
+  // packet, and with a packet after which the window is closed.
+  uint32_t ack_interval_packets = 1;
+
+  Retransmission retransmission = Retransmission::kGoBackN;
+  // Selective repeat: a packet counts as lost if one sent so much later has arrived. More than 0 only makes
+  // sense where packets overtake each other.
+  TimePs reordering_window_ps = 0;
+
+  // Time without progress after which the oldest unacknowledged packet is sent again (go-back-N: and all
+  // after it). It is longer where round trips are (RFC 6298), and doubles with every retry, at most
+  // timeout_backoff_limit times. See retransmission_timeout_ps().
+  TimePs retransmission_timeout_ps = 0;
+  uint32_t timeout_backoff_limit = 5;
+  uint32_t retry_limit = 7;  // timeouts in a row without progress until the queue pair fails
+
+  uint32_t rnr_retry_limit = 7;  // 7: for ever, as in the specification
+  uint8_t rnr_timer_code = 4;  // what we tell a peer to wait while no receive is posted (table 45): 4 = 40 us
+  // The specification has a WRITE with immediate consume a posted receive. False delivers the immediate
+  // without one.
+  bool receive_for_immediate = false;
+
+  TimePs cnp_interval_ps = 50 * kPsPerUs;  // at most one CNP in this time
+};
+
+// Throws std::invalid_argument naming the first parameter that is out of range.
+void check(const RcConfig& config);
+
+// A timeout well above the host's scheduling jitter: the larger of `round_trips` base round trips and the
+// wall-clock floor, which under the real clock is worth floor / dilation of emulated time (0 under the
+// virtual clock).
+TimePs retransmission_timeout_ps(TimePs base_round_trip_ps, double round_trips, int64_t wall_clock_floor_ns,
+                                 double dilation);
+
+// UDP source port of a queue pair: 0xC000 with 14 bits of entropy from addresses and queue pair numbers, for
+// ECMP.
+uint16_t entropy_udp_port(const roce::IpAddress& source, const roce::IpAddress& destination,
+                          uint32_t queue_pair, uint32_t remote_queue_pair);
+
+// IPv6 flow label that goes with a UDP source port: the same entropy, for switches that hash the label (RFC
+// 6438). Never 0, which means unlabelled; folded as Linux's RDMA core folds a label into a port, it gives the
+// port.
+uint32_t entropy_flow_label(uint16_t source_udp_port);
+
+// Addresses and entropy of what is sent by a configuration that has them (RcConfig, AggregationConfig).
+template <class Config>
+roce::RoceHeaders headers_on_path(const Config& config) {
+  roce::RoceHeaders headers;
+  headers.source_mac = config.source_mac;
+  headers.destination_mac = config.destination_mac;
+  headers.source_ip = config.source_ip;
+  headers.destination_ip = config.destination_ip;
+  headers.source_udp_port = config.source_udp_port;
+  if (config.source_ip.is_ipv6) headers.flow_label = entropy_flow_label(config.source_udp_port);
+  return headers;
+}
+
+// Headers of everything a queue pair sends to its peer: addresses, entropy, hop limit and queue pair number.
+roce::RoceHeaders headers_to_peer(const RcConfig& config);
+
+// Frame of a data packet with a full payload, from Ethernet to iCRC (go-back-N: within a message).
+size_t full_frame_bytes(const RcConfig& config);
+
+// What an RNR timer code stands for (InfiniBand specification, table 45).
+TimePs rnr_timer_ps(uint8_t code);
+
+struct RcCounters {
+  // Requester
+  uint64_t data_packets_sent = 0;  // retransmissions included
+  uint64_t data_bytes_sent = 0;    // payload, retransmissions included
+  uint64_t retransmitted_packets = 0;
+  uint64_t timeouts = 0;
+  uint64_t sequence_naks_received = 0;
+  uint64_t rnr_naks_received = 0;
+  uint64_t fatal_naks_received = 0;
+  uint64_t acknowledgements_received = 0;
+  uint64_t stale_acknowledgements = 0;    // for something acknowledged before
+  uint64_t invalid_acknowledgements = 0;  // for something never sent, or of an unknown syndrome
+  uint64_t cnps_received = 0;
+  // Responder
+  uint64_t data_packets_received = 0;  // accepted; go-back-N: in order
+  uint64_t data_bytes_received = 0;    // payload, accepted
+  uint64_t duplicate_packets = 0;
+  uint64_t out_of_sequence_packets = 0;
+  uint64_t out_of_window_packets = 0;  // selective repeat: too far ahead of the gap to be remembered
+  uint64_t ce_marked_packets = 0;
+  uint64_t acknowledgements_sent = 0;
+  uint64_t sequence_naks_sent = 0;
+  uint64_t rnr_naks_sent = 0;
+  uint64_t fatal_naks_sent = 0;
+  uint64_t cnps_sent = 0;
+  // Packets dropped without an answer
+  uint64_t wrong_source = 0;  // not from the connected peer's address
+  uint64_t wrong_partition_key = 0;
+  uint64_t unexpected_opcode = 0;  // not a packet for an RC queue pair in this state
+  uint64_t dropped_in_error = 0;   // arrived after the queue pair had failed
+
+  RcCounters& operator+=(const RcCounters& others);
+};
+
+}  // namespace weft

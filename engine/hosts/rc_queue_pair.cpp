@@ -1,0 +1,122 @@
+#include "hosts/rc_queue_pair.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace weft {
+namespace {
+
+const RcConfig& checked(const RcConfig& config) {
+  check(config);
+  return config;
+}
+
+CongestionControl& required(const std::shared_ptr<CongestionControl>& congestion_control) {
+  if (congestion_control == nullptr) throw std::invalid_argument("congestion_control is null");
+  congestion_control->attach();
+  return *congestion_control;
+}
+
+bool is_request(uint8_t opcode) {
+  return opcode <= roce::kRcReadRequest || opcode == roce::kRcCompareSwap || opcode == roce::kRcFetchAdd ||
+         opcode == roce::kRcSendLastInvalidate || opcode == roce::kRcSendOnlyInvalidate;
+}
+
+}  // namespace
+
+RcQueuePair::RcQueuePair(const RcConfig& config, PacketPool& pool, const MemoryRegistry& memory,
+                         std::shared_ptr<CongestionControl> congestion_control,
+                         std::shared_ptr<PathChoice> path_choice, CompletionHandler* handler)
+    : config_(checked(config)),
+      congestion_control_(std::move(congestion_control)),
+      path_choice_(std::move(path_choice)),
+      requester_(config_, counters_, pool, required(congestion_control_), path_choice_.get(), handler),
+      responder_(config_, counters_, pool, memory, handler) {}
+
+void RcQueuePair::post_write(TimePs now, const uint8_t* data, uint64_t length_bytes, uint64_t remote_address,
+                             uint32_t rkey, std::optional<uint32_t> immediate, uint64_t work_id,
+                             std::shared_ptr<const void> owner) {
+  requester_.post(now, {.kind = CompletionKind::kWrite,
+                        .work_id = work_id,
+                        .data = data,
+                        .length_bytes = length_bytes,
+                        .remote_address = remote_address,
+                        .rkey = rkey,
+                        .immediate = immediate,
+                        .owner = std::move(owner)});
+  wake();
+}
+
+void RcQueuePair::post_write_as_length(TimePs now, uint64_t length_bytes, uint64_t remote_address,
+                                       uint32_t rkey, std::optional<uint32_t> immediate, uint64_t work_id) {
+  requester_.post(now, {.kind = CompletionKind::kWrite,
+                        .work_id = work_id,
+                        .data = nullptr,
+                        .length_bytes = length_bytes,
+                        .remote_address = remote_address,
+                        .rkey = rkey,
+                        .immediate = immediate,
+                        .owner = nullptr,
+                        .as_length = true});
+  wake();
+}
+
+void RcQueuePair::post_send(TimePs now, const uint8_t* data, uint64_t length_bytes,
+                            std::optional<uint32_t> immediate, uint64_t work_id,
+                            std::shared_ptr<const void> owner) {
+  requester_.post(now, {.kind = CompletionKind::kSend,
+                        .work_id = work_id,
+                        .data = data,
+                        .length_bytes = length_bytes,
+                        .remote_address = 0,
+                        .rkey = 0,
+                        .immediate = immediate,
+                        .owner = std::move(owner)});
+  wake();
+}
+
+void RcQueuePair::post_receive(TimePs now, uint8_t* data, uint64_t length_bytes, uint64_t work_id,
+                               std::shared_ptr<const void> owner) {
+  responder_.post_receive(now, {data, length_bytes, work_id, std::move(owner)});
+}
+
+void RcQueuePair::on_packet(TimePs now, const roce::ParsedPacket& packet) {
+  const uint8_t opcode = packet.bth.opcode;
+  if (packet.source_ip != config_.destination_ip) {
+    ++counters_.wrong_source;
+  } else if (packet.bth.partition_key != roce::kDefaultPartitionKey) {
+    ++counters_.wrong_partition_key;
+  } else if (opcode == roce::kRcAcknowledge) {
+    requester_.on_acknowledgement(now, packet);
+  } else if (opcode == roce::kCnp) {
+    requester_.on_congestion_notification(now);
+  } else if (is_request(opcode)) {
+    responder_.on_request(now, packet);
+  } else {
+    ++counters_.unexpected_opcode;
+  }
+  join_errors(now);
+}
+
+PacketPtr RcQueuePair::pull_control(TimePs now) { return responder_.pull_control(now); }
+
+PacketPtr RcQueuePair::pull(TimePs now) { return requester_.pull(now); }
+
+TimePs RcQueuePair::next_deadline() const {
+  return std::min(requester_.next_deadline(), responder_.next_deadline());
+}
+
+void RcQueuePair::on_deadline(TimePs now) {
+  requester_.on_deadline(now);
+  responder_.on_deadline(now);
+  join_errors(now);
+}
+
+// A queue pair fails as a whole (section 10.3.1, error state).
+void RcQueuePair::join_errors(TimePs now) {
+  if (requester_.error() != CompletionStatus::kSuccess) responder_.flush(now);
+  if (responder_.error() != CompletionStatus::kSuccess) requester_.flush(now);
+}
+
+}  // namespace weft

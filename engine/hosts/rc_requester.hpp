@@ -1,0 +1,140 @@
+// The sending half of an RC queue pair: requests in, data packets out, acknowledgements in.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include "congestion/congestion_control.hpp"
+#include "hosts/arrival_window.hpp"
+#include "hosts/loss_detection.hpp"
+#include "hosts/path_choice.hpp"
+#include "hosts/queue_pair.hpp"
+#include "hosts/rc_config.hpp"
+#include "hosts/round_trip_estimator.hpp"
+#include "hosts/sent_packets.hpp"
+#include "memory/ring_buffer.hpp"
+#include "observe/probe.hpp"
+#include "packets/psn.hpp"
+
+namespace weft {
+
+class RcRequester {
+ public:
+  RcRequester(const RcConfig& config, RcCounters& counters, PacketPool& pool,
+              CongestionControl& congestion_control, PathChoice* path_choice, CompletionHandler* handler);
+
+  struct Request {
+    CompletionKind kind = CompletionKind::kWrite;  // kWrite or kSend
+    uint64_t work_id = 0;
+    const uint8_t* data = nullptr;  // null: zeros
+    uint64_t length_bytes = 0;
+    uint64_t remote_address = 0;
+    uint32_t rkey = 0;
+    std::optional<uint32_t> immediate;
+    std::shared_ptr<const void> owner;  // of the data
+    bool as_length = false;             // packets carry zeros as virtual bytes; `data` is null
+  };
+
+  void post(TimePs now, Request request);
+  PacketPtr pull(TimePs now);
+  bool may_have_data() const;
+  PulledPacket last_pulled() const { return last_pulled_; }
+  void on_acknowledgement(TimePs now, const roce::ParsedPacket& packet);
+  void on_congestion_notification(TimePs now);
+  TimePs next_deadline() const;
+  void on_deadline(TimePs now);
+  // Completes what is outstanding as flushed, because the other half of the queue pair failed.
+  void flush(TimePs now);
+
+  // Every message that completes is recorded, and every INT stack that comes back if `telemetry`.
+  void observe(Probe* probe, ConnectionEnds ends, bool messages, bool telemetry);
+
+  const std::optional<roce::IntStack>& last_telemetry() const { return last_telemetry_; }
+  uint64_t in_flight_bytes() const { return in_flight_bytes_; }
+  size_t outstanding_requests() const { return requests_.size(); }
+  CompletionStatus error() const { return error_; }
+
+ private:
+  struct Outstanding : Request {
+    uint64_t first_sequence = 0;
+    uint64_t end_sequence = 0;  // one past its last packet
+    TimePs posted_ps = 0;
+    uint64_t retransmitted_packets = 0;
+  };
+
+  std::optional<uint64_t> sequence_to_send();
+  Outstanding& request_of(uint64_t sequence);
+  size_t packet_payload_bytes(const Outstanding& request, uint64_t sequence) const;
+  void set_packet_headers(const Outstanding& request, uint64_t sequence, size_t payload_bytes);
+  void set_path(TimePs now, uint64_t sequence);
+  PacketPtr build(const Outstanding& request, uint64_t sequence, size_t payload_bytes);
+  bool should_request_ack(const Outstanding& request, uint64_t sequence, uint64_t in_flight_after) const;
+  void record_sent(TimePs now, Outstanding& request, uint64_t sequence, uint16_t frame_bytes);
+
+  std::optional<uint64_t> answered_sequence(const roce::ParsedPacket& packet, uint64_t end_sequence) const;
+  void acknowledge(TimePs now, uint64_t end_sequence, std::optional<uint64_t> answered,
+                   const roce::ParsedPacket& packet);
+  void settle(TimePs now, SentPacket& packet, bool marked, uint64_t& bytes, uint64_t& packets);
+  void pace_after(TimePs now, size_t frame_bytes);
+  void follow_rate(TimePs now);
+  TimePs pacing_gap_ps() const { return next_send_ps_ - paced_from_ps_; }
+  void detect_losses(TimePs now);
+  void take_for_lost(TimePs now, uint64_t sequence);
+  void go_back(TimePs now);
+  void on_nak(TimePs now, uint8_t syndrome);
+  void on_rnr_nak(TimePs now, uint8_t timer_code);
+  void on_timeout(TimePs now);
+  TimePs retransmission_timeout_ps() const;
+  TimePs timeout_deadline() const;
+  void fail(CompletionStatus status);
+  void deliver_completions(TimePs now);
+  void complete(TimePs now, const Outstanding& request, CompletionStatus status);
+
+  const RcConfig& config_;
+  RcCounters& counters_;
+  PacketPool& pool_;
+  CongestionControl& congestion_control_;
+  CompletionHandler* handler_;
+
+  roce::RoceHeaders headers_;  // of the next data packet; addresses never change
+  PsnMap psn_map_;
+  std::deque<Outstanding> requests_;
+  size_t send_index_ = 0;          // in requests_, of the request that next_sequence_ belongs to
+  uint64_t end_sequence_ = 0;      // one past the last packet of the last request
+  uint64_t unacked_sequence_ = 0;  // oldest unacknowledged packet
+  uint64_t next_sequence_ = 0;     // next packet to send
+  uint64_t highest_sequence_ = 0;  // one past the newest packet ever sent
+  uint64_t asked_end_ = 0;         // one past the newest packet that asks for an acknowledgement
+  uint64_t in_flight_bytes_ = 0;   // frame bytes sent and neither answered nor taken for lost
+  SentPackets sent_;               // [unacked, highest)
+  RoundTripEstimator round_trips_;
+
+  PathChoice* path_choice_;  // null: one path
+  bool selective_repeat_;
+  LossDetector loss_detector_;  // this and lost_: selective repeat only
+  RingBuffer<uint64_t> lost_;   // to be sent again
+
+  TimePs progress_ps_ = 0;  // when the timeout started to count
+  uint32_t retries_ = 0;
+  uint32_t rnr_retries_ = 0;
+  TimePs rnr_until_ps_ = 0;
+  TimePs next_send_ps_ = 0;        // pacing: when the newest packet has left at the present rate
+  TimePs paced_from_ps_ = 0;       // when it began to leave
+  size_t paced_bytes_ = 0;         // its size
+  uint64_t paced_rate_bps_ = 0;    // the present rate
+  TimePs wait_until_ps_ = kNever;  // what the last pull() was refused for, if for time alone
+  size_t largest_frame_bytes_ = 0;
+  size_t smallest_full_frame_bytes_ = 0;  // with as much payload as fits
+  PulledPacket last_pulled_;
+  CompletionStatus error_ = CompletionStatus::kSuccess;
+  bool error_reported_ = false;  // by the request that failed; those after it are flushed
+  bool delivering_ = false;
+  std::optional<roce::IntStack> last_telemetry_;
+  Probe* message_probe_ = nullptr;
+  Probe* telemetry_probe_ = nullptr;
+  ConnectionEnds ends_;
+};
+
+}  // namespace weft

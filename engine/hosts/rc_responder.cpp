@@ -1,0 +1,453 @@
+#include "hosts/rc_responder.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace weft {
+namespace {
+
+constexpr uint64_t kMaxMessageBytes = 1ull << 31;
+
+CompletionStatus status_of_refusal(uint8_t syndrome) {
+  return syndrome == roce::kSyndromeNakRemoteAccess ? CompletionStatus::kRemoteAccessError
+                                                    : CompletionStatus::kRemoteInvalidRequest;
+}
+
+}  // namespace
+
+RcResponder::RcResponder(const RcConfig& config, RcCounters& counters, PacketPool& pool,
+                         const MemoryRegistry& memory, CompletionHandler* handler)
+    : config_(config),
+      counters_(counters),
+      pool_(pool),
+      memory_(memory),
+      handler_(handler),
+      headers_(headers_to_peer(config)),
+      psn_map_(config.remote_initial_psn) {
+  headers_.dscp = roce::kControlDscp;
+  headers_.ecn = roce::kNotEct;
+}
+
+RcResponder::Shape RcResponder::shape_of(uint8_t opcode) {
+  using namespace roce;
+  switch (opcode) {
+    case kRcSendFirst:
+      return {Message::kSend, true, false, false};
+    case kRcSendMiddle:
+      return {Message::kSend, false, false, false};
+    case kRcSendLast:
+      return {Message::kSend, false, true, false};
+    case kRcSendLastImmediate:
+      return {Message::kSend, false, true, true};
+    case kRcSendOnly:
+      return {Message::kSend, true, true, false};
+    case kRcSendOnlyImmediate:
+      return {Message::kSend, true, true, true};
+    case kRcWriteFirst:
+      return {Message::kWrite, true, false, false};
+    case kRcWriteMiddle:
+      return {Message::kWrite, false, false, false};
+    case kRcWriteLast:
+      return {Message::kWrite, false, true, false};
+    case kRcWriteLastImmediate:
+      return {Message::kWrite, false, true, true};
+    case kRcWriteOnly:
+      return {Message::kWrite, true, true, false};
+    case kRcWriteOnlyImmediate:
+      return {Message::kWrite, true, true, true};
+    default:
+      return {};  // READ, atomics and invalidation are not offered
+  }
+}
+
+void RcResponder::post_receive(TimePs now, Receive receive) {
+  if (error_ != CompletionStatus::kSuccess) {
+    complete(now, CompletionKind::kReceive, CompletionStatus::kFlushed, receive.work_id, 0, std::nullopt);
+    return;
+  }
+  receives_.push_back(std::move(receive));
+}
+
+void RcResponder::on_request(TimePs now, const roce::ParsedPacket& packet) {
+  const int64_t sequence = psn_map_.sequence(packet.bth.psn, expected_sequence_);
+  const auto expected = static_cast<int64_t>(expected_sequence_);
+  if (error_ != CompletionStatus::kSuccess) {
+    if (error_syndrome_ != 0 && sequence >= expected) {
+      pending_answer_ = Answer::kNak;
+      pending_syndrome_ = error_syndrome_;
+    } else {
+      ++counters_.dropped_in_error;
+    }
+    return;
+  }
+  as_length_ = packet.as_length;
+  note_congestion(now, packet);
+  if (packet.telemetry && !packet.telemetry->echo) echo_ = packet.telemetry;
+  if (config_.retransmission == Retransmission::kSelectiveRepeat) {
+    take_in_any_order(now, packet, sequence);
+  } else if (sequence == expected) {
+    accept(now, packet);
+  } else if (sequence < expected) {
+    ++counters_.duplicate_packets;
+    if (pending_answer_ == Answer::kNone) pending_answer_ = Answer::kAck;
+  } else {
+    ++counters_.out_of_sequence_packets;
+    note_gap(sequence);
+  }
+}
+
+// One NAK per gap, as the specification has it, and another each time the sender has gone back and the
+// expected packet was lost again: its packets then start over below the newest one seen.
+void RcResponder::note_gap(int64_t sequence) {
+  const bool started_over = sequence < newest_out_of_sequence_;
+  newest_out_of_sequence_ = sequence;
+  if (nak_outstanding_ && !started_over) return;
+  nak_outstanding_ = true;
+  pending_answer_ = Answer::kNak;
+  pending_syndrome_ = roce::kSyndromeNakSequence;
+}
+
+// The notification point (SIGCOMM 2015, section 3.1): a CNP at once, and one at the end of every interval in
+// which something was marked.
+void RcResponder::note_congestion(TimePs now, const roce::ParsedPacket& packet) {
+  if (packet.ecn != roce::kCe) return;
+  ++counters_.ce_marked_packets;
+  if (now < next_cnp_ps_) {
+    cnp_due_ps_ = next_cnp_ps_;
+  } else {
+    notify(now);
+  }
+}
+
+void RcResponder::notify(TimePs now) {
+  cnp_pending_ = true;
+  cnp_due_ps_ = kNever;
+  next_cnp_ps_ = now + config_.cnp_interval_ps;
+}
+
+void RcResponder::forget_marks() {
+  cnp_pending_ = false;
+  cnp_due_ps_ = kNever;
+}
+
+void RcResponder::on_deadline(TimePs now) {
+  if (now >= cnp_due_ps_) notify(now);
+}
+
+void RcResponder::accept(TimePs now, const roce::ParsedPacket& packet) {
+  const Shape shape = shape_of(packet.bth.opcode);
+  uint8_t syndrome = check_shape(shape, packet);
+  if (syndrome == roce::kSyndromeAck) {
+    const bool takes_receive =
+        shape.message == Message::kSend ? shape.first : shape.immediate && config_.receive_for_immediate;
+    if (takes_receive && receives_.empty()) {
+      ask_to_wait();
+      return;
+    }
+    if (shape.first) syndrome = begin_message(shape, packet);
+  }
+  if (syndrome == roce::kSyndromeAck) syndrome = place_payload(shape, packet);
+  if (syndrome != roce::kSyndromeAck) {
+    refuse(now, syndrome);
+    return;
+  }
+  note_mark(packet.ecn == roce::kCe);
+  ++expected_sequence_;
+  ++counters_.data_packets_received;
+  counters_.data_bytes_received += packet.payload_bytes;
+  nak_outstanding_ = false;
+  newest_out_of_sequence_ = 0;
+  // A NAK not yet sent was about this very packet.
+  if (packet.bth.acknowledge_request || pending_answer_ == Answer::kNak) pending_answer_ = Answer::kAck;
+  if (shape.last) finish_message(now, shape, packet);
+}
+
+// An acknowledgement's BECN is for all that it newly covers, so marked packets and others need one each: what
+// came before a change is answered on its own, as DCTCP's receivers do (RFC 8257, section 3.2).
+void RcResponder::note_mark(bool marked) {
+  const uint64_t begin = marks_.empty() ? answered_end_ : marks_.back().last + 1;
+  if (marked != mark_ && expected_sequence_ > begin) marks_.push({begin, expected_sequence_ - 1, mark_});
+  mark_ = marked;
+}
+
+// Selective repeat. Whatever arrives is placed and answered; messages are told in order. The answer to a
+// packet behind a gap is a NAK for the gap, whose MSN field names the packet (IRN, section 3.1).
+void RcResponder::take_in_any_order(TimePs now, const roce::ParsedPacket& packet, int64_t signed_sequence) {
+  const auto sequence = static_cast<uint64_t>(signed_sequence);
+  if (signed_sequence < static_cast<int64_t>(expected_sequence_) || arrivals_.contains(sequence)) {
+    ++counters_.duplicate_packets;
+    answer_selectively(sequence, packet.ecn == roce::kCe);
+    return;
+  }
+  if (!arrivals_.has_room(sequence)) {
+    ++counters_.out_of_window_packets;
+    return;
+  }
+  const Shape shape = shape_of(packet.bth.opcode);
+  if (const uint8_t syndrome = place_alone(shape, packet); syndrome != roce::kSyndromeAck) {
+    refuse(now, syndrome);
+    return;
+  }
+  ++counters_.data_packets_received;
+  counters_.data_bytes_received += packet.payload_bytes;
+  const bool in_order = sequence == expected_sequence_;
+  if (!in_order) ++counters_.out_of_sequence_packets;
+  const bool marked = packet.ecn == roce::kCe;
+  if (!in_order || arrivals_.has_gap() || packet.bth.acknowledge_request) {
+    answer_selectively(sequence, marked);
+  } else {
+    leave_unanswered(sequence, marked);
+  }
+  arrivals_.insert(sequence, {.immediate = packet.immediate,
+                              .payload_bytes = static_cast<uint16_t>(packet.payload_bytes),
+                              .ends_message = packet.bth.solicited,
+                              .has_immediate = shape.immediate});
+  while (const std::optional<Arrival> arrival = arrivals_.pop()) finish_in_order(now, *arrival);
+  expected_sequence_ = arrivals_.expected();
+}
+
+void RcResponder::answer_selectively(uint64_t sequence, bool marked) {
+  answer_unanswered(marked);
+  selective_answers_.push({unanswered_ ? unanswered_->first : sequence, sequence, marked});
+  unanswered_.reset();
+}
+
+void RcResponder::leave_unanswered(uint64_t sequence, bool marked) {
+  answer_unanswered(marked);
+  unanswered_ = Marked{unanswered_ ? unanswered_->first : sequence, sequence, marked};
+}
+
+// What is marked otherwise than the next packet does not wait for its answer: see note_mark().
+void RcResponder::answer_unanswered(bool next_is_marked) {
+  if (!unanswered_ || unanswered_->marked == next_is_marked) return;
+  selective_answers_.push(*unanswered_);
+  unanswered_.reset();
+}
+
+uint8_t RcResponder::place_alone(const Shape& shape, const roce::ParsedPacket& packet) {
+  const bool whole_write = shape.message == Message::kWrite && shape.first && shape.last;
+  if (!whole_write || packet.payload_bytes > config_.path_mtu_bytes ||
+      packet.reth.length_bytes != packet.payload_bytes) {
+    return roce::kSyndromeNakInvalidRequest;
+  }
+  return write_to_memory(packet.reth.rkey, packet.reth.virtual_address, packet);
+}
+
+void RcResponder::finish_in_order(TimePs now, const Arrival& arrival) {
+  message_bytes_ += arrival.payload_bytes;
+  if (!arrival.ends_message) return;
+  if (arrival.has_immediate) {
+    complete(now, CompletionKind::kWriteImmediate, CompletionStatus::kSuccess, 0, message_bytes_,
+             arrival.immediate);
+  }
+  message_bytes_ = 0;
+}
+
+uint8_t RcResponder::check_shape(const Shape& shape, const roce::ParsedPacket& packet) const {
+  const bool continues = message_ != Message::kNone;
+  if (shape.message == Message::kNone || shape.first == continues) return roce::kSyndromeNakInvalidRequest;
+  if (continues && shape.message != message_) return roce::kSyndromeNakInvalidRequest;
+  const size_t mtu = config_.path_mtu_bytes;
+  const bool right_size = shape.last
+                              ? packet.payload_bytes <= mtu && (shape.first || packet.payload_bytes > 0)
+                              : packet.payload_bytes == mtu;
+  return right_size ? roce::kSyndromeAck : roce::kSyndromeNakInvalidRequest;
+}
+
+uint8_t RcResponder::begin_message(const Shape& shape, const roce::ParsedPacket& packet) {
+  message_ = shape.message;
+  message_bytes_ = 0;
+  if (shape.message == Message::kSend) {
+    message_limit_bytes_ = receives_.front().length_bytes;
+    return roce::kSyndromeAck;
+  }
+  message_limit_bytes_ = packet.reth.length_bytes;
+  write_address_ = packet.reth.virtual_address;
+  write_rkey_ = packet.reth.rkey;
+  if (message_limit_bytes_ > kMaxMessageBytes) return roce::kSyndromeNakInvalidRequest;
+  // A WRITE of no bytes touches no memory, so its rkey is not looked at (section 9.7.4.1.5).
+  if (message_limit_bytes_ == 0) return roce::kSyndromeAck;
+  return memory_.find_writable(write_rkey_, write_address_, message_limit_bytes_) != nullptr
+             ? roce::kSyndromeAck
+             : roce::kSyndromeNakRemoteAccess;
+}
+
+uint8_t RcResponder::place_payload(const Shape& shape, const roce::ParsedPacket& packet) {
+  const uint64_t end_bytes = message_bytes_ + packet.payload_bytes;
+  if (end_bytes > message_limit_bytes_) return roce::kSyndromeNakInvalidRequest;
+  uint8_t* target = nullptr;
+  if (shape.message == Message::kSend) {
+    target = receives_.front().data;
+    if (target != nullptr) target += message_bytes_;
+  } else {
+    if (shape.last && end_bytes != message_limit_bytes_) return roce::kSyndromeNakInvalidRequest;
+    const uint8_t syndrome = write_to_memory(write_rkey_, write_address_ + message_bytes_, packet);
+    if (syndrome != roce::kSyndromeAck) return syndrome;
+  }
+  if (target != nullptr && !packet.as_length) std::copy_n(packet.payload, packet.payload_bytes, target);
+  message_bytes_ = end_bytes;
+  return roce::kSyndromeAck;
+}
+
+// The region is looked up for each packet, because it may have been deregistered meanwhile.
+uint8_t RcResponder::write_to_memory(uint32_t rkey, uint64_t address, const roce::ParsedPacket& packet) {
+  if (packet.payload_bytes == 0) return roce::kSyndromeAck;
+  const MemoryRegion* region = memory_.find_writable(rkey, address, packet.payload_bytes);
+  if (region == nullptr) return roce::kSyndromeNakRemoteAccess;
+  if (region->data != nullptr && !packet.as_length) {
+    std::copy_n(packet.payload, packet.payload_bytes, region->data + (address - region->virtual_address));
+  }
+  return roce::kSyndromeAck;
+}
+
+void RcResponder::finish_message(TimePs now, const Shape& shape, const roce::ParsedPacket& packet) {
+  message_ = Message::kNone;
+  msn_ = (msn_ + 1) & kPsnMask;
+  const bool is_send = shape.message == Message::kSend;
+  if (!is_send && !shape.immediate) return;
+  uint64_t work_id = 0;
+  if (is_send || config_.receive_for_immediate) {
+    work_id = receives_.front().work_id;
+    receives_.pop_front();
+  }
+  complete(now, is_send ? CompletionKind::kReceive : CompletionKind::kWriteImmediate,
+           CompletionStatus::kSuccess, work_id, message_bytes_,
+           shape.immediate ? std::optional(packet.immediate) : std::nullopt);
+}
+
+// Receiver not ready: the peer is to send this packet again after the timer.
+void RcResponder::ask_to_wait() {
+  nak_outstanding_ = true;
+  pending_answer_ = Answer::kNak;
+  pending_syndrome_ = roce::kSyndromeRnrNak | config_.rnr_timer_code;
+}
+
+void RcResponder::refuse(TimePs now, uint8_t syndrome) {
+  error_ = status_of_refusal(syndrome);
+  error_syndrome_ = syndrome;
+  cnp_due_ps_ = kNever;
+  pending_answer_ = Answer::kNak;
+  pending_syndrome_ = syndrome;
+  // Only a SEND holds a receive while it is in progress, and only its being too long is told to that receive.
+  const bool too_long = message_ == Message::kSend && !receives_.empty();
+  bool first = true;
+  for (const Receive& receive : std::exchange(receives_, {})) {
+    const auto status = first && too_long ? CompletionStatus::kLocalLengthError : CompletionStatus::kFlushed;
+    complete(now, CompletionKind::kReceive, status, receive.work_id, 0, std::nullopt);
+    first = false;
+  }
+}
+
+void RcResponder::flush(TimePs now) {
+  if (error_ != CompletionStatus::kSuccess) return;
+  error_ = CompletionStatus::kFlushed;
+  pending_answer_ = Answer::kNone;
+  forget_marks();
+  marks_ = {};
+  selective_answers_ = {};
+  for (const Receive& receive : std::exchange(receives_, {})) {
+    complete(now, CompletionKind::kReceive, CompletionStatus::kFlushed, receive.work_id, 0, std::nullopt);
+  }
+}
+
+void RcResponder::complete(TimePs now, CompletionKind kind, CompletionStatus status, uint64_t work_id,
+                           uint64_t length_bytes, std::optional<uint32_t> immediate) {
+  if (handler_ == nullptr) return;
+  handler_->on_completion({.work_id = work_id,
+                           .kind = kind,
+                           .status = status,
+                           .queue_pair = config_.queue_pair,
+                           .length_bytes = length_bytes,
+                           .has_immediate = immediate.has_value(),
+                           .immediate = immediate.value_or(0),
+                           .posted_ps = 0,
+                           .completed_ps = now});
+}
+
+PacketPtr RcResponder::pull_control(TimePs /*now*/) {
+  if (!marks_.empty()) return build_answer_of_like_marks();
+  if (pending_answer_ != Answer::kNone) return build_answer();
+  if (!selective_answers_.empty()) return build_selective_answer();
+  if (cnp_pending_) return build_cnp();
+  return nullptr;
+}
+
+PacketPtr RcResponder::build_answer_of_like_marks() {
+  const Marked stretch = marks_.pop();
+  answered_end_ = stretch.last + 1;
+  headers_.bth.psn = psn_map_.psn(stretch.last);
+  headers_.aeth = {roce::kSyndromeAckNoCredits, msn_};
+  ++counters_.acknowledgements_sent;
+  return build_acknowledgement(stretch.marked);
+}
+
+// Acknowledges all that has arrived by now, however many packets asked for it.
+PacketPtr RcResponder::build_answer() {
+  const bool is_ack = pending_answer_ == Answer::kAck;
+  pending_answer_ = Answer::kNone;
+  headers_.bth.psn = psn_map_.psn(is_ack ? expected_sequence_ - 1 : expected_sequence_);
+  headers_.aeth = {is_ack ? static_cast<uint8_t>(roce::kSyndromeAckNoCredits) : pending_syndrome_, msn_};
+  if (is_ack) {
+    ++counters_.acknowledgements_sent;
+  } else if (pending_syndrome_ == roce::kSyndromeNakSequence) {
+    ++counters_.sequence_naks_sent;
+  } else if (pending_syndrome_ < roce::kSyndromeNakSequence) {
+    ++counters_.rnr_naks_sent;
+  } else {
+    ++counters_.fatal_naks_sent;
+  }
+  const bool marked = mark_ && expected_sequence_ > answered_end_;
+  answered_end_ = expected_sequence_;
+  return build_acknowledgement(marked);
+}
+
+// One for each packet behind a gap; packets in order are acknowledged all at once, if they are marked alike.
+PacketPtr RcResponder::build_selective_answer() {
+  Marked answered = selective_answers_.pop();
+  const uint64_t end = end_of_like_marks(answered.marked);
+  while (answered.last < end && !selective_answers_.empty() &&
+         selective_answers_.front().marked == answered.marked) {
+    answered = selective_answers_.pop();
+  }
+  const bool gap = arrivals_.has_gap() && end == expected_sequence_;
+  headers_.aeth = {static_cast<uint8_t>(gap ? roce::kSyndromeNakSequence : roce::kSyndromeAckNoCredits),
+                   psn_map_.psn(answered.last)};
+  headers_.bth.psn = psn_map_.psn(gap ? end : end - 1);
+  ++(gap ? counters_.sequence_naks_sent : counters_.acknowledgements_sent);
+  return build_acknowledgement(answered.marked);
+}
+
+// One past the last packet that an answer to such a one may cover: others wait for an answer of their own.
+uint64_t RcResponder::end_of_like_marks(bool marked) const {
+  uint64_t end = expected_sequence_;
+  for (size_t at = 0; at < selective_answers_.size(); ++at) {
+    if (selective_answers_[at].marked != marked) end = std::min(end, selective_answers_[at].first);
+  }
+  if (unanswered_ && unanswered_->marked != marked) end = std::min(end, unanswered_->first);
+  return end;
+}
+
+// BECN tells the sender of the mark (InfiniBand specification, annex A10: a CNP, or an ACK).
+PacketPtr RcResponder::build_acknowledgement(bool marked) {
+  headers_.bth.opcode = roce::kRcAcknowledge;
+  headers_.bth.becn = marked;
+  headers_.telemetry = std::exchange(echo_, std::nullopt);
+  if (headers_.telemetry) headers_.telemetry->echo = true;
+  return build_packet();
+}
+
+PacketPtr RcResponder::build_cnp() {
+  cnp_pending_ = false;
+  ++counters_.cnps_sent;
+  headers_.bth.opcode = roce::kCnp;
+  headers_.bth.becn = true;
+  headers_.bth.psn = 0;
+  headers_.telemetry.reset();
+  return build_packet();
+}
+
+PacketPtr RcResponder::build_packet() {
+  return as_length_ ? roce::build_packet_as_length(pool_, headers_, 0) : roce::build_packet(pool_, headers_);
+}
+
+}  // namespace weft

@@ -1,0 +1,135 @@
+// The receiving half of an RC queue pair: data packets in, memory written, acknowledgements and CNPs out.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include "hosts/arrival_window.hpp"
+#include "hosts/memory_region.hpp"
+#include "hosts/queue_pair.hpp"
+#include "hosts/rc_config.hpp"
+#include "memory/ring_buffer.hpp"
+#include "packets/psn.hpp"
+
+namespace weft {
+
+class RcResponder {
+ public:
+  RcResponder(const RcConfig& config, RcCounters& counters, PacketPool& pool, const MemoryRegistry& memory,
+              CompletionHandler* handler);
+
+  struct Receive {
+    uint8_t* data = nullptr;  // null: the bytes are discarded
+    uint64_t length_bytes = 0;
+    uint64_t work_id = 0;
+    std::shared_ptr<const void> owner;  // of the data
+  };
+
+  void post_receive(TimePs now, Receive receive);
+  void on_request(TimePs now, const roce::ParsedPacket& packet);
+  // The next acknowledgement or CNP, null if none is due.
+  PacketPtr pull_control(TimePs now);
+  // When on_deadline() is due: a mark waits for the end of the interval between CNPs. kNever: not at all.
+  TimePs next_deadline() const { return cnp_due_ps_; }
+  void on_deadline(TimePs now);
+  // What is marked up to now needs no CNP: the sender has sent all that it will.
+  void forget_marks();
+  bool has_answer() const {
+    return pending_answer_ != Answer::kNone || cnp_pending_ || !marks_.empty() || !selective_answers_.empty();
+  }
+  // Completes posted receives as flushed, because the other half of the queue pair failed.
+  void flush(TimePs now);
+
+  CompletionStatus error() const { return error_; }
+
+ private:
+  enum class Message : uint8_t { kNone, kWrite, kSend };
+  enum class Answer : uint8_t { kNone, kAck, kNak };
+  // What an opcode says about its place in a message.
+  struct Shape {
+    Message message = Message::kNone;
+    bool first = false;
+    bool last = false;
+    bool immediate = false;
+  };
+  static Shape shape_of(uint8_t opcode);
+
+  // Packets that are answered together: one, or those in order that came since the answer before; and whether
+  // a switch had marked them.
+  struct Marked {
+    uint64_t first = 0;
+    uint64_t last = 0;
+    bool marked = false;
+  };
+
+  void note_gap(int64_t sequence);
+  void note_mark(bool marked);
+  void answer_selectively(uint64_t sequence, bool marked);
+  void leave_unanswered(uint64_t sequence, bool marked);
+  void answer_unanswered(bool next_is_marked);
+  uint64_t end_of_like_marks(bool marked) const;
+  void note_congestion(TimePs now, const roce::ParsedPacket& packet);
+  void notify(TimePs now);
+  void accept(TimePs now, const roce::ParsedPacket& packet);
+  void take_in_any_order(TimePs now, const roce::ParsedPacket& packet, int64_t signed_sequence);
+  void finish_in_order(TimePs now, const Arrival& arrival);
+  // These return kSyndromeAck to go on, otherwise the NAK that the packet earns.
+  uint8_t check_shape(const Shape& shape, const roce::ParsedPacket& packet) const;
+  uint8_t begin_message(const Shape& shape, const roce::ParsedPacket& packet);
+  uint8_t place_payload(const Shape& shape, const roce::ParsedPacket& packet);
+  uint8_t place_alone(const Shape& shape, const roce::ParsedPacket& packet);
+  uint8_t write_to_memory(uint32_t rkey, uint64_t address, const roce::ParsedPacket& packet);
+  void finish_message(TimePs now, const Shape& shape, const roce::ParsedPacket& packet);
+  void ask_to_wait();
+  void refuse(TimePs now, uint8_t syndrome);
+  void complete(TimePs now, CompletionKind kind, CompletionStatus status, uint64_t work_id,
+                uint64_t length_bytes, std::optional<uint32_t> immediate);
+  PacketPtr build_answer();
+  PacketPtr build_selective_answer();
+  PacketPtr build_answer_of_like_marks();
+  PacketPtr build_acknowledgement(bool marked);
+  PacketPtr build_cnp();
+  PacketPtr build_packet();
+
+  const RcConfig& config_;
+  RcCounters& counters_;
+  PacketPool& pool_;
+  const MemoryRegistry& memory_;
+  CompletionHandler* handler_;
+
+  roce::RoceHeaders headers_;  // addresses of what we answer
+  PsnMap psn_map_;
+  uint64_t expected_sequence_ = 0;
+  // Of the packets that no acknowledgement has been sent for, go-back-N: those up to answered_end_ have one,
+  // then come stretches of like marks that wait for theirs, then packets marked as mark_ says.
+  RingBuffer<Marked> marks_;
+  uint64_t answered_end_ = 0;
+  bool mark_ = false;
+  ArrivalWindow arrivals_;                // this and the next: selective repeat only
+  RingBuffer<Marked> selective_answers_;  // packets to be answered
+  std::optional<Marked> unanswered_;      // in order, and nobody has asked to answer them
+  uint32_t msn_ = 0;                      // messages completed, 24 bits
+  std::deque<Receive> receives_;
+
+  Message message_ = Message::kNone;  // in progress
+  uint64_t message_bytes_ = 0;        // received so far
+  uint64_t message_limit_bytes_ = 0;  // RETH length of a WRITE, capacity of the receive for a SEND
+  uint64_t write_address_ = 0;
+  uint32_t write_rkey_ = 0;
+
+  Answer pending_answer_ = Answer::kNone;
+  uint8_t pending_syndrome_ = 0;
+  bool nak_outstanding_ = false;  // the expected packet has not come since a NAK
+  int64_t newest_out_of_sequence_ = 0;
+  bool as_length_ = false;  // the peer's packets come without what iCRC would cover, and so go the answers
+  std::optional<roce::IntStack> echo_;
+  bool cnp_pending_ = false;
+  TimePs next_cnp_ps_ = 0;
+  TimePs cnp_due_ps_ = kNever;  // for what was marked within the interval
+  CompletionStatus error_ = CompletionStatus::kSuccess;
+  uint8_t error_syndrome_ = 0;  // the NAK that tells the peer, again whenever it asks
+};
+
+}  // namespace weft

@@ -1,0 +1,194 @@
+#include "hosts/scale_up.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace weft {
+
+struct ScaleUpDomain::Port {
+  explicit Port(ScaleUpDomain& domain_)
+      : domain(domain_),
+        arrival_timer(domain.engine_.events(), member_action<&Port::on_first_bits>(this)),
+        delivery_timer(domain.engine_.events(), member_action<&Port::on_last_bits>(this)) {}
+
+  void on_first_bits() { domain.first_bits_arrive(*this); }
+  void on_last_bits() { domain.last_bits_arrive(*this); }
+
+  ScaleUpDomain& domain;
+  const MemoryRegistry* memory = nullptr;
+  TimePs out_free_ps = 0;
+  TimePs in_free_ps = 0;
+  std::deque<InFlight> on_the_way;  // by the arrival of first bits
+  std::deque<InFlight> coming_in;   // by the arrival of last bits
+  Timer arrival_timer;
+  Timer delivery_timer;
+  std::unordered_map<uint32_t, ScaleUpChannel*> channels;
+  ScaleUpCounters counters;
+};
+
+ScaleUpDomain::ScaleUpDomain(Engine& engine, uint64_t rate_bps, TimePs latency_ps, uint32_t port_count)
+    : engine_(engine), rate_(rate_bps), latency_ps_(latency_ps) {
+  if (rate_bps == 0) throw std::invalid_argument("scale-up rate of 0 b/s (valid: above 0)");
+  if (latency_ps < 0) {
+    throw std::invalid_argument("scale-up latency of " + std::to_string(latency_ps) +
+                                " ps (valid: 0 or more)");
+  }
+  for (uint32_t port = 0; port < port_count; ++port) ports_.push_back(std::make_unique<Port>(*this));
+}
+
+ScaleUpDomain::~ScaleUpDomain() = default;
+
+const ScaleUpDomain::Port& ScaleUpDomain::port_at(uint32_t port) const {
+  if (port >= ports_.size()) {
+    throw std::invalid_argument("scale-up port " + std::to_string(port) + " (valid: below " +
+                                std::to_string(ports_.size()) + ")");
+  }
+  return *ports_[port];
+}
+
+ScaleUpDomain::Port& ScaleUpDomain::port_at(uint32_t port) {
+  return const_cast<Port&>(std::as_const(*this).port_at(port));
+}
+
+void ScaleUpDomain::attach(uint32_t port, const MemoryRegistry& memory) { port_at(port).memory = &memory; }
+
+const ScaleUpCounters& ScaleUpDomain::counters(uint32_t port) const { return port_at(port).counters; }
+
+void ScaleUpDomain::reset_counters(uint32_t port) { port_at(port).counters = ScaleUpCounters(); }
+
+void ScaleUpDomain::send(TimePs now, Message message) {
+  Port& source = *ports_[message.source];
+  ++source.counters.sent_messages;
+  source.counters.sent_bytes += message.length_bytes;
+  const TimePs begins_ps = std::max(now, source.out_free_ps);
+  source.out_free_ps = begins_ps + rate_.serialisation_ps(message.length_bytes);
+  Port& destination = *ports_[message.destination];
+  const TimePs due_ps = begins_ps + latency_ps_;
+  // Senders' backlogs differ, so a later message may come first.
+  auto place = destination.on_the_way.end();
+  while (place != destination.on_the_way.begin() && std::prev(place)->due_ps > due_ps) --place;
+  const bool first = place == destination.on_the_way.begin();
+  destination.on_the_way.insert(place, {due_ps, std::move(message)});
+  if (first) destination.arrival_timer.arm(due_ps);
+}
+
+void ScaleUpDomain::first_bits_arrive(Port& port) {
+  const TimePs now = engine_.now();
+  while (!port.on_the_way.empty() && port.on_the_way.front().due_ps <= now) {
+    InFlight arriving = std::move(port.on_the_way.front());
+    port.on_the_way.pop_front();
+    const TimePs begins_ps = std::max(now, port.in_free_ps);
+    port.in_free_ps = begins_ps + rate_.serialisation_ps(arriving.message.length_bytes);
+    arriving.due_ps = port.in_free_ps;
+    port.coming_in.push_back(std::move(arriving));
+  }
+  if (!port.on_the_way.empty()) port.arrival_timer.arm(port.on_the_way.front().due_ps);
+  if (!port.coming_in.empty() && !port.delivery_timer.armed()) {
+    port.delivery_timer.arm(port.coming_in.front().due_ps);
+  }
+}
+
+void ScaleUpDomain::last_bits_arrive(Port& port) {
+  const InFlight arrived = std::move(port.coming_in.front());
+  port.coming_in.pop_front();
+  if (!port.coming_in.empty()) port.delivery_timer.arm(port.coming_in.front().due_ps);
+  deliver(arrived.message);
+}
+
+void ScaleUpDomain::deliver(const Message& message) {
+  Port& source = *ports_[message.source];
+  Port& destination = *ports_[message.destination];
+  const auto sender = source.channels.find(message.channel);
+  const auto receiver = destination.channels.find(message.peer_channel);
+  if (sender == source.channels.end() || receiver == destination.channels.end()) {
+    // Whose data it was may have taken it back.
+    ++source.counters.abandoned_messages;
+    return;
+  }
+  // Either may be closed by what the first of two completions brings about.
+  CompletionHandler* const to_receiver = receiver->second->handler_;
+  CompletionHandler* const to_sender = sender->second->handler_;
+  Completion completion{.work_id = 0,
+                        .kind = CompletionKind::kWriteImmediate,
+                        .status = place(destination, message),
+                        .queue_pair = message.peer_channel,
+                        .length_bytes = message.length_bytes,
+                        .has_immediate = message.immediate.has_value(),
+                        .immediate = message.immediate.value_or(0),
+                        .posted_ps = message.posted_ps,
+                        .completed_ps = engine_.now()};
+  const bool placed = completion.status == CompletionStatus::kSuccess;
+  if (placed && message.immediate && to_receiver != nullptr) to_receiver->on_completion(completion);
+  completion.kind = CompletionKind::kWrite;
+  completion.work_id = message.work_id;
+  completion.queue_pair = message.channel;
+  if (to_sender != nullptr) to_sender->on_completion(completion);
+}
+
+CompletionStatus ScaleUpDomain::place(Port& destination, const Message& message) {
+  const MemoryRegion* region =
+      destination.memory == nullptr
+          ? nullptr
+          : destination.memory->find_writable(message.rkey, message.remote_address, message.length_bytes);
+  if (region == nullptr) {
+    ++destination.counters.refused_messages;
+    return CompletionStatus::kRemoteAccessError;
+  }
+  if (region->data != nullptr && message.length_bytes > 0) {
+    uint8_t* target = region->data + (message.remote_address - region->virtual_address);
+    if (message.data != nullptr) {
+      std::memcpy(target, message.data, message.length_bytes);
+    } else {
+      std::memset(target, 0, message.length_bytes);
+    }
+  }
+  ++destination.counters.received_messages;
+  destination.counters.received_bytes += message.length_bytes;
+  return CompletionStatus::kSuccess;
+}
+
+ScaleUpChannel::ScaleUpChannel(ScaleUpDomain& domain, uint32_t port, uint32_t number, uint32_t peer_port,
+                               uint32_t peer_number, CompletionHandler* handler)
+    : domain_(domain),
+      port_(port),
+      number_(number),
+      peer_port_(peer_port),
+      peer_number_(peer_number),
+      handler_(handler) {
+  domain.port_at(peer_port);
+  if (port == peer_port) {
+    throw std::invalid_argument("scale-up channel from port " + std::to_string(port) + " to itself");
+  }
+  if (!domain.port_at(port).channels.emplace(number, this).second) {
+    throw std::invalid_argument("scale-up channel " + std::to_string(number) + " of port " +
+                                std::to_string(port) + " is in use");
+  }
+}
+
+ScaleUpChannel::~ScaleUpChannel() { close(); }
+
+void ScaleUpChannel::close() {
+  if (std::exchange(open_, false)) domain_.port_at(port_).channels.erase(number_);
+}
+
+void ScaleUpChannel::post_write(TimePs now, const uint8_t* data, uint64_t length_bytes,
+                                uint64_t remote_address, uint32_t rkey, std::optional<uint32_t> immediate,
+                                uint64_t work_id) {
+  domain_.send(now, {.source = port_,
+                     .destination = peer_port_,
+                     .channel = number_,
+                     .peer_channel = peer_number_,
+                     .data = data,
+                     .length_bytes = length_bytes,
+                     .remote_address = remote_address,
+                     .rkey = rkey,
+                     .immediate = immediate,
+                     .work_id = work_id,
+                     .posted_ps = now});
+}
+
+}  // namespace weft

@@ -1,0 +1,101 @@
+#include "links/delay_line.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "links/link.hpp"
+#include "links/pcap_writer.hpp"
+#include "memory/prefetch.hpp"
+#include "observe/probe.hpp"
+
+namespace weft {
+
+DelayLine::DelayLine(Engine& engine, const Link* link)
+    : engine_(engine),
+      between_partitions_(link != nullptr && &link->engine() != &engine),
+      timer_(engine.events(), member_action<&DelayLine::on_due>(this)),
+      rank_(engine.events().reserve_rank()),
+      link_(link) {
+  engine.ledger().add_holder(this, &DelayLine::count_held);
+}
+
+DelayLine::~DelayLine() { take_all(); }
+
+void DelayLine::take_in(PacketChain& parcels) {
+  const bool fit = in_order_.empty() || in_order_.last_due_ps() <= parcels.first_due_ps();
+  if (fit && parcels.sorted() && overtaken_.empty()) [[likely]] {
+    in_order_.append(std::exchange(parcels, {}));
+  } else {
+    while (!parcels.empty()) {
+      const TimePs due_ps = parcels.first_due_ps();
+      add(parcels.pop(), due_ps);
+    }
+  }
+  wake();
+}
+
+void DelayLine::wake() {
+  if (const TimePs due_ps = first_due_ps(); due_ps != timer_.deadline()) timer_.arm(due_ps, rank_);
+  // All other lines are woken before it comes.
+  prefetch_packet<CacheLevel::kSecond>(in_order_.first());
+}
+
+bool DelayLine::add_among(Packet* packet, TimePs due_ps) {
+  // To the chain whose last packet is the latest of those not later than this one; several senders on one
+  // line may leave none, and then the packet goes forward to its place.
+  const TimePs first_before_ps = first_due_ps();
+  const TimePs first_back_ps = in_order_.empty() ? -1 : in_order_.last_due_ps();
+  const TimePs second_back_ps = overtaken_.empty() ? -1 : overtaken_.last_due_ps();
+  const bool first_fits = first_back_ps <= due_ps;
+  const bool second_fits = second_back_ps <= due_ps;
+  const bool to_first = first_fits && (!second_fits || first_back_ps >= second_back_ps);
+  (to_first ? in_order_ : overtaken_).insert(packet, due_ps);
+  return due_ps < first_before_ps;
+}
+
+TimePs DelayLine::first_due_ps() const {
+  return std::min(in_order_.first_due_ps(), overtaken_.first_due_ps());
+}
+
+inline PacketPtr DelayLine::pop_first() {
+  Packet* packet = (overtaken_.first_due_ps() < in_order_.first_due_ps() ? overtaken_ : in_order_).pop();
+  if (between_partitions_) engine_.packets().claim(*packet);
+  return PacketPtr(packet);
+}
+
+std::vector<PacketPtr> DelayLine::take_all() {
+  std::vector<PacketPtr> packets;
+  while (first_due_ps() != kNever) packets.push_back(pop_first());
+  timer_.cancel();
+  return packets;
+}
+
+void DelayLine::count_held(const void* line, HeldPackets& held) {
+  const auto& self = *static_cast<const DelayLine*>(line);
+  for (const PacketChain* chain : {&self.in_order_, &self.overtaken_})
+    chain->for_each([&](const Packet& packet) { held.in_flight.add(packet.wire_bytes()); });
+}
+
+void DelayLine::on_due() {
+  PacketPtr packet = pop_first();
+  // Few packets, those of other lines, come before it.
+  prefetch_packet(in_order_.first());
+  if (const TimePs next_ps = first_due_ps(); next_ps != kNever) timer_.arm(next_ps, rank_);
+  if (packet->damaged()) [[unlikely]] {
+    drop_damaged(*packet);
+    return;
+  }
+  packet->received_ps = engine_.now();
+  if (capture_ != nullptr) capture_->write(engine_.now(), *packet, CaptureDirection::kInbound);
+  node_->receive(port_, std::move(packet));
+}
+
+void DelayLine::drop_damaged(const Packet& packet) {
+  damaged_.add(packet.wire_bytes());
+  engine_.ledger().drop(DropPlace::kLink, static_cast<size_t>(LinkDrop::kCorrupted), packet.wire_bytes());
+  if (Probe* probe = engine_.probe())
+    probe->dropped(link_, DropPlace::kLink, static_cast<size_t>(LinkDrop::kCorrupted), packet.wire_bytes(),
+                   -1);
+}
+
+}  // namespace weft

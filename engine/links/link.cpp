@@ -1,0 +1,168 @@
+#include "links/link.hpp"
+
+#include <array>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "observe/probe.hpp"
+#include "time/partition.hpp"
+#include "time/partitions.hpp"
+
+namespace weft {
+
+namespace {
+
+void check_probability(const char* name, double value) {
+  if (!(value >= 0.0 && value <= 1.0))
+    throw std::invalid_argument(std::string(name) + " is " + std::to_string(value) +
+                                " (a probability is 0 to 1)");
+}
+
+}  // namespace
+
+const char* link_drop_name(LinkDrop reason) {
+  static constexpr std::array<const char*, static_cast<size_t>(LinkDrop::kCount)> kNames = {
+      "lost", "corrupted", "cut"};
+  return kNames.at(static_cast<size_t>(reason));
+}
+
+Link::Link(Engine& engine, TimePs delay_ps, FaultConfig faults, Rng rng)
+    : delay_ps_(delay_ps), engine_(engine), rng_(rng) {
+  if (delay_ps < 0)
+    throw std::invalid_argument("link delay_ps is " + std::to_string(delay_ps) + " (0 or more)");
+  set_faults(faults);
+}
+
+void Link::check(const FaultConfig& faults) {
+  check_probability("loss", faults.loss);
+  check_probability("duplicate", faults.duplicate);
+  check_probability("delay_probability", faults.delay_probability);
+  check_probability("bit_error_rate", faults.bit_error_rate);
+  if (faults.delay_ps < 0)
+    throw std::invalid_argument("fault delay_ps is " + std::to_string(faults.delay_ps) + " (0 or more)");
+}
+
+void Link::connect(Node& node, int port) {
+  Engine& far = node.engine();
+  if (line_ == nullptr) {
+    if (&far != &engine_) Partitions::join(engine_, far, delay_ps_);
+    line_ = std::make_unique<DelayLine>(far, this);
+    line_->set_capture(capture_);
+    outbox_.line = line_.get();
+    if (&far != &engine_) {
+      outbox_.sender = engine_.partition();
+      outbox_.target = far.partition();
+      outbox_.target->add_incoming(*line_);
+      outbox_.parcels = std::make_unique<std::array<Parcels, 2>>();
+      for (Parcels& parcels : *outbox_.parcels) parcels.line = line_.get();
+    }
+  } else if (&line_->engine() != &far) {
+    throw std::logic_error("a link that ends in one partition cannot be connected to another");
+  }
+  line_->connect(&node, port);
+}
+
+void Link::set_capture(std::shared_ptr<PcapWriter> capture) {
+  capture_ = std::move(capture);
+  if (line_ != nullptr) line_->set_capture(capture_);
+}
+
+void Link::set_faults(FaultConfig faults) {
+  check(faults);
+  faults_ = faults;
+  faulty_ = faults.any();
+  log_bit_intact_ = std::log1p(-faults.bit_error_rate);
+}
+
+void Link::transmit(PacketPtr packet, TimePs ready_ps) {
+  if (outbox_.line == nullptr) [[unlikely]]
+    throw std::logic_error("a packet was sent on a link that is connected to nothing");
+  const TimePs arrival_ps = ready_ps + delay_ps_;
+  if (faulty_)
+    transmit_with_faults(std::move(packet), arrival_ps);
+  else
+    deliver(std::move(packet), arrival_ps);
+}
+
+void Link::transmit_with_faults(PacketPtr packet, TimePs arrival_ps) {
+  // Always three draws, so that one probability does not shift the others' decisions. The first tells the
+  // lost ones, and of the rest the corrupted ones.
+  const double fate = rng_.uniform();
+  const bool duplicated = rng_.bernoulli(faults_.duplicate);
+  const bool delayed = rng_.bernoulli(faults_.delay_probability);
+  if (fate < faults_.loss) {
+    ++counters_.lost_packets;
+    counters_.lost_bytes += packet->wire_bytes();
+    drop(LinkDrop::kLost, *packet);
+    return;
+  }
+  if (delayed) {
+    ++counters_.delayed_packets;
+    arrival_ps += faults_.delay_ps;
+  }
+  PacketPtr copy;
+  if (duplicated) {
+    ++counters_.duplicated_packets;
+    copy = packet->clone();
+    engine_.ledger().enter(LedgerSource::kDuplicated, copy->wire_bytes());
+  }
+  // The copy is a transmission of its own: the error is the first one's.
+  if (fate < faults_.loss + (1.0 - faults_.loss) * damage_probability(*packet)) packet->set_damaged();
+  deliver(std::move(packet), arrival_ps);
+  if (copy != nullptr) deliver(std::move(copy), arrival_ps);
+}
+
+double Link::damage_probability(const Packet& packet) const {
+  return -std::expm1(static_cast<double>(8 * packet.wire_bytes()) * log_bit_intact_);
+}
+
+LinkCounters Link::counters() const {
+  LinkCounters counters = counters_;
+  if (line_ == nullptr) return counters;
+  counters.corrupted_packets = line_->damaged().packets;
+  counters.corrupted_bytes = line_->damaged().bytes;
+  counters.delivered_packets -= counters.corrupted_packets;
+  counters.delivered_bytes -= counters.corrupted_bytes;
+  return counters;
+}
+
+void Link::reset_counters() {
+  counters_ = LinkCounters();
+  if (line_ != nullptr) line_->reset_counters();
+}
+
+void Link::drop(LinkDrop reason, const Packet& packet) {
+  engine_.ledger().drop(DropPlace::kLink, static_cast<size_t>(reason), packet.wire_bytes());
+  if (Probe* probe = engine_.probe())
+    probe->dropped(this, DropPlace::kLink, static_cast<size_t>(reason), packet.wire_bytes(), -1);
+}
+
+TrafficCounter Link::cut() {
+  TrafficCounter lost;
+  if (line_ == nullptr) return lost;
+  if (outbox_.target != nullptr) {
+    if (Engine::served_here() != nullptr)
+      throw std::logic_error("a link between partitions is cut between windows, not by an event");
+    outbox_.target->owner().deliver_mail();
+  }
+  const Engine::Guard far_guard(line_->engine());
+  for (const PacketPtr& packet : line_->take_all()) {
+    lost.add(packet->wire_bytes());
+    drop(LinkDrop::kCut, *packet);
+  }
+  counters_.cut.add(lost);
+  // They were counted as they were sent, maybe before the counters were reset.
+  TrafficCounter delivered{counters_.delivered_packets, counters_.delivered_bytes};
+  delivered.take_away(lost);
+  counters_.delivered_packets = delivered.packets;
+  counters_.delivered_bytes = delivered.bytes;
+  return lost;
+}
+
+void Link::send_across(PacketPtr packet, TimePs arrival_ps) {
+  outbox_.sender->send(outbox_, std::move(packet), arrival_ps);
+}
+
+}  // namespace weft

@@ -1,0 +1,116 @@
+// A link in one direction: propagation delay, seeded faults, and the node at its far end.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "links/delay_line.hpp"
+#include "links/node.hpp"
+#include "observe/traffic_counter.hpp"
+#include "time/engine.hpp"
+#include "time/outbox.hpp"
+#include "time/random.hpp"
+
+namespace weft {
+
+class PcapWriter;
+
+// Probabilities are per packet and independent of each other.
+struct FaultConfig {
+  double loss = 0.0;               // it never arrives
+  double duplicate = 0.0;          // a second copy arrives together with the first
+  double delay_probability = 0.0;  // such a packet (with its copy) takes delay_ps longer, and so is overtaken
+  TimePs delay_ps = 0;
+  double bit_error_rate = 0.0;  // of each bit: the MAC at the far end drops a packet with a wrong one
+
+  bool any() const { return loss > 0 || duplicate > 0 || delay_probability > 0 || bit_error_rate > 0; }
+};
+
+// Why a packet did not come out of a link.
+enum class LinkDrop : uint8_t {
+  kLost,       // it never arrives
+  kCorrupted,  // it arrives with wrong bits
+  kCut,        // it was on the link, or partly so, as that failed
+  kCount,
+};
+const char* link_drop_name(LinkDrop reason);
+
+// What is on its way counts as delivered.
+struct LinkCounters {
+  uint64_t delivered_packets = 0;
+  uint64_t delivered_bytes = 0;
+  uint64_t lost_packets = 0;
+  uint64_t lost_bytes = 0;
+  uint64_t corrupted_packets = 0;
+  uint64_t corrupted_bytes = 0;
+  TrafficCounter cut;  // on the link as it failed
+  uint64_t duplicated_packets = 0;
+  uint64_t delayed_packets = 0;
+};
+
+class alignas(64) Link {
+ public:
+  // Throws std::invalid_argument for a negative delay or a probability outside 0 to 1.
+  Link(Engine& engine, TimePs delay_ps, FaultConfig faults, Rng rng);
+
+  // The far end: a switch, a NIC, a packet socket, another transmit port. Throws std::invalid_argument if it
+  // is in another partition and the delay is 0, or in an engine of its own; std::logic_error if the link
+  // already ends in one partition and the node is in another.
+  void connect(Node& node, int port);
+  // The packet is ready for the far end at ready_ps (with its last bit, or its first where the link is
+  // early), and gets there a delay later. Throws std::logic_error if the link is connected to nothing.
+  void transmit(PacketPtr packet, TimePs ready_ps);
+
+  // The link fails: drops what is on it, and what has not left its sender whole, and counts it. The sending
+  // port is to be told by itself (TransmitPort::set_up). Where partitions are linked, between windows only
+  // (std::logic_error). Result: what was lost.
+  TrafficCounter cut();
+
+  Engine& engine() { return engine_; }
+  const Engine& engine() const { return engine_; }
+  // The far end takes packets from their first bit on (cut-through), and not only when they are whole: frames
+  // of the MAC's own excepted.
+  void set_early(bool early) { early_ = early; }
+  bool is_early() const { return early_; }
+  // Records every packet as it arrives at the far end; null stops.
+  void set_capture(std::shared_ptr<PcapWriter> capture);
+
+  TimePs delay_ps() const { return delay_ps_; }
+  void set_faults(FaultConfig faults);
+  // Faults are drawn from another stream from now on.
+  void draw_from(const Rng& rng) { rng_ = rng; }
+  const FaultConfig& faults() const { return faults_; }
+  LinkCounters counters() const;
+  void reset_counters();
+
+ private:
+  static void check(const FaultConfig& faults);
+  void drop(LinkDrop reason, const Packet& packet);
+  void transmit_with_faults(PacketPtr packet, TimePs arrival_ps);
+  double damage_probability(const Packet& packet) const;
+  void deliver(PacketPtr packet, TimePs arrival_ps) {
+    ++counters_.delivered_packets;
+    counters_.delivered_bytes += packet->wire_bytes();
+    if (outbox_.target != nullptr)
+      send_across(std::move(packet), arrival_ps);
+    else
+      outbox_.line->push(std::move(packet), arrival_ps);
+  }
+  void send_across(PacketPtr packet, TimePs arrival_ps);
+
+  // What every packet needs comes first, in one cache line.
+  TimePs delay_ps_;
+  [[no_unique_address]] Outbox outbox_;  // the two flags lie in its last bytes
+  bool faulty_ = false;
+  bool early_ = false;
+  LinkCounters counters_;  // the first two of them
+
+  Engine& engine_;
+  std::unique_ptr<DelayLine> line_;  // the receiver's, who may be served by another thread
+  FaultConfig faults_;
+  double log_bit_intact_ = 0.0;  // ln(1 - bit_error_rate)
+  Rng rng_;
+  std::shared_ptr<PcapWriter> capture_;
+};
+
+}  // namespace weft

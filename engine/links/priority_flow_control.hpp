@@ -1,0 +1,69 @@
+// Priority-based flow control of one port (IEEE 802.1Q-2018, clause 36): asks the far end to pause classes
+// whose packets fill the memory here, and obeys when the far end asks.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "links/mac_control.hpp"
+#include "links/transmit_port.hpp"
+#include "switch/shared_buffer.hpp"
+#include "time/engine.hpp"
+
+namespace weft {
+
+struct PfcConfig {
+  roce::MacAddress source_mac{};
+  // How long a pause lasts unless it is refreshed (after half of that) or ended.
+  uint16_t pause_quanta = 0xffff;
+};
+
+struct PfcClassCounters {
+  uint64_t pauses_sent = 0;  // refreshed ones included
+  uint64_t resumes_sent = 0;
+  uint64_t pauses_received = 0;
+  uint64_t resumes_received = 0;
+  TimePs paused_ps = 0;  // for how long this port's class was held, up to the last change
+};
+
+class PriorityFlowControl : public IngressListener {
+ public:
+  // Throws std::invalid_argument for quanta of 0 or a port without a rate, whose bits take no time.
+  PriorityFlowControl(Engine& engine, TransmitPort& port, PfcConfig config);
+
+  // From the memory behind this port: ask the far end.
+  void on_pause_wanted(int priority_class, bool wanted) override;
+  void on_credit_freed(int /*priority_class*/, uint64_t /*bytes*/) override {}
+  // From the far end: obey.
+  void on_pause_frame(const mac_control::PriorityPause& pause);
+  // The link is new: nothing is paused, and what must be is asked for again.
+  void restart();
+
+  // Counters, with the pauses that last counted until now.
+  PfcClassCounters counters(int priority_class) const;
+  // Classes (a bit each) held by the far end, and asked of it.
+  uint32_t paused_classes() const { return paused_classes_; }
+  uint32_t wanted_classes() const { return wanted_classes_; }
+  void reset_counters();
+
+ private:
+  void send(uint32_t classes);
+  void on_refresh();
+  void on_expiry();
+  void set_paused(int priority_class, bool paused);
+  void apply();
+  TimePs duration_ps(uint16_t quanta) const;
+
+  Engine& engine_;
+  TransmitPort& port_;
+  PfcConfig config_;
+  uint32_t wanted_classes_ = 0;
+  uint32_t paused_classes_ = 0;
+  std::array<TimePs, mac_control::kClasses> paused_since_ps_{};
+  std::array<TimePs, mac_control::kClasses> paused_until_ps_{};
+  std::array<PfcClassCounters, mac_control::kClasses> counters_{};
+  Timer refresh_;
+  Timer expiry_;
+};
+
+}  // namespace weft

@@ -1,0 +1,408 @@
+#include "links/transmit_port.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "links/pcap_writer.hpp"
+#include "memory/prefetch.hpp"
+#include "observe/probe.hpp"
+
+namespace weft {
+
+namespace {
+
+// Below it a round would be many times as long as a packet takes to pass.
+constexpr uint32_t kSmallestQuantumBytes = 64;
+
+}  // namespace
+
+const char* queue_drop_name(QueueDrop reason) {
+  static constexpr std::array<const char*, static_cast<size_t>(QueueDrop::kCount)> kNames = {
+      "full", "no_headroom", "down"};
+  return kNames.at(static_cast<size_t>(reason));
+}
+
+TransmitPort::TransmitPort(Engine& engine, PortConfig config, Link& link)
+    : engine_(engine),
+      link_(link),
+      rate_(config.rate_bps),
+      line_free_(engine.events(), member_action<&TransmitPort::on_line_free>(this)),
+      queue_capacity_bytes_(config.queue_capacity_bytes),
+      last_class_(config.classes - 1),
+      arrivals_serialised_(config.arrivals_serialised),
+      round_robin_(config.quantum_bytes),
+      config_(config) {
+  if (config.classes < 1 || config.classes > kMaxClasses)
+    throw std::invalid_argument("port with " + std::to_string(config.classes) + " classes (1 to 8)");
+  if (config.queue_capacity_bytes == 0)
+    throw std::invalid_argument("port queue_capacity_bytes is 0 (1 or more)");
+  if (&link.engine() != &engine) throw std::invalid_argument("a port and its link are of two engines");
+  for (const uint32_t quantum_bytes : config.quantum_bytes)
+    if (quantum_bytes != 0 && quantum_bytes < kSmallestQuantumBytes)
+      throw std::invalid_argument("port quantum_bytes is " + std::to_string(quantum_bytes) +
+                                  " (0 for strict priority, or 64 or more)");
+  dwrr_classes_ = round_robin_.members();
+  engine.ledger().add_holder(this, &TransmitPort::count_held);
+}
+
+const TransmitPort::ClassQueue& TransmitPort::class_queue(int priority_class) const {
+  if (priority_class < 0 || priority_class > last_class_)
+    throw std::out_of_range("priority class " + std::to_string(priority_class) + " (0 to " +
+                            std::to_string(last_class_) + ")");
+  return classes_[static_cast<size_t>(priority_class)];
+}
+
+// --- in
+
+bool TransmitPort::enqueue(PacketPtr packet, int priority_class, uint32_t ingress_port) {
+  priority_class = clamp_class(priority_class);
+  ClassQueue& queue = classes_[static_cast<size_t>(priority_class)];
+  const uint64_t size = packet->wire_bytes();
+  auto charge = SharedBuffer::Charge::kShared;
+  if (plain_) [[likely]] {
+    if (queue_depth_bytes_ + size > queue_capacity_bytes_) {
+      queue.tail_dropped.add(size);
+      drop(QueueDrop::kFull, tail_dropped_, priority_class, size);
+      return false;
+    }
+  } else if (!admit(priority_class, ingress_port, size, charge)) {
+    return false;
+  }
+  const TimePs now = engine_.now();
+  const bool whole = packet->received_ps <= now || now + rate_.serialisation_ps(size) >= packet->received_ps;
+  if (whole && passes_at_once(priority_class, now)) {
+    pass(std::move(packet), priority_class, now);
+    return true;
+  }
+  const auto depth_bytes =
+      static_cast<uint32_t>(std::min<uint64_t>(queue_depth_bytes_, std::numeric_limits<uint32_t>::max()));
+  queue.depth_bytes += size;
+  queue_depth_bytes_ += size;
+  ++queue_depth_packets_;
+  if (!whole) [[unlikely]] {
+    push_when_whole({std::move(packet), now, depth_bytes, static_cast<uint16_t>(ingress_port), charge},
+                    priority_class);
+  } else {
+    queue.packets.push({std::move(packet), now, depth_bytes, static_cast<uint16_t>(ingress_port), charge});
+    nonempty_classes_ |= 1u << priority_class;
+    start_if_idle(now, begin_ps(now, size));
+  }
+  max_queue_depth_bytes_ = std::max(max_queue_depth_bytes_, queue_depth_bytes_);
+  return true;
+}
+
+// On a line faster than the one it comes by, its sending would overtake its end.
+void TransmitPort::push_when_whole(Waiting waiting, int priority_class) {
+  const TimePs whole_ps = waiting.packet->received_ps;
+  engine_.schedule_at(whole_ps, [this, priority_class, waiting = std::move(waiting)]() mutable {
+    if (up_) {
+      classes_[static_cast<size_t>(priority_class)].packets.push(std::move(waiting));
+      nonempty_classes_ |= 1u << priority_class;
+      kick();
+      return;
+    }
+    const uint64_t size = waiting.packet->wire_bytes();
+    give_back(waiting, priority_class, size);
+    drop(QueueDrop::kDown, down_dropped_, priority_class, size);
+  });
+}
+
+void TransmitPort::drop(QueueDrop reason, TrafficCounter& counter, int priority_class, uint64_t size_bytes) {
+  counter.add(size_bytes);
+  engine_.ledger().drop(DropPlace::kQueue, static_cast<size_t>(reason), size_bytes);
+  if (reason == QueueDrop::kDown && priority_class != kControl) last_down_drop_ps_ = engine_.now();
+  if (Probe* probe = engine_.probe())
+    probe->dropped(this, DropPlace::kQueue, static_cast<size_t>(reason), size_bytes, priority_class);
+}
+
+bool TransmitPort::admit(int priority_class, uint32_t ingress_port, uint64_t size_bytes,
+                         SharedBuffer::Charge& charge) {
+  if (!up_) {
+    drop(QueueDrop::kDown, down_dropped_, priority_class, size_bytes);
+    return false;
+  }
+  charge = buffer_->admit(ingress_port, buffer_port_, priority_class, size_bytes);
+  if (SharedBuffer::admitted(charge)) return true;
+  if (charge == SharedBuffer::Charge::kRefusedIngress) {
+    drop(QueueDrop::kNoHeadroom, headroom_dropped_, priority_class, size_bytes);
+  } else {
+    classes_[static_cast<size_t>(priority_class)].tail_dropped.add(size_bytes);
+    drop(QueueDrop::kFull, tail_dropped_, priority_class, size_bytes);
+  }
+  return false;
+}
+
+void TransmitPort::receive(int port, PacketPtr packet) {
+  enqueue(std::move(packet), 0, static_cast<uint32_t>(port));
+}
+
+void TransmitPort::send_control(PacketPtr frame) {
+  if (!up_) return;
+  engine_.ledger().enter(LedgerSource::kFlowControl, frame->wire_bytes());
+  control_.push(std::move(frame));
+  nonempty_classes_ |= kControlBit;
+  kick();
+}
+
+// --- settings
+
+void TransmitPort::set_egress_stage(EgressStage* stage, int number) {
+  stage_ = stage;
+  stage_port_ = number;
+}
+
+void TransmitPort::set_source(PacketSource* source) {
+  source_ = source;
+  if (source == nullptr) return;
+  source->on_blocked_classes(blocked_classes_);
+  kick();
+}
+
+void TransmitPort::set_buffer(SharedBuffer* buffer, uint32_t number) {
+  if (queue_depth_packets_ != 0) throw std::logic_error("a port with packets waiting takes no other memory");
+  buffer_ = buffer;
+  buffer_port_ = number;
+  plain_ = up_ && buffer_ == nullptr;
+}
+
+void TransmitPort::set_blocked_classes(uint32_t blocked_classes) {
+  if (blocked_classes == blocked_classes_) return;
+  const uint32_t released = blocked_classes_ & ~blocked_classes;
+  blocked_classes_ = blocked_classes;
+  if (source_ != nullptr) source_->on_blocked_classes(blocked_classes);
+  if (released != 0) kick();
+}
+
+void TransmitPort::set_up(bool up) {
+  if (up == up_) return;
+  up_ = up;
+  plain_ = up_ && buffer_ == nullptr;
+  if (!up)
+    drop_all_waiting();
+  else
+    kick();
+}
+
+void TransmitPort::drop_all_waiting() {
+  for (int priority_class = 0; priority_class <= last_class_; ++priority_class) {
+    while (!classes_[static_cast<size_t>(priority_class)].packets.empty())
+      drop(QueueDrop::kDown, down_dropped_, priority_class, take_first(priority_class).packet->wire_bytes());
+  }
+  while (!control_.empty()) drop(QueueDrop::kDown, down_dropped_, kControl, control_.pop()->wire_bytes());
+  nonempty_classes_ &= ~kControlBit;
+  line_free_.cancel();
+}
+
+void TransmitPort::set_rate_bps(uint64_t rate_bps) {
+  config_.rate_bps = rate_bps;
+  rate_ = BitRate(rate_bps);
+}
+
+// --- out
+
+void TransmitPort::kick() {
+  const TimePs now = engine_.now();
+  start_if_idle(now, now);
+}
+
+void TransmitPort::start_if_idle(TimePs now, TimePs earliest_ps) {
+  if (serving_ || line_free_.armed()) return;
+  if (now < busy_until_ps_)
+    line_free_.arm(busy_until_ps_);
+  else
+    serve(std::max(earliest_ps, busy_until_ps_));
+}
+
+void TransmitPort::on_line_free() { serve(busy_until_ps_); }
+
+bool TransmitPort::may_send() const {
+  return (nonempty_classes_ & ~blocked_classes_) != 0 || (source_ != nullptr && source_->may_have_packets());
+}
+
+// Looks at nothing itself.
+void TransmitPort::prefetch_for(int priority_class) const {
+  const auto hot_bytes = reinterpret_cast<const char*>(&classes_) - reinterpret_cast<const char*>(this);
+  prefetch(this, static_cast<size_t>(hot_bytes));
+  prefetch(&classes_[static_cast<size_t>(priority_class)], sizeof(ClassQueue));
+}
+
+// What a packet that passes at once skips: queue, weighted turns, and the wait for the line.
+bool TransmitPort::passes_at_once(int priority_class, TimePs now) const {
+  return plain_ && queue_depth_packets_ == 0 && nonempty_classes_ == 0 && dwrr_classes_ == 0 &&
+         (blocked_classes_ >> priority_class & 1) == 0 && source_ == nullptr && !serving_ &&
+         busy_until_ps_ <= now && !line_free_.armed();
+}
+
+void TransmitPort::pass(PacketPtr packet, int priority_class, TimePs now) {
+  const Serving serving(serving_);
+  const TimePs start_ps = std::max(begin_ps(now, packet->wire_bytes()), busy_until_ps_);
+  packet = through_stage(std::move(packet),
+                         {.enqueued_ps = now, .dequeued_ps = start_ps, .priority_class = priority_class});
+  if (packet == nullptr || !send(std::move(packet), priority_class, start_ps)) send_waiting(start_ps);
+}
+
+void TransmitPort::serve(TimePs start_ps) {
+  const Serving serving(serving_);
+  send_waiting(start_ps);
+}
+
+void TransmitPort::send_waiting(TimePs start_ps) {
+  int priority_class = 0;
+  while (PacketPtr packet = next_packet(start_ps, priority_class))
+    if (send(std::move(packet), priority_class, start_ps)) return;
+}
+
+bool TransmitPort::send(PacketPtr packet, int priority_class, TimePs start_ps) {
+  const uint64_t size = packet->wire_bytes();
+  transmitted_.add(size);
+  if (priority_class == kControl) [[unlikely]]
+    control_transmitted_.add(size);
+  else
+    classes_[static_cast<size_t>(priority_class)].transmitted.add(size);
+  if (capture_ != nullptr) capture_->write(start_ps, *packet, CaptureDirection::kOutbound);
+  if (observer_ != nullptr && priority_class != kControl) [[unlikely]]
+    observer_->on_transmit(priority_class, *packet);
+  const TimePs end_ps = start_ps + rate_.serialisation_ps(size);
+  const bool by_first_bit = link_.is_early() && priority_class != kControl;
+  link_.transmit(std::move(packet), by_first_bit ? start_ps : end_ps);
+  if (end_ps == start_ps) return false;
+  busy_until_ps_ = end_ps;
+  sending_class_ = priority_class;
+  // Nothing to send next: the line falls idle without costing an event, and kick() looks at busy_until_ps_.
+  if (may_send()) line_free_.arm(end_ps);
+  return true;
+}
+
+uint64_t TransmitPort::unsent_bytes(TimePs time_ps) const {
+  const TimePs left_ps = busy_until_ps_ - time_ps;
+  if (left_ps <= 0) return 0;
+  const auto bits = static_cast<unsigned __int128>(left_ps) * rate_.bits_per_second();
+  constexpr unsigned __int128 kBitsPerByte = 8ull * kPsPerSecond;
+  return static_cast<uint64_t>((bits + kBitsPerByte - 1) / kBitsPerByte);
+}
+
+PacketPtr TransmitPort::next_packet(TimePs start_ps, int& priority_class) {
+  while (const uint32_t ready = nonempty_classes_ & ~blocked_classes_) {
+    if ((ready & kControlBit) != 0) [[unlikely]] {
+      PacketPtr frame = control_.pop();
+      if (control_.empty()) nonempty_classes_ &= ~kControlBit;
+      priority_class = kControl;
+      return frame;
+    }
+    QueueStamp stamp;
+    PacketPtr packet = dequeue(next_class(ready), start_ps, stamp);
+    priority_class = stamp.priority_class;
+    packet = through_stage(std::move(packet), stamp);
+    if (packet != nullptr) return packet;
+  }
+  if (source_ == nullptr || !up_) return nullptr;
+  return pull_from_source(start_ps, priority_class);
+}
+
+// Null if the stage has dropped it.
+PacketPtr TransmitPort::through_stage(PacketPtr packet, const QueueStamp& stamp) {
+  if (stage_ == nullptr) return packet;
+  prefetch(&link_, kCacheLineBytes);  // for when the stage has had its turn
+  const uint64_t size = packet->wire_bytes();
+  packet = stage_->on_dequeue(stage_port_, std::move(packet), stamp);
+  if (packet == nullptr) egress_dropped_.add(size);
+  return packet;
+}
+
+PacketPtr TransmitPort::pull_from_source(TimePs start_ps, int& priority_class) {
+  PacketPtr packet = source_->pull(start_ps, priority_class);
+  if (packet != nullptr) engine_.ledger().enter(LedgerSource::kSent, packet->wire_bytes());
+  return packet;
+}
+
+int TransmitPort::next_class(uint32_t ready) {
+  const uint32_t strict = ready & ~dwrr_classes_;
+  if (strict != 0) [[likely]]
+    return static_cast<int>(std::bit_width(strict)) - 1;
+  return round_robin_.next(ready, [this](int priority_class) {
+    return classes_[static_cast<size_t>(priority_class)].packets.front().packet->wire_bytes();
+  });
+}
+
+// What has waited is no longer in the caches, and each part of it tells where the next one is: the three
+// packets that come next get one step each. Those of a short queue have come a moment ago.
+void TransmitPort::prefetch_waiting(const RingBuffer<Waiting>& packets) {
+  if (packets.size() < 3) return;
+  prefetch(packets[2].packet.get(), sizeof(Packet));
+  prefetch(packets[1].packet->context, sizeof(PacketContext));
+  const Packet& next = *packets.front().packet;
+  prefetch_headers(next);
+  if (next.context != nullptr) prefetch(next.context, next.context->used_bytes);
+}
+
+TransmitPort::Waiting TransmitPort::take_first(int priority_class) {
+  ClassQueue& queue = classes_[static_cast<size_t>(priority_class)];
+  Waiting waiting = queue.packets.pop();
+  prefetch_waiting(queue.packets);
+  const uint64_t size = waiting.packet->wire_bytes();
+  if (queue.packets.empty()) {
+    nonempty_classes_ &= ~(1u << priority_class);
+    if (dwrr_classes_ != 0) [[unlikely]]
+      round_robin_.emptied(priority_class);
+  }
+  give_back(waiting, priority_class, size);
+  return waiting;
+}
+
+void TransmitPort::give_back(const Waiting& waiting, int priority_class, uint64_t size_bytes) {
+  classes_[static_cast<size_t>(priority_class)].depth_bytes -= size_bytes;
+  queue_depth_bytes_ -= size_bytes;
+  --queue_depth_packets_;
+  if (buffer_ != nullptr) [[unlikely]]
+    buffer_->release(waiting.ingress_port, buffer_port_, priority_class, size_bytes, waiting.charge);
+}
+
+PacketPtr TransmitPort::dequeue(int priority_class, TimePs start_ps, QueueStamp& stamp) {
+  Waiting waiting = take_first(priority_class);
+  const ClassQueue& queue = classes_[static_cast<size_t>(priority_class)];
+  stamp = {.enqueued_ps = waiting.enqueued_ps,
+           .enqueue_depth_bytes = waiting.enqueue_depth_bytes,
+           .dequeued_ps = start_ps,
+           .dequeue_depth_bytes = queue_depth_bytes_,
+           .priority_class = priority_class,
+           .class_depth_bytes = queue.depth_bytes,
+           .class_depth_packets = queue.packets.size()};
+  return std::move(waiting.packet);
+}
+
+// --- figures
+
+uint64_t TransmitPort::queue_depth_bytes(int priority_class) const {
+  return class_queue(priority_class).depth_bytes;
+}
+
+uint64_t TransmitPort::queue_depth_packets(int priority_class) const {
+  return class_queue(priority_class).packets.size();
+}
+
+const TrafficCounter& TransmitPort::transmitted(int priority_class) const {
+  return class_queue(priority_class).transmitted;
+}
+
+const TrafficCounter& TransmitPort::tail_dropped(int priority_class) const {
+  return class_queue(priority_class).tail_dropped;
+}
+
+void TransmitPort::count_held(const void* port, HeldPackets& held) {
+  const auto& self = *static_cast<const TransmitPort*>(port);
+  held.queued.add({self.queue_depth_packets_, self.queue_depth_bytes_});
+  for (size_t i = 0; i < self.control_.size(); ++i) held.queued.add(self.control_[i]->wire_bytes());
+}
+
+void TransmitPort::reset_counters() {
+  transmitted_ = control_transmitted_ = tail_dropped_ = TrafficCounter();
+  headroom_dropped_ = down_dropped_ = egress_dropped_ = TrafficCounter();
+  for (ClassQueue& queue : classes_) queue.transmitted = queue.tail_dropped = TrafficCounter();
+  max_queue_depth_bytes_ = queue_depth_bytes_;
+}
+
+}  // namespace weft

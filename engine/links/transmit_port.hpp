@@ -1,0 +1,270 @@
+// A transmit port: byte-accounted queues per class in front of a serialiser that keeps the bit rate.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "links/deficit_round_robin.hpp"
+#include "links/link.hpp"
+#include "links/node.hpp"
+#include "memory/ring_buffer.hpp"
+#include "observe/traffic_counter.hpp"
+#include "packets/packet.hpp"
+#include "switch/shared_buffer.hpp"
+#include "time/engine.hpp"
+
+namespace weft {
+
+class PcapWriter;
+
+struct PortConfig {
+  uint64_t rate_bps = 0;                          // 0: unpaced
+  uint64_t queue_capacity_bytes = 512ull * 1024;  // all classes together
+  int classes = 8;                                // 1 to 8; the highest number is served first
+  // Packets come with their serialisation behind them, as from a sender that has paced them itself: on an
+  // idle port a packet leaves as it comes, and the port only holds back what comes faster than its rate.
+  bool arrivals_serialised = false;
+  // Bytes a class may send each round of deficit weighted round robin; 0: strict priority, before all classes
+  // that have such a quantum.
+  DeficitRoundRobin::Quanta quantum_bytes{};
+};
+
+// What a transmit port knows about a packet's stay in its queue. Depths are those of the whole port, in
+// bytes: before the packet was added, and after it was taken out.
+struct QueueStamp {
+  TimePs enqueued_ps = 0;
+  uint64_t enqueue_depth_bytes = 0;
+  TimePs dequeued_ps = 0;
+  uint64_t dequeue_depth_bytes = 0;
+  int priority_class = 0;
+  uint64_t class_depth_bytes = 0;  // of its class, after it was taken out
+  uint64_t class_depth_packets = 0;
+};
+
+// Why a port did not send a packet that it was given.
+enum class QueueDrop : uint8_t {
+  kFull,        // the queue, or its threshold in a shared buffer
+  kNoHeadroom,  // more came than flow control allows for
+  kDown,        // the port
+  kCount,
+};
+const char* queue_drop_name(QueueDrop reason);
+
+// The egress pipeline, run when a packet leaves the queue and before it is serialised.
+struct EgressStage {
+  virtual ~EgressStage() = default;
+  // Null drops the packet; the port then takes the next one at once. May enqueue to any port.
+  virtual PacketPtr on_dequeue(int port, PacketPtr packet, const QueueStamp& stamp) = 0;
+};
+
+// A sender that decides what to send only when the line is free (a NIC).
+struct PacketSource {
+  virtual ~PacketSource() = default;
+  // The packet to send now and its class, or null: then the port asks again after kick().
+  virtual PacketPtr pull(TimePs now, int& priority_class) = 0;
+  // Whether pull() may give one, for all that the source knows by now: if not, it is asked after kick() only.
+  virtual bool may_have_packets() const = 0;
+  // Classes (a bit each) of which it must give no packet until it is told otherwise.
+  virtual void on_blocked_classes(uint32_t blocked_classes) = 0;
+};
+
+// What flow control wants to know of each frame that a port sends, other than its own.
+struct TransmitObserver {
+  virtual ~TransmitObserver() = default;
+  virtual void on_transmit(int priority_class, Packet& packet) = 0;
+};
+
+// Strict priority, then deficit weighted round robin among the classes that have a quantum. While packets
+// wait, each transmission starts when the one before ended, however late the event that starts it is served;
+// on an idle port it starts at now(). As a Node, a port takes packets into class 0 (a host's paced uplink),
+// its port number being their ingress port.
+class TransmitPort : public Node {
+ public:
+  static constexpr int kMaxClasses = 8;
+  static constexpr uint32_t kNoIngress = SharedBuffer::kNoIngress;
+
+  // Throws std::invalid_argument for a number of classes outside 1 to 8, a capacity of 0, or a quantum below
+  // 64 bytes.
+  TransmitPort(Engine& engine, PortConfig config, Link& link);
+
+  // Queue the packet in a class (larger than the highest: the highest). False: dropped, and counted.
+  // ingress_port is the switch's port it came in by, for the accounts of a shared buffer. A packet that has
+  // not come whole (received_ps lies ahead) takes its memory at once, and may be sent when that cannot
+  // overtake its end.
+  bool enqueue(PacketPtr packet, int priority_class = 0, uint32_t ingress_port = kNoIngress);
+  void receive(int port, PacketPtr packet) override;
+
+  // Has the processor fetch what enqueue() with this class (0 to 7) is going to use.
+  void prefetch_for(int priority_class) const;
+
+  // number is what the stage is told as its port.
+  void set_egress_stage(EgressStage* stage, int number);
+  // Queued packets go before the source's.
+  void set_source(PacketSource* source);
+  // The source has something to send (again).
+  void kick();
+  // Records every frame as its serialisation starts; null stops.
+  void set_capture(std::shared_ptr<PcapWriter> capture) { capture_ = std::move(capture); }
+  // Packets take the memory of the buffer, in which this is port `number`, instead of queue_capacity_bytes.
+  // Before the first packet. Throws std::logic_error when packets wait already.
+  void set_buffer(SharedBuffer* buffer, uint32_t number);
+
+  // A frame of the MAC's own (pause, credits): before all that waits, past queues and egress stage. A port
+  // that is down has nobody to send it to.
+  void send_control(PacketPtr frame);
+  // Classes (a bit each) that must wait; control frames do not.
+  void set_blocked_classes(uint32_t blocked_classes);
+  uint32_t blocked_classes() const { return blocked_classes_; }
+  void set_observer(TransmitObserver* observer) { observer_ = observer; }
+  // Down: what waits is dropped, and what comes; the source is not asked. What is on the line is the link's
+  // (Link::cut). So switches do: their MAC goes on draining the queues of a port without a link and discards
+  // what it takes out, because packets that waited for the link would hold memory that other ports need.
+  void set_up(bool up);
+  bool is_up() const { return up_; }
+
+  Link& link() { return link_; }
+  Engine& engine() override { return engine_; }
+  int last_class() const { return last_class_; }
+  const PortConfig& config() const { return config_; }
+  uint64_t rate_bps() const { return config_.rate_bps; }
+  const BitRate& rate() const { return rate_; }
+  // From the next packet on.
+  void set_rate_bps(uint64_t rate_bps);
+
+  uint64_t queue_depth_bytes() const { return queue_depth_bytes_; }
+  uint64_t queue_depth_bytes(int priority_class) const;
+  uint64_t queue_depth_packets() const { return queue_depth_packets_; }
+  uint64_t queue_depth_packets(int priority_class) const;
+  // Both, of one of the classes from 0 to last_class().
+  TrafficCounter waiting(int priority_class) const {
+    const ClassQueue& queue = classes_[static_cast<size_t>(priority_class)];
+    return {queue.packets.size(), queue.depth_bytes};
+  }
+  // Largest depth left waiting since the start or reset_counters(); a packet that finds the line free never
+  // waits.
+  uint64_t max_queue_depth_bytes() const { return max_queue_depth_bytes_; }
+  TimePs busy_until_ps() const { return busy_until_ps_; }
+  // Of the frame that is being sent, what has not left by then, and its class (below 0: the MAC's own frame).
+  uint64_t unsent_bytes(TimePs time_ps) const;
+  int sending_class() const { return sending_class_; }
+
+  // All frames, those of the MAC included.
+  const TrafficCounter& transmitted() const { return transmitted_; }
+  const TrafficCounter& transmitted(int priority_class) const;
+  const TrafficCounter& control_transmitted() const { return control_transmitted_; }
+  // Found no memory in the queue, in any class: the port's own capacity, or a shared buffer's threshold.
+  const TrafficCounter& tail_dropped() const { return tail_dropped_; }
+  const TrafficCounter& tail_dropped(int priority_class) const;
+  // Found no memory left for its ingress port and class: more came than flow control allows for.
+  const TrafficCounter& headroom_dropped() const { return headroom_dropped_; }
+  // Queued at, or sent to, a port that was down.
+  const TrafficCounter& down_dropped() const { return down_dropped_; }
+  // When the last of these, frames of the MAC apart, was dropped; -1: none was.
+  TimePs last_down_drop_ps() const { return last_down_drop_ps_; }
+  // Dropped by the egress stage.
+  const TrafficCounter& egress_dropped() const { return egress_dropped_; }
+  // Counters and the maximum depth to zero (the maximum: to the present depth).
+  void reset_counters();
+
+ private:
+  static constexpr uint32_t kControlBit = 1u << kMaxClasses;
+  static constexpr int kControl = -1;  // instead of a class
+
+  struct Waiting {
+    PacketPtr packet;
+    TimePs enqueued_ps = 0;
+    uint32_t enqueue_depth_bytes = 0;
+    uint16_t ingress_port = 0;
+    SharedBuffer::Charge charge = SharedBuffer::Charge::kShared;
+  };
+
+  // A cache line each.
+  struct alignas(64) ClassQueue {
+    RingBuffer<Waiting> packets;
+    uint64_t depth_bytes = 0;
+    TrafficCounter transmitted;
+    TrafficCounter tail_dropped;
+  };
+
+  int clamp_class(int priority_class) const {
+    return priority_class < 0 ? 0 : (priority_class > last_class_ ? last_class_ : priority_class);
+  }
+  const ClassQueue& class_queue(int priority_class) const;
+  void push_when_whole(Waiting waiting, int priority_class);
+  void give_back(const Waiting& waiting, int priority_class, uint64_t size_bytes);
+  void drop(QueueDrop reason, TrafficCounter& counter, int priority_class, uint64_t size_bytes);
+  bool admit(int priority_class, uint32_t ingress_port, uint64_t size_bytes, SharedBuffer::Charge& charge);
+  void on_line_free();
+  void start_if_idle(TimePs now, TimePs earliest_ps);
+  // An egress stage or a source may call back into enqueue() or kick() meanwhile; what they add is sent by
+  // who is serving.
+  struct Serving {
+    bool& flag;
+    explicit Serving(bool& serving) : flag(serving) { flag = true; }
+    ~Serving() { flag = false; }
+    Serving(const Serving&) = delete;
+    Serving& operator=(const Serving&) = delete;
+  };
+  // When the first bit of a packet that comes now leaves an idle port.
+  TimePs begin_ps(TimePs now, uint64_t size_bytes) const {
+    return arrivals_serialised_ ? now - rate_.serialisation_ps(size_bytes) : now;
+  }
+  bool passes_at_once(int priority_class, TimePs now) const;
+  void pass(PacketPtr packet, int priority_class, TimePs now);
+  void serve(TimePs start_ps);
+  void send_waiting(TimePs start_ps);
+  // Whether the line is busy then.
+  bool send(PacketPtr packet, int priority_class, TimePs start_ps);
+  bool may_send() const;
+  PacketPtr next_packet(TimePs start_ps, int& priority_class);
+  int next_class(uint32_t ready);
+  Waiting take_first(int priority_class);
+  static void prefetch_waiting(const RingBuffer<Waiting>& packets);
+  PacketPtr dequeue(int priority_class, TimePs start_ps, QueueStamp& stamp);
+  PacketPtr through_stage(PacketPtr packet, const QueueStamp& stamp);
+  PacketPtr pull_from_source(TimePs start_ps, int& priority_class);
+  static void count_held(const void* port, HeldPackets& held);
+  void drop_all_waiting();
+
+  // What every packet needs comes first, in three cache lines and its class's.
+  Engine& engine_;
+  Link& link_;
+  EgressStage* stage_ = nullptr;
+  PacketSource* source_ = nullptr;
+  BitRate rate_;
+  TimePs busy_until_ps_ = 0;
+  Timer line_free_;
+  uint64_t queue_depth_bytes_ = 0;
+  uint64_t queue_depth_packets_ = 0;
+  uint64_t max_queue_depth_bytes_ = 0;
+  uint64_t queue_capacity_bytes_;
+  uint32_t nonempty_classes_ = 0;  // bit per class, and kControlBit
+  uint32_t blocked_classes_ = 0;
+  uint32_t dwrr_classes_ = 0;
+  int stage_port_ = 0;
+  int last_class_;
+  int sending_class_ = kControl;
+  bool serving_ = false;
+  bool arrivals_serialised_;
+  bool plain_ = true;  // up, and with a capacity of its own
+  bool up_ = true;
+  TransmitObserver* observer_ = nullptr;
+  SharedBuffer* buffer_ = nullptr;
+  std::shared_ptr<PcapWriter> capture_;
+  TrafficCounter transmitted_;
+  std::array<ClassQueue, kMaxClasses> classes_;
+
+  RingBuffer<PacketPtr> control_;
+  uint32_t buffer_port_ = 0;
+  DeficitRoundRobin round_robin_;
+  PortConfig config_;
+  TrafficCounter control_transmitted_;
+  TrafficCounter tail_dropped_;
+  TrafficCounter headroom_dropped_;
+  TrafficCounter down_dropped_;
+  TimePs last_down_drop_ps_ = -1;
+  TrafficCounter egress_dropped_;
+};
+
+}  // namespace weft

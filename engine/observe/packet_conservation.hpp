@@ -1,0 +1,119 @@
+// The ledger of an engine under the virtual clock: every packet that came into being, where it ended, and
+// what is under way in between. At every instant between two events
+//
+//   entered + resized = left + dropped + queued + in flight + in switches
+//
+// in packets and in bytes on the wire, where `resized` is of bytes only. A host's packets enter as its line
+// takes them and leave as its NIC accepts them; what a NIC has fetched ahead, or has not yet put into memory,
+// is the host's. Messages over scale-up links are no packets.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "observe/traffic_counter.hpp"
+
+namespace weft {
+
+// Reasons of drops have one numbering over all components that drop, so that one column holds them.
+enum class DropPlace : uint8_t { kQueue, kLink, kSwitch, kNic, kCount };
+constexpr int64_t drop_code(DropPlace place, size_t reason) {
+  return static_cast<int64_t>(place) << 8 | static_cast<int64_t>(reason);
+}
+
+// Where packets come from.
+enum class LedgerSource : uint8_t {
+  kSent,            // by hosts
+  kFromController,  // packet-outs
+  kMulticast,       // copies of a switch's, beyond the original
+  kCloned,          // copies of a switch's for clone sessions
+  kDuplicated,      // by a link's faults
+  kFlowControl,     // made by a port's MAC
+  kInjected,        // by a caller
+  kCount,
+};
+const char* ledger_source_name(LedgerSource source);
+
+// Where packets end that nobody has dropped.
+enum class LedgerSink : uint8_t {
+  kDelivered,     // to a queue pair
+  kToController,  // packet-ins
+  kFlowControl,   // taken by a port's MAC
+  kCollected,     // by a caller
+  kCount,
+};
+const char* ledger_sink_name(LedgerSink sink);
+
+// Packets that exist: in the queues of ports, on links (serialisation included), and in switches that take
+// their time before they queue them.
+struct HeldPackets {
+  TrafficCounter queued;
+  TrafficCounter in_flight;
+  TrafficCounter in_switches;
+};
+
+class Ledger {
+ public:
+  void enter(LedgerSource source, uint64_t size_bytes) {
+    entered_[static_cast<size_t>(source)].add(size_bytes);
+  }
+  void leave(LedgerSink sink, uint64_t size_bytes) { left_[static_cast<size_t>(sink)].add(size_bytes); }
+  void drop(DropPlace place, size_t reason, uint64_t size_bytes) {
+    std::vector<TrafficCounter>& reasons = dropped_[static_cast<size_t>(place)];
+    if (reason >= reasons.size()) [[unlikely]]
+      reasons.resize(reason + 1);
+    reasons[reason].add(size_bytes);
+  }
+  // A switch has made a packet longer or shorter.
+  void resize(int64_t by_bytes) { resized_bytes_ += by_bytes; }
+
+  // Adds to `held` what a component holds now. The component is not destroyed before the engine.
+  using CountHeld = void (*)(const void* component, HeldPackets& held);
+  void add_holder(const void* component, CountHeld count_held) {
+    holders_.push_back({component, count_held});
+  }
+
+ private:
+  friend class LedgerBalance;
+  struct Holder {
+    const void* component;
+    CountHeld count_held;
+  };
+
+  std::array<TrafficCounter, static_cast<size_t>(LedgerSource::kCount)> entered_{};
+  std::array<TrafficCounter, static_cast<size_t>(LedgerSink::kCount)> left_{};
+  int64_t resized_bytes_ = 0;
+  std::array<std::vector<TrafficCounter>, static_cast<size_t>(DropPlace::kCount)> dropped_;
+  std::vector<Holder> holders_;
+};
+
+// The sum of several engines' ledgers at one instant.
+class LedgerBalance {
+ public:
+  void add(const Ledger& ledger);
+
+  const TrafficCounter& entered(LedgerSource source) const { return entered_[static_cast<size_t>(source)]; }
+  const TrafficCounter& left(LedgerSink sink) const { return left_[static_cast<size_t>(sink)]; }
+  // By drop_code().
+  const std::map<int64_t, TrafficCounter>& dropped() const { return dropped_; }
+  int64_t resized_bytes() const { return resized_bytes_; }
+  const HeldPackets& held() const { return held_; }
+  // What has entered and is nowhere: 0, or the ledger is wrong.
+  int64_t missing_packets() const;
+  int64_t missing_bytes() const;
+
+ private:
+  TrafficCounter total_entered() const;
+  TrafficCounter total_accounted() const;
+
+  std::array<TrafficCounter, static_cast<size_t>(LedgerSource::kCount)> entered_{};
+  std::array<TrafficCounter, static_cast<size_t>(LedgerSink::kCount)> left_{};
+  std::map<int64_t, TrafficCounter> dropped_;
+  int64_t resized_bytes_ = 0;
+  HeldPackets held_;
+};
+
+}  // namespace weft

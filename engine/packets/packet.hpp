@@ -1,0 +1,210 @@
+// Packets: bytes in pooled storage with headroom, and the few facts the engine keeps about each.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+
+#include "memory/cache_line.hpp"
+#include "time/time.hpp"
+
+namespace weft {
+
+class Packet;
+class PacketPool;
+class PacketStore;
+struct PacketPoolState;
+
+struct PacketDeleter {
+  void operator()(Packet* packet) const noexcept;
+};
+using PacketPtr = std::unique_ptr<Packet, PacketDeleter>;
+
+// State a node hangs on a packet while it is out of the node's hands (a pipeline's metadata between ingress
+// and egress). Released with the packet, wherever that happens (a tail drop for one); clone() does not copy
+// it.
+struct PacketContext {
+  void (*release)(PacketContext*) noexcept = nullptr;
+  uint32_t used_bytes = 0;  // from here on, that the node is going to use when it gets the packet back
+};
+
+// One cache line, and its bytes behind it.
+//
+// The last bytes may be virtual: zeros of which only the number is kept, so that large runs need no memory
+// for payloads nobody looks at. size() and bytes() are without them, wire_bytes() is with them.
+class alignas(64) Packet {
+ public:
+  static constexpr size_t kHeadroomBytes = 64;
+
+  Packet(const Packet&) = delete;
+  Packet& operator=(const Packet&) = delete;
+
+  uint8_t* data() { return data_; }
+  const uint8_t* data() const { return data_; }
+  size_t size() const { return size_; }
+  std::span<uint8_t> bytes() { return {data_, size_}; }
+  std::span<const uint8_t> bytes() const { return {data_, size_}; }
+  // Bytes the packet takes on the wire and in a queue.
+  size_t wire_bytes() const { return size_t{size_} + virtual_bytes_; }
+  size_t virtual_bytes() const { return virtual_bytes_; }
+  // Whether it was made with virtual bytes: what covers the payload, as RoCEv2's iCRC does, was never
+  // computed and cannot be checked, not even once the bytes have been written out.
+  bool as_length() const { return as_length_; }
+  // Whether a link has got bits of it wrong: the MAC at its far end drops it.
+  bool damaged() const { return damaged_; }
+  void set_damaged() { damaged_ = true; }
+  // The class that its sender took it from, on links with flow control by credits; what the link header of
+  // InfiniBand calls the virtual lane.
+  int virtual_lane() const { return virtual_lane_; }
+  void set_virtual_lane(int virtual_lane) { virtual_lane_ = static_cast<uint8_t>(virtual_lane); }
+
+  size_t headroom() const { return static_cast<size_t>(data_ - storage_); }
+  size_t tailroom() const { return capacity_ - headroom() - size_; }
+
+  // Adds n bytes (not initialised) at the front and returns the new front. Storage grows if it must.
+  uint8_t* prepend(size_t n) {
+    if (n > headroom()) [[unlikely]]
+      reserve(n + kHeadroomBytes, tailroom());
+    data_ -= n;
+    size_ += static_cast<uint32_t>(n);
+    return data_;
+  }
+
+  // All that may be written to before the byte at n (at most size()): the headroom and the first n bytes.
+  std::span<uint8_t> room_before(size_t n) { return {storage_, headroom() + n}; }
+  // Has the packet begin with the last new_bytes of room_before(old_bytes), instead of its first old_bytes.
+  void replace_front(size_t old_bytes, size_t new_bytes) {
+    data_ = data_ + old_bytes - new_bytes;
+    size_ = static_cast<uint32_t>(size_ + new_bytes - old_bytes);
+  }
+  // Makes room for n bytes before the packet.
+  void reserve_headroom(size_t n) {
+    if (n > headroom()) reserve(n, tailroom());
+  }
+
+  // Removes n bytes (at most size()) from the front. Throws std::out_of_range beyond that.
+  void trim_front(size_t n) {
+    if (n > size_) [[unlikely]]
+      throw_trim(n);
+    data_ += n;
+    size_ -= static_cast<uint32_t>(n);
+  }
+
+  // Adds n virtual bytes at the end.
+  void append_virtual(size_t n) {
+    virtual_bytes_ += static_cast<uint32_t>(n);
+    as_length_ = true;
+  }
+
+  // Writes the virtual bytes out as zeros, for whoever looks at them.
+  void materialise() {
+    if (virtual_bytes_ != 0) resize(wire_bytes());
+  }
+
+  // Makes the packet n bytes long on the wire: cuts the tail, or adds zeros to it. Virtual bytes that are
+  // left stay so if the packet becomes shorter.
+  void resize(size_t n) {
+    if (n > size_ && n < wire_bytes()) {
+      virtual_bytes_ = static_cast<uint32_t>(n - size_);
+      return;
+    }
+    virtual_bytes_ = 0;
+    if (n > size_) {
+      if (n - size_ > tailroom()) [[unlikely]]
+        reserve(headroom(), n - size_);
+      std::memset(data_ + size_, 0, n - size_);
+    }
+    size_ = static_cast<uint32_t>(n);
+  }
+
+  // A packet of the same pool with the same bytes, virtual ones too, and received_ps.
+  PacketPtr clone() const;
+
+  // The node that hung its state on it has done with it.
+  void release_context() {
+    if (context == nullptr) return;
+    context->release(context);
+    context = nullptr;
+  }
+
+  // A packet is with a node, or under way in a chain of others (packets/packet_chain.hpp).
+  union {
+    TimePs received_ps = 0;  // when it entered the node that holds it: set by links and packet sockets
+    TimePs follower_due_ps;
+  };
+  union {
+    PacketContext* context = nullptr;
+    Packet* follower;
+  };
+
+ private:
+  friend class PacketPool;
+  friend class PacketStore;
+  friend struct PacketPoolState;
+  friend struct PacketDeleter;
+
+  Packet() = default;
+  ~Packet() = default;
+  void reserve(size_t headroom_bytes, size_t tailroom_bytes);
+  [[noreturn]] void throw_trim(size_t n) const;
+
+  uint8_t* data_ = nullptr;
+  uint8_t* storage_ = nullptr;  // behind this object, or grown_ when that was too small
+  uint32_t size_ = 0;
+  uint32_t capacity_ = 0;
+  PacketPoolState* pool_ = nullptr;
+  std::unique_ptr<uint8_t[]> grown_;
+  uint32_t virtual_bytes_ = 0;
+  bool as_length_ = false;
+  bool damaged_ = false;
+  uint8_t virtual_lane_ = 0;
+};
+
+static_assert(sizeof(Packet) == 64);
+
+// What is left of a pool as long as packets of it live. Written to for every packet.
+struct alignas(kApartBytes) PacketPoolState : InCacheLines {
+  std::shared_ptr<PacketStore> store;
+  uint64_t live = 0;
+  bool abandoned = false;
+
+  Packet* take(size_t size);
+  void give_back(Packet* packet);
+};
+
+// Where packets come from. Belongs to an engine and is used under its lock; packets may outlive it.
+class PacketPool {
+ public:
+  explicit PacketPool(std::shared_ptr<PacketStore> store);
+  ~PacketPool();
+  PacketPool(const PacketPool&) = delete;
+  PacketPool& operator=(const PacketPool&) = delete;
+
+  // A packet of size bytes, not initialised, with Packet::kHeadroomBytes in front.
+  PacketPtr allocate(size_t size);
+  PacketPtr copy_of(std::span<const uint8_t> bytes);
+  // Packets handed out and not yet released.
+  uint64_t live_packets() const { return state_->live; }
+
+  PacketStore& store() const { return *state_->store; }
+  // Where storage is taken from and returned to from now on.
+  void use_store(std::shared_ptr<PacketStore> store);
+  // Lets a packet of this pool go to another one, which claims it (maybe in another thread, later).
+  Packet* part_with(PacketPtr packet) {
+    packet->release_context();
+    --state_->live;
+    return packet.release();
+  }
+  // A packet that another pool has parted with is this one's. Before that, it must not be released.
+  void claim(Packet& packet) {
+    packet.pool_ = state_;
+    ++state_->live;
+  }
+
+ private:
+  PacketPoolState* state_;
+};
+
+}  // namespace weft

@@ -1,0 +1,333 @@
+// Parsing half of the codec.
+#include <algorithm>
+#include <cstring>
+
+#include "packets/byte_order.hpp"
+#include "packets/internet_checksum.hpp"
+#include "packets/roce_codec.hpp"
+
+namespace weft::roce {
+namespace {
+
+// What is left of a frame, and how much of that can be read: the rest is virtual. Every read is preceded by
+// has().
+struct Reader {
+  const uint8_t* at;
+  size_t left;
+  size_t readable;
+
+  bool has(size_t bytes) const { return readable >= bytes; }
+  void skip(size_t bytes) {
+    at += bytes;
+    left -= bytes;
+    readable -= bytes;
+  }
+  void limit(size_t bytes) {
+    left = bytes;
+    readable = std::min(readable, bytes);
+  }
+};
+
+IntHop decode_hop(const uint8_t* at) {
+  const auto bits = load_big_endian<uint64_t>(at);
+  return IntHop{.rate_code = static_cast<uint8_t>(bits >> 60),
+                .timestamp_ns = static_cast<uint32_t>(bits >> 36) & 0xFFFFFF,
+                .tx_units = static_cast<uint32_t>(bits >> 16) & 0xFFFFF,
+                .queue_cells = static_cast<uint16_t>(bits)};
+}
+
+ParseError parse_int_shim(Reader& reader, uint16_t& ethertype, ParsedPacket& out) {
+  if (!reader.has(kIntShimBytes)) return ParseError::kTruncated;
+  const uint8_t* shim = reader.at;
+  IntStack stack;
+  stack.echo = (shim[0] & 0x08) != 0;
+  stack.overflow = (shim[0] & 0x04) != 0;
+  ethertype = load_big_endian<uint16_t>(shim + 2);
+  stack.hop_count = shim[4] >> 4;
+  stack.path_id = load_big_endian<uint16_t>(shim + 4) & 0xFFF;
+  const bool known_next = ethertype == kEtherTypeIpv4 || ethertype == kEtherTypeIpv6;
+  if (shim[0] >> 4 != kIntShimVersion || shim[1] != kIntHops || stack.hop_count > kIntHops || !known_next) {
+    return ParseError::kBadIntShim;
+  }
+  for (size_t hop = 0; hop < kIntHops; ++hop) stack.hops[hop] = decode_hop(shim + 6 + 8 * hop);
+  out.telemetry = stack;
+  reader.skip(kIntShimBytes);
+  return ParseError::kNone;
+}
+
+void set_traffic_class(ParsedPacket& out, uint8_t traffic_class) {
+  out.dscp = traffic_class >> 2;
+  out.ecn = traffic_class & 3;
+}
+
+ParseError parse_ipv4(Reader& reader, ParsedPacket& out) {
+  if (!reader.has(kIpv4Bytes)) return ParseError::kTruncated;
+  const uint8_t* ip = reader.at;
+  if (ip[0] >> 4 != 4) return ParseError::kBadIpHeader;
+  if (ip[9] != kIpProtocolUdp) return ParseError::kNotRoce;
+  if (ip[0] != 0x45) return ParseError::kBadIpHeader;
+  if (internet_checksum(ip, kIpv4Bytes) != 0) return ParseError::kBadIpChecksum;
+  const size_t total_bytes = load_big_endian<uint16_t>(ip + 2);
+  if (total_bytes < kIpv4Bytes) return ParseError::kBadIpHeader;
+  if (total_bytes > reader.left) return ParseError::kTruncated;
+  const auto fragment = load_big_endian<uint16_t>(ip + 6);
+  if ((fragment & 0x3FFF) != 0) return ParseError::kFragmented;
+  set_traffic_class(out, ip[1]);
+  out.identification = load_big_endian<uint16_t>(ip + 4);
+  out.dont_fragment = (fragment & 0x4000) != 0;
+  out.hop_limit = ip[8];
+  std::memcpy(out.source_ip.bytes.data(), ip + 12, 4);
+  std::memcpy(out.destination_ip.bytes.data(), ip + 16, 4);
+  reader.limit(total_bytes);  // what follows is padding of the Ethernet frame
+  reader.skip(kIpv4Bytes);
+  return ParseError::kNone;
+}
+
+ParseError parse_ipv6(Reader& reader, ParsedPacket& out) {
+  if (!reader.has(kIpv6Bytes)) return ParseError::kTruncated;
+  const uint8_t* ip = reader.at;
+  const auto first = load_big_endian<uint32_t>(ip);
+  if (first >> 28 != 6) return ParseError::kBadIpHeader;
+  if (ip[6] != kIpProtocolUdp) return ParseError::kNotRoce;
+  const size_t total_bytes = kIpv6Bytes + load_big_endian<uint16_t>(ip + 4);
+  if (total_bytes > reader.left) return ParseError::kTruncated;
+  set_traffic_class(out, static_cast<uint8_t>(first >> 20));
+  out.flow_label = first & 0xFFFFF;
+  out.hop_limit = ip[7];
+  out.source_ip.is_ipv6 = out.destination_ip.is_ipv6 = true;
+  std::memcpy(out.source_ip.bytes.data(), ip + 8, 16);
+  std::memcpy(out.destination_ip.bytes.data(), ip + 24, 16);
+  reader.limit(total_bytes);
+  reader.skip(kIpv6Bytes);
+  return ParseError::kNone;
+}
+
+// `ip` is where the IP header starts, for the pseudo header of the checksum.
+ParseError parse_udp(Reader& reader, const uint8_t* ip, ParsedPacket& out) {
+  if (!reader.has(kUdpBytes)) return ParseError::kTruncated;
+  const uint8_t* udp = reader.at;
+  if (load_big_endian<uint16_t>(udp + 2) != kUdpPort) return ParseError::kNotRoce;
+  if (load_big_endian<uint16_t>(udp + 4) != reader.left) return ParseError::kBadUdpLength;
+  if (load_big_endian<uint16_t>(udp + 6) != 0) {
+    if (reader.readable < reader.left) return ParseError::kTruncated;
+    const size_t address_bytes = out.source_ip.is_ipv6 ? 16 : 4;
+    const uint8_t* addresses = ip + (out.source_ip.is_ipv6 ? 8 : 12);
+    uint64_t sum = internet_sum(addresses, 2 * address_bytes) + kIpProtocolUdp + reader.left;
+    sum += internet_sum(udp, reader.left);
+    if (fold_internet_sum(sum) != 0) return ParseError::kBadUdpChecksum;
+  }
+  out.source_udp_port = load_big_endian<uint16_t>(udp);
+  reader.skip(kUdpBytes);
+  return ParseError::kNone;
+}
+
+// Sets the pad count aside, which is checked when the payload is known.
+ParseError parse_bth(Reader& reader, ParsedPacket& out, size_t& pad_bytes) {
+  if (!reader.has(kBthBytes)) return ParseError::kTruncated;
+  const uint8_t* bth = reader.at;
+  out.bth.opcode = bth[0];
+  out.bth.solicited = (bth[1] & 0x80) != 0;
+  out.bth.migrated = (bth[1] & 0x40) != 0;
+  pad_bytes = (bth[1] >> 4) & 3;
+  out.bth.partition_key = load_big_endian<uint16_t>(bth + 2);
+  out.bth.fecn = (bth[4] & 0x80) != 0;
+  out.bth.becn = (bth[4] & 0x40) != 0;
+  out.bth.destination_qp = load_big_endian_24(bth + 5);
+  out.bth.acknowledge_request = (bth[8] & 0x80) != 0;
+  out.bth.psn = load_big_endian_24(bth + 9);
+  if ((bth[1] & 0x0F) != 0) return ParseError::kBadTransportVersion;
+  const auto extensions = opcode_extensions(out.bth.opcode);
+  if (!extensions) return ParseError::kUnknownOpcode;
+  out.extensions = *extensions;
+  reader.skip(kBthBytes);
+  return ParseError::kNone;
+}
+
+ParseError parse_extensions(Reader& reader, ParsedPacket& out) {
+  if (!reader.has(extension_bytes(out.extensions))) return ParseError::kTruncated;
+  if (out.has(kHasDeth)) {
+    out.deth.q_key = load_big_endian<uint32_t>(reader.at);
+    out.deth.source_qp = load_big_endian_24(reader.at + 5);
+    reader.skip(kDethBytes);
+  }
+  if (out.has(kHasReth)) {
+    out.reth.virtual_address = load_big_endian<uint64_t>(reader.at);
+    out.reth.rkey = load_big_endian<uint32_t>(reader.at + 8);
+    out.reth.length_bytes = load_big_endian<uint32_t>(reader.at + 12);
+    reader.skip(kRethBytes);
+  }
+  if (out.has(kHasAtomicEth)) {
+    out.atomic_eth.virtual_address = load_big_endian<uint64_t>(reader.at);
+    out.atomic_eth.rkey = load_big_endian<uint32_t>(reader.at + 8);
+    out.atomic_eth.swap_or_add = load_big_endian<uint64_t>(reader.at + 12);
+    out.atomic_eth.compare = load_big_endian<uint64_t>(reader.at + 20);
+    reader.skip(kAtomicEthBytes);
+  }
+  if (out.has(kHasAeth)) {
+    out.aeth.syndrome = reader.at[0];
+    out.aeth.msn = load_big_endian_24(reader.at + 1);
+    reader.skip(kAethBytes);
+  }
+  if (out.has(kHasAtomicAckEth)) {
+    out.atomic_ack_original = load_big_endian<uint64_t>(reader.at);
+    reader.skip(kAtomicAckEthBytes);
+  }
+  if (out.has(kHasImmediate)) {
+    out.immediate = load_big_endian<uint32_t>(reader.at);
+    reader.skip(kImmediateBytes);
+  }
+  if (out.has(kHasIeth)) {
+    out.invalidate_rkey = load_big_endian<uint32_t>(reader.at);
+    reader.skip(kIethBytes);
+  }
+  if (out.has(kHasCnpReserved)) reader.skip(kCnpReservedBytes);
+  return ParseError::kNone;
+}
+
+ParseError parse_payload(Reader& reader, size_t pad_bytes, ParsedPacket& out) {
+  const bool is_virtual = reader.readable == 0;
+  if (reader.left < kIcrcBytes || (reader.readable < reader.left && !is_virtual))
+    return ParseError::kTruncated;
+  reader.limit(reader.left - kIcrcBytes);
+  if (!out.has(kHasPayload) && reader.left != 0) return ParseError::kUnexpectedPayload;
+  if (reader.left % 4 != 0 || pad_bytes > reader.left) return ParseError::kBadPadCount;
+  out.payload = is_virtual ? nullptr : reader.at;
+  out.payload_bytes = reader.left - pad_bytes;
+  return ParseError::kNone;
+}
+
+ParseError parse_aggregation(ParsedPacket& out) {
+  if (out.payload == nullptr) return ParseError::kTruncated;
+  if (out.payload_bytes != kAggregationHeaderBytes + 4 * kAggregationLanes) {
+    return ParseError::kBadAggregationHeader;
+  }
+  const uint8_t* at = out.payload;
+  AggregationHeader header{.kind = static_cast<uint8_t>(at[0] & 0x0F),
+                           .operation = at[1],
+                           .job_id = load_big_endian<uint16_t>(at + 2),
+                           .epoch = load_big_endian<uint16_t>(at + 4),
+                           .slot = load_big_endian<uint16_t>(at + 6),
+                           .round = load_big_endian<uint32_t>(at + 8),
+                           .rank = load_big_endian<uint16_t>(at + 12),
+                           .lane_count = at[14],
+                           .flags = at[15]};
+  if (at[0] >> 4 != kAggregationVersion || header.kind > kResult || header.lane_count != kAggregationLanes) {
+    return ParseError::kBadAggregationHeader;
+  }
+  out.aggregation = header;
+  out.payload += kAggregationHeaderBytes;
+  out.payload_bytes -= kAggregationHeaderBytes;
+  return ParseError::kNone;
+}
+
+}  // namespace
+
+const char* parse_error_name(ParseError error) {
+  switch (error) {
+    case ParseError::kNone:
+      return "none";
+    case ParseError::kNotRoce:
+      return "not_roce";
+    case ParseError::kTruncated:
+      return "truncated";
+    case ParseError::kBadIpHeader:
+      return "bad_ip_header";
+    case ParseError::kBadIpChecksum:
+      return "bad_ip_checksum";
+    case ParseError::kFragmented:
+      return "fragmented";
+    case ParseError::kBadUdpLength:
+      return "bad_udp_length";
+    case ParseError::kBadUdpChecksum:
+      return "bad_udp_checksum";
+    case ParseError::kBadIntShim:
+      return "bad_int_shim";
+    case ParseError::kBadTransportVersion:
+      return "bad_transport_version";
+    case ParseError::kUnknownOpcode:
+      return "unknown_opcode";
+    case ParseError::kBadPadCount:
+      return "bad_pad_count";
+    case ParseError::kUnexpectedPayload:
+      return "unexpected_payload";
+    case ParseError::kBadAggregationHeader:
+      return "bad_aggregation_header";
+    case ParseError::kBadIcrc:
+      return "bad_icrc";
+    case ParseError::kCount:
+      break;
+  }
+  return "unknown";
+}
+
+namespace {
+
+ParseError parse(const uint8_t* frame, size_t frame_bytes, size_t virtual_bytes, ParsedPacket& out,
+                 bool check_icrc) {
+  out.frame = frame;
+  out.frame_bytes = frame_bytes;
+  Reader reader{frame, frame_bytes + virtual_bytes, frame_bytes};
+  if (!reader.has(kEthernetBytes)) return ParseError::kTruncated;
+  std::memcpy(out.destination_mac.data(), frame, 6);
+  std::memcpy(out.source_mac.data(), frame + 6, 6);
+  auto ethertype = load_big_endian<uint16_t>(frame + 12);
+  reader.skip(kEthernetBytes);
+
+  ParseError error = ParseError::kNone;
+  if (ethertype == kEtherTypeIntShim) error = parse_int_shim(reader, ethertype, out);
+  if (error != ParseError::kNone) return error;
+
+  const uint8_t* ip = reader.at;
+  switch (ethertype) {
+    case kEtherTypeIpv4:
+      error = parse_ipv4(reader, out);
+      break;
+    case kEtherTypeIpv6:
+      error = parse_ipv6(reader, out);
+      break;
+    default:
+      return ParseError::kNotRoce;
+  }
+  if (error != ParseError::kNone) return error;
+  const uint8_t* udp = reader.at;
+  error = parse_udp(reader, ip, out);
+  if (error != ParseError::kNone) return error;
+  size_t pad_bytes = 0;
+  error = parse_bth(reader, out, pad_bytes);
+  if (error != ParseError::kNone) return error;
+  error = parse_extensions(reader, out);
+  if (error != ParseError::kNone) return error;
+  error = parse_payload(reader, pad_bytes, out);
+  if (error != ParseError::kNone) return error;
+
+  const size_t udp_bytes = load_big_endian<uint16_t>(udp + 4);
+  if (check_icrc) {
+    const uint8_t* icrc = udp + udp_bytes - kIcrcBytes;
+    uint32_t sent;  // little-endian, as this machine is
+    std::memcpy(&sent, icrc, sizeof sent);
+    if (sent != invariant_crc(ip, static_cast<size_t>(icrc - ip))) return ParseError::kBadIcrc;
+  }
+  if (is_aggregation(out.bth, udp_bytes)) return parse_aggregation(out);
+  return ParseError::kNone;
+}
+
+}  // namespace
+
+ParseError parse_frame(const uint8_t* frame, size_t frame_bytes, ParsedPacket& out, bool check_icrc) {
+  return parse(frame, frame_bytes, 0, out, check_icrc);
+}
+
+ParseError parse_packet(Packet& packet, ParsedPacket& out, bool check_icrc) {
+  check_icrc = check_icrc && !packet.as_length();
+  ParseError error = parse(packet.data(), packet.size(), packet.virtual_bytes(), out, check_icrc);
+  if (error != ParseError::kNone && packet.virtual_bytes() != 0) {
+    packet.materialise();
+    out = ParsedPacket();
+    error = parse(packet.data(), packet.size(), 0, out, check_icrc);
+  }
+  out.as_length = packet.as_length();
+  out.received_ps = packet.received_ps;
+  return error;
+}
+
+}  // namespace weft::roce

@@ -1,0 +1,337 @@
+// The codec in Python: pure functions over bytes, for tests, captures and tools.
+#include "python/bind_codec.hpp"
+
+#include <arpa/inet.h>
+#include <pybind11/stl.h>
+
+#include <array>
+#include <cstdio>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "packets/crc32.hpp"
+
+namespace weft {
+
+namespace py = pybind11;
+using namespace py::literals;
+
+namespace {
+
+// Reads a dict of header fields; what nobody asked for is an error, so that a misspelt name is noticed.
+class FieldReader {
+ public:
+  FieldReader(const py::dict& fields, std::string place)
+      : left_(fields.attr("copy")()), place_(std::move(place)) {}
+
+  template <class Value>
+  void read(const char* name, Value& value) {
+    known_.emplace_back(name);
+    if (!left_.contains(name)) return;
+    value = convert<Value>(name, left_[name]);
+    left_.attr("pop")(name);
+  }
+
+  // The sub-dict of this name, if present.
+  template <class Reader>
+  void read_group(const char* name, Reader&& reader) {
+    known_.emplace_back(name);
+    if (!left_.contains(name)) return;
+    FieldReader group(convert<py::dict>(name, left_[name]), place_ + "." + name);
+    reader(group);
+    group.finish();
+    left_.attr("pop")(name);
+  }
+
+  void finish() const {
+    for (const auto& [name, value] : left_) {
+      std::string valid;
+      for (const std::string& known : known_) valid += (valid.empty() ? "'" : ", '") + known + "'";
+      throw std::invalid_argument(place_ + ": unknown field '" + py::str(name).cast<std::string>() +
+                                  "' (valid: " + valid + ")");
+    }
+  }
+
+  template <class Value>
+  Value convert(const char* name, const py::handle& value) const {
+    try {
+      return value.cast<Value>();
+    } catch (const py::cast_error&) {
+      throw std::invalid_argument(place_ + "." + name + ": " + py::repr(value).cast<std::string>() +
+                                  " is not of the right type or out of range");
+    }
+  }
+
+ private:
+  py::dict left_;
+  std::string place_;
+  std::vector<std::string> known_;
+};
+
+void read_text(FieldReader& fields, const char* name, roce::MacAddress& mac) {
+  std::string text = format_mac(mac);
+  fields.read(name, text);
+  mac = parse_mac(text);
+}
+
+void read_text(FieldReader& fields, const char* name, roce::IpAddress& address) {
+  std::string text = format_ip(address);
+  fields.read(name, text);
+  address = parse_ip(text);
+}
+
+void read_telemetry(FieldReader& fields, roce::IntStack& stack) {
+  fields.read("echo", stack.echo);
+  fields.read("overflow", stack.overflow);
+  fields.read("hop_count", stack.hop_count);
+  fields.read("path_id", stack.path_id);
+  std::vector<py::dict> hops;
+  fields.read("hops", hops);
+  if (hops.size() > roce::kIntHops) throw std::invalid_argument("telemetry.hops: more than 5 hops");
+  for (size_t hop = 0; hop < hops.size(); ++hop) {
+    FieldReader reader(hops[hop], "telemetry.hops[" + std::to_string(hop) + "]");
+    reader.read("rate_code", stack.hops[hop].rate_code);
+    reader.read("timestamp_ns", stack.hops[hop].timestamp_ns);
+    reader.read("tx_units", stack.hops[hop].tx_units);
+    reader.read("queue_cells", stack.hops[hop].queue_cells);
+    reader.finish();
+  }
+}
+
+void read_aggregation(FieldReader& fields, roce::AggregationHeader& header) {
+  fields.read("kind", header.kind);
+  fields.read("operation", header.operation);
+  fields.read("job_id", header.job_id);
+  fields.read("epoch", header.epoch);
+  fields.read("slot", header.slot);
+  fields.read("round", header.round);
+  fields.read("rank", header.rank);
+  fields.read("lane_count", header.lane_count);
+  fields.read("flags", header.flags);
+}
+
+void read_bth(FieldReader& fields, roce::Bth& bth) {
+  fields.read("opcode", bth.opcode);
+  fields.read("solicited", bth.solicited);
+  fields.read("migrated", bth.migrated);
+  fields.read("partition_key", bth.partition_key);
+  fields.read("fecn", bth.fecn);
+  fields.read("becn", bth.becn);
+  fields.read("destination_qp", bth.destination_qp);
+  fields.read("acknowledge_request", bth.acknowledge_request);
+  fields.read("psn", bth.psn);
+}
+
+void read_extensions(FieldReader& fields, roce::RoceHeaders& headers) {
+  fields.read_group("deth", [&](FieldReader& group) {
+    group.read("q_key", headers.deth.q_key);
+    group.read("source_qp", headers.deth.source_qp);
+  });
+  fields.read_group("reth", [&](FieldReader& group) {
+    group.read("virtual_address", headers.reth.virtual_address);
+    group.read("rkey", headers.reth.rkey);
+    group.read("length_bytes", headers.reth.length_bytes);
+  });
+  fields.read_group("atomic_eth", [&](FieldReader& group) {
+    group.read("virtual_address", headers.atomic_eth.virtual_address);
+    group.read("rkey", headers.atomic_eth.rkey);
+    group.read("swap_or_add", headers.atomic_eth.swap_or_add);
+    group.read("compare", headers.atomic_eth.compare);
+  });
+  fields.read_group("aeth", [&](FieldReader& group) {
+    group.read("syndrome", headers.aeth.syndrome);
+    group.read("msn", headers.aeth.msn);
+  });
+  fields.read("atomic_ack_original", headers.atomic_ack_original);
+  fields.read("immediate", headers.immediate);
+  fields.read("invalidate_rkey", headers.invalidate_rkey);
+  fields.read_group("aggregation",
+                    [&](FieldReader& group) { read_aggregation(group, headers.aggregation.emplace()); });
+}
+
+roce::RoceHeaders headers_of(const py::dict& dict) {
+  roce::RoceHeaders headers;
+  FieldReader fields(dict, "headers");
+  read_text(fields, "destination_mac", headers.destination_mac);
+  read_text(fields, "source_mac", headers.source_mac);
+  fields.read_group("telemetry",
+                    [&](FieldReader& group) { read_telemetry(group, headers.telemetry.emplace()); });
+  read_text(fields, "source_ip", headers.source_ip);
+  read_text(fields, "destination_ip", headers.destination_ip);
+  fields.read("dscp", headers.dscp);
+  fields.read("ecn", headers.ecn);
+  fields.read("hop_limit", headers.hop_limit);
+  fields.read("identification", headers.identification);
+  fields.read("dont_fragment", headers.dont_fragment);
+  fields.read("flow_label", headers.flow_label);
+  fields.read("source_udp_port", headers.source_udp_port);
+  fields.read_group("bth", [&](FieldReader& group) { read_bth(group, headers.bth); });
+  read_extensions(fields, headers);
+  fields.finish();
+  return headers;
+}
+
+py::dict bth_dict(const roce::Bth& bth) {
+  return py::dict("opcode"_a = bth.opcode, "solicited"_a = bth.solicited, "migrated"_a = bth.migrated,
+                  "partition_key"_a = bth.partition_key, "fecn"_a = bth.fecn, "becn"_a = bth.becn,
+                  "destination_qp"_a = bth.destination_qp, "acknowledge_request"_a = bth.acknowledge_request,
+                  "psn"_a = bth.psn);
+}
+
+py::dict aggregation_dict(const roce::AggregationHeader& header) {
+  return py::dict("kind"_a = header.kind, "operation"_a = header.operation, "job_id"_a = header.job_id,
+                  "epoch"_a = header.epoch, "slot"_a = header.slot, "round"_a = header.round,
+                  "rank"_a = header.rank, "lane_count"_a = header.lane_count, "flags"_a = header.flags);
+}
+
+void add_extensions(py::dict& dict, const roce::ParsedPacket& packet) {
+  if (packet.has(roce::kHasDeth)) {
+    dict["deth"] = py::dict("q_key"_a = packet.deth.q_key, "source_qp"_a = packet.deth.source_qp);
+  }
+  if (packet.has(roce::kHasReth)) {
+    dict["reth"] = py::dict("virtual_address"_a = packet.reth.virtual_address, "rkey"_a = packet.reth.rkey,
+                            "length_bytes"_a = packet.reth.length_bytes);
+  }
+  if (packet.has(roce::kHasAtomicEth)) {
+    dict["atomic_eth"] =
+        py::dict("virtual_address"_a = packet.atomic_eth.virtual_address, "rkey"_a = packet.atomic_eth.rkey,
+                 "swap_or_add"_a = packet.atomic_eth.swap_or_add, "compare"_a = packet.atomic_eth.compare);
+  }
+  if (packet.has(roce::kHasAeth)) {
+    dict["aeth"] = py::dict("syndrome"_a = packet.aeth.syndrome, "msn"_a = packet.aeth.msn);
+  }
+  if (packet.has(roce::kHasAtomicAckEth)) dict["atomic_ack_original"] = packet.atomic_ack_original;
+  if (packet.has(roce::kHasImmediate)) dict["immediate"] = packet.immediate;
+  if (packet.has(roce::kHasIeth)) dict["invalidate_rkey"] = packet.invalidate_rkey;
+  if (packet.aggregation) dict["aggregation"] = aggregation_dict(*packet.aggregation);
+}
+
+py::dict headers_dict(const roce::ParsedPacket& packet) {
+  py::dict dict("destination_mac"_a = format_mac(packet.destination_mac),
+                "source_mac"_a = format_mac(packet.source_mac), "source_ip"_a = format_ip(packet.source_ip),
+                "destination_ip"_a = format_ip(packet.destination_ip), "dscp"_a = packet.dscp,
+                "ecn"_a = packet.ecn, "hop_limit"_a = packet.hop_limit,
+                "source_udp_port"_a = packet.source_udp_port, "bth"_a = bth_dict(packet.bth));
+  if (packet.source_ip.is_ipv6) {
+    dict["flow_label"] = packet.flow_label;
+  } else {
+    dict["identification"] = packet.identification;
+    dict["dont_fragment"] = packet.dont_fragment;
+  }
+  if (packet.telemetry) dict["telemetry"] = telemetry_dict(*packet.telemetry);
+  add_extensions(dict, packet);
+  return dict;
+}
+
+std::string_view view_of(const py::bytes& data) { return static_cast<std::string_view>(data); }
+
+const uint8_t* bytes_at(std::string_view data) { return reinterpret_cast<const uint8_t*>(data.data()); }
+
+py::bytes build(const py::dict& dict, const py::bytes& payload) {
+  const roce::RoceHeaders headers = headers_of(dict);
+  const std::string_view view = view_of(payload);
+  std::vector<uint8_t> frame(roce::frame_bytes(headers, view.size()));
+  roce::write_frame(headers, bytes_at(view), view.size(), frame.data());
+  return {reinterpret_cast<const char*>(frame.data()), frame.size()};
+}
+
+py::tuple parse(const py::bytes& frame) {
+  const std::string_view view = view_of(frame);
+  roce::ParsedPacket packet;
+  const roce::ParseError error = roce::parse_frame(bytes_at(view), view.size(), packet);
+  if (error != roce::ParseError::kNone) {
+    throw std::invalid_argument(std::string("not a valid RoCEv2 frame: ") + roce::parse_error_name(error));
+  }
+  return py::make_tuple(headers_dict(packet),
+                        py::bytes(reinterpret_cast<const char*>(packet.payload), packet.payload_bytes));
+}
+
+std::string parse_error(const py::bytes& frame) {
+  const std::string_view view = view_of(frame);
+  roce::ParsedPacket packet;
+  return roce::parse_error_name(roce::parse_frame(bytes_at(view), view.size(), packet));
+}
+
+uint32_t icrc(const py::bytes& ip) {
+  const std::string_view view = view_of(ip);
+  const bool is_ipv6 = !view.empty() && static_cast<uint8_t>(view[0]) >> 4 == 6;
+  const size_t least = (is_ipv6 ? roce::kIpv6Bytes : roce::kIpv4Bytes) + roce::kUdpBytes + roce::kBthBytes;
+  if (view.size() < least) {
+    throw std::invalid_argument("icrc() of " + std::to_string(view.size()) +
+                                " bytes: less than IP, UDP and BTH headers (" + std::to_string(least) + ")");
+  }
+  return roce::invariant_crc(bytes_at(view), view.size());
+}
+
+}  // namespace
+
+roce::MacAddress parse_mac(const std::string& text) {
+  roce::MacAddress mac;
+  std::array<unsigned, 6> octets{};
+  int length = 0;
+  const int count = std::sscanf(text.c_str(), "%2x:%2x:%2x:%2x:%2x:%2x%n", &octets[0], &octets[1], &octets[2],
+                                &octets[3], &octets[4], &octets[5], &length);
+  if (count != 6 || static_cast<size_t>(length) != text.size()) {
+    throw std::invalid_argument("'" + text + "' is not a MAC address (valid: 02:00:00:00:00:01)");
+  }
+  for (size_t i = 0; i < mac.size(); ++i) mac[i] = static_cast<uint8_t>(octets[i]);
+  return mac;
+}
+
+roce::IpAddress parse_ip(const std::string& text) {
+  roce::IpAddress address;
+  if (inet_pton(AF_INET, text.c_str(), address.bytes.data()) == 1) return address;
+  address.is_ipv6 = true;
+  if (inet_pton(AF_INET6, text.c_str(), address.bytes.data()) == 1) return address;
+  throw std::invalid_argument("'" + text + "' is not an IP address (valid: 10.0.0.1, fd00::1)");
+}
+
+std::string format_mac(const roce::MacAddress& mac) {
+  char text[18];
+  std::snprintf(text, sizeof text, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
+                mac[5]);
+  return text;
+}
+
+std::string format_ip(const roce::IpAddress& address) {
+  char text[INET6_ADDRSTRLEN];
+  inet_ntop(address.is_ipv6 ? AF_INET6 : AF_INET, address.bytes.data(), text, sizeof text);
+  return text;
+}
+
+roce::IntStack int_stack_of(const py::dict& dict) {
+  roce::IntStack stack;
+  FieldReader fields(dict, "telemetry");
+  read_telemetry(fields, stack);
+  fields.finish();
+  return stack;
+}
+
+py::dict telemetry_dict(const roce::IntStack& stack) {
+  py::list hops;
+  for (const roce::IntHop& hop : stack.hops) {
+    hops.append(py::dict("rate_code"_a = hop.rate_code, "timestamp_ns"_a = hop.timestamp_ns,
+                         "tx_units"_a = hop.tx_units, "queue_cells"_a = hop.queue_cells));
+  }
+  return py::dict("echo"_a = stack.echo, "overflow"_a = stack.overflow, "hop_count"_a = stack.hop_count,
+                  "path_id"_a = stack.path_id, "hops"_a = hops);
+}
+
+void bind_codec(py::module_& m) {
+  m.def("build_packet", &build, "headers"_a, "payload"_a = py::bytes());
+  m.def("parse_packet", &parse, "frame"_a);
+  m.def("parse_error", &parse_error, "frame"_a);
+  m.def("icrc", &icrc, "ip_packet"_a);
+  m.def(
+      "crc32",
+      [](const py::bytes& data, bool portable) {
+        const std::string_view view = view_of(data);
+        const auto update = portable ? &crc32_update_portable : &crc32_update;
+        return ~update(kCrc32Initial, bytes_at(view), view.size());
+      },
+      "data"_a, py::kw_only(), "portable"_a = false);
+}
+
+}  // namespace weft

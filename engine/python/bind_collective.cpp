@@ -1,0 +1,357 @@
+// Schedules and their executor, the aggregation client and block floating point in Python.
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collectives/block_floating_point.hpp"
+#include "collectives/schedule_executor.hpp"
+#include "hosts/aggregation_client.hpp"
+#include "hosts/nic.hpp"
+#include "hosts/rc_queue_pair.hpp"
+#include "hosts/scale_up.hpp"
+#include "python/bind_codec.hpp"
+#include "python/bind_columns.hpp"
+#include "python/bindings.hpp"
+#include "python/bindings_support.hpp"
+#include "python/python_buffer.hpp"
+#include "time/event_fd.hpp"
+
+namespace weft {
+
+namespace py = pybind11;
+using namespace py::literals;
+
+namespace {
+
+DataType parse_data_type(const std::string& text) {
+  for (const DataType dtype : {DataType::kInt32, DataType::kFloat32}) {
+    if (text == data_type_name(dtype)) return dtype;
+  }
+  throw std::invalid_argument("data type '" + text + "' (valid: int32, float32)");
+}
+
+ReduceOperation parse_operation(const std::string& text) {
+  for (const ReduceOperation operation :
+       {ReduceOperation::kSum, ReduceOperation::kMax, ReduceOperation::kMin}) {
+    if (text == reduce_operation_name(operation)) return operation;
+  }
+  throw std::invalid_argument("operation '" + text + "' (valid: sum, max, min)");
+}
+
+// (buffer, offset_bytes, length_bytes)
+using Range = std::tuple<uint32_t, uint64_t, uint64_t>;
+
+BufferRange range_of(const Range& range) {
+  return {std::get<0>(range), std::get<1>(range), std::get<2>(range)};
+}
+
+using Predecessors = std::vector<uint32_t>;
+
+void bind_schedule(py::module_& m) {
+  py::class_<Schedule, std::shared_ptr<Schedule>>(m, "Schedule")
+      .def(py::init())
+      .def(
+          "add_buffer",
+          [](Schedule& schedule, const py::buffer& buffer) {
+            auto held = std::make_shared<PythonBuffer>(buffer, true);
+            uint8_t* data = held->data();
+            const uint64_t length_bytes = held->size_bytes();
+            return schedule.add_buffer(data, length_bytes, std::move(held));
+          },
+          "buffer"_a)
+      .def(
+          "add_zeros",
+          [](Schedule& schedule, uint64_t length_bytes) {
+            return schedule.add_buffer(nullptr, length_bytes, nullptr);
+          },
+          "length_bytes"_a)
+      .def("add_lengths", &Schedule::add_lengths, "length_bytes"_a)
+      .def(
+          "add_write",
+          [](Schedule& schedule, uint32_t channel, const Range& source, uint64_t remote_address,
+             uint32_t rkey, std::optional<uint32_t> immediate, const Predecessors& after) {
+            return schedule.add_node(WriteNode{channel, range_of(source), remote_address, rkey, immediate},
+                                     after);
+          },
+          "channel"_a, "source"_a, py::kw_only(), "remote_address"_a, "rkey"_a, "immediate"_a = py::none(),
+          "after"_a = Predecessors())
+      .def(
+          "add_wait_receive",
+          [](Schedule& schedule, uint32_t channel, uint32_t immediate, const Predecessors& after) {
+            return schedule.add_node(WaitReceiveNode{channel, immediate}, after);
+          },
+          "channel"_a, "immediate"_a, py::kw_only(), "after"_a = Predecessors())
+      .def(
+          "add_reduce",
+          [](Schedule& schedule, const Range& destination, const Range& source, const std::string& dtype,
+             const std::string& operation, const Predecessors& after) {
+            return schedule.add_node(ReduceNode{range_of(destination), range_of(source),
+                                                parse_data_type(dtype), parse_operation(operation)},
+                                     after);
+          },
+          "destination"_a, "source"_a, py::kw_only(), "dtype"_a, "operation"_a, "after"_a = Predecessors())
+      .def(
+          "add_copy",
+          [](Schedule& schedule, const Range& destination, const Range& source, const Predecessors& after) {
+            return schedule.add_node(CopyNode{range_of(destination), range_of(source)}, after);
+          },
+          "destination"_a, "source"_a, py::kw_only(), "after"_a = Predecessors())
+      .def(
+          "add_aggregate",
+          [](Schedule& schedule, uint32_t aggregator, const Range& range, const std::string& dtype,
+             const std::string& operation, const Predecessors& after) {
+            return schedule.add_node(AggregateNode{aggregator, range_of(range), parse_data_type(dtype),
+                                                   parse_operation(operation)},
+                                     after);
+          },
+          "aggregator"_a, "range"_a, py::kw_only(), "dtype"_a, "operation"_a, "after"_a = Predecessors())
+      .def(
+          "add_delay",
+          [](Schedule& schedule, TimePs duration_ps, const Predecessors& after) {
+            return schedule.add_node(DelayNode{duration_ps}, after);
+          },
+          "duration_ps"_a, py::kw_only(), "after"_a = Predecessors())
+      .def_property_readonly("node_count", &Schedule::node_count);
+}
+
+// The executor, and a file descriptor that becomes readable when a run ends.
+class PythonScheduleExecutor : public ScheduleExecutor {
+ public:
+  explicit PythonScheduleExecutor(Engine& engine)
+      : ScheduleExecutor(engine), engine_(engine), event_fd_(open_event_fd()) {
+    set_end_callback([this](uint64_t run) {
+      ended_.push_back(run);
+      make_readable(event_fd_);
+      if (end_listener_) end_listener_();
+    });
+  }
+  ~PythonScheduleExecutor() override { close(event_fd_); }
+
+  Engine& engine() { return engine_; }
+  int event_fd() const { return event_fd_; }
+  std::vector<uint64_t> take_ended() {
+    make_unreadable(event_fd_);
+    return std::exchange(ended_, {});
+  }
+  void set_end_listener(std::function<void()> listener) { end_listener_ = std::move(listener); }
+
+ private:
+  Engine& engine_;
+  int event_fd_;
+  std::vector<uint64_t> ended_;
+  std::function<void()> end_listener_;
+};
+
+// Calls a method of the executor under the engine's lock.
+template <auto Method, class... Arguments>
+auto locked() {
+  return [](PythonScheduleExecutor& executor, Arguments... arguments) {
+    PythonGuard guard(executor.engine());
+    return (executor.*Method)(arguments...);
+  };
+}
+
+std::optional<TimePs> time_or_none(TimePs time_ps) {
+  return time_ps == kNever ? std::nullopt : std::optional(time_ps);
+}
+
+py::dict run_status(PythonScheduleExecutor& executor, uint64_t run) {
+  PythonGuard guard(executor.engine());
+  const RunStatus& status = executor.status(run);
+  return py::dict("state"_a = run_state_name(status.state), "started_ps"_a = time_or_none(status.started_ps),
+                  "finished_ps"_a = time_or_none(status.finished_ps), "nodes_done"_a = status.nodes_done,
+                  "node_count"_a = status.node_count, "error"_a = status.error);
+}
+
+py::dict run_writes(PythonScheduleExecutor& executor, uint64_t run) {
+  PythonGuard guard(executor.engine());
+  const std::vector<WriteRecord>& writes = executor.writes(run);
+  return py::dict("node"_a = column_of(writes, &WriteRecord::node),
+                  "posted_ps"_a = column_of(writes, &WriteRecord::posted_ps),
+                  "completed_ps"_a = column_of(writes, &WriteRecord::completed_ps),
+                  "retransmitted_packets"_a = column_of(writes, &WriteRecord::retransmitted_packets));
+}
+
+void bind_executor(py::module_& m) {
+  using Executor = PythonScheduleExecutor;
+  py::class_<ScheduleExecutor, CompletionHandler, std::shared_ptr<ScheduleExecutor>>(m, "_ScheduleExecutor");
+  py::class_<Executor, ScheduleExecutor, std::shared_ptr<Executor>>(m, "ScheduleExecutor")
+      .def(py::init([](Engine& engine) { return make_component<Executor>(engine, engine); }), "engine"_a,
+           py::keep_alive<1, 2>())
+      .def("add_channel", locked<&ScheduleExecutor::add_channel, RcQueuePair&>(), "queue_pair"_a)
+      .def("add_scale_up_channel", locked<&ScheduleExecutor::add_scale_up_channel, ScaleUpChannel&>(),
+           "channel"_a, py::keep_alive<1, 2>())
+      .def("add_aggregator", locked<&ScheduleExecutor::add_aggregator, AggregationClient&>(), "client"_a)
+      .def("remove_channel", locked<&ScheduleExecutor::remove_channel, uint32_t>(), "channel"_a)
+      .def("remove_aggregator", locked<&ScheduleExecutor::remove_aggregator, uint32_t>(), "aggregator"_a)
+      .def(
+          "start",
+          [](Executor& executor, const std::shared_ptr<Schedule>& schedule, TimePs start_ps, uint64_t run,
+             bool keep_writes) {
+            PythonGuard guard(executor.engine());
+            return executor.start(schedule, start_ps, {.number = run, .keep_writes = keep_writes});
+          },
+          "schedule"_a, "start_ps"_a = 0, py::kw_only(), "run"_a = 0, "keep_writes"_a = false)
+      .def("status", &run_status, "run"_a)
+      .def("writes", &run_writes, "run"_a)
+      .def("cancel", locked<&ScheduleExecutor::cancel, uint64_t>(), "run"_a)
+      .def("forget", locked<&ScheduleExecutor::forget, uint64_t>(), "run"_a)
+      .def("take_ended", locked<&Executor::take_ended>())
+      .def(
+          "set_end_listener",
+          [](Executor& executor, std::optional<py::function> listener) {
+            std::function<void()> held = listener_of(executor.engine(), std::move(listener));
+            PythonGuard guard(executor.engine());
+            executor.set_end_listener(std::move(held));
+          },
+          "listener"_a.none(true))
+      .def(
+          "observe",
+          [](Executor& executor, int32_t rank) {
+            PythonGuard guard(executor.engine());
+            if (executor.engine().probe() == nullptr) throw std::logic_error("the engine has no probe");
+            executor.observe(executor.engine().probe(), rank);
+          },
+          "rank"_a)
+      .def("fileno", &Executor::event_fd);
+}
+
+// What Python makes: knows the engine and keeps its handler alive.
+class PythonAggregationClient final : public AggregationClient {
+ public:
+  PythonAggregationClient(Nic& nic, const AggregationConfig& config,
+                          std::shared_ptr<CompletionHandler> handler)
+      : AggregationClient(config, nic.engine().packets(), handler.get()),
+        engine_(nic.engine()),
+        handler_(std::move(handler)) {}
+  Engine& engine() { return engine_; }
+
+ private:
+  Engine& engine_;
+  std::shared_ptr<CompletionHandler> handler_;
+};
+
+std::shared_ptr<PythonAggregationClient> make_aggregation_client(
+    Nic& nic, int port, std::shared_ptr<CompletionHandler> completions, const std::string& destination_mac,
+    const std::string& destination_ip, const std::string& group_ip, AggregationConfig config) {
+  Engine& engine = nic.engine();
+  PythonGuard guard(engine);
+  config.source_mac = nic.port_config(port).mac;
+  config.destination_mac = parse_mac(destination_mac);
+  config.destination_ip = parse_ip(destination_ip);
+  config.source_ip = nic.own_address(port, config.destination_ip);
+  const roce::IpAddress group = parse_ip(group_ip);
+  if (group.is_ipv6 != config.destination_ip.is_ipv6) {
+    throw std::invalid_argument("aggregation client: group_ip " + group_ip + " and destination_ip " +
+                                destination_ip + " are of different IP versions");
+  }
+  auto client = std::make_shared<PythonAggregationClient>(nic, config, std::move(completions));
+  nic.attach_group(*client, port, group);
+  engine.adopt(client);
+  return client;
+}
+
+py::dict aggregation_stats(PythonAggregationClient& client) {
+  PythonGuard guard(client.engine());
+  const AggregationCounters& counters = client.counters();
+  return py::dict(
+      "contributions_sent"_a = counters.contributions_sent,
+      "retransmitted_packets"_a = counters.retransmitted_packets, "timeouts"_a = counters.timeouts,
+      "early_retransmissions"_a = counters.early_retransmissions,
+      "results_accepted"_a = counters.results_accepted, "ce_marked_packets"_a = counters.ce_marked_packets,
+      "stale_results"_a = counters.stale_results, "foreign_results"_a = counters.foreign_results,
+      "wrong_epoch_results"_a = counters.wrong_epoch_results,
+      "unexpected_results"_a = counters.unexpected_results, "invalid_results"_a = counters.invalid_results,
+      "unexpected_packets"_a = counters.unexpected_packets, "dropped_in_error"_a = counters.dropped_in_error,
+      "messages_in_flight"_a = client.messages_in_flight(),
+      "outstanding_requests"_a = client.outstanding_requests(),
+      "error"_a = completion_status_name(client.error()));
+}
+
+void bind_aggregation(py::module_& m) {
+  const AggregationConfig defaults;
+  py::class_<AggregationClient, QueuePair, std::shared_ptr<AggregationClient>>(m, "_AggregationClient");
+  py::class_<PythonAggregationClient, AggregationClient, std::shared_ptr<PythonAggregationClient>>(
+      m, "AggregationClient")
+      .def(py::init(
+               [](Nic& nic, int port, std::shared_ptr<CompletionHandler> completions, uint16_t job_id,
+                  uint16_t epoch, uint32_t q_key, uint16_t rank, uint32_t rank_count, uint16_t slot_count,
+                  const std::string& destination_mac, const std::string& destination_ip,
+                  const std::string& group_ip, TimePs retransmission_timeout_ps, uint16_t source_udp_port,
+                  uint32_t timeout_backoff_limit, uint32_t retry_limit, uint32_t early_retransmit_distance) {
+                 AggregationConfig config;
+                 config.job_id = job_id;
+                 config.epoch = epoch;
+                 config.q_key = q_key;
+                 config.rank = rank;
+                 config.rank_count = rank_count;
+                 config.slot_count = slot_count;
+                 config.retransmission_timeout_ps = retransmission_timeout_ps;
+                 config.source_udp_port = source_udp_port;
+                 config.timeout_backoff_limit = timeout_backoff_limit;
+                 config.retry_limit = retry_limit;
+                 config.early_retransmit_distance = early_retransmit_distance;
+                 return make_aggregation_client(nic, port, std::move(completions), destination_mac,
+                                                destination_ip, group_ip, config);
+               }),
+           "nic"_a, "port"_a, "completions"_a, py::kw_only(), "job_id"_a, "epoch"_a, "q_key"_a, "rank"_a,
+           "rank_count"_a, "slot_count"_a, "destination_mac"_a, "destination_ip"_a, "group_ip"_a,
+           "retransmission_timeout_ps"_a, "source_udp_port"_a = defaults.source_udp_port,
+           "timeout_backoff_limit"_a = defaults.timeout_backoff_limit, "retry_limit"_a = defaults.retry_limit,
+           "early_retransmit_distance"_a = defaults.early_retransmit_distance, py::keep_alive<1, 2>(),
+           py::keep_alive<1, 4>())
+      .def("stats", &aggregation_stats)
+      .def("reset_stats", [](PythonAggregationClient& client) {
+        PythonGuard guard(client.engine());
+        client.reset_counters();
+      });
+}
+
+template <class T>
+using Array = py::array_t<T, py::array::c_style | py::array::forcecast>;
+
+void bind_block_floating_point(py::module_& m) {
+  m.def(
+      "block_exponent",
+      [](const Array<float>& block) {
+        return bfp::block_exponent(block.data(), static_cast<size_t>(block.size()), 0);
+      },
+      "block"_a);
+  m.def(
+      "quantise_block",
+      [](const Array<float>& block, int32_t exponent, uint32_t rank_count) {
+        py::array_t<int32_t> integers(block.size());
+        bfp::quantise(block.data(), static_cast<size_t>(block.size()), exponent,
+                      bfp::headroom_bits(rank_count), integers.mutable_data());
+        return integers;
+      },
+      "block"_a, "exponent"_a, "rank_count"_a);
+  m.def(
+      "dequantise_block",
+      [](const Array<int32_t>& sums, int32_t exponent, uint32_t rank_count) {
+        py::array_t<float> block(sums.size());
+        bfp::dequantise(sums.data(), static_cast<size_t>(sums.size()), exponent,
+                        bfp::headroom_bits(rank_count), block.mutable_data());
+        return block;
+      },
+      "sums"_a, "exponent"_a, "rank_count"_a);
+}
+
+}  // namespace
+
+void bind_collective(py::module_& m) {
+  bind_schedule(m);
+  bind_aggregation(m);
+  bind_executor(m);
+  bind_block_floating_point(m);
+}
+
+}  // namespace weft

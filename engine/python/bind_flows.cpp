@@ -1,0 +1,220 @@
+// Traffic of many flows in Python.
+#include "python/bind_flows.hpp"
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "congestion/congestion_controls.hpp"
+#include "hosts/flow_generator.hpp"
+#include "python/bind_codec.hpp"
+#include "python/bind_columns.hpp"
+#include "python/bind_counters.hpp"
+#include "python/bind_path_properties.hpp"
+#include "python/bindings_support.hpp"
+
+namespace weft {
+
+namespace py = pybind11;
+using namespace py::literals;
+
+namespace {
+
+// Knows the engine and keeps the executor alive.
+class PythonFlowGenerator final {
+ public:
+  PythonFlowGenerator(std::shared_ptr<Nic> nic, std::shared_ptr<ScheduleExecutor> executor)
+      : engine(nic->engine()), executor_(std::move(executor)), generator(*nic, *executor_) {}
+
+  Engine& engine;
+
+ private:
+  std::shared_ptr<ScheduleExecutor> executor_;
+
+ public:
+  FlowGenerator generator;
+};
+
+using CongestionControlMaker = std::function<std::shared_ptr<CongestionControl>(uint32_t)>;
+
+// A Python callable that engine threads may call and destroy.
+std::shared_ptr<py::function> held_by_engine(py::function function) {
+  return {new py::function(std::move(function)), [](py::function* last) {
+            py::gil_scoped_acquire acquire;
+            delete last;
+          }};
+}
+
+CongestionControlMaker maker_of(py::function function) {
+  return [held = held_by_engine(std::move(function))](uint32_t frame_bytes) {
+    py::gil_scoped_acquire acquire;
+    return (*held)(frame_bytes).cast<std::shared_ptr<CongestionControl>>();
+  };
+}
+
+CongestionControlMaker maker_of(const std::string& name, const PathProperties& path,
+                                const CongestionParameters& parameters, const std::string& preset) {
+  CongestionControlMaker maker = [=](uint32_t frame_bytes) {
+    PathProperties of_flow = path;
+    of_flow.frame_bytes = frame_bytes;
+    return std::shared_ptr<CongestionControl>(make_congestion_control(name, of_flow, parameters, preset));
+  };
+  constexpr uint32_t kAnyFrameBytes = 1100;
+  maker(kAnyFrameBytes);  // says now what would be wrong with it
+  return maker;
+}
+
+using PathChoiceMaker = std::function<std::shared_ptr<PathChoice>(uint32_t, uint32_t)>;
+
+PathChoiceMaker path_choice_maker_of(py::function function) {
+  return [held = held_by_engine(std::move(function))](uint32_t queue_pair, uint32_t frame_bytes) {
+    py::gil_scoped_acquire acquire;
+    return (*held)(queue_pair, frame_bytes).cast<std::shared_ptr<PathChoice>>();
+  };
+}
+
+Retransmission retransmission_of(const std::string& name) {
+  if (name == "go-back-n") return Retransmission::kGoBackN;
+  if (name == "selective-repeat") return Retransmission::kSelectiveRepeat;
+  throw std::invalid_argument("retransmission is '" + name + "' (valid: 'go-back-n', 'selective-repeat')");
+}
+
+uint32_t add_port(PythonFlowGenerator& flows, int port, const std::string& destination_mac,
+                  const std::variant<std::string, py::function>& congestion_control,
+                  const CongestionParameters& parameters, const std::string& preset,
+                  std::optional<py::function> path_choice, const std::string& retransmission,
+                  TimePs retransmission_timeout_ps, TimePs reordering_window_ps,
+                  uint32_t ack_interval_packets, TimePs cnp_interval_ps, uint32_t path_mtu_bytes,
+                  bool telemetry, bool as_lengths, const py::kwargs& path_given) {
+  FlowPort added;
+  added.port = port;
+  added.config.destination_mac = parse_mac(destination_mac);
+  added.config.retransmission = retransmission_of(retransmission);
+  added.config.retransmission_timeout_ps = retransmission_timeout_ps;
+  added.config.reordering_window_ps = reordering_window_ps;
+  added.config.ack_interval_packets = ack_interval_packets;
+  added.config.cnp_interval_ps = cnp_interval_ps;
+  added.config.path_mtu_bytes = path_mtu_bytes;
+  added.config.telemetry = telemetry;
+  added.as_lengths = as_lengths;
+  if (const auto* name = std::get_if<std::string>(&congestion_control)) {
+    PathProperties path = path_properties_of(path_given, false);
+    path.ack_interval_packets = ack_interval_packets;
+    added.make_congestion_control = maker_of(*name, path, parameters, preset);
+  } else {
+    added.make_congestion_control = maker_of(std::get<py::function>(congestion_control));
+  }
+  if (path_choice) added.make_path_choice = path_choice_maker_of(std::move(*path_choice));
+  PythonGuard guard(flows.engine);
+  return flows.generator.add_port(std::move(added));
+}
+
+FlowEnd flow_end(uint32_t flow, TimePs start_ps, uint32_t place, const std::string& peer_ip,
+                 uint32_t queue_pair, uint32_t remote_queue_pair, uint64_t size_bytes) {
+  FlowEnd end;
+  end.flow = flow;
+  end.start_ps = start_ps;
+  end.place = place;
+  end.peer_ip = parse_ip(peer_ip);
+  end.queue_pair = queue_pair;
+  end.remote_queue_pair = remote_queue_pair;
+  end.size_bytes = size_bytes;
+  return end;
+}
+
+py::dict status(PythonFlowGenerator& flows) {
+  PythonGuard guard(flows.engine);
+  const RunStatus& status = flows.generator.status();
+  const auto time_or_none = [](TimePs time_ps) {
+    return time_ps == kNever ? std::nullopt : std::optional(time_ps);
+  };
+  return py::dict("state"_a = run_state_name(status.state), "started_ps"_a = time_or_none(status.started_ps),
+                  "finished_ps"_a = time_or_none(status.finished_ps), "nodes_done"_a = status.nodes_done,
+                  "node_count"_a = status.node_count, "error"_a = status.error);
+}
+
+py::dict records(PythonFlowGenerator& flows) {
+  PythonGuard guard(flows.engine);
+  const std::vector<FlowRecord>& records = flows.generator.records();
+  return py::dict("flow"_a = column_of(records, &FlowRecord::flow),
+                  "started_ps"_a = column_of(records, &FlowRecord::started_ps),
+                  "finished_ps"_a = column_of(records, &FlowRecord::finished_ps),
+                  "retransmitted_packets"_a = column_of(records, &FlowRecord::retransmitted_packets));
+}
+
+}  // namespace
+
+void bind_flows(py::module_& m) {
+  py::class_<ObservedFlow>(m, "ObservedFlow")
+      .def(py::init([](int32_t source, int32_t destination, int32_t plane, bool message, bool telemetry) {
+             return ObservedFlow{{source, destination, plane}, message, telemetry};
+           }),
+           "source"_a, "destination"_a, "plane"_a, py::kw_only(), "message"_a = true, "telemetry"_a = false);
+  using Flows = PythonFlowGenerator;
+  py::class_<Flows, std::shared_ptr<Flows>>(m, "FlowGenerator")
+      .def(py::init([](std::shared_ptr<Nic> nic, std::shared_ptr<ScheduleExecutor> executor) {
+             Engine& engine = nic->engine();
+             return make_component<Flows>(engine, std::move(nic), std::move(executor));
+           }),
+           "nic"_a, "executor"_a, py::keep_alive<1, 2>())
+      .def("add_port", &add_port, "port"_a, py::kw_only(), "destination_mac"_a, "congestion_control"_a,
+           "parameters"_a = CongestionParameters(), "preset"_a = "", "path_choice"_a = py::none(),
+           "retransmission"_a = "go-back-n", "retransmission_timeout_ps"_a, "reordering_window_ps"_a = 0,
+           "ack_interval_packets"_a = 1, "cnp_interval_ps"_a = RcConfig().cnp_interval_ps, "path_mtu_bytes"_a,
+           "telemetry"_a = false, "as_lengths"_a = false)
+      .def(
+          "add_sent",
+          [](Flows& flows, uint32_t flow, TimePs start_ps, uint32_t place, const std::string& peer_ip,
+             uint32_t queue_pair, uint32_t remote_queue_pair, uint64_t size_bytes, uint64_t remote_address,
+             uint32_t rkey, const ObservedFlow& observed) {
+            FlowEnd end = flow_end(flow, start_ps, place, peer_ip, queue_pair, remote_queue_pair, size_bytes);
+            end.remote_address = remote_address;
+            end.rkey = rkey;
+            end.observed = observed;
+            PythonGuard guard(flows.engine);
+            flows.generator.add_sent(end);
+          },
+          "flow"_a, "start_ps"_a, "place"_a, "peer_ip"_a, "queue_pair"_a, "remote_queue_pair"_a,
+          "size_bytes"_a, "remote_address"_a, "rkey"_a, py::kw_only(), "observed"_a = ObservedFlow())
+      .def(
+          "add_received",
+          [](Flows& flows, uint32_t flow, TimePs start_ps, uint32_t place, const std::string& peer_ip,
+             uint32_t queue_pair, uint32_t remote_queue_pair, uint64_t size_bytes) {
+            PythonGuard guard(flows.engine);
+            flows.generator.add_received(
+                flow_end(flow, start_ps, place, peer_ip, queue_pair, remote_queue_pair, size_bytes));
+          },
+          "flow"_a, "start_ps"_a, "place"_a, "peer_ip"_a, "queue_pair"_a, "remote_queue_pair"_a,
+          "size_bytes"_a)
+      .def(
+          "start",
+          [](Flows& flows, TimePs start_ps, uint32_t run) {
+            PythonGuard guard(flows.engine);
+            flows.generator.start(start_ps, run);
+          },
+          "start_ps"_a = 0, py::kw_only(), "run"_a = 0)
+      .def("cancel",
+           [](Flows& flows) {
+             PythonGuard guard(flows.engine);
+             flows.generator.cancel();
+           })
+      .def("status", &status)
+      .def("records", &records)
+      .def("counters",
+           [](Flows& flows) {
+             PythonGuard guard(flows.engine);
+             return counters_dict(flows.generator.counters());
+           })
+      .def("reset_counters", [](Flows& flows) {
+        PythonGuard guard(flows.engine);
+        flows.generator.reset_counters();
+      });
+}
+
+}  // namespace weft

@@ -1,0 +1,258 @@
+// Queue pairs in Python.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "congestion/fixed_window.hpp"
+#include "hosts/rc_queue_pair.hpp"
+#include "python/bind_codec.hpp"
+#include "python/bind_counters.hpp"
+#include "python/bindings.hpp"
+#include "python/bindings_support.hpp"
+#include "python/registered_memory.hpp"
+
+namespace weft {
+
+namespace py = pybind11;
+using namespace py::literals;
+
+namespace {
+
+// Source or target of a posted request; no memory stands for zeros, or for bytes to be discarded.
+struct LocalRange {
+  LocalRange(const RegisteredMemory* memory, uint64_t offset_bytes, uint64_t length_bytes)
+      : data(memory == nullptr ? nullptr : memory->range(offset_bytes, length_bytes)),
+        owner(memory == nullptr ? nullptr : memory->buffer()) {}
+  uint8_t* data;
+  std::shared_ptr<const void> owner;
+};
+
+// What Python makes: it knows the engine, whose lock and time every call needs, and keeps its handler alive.
+class PythonRcQueuePair final : public RcQueuePair {
+ public:
+  PythonRcQueuePair(Nic& nic, const RcConfig& config, std::shared_ptr<CongestionControl> congestion_control,
+                    std::shared_ptr<PathChoice> path_choice, std::shared_ptr<CompletionHandler> handler)
+      : RcQueuePair(config, nic.engine().packets(), nic.memory(), std::move(congestion_control),
+                    std::move(path_choice), handler.get()),
+        engine_(nic.engine()),
+        handler_(std::move(handler)) {}
+
+  static Engine& engine_of(const RcQueuePair& queue_pair) {
+    const auto* made_here = dynamic_cast<const PythonRcQueuePair*>(&queue_pair);
+    if (made_here == nullptr) throw std::logic_error("this queue pair belongs to native code");
+    return made_here->engine_;
+  }
+
+ private:
+  Engine& engine_;
+  std::shared_ptr<CompletionHandler> handler_;
+};
+
+// Takes an option out of those that were given, leaving its default alone if it is not among them.
+template <class Value>
+void take_option(py::dict& options, const char* name, Value& value) {
+  if (!options.contains(name)) return;
+  try {
+    value = options.attr("pop")(name).cast<Value>();
+  } catch (const py::cast_error&) {
+    throw py::type_error(std::string("RcQueuePair: ") + name + " is not of the right type or out of range");
+  }
+}
+
+Retransmission retransmission_of(const std::string& name) {
+  if (name == "go-back-n") return Retransmission::kGoBackN;
+  if (name == "selective-repeat") return Retransmission::kSelectiveRepeat;
+  throw std::invalid_argument("retransmission is '" + name + "' (valid: 'go-back-n', 'selective-repeat')");
+}
+
+RcConfig take_config(py::dict& options) {
+  RcConfig config;
+  std::string retransmission = "go-back-n";
+  take_option(options, "retransmission", retransmission);
+  config.retransmission = retransmission_of(retransmission);
+  take_option(options, "reordering_window_ps", config.reordering_window_ps);
+  take_option(options, "initial_psn", config.initial_psn);
+  take_option(options, "remote_initial_psn", config.remote_initial_psn);
+  take_option(options, "path_mtu_bytes", config.path_mtu_bytes);
+  take_option(options, "telemetry", config.telemetry);
+  take_option(options, "ack_interval_packets", config.ack_interval_packets);
+  take_option(options, "timeout_backoff_limit", config.timeout_backoff_limit);
+  take_option(options, "retry_limit", config.retry_limit);
+  take_option(options, "rnr_retry_limit", config.rnr_retry_limit);
+  take_option(options, "rnr_timer_code", config.rnr_timer_code);
+  take_option(options, "receive_for_immediate", config.receive_for_immediate);
+  take_option(options, "cnp_interval_ps", config.cnp_interval_ps);
+  return config;
+}
+
+std::shared_ptr<RcQueuePair> make_rc_queue_pair(
+    Nic& nic, int port, std::shared_ptr<CompletionHandler> completions, uint32_t remote_queue_pair,
+    const std::string& destination_mac, const std::string& destination_ip,
+    std::shared_ptr<CongestionControl> congestion_control, TimePs retransmission_timeout,
+    std::shared_ptr<PathChoice> path_choice, std::optional<uint32_t> queue_pair,
+    std::optional<uint16_t> source_udp_port, const py::kwargs& options) {
+  py::dict left = options.attr("copy")();
+  RcConfig config = take_config(left);
+  for (const auto& [name, value] : left) {
+    throw py::type_error("RcQueuePair has no option '" + py::str(name).cast<std::string>() + "'");
+  }
+  Engine& engine = nic.engine();
+  PythonGuard guard(engine);
+  config.queue_pair = queue_pair ? *queue_pair : nic.allocate_queue_pair_number();
+  config.remote_queue_pair = remote_queue_pair;
+  config.source_mac = nic.port_config(port).mac;
+  config.destination_mac = parse_mac(destination_mac);
+  config.destination_ip = parse_ip(destination_ip);
+  config.source_ip = nic.own_address(port, config.destination_ip);
+  config.source_udp_port = source_udp_port.value_or(
+      entropy_udp_port(config.source_ip, config.destination_ip, config.queue_pair, config.remote_queue_pair));
+  config.retransmission_timeout_ps = retransmission_timeout;
+  auto made = make_in_cache_lines<PythonRcQueuePair>(nic, config, std::move(congestion_control),
+                                                     std::move(path_choice), std::move(completions));
+  nic.attach(*made, port, config.queue_pair);
+  nic.keep(made);
+  // Python may have the last reference, while the engine's thread is at work.
+  RcQueuePair* queue_pair_made = made.get();
+  return {queue_pair_made, [made = std::move(made), &engine](RcQueuePair*) mutable {
+            PythonGuard last(engine);
+            made.reset();
+          }};
+}
+
+py::dict rc_stats(const RcQueuePair& queue_pair) {
+  PythonGuard guard(PythonRcQueuePair::engine_of(queue_pair));
+  py::dict stats = counters_dict(queue_pair.counters());
+  stats["in_flight_bytes"] = queue_pair.in_flight_bytes();
+  stats["outstanding_requests"] = queue_pair.outstanding_requests();
+  stats["error"] = completion_status_name(queue_pair.error());
+  stats["responder_error"] = completion_status_name(queue_pair.responder_error());
+  return stats;
+}
+
+void post_write(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
+                uint64_t length_bytes, uint64_t remote_address, uint32_t rkey,
+                std::optional<uint32_t> immediate, uint64_t work_id) {
+  LocalRange local(memory, offset_bytes, length_bytes);
+  Engine& engine = PythonRcQueuePair::engine_of(queue_pair);
+  PythonGuard guard(engine);
+  queue_pair.post_write(engine.now(), local.data, length_bytes, remote_address, rkey, immediate, work_id,
+                        std::move(local.owner));
+}
+
+void post_write_as_length(RcQueuePair& queue_pair, uint64_t length_bytes, uint64_t remote_address,
+                          uint32_t rkey, std::optional<uint32_t> immediate, uint64_t work_id) {
+  Engine& engine = PythonRcQueuePair::engine_of(queue_pair);
+  PythonGuard guard(engine);
+  queue_pair.post_write_as_length(engine.now(), length_bytes, remote_address, rkey, immediate, work_id);
+}
+
+void post_send(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
+               uint64_t length_bytes, std::optional<uint32_t> immediate, uint64_t work_id) {
+  LocalRange local(memory, offset_bytes, length_bytes);
+  Engine& engine = PythonRcQueuePair::engine_of(queue_pair);
+  PythonGuard guard(engine);
+  queue_pair.post_send(engine.now(), local.data, length_bytes, immediate, work_id, std::move(local.owner));
+}
+
+void post_receive(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
+                  uint64_t length_bytes, uint64_t work_id) {
+  if (memory != nullptr && !memory->writable()) {
+    throw std::invalid_argument("the memory region of a receive was registered with remote_write=False");
+  }
+  LocalRange local(memory, offset_bytes, length_bytes);
+  Engine& engine = PythonRcQueuePair::engine_of(queue_pair);
+  PythonGuard guard(engine);
+  queue_pair.post_receive(engine.now(), local.data, length_bytes, work_id, std::move(local.owner));
+}
+
+std::optional<py::dict> last_telemetry(const RcQueuePair& queue_pair) {
+  PythonGuard guard(PythonRcQueuePair::engine_of(queue_pair));
+  if (!queue_pair.last_telemetry()) return std::nullopt;
+  return telemetry_dict(*queue_pair.last_telemetry());
+}
+
+}  // namespace
+
+py::dict counters_dict(const RcCounters& counters) {
+  return py::dict(
+      "data_packets_sent"_a = counters.data_packets_sent, "data_bytes_sent"_a = counters.data_bytes_sent,
+      "retransmitted_packets"_a = counters.retransmitted_packets, "timeouts"_a = counters.timeouts,
+      "sequence_naks_received"_a = counters.sequence_naks_received,
+      "rnr_naks_received"_a = counters.rnr_naks_received,
+      "fatal_naks_received"_a = counters.fatal_naks_received,
+      "acknowledgements_received"_a = counters.acknowledgements_received,
+      "stale_acknowledgements"_a = counters.stale_acknowledgements,
+      "invalid_acknowledgements"_a = counters.invalid_acknowledgements,
+      "cnps_received"_a = counters.cnps_received, "data_packets_received"_a = counters.data_packets_received,
+      "data_bytes_received"_a = counters.data_bytes_received,
+      "duplicate_packets"_a = counters.duplicate_packets,
+      "out_of_sequence_packets"_a = counters.out_of_sequence_packets,
+      "out_of_window_packets"_a = counters.out_of_window_packets,
+      "ce_marked_packets"_a = counters.ce_marked_packets,
+      "acknowledgements_sent"_a = counters.acknowledgements_sent,
+      "sequence_naks_sent"_a = counters.sequence_naks_sent, "rnr_naks_sent"_a = counters.rnr_naks_sent,
+      "fatal_naks_sent"_a = counters.fatal_naks_sent, "cnps_sent"_a = counters.cnps_sent,
+      "wrong_source"_a = counters.wrong_source, "wrong_partition_key"_a = counters.wrong_partition_key,
+      "unexpected_opcode"_a = counters.unexpected_opcode, "dropped_in_error"_a = counters.dropped_in_error);
+}
+
+void bind_queue_pair(py::module_& m) {
+  py::class_<QueuePair, std::shared_ptr<QueuePair>>(m, "QueuePair");
+  py::class_<RcQueuePair, QueuePair, std::shared_ptr<RcQueuePair>>(m, "RcQueuePair")
+      .def(py::init(&make_rc_queue_pair), "nic"_a, "port"_a, "completions"_a, py::kw_only(),
+           "remote_queue_pair"_a, "destination_mac"_a, "destination_ip"_a, "congestion_control"_a,
+           "retransmission_timeout_ps"_a, "path_choice"_a = py::none(), "queue_pair"_a = py::none(),
+           "source_udp_port"_a = py::none(), py::keep_alive<1, 2>(), py::keep_alive<1, 4>())
+      .def_property_readonly("queue_pair",
+                             [](const RcQueuePair& queue_pair) { return queue_pair.config().queue_pair; })
+      .def_property_readonly(
+          "source_udp_port",
+          [](const RcQueuePair& queue_pair) { return queue_pair.config().source_udp_port; })
+      .def("post_write", &post_write, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a,
+           "remote_address"_a, "rkey"_a, py::kw_only(), "immediate"_a = py::none(), "work_id"_a = 0)
+      .def("post_write_as_length", &post_write_as_length, "length_bytes"_a, "remote_address"_a, "rkey"_a,
+           py::kw_only(), "immediate"_a = py::none(), "work_id"_a = 0)
+      .def("post_send", &post_send, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a, py::kw_only(),
+           "immediate"_a = py::none(), "work_id"_a = 0)
+      .def("post_receive", &post_receive, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a,
+           py::kw_only(), "work_id"_a = 0)
+      .def_property_readonly("last_telemetry", &last_telemetry)
+      .def("stats", &rc_stats)
+      .def(
+          "observe",
+          [](RcQueuePair& queue_pair, int32_t source, int32_t destination, int32_t plane, bool messages,
+             bool telemetry) {
+            Engine& engine = PythonRcQueuePair::engine_of(queue_pair);
+            PythonGuard guard(engine);
+            if (engine.probe() == nullptr) throw std::logic_error("the engine has no probe");
+            queue_pair.observe(engine.probe(), {source, destination, plane}, messages, telemetry);
+          },
+          "source"_a, "destination"_a, "plane"_a, py::kw_only(), "messages"_a = true, "telemetry"_a = false)
+      .def("reset_stats", [](RcQueuePair& queue_pair) {
+        PythonGuard guard(PythonRcQueuePair::engine_of(queue_pair));
+        queue_pair.reset_counters();
+      });
+
+  m.def("retransmission_timeout_ps", &retransmission_timeout_ps, "base_round_trip_ps"_a, py::kw_only(),
+        "round_trips"_a = 4.0, "wall_clock_floor_ns"_a = 0, "dilation"_a = 1.0);
+  m.def(
+      "full_frame_bytes",
+      [](uint32_t path_mtu_bytes, bool is_ipv6, bool telemetry, const std::string& retransmission) {
+        RcConfig config;
+        config.path_mtu_bytes = path_mtu_bytes;
+        config.source_ip.is_ipv6 = config.destination_ip.is_ipv6 = is_ipv6;
+        config.telemetry = telemetry;
+        config.retransmission = retransmission_of(retransmission);
+        return full_frame_bytes(config);
+      },
+      "path_mtu_bytes"_a, py::kw_only(), "is_ipv6"_a = false, "telemetry"_a = false,
+      "retransmission"_a = "go-back-n");
+  m.def("bandwidth_delay_product_bytes", &bandwidth_delay_product_bytes, "rate_bps"_a, "round_trip_ps"_a);
+}
+
+}  // namespace weft

@@ -1,0 +1,182 @@
+// Python's view of the switch runtime. Everything that touches a switch holds its engine's lock.
+
+#include "python/bind_switch.hpp"
+
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "python/bindings.hpp"
+#include "switch/runtime.hpp"
+
+namespace py = pybind11;
+
+namespace weft {
+
+namespace {
+
+// A Python object kept alive from C++; released under the GIL, by whichever thread comes last.
+std::shared_ptr<void> keep(py::object object) {
+  return std::shared_ptr<void>(object.release().ptr(), [](void* pointer) {
+    py::gil_scoped_acquire gil;
+    Py_DECREF(static_cast<PyObject*>(pointer));
+  });
+}
+
+template <typename Function>
+Function entry_point(const std::map<std::string, uintptr_t>& functions, const char* name) {
+  return reinterpret_cast<Function>(functions.at(name));
+}
+
+std::shared_ptr<SwitchProgram> make_program(const std::map<std::string, uintptr_t>& functions,
+                                            py::object code, uint32_t state_bytes, uint32_t cleared_bytes,
+                                            uint32_t metadata_offset_bytes, uint32_t metadata_bytes,
+                                            uint32_t max_headers_bytes, uint32_t max_digest_bytes,
+                                            uint32_t max_action_data_bytes, const py::list& tables,
+                                            uint32_t action_profile_count, uint64_t registers_bytes,
+                                            uint64_t counter_count, uint64_t meter_count,
+                                            uint32_t value_set_count, std::vector<std::string> log_formats) {
+  auto program = std::make_shared<SwitchProgram>();
+  program->clear = entry_point<ClearFunction>(functions, "clear");
+  program->parse = entry_point<PipelineFunction>(functions, "parse");
+  program->ingress = entry_point<PipelineFunction>(functions, "ingress");
+  program->egress = entry_point<PipelineFunction>(functions, "egress");
+  program->finish = entry_point<PipelineFunction>(functions, "finish");
+  program->deparse = entry_point<DeparseFunction>(functions, "deparse");
+  program->set_metadata_again = entry_point<PipelineFunction>(functions, "set_metadata_again");
+  program->copy_fields = entry_point<CopyFieldsFunction>(functions, "copy_fields");
+  program->pack_digest = entry_point<DigestFunction>(functions, "pack_digest");
+  program->state_bytes = state_bytes;
+  program->cleared_bytes = cleared_bytes;
+  program->metadata_offset_bytes = metadata_offset_bytes;
+  program->metadata_bytes = metadata_bytes;
+  program->max_headers_bytes = max_headers_bytes;
+  program->max_digest_bytes = max_digest_bytes;
+  program->max_action_data_bytes = max_action_data_bytes;
+  for (const py::handle& item : tables) {
+    TableShape shape;
+    shape.name = item["name"].cast<std::string>();
+    shape.key_bytes = item["key_bytes"].cast<uint32_t>();
+    for (const auto& [offset, size] : item["ranges"].cast<std::vector<std::pair<uint32_t, uint32_t>>>())
+      shape.ranges.push_back(RangeField{offset, size});
+    shape.action_profile = item["action_profile"].cast<int32_t>();
+    shape.action_data_bytes = item["action_data_bytes"].cast<uint32_t>();
+    program->tables.push_back(std::move(shape));
+  }
+  program->action_profile_count = action_profile_count;
+  program->registers_bytes = registers_bytes;
+  program->counter_count = counter_count;
+  program->meter_count = meter_count;
+  program->value_set_count = value_set_count;
+  program->log_formats = std::move(log_formats);
+  program->code = keep(std::move(code));
+  return program;
+}
+
+SwitchOptions make_options(std::string name, uint32_t cpu_port, uint32_t drop_port,
+                           const std::string& depth_unit, const std::string& time_unit) {
+  SwitchOptions options;
+  options.name = std::move(name);
+  options.cpu_port = cpu_port;
+  options.drop_port = drop_port;
+  if (depth_unit == "packets")
+    options.depth_unit = SwitchOptions::DepthUnit::kPackets;
+  else if (depth_unit != "cells")
+    throw std::invalid_argument("depth_unit '" + depth_unit + "' (valid: 'cells', 'packets')");
+  if (time_unit == "us")
+    options.time_unit = SwitchOptions::TimeUnit::kMicroseconds;
+  else if (time_unit != "ns")
+    throw std::invalid_argument("time_unit '" + time_unit + "' (valid: 'ns', 'us')");
+  return options;
+}
+
+}  // namespace
+
+void bind_switch(py::module_& m) {
+  m.def("switch_abi", &switch_abi,
+        "Offsets and constants that generated code shares with the switch runtime.");
+  m.def("switch_runtime_symbols", &switch_runtime_symbols,
+        "Functions that generated code may call, by name.");
+
+  py::class_<SwitchProgram, std::shared_ptr<SwitchProgram>>(m, "SwitchProgram")
+      .def(py::init(&make_program), py::kw_only(), py::arg("functions"), py::arg("code"),
+           py::arg("state_bytes"), py::arg("cleared_bytes"), py::arg("metadata_offset_bytes"),
+           py::arg("metadata_bytes"), py::arg("max_headers_bytes"), py::arg("max_digest_bytes"),
+           py::arg("max_action_data_bytes"), py::arg("tables"), py::arg("action_profile_count"),
+           py::arg("registers_bytes"), py::arg("counter_count"), py::arg("meter_count"),
+           py::arg("value_set_count"), py::arg("log_formats"));
+
+  SwitchClass cls(m, "Switch");
+  cls.def(py::init([](Engine& engine, std::string name, uint32_t cpu_port, uint32_t drop_port,
+                      const std::string& depth_unit, const std::string& time_unit) {
+            return make_component<Switch>(
+                engine, engine, make_options(std::move(name), cpu_port, drop_port, depth_unit, time_unit));
+          }),
+          py::keep_alive<1, 2>(), py::arg("engine"), py::kw_only(), py::arg("name"),
+          py::arg("cpu_port") = 510, py::arg("drop_port") = 511, py::arg("depth_unit") = "cells",
+          py::arg("time_unit") = "ns")
+      .def("load",
+           [](Switch& self, std::shared_ptr<SwitchProgram> program) {
+             PythonGuard guard(self.engine());
+             self.load(std::move(program));
+           })
+      .def(
+          "draw_from",
+          [](Switch& self, const Rng& stream) {
+            PythonGuard guard(self.engine());
+            self.draw_from(stream);
+          },
+          py::arg("stream"))
+      .def(
+          "attach_port",
+          [](Switch& self, uint32_t port, TransmitPort& transmit_port) {
+            PythonGuard guard(self.engine());
+            self.attach_port(port, transmit_port);
+          },
+          py::arg("port"), py::arg("transmit_port"))
+      .def(
+          "receive",
+          [](Switch& self, int port, const py::bytes& data) {
+            PythonGuard guard(self.engine());
+            PacketPtr packet = self.engine().packets().copy_of(view_of(data));
+            self.engine().ledger().enter(LedgerSource::kInjected, packet->wire_bytes());
+            self.receive(port, std::move(packet));
+          },
+          py::arg("port"), py::arg("data"))
+      .def(
+          "drops",
+          [](Switch& self) {
+            PythonGuard guard(self.engine());
+            std::map<std::string, uint64_t> result;
+            for (size_t i = 0; i < static_cast<size_t>(DropReason::kCount); ++i)
+              result[drop_reason_name(static_cast<DropReason>(i))] = self.dropped(static_cast<DropReason>(i));
+            return result;
+          },
+          "Packets dropped, by reason.")
+      .def_static(
+          "drop_reasons",
+          [] {
+            std::vector<std::string> names;
+            for (size_t i = 0; i < static_cast<size_t>(DropReason::kCount); ++i)
+              names.emplace_back(drop_reason_name(static_cast<DropReason>(i)));
+            return names;
+          },
+          "Names of the reasons by number.")
+      .def("reset_drops",
+           [](Switch& self) {
+             PythonGuard guard(self.engine());
+             self.reset_drop_counters();
+           })
+      .def_property_readonly("received_packets", [](Switch& self) {
+        PythonGuard guard(self.engine());
+        return self.received_packets();
+      });
+  bind_switch_tables(cls);
+  bind_switch_action_profiles(cls);
+  bind_switch_arrays(cls);
+  bind_switch_packets(cls);
+}
+
+}  // namespace weft

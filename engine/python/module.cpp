@@ -1,0 +1,22 @@
+// The Python module engine._core. Each part of the engine binds itself in its own bind_*.cpp.
+
+#include <pybind11/pybind11.h>
+
+#include "python/bind_flows.hpp"
+#include "python/bindings.hpp"
+
+PYBIND11_MODULE(_core, m) {
+  m.doc() = "Weft's native engine: clock, events, links, queues, packet I/O, switch runtime and transports.";
+  weft::bind_core(m);
+  weft::bind_partitions(m);
+  weft::bind_memory(m);
+  weft::bind_ports(m);
+  weft::bind_switch(m);
+  weft::bind_congestion(m);
+  weft::bind_transport(m);
+  weft::bind_queue_pair(m);
+  weft::bind_scale_up(m);
+  weft::bind_collective(m);
+  weft::bind_flows(m);
+  weft::bind_probe(m);
+}

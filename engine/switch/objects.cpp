@@ -1,0 +1,144 @@
+#include "switch/objects.hpp"
+
+#include <algorithm>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+
+namespace weft {
+
+namespace {
+
+// Zeroed by the kernel page by page as the program touches it: large register arrays cost nothing until used.
+void* allocate_zeroed(size_t size_bytes) {
+  void* memory = std::calloc(std::max<size_t>(size_bytes, 1), 1);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+SwitchObjects::SwitchObjects(std::shared_ptr<const SwitchProgram> program, Switch* owner)
+    : program_(std::move(program)),
+      views_(program_->tables.size()),
+      registers_(static_cast<uint8_t*>(allocate_zeroed(program_->registers_bytes))),
+      counters_(static_cast<CounterCell*>(allocate_zeroed(program_->counter_count * sizeof(CounterCell)))),
+      meters_(program_->meter_count),
+      value_sets_(program_->value_set_count) {
+  for (uint32_t i = 0; i < program_->action_profile_count; ++i)
+    action_profiles_.push_back(std::make_unique<ActionProfile>(program_->max_action_data_bytes));
+  for (size_t i = 0; i < program_->tables.size(); ++i) {
+    const TableShape& shape = program_->tables[i];
+    tables_.push_back(std::make_unique<MatchTable>(shape.key_bytes, shape.ranges, shape.action_data_bytes));
+    default_entries_.push_back(std::make_unique<TableEntry>());
+    default_entries_[i]->set_own_action(ActionData::kNoAction, {});
+    views_[i] = TableView{0, default_entries_[i].get(), tables_[i].get()};
+  }
+  context_.tables = views_.data();
+  context_.registers = registers_.get();
+  context_.counters = counters_.get();
+  context_.meters = meters_.data();
+  context_.owner = owner;
+}
+
+void SwitchObjects::replace_code(std::shared_ptr<const SwitchProgram> program) {
+  const auto shape = [](const SwitchProgram& of) {
+    return std::tuple(of.state_bytes, of.cleared_bytes, of.metadata_offset_bytes, of.metadata_bytes,
+                      of.max_headers_bytes, of.max_digest_bytes, of.max_action_data_bytes, of.tables.size(),
+                      of.action_profile_count, of.registers_bytes, of.counter_count, of.meter_count,
+                      of.value_set_count, of.log_formats);
+  };
+  if (shape(*program) != shape(*program_)) throw std::invalid_argument("the code is of another program");
+  program_ = std::move(program);
+}
+
+void SwitchObjects::bind(TableEntry& entry, uint32_t table, const ActionBinding& binding) {
+  if (binding.kind == ActionBinding::Kind::kAction) {
+    unbind(entry, table);
+    entry.set_own_action(binding.id, binding.data);
+    return;
+  }
+  const int32_t profile_index = program_->tables.at(table).action_profile;
+  if (profile_index < 0)
+    throw std::invalid_argument("table '" + program_->tables[table].name + "' has no action profile");
+  ActionProfile& profile = *action_profiles_[static_cast<size_t>(profile_index)];
+  if (binding.kind == ActionBinding::Kind::kMember) {
+    ActionMember* member = profile.member(binding.id);
+    if (member == nullptr)
+      throw std::invalid_argument("table '" + program_->tables[table].name + "': no member " +
+                                  std::to_string(binding.id) + " in its action profile");
+    ++member->references;
+    unbind(entry, table);
+    entry.member = member;
+    entry.action = member->action.get();
+  } else {
+    ActionGroup* group = profile.group(binding.id);
+    if (group == nullptr)
+      throw std::invalid_argument("table '" + program_->tables[table].name + "': no group " +
+                                  std::to_string(binding.id) + " in its action profile");
+    ++group->references;
+    unbind(entry, table);
+    entry.group = group;
+  }
+  entry.action_handle = binding.id;
+}
+
+void SwitchObjects::unbind(TableEntry& entry, uint32_t /*table*/) {
+  if (entry.member != nullptr) --entry.member->references;
+  if (entry.group != nullptr) --entry.group->references;
+  entry.member = nullptr;
+  entry.group = nullptr;
+  entry.action = nullptr;
+  entry.own_action.reset();
+}
+
+bool SwitchObjects::insert(uint32_t table, const EntryMatch& match, const ActionBinding& binding,
+                           int64_t idle_timeout_ns) {
+  MatchTable& matcher = *tables_.at(table);
+  if (matcher.find(match) != nullptr) return false;
+  TableEntry* entry = matcher.insert(match);
+  try {
+    bind(*entry, table, binding);
+  } catch (...) {
+    matcher.erase(entry);
+    throw;
+  }
+  entry->idle_timeout_ns = idle_timeout_ns;
+  entry->last_hit_ps = context_.now_ps;
+  views_[table].entry_count = matcher.size();
+  return true;
+}
+
+bool SwitchObjects::modify(uint32_t table, const EntryMatch& match, const ActionBinding& binding,
+                           int64_t idle_timeout_ns) {
+  TableEntry* entry = tables_.at(table)->find(match);
+  if (entry == nullptr) return false;
+  bind(*entry, table, binding);
+  entry->idle_timeout_ns = idle_timeout_ns;
+  entry->last_hit_ps = context_.now_ps;
+  return true;
+}
+
+bool SwitchObjects::erase(uint32_t table, const EntryMatch& match) {
+  MatchTable& matcher = *tables_.at(table);
+  TableEntry* entry = matcher.find(match);
+  if (entry == nullptr) return false;
+  unbind(*entry, table);
+  matcher.erase(entry);
+  views_[table].entry_count = matcher.size();
+  return true;
+}
+
+void SwitchObjects::clear_table(uint32_t table) {
+  MatchTable& matcher = *tables_.at(table);
+  matcher.for_each([&](TableEntry& entry) { unbind(entry, table); });
+  matcher.clear();
+  views_[table].entry_count = 0;
+}
+
+void SwitchObjects::set_default(uint32_t table, const ActionBinding& binding) {
+  bind(*default_entries_.at(table), table, binding);
+}
+
+}  // namespace weft

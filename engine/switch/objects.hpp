@@ -1,0 +1,78 @@
+// The stateful objects of one switch instance running one program: tables, action profiles, registers,
+// counters, meters, value sets. Generated code reaches them through the SwitchContext.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "switch/meter.hpp"
+#include "switch/program.hpp"
+#include "switch/tables/match_table.hpp"
+
+namespace weft {
+
+struct ValueSetMember {
+  std::vector<uint8_t> value;  // key fields padded to whole bytes, concatenated
+  std::vector<uint8_t> mask;
+};
+
+// How an entry, member or default names its action.
+struct ActionBinding {
+  enum class Kind : uint8_t { kAction, kMember, kGroup };
+  Kind kind = Kind::kAction;
+  uint32_t id = 0;                  // action index, member id or group id
+  std::span<const uint8_t> data{};  // of a direct action
+};
+
+class SwitchObjects : public InCacheLines {
+ public:
+  SwitchObjects(std::shared_ptr<const SwitchProgram> program, Switch* owner);
+  SwitchObjects(const SwitchObjects&) = delete;
+
+  const SwitchProgram& program() const { return *program_; }
+  SwitchContext& context() { return context_; }
+  // Goes on with other code for the same program, which must have the same shape: std::invalid_argument if it
+  // obviously has not. State and tables stay as they are.
+  void replace_code(std::shared_ptr<const SwitchProgram> program);
+
+  // False: an entry like it exists already.
+  bool insert(uint32_t table, const EntryMatch& match, const ActionBinding& binding, int64_t idle_timeout_ns);
+  // False: there is no such entry.
+  bool modify(uint32_t table, const EntryMatch& match, const ActionBinding& binding, int64_t idle_timeout_ns);
+  bool erase(uint32_t table, const EntryMatch& match);
+  void clear_table(uint32_t table);
+  void set_default(uint32_t table, const ActionBinding& binding);
+  TableEntry& default_entry(uint32_t table) { return *default_entries_.at(table); }
+  MatchTable& table(uint32_t index) { return *tables_.at(index); }
+  ActionProfile& action_profile(uint32_t index) { return *action_profiles_.at(index); }
+
+  std::span<uint8_t> registers() { return {registers_.get(), program_->registers_bytes}; }
+  std::span<CounterCell> counters() { return {counters_.get(), program_->counter_count}; }
+  std::span<Meter> meters() { return meters_; }
+  std::vector<ValueSetMember>& value_set(uint32_t index) { return value_sets_.at(index); }
+
+ private:
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+
+  void bind(TableEntry& entry, uint32_t table, const ActionBinding& binding);
+  void unbind(TableEntry& entry, uint32_t table);
+
+  std::shared_ptr<const SwitchProgram> program_;
+  SwitchContext context_{};
+  std::vector<std::unique_ptr<ActionProfile>> action_profiles_;  // outlive the tables that refer to them
+  std::vector<std::unique_ptr<MatchTable>> tables_;
+  std::vector<std::unique_ptr<TableEntry>> default_entries_;
+  CacheLineVector<TableView> views_;
+  std::unique_ptr<uint8_t[], Free> registers_;
+  std::unique_ptr<CounterCell[], Free> counters_;
+  std::vector<Meter> meters_;
+  std::vector<std::vector<ValueSetMember>> value_sets_;
+};
+
+}  // namespace weft

@@ -1,0 +1,57 @@
+// A compiled P4 program, shared by all switches that run it: entry points of its code and the shape of its
+// objects.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "switch/abi.hpp"
+#include "switch/tables/match_table.hpp"
+
+namespace weft {
+
+struct TableShape {
+  std::string name;
+  uint32_t key_bytes = 0;
+  std::vector<RangeField> ranges;
+  int32_t action_profile = -1;     // index, or -1 for a table whose entries hold their action
+  uint32_t action_data_bytes = 0;  // the most that an entry's own action takes
+  bool supports_timeout = false;
+};
+
+struct SwitchProgram {
+  ClearFunction clear = nullptr;  // of the first cleared_bytes of a state
+  // Sets the intrinsic metadata of ingress if the packet comes from a port, then parses.
+  PipelineFunction parse = nullptr;
+  PipelineFunction ingress = nullptr;  // verifies checksums first
+  PipelineFunction egress = nullptr;
+  PipelineFunction finish = nullptr;  // what precedes the headers' emission: checksums
+  DeparseFunction deparse = nullptr;
+  PipelineFunction set_metadata_again = nullptr;  // of a packet that comes to the parser another time
+  CopyFieldsFunction copy_fields = nullptr;
+  DigestFunction pack_digest = nullptr;
+
+  // PacketState and the program's state behind it: what is cleared for every packet, and large headers, all
+  // of which are zero if the packet before wrote to none.
+  uint32_t state_bytes = 0;
+  uint32_t cleared_bytes = 0;
+  uint32_t metadata_offset_bytes = 0;
+  uint32_t metadata_bytes = 0;
+  uint32_t max_headers_bytes = 0;  // the most that deparse() writes
+  uint32_t max_digest_bytes = 0;
+  uint32_t max_action_data_bytes = 0;
+
+  std::vector<TableShape> tables;
+  uint32_t action_profile_count = 0;
+  uint64_t registers_bytes = 0;
+  uint64_t counter_count = 0;
+  uint64_t meter_count = 0;
+  uint32_t value_set_count = 0;
+  std::vector<std::string> log_formats;
+
+  std::shared_ptr<void> code;  // keeps the machine code alive
+};
+
+}  // namespace weft

@@ -1,0 +1,604 @@
+#include "switch/switch.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <stdexcept>
+
+#include "observe/probe.hpp"
+#include "switch/log.hpp"
+
+namespace weft {
+
+namespace {
+
+constexpr uint64_t kCellBytes = 80;
+constexpr uint32_t kMaxDepth = (1U << 19) - 1;  // enq_qdepth and deq_qdepth have 19 bits
+constexpr uint32_t kMaxPort = 511;
+
+uint32_t saturate_u32(uint64_t value) { return static_cast<uint32_t>(std::min<uint64_t>(value, UINT32_MAX)); }
+
+}  // namespace
+
+const char* drop_reason_name(DropReason reason) {
+  static constexpr std::array<const char*, static_cast<size_t>(DropReason::kCount)> kNames = {
+      "no_pipeline",           "pipeline_replaced",     "program_ingress",   "program_egress", "tail_drop",
+      "unknown_port",          "empty_multicast_group", "pass_limit",        "assertion",      "loop_limit",
+      "unknown_clone_session", "cpu_queue_full",        "digest_queue_full", "port_down"};
+  return kNames.at(static_cast<size_t>(reason));
+}
+
+Switch::Switch(Engine& engine, SwitchOptions options)
+    : engine_(engine),
+      options_(std::move(options)),
+      ports_(kMaxPort + 1, nullptr),
+      random_(engine.stream("switch/" + options_.name)) {
+  if (options_.cpu_port > kMaxPort || options_.drop_port > kMaxPort ||
+      options_.cpu_port == options_.drop_port)
+    throw std::invalid_argument(
+        "switch '" + options_.name + "': cpu_port " + std::to_string(options_.cpu_port) + " and drop_port " +
+        std::to_string(options_.drop_port) + " must differ and be at most " + std::to_string(kMaxPort));
+}
+
+Switch::~Switch() = default;
+
+void Switch::load(std::shared_ptr<const SwitchProgram> program) {
+  digest_buffer_.resize(program->max_digest_bytes);
+  states_.reset(StatePool::create(program, engine_.packets()));
+  objects_ = std::make_unique<SwitchObjects>(std::move(program), this);
+  replication_ = {};
+  events_.clear();  // laid out as the program before had it
+  objects_->context().log_enabled = logging_ ? 1 : 0;
+  objects_->context().drop_port = options_.drop_port;
+  objects_->context().now_ps = engine_.now();
+}
+
+SwitchObjects& Switch::objects() {
+  if (objects_ == nullptr)
+    throw std::logic_error("switch '" + options_.name + "' has no forwarding pipeline yet");
+  return *objects_;
+}
+
+void Switch::attach_port(uint32_t port, TransmitPort& transmit_port) {
+  if (port > kMaxPort || port == options_.drop_port || port == options_.cpu_port)
+    throw std::invalid_argument("switch '" + options_.name + "': port " + std::to_string(port) +
+                                " is not attachable (valid: 0 to " + std::to_string(kMaxPort) +
+                                " except the CPU and drop ports)");
+  if (&transmit_port.engine() != &engine_)
+    throw std::invalid_argument("switch '" + options_.name + "': port " + std::to_string(port) +
+                                " is of another engine");
+  if (ports_[port] != nullptr)
+    throw std::invalid_argument("switch '" + options_.name + "': port " + std::to_string(port) +
+                                " is attached already");
+  ports_[port] = &transmit_port;
+  transmit_port.set_egress_stage(this, static_cast<int>(port));
+}
+
+// ---- packet states
+
+StateBlock* Switch::new_state() {
+  StateBlock* block = states_->acquire();
+  clear_state(block->state);
+  return block;
+}
+
+void Switch::clear_state(PacketState& state) {
+  clear_large_headers(state);
+  objects_->program().clear(&state);
+  state.truncated_length_bytes = PacketState::kNotTruncated;
+  state.loop_budget = PacketState::kLoopBudget;
+}
+
+void Switch::clear_large_headers(PacketState& state) {
+  if (state.large_headers_written == 0) [[likely]]
+    return;
+  const SwitchProgram& program = objects_->program();
+  std::memset(reinterpret_cast<uint8_t*>(&state) + program.cleared_bytes, 0,
+              program.state_bytes - program.cleared_bytes);
+}
+
+void Switch::clear_metadata(PacketState& state) {
+  const SwitchProgram& program = objects_->program();
+  std::memset(reinterpret_cast<uint8_t*>(&state) + program.metadata_offset_bytes, 0, program.metadata_bytes);
+}
+
+void Switch::clear_requests(PacketState& state) {
+  state.clone_session = 0;
+  state.clone_field_list = 0;
+  state.digest_list = 0;
+  state.resubmit_field_list = 0;
+  state.recirculate_field_list = 0;
+  state.exit_requested = 0;
+  state.multicast_group = 0;
+}
+
+void Switch::point_at(PacketState& state, const Packet& packet) {
+  state.data = packet.data();
+  state.size_bytes = static_cast<uint32_t>(packet.size());
+  state.virtual_bytes = static_cast<uint32_t>(packet.virtual_bytes());
+}
+
+PacketPtr Switch::copy_with_state(const Packet& packet, LedgerSource source) {
+  PacketPtr copy = packet.clone();
+  engine_.ledger().enter(source, copy->wire_bytes());
+  StateBlock* block = states_->acquire();
+  const PacketState& from = static_cast<const StateBlock*>(packet.context)->state;
+  const SwitchProgram& program = objects_->program();
+  if (from.large_headers_written == 0) clear_large_headers(block->state);
+  std::memcpy(static_cast<void*>(&block->state), &from,
+              from.large_headers_written == 0 ? program.cleared_bytes : program.state_bytes);
+  point_at(block->state, *copy);
+  copy->context = block;
+  return copy;
+}
+
+// What its program drops, a program tells by counters of its own, and what it absorbs on purpose looks alike.
+// What a port refuses is the port's to tell.
+void Switch::tell_dropped(DropReason reason, uint64_t size_bytes) {
+  if (reason == DropReason::kProgramIngress || reason == DropReason::kProgramEgress ||
+      reason == DropReason::kTailDrop || reason == DropReason::kPortDown)
+    return;
+  engine_.probe()->dropped(this, DropPlace::kSwitch, static_cast<size_t>(reason), size_bytes, -1);
+}
+
+bool Switch::spend_pass(PacketState& state) {
+  if (state.pass_budget == 0) return false;
+  --state.pass_budget;
+  return true;
+}
+
+uint64_t Switch::timestamp(TimePs time_ps) const {
+  // Two divisions by constants, which are multiplications, and not one by either.
+  const auto time = static_cast<uint64_t>(time_ps);
+  if (options_.time_unit == SwitchOptions::TimeUnit::kNanoseconds) [[likely]]
+    return time / static_cast<uint64_t>(kPsPerNs);
+  return time / static_cast<uint64_t>(kPsPerUs);
+}
+
+uint32_t Switch::depth(uint64_t bytes, uint64_t packets) const {
+  const uint64_t units =
+      options_.depth_unit == SwitchOptions::DepthUnit::kCells ? bytes / kCellBytes : packets;
+  return static_cast<uint32_t>(std::min<uint64_t>(units, kMaxDepth));
+}
+
+bool Switch::dropped_by_abort(const PacketState& state, const Packet& packet) {
+  if (state.abort_reason == 0) return false;
+  drop(state.abort_reason == PacketState::kLoopLimit ? DropReason::kLoopLimit : DropReason::kAssertion,
+       packet, state.trace);
+  return true;
+}
+
+// ---- ingress
+
+// A parser that has looked for more than the bytes that are there starts over on the packet written out.
+void Switch::parse(Packet& packet) {
+  const SwitchProgram& program = objects_->program();
+  PacketState& state = state_of(packet)->state;
+  program.parse(&state, &objects_->context());
+  if (state.virtual_bytes == 0 || state.parser_error == 0) [[likely]]
+    return;
+  const PacketState before = state;
+  clear_state(state);
+  packet.materialise();
+  point_at(state, packet);
+  state.trace = before.trace;
+  state.ingress_port = before.ingress_port;
+  state.instance_type = before.instance_type;
+  state.packet_length_bytes = state.size_bytes;
+  state.ingress_timestamp = before.ingress_timestamp;
+  state.pass_budget = before.pass_budget;
+  program.parse(&state, &objects_->context());
+}
+
+[[gnu::always_inline]] inline void Switch::run_ingress(PacketPtr packet) {
+  SwitchContext& context = objects_->context();
+  const SwitchProgram& program = objects_->program();
+  context.now_ps = engine_.now();
+  for (;;) {
+    PacketState& state = state_of(*packet)->state;
+    if (!spend_pass(state)) {
+      drop(DropReason::kPassLimit, *packet, state.trace);
+      return;
+    }
+    record(state.trace, TraceSite::kReceived, {state.ingress_port, state.instance_type}, packet->bytes());
+    parse(*packet);
+    if (dropped_by_abort(state, *packet)) return;
+    program.ingress(&state, &context);
+    prefetch_port(state);
+    if (dropped_by_abort(state, *packet)) return;
+    if ((state.clone_session & PacketState::kCloneRequested) != 0) clone_from_ingress(*packet);
+    if (state.digest_list != 0) send_digest(state);
+    if (state.resubmit_field_list == 0) break;
+    packet = resubmit(std::move(packet));
+  }
+
+  PacketState& state = state_of(*packet)->state;
+  const uint32_t group_id = state.multicast_group;
+  const uint32_t egress_port = state.egress_spec;
+  clear_requests(state);
+  if (group_id != 0) {
+    const std::vector<Replica>* replicas = replication_.multicast_group(group_id);
+    const size_t replica_count = replicas == nullptr ? 0 : replicas->size();
+    record(state.trace, TraceSite::kMulticast, {group_id, static_cast<uint32_t>(replica_count)});
+    if (replica_count == 0) {
+      drop(DropReason::kEmptyMulticastGroup, *packet, state.trace);
+      return;
+    }
+    state.instance_type = kReplicated;
+    state.truncated_length_bytes = PacketState::kNotTruncated;  // as in BMv2, whose copies are whole
+    multicast(std::move(packet), *replicas);
+  } else if (egress_port == options_.drop_port) {
+    drop(DropReason::kProgramIngress, *packet, state.trace);
+  } else {
+    state.instance_type = kNormal;
+    enqueue(egress_port, std::move(packet));
+  }
+}
+
+void Switch::receive(int port, PacketPtr packet) {
+  ++received_packets_;
+  if (objects_ == nullptr) {
+    drop(DropReason::kNoPipeline, *packet, {});
+    return;
+  }
+  start_pass(std::move(packet), static_cast<uint32_t>(port), kNormal, PacketState::kPassBudget, nullptr, 0);
+  if (!bypassing_.empty()) [[unlikely]]
+    run_bypassing();
+}
+
+void Switch::start_pass(PacketPtr packet, uint32_t port, InstanceType type, uint32_t pass_budget,
+                        const PacketState* previous, uint32_t field_list) {
+  StateBlock* block = new_state();
+  PacketState& state = block->state;
+  if (previous == nullptr) {
+    trace_.begin(state.trace, port);
+  } else {
+    trace_.copied(previous->trace, state.trace, type, engine_.now());
+  }
+  // Only what has come from a port is parsed a second time if it must be, see parse().
+  if (previous != nullptr || state.trace.packet != 0) packet->materialise();
+  point_at(state, *packet);
+  state.ingress_port = port;
+  state.instance_type = type;
+  state.packet_length_bytes = state.size_bytes + state.virtual_bytes;
+  state.ingress_timestamp = timestamp(engine_.now());
+  state.pass_budget = pass_budget;
+  if (previous != nullptr) preserve(state, *previous, field_list);
+  packet->release_context();
+  packet->context = block;
+  run_ingress(std::move(packet));
+}
+
+// As BMv2 does: nothing but the list's fields comes along, not even the ingress port.
+void Switch::preserve(PacketState& state, const PacketState& previous, uint32_t field_list) {
+  objects_->program().copy_fields(&state, &previous, field_list);
+  objects_->program().set_metadata_again(&state, &objects_->context());
+  state.loop_budget = previous.loop_budget;
+}
+
+PacketPtr Switch::resubmit(PacketPtr packet) {
+  StateBlock* old_block = state_of(*packet);
+  const PacketState& old_state = old_block->state;
+  StateBlock* block = new_state();
+  PacketState& state = block->state;
+  trace_.copied(old_state.trace, state.trace, kResubmitted, engine_.now());
+  packet->materialise();
+  point_at(state, *packet);
+  state.ingress_port = old_state.ingress_port;
+  state.instance_type = kResubmitted;
+  state.packet_length_bytes = state.size_bytes;
+  state.pass_budget = old_state.pass_budget;
+  preserve(state, old_state, old_state.resubmit_field_list);
+  packet->context = block;
+  old_block->release(old_block);
+  return packet;
+}
+
+void Switch::clone_from_ingress(const Packet& packet) {
+  PacketState& original = static_cast<StateBlock*>(packet.context)->state;
+  const CloneSession* session =
+      replication_.clone_session(original.clone_session & ~PacketState::kCloneRequested);
+  if (session == nullptr) {
+    count(DropReason::kUnknownCloneSession);
+    record(original.trace, TraceSite::kNoCloneSession,
+           {original.clone_session & ~PacketState::kCloneRequested});
+    return;
+  }
+  // The clone is the packet as it entered ingress, parsed again.
+  PacketPtr clone = packet.clone();
+  engine_.ledger().enter(LedgerSource::kCloned, clone->wire_bytes());
+  clone->materialise();
+  StateBlock* block = new_state();
+  PacketState& state = block->state;
+  clone->context = block;
+  point_at(state, *clone);
+  state.ingress_port = original.ingress_port;
+  original.pass_budget /= 2;
+  state.pass_budget = original.pass_budget;
+  state.loop_budget = original.loop_budget;
+  trace_.copied(original.trace, state.trace, kIngressClone, engine_.now());
+  SwitchContext& context = objects_->context();
+  const SwitchProgram& program = objects_->program();
+  // As BMv2 does: of all metadata, this parser sees the ingress port only.
+  program.parse(&state, &context);
+  if (dropped_by_abort(state, *clone)) return;
+  state.packet_length_bytes += state.size_bytes;  // the parser may have added headers
+  clear_metadata(state);
+  state.instance_type = kIngressClone;
+  program.copy_fields(&state, &original, original.clone_field_list);
+  send_clone(std::move(clone), *session);
+}
+
+void Switch::clone_from_egress(const Packet& packet) {
+  PacketState& original = static_cast<StateBlock*>(packet.context)->state;
+  const CloneSession* session =
+      replication_.clone_session(original.clone_session & ~PacketState::kCloneRequested);
+  if (session == nullptr) {
+    count(DropReason::kUnknownCloneSession);
+    record(original.trace, TraceSite::kNoCloneSession,
+           {original.clone_session & ~PacketState::kCloneRequested});
+    return;
+  }
+  if (!spend_pass(original)) {
+    count(DropReason::kPassLimit);
+    record(original.trace, TraceSite::kDropped, {static_cast<uint32_t>(DropReason::kPassLimit)});
+    return;
+  }
+  original.pass_budget /= 2;
+  PacketPtr clone = copy_with_state(packet, LedgerSource::kCloned);
+  PacketState& state = state_of(*clone)->state;
+  clear_metadata(state);
+  clear_requests(state);
+  state.truncated_length_bytes = PacketState::kNotTruncated;
+  state.instance_type = kEgressClone;
+  trace_.copied(original.trace, state.trace, kEgressClone, engine_.now());
+  objects_->program().copy_fields(&state, &original, original.clone_field_list);
+  send_clone(std::move(clone), *session);
+}
+
+void Switch::send_clone(PacketPtr clone, const CloneSession& session) {
+  PacketState& state = state_of(*clone)->state;
+  state.priority = session.priority_class;
+  if (session.packet_length_bytes != 0) state.truncated_length_bytes = session.packet_length_bytes;
+  if (session.replicas.empty()) {
+    drop(DropReason::kEmptyMulticastGroup, *clone, state.trace);
+    return;
+  }
+  multicast(std::move(clone), session.replicas);
+}
+
+void Switch::send_digest(const PacketState& state) {
+  const uint32_t size = objects_->program().pack_digest(&state, state.digest_list, digest_buffer_.data());
+  if (size == 0) return;  // a list that the program does not have, or an empty one
+  record(state.trace, TraceSite::kDigest, {state.digest_list});
+  StreamEvent event;
+  event.kind = StreamEvent::Kind::kDigest;
+  event.learn_list = state.digest_list;
+  event.bytes.assign(digest_buffer_.begin(), digest_buffer_.begin() + size);
+  event.time_ps = engine_.now();
+  if (!events_.push(std::move(event))) count(DropReason::kDigestQueueFull);
+}
+
+void Switch::multicast(PacketPtr packet, const std::vector<Replica>& replicas) {
+  // Copies share what is left of the budget, so that a program that multiplies packets comes to an end.
+  PacketState& state = state_of(*packet)->state;
+  const TraceNumbers original = state.trace;  // the state itself goes with the last copy
+  if (replicas.size() > 1) state.pass_budget /= static_cast<uint32_t>(replicas.size());
+  for (size_t i = 0; i < replicas.size(); ++i) {
+    const bool last = i + 1 == replicas.size();
+    PacketPtr copy = last ? std::move(packet) : copy_with_state(*packet, LedgerSource::kMulticast);
+    // The original's records end here, unless it is the only copy.
+    if (replicas.size() > 1)
+      trace_.copied(original, state_of(*copy)->state.trace, kReplicated, engine_.now());
+    state_of(*copy)->state.egress_rid = replicas[i].instance;
+    enqueue(replicas[i].port, std::move(copy));
+  }
+}
+
+// With a state of its own: the packet is parsed again when it is received.
+uint64_t Switch::header_bytes(int port, const Packet& packet) {
+  if (objects_ == nullptr) return packet.wire_bytes();
+  StateBlock* block = new_state();
+  PacketState& state = block->state;
+  point_at(state, packet);
+  state.ingress_port = static_cast<uint32_t>(port);
+  state.instance_type = kNormal;
+  state.packet_length_bytes = state.size_bytes + state.virtual_bytes;
+  objects_->context().now_ps = engine_.now();
+  objects_->program().parse(&state, &objects_->context());
+  const bool refused = state.parser_error != 0 || state.abort_reason != 0;
+  const uint64_t parsed = refused ? packet.wire_bytes() : state.payload_offset_bytes;
+  block->release(block);
+  return parsed;
+}
+
+// ---- queue
+
+void Switch::enqueue(uint32_t port, PacketPtr packet) {
+  PacketState& state = state_of(*packet)->state;
+  state.queue_class = std::min<uint32_t>(state.priority, TransmitPort::kMaxClasses - 1);
+  record(state.trace, TraceSite::kEnqueued, {port, state.queue_class});
+  if (captured_ != nullptr || captured_count_ != nullptr || port == options_.cpu_port) {
+    bypassing_.push(Waiting{port, std::move(packet)});
+    return;
+  }
+  TransmitPort* transmit_port = port < ports_.size() ? ports_[port] : nullptr;
+  if (transmit_port == nullptr) {
+    drop(DropReason::kUnknownPort, *packet, state.trace);
+    return;
+  }
+  const int queue_class = std::min(static_cast<int>(state.queue_class), transmit_port->last_class());
+  state.queue_class = static_cast<uint32_t>(queue_class);
+  const TrafficCounter waiting = transmit_port->waiting(queue_class);
+  state.enqueue_depth = depth(waiting.bytes, waiting.packets);
+  const TraceNumbers trace = state.trace;  // a packet that finds no room is gone with its state
+  // Copies are the switch's own: what came in by the port is the original.
+  const uint32_t came_by = state.instance_type == kNormal ? state.ingress_port : TransmitPort::kNoIngress;
+  if (!transmit_port->enqueue(std::move(packet), queue_class, came_by)) {
+    const auto reason = transmit_port->is_up() ? DropReason::kTailDrop : DropReason::kPortDown;
+    count(reason);
+    record(trace, TraceSite::kDropped, {static_cast<uint32_t>(reason)});
+  }
+}
+
+void Switch::run_bypassing() {
+  while (!bypassing_.empty()) {
+    Waiting next = bypassing_.pop();
+    bypass_queue(next.port, std::move(next.packet));
+  }
+}
+
+// ---- egress
+
+// The headers are written to where they go, in front of the payload: the state has all that was there.
+[[gnu::always_inline]] inline void Switch::deparse(Packet& packet) {
+  PacketState& state = state_of(packet)->state;
+  const SwitchProgram& program = objects_->program();
+  program.finish(&state, &objects_->context());
+  const uint32_t parsed_bytes = state.payload_offset_bytes;
+  std::span<uint8_t> room = packet.room_before(parsed_bytes);
+  uint32_t headers_bytes = program.deparse(&state, room.data(), static_cast<uint32_t>(room.size()));
+  if (headers_bytes == kNoRoom) [[unlikely]] {
+    packet.reserve_headroom(program.max_headers_bytes);
+    room = packet.room_before(parsed_bytes);
+    headers_bytes = program.deparse(&state, room.data(), static_cast<uint32_t>(room.size()));
+  }
+  if (headers_bytes != parsed_bytes) [[unlikely]]
+    engine_.ledger().resize(int64_t{headers_bytes} - int64_t{parsed_bytes});
+  packet.replace_front(parsed_bytes, headers_bytes);
+}
+
+[[gnu::always_inline]] inline PacketPtr Switch::run_egress(uint32_t port, PacketPtr packet) {
+  SwitchContext& context = objects_->context();
+  const SwitchProgram& program = objects_->program();
+  context.now_ps = engine_.now();
+  PacketState& state = state_of(*packet)->state;
+  state.egress_port = port;
+  state.egress_spec = options_.drop_port + 1;  // anything but the drop port
+  point_at(state, *packet);
+  record(state.trace, TraceSite::kEgress, {port, state.egress_rid, state.instance_type});
+  program.egress(&state, &context);
+  if (dropped_by_abort(state, *packet)) return nullptr;
+  if ((state.clone_session & PacketState::kCloneRequested) != 0) clone_from_egress(*packet);
+  if (state.egress_spec == options_.drop_port) {
+    drop(DropReason::kProgramEgress, *packet, state.trace);
+    return nullptr;
+  }
+  deparse(*packet);
+  if (dropped_by_abort(state, *packet)) return nullptr;
+  if (state.recirculate_field_list != 0) {
+    // start_pass releases the old state only after its fields have been copied.
+    start_pass(std::move(packet), state.ingress_port, kRecirculated, state.pass_budget, &state,
+               state.recirculate_field_list);
+    return nullptr;
+  }
+  // BMv2 recirculates the whole packet, so this comes last.
+  if (packet->wire_bytes() > state.truncated_length_bytes) {
+    engine_.ledger().resize(int64_t{state.truncated_length_bytes} -
+                            static_cast<int64_t>(packet->wire_bytes()));
+    packet->resize(state.truncated_length_bytes);
+  }
+  record(state.trace, TraceSite::kSent, {port}, packet->bytes());
+  packet->release_context();
+  return packet;
+}
+
+void Switch::bypass_queue(uint32_t port, PacketPtr packet) {
+  PacketState& state = state_of(*packet)->state;
+  state.enqueue_timestamp = state.egress_timestamp = timestamp(engine_.now());
+  state.enqueue_depth = state.dequeue_depth = state.dequeue_time_delta = 0;
+  packet = run_egress(port, std::move(packet));
+  if (packet != nullptr) deliver(port, std::move(packet));
+}
+
+PacketPtr Switch::on_dequeue(int port, PacketPtr packet, const QueueStamp& stamp) {
+  StateBlock* block = state_of(*packet);
+  if (block == nullptr || block->pool != states_.get()) {
+    drop(DropReason::kPipelineReplaced, *packet, {});
+    return nullptr;
+  }
+  PacketState& state = block->state;
+  state.enqueue_timestamp = timestamp(stamp.enqueued_ps);
+  state.egress_timestamp = timestamp(stamp.dequeued_ps);
+  state.dequeue_time_delta = saturate_u32(state.egress_timestamp - state.enqueue_timestamp);
+  state.dequeue_depth = depth(stamp.class_depth_bytes, stamp.class_depth_packets);
+  packet = run_egress(static_cast<uint32_t>(port), std::move(packet));
+  if (!bypassing_.empty()) [[unlikely]]
+    run_bypassing();
+  return packet;
+}
+
+void Switch::deliver(uint32_t port, PacketPtr packet) {
+  packet->materialise();
+  const bool captured = captured_count_ != nullptr || captured_ != nullptr;
+  if (captured) engine_.ledger().leave(LedgerSink::kCollected, packet->size());
+  if (captured_count_ != nullptr) {
+    ++*captured_count_;
+  } else if (captured_ != nullptr) {
+    captured_->push_back(Output{port, {packet->data(), packet->data() + packet->size()}});
+  } else {
+    StreamEvent event;
+    event.bytes.assign(packet->data(), packet->data() + packet->size());
+    event.time_ps = engine_.now();
+    if (events_.push(std::move(event)))
+      engine_.ledger().leave(LedgerSink::kToController, packet->size());
+    else
+      drop(DropReason::kCpuQueueFull, *packet, {});
+  }
+}
+
+// ---- tests and benchmarks
+
+std::vector<Switch::Output> Switch::process(uint32_t port, std::span<const uint8_t> bytes) {
+  std::vector<Output> outputs;
+  captured_ = &outputs;
+  engine_.ledger().enter(LedgerSource::kInjected, bytes.size());
+  receive(static_cast<int>(port), engine_.packets().copy_of(bytes));
+  captured_ = nullptr;
+  return outputs;
+}
+
+uint64_t Switch::process_repeatedly(uint32_t port, std::span<const std::span<const uint8_t>> packets,
+                                    uint64_t count) {
+  uint64_t left = 0;
+  captured_count_ = &left;
+  for (size_t next = 0; count > 0; --count) {
+    engine_.ledger().enter(LedgerSource::kInjected, packets[next].size());
+    receive(static_cast<int>(port), engine_.packets().copy_of(packets[next]));
+    if (++next == packets.size()) next = 0;
+  }
+  captured_count_ = nullptr;
+  return left;
+}
+
+// ---- services to generated code
+
+uint64_t Switch::random_between(uint64_t low, uint64_t high) {
+  const uint64_t span = high - low + 1;  // 0: all 64 bits
+  return low + (span == 0 ? random_.next_u64() : random_.below(span));
+}
+
+void Switch::set_logging(bool enabled) {
+  logging_ = enabled;
+  if (objects_ != nullptr) objects_->context().log_enabled = enabled ? 1 : 0;
+}
+
+void Switch::log_message(uint32_t format, std::span<const uint64_t> values, size_t value_words) {
+  std::string line = format_message(objects_->program().log_formats.at(format), values, value_words);
+  if (log_.size() >= kLogCapacity) {
+    log_.pop_front();
+    ++log_lines_lost_;
+  }
+  log_.push_back(std::move(line));
+}
+
+std::vector<std::string> Switch::take_log() {
+  std::vector<std::string> lines;
+  if (log_lines_lost_ != 0) lines.push_back(std::to_string(log_lines_lost_) + " earlier lines were lost");
+  lines.insert(lines.end(), std::make_move_iterator(log_.begin()), std::make_move_iterator(log_.end()));
+  log_.clear();
+  log_lines_lost_ = 0;
+  return lines;
+}
+
+}  // namespace weft

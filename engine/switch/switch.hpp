@@ -1,0 +1,212 @@
+// A v1model switch: the architecture around a compiled program, as behavioral-model's docs/simple_switch.md
+// describes it. Ports are transmit ports of the engine; the egress pipeline runs as a packet leaves its
+// queue.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "links/header_parser.hpp"
+#include "links/node.hpp"
+#include "links/transmit_port.hpp"
+#include "memory/ring_buffer.hpp"
+#include "switch/events.hpp"
+#include "switch/objects.hpp"
+#include "switch/program.hpp"
+#include "switch/replication.hpp"
+#include "switch/state_pool.hpp"
+#include "switch/trace.hpp"
+#include "time/engine.hpp"
+
+namespace weft {
+
+struct SwitchOptions {
+  enum class DepthUnit : uint8_t { kCells, kPackets };  // of enq_qdepth and deq_qdepth; cells of 80 bytes
+  enum class TimeUnit : uint8_t { kNanoseconds, kMicroseconds };  // of all timestamps
+
+  std::string name;
+  uint32_t cpu_port = 510;
+  uint32_t drop_port = 511;
+  DepthUnit depth_unit = DepthUnit::kCells;
+  TimeUnit time_unit = TimeUnit::kNanoseconds;
+};
+
+enum class DropReason : uint8_t {
+  kNoPipeline,           // no program loaded yet
+  kPipelineReplaced,     // queued under a program that has been replaced since
+  kProgramIngress,       // egress_spec was the drop port after ingress
+  kProgramEgress,        // ... after egress
+  kTailDrop,             // no room in the egress port's queue
+  kUnknownPort,          // egress port not attached
+  kEmptyMulticastGroup,  // unknown group, or one without replicas
+  kPassLimit,            // resubmitted, recirculated or cloned without end
+  kAssertion,            // assert() or assume() failed
+  kLoopLimit,            // actions jumped backward without end
+  kUnknownCloneSession,  // no copy was made (the packet itself lives on)
+  kCpuQueueFull,         // packet-in not fetched in time
+  kDigestQueueFull,      // digest not fetched in time (the packet itself lives on)
+  kPortDown,             // the egress port has no link
+  kCount,
+};
+const char* drop_reason_name(DropReason reason);
+
+class alignas(64) Switch : public Node, public EgressStage, public HeaderParser {
+ public:
+  struct Output {
+    uint32_t port;
+    std::vector<uint8_t> bytes;
+  };
+
+  Switch(Engine& engine, SwitchOptions options);
+  ~Switch() override;
+
+  // Replaces program, tables and all other state.
+  void load(std::shared_ptr<const SwitchProgram> program);
+  bool loaded() const { return objects_ != nullptr; }
+  // Instrumented code in place of the program's own, or back; see SwitchObjects::replace_code.
+  void replace_code(std::shared_ptr<const SwitchProgram> program) {
+    objects().replace_code(std::move(program));
+  }
+  // Throws std::logic_error unless loaded().
+  SwitchObjects& objects();
+
+  // Packets for this port go there; the port's egress stage becomes this switch.
+  void attach_port(uint32_t port, TransmitPort& transmit_port);
+
+  void receive(int port, PacketPtr packet) override;
+  PacketPtr on_dequeue(int port, PacketPtr packet, const QueueStamp& stamp) override;
+  uint64_t header_bytes(int port, const Packet& packet) override;
+
+  // Runs one packet through ingress and egress at once, through no queue, and returns what leaves. For tests
+  // and benchmarks.
+  std::vector<Output> process(uint32_t port, std::span<const uint8_t> bytes);
+  // `count` packets, those given over and over again, outputs dropped. Returns the number that left.
+  uint64_t process_repeatedly(uint32_t port, std::span<const std::span<const uint8_t>> packets,
+                              uint64_t count);
+
+  ReplicationEngine& replication() { return replication_; }
+  StreamEventQueue& events() { return events_; }
+  const SwitchOptions& options() const { return options_; }
+  Engine& engine() override { return engine_; }
+  uint64_t dropped(DropReason reason) const { return dropped_[static_cast<size_t>(reason)]; }
+  void reset_drop_counters() { dropped_.fill(0); }
+  uint64_t received_packets() const { return received_packets_; }
+
+  // Random numbers are drawn from another stream from now on.
+  void draw_from(const Rng& rng) { random_ = rng; }
+  SwitchTrace& trace() { return trace_; }
+  void set_logging(bool enabled);
+  // The lines since the last call, at most kLogCapacity; where there were more, the first line says how many.
+  std::vector<std::string> take_log();
+
+  // Called by generated code.
+  uint64_t random_between(uint64_t low, uint64_t high);
+  void log_message(uint32_t format, std::span<const uint64_t> values, size_t value_words);
+
+ private:
+  enum InstanceType : uint32_t {
+    kNormal = 0,
+    kIngressClone = 1,
+    kEgressClone = 2,
+    kRecirculated = 4,
+    kReplicated = 5,
+    kResubmitted = 6,
+  };
+  static constexpr size_t kLogCapacity = 4096;
+
+  using StatePtr = std::unique_ptr<StateBlock, void (*)(StateBlock*)>;
+
+  struct Waiting {
+    uint32_t port = 0;
+    PacketPtr packet;
+  };
+
+  StateBlock* new_state();
+  void clear_state(PacketState& state);
+  StateBlock* state_of(Packet& packet) { return static_cast<StateBlock*>(packet.context); }
+  uint8_t* program_state(PacketState& state) {
+    return reinterpret_cast<uint8_t*>(&state) + kProgramStateOffset;
+  }
+  void clear_large_headers(PacketState& state);
+  void clear_metadata(PacketState& state);
+  void clear_requests(PacketState& state);
+  void point_at(PacketState& state, const Packet& packet);
+  PacketPtr copy_with_state(const Packet& packet, LedgerSource source);
+  static bool spend_pass(PacketState& state);
+
+  // Where the packet is going to be queued.
+  void prefetch_port(const PacketState& state) const {
+    const TransmitPort* port = state.egress_spec < ports_.size() ? ports_[state.egress_spec] : nullptr;
+    const uint32_t priority_class = std::min<uint32_t>(state.priority, TransmitPort::kMaxClasses - 1);
+    if (port != nullptr) port->prefetch_for(static_cast<int>(priority_class));
+  }
+  uint64_t timestamp(TimePs time_ps) const;
+  uint32_t depth(uint64_t bytes, uint64_t packets) const;
+
+  void start_pass(PacketPtr packet, uint32_t port, InstanceType type, uint32_t pass_budget,
+                  const PacketState* previous, uint32_t field_list);
+  void preserve(PacketState& state, const PacketState& previous, uint32_t field_list);
+  void parse(Packet& packet);
+  void run_ingress(PacketPtr packet);
+  PacketPtr resubmit(PacketPtr packet);
+  void clone_from_ingress(const Packet& packet);
+  void clone_from_egress(const Packet& packet);
+  void send_clone(PacketPtr clone, const CloneSession& session);
+  void send_digest(const PacketState& state);
+  void multicast(PacketPtr packet, const std::vector<Replica>& replicas);
+  void enqueue(uint32_t port, PacketPtr packet);
+  void run_bypassing();
+  void bypass_queue(uint32_t port, PacketPtr packet);
+  bool dropped_by_abort(const PacketState& state, const Packet& packet);
+  PacketPtr run_egress(uint32_t port, PacketPtr packet);
+  void deparse(Packet& packet);
+  void deliver(uint32_t port, PacketPtr packet);
+  // A packet ends here. Its state is still there.
+  void drop(DropReason reason, const Packet& packet, TraceNumbers of) {
+    engine_.ledger().drop(DropPlace::kSwitch, static_cast<size_t>(reason), packet.wire_bytes());
+    count(reason, packet.wire_bytes());
+    record(of, TraceSite::kDropped, {static_cast<uint32_t>(reason)});
+  }
+  // Something is not done, and the packet lives on, or its end is accounted for elsewhere.
+  void count(DropReason reason, uint64_t size_bytes = 0) {
+    ++dropped_[static_cast<size_t>(reason)];
+    if (engine_.probe() != nullptr) [[unlikely]]
+      tell_dropped(reason, size_bytes);
+  }
+  void tell_dropped(DropReason reason, uint64_t size_bytes);
+  void record(TraceNumbers of, TraceSite site, std::initializer_list<uint32_t> values,
+              std::span<const uint8_t> bytes = {}) {
+    if (of.packet != 0) trace_.record(of, site, values, engine_.now(), bytes);
+  }
+
+  Engine& engine_;
+  SwitchOptions options_;
+  std::unique_ptr<SwitchObjects> objects_;
+  std::unique_ptr<StatePool, CloseStatePool> states_;
+  std::vector<uint8_t> digest_buffer_;
+  std::vector<TransmitPort*> ports_;  // by number, null where none is attached
+  ReplicationEngine replication_;
+  StreamEventQueue events_;
+  Rng random_;
+  SwitchTrace trace_;
+  std::deque<std::string> log_;
+  uint64_t log_lines_lost_ = 0;
+  bool logging_ = false;
+
+  // Packets for egress that pass no queue of a port (the CPU port's, and all while process() runs), in order:
+  // a copy's further copies come behind what is there already.
+  RingBuffer<Waiting> bypassing_;
+
+  std::vector<Output>* captured_ = nullptr;  // set while process() runs
+  uint64_t* captured_count_ = nullptr;       // set while process_repeatedly() runs
+  uint64_t received_packets_ = 0;
+  std::array<uint64_t, static_cast<size_t>(DropReason::kCount)> dropped_{};
+};
+
+}  // namespace weft

@@ -1,0 +1,85 @@
+#include "switch/tables/action_profile.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace weft {
+
+void write_action(ActionData& target, uint32_t action, std::span<const uint8_t> data) {
+  target.action = action;
+  target.size_bytes = static_cast<uint32_t>(data.size());
+  if (!data.empty()) std::memcpy(target.bytes(), data.data(), data.size());
+}
+
+ActionDataPtr make_action_data(uint32_t action, std::span<const uint8_t> data, uint32_t capacity_bytes) {
+  const size_t capacity = std::max<size_t>(capacity_bytes, data.size());
+  ActionDataPtr result(new (::operator new(sizeof(ActionData) + capacity)) ActionData{});
+  write_action(*result, action, data);
+  return result;
+}
+
+ActionMember* ActionProfile::member(uint32_t id) {
+  const auto found = members_.find(id);
+  return found == members_.end() ? nullptr : &found->second;
+}
+
+ActionGroup* ActionProfile::group(uint32_t id) {
+  const auto found = groups_.find(id);
+  return found == groups_.end() ? nullptr : &found->second;
+}
+
+ActionMember& ActionProfile::add_member(uint32_t id, uint32_t action, std::span<const uint8_t> data) {
+  ActionMember& member = members_[id];
+  member.id = id;
+  member.action = make_action_data(action, data, data_capacity_bytes_);
+  return member;
+}
+
+void ActionProfile::modify_member(ActionMember& member, uint32_t action, std::span<const uint8_t> data) {
+  write_action(*member.action, action, data);
+}
+
+ActionGroup& ActionProfile::add_group(uint32_t id) {
+  ActionGroup& group = groups_[id];
+  group.id = id;
+  return group;
+}
+
+void ActionProfile::set_group_members(ActionGroup& group, std::vector<GroupMember> members) {
+  for (const GroupMember& old : group.members) --members_.at(old.member_id).references;
+  std::sort(members.begin(), members.end(),
+            [](const GroupMember& a, const GroupMember& b) { return a.member_id < b.member_id; });
+  group.members = std::move(members);
+  for (const GroupMember& added : group.members) ++members_.at(added.member_id).references;
+  fill_buckets(group);
+}
+
+void ActionProfile::remove_group(uint32_t id) {
+  ActionGroup* found = group(id);
+  if (found == nullptr) return;
+  set_group_members(*found, {});
+  groups_.erase(id);
+}
+
+void ActionProfile::fill_buckets(ActionGroup& group) {
+  group.buckets_.clear();
+  for (const GroupMember& entry : group.members) {
+    if (std::find(down_ports_.begin(), down_ports_.end(), entry.watch_port) != down_ports_.end()) continue;
+    group.buckets_.insert(group.buckets_.end(), static_cast<size_t>(entry.weight),
+                          members_.at(entry.member_id).action.get());
+  }
+}
+
+void ActionProfile::set_port_up(int32_t port, bool up) {
+  std::erase(down_ports_, port);
+  if (!up) down_ports_.push_back(port);
+  for (auto& [id, group] : groups_) fill_buckets(group);
+}
+
+void ActionProfile::clear() {
+  groups_.clear();
+  members_.clear();
+}
+
+}  // namespace weft

@@ -1,0 +1,94 @@
+// Action profiles and selectors: actions shared by table entries as members, and groups of members among
+// which a hash of the packet chooses.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "switch/abi.hpp"
+
+namespace weft {
+
+struct FreeActionData {
+  void operator()(ActionData* action) const { ::operator delete(action); }
+};
+
+using ActionDataPtr = std::unique_ptr<ActionData, FreeActionData>;
+
+// `target` has room for the data.
+void write_action(ActionData& target, uint32_t action, std::span<const uint8_t> data);
+
+// `capacity_bytes` of data at least, so that a later action with more data can be written in place.
+ActionDataPtr make_action_data(uint32_t action, std::span<const uint8_t> data, uint32_t capacity_bytes);
+
+struct ActionMember {
+  uint32_t id = 0;
+  ActionDataPtr action;  // written in place by a modification, so entries may point at it
+  uint32_t references = 0;
+};
+
+struct GroupMember {
+  uint32_t member_id = 0;
+  int32_t weight = 1;  // share of the group's buckets
+  int32_t watch_port = -1;
+};
+
+class ActionGroup {
+ public:
+  uint32_t id = 0;
+  uint32_t references = 0;
+  bool is_random = false;  // a random number takes the place of the hash
+  std::vector<GroupMember> members;
+
+  size_t bucket_count() const { return buckets_.size(); }
+
+  // The member chosen by a hash of the packet, or null if the group has no usable member.
+  ActionData* select(uint64_t hash) const {
+    if (buckets_.empty()) return nullptr;
+    // Dividing 64 bits takes the processor several times as long.
+    const uint64_t bucket = hash <= UINT32_MAX
+                                ? static_cast<uint32_t>(hash) % static_cast<uint32_t>(buckets_.size())
+                                : hash % buckets_.size();
+    return buckets_[bucket];
+  }
+
+ private:
+  friend class ActionProfile;
+  std::vector<ActionData*> buckets_;  // of members in order of id, each `weight` times; fewer than 2^32
+};
+
+class ActionProfile {
+ public:
+  explicit ActionProfile(uint32_t data_capacity_bytes) : data_capacity_bytes_(data_capacity_bytes) {}
+
+  // Members and groups by id; null if there is none.
+  ActionMember* member(uint32_t id);
+  ActionGroup* group(uint32_t id);
+  const std::map<uint32_t, ActionMember>& members() const { return members_; }
+  const std::map<uint32_t, ActionGroup>& groups() const { return groups_; }
+
+  ActionMember& add_member(uint32_t id, uint32_t action, std::span<const uint8_t> data);
+  void modify_member(ActionMember& member, uint32_t action, std::span<const uint8_t> data);
+  void remove_member(uint32_t id) { members_.erase(id); }
+
+  ActionGroup& add_group(uint32_t id);
+  void set_group_members(ActionGroup& group, std::vector<GroupMember> members);  // all ids must exist
+  void remove_group(uint32_t id);
+
+  // Takes members that watch this port out of their groups (up false) or back in.
+  void set_port_up(int32_t port, bool up);
+  void clear();
+
+ private:
+  void fill_buckets(ActionGroup& group);
+
+  uint32_t data_capacity_bytes_;
+  std::map<uint32_t, ActionMember> members_;
+  std::map<uint32_t, ActionGroup> groups_;
+  std::vector<int32_t> down_ports_;
+};
+
+}  // namespace weft

@@ -1,0 +1,54 @@
+#include "switch/tables/index.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace weft {
+
+template <size_t kWords>
+void TableIndex<kWords>::build(std::span<Tuple* const> order) {
+  std::vector<Probe> probes;
+  size_t slots = 0;
+  for (size_t i = 0; i < order.size(); ++i) {
+    const Tuple& tuple = *order[i];
+    Probe probe;
+    std::copy_n(tuple.mask().begin(), kWords, probe.mask.begin());
+    probe.first_slot = static_cast<uint32_t>(slots);
+    // At most half full, and never full.
+    probe.last = static_cast<uint32_t>(std::bit_ceil(2 * tuple.key_count()) - 1);
+    probe.highest_priority = tuple.highest_priority();
+    probe.decides = i + 1 == order.size() || tuple.lowest_priority() >= order[i + 1]->highest_priority();
+    probes.push_back(probe);
+    slots += size_t{probe.last} + 1;
+  }
+  slots_.assign(std::max<size_t>(slots, 1), Slot());
+  for (size_t i = 0; i < order.size(); ++i) {
+    const Probe& probe = probes[i];
+    order[i]->for_each_head([&](TableEntry& head) {
+      Slot made;
+      for (size_t word = 0; word < kWords; ++word) made.key[word] = head.key()[word] & probe.mask[word];
+      made.entry = &head;
+      uint64_t at = home(made.key) & probe.last;
+      while (slots_[probe.first_slot + at].entry != nullptr) at = (at + 1) & probe.last;
+      slots_[probe.first_slot + at] = made;
+    });
+  }
+  first_ = probes.empty() ? Probe() : probes.front();
+  others_.assign(probes.begin() + (probes.empty() ? 0 : 1), probes.end());
+}
+
+template <size_t kWords>
+TableEntry* TableIndex<kWords>::find_in_others(TableEntry* best, Key key) const {
+  for (const Probe& probe : others_) {
+    if (best != nullptr && best->priority >= probe.highest_priority) break;
+    TableEntry* entry = find_in(probe, key);
+    if (entry != nullptr && (best == nullptr || entry->priority > best->priority)) best = entry;
+    if (entry != nullptr && probe.decides) break;
+  }
+  return best;
+}
+
+template class TableIndex<1>;
+template class TableIndex<2>;
+
+}  // namespace weft

@@ -1,0 +1,78 @@
+// What lookups in a small table with a narrow key go through: the keys of all its tuples beside the addresses
+// of their entries in one array, so that a lookup touches a line for the table, one for each tuple it tries,
+// and the entry. Made anew from the tuples after a change.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "switch/tables/entry.hpp"
+#include "switch/tables/tuple.hpp"
+
+namespace weft {
+
+template <size_t kWords>
+class TableIndex {
+ public:
+  using Key = std::array<uint64_t, kWords>;
+
+  // `order`: the table's tuples by falling priority; none of them is shared.
+  void build(std::span<Tuple* const> order);
+
+  // The matching entry of highest priority, or null.
+  TableEntry* find(Key key) const {
+    TableEntry* entry = find_in(first_, key);
+    if (entry != nullptr ? first_.decides : others_.empty()) [[likely]]
+      return entry;
+    return find_in_others(entry, key);
+  }
+
+ private:
+  struct Probe {
+    Key mask;
+    uint32_t first_slot = 0;
+    uint32_t last = 0;  // number of slots, a power of two, less one
+    int32_t highest_priority = INT32_MIN;
+    bool decides = true;  // no entry of a later tuple can have a higher priority than one found here
+  };
+  struct Slot {
+    Key key;
+    TableEntry* entry = nullptr;  // null: vacant
+  };
+
+  // The better of `best`, which may be null, and what the other probes find.
+  [[gnu::noinline]] TableEntry* find_in_others(TableEntry* best, Key key) const;
+
+  TableEntry* find_in(const Probe& probe, const Key& key) const {
+    Key masked;
+    for (size_t i = 0; i < kWords; ++i) masked[i] = key[i] & probe.mask[i];
+    const Slot* slots = slots_.data() + probe.first_slot;
+    for (uint64_t at = home(masked) & probe.last;; at = (at + 1) & probe.last) {
+      const Slot& slot = slots[at];
+      uint64_t difference = 0;  // not ==, which would call memcmp
+      for (size_t i = 0; i < kWords; ++i) difference |= slot.key[i] ^ masked[i];
+      if (difference == 0 || slot.entry == nullptr) return slot.entry;
+    }
+  }
+  static uint64_t home(const Key& key) {
+    uint64_t state = 0;
+    for (const uint64_t word : key) {
+      const auto product = static_cast<unsigned __int128>(word ^ state) * 0xd6e8feb86659fd93ULL;
+      state = static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+    }
+    return state;
+  }
+
+  // Most tables have one tuple, or find what they look for in the first.
+  Probe first_;
+  CacheLineVector<Slot> slots_ = CacheLineVector<Slot>(1);
+  CacheLineVector<Probe> others_;
+};
+
+extern template class TableIndex<1>;
+extern template class TableIndex<2>;
+
+}  // namespace weft

@@ -1,0 +1,80 @@
+// What happens to single packets, step by step: records that the switch and instrumented programs write and
+// that switch/trace turns into events. A program that is not instrumented has no code for it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "switch/abi.hpp"
+#include "time/time.hpp"
+
+namespace weft {
+
+// Sites of the switch itself; those of a program follow from kFirstProgramSite on, numbered by lowering.
+// Behind each its data, 32-bit little-endian integers unless said otherwise.
+enum class TraceSite : uint32_t {
+  kReceived = 0,        // port, instance type, the packet's bytes: a pass through parser and ingress begins
+  kCopied = 1,          // number of the new copy, its instance type
+  kMulticast = 2,       // group, number of replicas
+  kNoCloneSession = 3,  // session
+  kDigest = 4,          // learn list
+  kEnqueued = 5,        // port, class
+  kEgress = 6,          // port, replication id, instance type
+  kSent = 7,            // port, the packet's bytes
+  kDropped = 8,         // DropReason
+};
+constexpr uint32_t kFirstProgramSite = 64;
+
+class SwitchTrace {
+ public:
+  struct Filter {
+    std::optional<uint32_t> port;  // packets received there; none: anywhere
+    uint64_t packets = 0;          // so many, then no more
+  };
+  // Each record: this head in native byte order, then `size_bytes` of data.
+  struct Head {
+    uint32_t packet;  // numbered from 1
+    uint32_t copy;    // of the packet; the packet itself is 1
+    uint32_t site;
+    uint32_t size_bytes;
+    int64_t time_ps;
+  };
+
+  // Records of packets that are under way keep coming after the filter is exhausted.
+  void start(Filter filter) { filter_ = filter; }
+  void stop() { filter_ = Filter(); }
+  uint64_t packets_left() const { return filter_.packets; }
+  // Packets that were not traced because nobody fetched the records of those before.
+  uint64_t packets_missed() const { return packets_missed_; }
+
+  // Called as a packet arrives; numbers it if it is to be traced.
+  void begin(TraceNumbers& numbers, uint32_t port) {
+    if (filter_.packets != 0) mark(numbers, port);
+  }
+  // Gives a copy a number of its own and tells so in the original's records.
+  void copied(TraceNumbers original, TraceNumbers& copy, uint32_t instance_type, TimePs now);
+
+  void record(TraceNumbers of, TraceSite site, std::initializer_list<uint32_t> values, TimePs now,
+              std::span<const uint8_t> bytes = {});
+  void record(TraceNumbers of, uint32_t site, std::span<const uint8_t> values, std::span<const uint8_t> data,
+              TimePs now);
+
+  // All records so far, in the order in which they were written.
+  std::vector<uint8_t> take();
+
+ private:
+  static constexpr size_t kCapacityBytes = 16 * 1024 * 1024;
+
+  void mark(TraceNumbers& numbers, uint32_t port);
+  void append(const void* data, size_t size_bytes);
+
+  Filter filter_;
+  uint32_t last_packet_ = 0;
+  uint32_t last_copy_ = 0;
+  uint64_t packets_missed_ = 0;
+  std::vector<uint8_t> records_;
+};
+
+}  // namespace weft

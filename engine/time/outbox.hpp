@@ -1,0 +1,33 @@
+// What is on its way from one partition to another.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "memory/cache_line.hpp"
+#include "packets/packet_chain.hpp"
+
+namespace weft {
+
+class DelayLine;
+class Partition;
+
+// What a link has sent in one window to a partition of another worker's: its sender fills one of two while
+// the receiver empties the other.
+struct alignas(kCacheLineBytes) Parcels {
+  PacketChain chain;
+  DelayLine* line = nullptr;  // where they go
+};
+
+// Where a link's packets go. Where one worker serves both ends, that is the line at once.
+struct Outbox {
+  DelayLine* line = nullptr;
+  Partition* sender = nullptr;
+  Partition* target = nullptr;  // whose line it is; null: the sender's own, and nothing goes through this
+  std::unique_ptr<std::array<Parcels, 2>> parcels;  // by the window's parity
+  uint32_t assignment = 0;  // of partitions to workers, for which `near` is known; 0: for none
+  bool near = false;        // one worker serves both ends
+};
+
+}  // namespace weft

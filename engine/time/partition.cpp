@@ -1,0 +1,187 @@
+#include "time/partition.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "links/delay_line.hpp"
+#include "memory/prefetch.hpp"
+#include "packets/packet_store.hpp"
+#include "time/partitions.hpp"
+
+namespace weft {
+
+namespace {
+
+constexpr size_t kParcelsDistance = 6;
+constexpr size_t kLineDistance = 3;
+
+// Since they were used last, a whole window of other packets has passed.
+void prefetch_ahead(const CacheLineVector<DelayLine*>& lines, size_t at) {
+  if (at + kLineDistance < lines.size()) prefetch(lines[at + kLineDistance], sizeof(DelayLine));
+}
+
+void prefetch_ahead(const CacheLineVector<Parcels*>& parcels, size_t at) {
+  if (at + kParcelsDistance < parcels.size()) prefetch(parcels[at + kParcelsDistance], sizeof(Parcels));
+  if (at + kLineDistance < parcels.size()) prefetch(parcels[at + kLineDistance]->line, sizeof(DelayLine));
+}
+
+}  // namespace
+
+Partition::Partition(Partitions& owner, uint32_t index, int group, uint64_t seed, FairLock& lock,
+                     std::shared_ptr<PacketStore> store)
+    : index_(index), group_(group), owner_(owner), engine_(*this, seed, lock, std::move(store)) {}
+
+void Partition::send(Outbox& outbox, PacketPtr packet, TimePs due_ps) {
+  PartitionWorker& worker = *worker_;
+  if (due_ps <= worker.limit_ps_) [[unlikely]]
+    throw std::logic_error("a packet would reach another partition at " + std::to_string(due_ps) +
+                           " ps, and that has been served up to " + std::to_string(worker.limit_ps_) + " ps");
+  if (outbox.assignment != worker.assignment_) [[unlikely]] {
+    outbox.assignment = worker.assignment_;
+    outbox.near = outbox.target->worker_ == worker_;
+  }
+  worker.earliest_sent_ps_ = std::min(worker.earliest_sent_ps_, due_ps);
+  Packet* sent = engine_.packets().part_with(std::move(packet));
+  if (outbox.near) {
+    if (outbox.line->push_from_other(sent, due_ps))
+      worker.mail_for(*outbox.target).lines.push_back(outbox.line);
+    return;
+  }
+  Parcels& parcels = (*outbox.parcels)[worker.parity_];
+  if (parcels.chain.empty()) worker.mail_for(*outbox.target).parcels.push_back(&parcels);
+  parcels.chain.push(sent, due_ps);
+}
+
+uint64_t Partition::unclaimed_packets() const {
+  uint64_t count = 0;
+  for (const DelayLine* line : incoming_) count += line->size();
+  return count;
+}
+
+void Partition::hand_over(std::function<void()> call) {
+  if (hand_overs_.empty()) worker_->talkative_.push_back(this);
+  hand_overs_.push_back({engine_.now(), std::move(call)});
+}
+
+std::vector<HandOver> Partition::take_hand_overs() { return std::exchange(hand_overs_, {}); }
+
+void Partition::touch() {
+  if (touched_) return;
+  touched_ = true;
+  owner_.touched(*this);
+}
+
+// --- the worker
+
+PartitionWorker::PartitionWorker(int index, int worker_count, uint32_t assignment,
+                                 std::shared_ptr<PacketStore> store)
+    : index_(index), assignment_(assignment), store_(std::move(store)) {
+  for (auto& by_worker : addressed_) by_worker.resize(static_cast<size_t>(worker_count));
+}
+
+void PartitionWorker::take(Partition& partition) {
+  partition.worker_ = this;
+  partition.place_ = static_cast<uint32_t>(partitions_.size());
+  partition.engine_.packets().use_store(store_);
+  partitions_.push_back(&partition);
+  next_times_.push_back(kNever);
+  look_at(partition);
+}
+
+void PartitionWorker::set_partition_count(size_t count) {
+  for (auto& by_partition : mail_) by_partition.resize(count);
+}
+
+void PartitionWorker::look_at(Partition& partition) {
+  const TimePs next_ps = partition.engine_.next_event_ps();
+  next_times_[partition.place_] = next_ps;
+  // What was earlier and is no longer is found out in the next window, which may be served for nothing.
+  earliest_ps_ = std::min(earliest_ps_, next_ps);
+}
+
+void PartitionWorker::serve_window(std::vector<std::unique_ptr<PartitionWorker>>& all, TimePs limit_ps) {
+  const unsigned full = parity_;
+  parity_ ^= 1;
+  limit_ps_ = limit_ps;
+  earliest_sent_ps_ = kNever;
+  latest_ps_ = 0;
+  for (const auto& sender : all) {
+    CacheLineVector<uint32_t>& places = sender->addressed_[full][static_cast<size_t>(index_)];
+    for (const uint32_t place : places) next_times_[place] = kMail;
+    places.clear();
+  }
+  TimePs earliest_ps = kNever;
+  for (size_t place = 0; place < next_times_.size(); ++place) {
+    if (next_times_[place] <= limit_ps) {
+      Partition& partition = *partitions_[place];
+      if (next_times_[place] == kMail)
+        for (const auto& sender : all) deliver(sender->mail_[full][partition.index_]);
+      next_times_[place] = visit(partition, limit_ps);
+    }
+    earliest_ps = std::min(earliest_ps, next_times_[place]);
+  }
+  earliest_ps_ = earliest_ps;
+}
+
+TimePs PartitionWorker::visit(Partition& partition, TimePs limit_ps) {
+  Engine& engine = partition.engine_;
+  if (engine.next_event_ps() <= limit_ps) {
+    const uint64_t served_before = engine.events_served();
+    // An event that throws does not keep the others from being served: the window is whole for everybody,
+    // and the run ends after it.
+    for (bool done = false; !done;) {
+      try {
+        engine.serve_until(limit_ps);
+        done = true;
+      } catch (...) {
+        note_failure(partition);
+      }
+    }
+    events_served_ += engine.events_served() - served_before;
+    latest_ps_ = std::max(latest_ps_, engine.now());
+  }
+  return engine.next_event_ps();
+}
+
+PartitionWorker::Mail& PartitionWorker::mail_for(const Partition& target) {
+  Mail& mail = mail_[parity_][target.index_];
+  if (mail.empty()) addressed_[parity_][static_cast<size_t>(target.worker_->index_)].push_back(target.place_);
+  return mail;
+}
+
+void PartitionWorker::deliver(Mail& mail) {
+  for (size_t i = 0; i < mail.lines.size(); ++i) {
+    prefetch_ahead(mail.lines, i);
+    mail.lines[i]->wake();
+  }
+  mail.lines.clear();
+  for (size_t i = 0; i < mail.parcels.size(); ++i) {
+    prefetch_ahead(mail.parcels, i);
+    mail.parcels[i]->line->take_in(mail.parcels[i]->chain);
+  }
+  mail.parcels.clear();
+}
+
+void PartitionWorker::deliver_sent() {
+  for (auto& by_partition : mail_)
+    for (Mail& mail : by_partition) deliver(mail);
+}
+
+uint64_t PartitionWorker::parcels_waiting() const {
+  uint64_t count = 0;
+  for (const auto& by_partition : mail_)
+    for (const Mail& mail : by_partition)
+      for (const Parcels* parcels : mail.parcels) count += parcels->chain.size();
+  return count;
+}
+
+void PartitionWorker::note_failure(const Partition& partition) {
+  const TimePs time_ps = partition.engine_.now();
+  const bool is_first = !failure_ || time_ps < failure_->time_ps ||
+                        (time_ps == failure_->time_ps && partition.index_ < failure_->partition);
+  if (is_first) failure_ = PartitionFailure{time_ps, partition.index_, std::current_exception()};
+}
+
+}  // namespace weft

@@ -1,0 +1,147 @@
+// A virtual run in partitions: engines of one clock that are served apart, by one thread or several, with
+// the same outcome.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "observe/packet_conservation.hpp"
+#include "time/engine.hpp"
+#include "time/event_queue.hpp"
+#include "time/fair_lock.hpp"
+#include "time/load_sharing.hpp"
+#include "time/one_shot.hpp"
+#include "time/time.hpp"
+
+namespace weft {
+
+class PacketDepot;
+class Partition;
+class PartitionWorker;
+class ThreadCrew;
+
+// Conservative parallel simulation (Chandy and Misra 1979; windows as in Nicol's YAWNS, 1993): partitions
+// meet only through links, and the shortest propagation delay of a link between two of them is the
+// look-ahead. From the earliest event on, a window of that length can be served in each partition without
+// regard to the others, because nothing that happens in it reaches another partition before its end.
+//
+// Order of events is (time, arrivals from links in the order of the links, then first scheduled first
+// served) within a partition. No component of one partition may touch one of another. Hence the outcome
+// depends neither on the number of workers nor on where windows begin and end.
+//
+// Control events (schedule_at()) are served between windows, after all events of their time; they may touch
+// everything. What an event hands over to the outside (Engine::hand_over()) becomes a control event one
+// window's length later.
+class Partitions {
+ public:
+  // With no shorter look-ahead, windows are this long.
+  static constexpr TimePs kLongestWindowPs = 1'000'000;
+  static constexpr int kMaxWorkers = 256;
+
+  // Throws std::invalid_argument for a number of workers outside 1 to 256.
+  explicit Partitions(uint64_t seed = 0, int workers = 1);
+  ~Partitions();
+  Partitions(const Partitions&) = delete;
+  Partitions& operator=(const Partitions&) = delete;
+
+  // The group of a partition that is of none.
+  static constexpr int kNoGroup = -1;
+
+  // A new partition's engine. It lives as long as this. Partitions of one group have their traffic with each
+  // other, as a plane's switches do: one worker serves them all, where groups can be shared out evenly.
+  Engine& add(int group = kNoGroup);
+  size_t count() const { return partitions_.size(); }
+  uint64_t seed() const { return seed_; }
+  int workers() const { return worker_count_; }
+  // From the next run on.
+  void set_workers(int workers);
+  // Which partitions, by number, each of the workers serves.
+  std::vector<std::vector<uint32_t>> shares() const;
+
+  // Between windows: of the last event or control event served, or where a run_until() ended.
+  TimePs now() const { return now_; }
+  // How long windows are now.
+  TimePs window_ps() const { return window_ps_; }
+  uint64_t windows_served() const { return windows_served_; }
+  uint64_t events_served() const;
+  uint64_t live_packets() const;
+  // Of all partitions, between windows.
+  LedgerBalance balance();
+  // Brings what is on its way from one partition to another to its lines: sooner than the next window does,
+  // for the same outcome. Between windows.
+  void deliver_mail();
+
+  // Calls callable() at time (now() if that is past), between windows. Not from events of partitions.
+  template <class Callable>
+  void schedule_at(TimePs time, Callable&& callable) {
+    one_shots_->schedule(time < now_ ? now_ : time, std::forward<Callable>(callable));
+  }
+
+  // Drops the calls that were scheduled or handed over and have not been made, and with them what they keep
+  // alive: for who has run this for the last time. Throws std::logic_error within a run.
+  void forget_scheduled();
+
+  // As Engine's. What an event throws is thrown when its window has been served.
+  void run_until(TimePs time, Engine::InterruptCheck check = nullptr);
+  void run(Engine::InterruptCheck check = nullptr) { run_until(kNever, check); }
+  // Makes the run in progress return after the present control event or window.
+  void request_stop() { stop_requested_ = true; }
+
+  // Holds the lock that all partitions share. Recursive.
+  class Guard {
+   public:
+    explicit Guard(Partitions& partitions);
+    ~Guard();
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+
+   private:
+    Partitions& partitions_;
+  };
+
+  // --- for engines and links
+
+  // The engine destroys no component itself: links of one partition end in another.
+  void adopt(std::shared_ptr<void> component) { components_.push_back(std::move(component)); }
+  // Throws std::invalid_argument unless both engines are partitions of the same run and the delay is above 0.
+  static void join(Engine& from, Engine& to, TimePs delay_ps);
+  void touched(Partition& partition) { touched_.push_back(&partition); }
+
+ private:
+  void assign();
+  void collect_hand_overs();
+  void look_again();
+  TimePs earliest_ps() const;
+  void serve_window(TimePs limit_ps);
+  void serve_control();
+  void rethrow_failure();
+
+  uint64_t seed_;
+  int worker_count_;
+  FairLock lock_;
+  TimePs now_ = 0;
+  TimePs window_ps_ = kLongestWindowPs;
+  TimePs limit_ps_ = 0;  // of the window being served
+  uint64_t windows_served_ = 0;
+  uint64_t events_in_last_window_ = 0;
+  EventQueue control_;
+  std::unique_ptr<OneShotPool> one_shots_ = std::make_unique<OneShotPool>(control_);
+  std::atomic<bool> stop_requested_{false};
+
+  std::shared_ptr<PacketDepot> depot_;
+  std::vector<std::unique_ptr<PartitionWorker>> workers_;
+  std::vector<std::unique_ptr<Partition>> partitions_;
+  Neighbours neighbours_;
+  bool assigned_ = false;
+  bool running_ = false;
+  uint32_t assignments_ = 1;
+  std::unique_ptr<ThreadCrew> crew_;
+  std::vector<Partition*> touched_;
+  std::vector<std::shared_ptr<void>> components_;
+};
+
+}  // namespace weft
