@@ -12,7 +12,7 @@ from p4_programs import compile_text, program_text
 
 from weft.compiler import compile_file
 from weft.compiler.cli import EXIT_BAD_INPUT, compile_command
-from weft.compiler.lower.select import combine, range_to_masks
+from weft.compiler.lower.masks import combine, range_to_masks
 from weft.switch.bmv2json import load_program
 
 FABRIC = Path(__file__).parents[2] / "p4" / "fabric.p4"

@@ -1,64 +1,120 @@
-"""Key sets of select: values and masks over the byte-padded keys (BMv2's JSON format, parsers)."""
+"""`select` of parser states."""
 
 from __future__ import annotations
 
-from itertools import product
-from math import prod
+from typing import Any
 
-Ternary = tuple[int, int]
+from weft.compiler import ast
+from weft.compiler.budgets import SELECT_ALTERNATIVES
+from weft.compiler.ir import (
+    Expr,
+    FieldRef,
+    KeysetMatch,
+    LastField,
+    ParseState,
+    UnionLastField,
+    Verify,
+    bit_width,
+)
+from weft.compiler.lower import build
+from weft.compiler.lower.assign import assign
+from weft.compiler.lower.calculations import leaves
+from weft.compiler.lower.context import Context
+from weft.compiler.lower.dispatch import evaluate
+from weft.compiler.lower.masks import combination_count, combine
+from weft.compiler.lower.table_keys import keyset_value
+from weft.compiler.lower.values import SetValue, StructValue
+from weft.compiler.types import BOOL, bits
 
-
-def range_to_masks(low: int, high: int, width: int) -> list[Ternary]:
-    """Least list of (value, mask) that matches exactly low..high of a `width`-bit key."""
-    masks: list[Ternary] = []
-    full = (1 << width) - 1
-    while low <= high:
-        size = low & -low if low else 1 << width
-        while size > high - low + 1:
-            size >>= 1
-        masks.append((low, full & ~(size - 1)))
-        low += size
-    return masks
-
-
-def key_matches(keyset: object, width: int) -> list[Ternary]:
-    """(value, mask) alternatives of one key: None any, int, ("mask", …), ("range", …)."""
-    full = (1 << width) - 1
-    if keyset is None:
-        return [(0, 0)]
-    if isinstance(keyset, int):
-        return [(int(keyset) & full, full)]
-    assert isinstance(keyset, tuple)
-    kind, first, second = keyset
-    if kind == "mask":
-        return [(first & second & full, second & full)]
-    return range_to_masks(first, second, width)
+NO_MATCH_STATE = "noMatch"
 
 
-def signed_range_to_masks(low: int, high: int, width: int) -> list[Ternary]:
-    """The same for a two's complement key."""
-    full = (1 << width) - 1
-    if low >= 0:
-        return range_to_masks(low, high, width)
-    if high < 0:
-        return range_to_masks(low & full, high & full, width)
-    return range_to_masks(low & full, full, width) + range_to_masks(0, high, width)
+def lower_select(
+    context: Context, select: ast.Select, names: dict[str, str | None]
+) -> tuple[list[Expr], list[KeysetMatch]]:
+    """Keys and transitions of a select; what it does not match raises NoMatch."""
+    keys: list[Expr] = []
+    for expression in select.expressions:
+        keys += _select_keys(context, expression)
+    for case in select.cases:
+        if len(select.cases) and _is_default(case.keyset) and case is select.cases[0]:
+            return [], [KeysetMatch(None, None, None, names[case.state.name])]
+    widths = [bit_width(key.type) for key in keys]
+    matches: list[KeysetMatch] = []
+    complete = False
+    for case in select.cases:
+        matches += _case(context, case, widths, names)
+        if _is_default(case.keyset):
+            complete = True
+            break
+    if not complete:
+        matches.append(KeysetMatch(None, None, None, _no_match(context)))
+    return keys, matches
 
 
-def combination_count(keysets: list[object], widths: list[int]) -> int:
-    """How many pairs `combine` would give."""
-    return prod(len(key_matches(keyset, width)) for keyset, width in zip(keysets, widths, strict=True))
+def _select_keys(context: Context, expression: ast.Expression) -> list[Expr]:
+    value = evaluate(context, expression)
+    if isinstance(value, StructValue):
+        return [_select_key(context, leaf, expression) for leaf in leaves(context, value, expression)]
+    return [_select_key(context, value, expression)]
 
 
-def combine(keysets: list[object], widths: list[int]) -> list[Ternary]:
-    """(value, mask) over all keys, each padded to whole bytes."""
-    combined: list[Ternary] = []
-    alternatives = [key_matches(keyset, width) for keyset, width in zip(keysets, widths, strict=True)]
-    for choice in product(*alternatives):
-        value = mask = 0
-        for (key_value, key_mask), width in zip(choice, widths, strict=True):
-            padded = (width + 7) // 8 * 8
-            value = (value << padded) | key_value
-            mask = (mask << padded) | key_mask
-        combined.append((value, mask))
-    return combined
+def _select_key(context: Context, value: Any, where: ast.Expression) -> Expr:
+    # Not a lookahead: in a key, BMv2 reads on behind the packet's end; in an assignment it ends the parser.
+    if isinstance(value, FieldRef | LastField | UnionLastField):
+        return value
+    if not isinstance(value, Expr):
+        context.refuse("a select key is a bit, int, bool, enum or error value", where)
+    if value.type is BOOL:
+        value = build.convert(value, bits(1))
+    copy = context.temporary(value.type, "select_key")
+    assign(context, copy, value, where.span)
+    return copy  # type: ignore[no-any-return]
+
+
+def _case(
+    context: Context, case: ast.SelectCase, widths: list[int], names: dict[str, str | None]
+) -> list[KeysetMatch]:
+    target = names[case.state.name]
+    keyset = case.keyset
+    if _is_default(keyset):
+        return [KeysetMatch(None, None, None, target)]
+    elements = keyset.elements if isinstance(keyset, ast.KeysetTuple | ast.ListExpression) else [keyset]
+    if len(elements) == 1 and isinstance(elements[0], ast.Name):
+        declaration = elements[0].declaration
+        if isinstance(declaration, ast.ValueSetDeclaration):
+            value = evaluate(context, elements[0])
+            assert isinstance(value, SetValue)
+            return [KeysetMatch(None, None, value.name, target)]
+    flat: list[object] = []
+    for element in elements:
+        if isinstance(element, ast.ListExpression):
+            flat += [keyset_value(context, part) for part in element.elements]
+        elif isinstance(element, ast.Name) and isinstance(element.declaration, ast.ValueSetDeclaration):
+            context.refuse("BMv2 matches a value set against all keys of a select at once", element)
+        else:
+            flat.append(keyset_value(context, element))
+    count = combination_count(flat, widths)
+    if count > SELECT_ALTERNATIVES:
+        context.refuse(
+            f"the ranges of this case need {count} transitions, more than {SELECT_ALTERNATIVES}", case
+        )
+    return [KeysetMatch(value, mask, None, target) for value, mask in combine(flat, widths)]
+
+
+def _no_match(
+    context: Context,
+) -> str:
+    """The state that raises NoMatch, made on first use."""
+    if not any(state.name == NO_MATCH_STATE for state in context.program.states):
+        number = context.program.errors.get("NoMatch", 0)
+        failing = Verify(build.FALSE, build.constant(number, bits(32)))
+        end = [KeysetMatch(None, None, None, None)]
+        context.program.states.append(ParseState(NO_MATCH_STATE, [failing], [], end))
+    return NO_MATCH_STATE
+
+
+def _is_default(keyset: ast.Expression) -> bool:
+    if isinstance(keyset, ast.KeysetTuple):
+        return all(isinstance(element, ast.DefaultExpression) for element in keyset.elements)
+    return isinstance(keyset, ast.DefaultExpression)

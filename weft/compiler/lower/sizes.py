@@ -7,12 +7,12 @@ from typing import Any
 from weft.compiler import ast
 from weft.compiler.budgets import CONTROL_PLANE_SIZE
 from weft.compiler.ir import Const, Expr
-from weft.compiler.lower.base import LowererBase
+from weft.compiler.lower.context import Context
 
 LARGEST_DEPTH = 64
 LARGEST_COUNT = 512
 """An expression that is deeper or has more parts is computed in several steps: BMv2 reads JSON of 1,000 levels at most,
-and what reads and compiles it follows it recursively.
+and what reads and compiles it recurses through it.
 """
 _WITHOUT_STATEMENTS = {
     "verify": "the checksums' control",
@@ -21,33 +21,31 @@ _WITHOUT_STATEMENTS = {
 }
 
 
-class Sizes(LowererBase):
-    """`shallow` and `control_plane_size`."""
-
-    def shallow(self, value: Expr, where: ast.Node) -> Expr:
-        """The value; where it is large, a variable that it is assigned to before."""
-        if not is_large(value):
-            return value
-        place = _WITHOUT_STATEMENTS.get(self.place)
-        if place is not None:
-            self.refuse(
-                f"an expression in {place} has at most {LARGEST_COUNT} parts and {LARGEST_DEPTH} levels",
-                where,
-            )
-        return self.snapshot(value, where.span)
-
-    def control_plane_size(
-        self, value: Any, what: str, where: ast.Node, limit: int = CONTROL_PLANE_SIZE
-    ) -> int:
-        """A size known at compile time and within its bound."""
-        if not isinstance(value, Const):
-            self.refuse(f"{what} must be known at compile time", where)
-        if 0 <= value.value <= limit:
-            return int(value.value)
-        self.diagnostics.error(
-            f"{what} is {value.value}, which is out of range (valid: 0 to {limit})", where.span
+def shallow(context: Context, value: Expr, where: ast.Node) -> Expr:
+    """The value; where it is large, a variable that it is assigned to before."""
+    if not is_large(value):
+        return value
+    place = _WITHOUT_STATEMENTS.get(context.place)
+    if place is not None:
+        context.refuse(
+            f"an expression in {place} has at most {LARGEST_COUNT} parts and {LARGEST_DEPTH} levels",
+            where,
         )
-        return 1
+    return context.snapshot(value, where.span)
+
+
+def control_plane_size(
+    context: Context, value: Any, what: str, where: ast.Node, limit: int = CONTROL_PLANE_SIZE
+) -> int:
+    """A size known at compile time and within its bound."""
+    if not isinstance(value, Const):
+        context.refuse(f"{what} must be known at compile time", where)
+    if 0 <= value.value <= limit:
+        return int(value.value)
+    context.diagnostics.error(
+        f"{what} is {value.value}, which is out of range (valid: 0 to {limit})", where.span
+    )
+    return 1
 
 
 def is_large(expression: Expr) -> bool:

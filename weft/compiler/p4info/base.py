@@ -6,7 +6,8 @@ from typing import Any
 
 from weft.compiler import ast
 from weft.compiler.diagnostics import Diagnostics
-from weft.compiler.lower.program import ProgramLowering
+from weft.compiler.ir import LoweredProgram
+from weft.compiler.lower.control_plane import ControlPlane
 from weft.compiler.lower.values import ActionValue
 from weft.compiler.p4info.annotations import add_annotations, add_documentation
 from weft.compiler.p4info.ids import IdAllocator, Prefix
@@ -36,19 +37,22 @@ def is_hidden(annotations: ast.Annotations) -> bool:
 class InfoBase:
     """The message, its ids, and what the lowering found."""
 
-    def __init__(self, lowering: ProgramLowering, diagnostics: Diagnostics) -> None:
-        self.lowering = lowering
+    def __init__(
+        self, program: LoweredProgram, control_plane: ControlPlane, diagnostics: Diagnostics
+    ) -> None:
+        self.program = program
+        self.control_plane = control_plane
         self.diagnostics = diagnostics
         self.ids = IdAllocator()
         self.info = p4info_pb2.P4Info()
-        self.types = TypeSpecs(self.info.type_info, lowering.program.errors)
+        self.types = TypeSpecs(self.info.type_info, program.errors)
         self.tables = [
-            table for pipeline in lowering.program.pipelines for table in pipeline.tables if not table.hidden
+            table for pipeline in program.pipelines for table in pipeline.tables if not table.hidden
         ]
         self.actions = self._collect_actions()
         self.controller_headers = [
             declaration
-            for declaration in lowering.tree.declarations
+            for declaration in control_plane.tree.declarations
             if isinstance(declaration, ast.StructDeclaration)
             and declaration.kind == "header"
             and declaration.annotation("controller_header") is not None
@@ -58,13 +62,13 @@ class InfoBase:
         actions: dict[str, tuple[ast.ActionDeclaration, Any]] = {}
         for table in self.tables:
             for action in table.actions:
-                declaration, frame = self.lowering.action_sources[id(action)]
+                declaration, frame = self.control_plane.action_sources[id(action)]
                 known, _ = actions.setdefault(action.name, (declaration, frame))
                 if known is not declaration:
                     self.diagnostics.error(
                         f"two actions have the control-plane name '{action.name}'", declaration.span
                     ).note("the other one", known.span)
-        called: list[ActionValue] = self.lowering.called_actions
+        called: list[ActionValue] = self.control_plane.called_actions
         for value in called:
             actions.setdefault(value.frame.name_of(value.declaration), (value.declaration, value.frame))
         return {name: entry for name, entry in actions.items() if not is_hidden(entry[0].annotations)}

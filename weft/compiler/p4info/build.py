@@ -7,7 +7,8 @@ from typing import Any
 from weft.compiler import ast
 from weft.compiler.check.scope import choices
 from weft.compiler.diagnostics import Diagnostics
-from weft.compiler.lower.program import ProgramLowering
+from weft.compiler.ir import LoweredProgram
+from weft.compiler.lower.control_plane import ControlPlane
 from weft.compiler.p4info.annotations import add_annotations, add_documentation, wanted_id
 from weft.compiler.p4info.base import EXTERN_PREFIXES, MATCH_TYPES, is_hidden
 from weft.compiler.p4info.externs import ExternInfos
@@ -39,13 +40,13 @@ class P4InfoBuilder(ExternInfos):
             self._table(table)
         for name, (declaration, _) in self.actions.items():
             self._action(name, declaration)
-        for value in self.lowering.externs:
+        for value in self.control_plane.externs:
             self._extern(value)
         self._value_sets()
         self._digests()
         for header in self.controller_headers:
             self._controller_header(header)
-        if self.lowering.extern_functions:
+        if self.control_plane.extern_functions:
             # As p4c does: empty type information where something could have had a type.
             self.info.type_info.SetInParent()
         return self.info
@@ -61,20 +62,20 @@ class P4InfoBuilder(ExternInfos):
 
     def _announce(self) -> None:
         for table in self.tables:
-            declaration, _ = self.lowering.table_sources[table.name]
+            declaration, _ = self.control_plane.table_sources[table.name]
             self._add(Prefix.TABLE, table.name, declaration.annotations, declaration.span)
         for name, (action, _) in self.actions.items():
             self._add(Prefix.ACTION, name, action.annotations, action.span)
-        for value in self.lowering.externs:
+        for value in self.control_plane.externs:
             prefix = EXTERN_PREFIXES[value.kind]
             if value.kind.startswith("direct") and "table" not in value.data:
                 continue
             self._add(prefix, value.name, annotations_of(value.declaration), value.call.span)
-        for name, (declaration_, _) in self.lowering.value_set_sources.items():
+        for name, (declaration_, _) in self.control_plane.value_set_sources.items():
             self._add(Prefix.VALUE_SET, name, declaration_.annotations, declaration_.span)
         for header in self.controller_headers:
             self._add(Prefix.CONTROLLER_HEADER, header.external_name(), header.annotations, header.span)
-        for name in self.lowering.digest_types:
+        for name in self.control_plane.digest_types:
             self.ids.add(Prefix.DIGEST, name)
         self.ids.assign()
 
@@ -83,7 +84,7 @@ class P4InfoBuilder(ExternInfos):
     def _package(self) -> None:
         main = next(
             declaration
-            for declaration in self.lowering.tree.declarations
+            for declaration in self.control_plane.tree.declarations
             if isinstance(declaration, ast.InstanceDeclaration) and declaration.name == "main"
         )
         package = self.info.pkg_info
@@ -109,10 +110,11 @@ class P4InfoBuilder(ExternInfos):
     # ------------------------------------------------------------------------------ the rest
 
     def _value_sets(self) -> None:
-        for name, (declaration, frame) in self.lowering.value_set_sources.items():
+        sizes = {entry.name: entry.size for entry in self.program.value_sets}
+        for name, (declaration, frame) in self.control_plane.value_set_sources.items():
             message = self.info.value_sets.add()
             self._preamble(message, Prefix.VALUE_SET, name, declaration.annotations)
-            message.size = self.lowering.value_set_size(name)
+            message.size = sizes[name]
             assert isinstance(declaration.type, SetType)
             element = frame.type(declaration.type.element)
             if isinstance(element, StructType):
@@ -154,7 +156,7 @@ class P4InfoBuilder(ExternInfos):
             add_documentation(match, field.annotations)
 
     def _digests(self) -> None:
-        for name, type_ in self.lowering.digest_types.items():
+        for name, type_ in self.control_plane.digest_types.items():
             message = self.info.digests.add()
             annotations = type_.declaration.annotations if isinstance(type_, StructType) else []
             self._preamble(message, Prefix.DIGEST, name, annotations)
@@ -198,8 +200,8 @@ def controller_fields(
     return flat
 
 
-def build_p4info(lowering: ProgramLowering, diagnostics: Diagnostics) -> Any:
+def build_p4info(program: LoweredProgram, control_plane: ControlPlane, diagnostics: Diagnostics) -> Any:
     """The P4Info message. Raises CompileError."""
-    info = P4InfoBuilder(lowering, diagnostics).build()
+    info = P4InfoBuilder(program, control_plane, diagnostics).build()
     diagnostics.raise_if_errors()
     return info

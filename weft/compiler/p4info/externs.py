@@ -29,12 +29,12 @@ class ExternInfos(TableInfos):
         if value.kind == "counter":
             message = self.info.counters.add()
             self._extern_preamble(message, value)
-            message.spec.unit = _COUNTER_UNITS[self.lowering.unit(value)]
+            message.spec.unit = _COUNTER_UNITS[value.data["unit"]]
             self._indexed(message, value)
         elif value.kind == "meter":
             message = self.info.meters.add()
             self._extern_preamble(message, value)
-            message.spec.unit = _METER_UNITS[self.lowering.unit(value)]
+            message.spec.unit = _METER_UNITS[value.data["unit"]]
             self._indexed(message, value)
         elif value.kind == "register":
             message = self.info.registers.add()
@@ -67,7 +67,7 @@ class ExternInfos(TableInfos):
         counter = value.kind == "direct_counter"
         message: Any = self.info.direct_counters.add() if counter else self.info.direct_meters.add()
         self._extern_preamble(message, value)
-        message.spec.unit = (_COUNTER_UNITS if counter else _METER_UNITS)[self.lowering.unit(value)]
+        message.spec.unit = (_COUNTER_UNITS if counter else _METER_UNITS)[value.data["unit"]]
         message.direct_table_id = self.ids.id(Prefix.TABLE, table.name)
 
     def _profile(self, value: ExternValue) -> None:

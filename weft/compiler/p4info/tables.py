@@ -21,7 +21,7 @@ class TableInfos(InfoBase):
     """`_table` and `_action` add one of them."""
 
     def _table(self, table: Table) -> None:
-        declaration, frame = self.lowering.table_sources[table.name]
+        declaration, frame = self.control_plane.table_sources[table.name]
         if is_hidden(declaration.annotations):
             return
         self.info.type_info.SetInParent()
@@ -29,7 +29,7 @@ class TableInfos(InfoBase):
         self._preamble(message, Prefix.TABLE, table.name, declaration.annotations)
         message.size = table.size
         self._match_fields(message, table, declaration, frame)
-        for action, reference in self.lowering.table_actions[table.name]:
+        for action, reference in self.control_plane.table_actions[table.name]:
             self._action_reference(message, action, reference)
         self._default_action(message, table)
         if declaration.entries is not None and declaration.entries_const:
@@ -38,7 +38,7 @@ class TableInfos(InfoBase):
             message.has_initial_entries = True
         if table.profile is not None:
             message.implementation_id = self.ids.id(Prefix.ACTION_PROFILE, table.profile.name)
-        for value in self.lowering.externs:
+        for value in self.control_plane.externs:
             if value.data.get("table") is table:
                 message.direct_resource_ids.append(self.ids.id(EXTERN_PREFIXES[value.kind], value.name))
         if table.support_timeout:

@@ -1,39 +1,110 @@
-"""State shared by the parts of the lowering."""
+"""What every part of the lowering is given: the program so far, and where in it we are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from weft.compiler import ast
 from weft.compiler.budgets import INLINED_BLOCKS, STATEMENTS, UNROLLED_ROUNDS, Spending
 from weft.compiler.diagnostics import Diagnostics, Refused
-from weft.compiler.ir import Assign, Const, Expr, FieldRef, LoweredProgram, ParamRef, Stmt
+from weft.compiler.ir import (
+    Action,
+    Assign,
+    Const,
+    Expr,
+    FieldRef,
+    LoweredProgram,
+    ParamRef,
+    Pipeline,
+    Stmt,
+    Table,
+)
+from weft.compiler.lower.control_plane import ControlPlane
 from weft.compiler.lower.frame import Frame
 from weft.compiler.lower.storage import Storage, scalar_type
-from weft.compiler.lower.values import Value
 from weft.compiler.source import Span
 from weft.compiler.types import Type
 
+ExpressionHandler = Callable[["Context", Any], Any]
+"""Gives an expression's value; emits what it needs done first."""
+StatementHandler = Callable[["Context", Any], None]
 
-class LowererBase:
-    """Where code goes (`out`), what names mean (`frame`), and where we are (`place`).
 
-    `place` is one of "parser", "verify", "ingress", "egress", "update", "deparser".
+@dataclass(frozen=True, slots=True)
+class Handlers:
+    """The function for each kind of expression and statement."""
+
+    expressions: Mapping[type[ast.Node], ExpressionHandler]
+    statements: Mapping[type[ast.Node], StatementHandler]
+
+
+Copies = list[tuple[Any, Any]]
+"""Targets, each with the variable that is copied to it when a call ends."""
+
+
+@dataclass(slots=True)
+class CallState:
+    """Where we are among calls. `pending_copies` are those that the calls around must still make."""
+
+    depth: int = 0
+    action_depth: int = 0
+    in_action: bool = False
+    pending_copies: list[Copies] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class LoopState:
+    """Where `break` and `continue` lead, innermost last; `written_names` of nodes that were looked at, by id."""
+
+    break_labels: list[int] = field(default_factory=list)
+    continue_labels: list[int] = field(default_factory=list)
+    written_names: dict[int, set[str]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class TableState:
+    """Tables and actions lowered so far, by the identities of declaration and frame; `pipeline` is the current one.
+
+    `key_copies`: by the table's identity, variables and the expressions of keys that each application computes anew.
     """
 
-    def __init__(self, program: LoweredProgram, diagnostics: Diagnostics) -> None:
+    pipeline: Pipeline | None = None
+    no_action: ast.ActionDeclaration | None = None
+    lowered: dict[tuple[int, int], Table] = field(default_factory=dict)
+    key_copies: dict[int, list[tuple[FieldRef, ast.Expression]]] = field(default_factory=dict)
+    actions: dict[tuple[int, int, int], Action] = field(default_factory=dict)
+
+
+class Context:
+    """Where code goes (`out`), what names mean (`frame`), and where we are (`place`).
+
+    `place` is one of "parser", "verify", "ingress", "egress", "update", "deparser". `expressions` and `statements`
+    give the function that lowers a kind of node.
+    """
+
+    def __init__(
+        self, program: LoweredProgram, diagnostics: Diagnostics, tree: ast.Program, handlers: Handlers
+    ) -> None:
         self.program = program
         self.diagnostics = diagnostics
+        self.control_plane = ControlPlane(tree)
+        self.expressions = handlers.expressions
+        self.statements = handlers.statements
         self.storage = Storage(program, diagnostics)
         self.globals = Frame(None, "")
         self.frame = self.globals
         self.out: list[Stmt] = []
         self.place = ""
-        self.in_action = False
         # Whether the index of a target is copied because what follows may change it.
         self.freeze_indices = False
+        self.calls = CallState()
+        self.loops = LoopState()
+        self.tables = TableState()
+        self.extern_places: dict[tuple[str, str], Span] = {}
+        self.list_digests = 0
         self._labels = 0
         self._emitted = Spending(
             diagnostics,
@@ -46,8 +117,6 @@ class LowererBase:
         self.unrolled = Spending(
             diagnostics, UNROLLED_ROUNDS, f"loops unroll to more than {UNROLLED_ROUNDS} rounds in all"
         )
-        self._call_depth = 0
-        self._action_depth = 0
 
     # ------------------------------------------------------------------------------ messages
 
@@ -118,8 +187,3 @@ class LowererBase:
     def scalar_type_of(self, expression: ast.Expression) -> Type | None:
         """Its IR type, None when it is no scalar."""
         return scalar_type(self.type_of(expression))
-
-
-def is_scalar(value: Expr | Value) -> bool:
-    """Whether a value is an IR expression."""
-    return isinstance(value, Expr)

@@ -1,0 +1,1 @@
+"""v1model's externs as BMv2 primitives (BMv2's simple_switch document and JSON format)."""
