@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from weft.run.collectives import CollectiveRun
     from weft.run.fabric import Fabric
     from weft.sweeps import SweepResult, sweep
+    from weft.traffic.collectives import Algorithm, Collective
     from weft.traffic.extensions import (
         Acknowledgement,
         CongestionControl,
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Acknowledgement",
+    "Algorithm",
     "BadInputError",
     "CheckFailedError",
+    "Collective",
     "CollectiveRun",
     "CongestionControl",
     "EnvironmentLacksError",
@@ -41,6 +44,8 @@ __all__ = [
 _IMPORTED_LATE = {
     "Acknowledgement": "weft.traffic.extensions",
     "CollectiveRun": "weft.run.collectives",
+    "Algorithm": "weft.traffic.collectives",
+    "Collective": "weft.traffic.collectives",
     "CongestionControl": "weft.traffic.extensions",
     "Fabric": "weft.run.fabric",
     "Flow": "weft.traffic.patterns",

@@ -10,10 +10,11 @@ from point_to_point import DELAY_PS, PointToPoint
 
 from weft.engine import Engine, _core
 from weft.traffic.aggregation_format import Operation
+from weft.traffic.collectives import collectives
 from weft.traffic.messages import AS_BYTES, AS_LENGTHS
 from weft.traffic.patterns import Flow, flow_schedule
 from weft.traffic.schedule_nodes import DataType, RankSchedule
-from weft.traffic.schedules import CollectiveSpec, generate
+from weft.traffic.schedules import CollectiveSpec
 
 RANKS = 3
 
@@ -65,7 +66,9 @@ def test_flows(drawn, options):
 @given(st.integers(1, 9000), faults)
 def test_a_ring(element_count, options):
     spec = CollectiveSpec(RANKS, element_count, DataType.INT32, Operation.SUM, (10**10,), piece_bytes=4096)
-    schedules = [generate("allreduce", "ring", spec, rank).of_lengths() for rank in range(RANKS)]
+    schedules = [
+        collectives()["allreduce"].schedule("ring", spec, rank).of_lengths() for rank in range(RANKS)
+    ]
     of_bytes = outcome(schedules, AS_BYTES, element_count, **options)
     assert outcome(schedules, AS_LENGTHS, element_count, **options) == of_bytes
     assert all(status["state"] == "finished" for status in of_bytes[0])

@@ -8,9 +8,10 @@ from point_to_point import DELAY_PS, RATE_BPS, PointToPoint
 
 from weft.engine import Engine, _core
 from weft.traffic.aggregation_format import Operation
+from weft.traffic.collectives import collectives
 from weft.traffic.patterns import flow_schedule, incast, permutation
 from weft.traffic.schedule_nodes import DATA, DataType
-from weft.traffic.schedules import CollectiveSpec, generate
+from weft.traffic.schedules import CollectiveSpec
 
 FAULTS = {"loss": 0.02, "duplicate": 0.02, "delay_probability": 0.02, "extra_delay_ps": 5 * DELAY_PS}
 
@@ -19,7 +20,7 @@ def ring(
     ranks, elements, dtype=DataType.INT32, operation=Operation.SUM, planes=2, piece_bytes=4096, run_tag=0
 ):
     spec = CollectiveSpec(ranks, elements, dtype, operation, (RATE_BPS,) * planes, piece_bytes, run_tag)
-    return [generate("allreduce", "ring", spec, rank) for rank in range(ranks)]
+    return [collectives()["allreduce"].schedule("ring", spec, rank) for rank in range(ranks)]
 
 
 def integers(ranks, elements, seed=5):

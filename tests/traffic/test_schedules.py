@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from schedule_interpreter import Interpreter
 
 from weft.traffic.aggregation_format import Operation
+from weft.traffic.collectives import collectives
 from weft.traffic.patterns import Flow, flow_schedule, incast, permutation
 from weft.traffic.schedule_nodes import SCALE_UP, DataType, WaitReceive, Write, run_immediate
-from weft.traffic.schedules import GENERATORS, CollectiveSpec, generate, peers_of
+from weft.traffic.schedules import CollectiveSpec, peers_of
 from weft.traffic.schedules.tree import children_of, parent_of
 from weft.traffic.striping import split_evenly, stripe
 
@@ -20,10 +21,10 @@ def spec_of(ranks, elements, dtype=DataType.INT32, operation=Operation.SUM, rate
 
 
 @st.composite
-def collectives(draw):
+def drawn_collectives(draw):
     """Any collective by any algorithm, on hosts of one rank or several, with a size and ranks that it takes."""
-    collective = draw(st.sampled_from(sorted(GENERATORS)))
-    algorithm = draw(st.sampled_from(sorted(GENERATORS[collective])))
+    collective = draw(st.sampled_from(sorted(collectives())))
+    algorithm = draw(st.sampled_from(sorted(each.name for each in collectives()[collective].algorithms)))
     per_host, stride, blocks = draw(
         st.sampled_from(
             [(1, 1, n) for n in range(1, 10)] + [(2, 1, 3), (4, 1, 2), (2, 2, 2), (3, 2, 1), (2, 4, 1)]
@@ -55,12 +56,12 @@ def collectives(draw):
     )
 
 
-@given(collectives(), st.integers(0, 1000))
+@given(drawn_collectives(), st.integers(0, 1000))
 @settings(max_examples=150, deadline=None)
 def test_collectives_leave_what_numpy_computes(drawn, seed):
     collective, algorithm, spec = drawn
     inputs = inputs_of(spec, seed)
-    schedules = [generate(collective, algorithm, spec, rank) for rank in range(spec.rank_count)]
+    schedules = [collectives()[collective].schedule(algorithm, spec, rank) for rank in range(spec.rank_count)]
     results = Interpreter(schedules, inputs, seed).results(spec.dtype.value)
     assert_right(collective, spec, inputs, results)
 
@@ -69,7 +70,7 @@ def test_collectives_leave_what_numpy_computes(drawn, seed):
 @pytest.mark.parametrize("algorithm", ["tree", "halving-doubling"])
 def test_all_ranks_hold_the_same_floats(algorithm, ranks):
     spec = spec_of(ranks, 1000, DataType.FLOAT32, piece_bytes=256)
-    schedules = [generate("allreduce", algorithm, spec, rank) for rank in range(ranks)]
+    schedules = [collectives()["allreduce"].schedule(algorithm, spec, rank) for rank in range(ranks)]
     results = Interpreter(schedules, inputs_of(spec, 7), 3).results("float32")
     assert len({result.tobytes() for result in results}) == 1
 
@@ -80,7 +81,7 @@ def sent_bytes(collective, algorithm, spec):
         tuple(
             sum(
                 node.source.length_bytes
-                for node in generate(collective, algorithm, spec, rank).nodes
+                for node in collectives()[collective].schedule(algorithm, spec, rank).nodes
                 if isinstance(node, Write) and (node.channel.label == SCALE_UP) == inside
             )
             for inside in (False, True)
@@ -141,7 +142,7 @@ def test_rings_leave_a_host_by_the_rail_on_which_they_enter_the_next():
     between = [
         (rank, channel.peer)
         for rank in range(16)
-        for channel in generate("allreduce", "ring", spec, rank).channels()
+        for channel in collectives()["allreduce"].schedule("ring", spec, rank).channels()
         if channel.label != SCALE_UP
     ]
     rail = lambda rank: spec.position(rank) % 4  # noqa: E731
@@ -164,7 +165,7 @@ def test_positions_count_ranks_host_by_host(per_host, stride):
 def test_ring_of_floats_is_identical_on_all_ranks_and_close_to_numpy(ranks):
     spec = spec_of(ranks, 1000, DataType.FLOAT32, piece_bytes=256)
     inputs = inputs_of(spec, 7)
-    schedules = [generate("allreduce", "ring", spec, rank) for rank in range(ranks)]
+    schedules = [collectives()["allreduce"].schedule("ring", spec, rank) for rank in range(ranks)]
     results = Interpreter(schedules, inputs, 3).results("float32")
     assert len({result.tobytes() for result in results}) == 1
     exact = np.sum(inputs, axis=0, dtype=np.float64)
@@ -176,7 +177,9 @@ def test_ring_of_floats_is_identical_on_all_ranks_and_close_to_numpy(ranks):
 def test_ring_moves_the_optimal_number_of_bytes(ranks, elements):
     spec = spec_of(ranks, elements, rates=(3, 1))
     for rank in range(ranks):
-        writes = [n for n in generate("allreduce", "ring", spec, rank).nodes if isinstance(n, Write)]
+        writes = [
+            n for n in collectives()["allreduce"].schedule("ring", spec, rank).nodes if isinstance(n, Write)
+        ]
         sent = sum(write.source.length_bytes for write in writes)
         optimal = 2 * (ranks - 1) / ranks * elements * 4
         assert abs(sent - optimal) <= 2 * ranks * 4 * 2
@@ -184,7 +187,7 @@ def test_ring_moves_the_optimal_number_of_bytes(ranks, elements):
 
 def test_every_write_is_waited_for_exactly_once():
     spec = spec_of(6, 10_000, piece_bytes=1024, run_tag=5)
-    schedules = [generate("allreduce", "ring", spec, rank) for rank in range(6)]
+    schedules = [collectives()["allreduce"].schedule("ring", spec, rank) for rank in range(6)]
     sent = sorted(
         (s.rank, n.channel.plane, n.channel.peer, n.immediate)
         for s in schedules
@@ -204,14 +207,14 @@ def test_every_write_is_waited_for_exactly_once():
 
 def test_chunks_are_cut_into_pieces_that_pipeline():
     spec = spec_of(4, 4 * 8192, rates=(1,), piece_bytes=4096)
-    schedule = generate("allreduce", "ring", spec, 0)
+    schedule = collectives()["allreduce"].schedule("ring", spec, 0)
     first_step = [n for n, after in zip(schedule.nodes, schedule.after, strict=True) if not after]
     assert sum(isinstance(node, Write) for node in first_step) == 8
 
 
 def test_in_network_stripes_follow_the_rates_of_the_planes():
     spec = spec_of(8, 64 * 100, rates=(30, 10))
-    spans = [node.span for node in generate("allreduce", "in-network", spec, 3).nodes]
+    spans = [node.span for node in collectives()["allreduce"].schedule("in-network", spec, 3).nodes]
     assert [(span.offset_bytes, span.length_bytes) for span in spans] == [(0, 19200), (19200, 6400)]
 
 
@@ -256,7 +259,7 @@ def test_senseless_collectives_are_refused(change, message):
         "plane_rates_bps": (1, 1),
     }
     with pytest.raises(ValueError, match=message):
-        generate("allreduce", "ring", CollectiveSpec(**(fields | change)), 0)
+        collectives()["allreduce"].schedule("ring", CollectiveSpec(**(fields | change)), 0)
 
 
 @pytest.mark.parametrize(
@@ -269,14 +272,14 @@ def test_senseless_collectives_are_refused(change, message):
 )
 def test_what_an_algorithm_cannot_do_is_refused(collective, algorithm, spec, message):
     with pytest.raises(ValueError, match=message):
-        generate(collective, algorithm, spec, 0)
+        collectives()[collective].schedule(algorithm, spec, 0)
 
 
 def test_unknown_algorithms_and_ranks_are_refused_by_name():
     with pytest.raises(ValueError, match=r"allreduce has no algorithm 'rings' \(valid: ring, tree"):
-        generate("allreduce", "rings", spec_of(2, 1), 0)
+        collectives()["allreduce"].schedule("rings", spec_of(2, 1), 0)
     with pytest.raises(ValueError, match="rank 2"):
-        generate("allreduce", "ring", spec_of(2, 1), 2)
+        collectives()["allreduce"].schedule("ring", spec_of(2, 1), 2)
     with pytest.raises(ValueError, match="1048576"):
         run_immediate(0, 1 << 20)
 

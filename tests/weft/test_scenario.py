@@ -50,7 +50,7 @@ def test_an_empty_file_is_the_default_scenario(tmp_path):
         (
             "traffic:\n  - {incast: h0}\n  - {collective: allreduce, algorithms: [rings]}\n",
             3,
-            ["traffic[1].algorithms[0]", "rings", "'ring', 'tree'", "'in-network'"],
+            ["traffic[1].algorithms[0]", "rings", "ring, tree", "in-network"],
         ),
     ],
 )

@@ -4,10 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.engine._core import block_exponent, dequantise_block, quantise_block
-from weft.results.verification import result_elements, verify
+from weft.results.verification import Verdict
+from weft.results.verification import verify as verify_typed
 from weft.traffic.aggregation_format import Operation
+from weft.traffic.collectives import collectives
 from weft.traffic.schedule_nodes import DataType
-from weft.traffic.schedules import COLLECTIVES, CollectiveSpec
+from weft.traffic.schedules import CollectiveSpec
 
 
 def inputs_of(dtype, ranks=4, elements=200, seed=0):
@@ -25,12 +27,17 @@ def spec_of(inputs, operation=Operation.SUM, root=0):
     return CollectiveSpec(len(inputs), inputs[0].size, dtype, operation, (1,), root=root)
 
 
+def verify(collective, algorithm, spec, inputs, results) -> Verdict:
+    found = collectives()[collective]
+    return verify_typed(found, found.algorithm(algorithm), spec, inputs, results)
+
+
 def verify_sum(inputs, results, algorithm):
     return verify("allreduce", algorithm, spec_of(inputs), inputs, results)
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.float32])
-@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("collective", collectives())
 def test_a_wrong_element_of_any_collective_is_found(collective, dtype):
     inputs = inputs_of(dtype, ranks=4, elements=8)
     spec = spec_of(inputs, root=2)
@@ -44,13 +51,14 @@ def test_a_wrong_element_of_any_collective_is_found(collective, dtype):
         "broadcast": [inputs[2]] * 4,
         "reduce": [total[:0], total[:0], total, total[:0]],
     }[collective]
-    assert [len(result_elements(collective, spec, rank)) for rank in range(4)] == [
+    assert [len(collectives()[collective].result_part(spec, rank)) for rank in range(4)] == [
         len(each) for each in right
     ]
-    assert verify(collective, "ring", spec, inputs, right).ok
+    algorithm = collectives()[collective].algorithms[0].name
+    assert verify(collective, algorithm, spec, inputs, right).ok
     wrong = [each.copy() for each in right]
     wrong[2][1] += 1
-    verdict = verify(collective, "ring", spec, inputs, wrong)
+    verdict = verify(collective, algorithm, spec, inputs, wrong)
     assert verdict.wrong == 1
     assert verdict.identical is (collective in ("reducescatter", "alltoall", "reduce"))
     assert verdict.largest_error == pytest.approx(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import click
 from weft.cli import SIZES
 from weft.commands.reporting import report_options, run_and_show
 from weft.commands.scenario_options import changes_of, scenario_options
-from weft.traffic.schedules import ALGORITHMS, COLLECTIVES
+from weft.errors import did_you_mean
+from weft.traffic.class_reference import is_class_reference
+from weft.traffic.collectives import algorithm_names, collectives
 
 # Where an error of the scenario that the options make comes from.
 _OPTION_OF = {
@@ -29,12 +32,27 @@ _OPTION_OF = {
 }
 
 
+class _CollectiveName(click.ParamType[str]):
+    """One of Weft's collectives, or a class of the user's."""
+
+    name = "collective"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        return f"[{'|'.join(collectives())}|FILE.py:CLASS]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        name = str(value)
+        if name not in collectives() and not is_class_reference(name):
+            self.fail(f"no collective '{name}'; {did_you_mean(name, collectives())}", param, ctx)
+        return name
+
+
 @click.command()
-@click.argument("name", type=click.Choice(COLLECTIVES))
+@click.argument("name", type=_CollectiveName())
 @click.option(
     "--algorithm",
     "algorithms",
-    type=click.Choice(ALGORITHMS),
+    metavar=f"[{'|'.join(algorithm_names())}]",
     multiple=True,
     help="Several may be given; default: all of the collective's that suit the fabric.",
 )
@@ -121,7 +139,7 @@ def collective(
     from weft.scenario import apply_changes, parse_scenario
 
     tree: dict[str, Any] = {
-        "name": f"collective-{name}",
+        "name": f"collective-{_file_name(name)}",
         "fabric": {
             "planes": planes,
             "leaves": leaves,
@@ -152,3 +170,9 @@ def collective(
     )
     scenario = parse_scenario(tree, "command line", units_required=True, options=options)
     return run_and_show(scenario, out, as_json, require_valid_times)
+
+
+def _file_name(name: str) -> str:
+    """Return a collective's name as directories have it."""
+    stem = Path(name.rpartition(":")[0]).stem if is_class_reference(name) else name
+    return re.sub("[^a-z0-9-]", "-", stem.lower())[:30]

@@ -41,7 +41,7 @@ def collectives(run: RunDirectory) -> ReportTable:
             _us(each.time_ps),
             *((_us(each.least_time_ps), _us(each.largest_time_ps), len(each.times_ps)) if repeated else ()),
             round(each.algorithm_bandwidth / 1e9, 3),
-            round(each.bus_bandwidth / 1e9, 3),
+            round(each.busbw_bytes_per_s / 1e9, 3),
             _wrong(each),
             each.retransmissions,
             each.cnps,

@@ -37,26 +37,6 @@ LATENESS_BOUND = 0.5
 
 LENGTHS = "lengths"
 """What stands for data where packets carry lengths only: nothing can be verified then."""
-ROOTED = ("broadcast", "reduce")
-COLLECTIVE_TITLES = {
-    "allreduce": "all-reduce",
-    "reducescatter": "reduce-scatter",
-    "allgather": "all-gather",
-    "alltoall": "all-to-all",
-}
-_WITHOUT_REDUCTION = ("allgather", "alltoall", "broadcast")
-
-
-def bus_bandwidth_factor(collective: str, ranks: int) -> float:
-    """Return busbw / algbw (nccl-tests, PERFORMANCE.md)."""
-    match collective:
-        case "allreduce":
-            return 2 * (ranks - 1) / ranks
-        case "reducescatter" | "allgather" | "alltoall":
-            return (ranks - 1) / ranks
-        case "broadcast" | "reduce":
-            return 1.0
-    raise ValueError(f"no bus bandwidth of {collective!r} is defined")
 
 
 @dataclass(frozen=True)
@@ -67,7 +47,8 @@ class CollectiveResult:
     `verified` is false where lengths stood for data; `wrong` and the errors are 0 then. Bandwidths are in bytes per
     second of emulated time; a time is from the common start to the last rank's end. `times_ps` are those of all
     repetitions, `time_ps` is their mean; packets are counted over all of them, and over none of the `warmup`.
-    They are 0 where no time passed, as with one rank, which has nothing to send.
+    They are 0 where no time passed, as with one rank, which has nothing to send. `title` and `reduces` are the
+    collective's own and no part of the results file.
     """
 
     collective: str
@@ -90,6 +71,9 @@ class CollectiveResult:
     cnps: int = 0
     times_ps: tuple[int, ...] = ()
     warmup: int = 0
+    busbw_bytes_per_s: float = 0.0
+    title: str = field(default="", compare=False, repr=False)
+    reduces: bool = field(default=True, compare=False, repr=False)
 
     @property
     def algorithm_bandwidth(self) -> float:
@@ -107,14 +91,26 @@ class CollectiveResult:
         return max(self.times_ps, default=self.time_ps)
 
     @property
-    def bus_bandwidth(self) -> float:
-        """Return algbw times the collective's factor in bytes per second."""
-        return self.algorithm_bandwidth * bus_bandwidth_factor(self.collective, self.ranks)
-
-    @property
     def ok(self) -> bool:
         """Return whether nothing is known to be wrong on any rank."""
         return self.wrong == 0 and self.identical
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data with the derived figures."""
+        plain = {
+            name: value
+            for name, value in vars(self).items()
+            if name not in ("title", "reduces", "busbw_bytes_per_s")
+        }
+        if not math.isfinite(self.largest_error):
+            # JSON knows no NaN and no infinity; `wrong` says what happened.
+            plain["largest_error"] = None
+        return plain | {
+            "least_time_ps": self.least_time_ps,
+            "largest_time_ps": self.largest_time_ps,
+            "algbw_bytes_per_s": self.algorithm_bandwidth,
+            "busbw_bytes_per_s": self.busbw_bytes_per_s,
+        }
 
 
 @dataclass(frozen=True)
@@ -242,7 +238,14 @@ class RunResult:
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON, with the derived figures and without times of the wall clock."""
         data = asdict(
-            replace(self, observations=Observations(), workloads=[], flows=[], arrays=ArrayResults())
+            replace(
+                self,
+                observations=Observations(),
+                workloads=[],
+                flows=[],
+                collectives=[],
+                arrays=ArrayResults(),
+            )
         )
         del data["observations"], data["arrays"]  # in files of their own
         for name, cells in (("counters", self.arrays.counters), ("registers", self.arrays.registers)):
@@ -251,6 +254,7 @@ class RunResult:
         data["rows_lost"] = self.observations.rows_lost
         if not self.incomplete_captures:
             del data["incomplete_captures"]
+        data["collectives"] = [collective.as_dict() for collective in self.collectives]
         data["flows"] = [flows.as_dict() for flows in self.flows]
         data["workloads"] = [workload.as_dict() for workload in self.workloads]
         data["link_events"] = [
@@ -259,15 +263,6 @@ class RunResult:
         data["training_steps"] = [step.as_dict() for step in self.training_steps]
         # Kept apart: under the virtual clock all the rest is the same in every run.
         del data["wall_times_s"]
-        for plain, collective in zip(data["collectives"], self.collectives, strict=True):
-            plain["least_time_ps"] = collective.least_time_ps
-            plain["largest_time_ps"] = collective.largest_time_ps
-            plain["algbw_bytes_per_s"] = collective.algorithm_bandwidth
-            plain["busbw_bytes_per_s"] = collective.bus_bandwidth
-            if not math.isfinite(collective.largest_error):
-                plain["largest_error"] = (
-                    None  # JSON knows no NaN and no infinity; `wrong` says what happened.
-                )
         if self.lateness is not None:
             data["lateness"]["valid"] = self.lateness.valid
             data["lateness"]["sufficient_dilation"] = self.lateness.sufficient_dilation
@@ -337,11 +332,11 @@ def print_collectives(console: Console, results: list[CollectiveResult]) -> None
             str(result.size_bytes),
             str(result.count),
             result.dtype,
-            "none" if result.collective in _WITHOUT_REDUCTION else result.operation,
+            result.operation if result.reduces else "none",
             str(-1 if result.root is None else result.root),
             *(f"{time_ps / 1e6:.1f}" for time_ps in times_ps),
             f"{result.algorithm_bandwidth / 1e9:.2f}",
-            f"{result.bus_bandwidth / 1e9:.2f}",
+            f"{result.busbw_bytes_per_s / 1e9:.2f}",
             *_verdict(result, exact),
             str(result.retransmissions),
         )
@@ -393,7 +388,8 @@ def print_run(console: Console, run: RunResult) -> None:
         console = cast("Console", _InvalidConsole(console))
         console.print("the machine served events too late: times, rates and queues below do not hold")
     for name, results in groupby(run.collectives, key=lambda result: result.collective):
-        of_one_kind, title = list(results), COLLECTIVE_TITLES.get(name, name)
+        of_one_kind = list(results)
+        title = of_one_kind[0].title or name
         console.print(f"\n[bold]{title} over {of_one_kind[0].ranks} ranks[/bold] (time is emulated)")
         print_collectives(console, of_one_kind)
     for number, flows in enumerate(run.flows):

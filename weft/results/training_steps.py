@@ -9,9 +9,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from weft.results.verification import Array, Verdict, verify
+from weft.results.verification import Verdict, verify
+from weft.traffic.collectives import Array, collectives
 from weft.traffic.schedules import CollectiveSpec
-from weft.traffic.training import TrainingStep
+from weft.traffic.training import GRADIENT_COLLECTIVE, TrainingStep
 
 
 @dataclass(frozen=True)
@@ -57,10 +58,11 @@ def verify_gradients(
     results: Sequence[Array],
 ) -> Verdict:
     """Compare summed gradients with NumPy's, bucket by bucket, since each is a collective of its own."""
+    all_reduce = collectives()[GRADIENT_COLLECTIVE]
     verdicts = [
         verify(
-            "allreduce",
-            algorithm,
+            all_reduce,
+            all_reduce.algorithm(algorithm),
             replace(spec, element_count=len(bucket)),
             [each[bucket.start : bucket.stop] for each in inputs],
             [each[bucket.start : bucket.stop] for each in results],

@@ -14,15 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.traffic.aggregation_format import LANE_COUNT, Operation
+from weft.traffic.collectives import Algorithm, Array, Collective
 from weft.traffic.schedule_nodes import DataType
 from weft.traffic.schedules import CollectiveSpec
-
-Array = NDArray[np.generic]
 
 _UFUNCS = {Operation.SUM: np.add, Operation.MAX: np.maximum, Operation.MIN: np.minimum}
 # Half a step beyond float32's largest number: from there on rounding to nearest gives infinity (IEEE 754, 4.3.1).
 _INFINITE_FROM = 2.0**128 - 2.0**103
-_SAME_EVERYWHERE = ("allreduce", "allgather", "broadcast")
 
 
 @dataclass(frozen=True)
@@ -45,17 +43,12 @@ class Verdict:
         return self.wrong == 0 and self.identical
 
 
-def result_elements(collective: str, spec: CollectiveSpec, rank: int) -> range:
-    """Return which elements of a rank's data are its result: none on the other ranks of a reduce."""
-    if collective == "reducescatter":
-        return spec.chunk(rank)
-    if collective == "reduce" and rank != spec.root:
-        return range(0)
-    return range(spec.element_count)
-
-
 def verify(
-    collective: str, algorithm: str, spec: CollectiveSpec, inputs: Sequence[Array], results: Sequence[Array]
+    collective: Collective,
+    algorithm: Algorithm,
+    spec: CollectiveSpec,
+    inputs: Sequence[Array],
+    results: Sequence[Array],
 ) -> Verdict:
     """Compare every rank's result with what NumPy makes of the ranks' inputs.
 
@@ -68,11 +61,11 @@ def verify(
     Args:
         collective: what was done, by `algorithm`.
         spec: its parameters.
-        inputs: every rank's data, `spec.element_count` elements each; of an all-gather, the rank's own chunk counts.
-        results: every rank's `result_elements`.
+        inputs: every rank's data, `spec.element_count` elements each, of which `Collective.input_part` counts.
+        results: every rank's `Collective.result_part`.
     """
     reference = _Reference(collective, algorithm, spec, inputs)
-    identical = collective not in _SAME_EVERYWHERE or all(
+    identical = not collective.is_same_on_all_ranks or all(
         result.tobytes() == results[0].tobytes() for result in results
     )
     wrong, largest_error, its_bound = 0, 0.0, 0.0
@@ -98,71 +91,70 @@ class _Reference:
     """What every rank should hold, as float64, which holds every int32 and float32, and how far off it may be."""
 
     def __init__(
-        self, collective: str, algorithm: str, spec: CollectiveSpec, inputs: Sequence[Array]
+        self, collective: Collective, algorithm: Algorithm, spec: CollectiveSpec, inputs: Sequence[Array]
     ) -> None:
-        self.collective, self.spec, self.inputs = collective, spec, inputs
-        self._reduced, self._bound = np.zeros(0), np.zeros(0)
+        self.collective, self.algorithm, self.spec, self.inputs = collective, algorithm, spec, inputs
+        self._terms: Sequence[Array] | None = None
+        self._expected, self._bound = np.zeros(0), np.zeros(0)
         self._may_be_infinite: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
-        if collective in ("allreduce", "reducescatter", "reduce"):
-            self._reduced, self._bound = _reduction(algorithm, spec, inputs)
-            if spec.operation is Operation.SUM and spec.dtype is DataType.FLOAT32:
-                self._may_be_infinite = _overflows(algorithm, inputs, self._reduced, self._bound)
 
     def of_rank(self, rank: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return a rank's expected result and the bound of its errors."""
-        if self.collective in ("allreduce", "reducescatter", "reduce"):
-            where = _slice(result_elements(self.collective, self.spec, rank))
-            return self._reduced[where], self._bound[where]
-        return self._moved(rank).astype(np.float64), np.zeros(())
+        self._combine(self.collective.terms(self.spec, self.inputs, rank))
+        where = self._result_part(rank)
+        return self._expected[where], self._bound[where] if self._bound.ndim else self._bound
 
     def is_right_infinity(self, rank: int, result: Array) -> NDArray[np.bool_]:
-        """Return which elements of a rank's result are infinities as NumPy might have them."""
+        """Return which elements of a rank's result are infinities as NumPy might have them; after `of_rank`."""
         if self._may_be_infinite is None:
             return np.zeros(result.shape, np.bool_)
-        where = _slice(result_elements(self.collective, self.spec, rank))
+        where = self._result_part(rank)
         above, below = self._may_be_infinite
         values = result.astype(np.float64)
         return (np.isposinf(values) & above[where]) | (np.isneginf(values) & below[where])
 
-    def _moved(self, rank: int) -> Array:
-        match self.collective:
-            case "broadcast":
-                return self.inputs[self.spec.root]
-            case "allgather":
-                own = [each[_slice(self.spec.chunk(source))] for source, each in enumerate(self.inputs)]
-                return np.concatenate(own)
-            case "alltoall":
-                return np.concatenate([each[_slice(self.spec.chunk(rank))] for each in self.inputs])
-        raise ValueError(f"nothing is known of what {self.collective!r} gives")
+    def _result_part(self, rank: int) -> slice:
+        part = self.collective.result_part(self.spec, rank)
+        return slice(part.start, part.stop)
 
-
-def _slice(elements: range) -> slice:
-    return slice(elements.start, elements.stop)
+    def _combine(self, terms: Sequence[Array]) -> None:
+        # Ranks that share their terms share what becomes of them.
+        if terms is self._terms:
+            return
+        self._terms, spec = terms, self.spec
+        if not self.collective.reduces:
+            (moved,) = terms
+            self._expected, self._bound = moved.astype(np.float64), np.zeros(())
+            return
+        in_network = self.algorithm.in_network
+        self._expected, self._bound = _reduction(spec, terms, in_network)
+        if spec.operation is Operation.SUM and spec.dtype is DataType.FLOAT32:
+            self._may_be_infinite = _overflows(terms, self._expected, self._bound, in_network)
 
 
 def _reduction(
-    algorithm: str, spec: CollectiveSpec, inputs: Sequence[Array]
+    spec: CollectiveSpec, terms: Sequence[Array], in_network: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    stacked = np.stack(inputs)
+    stacked = np.stack(terms)
     nothing = np.zeros(stacked.shape[1:])
     if spec.operation is not Operation.SUM or spec.dtype is DataType.INT32:
         # int32 sums wrap.
         reduced = _UFUNCS[spec.operation].reduce(stacked, axis=0, dtype=stacked.dtype)
         return np.asarray(reduced, dtype=np.float64), nothing
     exact = stacked.astype(np.float64).sum(axis=0)
-    return exact, _block_bound(stacked) if algorithm == "in-network" else _rounding_bound(stacked)
+    return exact, _block_bound(stacked) if in_network else _rounding_bound(stacked)
 
 
 def _overflows(
-    algorithm: str, inputs: Sequence[Array], exact: NDArray[np.float64], bound: NDArray[np.float64]
+    terms: Sequence[Array], exact: NDArray[np.float64], bound: NDArray[np.float64], in_network: bool
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which elements' sums may be +infinity, and which −infinity.
 
     In the network sums are exact until they are rounded; elsewhere a partial sum may be that of all positive values.
     """
     highest, lowest = exact, exact
-    if algorithm != "in-network":
-        stacked = np.stack(inputs).astype(np.float64)
+    if not in_network:
+        stacked = np.stack(terms).astype(np.float64)
         highest, lowest = np.maximum(stacked, 0.0).sum(axis=0), np.minimum(stacked, 0.0).sum(axis=0)
     return highest + bound >= _INFINITE_FROM, lowest - bound <= -_INFINITE_FROM
 

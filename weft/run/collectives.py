@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,13 @@ from numpy.typing import NDArray
 
 from weft.errors import BadInputError, did_you_mean
 from weft.results.run_result import CollectiveResult
-from weft.results.verification import result_elements
 from weft.topologies import FabricSpec
 from weft.traffic.aggregation_format import Operation
-from weft.traffic.schedule_nodes import ELEMENT_BYTES, DataType
+from weft.traffic.class_reference import absolute_reference, is_class_reference
+from weft.traffic.collectives import Collective, collective_named, collectives
+from weft.traffic.schedule_nodes import DataType
 from weft.traffic.schedules import (
-    COLLECTIVES,
-    GENERATORS,
     CollectiveSpec,
-    check_algorithm,
-    suitable_algorithms,
 )
 
 MAX_REPETITIONS = 1000
@@ -68,8 +66,8 @@ class Repetitions:
 class CollectiveRun:
     """A collective that has run: every rank's result, and the figures.
 
-    Of an all-reduce, a broadcast and (on the root) a reduce a result has the inputs' shape; of an all-gather that of
-    all inputs one behind the other; of a reduce-scatter and an all-to-all it is flat.
+    A result has the inputs' shape; of an all-gather that of all inputs one behind the other; of a reduce-scatter and an
+    all-to-all it is flat (`Collective.shaped`).
     """
 
     buffers: list[NDArray[Any]]
@@ -99,9 +97,22 @@ def checked_buffers(buffers: Sequence[NDArray[Any]], ranks: int) -> list[NDArray
     return arrays
 
 
+def found_collective(name: str) -> Collective:
+    """Return a collective by its name, or by a user's path/to/file.py:Class below the working directory.
+
+    Raises:
+        BadInputError: there is none such. ExtensionError: the user's class cannot be used.
+    """
+    if is_class_reference(name):
+        return collective_named(absolute_reference(name, Path()))
+    if name not in collectives():
+        raise BadInputError(f"unknown collective '{name}'; {did_you_mean(name, collectives())}")
+    return collectives()[name]
+
+
 def collective_spec(
     topology: FabricSpec,
-    collective: str,
+    collective: Collective,
     algorithm: str,
     element_count: int,
     dtype: str,
@@ -113,12 +124,10 @@ def collective_spec(
     Raises:
         BadInputError: unknown names, or what the algorithm cannot do.
     """
-    if collective not in GENERATORS:
-        raise BadInputError(f"unknown collective '{collective}'; {did_you_mean(collective, COLLECTIVES)}")
-    algorithms = tuple(GENERATORS[collective])
+    algorithms = [each.name for each in collective.algorithms]
     if algorithm not in algorithms:
         raise BadInputError(
-            f"unknown algorithm '{algorithm}' of {collective}; {did_you_mean(algorithm, algorithms)}"
+            f"unknown algorithm '{algorithm}' of {collective.name}; {did_you_mean(algorithm, algorithms)}"
         )
     if operation not in OPERATIONS:
         raise BadInputError(f"unknown operation '{operation}'; {did_you_mean(operation, tuple(OPERATIONS))}")
@@ -133,67 +142,35 @@ def collective_spec(
             ranks_per_host=topology.scale_up.ranks_per_host if topology.scale_up else 1,
             rank_stride=topology.scale_up.rank_stride if topology.scale_up else 1,
         )
-        check_algorithm(collective, algorithm, spec)
+        collective.check(algorithm, spec)
     except ValueError as error:
-        raise BadInputError(f"{collective} by {algorithm}: {error}") from None
+        raise BadInputError(f"{collective.name} by {algorithm}: {error}") from None
     return spec
 
 
-def suitable(topology: FabricSpec, collective: str) -> list[str]:
+def suitable(topology: FabricSpec, collective: Collective) -> list[str]:
     """Return the algorithms of a collective that can run on a fabric."""
-    first = next(iter(GENERATORS[collective]))
-    return suitable_algorithms(collective, collective_spec(topology, collective, first, 0, "int32"))
+    return collective.suitable(
+        collective_spec(topology, collective, collective.algorithms[0].name, 0, "int32")
+    )
 
 
 def data_of_ranks(
-    collective: str, spec: CollectiveSpec, arrays: Sequence[NDArray[Any]]
+    collective: Collective, spec: CollectiveSpec, arrays: Sequence[NDArray[Any]]
 ) -> list[NDArray[Any]]:
-    """Return every rank's data, flat; of an all-gather that is zeros but for the rank's own chunk."""
-    if collective != "allgather":
+    """Return every rank's data, flat: its input in its place, and zeros where the input is but a part."""
+    parts = [collective.input_part(spec, rank) for rank in range(spec.rank_count)]
+    if all(len(part) == spec.element_count for part in parts):
         return [each.ravel() for each in arrays]
     data = [np.zeros(spec.element_count, each.dtype) for each in arrays]
-    for rank, (whole, own) in enumerate(zip(data, arrays, strict=True)):
-        chunk = spec.chunk(rank)
-        whole[chunk.start : chunk.stop] = own.ravel()
+    for whole, own, part in zip(data, arrays, parts, strict=True):
+        whole[part.start : part.stop] = own.ravel()
     return data
 
 
 def results_of_ranks(
-    collective: str, spec: CollectiveSpec, data: Sequence[NDArray[Any]]
+    collective: Collective, spec: CollectiveSpec, data: Sequence[NDArray[Any]]
 ) -> list[NDArray[Any]]:
     """Return what of every rank's data is its result, flat."""
-    elements = [result_elements(collective, spec, rank) for rank in range(spec.rank_count)]
-    return [each[where.start : where.stop] for each, where in zip(data, elements, strict=True)]
-
-
-def shaped_result(collective: str, result: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return a rank's result in the shape that `CollectiveRun` promises for inputs of this shape."""
-    if collective in ("reducescatter", "alltoall") or not result.size:
-        return result
-    if collective == "allgather":
-        return result.reshape(-1, *shape[1:])
-    return result.reshape(shape)
-
-
-def element_count_of(collective: str, elements_per_input: int, ranks: int) -> int:
-    """Return the elements of every rank's data, given those of an input."""
-    return elements_per_input * ranks if collective == "allgather" else elements_per_input
-
-
-def input_elements_of(collective: str, size_bytes: int, ranks: int) -> int:
-    """Return the elements of a rank's input for nccl-tests' size, which is that of the larger of input and result.
-
-    As there, a size that does not part evenly among the ranks where it must is rounded down.
-    """
-    count = size_bytes // ELEMENT_BYTES
-    if collective == "allgather":
-        return count // ranks
-    if collective in ("reducescatter", "alltoall"):
-        return count // ranks * ranks
-    return count
-
-
-def nccl_count(collective: str, spec: CollectiveSpec) -> int:
-    """Return nccl-tests' count: elements that a rank gives or gets of each other."""
-    parted = collective in ("allgather", "reducescatter", "alltoall")
-    return spec.element_count // spec.rank_count if parted else spec.element_count
+    parts = [collective.result_part(spec, rank) for rank in range(spec.rank_count)]
+    return [each[part.start : part.stop] for each, part in zip(data, parts, strict=True)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from weft.errors import EnvironmentLacksError
-from weft.run.collectives import input_elements_of
 from weft.scenario import CollectiveTraffic, Scenario, TrainingStepTraffic
+from weft.traffic.collectives import collective_named
 from weft.traffic.schedule_nodes import ELEMENT_BYTES
 
 _GIB = 2**30
@@ -26,7 +26,8 @@ def require_memory(scenario: Scenario) -> None:
 
 def _input_bytes(traffic: object, ranks: int) -> int:
     if isinstance(traffic, CollectiveTraffic) and traffic.data == "random":
-        elements = (input_elements_of(traffic.collective, size, ranks) for size in traffic.sizes)
+        collective = collective_named(traffic.collective)
+        elements = (collective.input_elements(size, ranks) for size in traffic.sizes)
         return sum(elements) * ELEMENT_BYTES
     if isinstance(traffic, TrainingStepTraffic) and traffic.data == "random":
         return sum(layer.count * layer.gradients for layer in traffic.layers)

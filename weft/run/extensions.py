@@ -57,9 +57,9 @@ def check_extensions(scenario: Scenario, topology: FabricSpec) -> None:
             flows_of(make_pattern(traffic), topology, scenario.seed)
 
 
-def extension_hashes(sections: Iterable[BaseModel]) -> dict[str, str]:
-    """Return the content (SHA-256) of each file whose classes are named in a scenario, or a section of it, by name."""
-    dumped = [section.model_dump(mode="json") for section in sections]
+def extension_hashes(sections: Iterable[BaseModel], references: Iterable[str] = ()) -> dict[str, str]:
+    """Return the content (SHA-256) of each file whose classes sections of a scenario or `references` name, by name."""
+    dumped = [*(section.model_dump(mode="json") for section in sections), *references]
     files = {Path(reference.rpartition(":")[0]) for reference in _references(dumped)}
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(files)}
 

@@ -42,7 +42,7 @@ from weft.results.ideal_times import Framing, IdealTimes
 from weft.results.link_events import LinkEventResult
 from weft.results.link_faults import link_fault_results
 from weft.results.packet_conservation import checked_ledger
-from weft.results.run_result import LENGTHS, ROOTED, CollectiveResult, IntPath, Phase, RunResult
+from weft.results.run_result import LENGTHS, CollectiveResult, IntPath, Phase, RunResult
 from weft.results.switch_memory import memory_results
 from weft.results.training_steps import TrainingStepResult, verify_gradients
 from weft.results.verification import Verdict, verify
@@ -53,11 +53,8 @@ from weft.run.collectives import (
     checked_buffers,
     collective_spec,
     data_of_ranks,
-    element_count_of,
-    input_elements_of,
-    nccl_count,
+    found_collective,
     results_of_ranks,
-    shaped_result,
 )
 from weft.run.effective_parameters import effective_parameters
 from weft.run.extensions import check_transport, extension_hashes
@@ -82,6 +79,7 @@ from weft.system.child_processes import ChildError
 from weft.system.signals import interruptions_first
 from weft.topologies import FabricSpec
 from weft.traffic.class_reference import is_class_reference, short_reference
+from weft.traffic.collectives import Collective, collectives
 from weft.traffic.control import EndpointGroup, RunError, RunOutcome
 from weft.traffic.extensions import TrafficPattern, flows_of
 from weft.traffic.flow_sizes import FlowSizes
@@ -90,7 +88,7 @@ from weft.traffic.messages import AS_BYTES, AS_LENGTHS
 from weft.traffic.patterns import Flow, incast, permutation
 from weft.traffic.schedule_nodes import ELEMENT_BYTES
 from weft.traffic.schedules import CollectiveSpec
-from weft.traffic.training import TrainingStep
+from weft.traffic.training import GRADIENT_COLLECTIVE, TrainingStep
 from weft.traffic.workload import poisson_flows
 
 if TYPE_CHECKING:
@@ -182,6 +180,8 @@ class Fabric:
         self._progress = progress
         self._watcher = watcher
         self._joined_epoch: int | None = None
+        # Where their definitions are, in order of the first run.
+        self._collectives_run: dict[str, None] = {}
         self._up_ps = 0
         self._arrays = ObservedArrays()
         self._exit = contextlib.ExitStack()
@@ -246,10 +246,11 @@ class Fabric:
         """Run a collective over all hosts and verify its result against NumPy.
 
         Args:
-            collective: "allreduce", "reducescatter", "allgather", "alltoall", "broadcast" or "reduce".
+            collective: "allreduce", "reducescatter", "allgather", "alltoall", "broadcast" or "reduce", or
+                path/to/file.py:Class, a `weft.Collective` of yours.
             buffers: every host's input, all of one shape, int32 or float32; they are not changed. Those of a
                 reduce-scatter and an all-to-all are cut into a chunk for each host (`CollectiveSpec.chunk`).
-            algorithm: one of the collective's, see `weft.traffic.schedules.GENERATORS`.
+            algorithm: one of the collective's, see `weft.traffic.collectives`.
             operation: of an all-reduce, a reduce-scatter or a reduce: "sum", "max" or "min".
             root: rank of a broadcast's or a reduce's root.
             data: what the buffers are, for the result's table.
@@ -263,14 +264,15 @@ class Fabric:
         """
         ranks = len(self.topology.hosts)
         arrays = checked_buffers(buffers, ranks)
-        elements = element_count_of(collective, arrays[0].size, ranks)
+        found = found_collective(collective)
+        elements = found.element_count(arrays[0].size, ranks)
         spec = collective_spec(
-            self.topology, collective, algorithm, elements, arrays[0].dtype.name, operation, root
+            self.topology, found, algorithm, elements, arrays[0].dtype.name, operation, root
         )
-        inputs = data_of_ranks(collective, spec, arrays)
+        inputs = data_of_ranks(found, spec, arrays)
         runs = Repetitions(repetitions, warmup)
-        figures, outputs = self._run_collective(collective, algorithm, spec, inputs, data, timeout_s, runs)
-        shaped = [shaped_result(collective, output, arrays[0].shape) for output in outputs]
+        figures, outputs = self._run_collective(found, algorithm, spec, inputs, data, timeout_s, runs)
+        shaped = [found.shaped(output, arrays[0].shape) for output in outputs]
         return CollectiveRun(shaped, figures)
 
     @told_as_weft_errors()
@@ -293,17 +295,18 @@ class Fabric:
         """
         MESSAGE_SIZE.check(size_bytes, "a collective's size")
         ranks = len(self.topology.hosts)
-        elements = element_count_of(collective, input_elements_of(collective, size_bytes, ranks), ranks)
+        found = found_collective(collective)
+        elements = found.element_count(found.input_elements(size_bytes, ranks), ranks)
         if not elements:
             raise BadInputError(f"{collective} of {size_bytes} B leaves {ranks} ranks nothing to exchange")
-        spec = collective_spec(self.topology, collective, algorithm, elements, dtype, operation, root)
+        spec = collective_spec(self.topology, found, algorithm, elements, dtype, operation, root)
         runs = Repetitions(repetitions, warmup)
-        figures, _ = self._run_collective(collective, algorithm, spec, None, LENGTHS, timeout_s, runs)
+        figures, _ = self._run_collective(found, algorithm, spec, None, LENGTHS, timeout_s, runs)
         return figures
 
     def _run_collective(
         self,
-        collective: str,
+        collective: Collective,
         algorithm: str,
         spec: CollectiveSpec,
         inputs: list[NDArray[Any]] | None,
@@ -319,24 +322,25 @@ class Fabric:
                 algorithm,
                 files,
                 outputs,
-                collective=collective,
+                collective=collective.reference,
                 telemetry=self.options.int_telemetry,
                 payload=self._payload(LENGTHS),
             )
 
-        in_network = algorithm == "in-network"
-        name = f"{collective} {spec.element_count * ELEMENT_BYTES} B, {algorithm}"
+        self._collectives_run[collective.reference] = None
+        chosen = collective.algorithm(algorithm)
+        name = f"{collective.name} {spec.element_count * ELEMENT_BYTES} B, {algorithm}"
         verdicts: list[Verdict] = []
         times_ps: list[int] = []
         aggregated = retransmissions = cnps = 0
         results: list[NDArray[Any]] = []
         for number, draw in repetitions.draws():
-            before = self._begin(draw, in_network)
+            before = self._begin(draw, chosen.in_network)
             outcome, outputs = self._exchange(prepare, inputs, timeout_s)
-            counted = self._end(f"{name}{repetitions.label(number)}", outcome, in_network) - before
+            counted = self._end(f"{name}{repetitions.label(number)}", outcome, chosen.in_network) - before
             if inputs is not None:
                 results = results_of_ranks(collective, spec, outputs)
-                verdicts.append(verify(collective, algorithm, spec, inputs, results))
+                verdicts.append(verify(collective, chosen, spec, inputs, results))
             if not repetitions.is_warmup(number):
                 times_ps.append(outcome.duration_ps)
                 aggregated += counted.aggregated_packets
@@ -344,10 +348,10 @@ class Fabric:
                 cnps += counted.cnps
         worst = max(verdicts, key=lambda verdict: verdict.largest_error, default=Verdict(0, True, 0.0, 0.0))
         figures = CollectiveResult(
-            collective=collective,
+            collective=collective.name,
             algorithm=algorithm,
             size_bytes=spec.element_count * ELEMENT_BYTES,
-            count=nccl_count(collective, spec),
+            count=collective.nccl_count(spec),
             dtype=spec.dtype.value,
             operation=spec.operation.name.lower(),
             ranks=spec.rank_count,
@@ -363,8 +367,12 @@ class Fabric:
             retransmissions=retransmissions,
             cnps=cnps,
             data=data,
-            root=spec.root if collective in ROOTED else None,
+            root=spec.root if collective.has_root else None,
+            title=collective.title,
+            reduces=collective.reduces,
         )
+        factor = collective.bus_bandwidth_factor(spec.rank_count)
+        figures = replace(figures, busbw_bytes_per_s=figures.algorithm_bandwidth * factor)
         self.collectives.append(figures)
         return figures, results
 
@@ -397,10 +405,11 @@ class Fabric:
         inputs = None if arrays is None else [each.ravel() for each in arrays]
         count = step.gradient_count if inputs is None else inputs[0].size
         name = dtype if inputs is None else inputs[0].dtype.name
-        spec = collective_spec(self.topology, "allreduce", algorithm, count, name)
+        all_reduce = collectives()[GRADIENT_COLLECTIVE]
+        spec = collective_spec(self.topology, all_reduce, algorithm, count, name)
         if count != step.gradient_count:
             raise BadInputError(f"buffers of {count} gradients for a step of {step.gradient_count}")
-        before = self._begin(in_network=algorithm == "in-network")
+        before = self._begin(in_network=all_reduce.algorithm(algorithm).in_network)
 
         def prepare(files: list[Path], outputs: list[Path]) -> int:
             telemetry = self.options.int_telemetry
@@ -687,7 +696,7 @@ class Fabric:
                 "p4_hash": self.lab.program.p4_hash,
                 "fabric": dict(self.topology.parameters),
                 "slots": self.slot_count,
-                "extensions": extension_hashes([self.options.transport]),
+                "extensions": extension_hashes([self.options.transport], self._collectives_run),
                 "effective": self._effective_parameters(),
             },
             collectives=list(self.collectives),

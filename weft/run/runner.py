@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from weft.clocks.lab import Progress
 from weft.clocks.watching import Watcher
 from weft.errors import BadInputError, EnvironmentLacksError, did_you_mean
-from weft.results.run_result import COLLECTIVE_TITLES, LENGTHS, RunResult
-from weft.run.collectives import input_elements_of, suitable
+from weft.results.run_result import LENGTHS, RunResult
+from weft.run.collectives import suitable
 from weft.run.data_memory import require_memory
 from weft.run.extensions import check_extensions, make_pattern
 from weft.run.fabric import Fabric
@@ -33,8 +33,9 @@ from weft.scenario import (
 from weft.scenario.options import FabricOptions
 from weft.scenario.topology import build_topology
 from weft.topologies import FabricSpec
+from weft.traffic.collectives import collective_named, collectives
 from weft.traffic.schedule_nodes import ELEMENT_BYTES
-from weft.traffic.training import Layer, TrainingStep
+from weft.traffic.training import GRADIENT_COLLECTIVE, Layer, TrainingStep
 
 DEFAULT_SIZE_BYTES = 65536
 ALL_SWITCHES = "all"
@@ -164,8 +165,9 @@ def _collectives(
 ) -> Iterator[None]:
     """Run a collective of every size by every algorithm; yields after each of them."""
     name = traffic.collective
-    title = COLLECTIVE_TITLES.get(name, name)
-    algorithms: Sequence[str] = traffic.algorithms or suitable(fabric.topology, name)
+    collective = collective_named(name)
+    title = collective.title or collective.name
+    algorithms: Sequence[str] = traffic.algorithms or suitable(fabric.topology, collective)
     sizes: Sequence[int | list[NDArray[Any]]] = inputs
     if traffic.data == LENGTHS:
         sizes = traffic.sizes or [DEFAULT_SIZE_BYTES]
@@ -201,7 +203,7 @@ def _training_steps(fabric: Fabric, traffic: TrainingStepTraffic, progress: Prog
     if traffic.data != LENGTHS:
         generator = np.random.default_rng(fabric.options.seed)
         gradients = [_random(generator, traffic.dtype, step.gradient_count) for _ in fabric.topology.hosts]
-    for algorithm in traffic.algorithms or suitable(fabric.topology, "allreduce"):
+    for algorithm in traffic.algorithms or suitable(fabric.topology, collectives()[GRADIENT_COLLECTIVE]):
         progress(f"training step of {step.gradient_count * ELEMENT_BYTES} B of gradients, {algorithm}")
         fabric.training_step(step, algorithm, gradients, dtype=traffic.dtype)
 
@@ -234,11 +236,9 @@ def _inputs(traffic: CollectiveTraffic, ranks: int, seed: int) -> list[list[NDAr
             return [[np.rint(each * 65536).astype(np.int32) for each in gradients]]
         return [list(gradients)]
     generator = np.random.default_rng(seed)
+    collective = collective_named(traffic.collective)
     return [
-        [
-            _random(generator, traffic.dtype, input_elements_of(traffic.collective, size, ranks))
-            for _ in range(ranks)
-        ]
+        [_random(generator, traffic.dtype, collective.input_elements(size, ranks)) for _ in range(ranks)]
         for size in traffic.sizes or [DEFAULT_SIZE_BYTES]
     ]
 

@@ -12,8 +12,11 @@ from weft.scenario.places import KeyProblem
 from weft.scenario.sections import FabricSection
 from weft.scenario.traffic import CollectiveTraffic, IncastTraffic, Traffic, TrainingStepTraffic
 from weft.traffic.aggregation_format import Operation
+from weft.traffic.collectives import Collective, collective_named, collectives
+from weft.traffic.extensions import ExtensionError
 from weft.traffic.schedule_nodes import ELEMENT_BYTES, DataType
-from weft.traffic.schedules import CollectiveSpec, check_algorithm
+from weft.traffic.schedules import CollectiveSpec
+from weft.traffic.training import GRADIENT_COLLECTIVE
 
 
 def check_across(scenario: Scenario) -> None:
@@ -110,7 +113,7 @@ def _check_traffic(traffic: Traffic, fabric: FabricSection, key: str) -> None:
                 f"{key}.layers",
                 f"the step computes for {shortest_time(compute_ps)} in all (valid: {TIME.range_text})",
             )
-        _check_algorithms("allreduce", traffic.algorithms or (), fabric, key)
+        _check_algorithms(collectives()[GRADIENT_COLLECTIVE], traffic.algorithms or (), fabric, key)
         return
     hosts = [f"h{index}" for index in range(fabric.host_count)]
     if len(hosts) < 2:
@@ -127,8 +130,14 @@ def _check_traffic(traffic: Traffic, fabric: FabricSection, key: str) -> None:
 def _check_collective(traffic: CollectiveTraffic, fabric: FabricSection, key: str) -> None:
     if traffic.data == "mlp-gradients" and traffic.sizes:
         raise KeyProblem(f"{key}.sizes", "mlp-gradients have the size of their model, leave sizes out")
-    if traffic.data == "mlp-gradients" and traffic.collective != "allreduce":
-        raise KeyProblem(f"{key}.data", f"mlp-gradients are for an allreduce, not for {traffic.collective}")
+    try:
+        collective = collective_named(traffic.collective)
+    except ExtensionError as error:
+        raise KeyProblem(f"{key}.collective", str(error)) from None
+    if traffic.data == "mlp-gradients" and collective.name != GRADIENT_COLLECTIVE:
+        raise KeyProblem(
+            f"{key}.data", f"mlp-gradients are for an {GRADIENT_COLLECTIVE}, not for {collective.name}"
+        )
     ranks = fabric.host_count
     if traffic.root >= ranks:
         raise KeyProblem(f"{key}.root", f"{traffic.root} is not one of the ranks 0 to {ranks - 1}")
@@ -138,17 +147,18 @@ def _check_collective(traffic: CollectiveTraffic, fabric: FabricSection, key: st
                 f"{key}.sizes[{number}]",
                 f"{size} B is not a multiple of {ELEMENT_BYTES}, the size of {traffic.dtype}",
             )
-        if traffic.collective in ("reducescatter", "allgather", "alltoall") and size < ranks * ELEMENT_BYTES:
+        least_bytes = collective.least_size_bytes(ranks)
+        if size < least_bytes:
             raise KeyProblem(
                 f"{key}.sizes[{number}]",
-                f"{size} B leave some of {ranks} ranks nothing of the {traffic.collective} "
-                f"(valid: {ranks * ELEMENT_BYTES} B or more)",
+                f"{size} B leave some of {ranks} ranks nothing of the {collective.name} "
+                f"(valid: {least_bytes} B or more)",
             )
-    _check_algorithms(traffic.collective, traffic.algorithms or (), fabric, key, traffic.root)
+    _check_algorithms(collective, traffic.algorithms or (), fabric, key, traffic.root)
 
 
 def _check_algorithms(
-    collective: str, algorithms: Sequence[str], fabric: FabricSection, key: str, root: int = 0
+    collective: Collective, algorithms: Sequence[str], fabric: FabricSection, key: str, root: int = 0
 ) -> None:
     spec = CollectiveSpec(
         rank_count=fabric.host_count,
@@ -162,6 +172,6 @@ def _check_algorithms(
     )
     for number, algorithm in enumerate(algorithms):
         try:
-            check_algorithm(collective, algorithm, spec)
+            collective.check(algorithm, spec)
         except ValueError as error:
             raise KeyProblem(f"{key}.algorithms[{number}]", str(error)) from None

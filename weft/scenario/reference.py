@@ -17,7 +17,7 @@ from weft.quantities.units import shortest_rate, shortest_size, shortest_time
 from weft.scenario.model import Scenario
 from weft.scenario.schema import Key, SectionOfKeys, sections
 from weft.scenario.valid_values import or_joined
-from weft.scenario.values import Text
+from weft.scenario.values import Name, Text
 
 SCHEMA_FILE = "scenario.schema.json"
 _INTRODUCTION = f"""# Scenario reference
@@ -98,6 +98,8 @@ def _type(annotation: Any, metadata: Sequence[Any] = ()) -> str:
             return each.name.removeprefix("a ") + (f" ({each.unit})" if each.unit else "")
         if isinstance(each, Text):
             return "text"
+        if isinstance(each, Name):
+            return "choice"
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _type(arguments[0], arguments[1:])
@@ -118,6 +120,8 @@ def _valid(annotation: Any, metadata: Sequence[Any] = ()) -> str:
             return each.range_text
         if isinstance(each, Text):
             return each.what
+        if isinstance(each, Name):
+            return each.valid("`{}`".format)
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _valid(arguments[0], arguments[1:])
@@ -166,6 +170,8 @@ def _example(annotation: Any, metadata: Sequence[Any] = ()) -> str:
     for each in metadata:
         if isinstance(each, Quantity | Text):
             return each.example
+        if isinstance(each, Name):
+            return next(iter(each.known()))
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _example(arguments[0], arguments[1:])

@@ -7,13 +7,11 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from weft.quantities.definitions import TIME, FlowSize, MessageSize, Size, Time, number, whole
-from weft.scenario.values import ClassReference, Section, Text
+from weft.scenario.values import ClassReference, Name, Section, Text
+from weft.traffic.collectives import algorithm_names, collectives
 
-CollectiveName = Literal["allreduce", "reducescatter", "allgather", "alltoall", "broadcast", "reduce"]
-AlgorithmName = Literal[
-    "ring", "tree", "halving-doubling", "hierarchical", "in-network", "direct", "pairwise"
-]
-
+CollectiveName = Annotated[str, Name("collective", collectives, or_class=True)]
+AlgorithmName = Annotated[str, Name("algorithm", algorithm_names)]
 
 FLOW_DATA = ("zeros", "lengths")
 FlowData = Literal["zeros", "lengths"]
@@ -24,15 +22,15 @@ class CollectiveTraffic(Section):
     """A collective, run once per algorithm and size, each result checked against NumPy."""
 
     collective: CollectiveName
-    """Which."""
+    """Which: one of Weft's, or path/to/file.py:Class, a `weft.Collective` of yours."""
     algorithms: list[AlgorithmName] | None = Field(None, min_length=1)
     """By default all that suit the collective and the fabric."""
     dtype: Literal["float32", "int32"] = "float32"
     """Of the elements."""
     operation: Literal["sum", "max", "min"] = "sum"
-    """Of an all-reduce, a reduce-scatter or a reduce."""
+    """Of a collective that reduces."""
     root: Annotated[int, whole(0, 2**20)] = 0
-    """Rank that a broadcast starts from, or that a reduce ends at."""
+    """Rank unlike the others, of a collective that has one: a broadcast's source, a reduce's destination."""
     data: Literal["random", "mlp-gradients", "lengths"] = "random"
     """`lengths`: packets carry lengths in place of data (but for what the network reduces); nothing is checked."""
     sizes: list[MessageSize] = Field(default=[])

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from weft.errors import did_you_mean
 from weft.quantities.definitions import whole
 from weft.quantities.units import shown
-from weft.traffic.class_reference import CLASS_REFERENCE
+from weft.traffic.class_reference import CLASS_REFERENCE, is_class_reference
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,44 @@ class Text:
         """Return what editors know of it."""
         pattern = self.pattern.replace(r"\A", "^").replace(r"\Z", "$")
         return {"type": "string", "pattern": pattern, "examples": [self.example]}
+
+
+@dataclass(frozen=True)
+class Name:
+    """The name of something of Weft's, `what`, of which `known` returns all.
+
+    Users have their own, too: classes where `or_class`, otherwise any name, which another check knows to be right.
+    """
+
+    what: str
+    known: Callable[[], Iterable[str]]
+    or_class: bool = False
+
+    def read(self, value: object) -> str:
+        """Return the name. Raises ValueError."""
+        if isinstance(value, str) and (
+            not self.or_class or value in self.known() or is_class_reference(value)
+        ):
+            return value
+        if isinstance(value, str):
+            raise ValueError(f"no {self.what} {shown(value)}; {did_you_mean(value, self.known())}")
+        raise ValueError(f"{shown(value)} is no {self.what} (valid: {self.valid(repr)})")
+
+    def valid(self, written: Callable[[str], str]) -> str:
+        """Return all names, each as `written`."""
+        names = [written(name) for name in self.known()]
+        return ", ".join([*names, *(["or path/to/file.py:Class"] if self.or_class else [])])
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Have pydantic read values by `read`."""
+        return core_schema.no_info_plain_validator_function(self.read)
+
+    def __get_pydantic_json_schema__(
+        self, _schema: CoreSchema, _handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Return what editors know of it: they complete the names, and accept others."""
+        own = {"type": "string", "pattern": CLASS_REFERENCE} if self.or_class else {"type": "string"}
+        return {"anyOf": [{"enum": list(self.known()), "type": "string"}, own]}
 
 
 CLASSES = 8

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from weft.topologies.int_rates import STANDARD_INT_RATES
+from weft.traffic.collectives import collective_named
 from weft.traffic.host_recording import HostRecording
 from weft.traffic.messages import AS_BYTES
 from weft.traffic.patterns import Flow, flow_schedule, flows_by_rank
 from weft.traffic.schedule_nodes import Channel, RankSchedule
-from weft.traffic.schedules import CollectiveSpec, generate, peers_of
+from weft.traffic.schedules import CollectiveSpec, peers_of
 from weft.traffic.training import TrainingStep, training_step_schedule
 from weft.traffic.transport_settings import (
     DEFAULT_TRANSPORT,
@@ -241,10 +242,11 @@ class EndpointGroup:
         changed in place; without `buffers` zeros stand for data, which travel as `payload` says (of
         traffic.messages.PAYLOADS).
         """
-        schedules = [generate(collective, algorithm, spec, rank) for rank in range(spec.rank_count)]
+        found = collective_named(collective)
+        schedules = [found.schedule(algorithm, spec, rank) for rank in range(spec.rank_count)]
         message = _spec_message(spec) | {
             "command": "collective",
-            "collective": collective,
+            "collective": found.reference,
             "algorithm": algorithm,
             "payload": payload,
         }

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from weft.engine import _core
 from weft.traffic.aggregation_format import Operation
+from weft.traffic.collectives import collective_named
 from weft.traffic.host import Host
 from weft.traffic.host_flows import HostFlows
 from weft.traffic.messages import (
@@ -26,7 +27,7 @@ from weft.traffic.messages import (
 from weft.traffic.native_schedule import RemoteBuffer, build_native_schedule
 from weft.traffic.patterns import Flow, flow_schedule
 from weft.traffic.schedule_nodes import DATA, MAX_RUN_TAG, SINK, ZEROS, DataType, RankSchedule, Write
-from weft.traffic.schedules import DEFAULT_PIECE_BYTES, CollectiveSpec, generate
+from weft.traffic.schedules import DEFAULT_PIECE_BYTES, CollectiveSpec
 from weft.traffic.training import Layer, TrainingStep, training_step_schedule
 
 
@@ -51,8 +52,8 @@ class HostRuns:
     def prepare_collective(self, message: Message) -> dict[str, Any]:
         """Map the buffers of a collective and register them. Returns where peers may write to."""
         spec = _collective_spec(message)
-        collective = take(message, "collective", str, "allreduce")
-        schedule = generate(collective, take(message, "algorithm", str), spec, self._rank(message))
+        collective = collective_named(take(message, "collective", str, "allreduce"))
+        schedule = collective.schedule(take(message, "algorithm", str), spec, self._rank(message))
         return self._prepare_with_data(message, schedule, spec)
 
     def prepare_training_step(self, message: Message) -> dict[str, Any]:

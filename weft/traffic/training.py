@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from weft.traffic.collectives import collectives
 from weft.traffic.schedule_nodes import (
     DATA,
     ELEMENT_BYTES,
@@ -20,7 +21,10 @@ from weft.traffic.schedule_nodes import (
     WaitReceive,
     Write,
 )
-from weft.traffic.schedules import CollectiveSpec, generate
+from weft.traffic.schedules import CollectiveSpec
+
+GRADIENT_COLLECTIVE = "allreduce"
+"""What data-parallel training does with gradients."""
 
 
 @dataclass(frozen=True)
@@ -92,11 +96,12 @@ def training_step_schedule(
     for layer in reversed(step.layers):
         done = schedule.add(Delay(layer.backward_ps), [done])
         backward.append(done)
+    all_reduce = collectives()[GRADIENT_COLLECTIVE]
     buckets = step.buckets()
     transfers_each = (1 << IMMEDIATE_INDEX_BITS) // len(buckets)
     reduced: int | None = None
     for number, (gradients, passed) in enumerate(buckets):
-        part = generate("allreduce", algorithm, replace(spec, element_count=len(gradients)), rank)
+        part = all_reduce.schedule(algorithm, replace(spec, element_count=len(gradients)), rank)
         moved = _Moved(
             gradients.start, schedule.buffer_bytes[SCRATCH], number * transfers_each, transfers_each
         )

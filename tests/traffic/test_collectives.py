@@ -1,0 +1,157 @@
+"""The registry of collectives: a file each, what they say of themselves, and what is refused."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import weft.traffic.collectives as package
+from weft.engine import ExtensionError
+from weft.traffic.aggregation_format import Operation
+from weft.traffic.collectives import Algorithm, Collective, algorithm_names, collective_named, collectives
+from weft.traffic.collectives.registry import collectives as registry
+from weft.traffic.schedule_nodes import DataType
+from weft.traffic.schedules import CollectiveSpec
+
+NOT_COLLECTIVES = {"__init__", "conditions", "definition", "registry"}
+FACTORS = {  # nccl-tests, doc/PERFORMANCE.md, for 8 ranks
+    "allreduce": 2 * 7 / 8,
+    "reducescatter": 7 / 8,
+    "allgather": 7 / 8,
+    "alltoall": 7 / 8,
+    "broadcast": 1,
+    "reduce": 1,
+}
+NOTHING = """
+from weft.traffic.collectives.definition import Algorithm, Collective
+from weft.traffic.schedule_nodes import DATA, ELEMENT_BYTES, RankSchedule
+
+
+def nothing(spec, rank):
+    return RankSchedule(rank, {DATA: spec.element_count * ELEMENT_BYTES})
+
+
+class Nothing(Collective):
+    name = "nothing"
+    algorithms = (Algorithm("at-all", nothing),)
+
+    def terms(self, spec, inputs, rank):
+        return [inputs[rank]]
+
+    def bus_bandwidth_factor(self, ranks):
+        return 0.0
+"""
+
+
+def spec_of(ranks, elements=1024, **more):
+    return CollectiveSpec(ranks, elements, DataType.INT32, Operation.SUM, (1,), **more)
+
+
+def test_every_file_of_the_package_is_a_collective_by_its_name():
+    files = {path.stem for path in Path(package.__file__).parent.glob("*.py")} - NOT_COLLECTIVES
+    assert set(collectives()) == files == set(FACTORS)
+
+
+@pytest.fixture
+def with_nothing(tmp_path, monkeypatch):
+    """Put one file more into the package."""
+    (tmp_path / "nothing.py").write_text(NOTHING)
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+    registry.cache_clear()
+    yield
+    registry.cache_clear()
+    sys.modules.pop("weft.traffic.collectives.nothing", None)
+
+
+def test_a_file_in_the_package_is_all_that_a_collective_takes(with_nothing):
+    assert set(collectives()) == {*FACTORS, "nothing"}
+    assert "at-all" in algorithm_names()
+    assert not collective_named("nothing").schedule("at-all", spec_of(4), 3).nodes
+
+
+@pytest.mark.parametrize("name", FACTORS)
+def test_bus_bandwidths_are_those_of_nccl_tests(name):
+    assert collectives()[name].bus_bandwidth_factor(8) == pytest.approx(FACTORS[name])
+
+
+@pytest.mark.parametrize("name", FACTORS)
+def test_data_for_a_size_is_the_larger_of_input_and_result(name):
+    collective, ranks = collectives()[name], 8
+    elements = collective.element_count(collective.input_elements(8 * 1024, ranks), ranks)
+    assert elements * 4 == 8 * 1024
+    spec = spec_of(ranks, elements)
+    parts = [collective.input_part(spec, 3), collective.result_part(spec, spec.root)]
+    assert max(map(len, parts)) == elements or name == "reducescatter"
+    least = collective.element_count(
+        collective.input_elements(collective.least_size_bytes(ranks), ranks), ranks
+    )
+    assert all(spec_of(ranks, least).chunk(rank) or not collective.is_parted for rank in range(ranks))
+    assert least > 0
+
+
+@pytest.mark.parametrize("name", FACTORS)
+def test_terms_are_as_long_as_the_data(name):
+    spec = spec_of(4, 16)
+    inputs = [np.arange(16, dtype=np.int32) + 100 * rank for rank in range(4)]
+    for rank in range(4):
+        terms = collectives()[name].terms(spec, inputs, rank)
+        assert {len(term) for term in terms} == {16}
+        assert collectives()[name].reduces or len(terms) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "suitable"),
+    [
+        ("allreduce", spec_of(6), ["ring", "tree", "halving-doubling", "in-network"]),
+        (
+            "allreduce",
+            spec_of(8, ranks_per_host=2),
+            [each.name for each in collectives()["allreduce"].algorithms],
+        ),
+        ("allgather", spec_of(6), ["ring"]),
+        ("allgather", spec_of(8), ["ring", "halving-doubling"]),
+        ("alltoall", spec_of(8, 20), []),
+    ],
+)
+def test_what_is_suitable_can_be_made(name, spec, suitable):
+    collective = collectives()[name]
+    assert collective.suitable(spec) == suitable
+    for algorithm in collective.algorithms:
+        if algorithm.name in suitable:
+            assert collective.schedule(algorithm.name, spec, 0).rank == 0
+        else:
+            with pytest.raises(ValueError, match="valid: "):
+                collective.schedule(algorithm.name, spec, 0)
+
+
+def test_unknown_collectives_are_refused_by_name():
+    with pytest.raises(ValueError, match=r"unknown collective 'scan' \(valid: .*allreduce.*file.py:Class"):
+        collective_named("scan")
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (NOTHING.replace('"nothing"', '"allreduce"'), "is one of Weft's own"),
+        (NOTHING.replace('    name = "nothing"\n', ""), "name is None"),
+        (NOTHING.replace('"nothing"', '"No Thing"'), "name is 'No Thing'"),
+        (NOTHING.replace('(Algorithm("at-all", nothing),)', "()"), "algorithms are missing"),
+        (NOTHING.replace("bus_bandwidth_factor", "factor"), r"lacks bus_bandwidth_factor\(\)"),
+        (NOTHING.replace("(Collective)", ""), "is no Collective"),
+    ],
+)
+def test_a_users_class_that_says_too_little_is_refused(tmp_path, code, words):
+    (tmp_path / "mine.py").write_text(code)
+    with pytest.raises(ExtensionError, match=words):
+        collective_named(f"{tmp_path}/mine.py:Nothing")
+
+
+def test_users_classes_are_found_by_their_reference(tmp_path):
+    (tmp_path / "mine.py").write_text(NOTHING)
+    reference = f"{tmp_path}/mine.py:Nothing"
+    found = collective_named(reference)
+    assert isinstance(found, Collective)
+    assert isinstance(found.algorithms[0], Algorithm)
+    assert (found.name, found.reference) == ("nothing", reference)
+    assert "nothing" not in collectives()

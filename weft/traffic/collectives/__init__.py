@@ -1,0 +1,14 @@
+"""Collectives: one file each says what there is to know of it, from shapes to algorithms (docs/howto/collective.md)."""
+
+from weft.traffic.collectives.definition import Algorithm, Array, Collective, Generator
+from weft.traffic.collectives.registry import algorithm_names, collective_named, collectives
+
+__all__ = [
+    "Algorithm",
+    "Array",
+    "Collective",
+    "Generator",
+    "algorithm_names",
+    "collective_named",
+    "collectives",
+]

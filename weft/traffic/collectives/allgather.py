@@ -1,0 +1,56 @@
+"""All-gather: every rank ends with all ranks' parts, one behind the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.traffic.collectives.conditions import not_a_power_of_two
+from weft.traffic.collectives.definition import Algorithm, Array, Collective
+from weft.traffic.schedule_nodes import ELEMENT_BYTES
+from weft.traffic.schedules.halving_doubling import doubling_all_gather
+from weft.traffic.schedules.ring import ring_all_gather
+from weft.traffic.schedules.spec import CollectiveSpec
+
+
+class AllGather(Collective):
+    """All parts for everybody. A rank's input is its own chunk, in its place."""
+
+    name = "allgather"
+    title = "all-gather"
+    algorithms = (
+        Algorithm("ring", ring_all_gather),
+        Algorithm("halving-doubling", doubling_all_gather, not_a_power_of_two),
+    )
+    is_parted = True
+    is_same_on_all_ranks = True
+
+    def terms(self, spec: CollectiveSpec, inputs: Sequence[Array], rank: int) -> Sequence[Array]:
+        """Return the ranks' chunks, joined."""
+        chunks = (spec.chunk(source) for source in range(spec.rank_count))
+        return [
+            np.concatenate([each[own.start : own.stop] for each, own in zip(inputs, chunks, strict=True)])
+        ]
+
+    def bus_bandwidth_factor(self, ranks: int) -> float:
+        """Return (n-1)/n: a rank has its own part already."""
+        return (ranks - 1) / ranks
+
+    def input_part(self, spec: CollectiveSpec, rank: int) -> range:
+        """Return the rank's chunk."""
+        return spec.chunk(rank)
+
+    def element_count(self, input_elements: int, ranks: int) -> int:
+        """Return the elements of all inputs."""
+        return input_elements * ranks
+
+    def input_elements(self, size_bytes: int, ranks: int) -> int:
+        """Return a rank's share of the size, which is the result's."""
+        return size_bytes // ELEMENT_BYTES // ranks
+
+    def shaped(self, result: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        """Return the result with as many rows as all inputs have."""
+        return result.reshape(-1, *shape[1:]) if result.size else result

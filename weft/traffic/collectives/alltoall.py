@@ -1,0 +1,35 @@
+"""All-to-all: chunk j of rank i becomes chunk i of rank j."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from weft.traffic.collectives.definition import Algorithm, Array, Collective
+from weft.traffic.schedules.all_to_all import direct_all_to_all, pairwise_all_to_all
+from weft.traffic.schedules.spec import CollectiveSpec
+
+
+class AllToAll(Collective):
+    """Something of everybody for each."""
+
+    name = "alltoall"
+    title = "all-to-all"
+    algorithms = (Algorithm("direct", direct_all_to_all), Algorithm("pairwise", pairwise_all_to_all))
+    is_parted = True
+
+    def terms(self, spec: CollectiveSpec, inputs: Sequence[Array], rank: int) -> Sequence[Array]:
+        """Return every rank's chunk for this one, joined."""
+        own = spec.chunk(rank)
+        return [np.concatenate([each[own.start : own.stop] for each in inputs])]
+
+    def bus_bandwidth_factor(self, ranks: int) -> float:
+        """Return (n-1)/n: what a rank has for itself stays."""
+        return (ranks - 1) / ranks
+
+    def unsuitable(self, spec: CollectiveSpec) -> str:
+        """Return what is wrong with chunks that differ: they change places."""
+        if spec.element_count % spec.rank_count == 0:
+            return ""
+        return f"{spec.element_count} elements for {spec.rank_count} ranks (valid: a multiple)"

@@ -1,0 +1,19 @@
+"""Why an algorithm cannot do what a spec asks: conditions that algorithms name as `unsuitable`."""
+
+from __future__ import annotations
+
+from weft.traffic.schedules.spec import CollectiveSpec
+
+
+def not_a_power_of_two(spec: CollectiveSpec) -> str:
+    """Of algorithms that halve the ranks until each is left with a chunk."""
+    if spec.rank_count & (spec.rank_count - 1) == 0:
+        return ""
+    return f"{spec.rank_count} ranks are not each left with a chunk (valid: powers of two)"
+
+
+def one_rank_a_host(spec: CollectiveSpec) -> str:
+    """Of algorithms that work inside hosts first, over scale-up links."""
+    if spec.ranks_per_host > 1:
+        return ""
+    return "hosts of 1 rank have nothing to reduce inside (valid: 2 ranks a host or more)"

@@ -1,0 +1,153 @@
+"""What a collective says of itself: buffers, what ranks must hold afterwards, figures, and the algorithms it has."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.traffic.schedule_nodes import ELEMENT_BYTES, RankSchedule
+from weft.traffic.schedules.spec import CollectiveSpec
+
+Array = NDArray[np.generic]
+Generator = Callable[[CollectiveSpec, int], RankSchedule]
+"""Returns a rank's dependency graph. All ranks derive their own alike, without communication."""
+
+
+def _any(_: CollectiveSpec) -> str:
+    return ""
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """A way to run a collective.
+
+    Args:
+        name: what scenarios, commands and results call it.
+        generator: makes every rank's schedule.
+        unsuitable: returns why the algorithm cannot do what a spec asks and what is valid, "" if it can.
+        in_network: whether switches reduce. The hosts then join an aggregation job before the run, and the errors of
+            float32 sums are those of block floating point.
+    """
+
+    name: str
+    generator: Generator
+    unsuitable: Callable[[CollectiveSpec], str] = _any
+    in_network: bool = False
+
+
+class Collective(abc.ABC):
+    """A kind of collective. Ranks work on data of `CollectiveSpec.element_count` elements each, in place.
+
+    Users write classes of their own, which scenarios and `Fabric.collective` name as path/to/file.py:Class.
+    """
+
+    name: ClassVar[str]
+    """What scenarios, commands and results call it."""
+    title: ClassVar[str] = ""
+    """What headings call it; by default as `name`."""
+    algorithms: ClassVar[tuple[Algorithm, ...]]
+    """The first one runs on any fabric."""
+    reduces: ClassVar[bool] = False
+    """Whether elements of different ranks are combined by an operation, rather than only moved."""
+    has_root: ClassVar[bool] = False
+    """Whether one rank, the spec's root, is unlike the others."""
+    is_parted: ClassVar[bool] = False
+    """Whether each rank contributes or gets a part of its own, `CollectiveSpec.chunk`, of at least one element."""
+    is_same_on_all_ranks: ClassVar[bool] = False
+    """Whether all ranks end with the same result, to the bit."""
+    reference: str = ""
+    """The name by which another process finds it: `name`, or a user's path/to/file.py:Class."""
+
+    @abc.abstractmethod
+    def terms(self, spec: CollectiveSpec, inputs: Sequence[Array], rank: int) -> Sequence[Array]:
+        """Return what NumPy makes a rank's data of: arrays of `spec.element_count` elements each.
+
+        Combined element by element with the spec's operation they are what the rank's data must be afterwards; of a
+        collective that only moves data there is one, which is just that. Only `result_part` of it counts. Where several
+        ranks have the same terms, return the same object: it is reduced once.
+
+        Args:
+            spec: what was run.
+            inputs: every rank's data beforehand, in which `input_part` counts.
+            rank: whose data is asked for.
+        """
+
+    @abc.abstractmethod
+    def bus_bandwidth_factor(self, ranks: int) -> float:
+        """Return busbw / algbw, which makes figures comparable with the links' rate.
+
+        It is the share of the data that the busiest link must carry (nccl-tests, doc/PERFORMANCE.md).
+        """
+
+    def input_part(self, spec: CollectiveSpec, rank: int) -> range:
+        """Return which elements of a rank's data are its input."""
+        return range(spec.element_count)
+
+    def result_part(self, spec: CollectiveSpec, rank: int) -> range:
+        """Return which elements of a rank's data are its result."""
+        return range(spec.element_count)
+
+    def element_count(self, input_elements: int, ranks: int) -> int:
+        """Return the elements of every rank's data, given those of an input."""
+        return input_elements
+
+    def input_elements(self, size_bytes: int, ranks: int) -> int:
+        """Return the elements of a rank's input for nccl-tests' size, which is that of the larger of input and result.
+
+        As there, a size that cannot be parted evenly among the ranks where it must is rounded down.
+        """
+        count = size_bytes // ELEMENT_BYTES
+        return count // ranks * ranks if self.is_parted else count
+
+    def nccl_count(self, spec: CollectiveSpec) -> int:
+        """Return nccl-tests' count: elements that a rank gives or gets of each other rank."""
+        return spec.element_count // spec.rank_count if self.is_parted else spec.element_count
+
+    def least_size_bytes(self, ranks: int) -> int:
+        """Return the smallest of nccl-tests' sizes that leaves no rank without anything to do."""
+        return ranks * ELEMENT_BYTES if self.is_parted else ELEMENT_BYTES
+
+    def shaped(self, result: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        """Return a rank's flat result in the shape that users get for inputs of `shape`."""
+        return result if self.is_parted or not result.size else result.reshape(shape)
+
+    def unsuitable(self, spec: CollectiveSpec) -> str:
+        """Return why no algorithm can do what a spec asks and what is valid, "" if one may."""
+        return ""
+
+    def algorithm(self, name: str) -> Algorithm:
+        """Return one of the algorithms by name. Raises ValueError."""
+        for each in self.algorithms:
+            if each.name == name:
+                return each
+        valid = ", ".join(each.name for each in self.algorithms)
+        raise ValueError(f"{self.name} has no algorithm {name!r} (valid: {valid})")
+
+    def check(self, algorithm: str, spec: CollectiveSpec) -> Algorithm:
+        """Return an algorithm by name. Raises ValueError if there is none such, or it cannot do what the spec asks."""
+        found = self.algorithm(algorithm)
+        why_not = found.unsuitable(spec) or self.unsuitable(spec)
+        if why_not:
+            raise ValueError(why_not)
+        return found
+
+    def suitable(self, spec: CollectiveSpec) -> list[str]:
+        """Return the names of the algorithms that can do what the spec asks."""
+        if self.unsuitable(spec):
+            return []
+        return [each.name for each in self.algorithms if not each.unsuitable(spec)]
+
+    def schedule(self, algorithm: str, spec: CollectiveSpec, rank: int) -> RankSchedule:
+        """Return a rank's schedule.
+
+        Raises ValueError for an unknown algorithm, a rank there is not, and what the algorithm cannot do.
+        """
+        found = self.check(algorithm, spec)
+        if not 0 <= rank < spec.rank_count:
+            raise ValueError(f"rank {rank} (valid: 0 to {spec.rank_count - 1})")
+        return found.generator(spec, rank)

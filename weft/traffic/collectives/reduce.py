@@ -1,0 +1,31 @@
+"""Reduce: the root ends with the reduction of all ranks' data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.traffic.collectives.definition import Algorithm, Array, Collective
+from weft.traffic.schedules.ring import ring_reduce
+from weft.traffic.schedules.spec import CollectiveSpec
+from weft.traffic.schedules.tree import tree_reduce
+
+
+class Reduce(Collective):
+    """Everybody's sum, maximum or minimum, for one rank. The others have no result."""
+
+    name = "reduce"
+    algorithms = (Algorithm("ring", ring_reduce), Algorithm("tree", tree_reduce))
+    reduces = True
+    has_root = True
+
+    def terms(self, spec: CollectiveSpec, inputs: Sequence[Array], rank: int) -> Sequence[Array]:
+        """Return everything."""
+        return inputs
+
+    def result_part(self, spec: CollectiveSpec, rank: int) -> range:
+        """Return all of the root's data, nothing of the others'."""
+        return range(spec.element_count if rank == spec.root else 0)
+
+    def bus_bandwidth_factor(self, ranks: int) -> float:
+        """Return 1: all of the data must leave each rank."""
+        return 1.0

@@ -1,0 +1,36 @@
+"""Reduce-scatter: every rank ends with its own part of the reduction of all ranks' data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.traffic.collectives.conditions import not_a_power_of_two
+from weft.traffic.collectives.definition import Algorithm, Array, Collective
+from weft.traffic.schedules.halving_doubling import halving_reduce_scatter
+from weft.traffic.schedules.ring import ring_reduce_scatter
+from weft.traffic.schedules.spec import CollectiveSpec
+
+
+class ReduceScatter(Collective):
+    """A part of the sum, maximum or minimum for each."""
+
+    name = "reducescatter"
+    title = "reduce-scatter"
+    algorithms = (
+        Algorithm("ring", ring_reduce_scatter),
+        Algorithm("halving-doubling", halving_reduce_scatter, not_a_power_of_two),
+    )
+    reduces = True
+    is_parted = True
+
+    def terms(self, spec: CollectiveSpec, inputs: Sequence[Array], rank: int) -> Sequence[Array]:
+        """Return everything, of which the rank's chunk counts."""
+        return inputs
+
+    def result_part(self, spec: CollectiveSpec, rank: int) -> range:
+        """Return the rank's chunk."""
+        return spec.chunk(rank)
+
+    def bus_bandwidth_factor(self, ranks: int) -> float:
+        """Return (n-1)/n: of the data of each rank its own part stays."""
+        return (ranks - 1) / ranks

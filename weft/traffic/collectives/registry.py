@@ -1,0 +1,70 @@
+"""Which collectives there are: a module of this package each, and classes of users."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
+from weft.engine import ExtensionError
+from weft.traffic.class_reference import is_class_reference
+from weft.traffic.collectives.definition import Collective
+from weft.traffic.extensions.loading import ClassSpec, make
+
+_NAME = r"[a-z][a-z0-9_-]{0,40}"
+
+
+@cache
+def collectives() -> Mapping[str, Collective]:
+    """Return Weft's own by name: of each module of this package the class that it defines, if it does."""
+    found = {}
+    package = importlib.import_module(__package__)
+    for module in pkgutil.iter_modules(package.__path__, f"{__package__}."):
+        for value in vars(importlib.import_module(module.name)).values():
+            if inspect.isclass(value) and issubclass(value, Collective) and not inspect.isabstract(value):
+                found[value.name] = _named(value(), value.name)
+    return MappingProxyType(found)
+
+
+def algorithm_names() -> tuple[str, ...]:
+    """Return the names of all algorithms of Weft's own collectives, each once."""
+    return tuple(dict.fromkeys(each.name for known in collectives().values() for each in known.algorithms))
+
+
+def collective_named(name: str) -> Collective:
+    """Return a collective by the name of one of Weft's, or by a user's path/to/file.py:Class.
+
+    Raises:
+        ValueError: there is none of that name. ExtensionError: the user's class cannot be used; says why.
+    """
+    if is_class_reference(name):
+        return _named(make(ClassSpec(name), Collective), name)  # type: ignore[type-abstract]
+    known = collectives()
+    if name not in known:
+        raise ValueError(f"unknown collective {name!r} (valid: {', '.join(known)}, or path/to/file.py:Class)")
+    return known[name]
+
+
+def _named(collective: Collective, reference: str) -> Collective:
+    """Check what a class says of itself, and note how it is found. Raises ExtensionError."""
+
+    def require(right: bool, what: str) -> None:
+        if not right:
+            raise ExtensionError(f"{reference}: {what}")
+
+    name, algorithms = getattr(collective, "name", None), getattr(collective, "algorithms", ())
+    require(
+        isinstance(name, str) and re.fullmatch(_NAME, name) is not None,
+        f"name is {name!r} (valid: a text of up to 41 of a-z, 0-9, _ and -)",
+    )
+    require(
+        not is_class_reference(reference) or name not in collectives(),
+        f"name is {name!r}, which is one of Weft's own",
+    )
+    require(bool(algorithms), "algorithms are missing (valid: a tuple of at least one weft.Algorithm)")
+    collective.reference = reference
+    return collective
