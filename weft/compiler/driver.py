@@ -68,7 +68,7 @@ def _compile(
     with collector_paused():
         try:
             checked = check_file(path, include_paths=include_paths, defines=defines, diagnostics=diagnostics)
-            lowered, control_plane = lower_program(checked.tree, checked.checker, str(path), diagnostics)
+            lowered, control_plane = lower_program(checked.tree, checked.symbols, str(path), diagnostics)
             document = emit_json(lowered, diagnostics)
             p4info = build_p4info(lowered, control_plane, diagnostics)
             find_warnings(checked.tree, diagnostics)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from weft.compiler import ast
 from weft.compiler.budgets import on_deep_stack
-from weft.compiler.check import Checker
+from weft.compiler.check import Symbols, check_program
 from weft.compiler.diagnostics import Diagnostics, Refused
 from weft.compiler.parser import parse_program
 from weft.compiler.preprocess import Preprocessor, read_source
@@ -17,14 +17,14 @@ from weft.compiler.source import SourceFile, Token
 
 @dataclass(slots=True)
 class CheckedProgram:
-    """A program without errors: its annotated tree and the tables of the checker.
+    """A program without errors: its annotated tree and what it declares.
 
     `files` are those that were read, `absent` the places where an included file was looked for in vain.
     """
 
     tokens: list[Token]
     tree: ast.Program
-    checker: Checker
+    symbols: Symbols
     files: list[SourceFile]
     absent: list[Path]
 
@@ -65,10 +65,9 @@ def check_source(
     diagnostics.raise_if_errors()
     tree = parse_program(tokens, diagnostics)
     diagnostics.raise_if_errors()
-    checker = Checker(diagnostics)
-    checker.check_program(tree)
+    symbols = check_program(tree, diagnostics)
     diagnostics.raise_if_errors()
-    return CheckedProgram(tokens, tree, checker, preprocessor.files, preprocessor.absent)
+    return CheckedProgram(tokens, tree, symbols, preprocessor.files, preprocessor.absent)
 
 
 def check_file(

@@ -357,6 +357,13 @@ def strip_new(type_: Type) -> Type:
     return type_
 
 
+def strip_enum(type_: Type) -> Type:
+    """A serializable enum's underlying type; other types themselves."""
+    if isinstance(type_, EnumType) and type_.underlying is not None:
+        return type_.underlying
+    return type_
+
+
 def width_of(type_: Type) -> int | None:
     """Width in bits of a fixed-size type (varbit: its maximum), or None."""
     type_ = strip_new(type_)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from weft.compiler.types import (
     BOOL,
-    ERROR,
     INTEGER,
     MATCH_KIND,
     STRING,
@@ -15,7 +14,6 @@ from weft.compiler.types import (
     ControlType,
     EnumType,
     ExternType,
-    ListType,
     PackageType,
     ParserType,
     SetType,
@@ -31,7 +29,15 @@ from weft.compiler.types import (
     strip_new,
 )
 
+
+def is_number(type_: Type) -> bool:
+    """Whether arithmetic is defined on it."""
+    return isinstance(type_, BitsType) or type_ is INTEGER
+
+
 BLOCKS = (ControlType, ParserType, PackageType)
+
+
 # Things that exist once and cannot be copied, stored or passed as data.
 OBJECTS = (*BLOCKS, ExternType, TableType, ActionType)
 
@@ -90,18 +96,3 @@ def looked_ahead(type_: Type) -> bool:
     if isinstance(plain, EnumType):
         return plain.underlying is not None
     return isinstance(plain, BitsType | TypeVariable) or plain in (BOOL, UNKNOWN)
-
-
-def definite(type_: Type) -> bool:
-    """Whether a type argument has a width: nothing in it is the unbounded int or a struct without a name."""
-    if isinstance(type_, TupleType):
-        return all(definite(element) for element in type_.elements)
-    if isinstance(type_, ListType):
-        return definite(type_.element)
-    return type_ is not INTEGER
-
-
-def action_data(type_: Type) -> bool:
-    """Whether the control plane can give a value of the type to an action."""
-    plain = strip_new(type_)
-    return isinstance(plain, BitsType | EnumType | TypeVariable) or plain in (BOOL, ERROR, UNKNOWN)

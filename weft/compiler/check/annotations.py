@@ -1,28 +1,47 @@
-"""Checking of structured annotations (specification, section 20.1)."""
+"""Checking of annotations (specification, section 20)."""
 
 from __future__ import annotations
 
 from weft.compiler import ast
-from weft.compiler.check.expressions import Expressions
+from weft.compiler.check.context import CheckContext
+from weft.compiler.check.infer import infer
+from weft.compiler.source import Token
 from weft.compiler.types import UNKNOWN
 
 
-class StructuredAnnotations(Expressions):
-    """Their values are strings, integers and bools known at compile time, their keys differ."""
+def check_annotations(context: CheckContext, declaration: ast.Declaration) -> None:
+    """The bodies of a declaration's unstructured annotations, of those that the compiler reads."""
+    for annotation in declaration.annotations:
+        kinds = [token.kind for token in annotation.tokens]
+        if annotation.name in ("name", "deprecated") and set(kinds) - {"text", "++"}:
+            context.error(f"'@{annotation.name}' takes a string", annotation)
+        if annotation.name == "p4runtime_translation" and not _translated(annotation.tokens):
+            context.error(
+                "'@p4runtime_translation' takes a string and then a width, bit<width> or string",
+                annotation,
+            )
 
-    def check_structured_annotation(self, annotation: ast.Annotation) -> None:
-        """One annotation, in the scope of the program's constants."""
-        seen: dict[str, ast.AnnotationElement] = {}
-        for element in annotation.elements or []:
-            if element.name is not None:
-                if element.name in seen:
-                    self.error(f"key '{element.name}' of '@{annotation.name}' is given twice", element).note(
-                        "first given here", seen[element.name].span
-                    )
-                seen.setdefault(element.name, element)
-            type_ = self.infer(element.expression)
-            if type_ is not UNKNOWN and not isinstance(element.expression.value, int | str):
-                self.error(
-                    f"a value of '@{annotation.name}' is a string, an int or a bool known at compile time",
-                    element.expression,
+
+def check_structured_annotation(context: CheckContext, annotation: ast.Annotation) -> None:
+    """One annotation, in the scope of the program's constants."""
+    seen: dict[str, ast.AnnotationElement] = {}
+    for element in annotation.elements or []:
+        if element.name is not None:
+            if element.name in seen:
+                context.error(f"key '{element.name}' of '@{annotation.name}' is given twice", element).note(
+                    "first given here", seen[element.name].span
                 )
+            seen.setdefault(element.name, element)
+        type_ = infer(context, element.expression)
+        if type_ is not UNKNOWN and not isinstance(element.expression.value, int | str):
+            context.error(
+                f"a value of '@{annotation.name}' is a string, an int or a bool known at compile time",
+                element.expression,
+            )
+
+
+def _translated(tokens: list[Token]) -> bool:
+    """Whether the tokens of a @p4runtime_translation say what a type is for the control plane."""
+    target = [token.kind for token in tokens[2:]]
+    forms = (["integer"], ["string"], ["bit", "<", "integer", ">"])
+    return len(tokens) > 2 and tokens[0].kind == "text" and tokens[1].kind == "," and target in forms

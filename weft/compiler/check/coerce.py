@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from weft.compiler import ast
-from weft.compiler.check.type_nodes import TypeNodes
+from weft.compiler.check.context import CheckContext
+from weft.compiler.check.infer import infer
 from weft.compiler.fold import bounds, wrap
 from weft.compiler.types import (
     DEFAULT,
@@ -28,147 +29,45 @@ from weft.compiler.types import (
 from weft.compiler.warnings.kinds import Kind
 
 
-class Coercion(TypeNodes):
-    """Makes an expression have a wanted type, or says why it cannot."""
+def check_expression(context: CheckContext, expression: ast.Expression, target: Type, what: str = "") -> bool:
+    """Infer an expression and convert it to `target`."""
+    infer(context, expression, target)
+    return coerce(context, expression, target, what)
 
-    def coerce(self, expression: ast.Expression, target: Type, what: str = "") -> bool:
-        """Convert `expression` (already inferred) to `target` in place; report and return False if impossible."""
-        actual = expression.type
-        if actual is UNKNOWN or target is UNKNOWN or actual is None or actual == target:
-            return True
-        if actual is INTEGER:
-            return self._coerce_integer(expression, target, what)
-        if isinstance(expression, ast.Ternary):
-            first = self.coerce(expression.first, target, what)
-            done = self.coerce(expression.second, target, what) and first
-            expression.type = target if done else UNKNOWN
-            return done
-        if isinstance(expression, ast.ListExpression):
-            return self._coerce_list(expression, target, what)
-        if isinstance(expression, ast.StructExpression) and isinstance(actual, AnonymousStructType):
-            return self._coerce_struct(expression, target, what)
-        if actual is INVALID_HEADER and (is_header(target) or is_union(target)):
-            expression.type = target
-            return True
-        if actual is DEFAULT:
-            expression.type = target
-            return True
-        if isinstance(actual, EnumType) and actual.underlying is not None and actual.underlying == target:
-            return True
-        if isinstance(actual, TupleType) and isinstance(target, TupleType | ListType):
-            wanted = element_types(target, len(actual.elements))
-            if wanted is not None and tuple(wanted) == actual.elements:
-                return True
-        if isinstance(target, SetType) and not isinstance(actual, SetType):
-            return self.coerce(expression, target.element, what)
-        if self._known_as_integer(expression, target) or matches(actual, target):
-            return True
-        return self._mismatch(expression, target, what)
 
-    def _mismatch(self, expression: ast.Expression, target: Type, what: str) -> bool:
-        prefix = f"{what}: " if what else ""
-        diagnostic = self.error(f"{prefix}expected '{target}', found '{expression.type}'", expression)
-        actual = expression.type
-        if isinstance(actual, BitsType) and isinstance(target, BitsType):
-            diagnostic.note(f"an explicit cast is needed: ({target})…", None)
-        expression.type = UNKNOWN
-        return False
-
-    def _known_as_integer(self, expression: ast.Expression, target: Type) -> bool:
-        """A sized constant where an `int` is wanted."""
-        if target is INTEGER and isinstance(expression.type, BitsType) and expression.value is not None:
-            expression.type = INTEGER
-            return True
-        return False
-
-    def _coerce_integer(self, expression: ast.Expression, target: Type, what: str) -> bool:
-        if isinstance(target, SetType):
-            return self._coerce_integer(expression, target.element, what)
-        if not isinstance(target, BitsType):
-            return self._mismatch(expression, target, what)
-        if isinstance(expression, ast.Ternary):
-            self._coerce_integer(expression.first, target, what)
-            self._coerce_integer(expression.second, target, what)
-        expression.type = target
-        if expression.value is not None:
-            low, high = bounds(target)
-            if not low <= expression.value <= high and not (
-                target.signed is False and -(high + 1) // 2 <= expression.value < 0
-            ):
-                self.warning(
-                    f"the value {expression.value} does not fit '{target}' and is truncated to "
-                    f"{wrap(expression.value, target)}",
-                    expression,
-                    Kind.MISMATCH,
-                )
-            expression.value = wrap(expression.value, target)
+def coerce(context: CheckContext, expression: ast.Expression, target: Type, what: str = "") -> bool:
+    """Convert `expression` (already inferred) to `target` in place; report and return False if impossible."""
+    actual = expression.type
+    if actual is UNKNOWN or target is UNKNOWN or actual is None or actual == target:
         return True
-
-    def _coerce_list(self, expression: ast.ListExpression, target: Type, what: str) -> bool:
-        if isinstance(target, TypeVariable):
-            return self._mismatch(expression, target, what)
-        wanted = element_types(target, len(expression.elements), expression.rest)
-        if wanted is None:
-            return self._mismatch(expression, target, what)
-        done = True
-        for element, type_ in zip(expression.elements, wanted, strict=False):
-            done = self.coerce(element, type_, what) and done
-        expression.type = target
-        if expression.value is not None:
-            expression.value = _named([element.value for element in expression.elements], target)
+    if actual is INTEGER:
+        return _coerce_integer(context, expression, target, what)
+    if isinstance(expression, ast.Ternary):
+        first = coerce(context, expression.first, target, what)
+        done = coerce(context, expression.second, target, what) and first
+        expression.type = target if done else UNKNOWN
         return done
-
-    def _coerce_struct(self, expression: ast.StructExpression, target: Type, what: str) -> bool:
-        if not isinstance(target, StructType) or target.kind == "header_union":
-            return self._mismatch(expression, target, what)
-        fields = target.fields
-        done = True
-        given: dict[str, ast.NamedElement] = {}
-        for element in expression.elements:
-            if element.name not in fields:
-                self.error(f"'{target}' has no field '{element.name}'", element)
-                done = False
-                continue
-            given[element.name] = element
-            done = self.coerce(element.expression, fields[element.name], f"field '{element.name}'") and done
-        missing = [name for name in fields if name not in given]
-        if missing and not expression.rest:
-            self.error(f"no value for field '{missing[0]}' of '{target}'", expression)
-            done = False
+    if isinstance(expression, ast.ListExpression):
+        return _coerce_list(context, expression, target, what)
+    if isinstance(expression, ast.StructExpression) and isinstance(actual, AnonymousStructType):
+        return _coerce_struct(context, expression, target, what)
+    if actual is INVALID_HEADER and (is_header(target) or is_union(target)):
         expression.type = target
-        if expression.value is not None:
-            values = {name: element.expression.value for name, element in given.items()}
-            expression.value = None if missing or None in values.values() else values
-        return done
-
-    def check(self, expression: ast.Expression, target: Type, what: str = "") -> bool:
-        """Infer an expression and convert it to `target`."""
-        self.infer(expression, target)
-        return self.coerce(expression, target, what)
-
-    def infer(self, expression: ast.Expression, expected: Type | None = None) -> Type:
-        """Type an expression; `expected` is a hint."""
-        raise NotImplementedError
-
-
-def _named(values: list[object], target: Type) -> object:
-    """A list's known values as those of a struct's fields; None when some are left to `...`."""
-    if isinstance(target, StructType):
-        return dict(zip(target.fields, values, strict=True)) if len(values) == len(target.fields) else None
-    if isinstance(target, TupleType) and len(values) != len(target.elements):
-        return None
-    return values
-
-
-def matches(left: Type, right: Type) -> bool:
-    """Equality in which an unknown type argument stands for any."""
-    if left is UNKNOWN or right is UNKNOWN or left == right:
         return True
-    if isinstance(left, NominalType) and isinstance(right, NominalType):
-        return left.declaration is right.declaration and all(map(matches, left.arguments, right.arguments))
-    if isinstance(left, TupleType) and isinstance(right, TupleType):
-        return len(left.elements) == len(right.elements) and all(map(matches, left.elements, right.elements))
-    return False
+    if actual is DEFAULT:
+        expression.type = target
+        return True
+    if isinstance(actual, EnumType) and actual.underlying is not None and actual.underlying == target:
+        return True
+    if isinstance(actual, TupleType) and isinstance(target, TupleType | ListType):
+        wanted = element_types(target, len(actual.elements))
+        if wanted is not None and tuple(wanted) == actual.elements:
+            return True
+    if isinstance(target, SetType) and not isinstance(actual, SetType):
+        return coerce(context, expression, target.element, what)
+    if _known_as_integer(expression, target) or matches(actual, target):
+        return True
+    return _mismatch(context, expression, target, what)
 
 
 def element_types(target: Type, count: int, rest: bool = False) -> list[Type] | None:
@@ -190,3 +89,104 @@ def element_types(target: Type, count: int, rest: bool = False) -> list[Type] | 
     if len(wanted) == count or (rest and count <= len(wanted)):
         return wanted
     return None
+
+
+def _mismatch(context: CheckContext, expression: ast.Expression, target: Type, what: str) -> bool:
+    prefix = f"{what}: " if what else ""
+    diagnostic = context.error(f"{prefix}expected '{target}', found '{expression.type}'", expression)
+    actual = expression.type
+    if isinstance(actual, BitsType) and isinstance(target, BitsType):
+        diagnostic.note(f"an explicit cast is needed: ({target})…", None)
+    expression.type = UNKNOWN
+    return False
+
+
+def _known_as_integer(expression: ast.Expression, target: Type) -> bool:
+    """A sized constant where an `int` is wanted."""
+    if target is INTEGER and isinstance(expression.type, BitsType) and expression.value is not None:
+        expression.type = INTEGER
+        return True
+    return False
+
+
+def _coerce_integer(context: CheckContext, expression: ast.Expression, target: Type, what: str) -> bool:
+    if isinstance(target, SetType):
+        return _coerce_integer(context, expression, target.element, what)
+    if not isinstance(target, BitsType):
+        return _mismatch(context, expression, target, what)
+    if isinstance(expression, ast.Ternary):
+        _coerce_integer(context, expression.first, target, what)
+        _coerce_integer(context, expression.second, target, what)
+    expression.type = target
+    if expression.value is not None:
+        low, high = bounds(target)
+        if not low <= expression.value <= high and not (
+            target.signed is False and -(high + 1) // 2 <= expression.value < 0
+        ):
+            context.warning(
+                f"the value {expression.value} does not fit '{target}' and is truncated to "
+                f"{wrap(expression.value, target)}",
+                expression,
+                Kind.MISMATCH,
+            )
+        expression.value = wrap(expression.value, target)
+    return True
+
+
+def _coerce_list(context: CheckContext, expression: ast.ListExpression, target: Type, what: str) -> bool:
+    if isinstance(target, TypeVariable):
+        return _mismatch(context, expression, target, what)
+    wanted = element_types(target, len(expression.elements), expression.rest)
+    if wanted is None:
+        return _mismatch(context, expression, target, what)
+    done = True
+    for element, type_ in zip(expression.elements, wanted, strict=False):
+        done = coerce(context, element, type_, what) and done
+    expression.type = target
+    if expression.value is not None:
+        expression.value = _named([element.value for element in expression.elements], target)
+    return done
+
+
+def _coerce_struct(context: CheckContext, expression: ast.StructExpression, target: Type, what: str) -> bool:
+    if not isinstance(target, StructType) or target.kind == "header_union":
+        return _mismatch(context, expression, target, what)
+    fields = target.fields
+    done = True
+    given: dict[str, ast.NamedElement] = {}
+    for element in expression.elements:
+        if element.name not in fields:
+            context.error(f"'{target}' has no field '{element.name}'", element)
+            done = False
+            continue
+        given[element.name] = element
+        done = coerce(context, element.expression, fields[element.name], f"field '{element.name}'") and done
+    missing = [name for name in fields if name not in given]
+    if missing and not expression.rest:
+        context.error(f"no value for field '{missing[0]}' of '{target}'", expression)
+        done = False
+    expression.type = target
+    if expression.value is not None:
+        values = {name: element.expression.value for name, element in given.items()}
+        expression.value = None if missing or None in values.values() else values
+    return done
+
+
+def _named(values: list[object], target: Type) -> object:
+    """A list's known values as those of a struct's fields; None when some are left to `...`."""
+    if isinstance(target, StructType):
+        return dict(zip(target.fields, values, strict=True)) if len(values) == len(target.fields) else None
+    if isinstance(target, TupleType) and len(values) != len(target.elements):
+        return None
+    return values
+
+
+def matches(left: Type, right: Type) -> bool:
+    """Equality in which an unknown type argument stands for any."""
+    if left is UNKNOWN or right is UNKNOWN or left == right:
+        return True
+    if isinstance(left, NominalType) and isinstance(right, NominalType):
+        return left.declaration is right.declaration and all(map(matches, left.arguments, right.arguments))
+    if isinstance(left, TupleType) and isinstance(right, TupleType):
+        return len(left.elements) == len(right.elements) and all(map(matches, left.elements, right.elements))
+    return False

@@ -1,8 +1,6 @@
-"""Names in scope and their declarations."""
+"""Names in scope and their declarations (specification, section 6.9)."""
 
 from __future__ import annotations
-
-from difflib import get_close_matches
 
 from weft.compiler import ast
 from weft.compiler.diagnostics import Diagnostics
@@ -48,37 +46,11 @@ class Scope:
             return
         self.names[declaration.name] = declaration
 
-    def nearest(self, name: str) -> str | None:
-        """A declared name that looks like `name`."""
-        known: list[str] = []
+    def visible(self) -> list[str]:
+        """All names that can be seen from here, innermost first."""
+        names: list[str] = []
         scope: Scope | None = self
         while scope is not None:
-            known += scope.names
+            names += scope.names
             scope = scope.parent
-        matches = get_close_matches(name, known, 1, 0.7)
-        return matches[0] if matches else None
-
-
-def hint(name: str | None) -> str:
-    """The end of a message that proposes a name."""
-    return f"; did you mean '{name}'?" if name else ""
-
-
-def article(word: str) -> str:
-    """A word with `a` or `an` before it."""
-    return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
-
-
-def counted(number: int, noun: str) -> str:
-    """A number with its noun, in the plural but for 1."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def choices(names: object, limit: int = 8) -> str:
-    """`(valid: 'a', 'b')` for a message."""
-    assert hasattr(names, "__iter__")
-    listed = [f"'{name}'" for name in names]
-    if not listed:
-        return "(there are none)"
-    shown = ", ".join(listed[:limit]) + (", …" if len(listed) > limit else "")
-    return f"(valid: {shown})"
+        return names

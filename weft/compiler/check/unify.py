@@ -9,9 +9,11 @@ from weft.compiler.types import (
     UNKNOWN,
     AnonymousStructType,
     BitsType,
+    ControlType,
     EnumType,
     ListType,
     NominalType,
+    ParserType,
     SetType,
     StackType,
     StructType,
@@ -63,6 +65,66 @@ def unify(parameter: Type, argument: Type, variables: set[Type], bindings: dict[
     return compatible(parameter, argument)
 
 
+def unify_blocks(
+    wanted: ControlType | ParserType,
+    found: Type,
+    variables: set[Type],
+    bindings: dict[Type, Type],
+) -> bool:
+    """Whether a control or parser has the signature of another one."""
+    assert isinstance(found, ControlType | ParserType)
+    if found.declaration is wanted.declaration:
+        return True
+    inner = [parameter.type for parameter in wanted.declaration.type_parameters]
+    mapping: dict[Type, Type] = {
+        variable: argument for variable, argument in zip(inner, wanted.arguments, strict=False) if variable
+    }
+    own: dict[Type, Type] = {
+        variable: argument
+        for variable, argument in zip(
+            [parameter.type for parameter in found.declaration.type_parameters],
+            found.arguments,
+            strict=False,
+        )
+        if variable
+    }
+    expected, actual = wanted.declaration.parameters, found.declaration.parameters
+    if len(actual) > len(expected) or (
+        len(actual) < len(expected)
+        and not all(parameter.annotation("optional") for parameter in expected[len(actual) :])
+    ):
+        return False
+    for left, right in zip(expected, actual, strict=False):
+        left_type = substitute(left.type or UNKNOWN, mapping)
+        right_type = substitute(right.type or UNKNOWN, own)
+        if left.direction != right.direction:
+            return False
+        if not unify(left_type, right_type, variables, bindings):
+            return False
+        if substitute(left_type, bindings) != right_type and UNKNOWN not in (left_type, right_type):
+            free = isinstance(right_type, TypeVariable)
+            if not free:
+                return False
+    return True
+
+
+def compatible(parameter: Type, argument: Type) -> bool:
+    """Whether an argument can be converted implicitly to a parameter's type, as far as shapes go."""
+    if parameter == argument or parameter is UNKNOWN or argument is UNKNOWN:
+        return True
+    if argument is INTEGER:
+        return isinstance(parameter, BitsType)
+    if isinstance(argument, EnumType) and argument.underlying is not None:
+        return parameter == argument.underlying
+    if isinstance(argument, TupleType):
+        return isinstance(parameter, TupleType | StructType | ListType | StackType)
+    if isinstance(argument, AnonymousStructType):
+        return isinstance(parameter, StructType)
+    if argument is DEFAULT or argument is INVALID_HEADER:
+        return True
+    return isinstance(parameter, TypeVariable) or isinstance(argument, TypeVariable)
+
+
 def _every(results: list[bool]) -> bool:
     """All of them; a list, because each unification must happen even after one failed."""
     return all(results)
@@ -90,20 +152,3 @@ def _unify_struct(
 
 def _less_definite(bound: Type, argument: Type) -> bool:
     return isinstance(bound, TupleType | AnonymousStructType) and isinstance(argument, StructType)
-
-
-def compatible(parameter: Type, argument: Type) -> bool:
-    """Whether an argument can be converted implicitly to a parameter's type, as far as shapes go."""
-    if parameter == argument or parameter is UNKNOWN or argument is UNKNOWN:
-        return True
-    if argument is INTEGER:
-        return isinstance(parameter, BitsType)
-    if isinstance(argument, EnumType) and argument.underlying is not None:
-        return parameter == argument.underlying
-    if isinstance(argument, TupleType):
-        return isinstance(parameter, TupleType | StructType | ListType | StackType)
-    if isinstance(argument, AnonymousStructType):
-        return isinstance(parameter, StructType)
-    if argument is DEFAULT or argument is INVALID_HEADER:
-        return True
-    return isinstance(parameter, TypeVariable) or isinstance(argument, TypeVariable)

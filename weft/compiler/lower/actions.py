@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.compiler import ast
-from weft.compiler.check.statements import action_name
+from weft.compiler.check.table_actions import action_name
 from weft.compiler.ir import Action, ActionParameter, Const, ParamRef, Table, bit_width
 from weft.compiler.lower import build
 from weft.compiler.lower.arguments import bind_arguments, copy_back, copying, writes_anything

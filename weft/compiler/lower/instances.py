@@ -7,7 +7,6 @@ from typing import Any
 
 from weft.compiler import ast
 from weft.compiler.budgets import ARRAY_CELLS, CONTROL_PLANE_SIZE
-from weft.compiler.check.scope import choices
 from weft.compiler.ir import ActionProfile, Const, Counter, Meter, Register, bit_width
 from weft.compiler.lower.context import Context
 from weft.compiler.lower.dispatch import evaluate
@@ -17,6 +16,7 @@ from weft.compiler.lower.values import BlockValue, ExternValue
 from weft.compiler.source import Span
 from weft.compiler.types import ControlType, EnumType, ExternType, ParserType, Type, bits
 from weft.compiler.warnings.kinds import Kind
+from weft.compiler.wording import choices
 
 _SIZED = ("register", "counter", "meter", "action_profile", "action_selector")
 _DIRECT = ("direct_counter", "direct_meter")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft.compiler import ast
-from weft.compiler.check import Checker
+from weft.compiler.check import Symbols
 from weft.compiler.diagnostics import Diagnostics, Refused
 from weft.compiler.ir import LoweredProgram, Pipeline
 from weft.compiler.lower.checksums import lower_checksums
@@ -31,22 +31,22 @@ _ROLES = ("parser", "verify", "ingress", "egress", "update", "deparser")
 
 
 def lower_program(
-    tree: ast.Program, checker: Checker, source_name: str, diagnostics: Diagnostics
+    tree: ast.Program, symbols: Symbols, source_name: str, diagnostics: Diagnostics
 ) -> tuple[LoweredProgram, ControlPlane]:
     """Lower a checked program. Raises CompileError.
 
     What a block refuses does not keep the others from being looked at.
     """
     program = LoweredProgram(source_name)
-    program.errors = dict(checker.errors)
-    for type_ in checker.types.values():
+    program.errors = dict(symbols.errors)
+    for type_ in symbols.types.values():
         if isinstance(type_, EnumType) and type_.underlying is None:
             program.enums[type_.name] = dict(type_.values)
     context = Context(program, diagnostics, tree, HANDLERS)
     with suppress(Refused):
         main = _declare_globals(context, tree)
         blocks = _instantiate_blocks(context, main)
-        _lower_blocks(context, blocks, _allocate(context, checker, blocks))
+        _lower_blocks(context, blocks, _allocate(context, symbols, blocks))
     diagnostics.raise_if_errors()
     return program, context.control_plane
 
@@ -134,7 +134,7 @@ def _instantiate_blocks(context: Context, main: ast.InstanceDeclaration) -> dict
     return blocks
 
 
-def _allocate(context: Context, checker: Checker, blocks: dict[str, BlockValue]) -> _Arguments:
+def _allocate(context: Context, symbols: Symbols, blocks: dict[str, BlockValue]) -> _Arguments:
     """Storage for headers and metadata, as the parser declares them."""
     parser = blocks["parser"].declaration
     frame = Frame(None, "", blocks["parser"].bindings)
@@ -144,7 +144,7 @@ def _allocate(context: Context, checker: Checker, blocks: dict[str, BlockValue])
     standard = context.storage.standard_metadata(_struct_type(context, frame, standard_parameter))
     headers = context.storage.allocate_headers(headers_type)
     metadata = context.storage.allocate(metadata_type, "userMetadata")
-    declare_field_lists(context, checker, metadata_type, metadata)
+    declare_field_lists(context, symbols, metadata_type, metadata)
     return _Arguments(headers, metadata, standard)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from weft.compiler import ast
-from weft.compiler.check.scope import choices
 from weft.compiler.diagnostics import Diagnostics
 from weft.compiler.ir import LoweredProgram
 from weft.compiler.lower.control_plane import ControlPlane
@@ -24,6 +23,7 @@ from weft.compiler.types import (
     strip_new,
 )
 from weft.compiler.warnings.kinds import Kind
+from weft.compiler.wording import choices
 
 ARCHITECTURE = "v1model"
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 from weft.compiler import ast
 from weft.compiler.parser.annotations import parse_annotations
 from weft.compiler.parser.precedence import parse_expression, parse_width
 from weft.compiler.parser.stream import TYPE, TokenStream
+from weft.compiler.wording import hint
 
 _BASE_TYPES = frozenset(["bool", "error", "match_kind", "string", "void"])
 _TYPE_STARTERS = _BASE_TYPES | {"bit", "int", "varbit", "tuple"}
@@ -85,9 +84,9 @@ def _named(stream: TokenStream) -> ast.TypeNode:
     first = stream.token
     absolute = stream.accept(".") is not None
     if stream.kind == "id" and not stream.is_type_name(stream.token.text) and not absolute:
-        known = _nearest_type(stream, stream.token.text)
-        hint = f"; did you mean '{known}'?" if known else ""
-        stream.diagnostics.error(f"'{stream.token.text}' is not a type{hint}", stream.token)
+        types = [name for scope in stream.scopes for name, what in scope.items() if what == TYPE]
+        advice = hint(stream.token.text, types, 0.75)
+        stream.diagnostics.error(f"'{stream.token.text}' is not a type{advice}", stream.token)
         stream.declare(stream.token.text, TYPE)
     name = stream.expect("id")
     base = ast.NamedTypeNode(stream.span(first), name.text, absolute)
@@ -95,13 +94,6 @@ def _named(stream: TokenStream) -> ast.TypeNode:
         arguments = parse_type_arguments(stream)
         return ast.SpecializedTypeNode(stream.span(first), base, arguments)
     return base
-
-
-def _nearest_type(stream: TokenStream, name: str) -> str | None:
-
-    types = [known for scope in stream.scopes for known, what in scope.items() if what == TYPE]
-    matches = get_close_matches(name, types, 1, 0.75)
-    return matches[0] if matches else None
 
 
 def parse_type_arguments(stream: TokenStream) -> list[ast.TypeNode]:

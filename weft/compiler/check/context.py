@@ -1,10 +1,10 @@
-"""State shared by the parts of the type checker."""
+"""What every function of the checker takes first: where it is in the program, what is declared, where errors go."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from weft.compiler import ast
 from weft.compiler.check.scope import Scope
@@ -15,8 +15,8 @@ from weft.compiler.warnings.kinds import Kind
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
-    """Where the checker is: `kind` is "top", "parser", "control", "action", "function" or "table"."""
+class Enclosing:
+    """What a statement or declaration stands in: "top", "parser", "control", "action", "function" or "table"."""
 
     kind: str
     name: str = ""
@@ -24,21 +24,33 @@ class Context:
     loop_depth: int = 0
 
 
-class CheckerBase:
-    """Scopes, context and messages."""
+@dataclass(slots=True)
+class Symbols:
+    """What a program declares; the checker's result, beside the annotated tree.
+
+    `root` is the scope of the top level, `types` are by the identity of their declarations. Members of error and
+    match_kind accumulate over several declarations; the order of errors numbers them.
+    """
+
+    root: Scope = field(default_factory=Scope)
+    types: dict[int, Type] = field(default_factory=dict)
+    errors: dict[str, int] = field(default_factory=dict)
+    error_declarations: dict[str, ast.Declaration] = field(default_factory=dict)
+    match_kinds: dict[str, ast.Declaration] = field(default_factory=dict)
+
+
+class CheckContext:
+    """The state of a check; it has no rules of its own."""
 
     def __init__(self, diagnostics: Diagnostics) -> None:
         self.diagnostics = diagnostics
-        self.scope = Scope()
-        self.root = self.scope
-        self.context = Context("top")
-        # Error and match_kind members accumulate over several declarations; their order numbers them.
-        self.errors: dict[str, int] = {}
-        self.match_kinds: dict[str, ast.Declaration] = {}
-        self.types: dict[int, Type] = {}
-        self._parts: dict[Type, int] = {}
-        # Declarations whose bodies we are in: these cannot refer to themselves.
+        self.symbols = Symbols()
+        self.scope = self.symbols.root
+        self.enclosing = Enclosing("top")
         self.open_declarations: list[ast.Declaration] = []
+        """Those whose bodies enclose the current place: these cannot refer to themselves."""
+        self.part_counts: dict[Type, int] = {}
+        """Fields and elements of types, counted once."""
 
     def error(self, message: str, where: ast.Node | Span | Token) -> Diagnostic:
         """Report an error."""
@@ -54,29 +66,37 @@ class CheckerBase:
         expression.type = UNKNOWN
         return UNKNOWN
 
+    def scope_of(self, name: ast.Name | ast.NamedTypeNode) -> Scope:
+        """Where a name is looked up: from the current scope on, or at the top level if it has a leading dot."""
+        return self.symbols.root if name.absolute else self.scope
+
+    def declare(self, declaration: ast.Declaration) -> None:
+        """Declare in the current scope."""
+        self.scope.declare(declaration, self.diagnostics)
+
     @contextmanager
-    def inner_scope(self) -> Iterator[Scope]:
+    def inner_scope(self) -> Iterator[None]:
         """A nested scope."""
         outer = self.scope
         self.scope = Scope(outer)
         try:
-            yield self.scope
+            yield
         finally:
             self.scope = outer
 
     @contextmanager
-    def in_context(self, context: Context) -> Iterator[None]:
-        """Another context."""
-        outer = self.context
-        self.context = context
+    def within(self, enclosing: Enclosing) -> Iterator[None]:
+        """Statements of another block, action or function."""
+        outer = self.enclosing
+        self.enclosing = enclosing
         try:
             yield
         finally:
-            self.context = outer
+            self.enclosing = outer
 
     @contextmanager
     def inside(self, declaration: ast.Declaration) -> Iterator[None]:
-        """In a declaration's body."""
+        """A declaration's body, which cannot refer to the declaration."""
         self.open_declarations.append(declaration)
         try:
             yield
@@ -84,7 +104,7 @@ class CheckerBase:
             self.open_declarations.pop()
 
     def refers_to_itself(self, declaration: object, where: ast.Node) -> bool:
-        """Whether a name stands for what it is within; reported, for P4 has no recursion."""
+        """Whether a name stands for what encloses it; reported, for P4 has no recursion."""
         if not any(declaration is each for each in self.open_declarations):
             return False
         assert isinstance(declaration, ast.Declaration)
@@ -92,7 +112,3 @@ class CheckerBase:
             "declared here", declaration.span
         )
         return True
-
-    def declare(self, declaration: ast.Declaration) -> None:
-        """Declare in the current scope."""
-        self.scope.declare(declaration, self.diagnostics)
