@@ -908,8 +908,8 @@ def make_congestion_control(
     16 rate codes of the fabric's INT stand for, by default the standard ones.
 
     Parameters left out are the preset's (empty: the default one), and fit the path; their names are those of the
-    *Parameters structures in engine/congestion (congestion/hpcc.hpp and so on). Raises ValueError for unknown names and values
-    out of range, naming the valid ones.
+    *Parameters structures in engine/congestion (congestion/hpcc.hpp and so on). Raises ValueError for unknown names and
+    values out of range, naming the valid ones.
     """
 
 def congestion_parameters_in_force(
