@@ -11,10 +11,11 @@ ALLOWED = {
     "cache": set(),
     "compiler": {"cache"},
     "engine": set(),
-    "topologies": set(),
+    "quantities": {"errors"},
+    "topologies": {"quantities"},
     "switch": {"cache", "engine"},
     "controller": {"topologies"},
-    "traffic": {"engine", "topologies"},
+    "traffic": {"engine", "quantities", "topologies"},
 }
 # Above those, each imports only from what stands before it.
 LAYERS = [
@@ -22,7 +23,6 @@ LAYERS = [
     "paths",
     "system",
     "error_translation",
-    "quantities",
     "cli",
     "scenario",
     "recording",

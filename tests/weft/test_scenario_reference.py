@@ -42,16 +42,19 @@ def test_every_key_has_a_description_a_type_and_an_example() -> None:
 
 def test_the_schema_knows_every_key_of_every_section() -> None:
     schema = json.loads(json_schema())
-    definitions = [*schema["$defs"].values(), schema]
+    definitions = [*schema["$defs"].values(), *schema["properties"]["fabric"]["anyOf"], schema]
     for section in sections():
         names = {key.path.rpartition(".")[2] for key in section.keys}
         assert any(names <= set(each["properties"]) for each in definitions), section.path
-    assert schema["$defs"]["FabricSection"]["properties"]["host_rate"]["default"] == "10Gb/s"
+    fabric = schema["properties"]["fabric"]["anyOf"][0]
+    assert fabric["properties"]["host_rate"]["default"] == "10Gb/s"
     assert all(each["additionalProperties"] is False for each in definitions)
 
 
 def test_quantities_in_the_schema_are_those_that_files_take() -> None:
-    rate = json.loads(json_schema())["$defs"]["FabricSection"]["properties"]["host_rate"]["anyOf"][0]
+    rate = json.loads(json_schema())["properties"]["fabric"]["anyOf"][0]["properties"]["host_rate"]["anyOf"][
+        0
+    ]
     assert all(re.search(rate["pattern"], text) for text in ("100Gb/s", "100 Gbps", "0.1Tbit/s"))
     assert not any(re.search(rate["pattern"], text) for text in ("100", "100G", "100GB/s"))
 

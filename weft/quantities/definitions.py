@@ -17,6 +17,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from weft.errors import BadInputError
+from weft.quantities import limits
 from weft.quantities.units import (
     RATE_UNITS,
     SIZE_UNITS,
@@ -30,8 +31,6 @@ from weft.quantities.units import (
     shortest_time,
     shown,
 )
-from weft.topologies import limits
-from weft.traffic.patterns import MAX_FLOW_BYTES
 
 UNITS_REQUIRED = "units_required"
 """Key of pydantic's context: rates and times are given with their unit, as people must in files and options."""
@@ -182,7 +181,7 @@ QUEUE_SIZE = SIZE.between(limits.MIN_QUEUE_CAPACITY_BYTES)
 """Of a port's own memory, which holds a frame."""
 MESSAGE_SIZE = SIZE.between(1, 64 * 2**30, example="1MiB")
 """Of a collective, and of a layer's gradients."""
-FLOW_SIZE = SIZE.between(1, MAX_FLOW_BYTES, example="1MiB")
+FLOW_SIZE = SIZE.between(1, limits.MAX_FLOW_BYTES, example="1MiB")
 COUNT = Quantity("a whole number", "", 0, 2**63 - 1, parse_whole_number, _plain, "1")
 NUMBER = Quantity("a number", "", 0.0, 1e6, parse_number, _plain, "1")
 PROBABILITY = replace(NUMBER, lowest=0.0, highest=1.0, highest_excluded=True, example="0.001")

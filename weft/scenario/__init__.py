@@ -11,7 +11,7 @@ from weft.scenario.nic import NicSection
 from weft.scenario.observe import ObserveSection
 from weft.scenario.parsing import Change, anchor_paths, apply_changes, load_scenario, parse_scenario
 from weft.scenario.places import KeyProblem, Places
-from weft.scenario.sections import ControlSection, EcnSection, FabricSection, FaultsSection, ScaleUpSection
+from weft.scenario.sections import ControlSection, EcnSection, FaultsSection
 from weft.scenario.switching import SwitchingSection
 from weft.scenario.traffic import (
     FLOW_DATA,
@@ -36,7 +36,6 @@ __all__ = [
     "ControlSection",
     "CreditsSection",
     "EcnSection",
-    "FabricSection",
     "FaultsOfLinks",
     "FaultsSection",
     "IncastTraffic",
@@ -50,7 +49,6 @@ __all__ = [
     "PermutationTraffic",
     "PfcSection",
     "Places",
-    "ScaleUpSection",
     "Scenario",
     "SchedulingSection",
     "SwitchingSection",

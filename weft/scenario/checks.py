@@ -9,8 +9,9 @@ from weft.quantities.definitions import TIME
 from weft.quantities.units import shortest_time, shown
 from weft.scenario.model import Scenario
 from weft.scenario.places import KeyProblem
-from weft.scenario.sections import FabricSection
+from weft.scenario.topology import check_fabric
 from weft.scenario.traffic import CollectiveTraffic, IncastTraffic, Traffic, TrainingStepTraffic
+from weft.topologies.kinds.base import TopologySection
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.collectives import Collective, collective_named, collectives
 from weft.traffic.extensions import ExtensionError
@@ -22,10 +23,7 @@ from weft.traffic.training import GRADIENT_COLLECTIVE
 def check_across(scenario: Scenario) -> None:
     """Check a scenario's sections against each other. Raises KeyProblem."""
     fabric = scenario.fabric
-    if fabric.leaves > 1 and fabric.spines == 0:
-        raise KeyProblem("fabric.spines", f"0 cannot join {fabric.leaves} leaves; at least 1 is needed")
-    _check_tiers(fabric)
-    _check_ranks(fabric)
+    check_fabric(fabric)
     ecn = scenario.ecn
     given = [value is not None for value in (ecn.kmin, ecn.kmax, ecn.pmax)]
     if any(given) and not all(given):
@@ -65,36 +63,7 @@ def _check_flow_control(scenario: Scenario) -> None:
         )
 
 
-def _check_tiers(fabric: FabricSection) -> None:
-    if fabric.pods is None:
-        for name in ("cores_per_spine", "core_rate"):
-            if getattr(fabric, name) is not None:
-                raise KeyProblem(f"fabric.{name}", f"{getattr(fabric, name)} means nothing without pods")
-        return
-    if fabric.spines == 0:
-        raise KeyProblem("fabric.spines", "0 cannot join the leaves of a pod; at least 1 is needed")
-    if fabric.oversubscription is not None:
-        raise KeyProblem(
-            "fabric.oversubscription",
-            f"{fabric.oversubscription:g} is of two tiers; with pods give fabric_rate and core_rate",
-        )
-
-
-def _check_ranks(fabric: FabricSection) -> None:
-    if fabric.ranks_per_host is None:
-        for name in ("rail_optimised", "scale_up"):
-            if getattr(fabric, name):
-                raise KeyProblem(f"fabric.{name}", "means nothing without ranks_per_host")
-        return
-    leaves = (fabric.pods or 1) * fabric.leaves
-    if fabric.rail_optimised and leaves % fabric.ranks_per_host:
-        raise KeyProblem(
-            "fabric.rail_optimised",
-            f"{leaves} leaves are not whole blocks of {fabric.ranks_per_host} rails, one for each rank of a host",
-        )
-
-
-def _check_traffic(traffic: Traffic, fabric: FabricSection, key: str) -> None:
+def _check_traffic(traffic: Traffic, fabric: TopologySection, key: str) -> None:
     if isinstance(traffic, CollectiveTraffic):
         _check_collective(traffic, fabric, key)
         return
@@ -127,7 +96,7 @@ def _check_traffic(traffic: Traffic, fabric: FabricSection, key: str) -> None:
             raise KeyProblem(f"{key}.plane", f"{traffic.plane} is not one of 0 to {fabric.planes - 1}")
 
 
-def _check_collective(traffic: CollectiveTraffic, fabric: FabricSection, key: str) -> None:
+def _check_collective(traffic: CollectiveTraffic, fabric: TopologySection, key: str) -> None:
     if traffic.data == "mlp-gradients" and traffic.sizes:
         raise KeyProblem(f"{key}.sizes", "mlp-gradients have the size of their model, leave sizes out")
     try:
@@ -158,7 +127,7 @@ def _check_collective(traffic: CollectiveTraffic, fabric: FabricSection, key: st
 
 
 def _check_algorithms(
-    collective: Collective, algorithms: Sequence[str], fabric: FabricSection, key: str, root: int = 0
+    collective: Collective, algorithms: Sequence[str], fabric: TopologySection, key: str, root: int = 0
 ) -> None:
     spec = CollectiveSpec(
         rank_count=fabric.host_count,

@@ -15,11 +15,13 @@ from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, Sche
 from weft.scenario.nic import NicSection
 from weft.scenario.observe import ObserveSection
 from weft.scenario.places import Places
-from weft.scenario.sections import ControlSection, EcnSection, FabricSection, FaultsSection
+from weft.scenario.sections import ControlSection, EcnSection, FaultsSection
 from weft.scenario.switching import SwitchingSection
+from weft.scenario.topology import Fabric
 from weft.scenario.traffic import Traffic
 from weft.scenario.transport import TransportSection
 from weft.scenario.values import Section, Text
+from weft.topologies.kinds.leaf_spine import LeafSpineSection
 
 # Slots of a switch (SLOTS in p4/include/aggregation.p4).
 MAX_SLOTS = 4096
@@ -63,7 +65,7 @@ class Scenario(Section):
     """Data packets carry in-band telemetry (INT), as HPCC needs it."""
     slots: Annotated[int, whole(1, MAX_SLOTS)] | None = None
     """Of the aggregation job at each switch; by default two bandwidth-delay products."""
-    fabric: FabricSection = FabricSection()
+    fabric: Fabric = LeafSpineSection()
     faults: FaultsSection = FaultsSection()
     ecn: EcnSection = EcnSection()
     control: ControlSection = ControlSection()

@@ -17,6 +17,7 @@ from weft.scenario.dotted import key_of, set_at, split_path
 from weft.scenario.explain import explain
 from weft.scenario.model import Scenario
 from weft.scenario.places import KeyProblem, Places
+from weft.scenario.topology import parse_fabric
 from weft.scenario.traffic import TRAFFIC_KINDS
 from weft.scenario.values import Section
 from weft.scenario.yaml_files import read_mapping
@@ -113,6 +114,8 @@ def parse_scenario(
     context = {UNITS_REQUIRED: units_required}
     plain: Any = dict(tree)
     try:
+        if "fabric" in plain:
+            plain["fabric"] = parse_fabric(plain["fabric"], places, context)
         if "traffic" in plain:
             items = _as_list(plain["traffic"])
             plain["traffic"] = [_parse_traffic(*item, places, context) for item in enumerate(items)]

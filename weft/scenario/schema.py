@@ -12,6 +12,8 @@ from pydantic.fields import FieldInfo
 from weft.scenario.model import Scenario
 from weft.scenario.traffic import TRAFFIC_KINDS
 from weft.scenario.valid_values import sections_in, valid_values
+from weft.topologies.kinds import topology_kinds
+from weft.topologies.kinds.base import TopologySection
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ def _sections_of(path: str, model: type[BaseModel]) -> Iterator[SectionOfKeys]:
         inner = sections_in(field.annotation)
         if not inner:
             keys.append(Key(own, model, field))
+        elif inner == [TopologySection]:
+            below += [(f"{own} ({kind})", each.section) for kind, each in topology_kinds().items()]
         elif len(inner) == 1:
             below.append((f"{own}[]" if _is_list(field.annotation) else own, inner[0]))
     yield SectionOfKeys(path, model, keys)

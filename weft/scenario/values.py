@@ -1,45 +1,21 @@
-"""What sections of a scenario file are made of, beside quantities (weft/quantities/definitions.py)."""
+"""What sections of a scenario file are made of, beside quantities (weft/quantities)."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from weft.errors import did_you_mean
 from weft.quantities.definitions import whole
+from weft.quantities.section import Section, Text
 from weft.quantities.units import shown
 from weft.traffic.class_reference import CLASS_REFERENCE, is_class_reference
 
-
-@dataclass(frozen=True)
-class Text:
-    """A text of a form: `what` says which, `pattern` is the form."""
-
-    what: str
-    pattern: str
-    example: str
-
-    def read(self, value: object) -> str:
-        """Return the text. Raises ValueError."""
-        if not isinstance(value, str) or not re.search(self.pattern, value):
-            raise ValueError(f"{shown(value)} is not {self.what}, such as {self.example}")
-        return str(value)
-
-    def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Have pydantic read values by `read`."""
-        return core_schema.no_info_plain_validator_function(self.read)
-
-    def __get_pydantic_json_schema__(
-        self, _schema: CoreSchema, _handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        """Return what editors know of it."""
-        pattern = self.pattern.replace(r"\A", "^").replace(r"\Z", "$")
-        return {"type": "string", "pattern": pattern, "examples": [self.example]}
+__all__ = ["CLASSES", "ClassReference", "Name", "PriorityClass", "Section", "Text"]
 
 
 @dataclass(frozen=True)
@@ -86,11 +62,3 @@ PriorityClass = Annotated[int, whole(0, CLASSES - 1)]
 ClassReference = Annotated[
     str, Text("a class of yours, path/to/file.py:Class", CLASS_REFERENCE, "examples/shuffle.py:Shuffle")
 ]
-
-
-class Section(BaseModel):
-    """A mapping of a scenario file: no key that is not declared, nothing changed afterwards."""
-
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, use_attribute_docstrings=True, populate_by_name=True
-    )

@@ -1,9 +1,9 @@
-"""Frozen descriptions of fabrics, their builders, addressing plan, path figures and drawings."""
+"""Frozen descriptions of fabrics, the kinds of topology (`kinds/`), addressing plan, path figures and drawings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from weft.topologies.describe import as_dict, describe
 from weft.topologies.draw import draw, to_svg
@@ -21,8 +21,6 @@ from weft.topologies.fabric import (
     ScaleUpSpec,
     SwitchSpec,
 )
-from weft.topologies.fat_tree import fat_tree
-from weft.topologies.leaf_spine import leaf_spine
 from weft.topologies.link_choice import LINK_PATTERN, LinkChoice
 from weft.topologies.paths import (
     Hop,
@@ -37,43 +35,26 @@ from weft.topologies.paths import (
 )
 from weft.topologies.scale_up import with_scale_up
 
-BUILDERS: Mapping[str, Callable[..., FabricSpec]] = {"leaf_spine": leaf_spine, "fat_tree": fat_tree}
+if TYPE_CHECKING:
+    from weft.topologies.kinds import from_parameters
+    from weft.topologies.kinds.fat_tree import fat_tree
+    from weft.topologies.kinds.leaf_spine import leaf_spine
+
+# The kinds' sections need pydantic, for which processes of hosts and switches need not wait.
+_IMPORTED_LATE = {
+    "fat_tree": "weft.topologies.kinds.fat_tree",
+    "from_parameters": "weft.topologies.kinds",
+    "leaf_spine": "weft.topologies.kinds.leaf_spine",
+}
 
 
-def from_parameters(parameters: Mapping[str, Any]) -> FabricSpec:
-    """Build the fabric that `FabricSpec.parameters`, or a scenario's topology section, describes.
-
-    Raises:
-        TopologyError: unknown "kind", unknown parameter name, or a value out of range.
-
-    """
-    arguments = dict(parameters)
-    scale_up = arguments.pop("scale_up", None)
-    kind = arguments.pop("kind", "leaf_spine")
-    if kind not in BUILDERS:
-        raise TopologyError(f"unknown topology kind {kind!r} (valid: {', '.join(BUILDERS)})")
-    builder = BUILDERS[kind]
-    _require_known(arguments, builder, kind)
-    fabric = builder(**arguments)
-    if scale_up is None:
-        return fabric
-    if not isinstance(scale_up, Mapping):
-        raise TopologyError(f"scale_up={scale_up!r} is not a mapping of its parameters")
-    _require_known(scale_up, with_scale_up, "scale_up")
-    return with_scale_up(fabric, **scale_up)
-
-
-def _require_known(arguments: Mapping[str, Any], builder: Callable[..., FabricSpec], what: str) -> None:
-    valid = builder.__annotations__.keys() - {"return", "fabric"}
-    unknown = arguments.keys() - valid
-    if unknown:
-        raise TopologyError(
-            f"unknown parameter {min(unknown)!r} of {what} (valid: {', '.join(sorted(valid))})"
-        )
+def __getattr__(name: str) -> Any:
+    if name in _IMPORTED_LATE:
+        return getattr(importlib.import_module(_IMPORTED_LATE[name]), name)
+    raise AttributeError(f"module 'weft.topologies' has no attribute '{name}'")
 
 
 __all__ = [
-    "BUILDERS",
     "LINK_PATTERN",
     "Endpoint",
     "FabricLink",

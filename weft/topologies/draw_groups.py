@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
-from weft.topologies.draw_layout import Box
+from weft.topologies.draw_layout import Box, rows_of
 from weft.topologies.draw_shapes import LinkStyle, LinkStyles, cross, document, node, plane_title
 from weft.topologies.fabric import FabricLink, FabricSpec
 
@@ -66,8 +66,7 @@ def grouped_svg(fabric: FabricSpec, style_of: LinkStyles, background: str | None
 
 
 def _rows_of_plane(fabric: FabricSpec, plane: int, most: int) -> list[list[_Group]]:
-    tiers = [fabric.cores(plane), fabric.spines(plane), fabric.leaves(plane)]
-    return [_grouped([switch.name for switch in tier], tier[0].role, most) for tier in tiers if tier]
+    return [_grouped(names, fabric.switch(names[0]).role, most) for names in rows_of(fabric, plane)]
 
 
 def _grouped(names: Sequence[str], kind: str, most: int) -> list[_Group]:

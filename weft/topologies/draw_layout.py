@@ -62,7 +62,7 @@ class Layout:
     @classmethod
     def of(cls, fabric: FabricSpec) -> Layout:
         """Lay a fabric out."""
-        planes = [_tiers(fabric, plane) for plane in range(fabric.planes)]
+        planes = [rows_of(fabric, plane) for plane in range(fabric.planes)]
         groups = _hosts_of_ranks(fabric) or _groups(fabric.hosts)
         largest = 2 if fabric.scale_up else max(map(len, groups))
         across = min(largest, _HOSTS_IN_A_ROW)
@@ -97,10 +97,12 @@ class Layout:
         return cls(boxes, blocks, block_of, centres, width + 2 * _MARGIN, bottom + _MARGIN, scale)
 
 
-def _tiers(fabric: FabricSpec, plane: int) -> list[list[str]]:
-    """Names of a plane's switches, the upper tiers first."""
-    tiers = [fabric.cores(plane), fabric.spines(plane), fabric.leaves(plane)]
-    return [[switch.name for switch in switches] for switches in tiers if switches]
+def rows_of(fabric: FabricSpec, plane: int) -> list[list[str]]:
+    """Return the names of a plane's switches in rows, the uppermost first, as the topology's kind lays them out."""
+    # Not at the top: see weft/topologies/__init__.py.
+    from weft.topologies.kinds import DEFAULT_KIND, topology_kind
+
+    return topology_kind(fabric.parameters.get("kind", DEFAULT_KIND)).rows(fabric, plane)
 
 
 def _hosts_of_ranks(fabric: FabricSpec) -> list[tuple[str, ...]]:

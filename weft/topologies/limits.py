@@ -1,14 +1,15 @@
-"""What a link may be like, the same for every builder and for scenario files."""
+"""Checks of what a link is like, the same for every builder."""
 
 from __future__ import annotations
 
+from weft.quantities.limits import (
+    MAX_DELAY_PS,
+    MAX_QUEUE_CAPACITY_BYTES,
+    MAX_RATE_BPS,
+    MIN_QUEUE_CAPACITY_BYTES,
+    MIN_RATE_BPS,
+)
 from weft.topologies.errors import require_range
-
-MIN_RATE_BPS = 10**6
-MAX_RATE_BPS = 10**14
-MAX_DELAY_PS = 10**12
-MIN_QUEUE_CAPACITY_BYTES = 1518
-MAX_QUEUE_CAPACITY_BYTES = 2**34
 
 
 def rate(name: str, rate_bps: float) -> int:

@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from weft.quantities.limits import MAX_FLOW_BYTES
 from weft.traffic.schedule_nodes import (
     SINK,
     ZEROS,
@@ -19,8 +20,6 @@ from weft.traffic.schedule_nodes import (
 )
 
 LABEL = "traffic"
-MAX_FLOW_BYTES = 1 << 31
-"""A flow is one WRITE, whose length the specification bounds so."""
 
 
 @dataclass(frozen=True, slots=True)

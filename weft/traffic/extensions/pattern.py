@@ -8,9 +8,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from weft.engine import ExtensionError
+from weft.quantities.limits import MAX_FLOW_BYTES
 from weft.topologies import FabricSpec
 from weft.traffic.extensions.loading import user_code
-from weft.traffic.patterns import MAX_FLOW_BYTES, Flow
+from weft.traffic.patterns import Flow
 
 MAX_FLOWS = 1 << 20
 MAX_START_PS = 10**15

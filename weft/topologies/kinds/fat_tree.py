@@ -1,18 +1,61 @@
-"""Builder of three-tier Clos fabrics: pods of leaves and spines, joined by cores (Al-Fares et al., SIGCOMM 2008)."""
+"""Three-tier Clos fabrics: pods of leaves and spines, joined by cores (Al-Fares et al., SIGCOMM 2008)."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import Annotated, Final, Literal
 
+from weft.quantities.definitions import Rate, whole
 from weft.topologies import addressing
 from weft.topologies.assembly import Cable, Design, Place, assemble
 from weft.topologies.errors import TopologyError, require_range
 from weft.topologies.fabric import FabricSpec, LinkSpec
+from weft.topologies.kinds.base import TopologyKind, TopologySection
 from weft.topologies.limits import delay, queue_capacity, rate
 
-KIND = "fat_tree"
+NAME: Final = "fat_tree"
 # A leaf with the index of the cores' octet would share their addresses.
 _MAX_LEAVES = addressing.MAX_LEAVES - 1
+
+
+class FatTreeSection(TopologySection):
+    """A fabric of three tiers: pods of leaves and spines, joined by cores."""
+
+    kind: Literal["fat_tree"] = NAME
+    """Three tiers; a section with `pods` is of this kind."""
+    pods: Annotated[int, whole(2, 64)] = 4
+    """Blocks of leaves and spines that a third tier joins."""
+    leaves: Annotated[int, whole(1, 64)] = 4
+    """Of each pod."""
+    spines: Annotated[int, whole(1, 64)] = 2
+    """Of each pod."""
+    cores_per_spine: Annotated[int, whole(1, 64)] = 1
+    """Cores above each spine of a pod."""
+    fabric_rate: Rate | None = None
+    """Of the links between leaves and spines; by default that of the hosts."""
+    core_rate: Rate | None = None
+    """Of the links between spines and cores; by default `fabric_rate`."""
+
+    @property
+    def leaf_count(self) -> int:
+        """Leaves of a plane."""
+        return self.pods * self.leaves
+
+    def network(self) -> FabricSpec:
+        """Return the fabric without scale-up links."""
+        return fat_tree(
+            planes=self.planes,
+            pods=self.pods,
+            leaves_per_pod=self.leaves,
+            spines_per_pod=self.spines,
+            cores_per_spine=self.cores_per_spine,
+            hosts_per_leaf=self.endpoints_per_leaf,
+            host_rate_bps=self.host_rate,
+            fabric_rate_bps=self.fabric_rate,
+            core_rate_bps=self.core_rate,
+            delay_ps=self.delay,
+            queue_capacity_bytes=self.queue_capacity,
+        )
 
 
 @dataclass(frozen=True)
@@ -93,7 +136,7 @@ def fat_tree(
         hosts_per_leaf=parameters.hosts_per_leaf,
         host_link=parameters.link(parameters.host_rate_bps),
     )
-    return assemble(design, {"kind": KIND, **asdict(parameters)})
+    return assemble(design, {"kind": NAME, **asdict(parameters)})
 
 
 def _require_addresses(parameters: _Parameters) -> None:
@@ -136,3 +179,6 @@ def _cables(parameters: _Parameters) -> list[Cable]:
                 for core in range(first, first + parameters.cores_per_spine)
             ]
     return cables
+
+
+KIND = TopologyKind(NAME, FatTreeSection, fat_tree, implied_by="pods")

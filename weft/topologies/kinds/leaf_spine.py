@@ -1,17 +1,60 @@
-"""Builder of leaf/spine fabrics: every plane a two-tier Clos of its own, a NIC of every host in each."""
+"""Leaf/spine fabrics: every plane a two-tier Clos of its own, a NIC of every host in each."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from typing import Annotated, Final, Literal
 
+from weft.quantities.definitions import Rate, number, whole
 from weft.topologies import addressing
 from weft.topologies.assembly import Cable, Design, Place, assemble
 from weft.topologies.errors import TopologyError, require_range
 from weft.topologies.fabric import FabricSpec, LinkSpec
+from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
 from weft.topologies.limits import delay, queue_capacity, rate
 
-KIND = "leaf_spine"
+NAME: Final = "leaf_spine"
+
+
+class LeafSpineSection(TopologySection):
+    """A leaf/spine fabric of several planes."""
+
+    kind: Literal["leaf_spine"] = NAME
+    """Two tiers; by default, unless a key is that of another kind."""
+    leaves: Annotated[int, whole(1, 64)] = 4
+    """Of each plane."""
+    spines: Annotated[int, whole(0, 64)] = 2
+    """Of each plane. A single leaf needs none."""
+    fabric_rate: Rate | None = None
+    """Of the links between leaves and spines; by default that of the hosts."""
+    oversubscription: Annotated[float, number(0.001, 1000)] | None = None
+    """What a leaf's hosts have together over what its uplinks have, in place of `fabric_rate`."""
+
+    @property
+    def leaf_count(self) -> int:
+        """Leaves of a plane."""
+        return self.leaves
+
+    def check(self) -> None:
+        """Check that spines join the leaves, beside what all kinds check."""
+        if self.leaves > 1 and self.spines == 0:
+            raise TopologyKeyError("spines", f"0 cannot join {self.leaves} leaves; at least 1 is needed")
+        super().check()
+
+    def network(self) -> FabricSpec:
+        """Return the fabric without scale-up links."""
+        return leaf_spine(
+            planes=self.planes,
+            leaves=self.leaves,
+            spines=self.spines,
+            hosts_per_leaf=self.endpoints_per_leaf,
+            host_rate_bps=self.host_rate,
+            fabric_rate_bps=self.fabric_rate,
+            oversubscription=self.oversubscription,
+            delay_ps=self.delay,
+            queue_capacity_bytes=self.queue_capacity,
+        )
 
 
 @dataclass(frozen=True)
@@ -77,7 +120,7 @@ def leaf_spine(
         hosts_per_leaf=parameters.hosts_per_leaf,
         host_link=parameters.host_link,
     )
-    return assemble(design, {"kind": KIND, **asdict(parameters)})
+    return assemble(design, {"kind": NAME, **asdict(parameters)})
 
 
 def _validate(
@@ -128,3 +171,6 @@ def _fabric_rate(
     if spines == 0:
         raise TopologyError(f"oversubscription={oversubscription} means nothing without spines (spines=0)")
     return rate("fabric_rate_bps", float(round(hosts_per_leaf * host_rate_bps / (spines * oversubscription))))
+
+
+KIND = TopologyKind(NAME, LeafSpineSection, leaf_spine)

@@ -1,0 +1,77 @@
+"""The kinds of topology, one module each: its `KIND` says all that the rest of Weft knows of it.
+
+A module in this folder is found by itself; docs/howto/topology.md says what it holds.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from weft.topologies.errors import TopologyError
+from weft.topologies.fabric import FabricSpec
+from weft.topologies.kinds.base import TopologyKind
+from weft.topologies.scale_up import with_scale_up
+
+DEFAULT_KIND = "leaf_spine"
+
+
+@cache
+def topology_kinds() -> Mapping[str, TopologyKind]:
+    """Return all kinds by name, the default first."""
+    names = [module.name for module in pkgutil.iter_modules(__path__) if module.name != "base"]
+    modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
+    found: dict[str, TopologyKind] = {module.KIND.name: module.KIND for module in modules}
+    return {DEFAULT_KIND: found.pop(DEFAULT_KIND), **dict(sorted(found.items()))}
+
+
+def topology_kind(name: object) -> TopologyKind:
+    """Return the kind of a name; TopologyError lists the valid ones."""
+    kinds = topology_kinds()
+    if not isinstance(name, str) or name not in kinds:
+        raise TopologyError(f"unknown topology kind {name!r} (valid: {', '.join(kinds)})")
+    return kinds[name]
+
+
+def kind_of_section(section: Mapping[str, object]) -> TopologyKind:
+    """Return the kind that a scenario's `fabric` section means: its `kind`, or that of a key which implies one."""
+    if section.get("kind") is not None:
+        return topology_kind(section["kind"])
+    implied = (
+        kind
+        for kind in topology_kinds().values()
+        if kind.implied_by and section.get(kind.implied_by) is not None
+    )
+    return next(implied, topology_kinds()[DEFAULT_KIND])
+
+
+def from_parameters(parameters: Mapping[str, Any]) -> FabricSpec:
+    """Build the fabric that `FabricSpec.parameters` describes.
+
+    Raises:
+        TopologyError: unknown "kind", unknown parameter name, or a value out of range.
+
+    """
+    arguments = dict(parameters)
+    scale_up = arguments.pop("scale_up", None)
+    kind = topology_kind(arguments.pop("kind", DEFAULT_KIND))
+    _require_known(arguments, kind.builder.__annotations__, kind.name)
+    fabric = kind.builder(**arguments)
+    if scale_up is None:
+        return fabric
+    if not isinstance(scale_up, Mapping):
+        raise TopologyError(f"scale_up={scale_up!r} is not a mapping of its parameters")
+    _require_known(scale_up, with_scale_up.__annotations__, "scale_up")
+    return with_scale_up(fabric, **scale_up)
+
+
+def _require_known(arguments: Mapping[str, Any], annotations: Mapping[str, Any], what: str) -> None:
+    valid = annotations.keys() - {"return", "fabric"}
+    unknown = arguments.keys() - valid
+    if unknown:
+        raise TopologyError(
+            f"unknown parameter {min(unknown)!r} of {what} (valid: {', '.join(sorted(valid))})"
+        )

@@ -1,0 +1,123 @@
+"""What every kind of topology shares: keys of a scenario's `fabric` section, and what a kind says of itself."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
+
+from weft.quantities.definitions import QueueSize, Rate, ShortTime, whole
+from weft.quantities.section import Section
+from weft.topologies.errors import TopologyError
+from weft.topologies.fabric import FabricSpec
+from weft.topologies.scale_up import with_scale_up
+
+
+class TopologyKeyError(TopologyError):
+    """A key of a topology's section that does not go with the others; `key` is its name within the section."""
+
+    def __init__(self, key: str, problem: str) -> None:
+        super().__init__(problem)
+        self.key = key
+
+
+class ScaleUpSection(Section):
+    """The links inside a host of several ranks."""
+
+    rate: Rate = 3600 * 10**9
+    """What each rank has to all others together."""
+    latency: ShortTime = 500_000
+    """From rank to rank."""
+
+
+class TopologySection(Section):
+    """A scenario's `fabric` section: the keys of all kinds of topology. A kind names itself and adds its own."""
+
+    kind: str
+    """Of which kind of topology the fabric is."""
+    planes: Annotated[int, whole(1, 8)] = 2
+    """Networks side by side; a host has a NIC on each."""
+    hosts_per_leaf: Annotated[int, whole(1, 64)] = 2
+    """Hosts at a leaf."""
+    host_rate: Rate = 10 * 10**9
+    """Of the links between hosts and leaves."""
+    delay: ShortTime = 10**6
+    """Of every link, one way."""
+    queue_capacity: QueueSize = 512 * 1024
+    """Memory of each port, unless switches share theirs (`buffer.capacity`)."""
+    ranks_per_host: Annotated[int, whole(2, 64)] | None = None
+    """Ranks of a host; each has a NIC of its own on each plane and is an endpoint (h0, h1, …) of the fabric."""
+    rail_optimised: bool = False
+    """Ranks of a host are each on a leaf of its own, where ranks of the same number meet; otherwise side by side."""
+    scale_up: ScaleUpSection | None = None
+    """The links that join the ranks of a host; by default those of `ranks_per_host` have this section's defaults."""
+
+    @property
+    @abstractmethod
+    def leaf_count(self) -> int:
+        """Switches of a plane that hosts are attached to."""
+
+    @property
+    def endpoints_per_leaf(self) -> int:
+        """Ports of a leaf towards hosts."""
+        return self.hosts_per_leaf * (1 if self.rail_optimised else self.ranks_per_host or 1)
+
+    @property
+    def host_count(self) -> int:
+        """Endpoints of the whole fabric: hosts, or ranks where hosts have several."""
+        return self.leaf_count * self.endpoints_per_leaf
+
+    @abstractmethod
+    def network(self) -> FabricSpec:
+        """Return the fabric without scale-up links. Raises TopologyError."""
+
+    def check(self) -> None:
+        """Check the keys against each other. Raises TopologyKeyError. Kinds add to it what is theirs."""
+        if self.ranks_per_host is None:
+            for name in ("rail_optimised", "scale_up"):
+                if getattr(self, name):
+                    raise TopologyKeyError(name, "means nothing without ranks_per_host")
+        elif self.rail_optimised and self.leaf_count % self.ranks_per_host:
+            raise TopologyKeyError(
+                "rail_optimised",
+                f"{self.leaf_count} leaves are not whole blocks of {self.ranks_per_host} rails, one for each rank of "
+                "a host",
+            )
+
+    def build(self) -> FabricSpec:
+        """Return the fabric that the section describes. Raises TopologyError."""
+        fabric = self.network()
+        if self.ranks_per_host is None:
+            return fabric
+        scale_up = self.scale_up or ScaleUpSection()
+        return with_scale_up(
+            fabric, self.ranks_per_host, scale_up.rate, scale_up.latency, self.rail_optimised
+        )
+
+
+def rows_by_tier(fabric: FabricSpec, plane: int) -> list[list[str]]:
+    """Return the names of a plane's switches in rows for a drawing, the uppermost tier first."""
+    tiers: dict[int, list[str]] = {}
+    for switch in fabric.switches_of_plane(plane):
+        tiers.setdefault(switch.tier, []).append(switch.name)
+    return [tiers[tier] for tier in sorted(tiers, reverse=True)]
+
+
+@dataclass(frozen=True)
+class TopologyKind:
+    """A kind of topology: all that the rest of Weft knows of it.
+
+    Attributes:
+        name: in a scenario's `fabric.kind` and in `FabricSpec.parameters["kind"]`.
+        section: its keys in a scenario, with their checks.
+        builder: its function in Python, whose parameters are those of `FabricSpec.parameters`.
+        implied_by: a key that says the kind where a scenario gives none.
+        rows: for drawings, the rows of switches of a plane, from above.
+    """
+
+    name: str
+    section: type[TopologySection]
+    builder: Callable[..., FabricSpec]
+    implied_by: str | None = None
+    rows: Callable[[FabricSpec, int], list[list[str]]] = rows_by_tier
