@@ -7,37 +7,22 @@ def test_all_reduce(fabric):
     assert run.result.ok
 ```
 
-The mark's arguments are those of `weft.topologies.leaf_spine` and the fields of `weft.scenario.options.FabricOptions`;
-`fabric_of` makes the same mark with all of them spelled out. Tests are
-skipped, with the reason, where the machine cannot run a fabric; the virtual clock runs
-everywhere (docs/pytest.md).
+The mark's arguments are those of `weft.topologies.leaf_spine` and the options of `weft.Fabric`
+(`weft.scenario.keywords.FabricMark`); `fabric_of` makes the same mark from typed arguments. Tests are skipped, with the
+reason, where the machine cannot run a fabric; the virtual clock runs everywhere (docs/pytest.md).
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Unpack
 
 import pytest
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
-    from weft.scenario import (
-        BufferSection,
-        ControlSection,
-        CreditsSection,
-        EcnSection,
-        FaultsSection,
-        LinkEventSection,
-        NicSection,
-        ObserveSection,
-        PfcSection,
-        SchedulingSection,
-        SwitchingSection,
-        TransportSection,
-    )
+    from weft.scenario.keywords import FabricMark
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -45,54 +30,15 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "fabric(**arguments): topology and options of the fixture `fabric`")
 
 
-def fabric_of(
-    *,
-    planes: int | None = None,
-    leaves: int | None = None,
-    spines: int | None = None,
-    hosts_per_leaf: int | None = None,
-    host_rate_bps: float | None = None,
-    fabric_rate_bps: float | None = None,
-    oversubscription: float | None = None,
-    delay_ps: int | None = None,
-    queue_capacity_bytes: int | None = None,
-    clock: Literal["real", "virtual"] | None = None,
-    target: Literal["embedded", "bmv2"] | None = None,
-    links: Literal["veth", "internal"] | None = None,
-    grpc: Literal["unix", "tcp"] | None = None,
-    ip_version: Literal[4, 6] | None = None,
-    dilation: float | None = None,
-    seed: int | None = None,
-    workers: int | None = None,
-    p4: str | Path | None = None,
-    compiler: Literal["embedded", "p4c"] | None = None,
-    mtu_bytes: Literal[256, 512, 1024, 2048, 4096] | None = None,
-    int_telemetry: bool | None = None,
-    slots: int | None = None,
-    faults: FaultsSection | None = None,
-    ecn: EcnSection | None = None,
-    control: ControlSection | None = None,
-    transport: TransportSection | None = None,
-    nic: NicSection | None = None,
-    buffer: BufferSection | None = None,
-    scheduling: SchedulingSection | None = None,
-    pfc: PfcSection | None = None,
-    credits: CreditsSection | None = None,
-    switching: SwitchingSection | None = None,
-    observe: ObserveSection | None = None,
-    events: list[LinkEventSection] | None = None,
-) -> pytest.MarkDecorator:
-    """Return the mark `fabric` with these arguments, spelled out for editors and type checkers.
+def fabric_of(**arguments: Unpack[FabricMark]) -> pytest.MarkDecorator:
+    """Return the mark `fabric` with these arguments, which editors complete and type checkers check.
 
     ```
     @fabric_of(clock="virtual", leaves=2, spines=1, p4="mine.p4")
     def test_all_reduce(fabric): ...
     ```
-
-    None stands for the default of `weft.topologies.leaf_spine` or of `weft.Fabric`.
     """
-    given = {name: value for name, value in locals().items() if value is not None}
-    mark: pytest.MarkDecorator = pytest.mark.fabric(**given)
+    mark: pytest.MarkDecorator = pytest.mark.fabric(**arguments)
     return mark
 
 
@@ -108,7 +54,7 @@ def fabric(request: pytest.FixtureRequest) -> Iterator[Fabric]:
     mark = request.node.get_closest_marker("fabric")
     arguments = dict(mark.kwargs) if mark is not None else {}
     of_topology = inspect.signature(topologies.leaf_spine).parameters
-    of_options = FabricOptions.__dataclass_fields__
+    of_options = FabricOptions.model_fields
     for name in arguments:
         if name not in of_topology and name not in of_options:
             raise pytest.UsageError(

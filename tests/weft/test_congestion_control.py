@@ -13,8 +13,7 @@ from weft.engine import congestion_presets
 from weft.errors import BadInputError
 from weft.run.fabric import Fabric
 from weft.run.runner import run_scenario
-from weft.scenario import EcnSection, TransportSection, load_scenario, parse_scenario
-from weft.scenario.options import FabricOptions
+from weft.scenario import EcnSection, TransportSection, fabric_options, load_scenario, parse_scenario
 from weft.topologies.int_rates import STANDARD_INT_RATES
 from weft.traffic.patterns import Flow, incast
 from weft.traffic.transport_settings import TransportSettings
@@ -259,7 +258,7 @@ def test_notifications_come_as_often_as_their_interval_allows():
 
 def test_hpcc_needs_int():
     with pytest.raises(BadInputError, match="needs int: true"):
-        FabricOptions(int_telemetry=False, transport=transport("hpcc"))
+        fabric_options(int_telemetry=False, transport=transport("hpcc"))
 
 
 @pytest.mark.parametrize("name", ["hpcc", "swift", "dcqcn", "fixed-window"])

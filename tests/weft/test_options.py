@@ -1,16 +1,19 @@
-import dataclasses
+import inspect
+from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
 from weft import topologies
 from weft.errors import BadInputError
 from weft.run.fabric import Fabric
-from weft.scenario import Scenario
-from weft.scenario.options import FabricOptions
+from weft.scenario import FabricOptions, Scenario
+from weft.scenario.keywords import FabricKeywords, FabricMark
+from weft.scenario.valid_values import sections_in
 
 
 def test_the_options_defaults_are_the_scenario_files():
-    assert FabricOptions() == FabricOptions.of(Scenario())
+    assert FabricOptions() == Scenario().options
 
 
 @pytest.mark.parametrize(
@@ -40,10 +43,33 @@ def test_an_unknown_option_names_the_valid_ones():
     with pytest.raises(BadInputError) as caught:
         Fabric(topologies.leaf_spine(), dilution=10)
     assert "dilution" in str(caught.value)
-    for field in dataclasses.fields(FabricOptions):
-        assert field.name in str(caught.value)
+    for name in FabricOptions.model_fields:
+        assert name in str(caught.value)
 
 
 def test_a_results_header_says_every_option():
-    names = {field.name for field in dataclasses.fields(FabricOptions)} - {"int_telemetry", "workers", "grpc"}
+    names = FabricOptions.model_fields.keys() - {"int_telemetry", "workers", "grpc"}
     assert set(FabricOptions().as_dict()) == names | {"int"}
+
+
+def test_the_keywords_are_the_options() -> None:
+    """Editors complete them and type checkers check them: the names, order and types of FabricOptions."""
+    keywords, of_model = get_type_hints(FabricKeywords), get_type_hints(FabricOptions)
+    assert list(keywords) == list(FabricOptions.model_fields)
+    for name in keywords:
+        taken = of_model[name] | None if sections_in(of_model[name]) else of_model[name]
+        assert keywords[name] == (str | Path if name == "p4" else taken), name
+
+
+def test_help_lists_every_option_with_its_default() -> None:
+    parameters = inspect.signature(Fabric).parameters
+    assert list(parameters) == ["topology", "progress", "watcher", *FabricOptions.model_fields]
+    assert parameters["dilation"].default == 1000.0
+
+
+def test_the_mark_takes_the_parameters_of_a_leaf_spine_fabric_and_the_options() -> None:
+    of_mark = get_type_hints(FabricMark)
+    of_topology = inspect.signature(topologies.leaf_spine).parameters
+    assert of_mark.keys() == {*of_topology, *FabricOptions.model_fields}
+    kinds = {name: each.annotation for name, each in of_topology.items()}
+    assert {name: str(FabricMark.__annotations__[name].__forward_arg__) for name in kinds} == kinds

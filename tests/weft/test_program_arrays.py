@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import inspect
 import json
 import shutil
 from pathlib import Path
@@ -19,7 +18,6 @@ from weft.pytest_plugin import fabric_of
 from weft.results.saved_results import read_results
 from weft.run.runner import run_scenario
 from weft.scenario import ObserveSection, parse_scenario
-from weft.scenario.options import FabricOptions
 
 SMALL = {"planes": 1, "leaves": 1, "spines": 0, "hosts_per_leaf": 2}
 DECLARED = "    table acl {"
@@ -176,21 +174,6 @@ def test_nothing_is_read_unless_asked_for(run: Fabric) -> None:
     summary = run.summary()
     assert "counters" not in summary.as_dict()
     assert "registers" not in summary.observations.tables
-
-
-def test_the_options_are_spelled_out() -> None:
-    """Editors complete them and type checkers check them: in the order and with the types of FabricOptions."""
-    options = list(FabricOptions.__dataclass_fields__)
-    of_fabric = inspect.signature(Fabric.__init__).parameters
-    assert [
-        name for name in of_fabric if name not in ("self", "topology", "progress", "watcher", "unknown")
-    ] == options
-    of_topology = list(inspect.signature(topologies.leaf_spine).parameters)
-    assert list(inspect.signature(fabric_of).parameters) == of_topology + options
-    for name in options:
-        kind = FabricOptions.__dataclass_fields__[name].type
-        annotation = str(of_fabric[name].annotation)
-        assert annotation == "str | Path" if name == "p4" else str(kind) in annotation
 
 
 def test_the_mark_spelled_out() -> None:

@@ -6,7 +6,6 @@ import importlib.util
 import os
 import shutil
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 from weft.errors import EnvironmentLacksError
@@ -94,8 +93,8 @@ def with_clock(options: FabricOptions) -> FabricOptions:
     if clock is None:
         clock = "real" if os.geteuid() == 0 or options.target == "bmv2" else "virtual"
     if clock == "virtual":
-        return replace(options, clock=clock, dilation=1.0, links="internal")
-    return replace(options, clock=clock)
+        return options.changed(clock=clock, dilation=1.0, links="internal")
+    return options.changed(clock=clock)
 
 
 def require_for(fabric: FabricSpec, options: FabricOptions) -> None:

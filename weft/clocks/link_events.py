@@ -3,78 +3,15 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
 
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.fabric import Repair
-from weft.errors import BadInputError, EnvironmentLacksError, did_you_mean
+from weft.errors import BadInputError
 from weft.quantities.definitions import TIME
 from weft.results.link_events import LinkEventResult
-from weft.scenario import KeyProblem, LinkEventSection
-from weft.scenario.link_checks import link_name, require_link
+from weft.scenario.link_checks import checked_link, events_in_order, link_name, links_of_event
 from weft.scenario.options import FabricOptions
-from weft.topologies import FabricLink, FabricSpec, LinkChoice
-
-
-def check_link_events(fabric: FabricSpec, options: FabricOptions) -> None:
-    """Check that the links of `options.events` are there, that the clock can bring them down, and the order.
-
-    Raises:
-        BadInputError, EnvironmentLacksError: says which event, and what would be valid.
-    """
-    is_up: dict[FabricLink, bool] = {}
-    times: set[tuple[FabricLink, int | None]] = set()
-    for index, event in _in_order(options.events):
-        key = f"events[{index}]"
-        for link in _links_of(fabric, options, event.link, f"{key}.link"):
-            up = event.state == "up"
-            if is_up.get(link, True) == up:
-                raise KeyProblem(f"{key}.state", f"{link_name(link)} is {event.state} already at that time")
-            if (link, event.at) in times:
-                raise KeyProblem(
-                    f"{key}.at", f"{link_name(link)} has another event at that time, {event.at} ps"
-                )
-            is_up[link] = up
-            times.add((link, event.at))
-
-
-def _in_order(events: Sequence[LinkEventSection]) -> list[tuple[int, LinkEventSection]]:
-    """Return events and their places in order of their times, first those from the start."""
-    return sorted(enumerate(events), key=lambda each: -1 if (at := each[1].at) is None else at)
-
-
-def _links_of(fabric: FabricSpec, options: FabricOptions, name: str, place: str) -> list[FabricLink]:
-    choice = LinkChoice.parse(name)
-    if not choice.is_pattern:
-        return [checked_link(fabric, options, choice.sender, choice.receiver, place)]
-    require_link(fabric, name, place)
-    return [
-        checked_link(fabric, options, link.a.node, link.b.node, place) for link in choice.links_of(fabric)
-    ]
-
-
-def checked_link(fabric: FabricSpec, options: FabricOptions, a: str, b: str, place: str) -> FabricLink:
-    """Return the link between two nodes. Raises as `check_link_events`."""
-    neighbours: dict[str, list[str]] = {}
-    for link in fabric.links:
-        neighbours.setdefault(link.a.node, []).append(link.b.node)
-        neighbours.setdefault(link.b.node, []).append(link.a.node)
-    for node in (a, b):
-        if node not in neighbours:
-            raise KeyProblem(place, f"no node '{node}'; {did_you_mean(node, neighbours)}")
-    if b not in neighbours[a]:
-        raise KeyProblem(place, f"no link joins {a} and {b}; {a} has links to {', '.join(neighbours[a])}")
-    if options.target == "bmv2":
-        raise EnvironmentLacksError(f"{place}: links of BMv2 do not fail; valid: target: embedded")
-    link = fabric.link_between(a, b)
-    between_switches = all(end.node not in {host.name for host in fabric.hosts} for end in (link.a, link.b))
-    if options.clock == "real" and options.links == "internal" and between_switches:
-        raise KeyProblem(
-            place,
-            f"{link_name(link)} is within the engine (links: internal), where the real clock cannot bring it "
-            "down; valid: links: veth, or clock: virtual",
-        )
-    return link
+from weft.topologies import FabricLink, FabricSpec
 
 
 class LinkEvents(abc.ABC):
@@ -95,8 +32,8 @@ class LinkEvents(abc.ABC):
 
     def start(self) -> None:
         """Bring down what is down from the start, and have the rest of `options.events` happen from now on."""
-        for _, event in _in_order(self._options.events):
-            for link in _links_of(self.fabric, self._options, event.link, "events"):
+        for _, event in events_in_order(self._options.events):
+            for link in links_of_event(self.fabric, self._options, event.link, "events"):
                 if event.at is None:
                     self._begin_without(link)
                 else:

@@ -136,6 +136,7 @@ def collective(
     **overrides: object,
 ) -> int:
     """Run a collective of several sizes on a leaf/spine fabric and print nccl-tests' columns."""
+    from weft.run.spec import run_spec
     from weft.scenario import apply_changes, parse_scenario
 
     tree: dict[str, Any] = {
@@ -169,7 +170,7 @@ def collective(
         tree, changes_of(overrides)
     )
     scenario = parse_scenario(tree, "command line", units_required=True, options=options)
-    return run_and_show(scenario, out, as_json, require_valid_times)
+    return run_and_show(run_spec(scenario), out, as_json, require_valid_times)
 
 
 def _file_name(name: str) -> str:

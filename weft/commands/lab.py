@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -22,11 +21,9 @@ def lab(scenario: Path, **overrides: object) -> None:
     tcpdump on any switch interface beside it. Its traffic section is not run.
     """
     from weft.clocks.environment import require_for
-    from weft.clocks.link_events import check_link_events
     from weft.clocks.real.lab import MininetLab
+    from weft.run.spec import run_spec
     from weft.scenario import load_scenario
-    from weft.scenario.options import FabricOptions
-    from weft.scenario.topology import build_topology
     from weft.topologies import describe
 
     chosen = load_scenario(scenario, changes_of(overrides))
@@ -34,15 +31,12 @@ def lab(scenario: Path, **overrides: object) -> None:
         raise EnvironmentLacksError(
             "the virtual clock has no prompt and nothing to look at by hand: use --clock real, or `weft run`"
         )
-    with chosen.places.locating():
-        fabric = build_topology(chosen.fabric)
-        options = replace(FabricOptions.of(chosen), clock="real")
-        check_link_events(fabric, options)
-    require_for(fabric, options)
+    spec = run_spec(chosen.model_copy(update={"clock": "real", "traffic": []}))
+    require_for(spec.fabric, spec.options)
     from mininet.cli import CLI
 
-    with MininetLab(fabric, options, progress=click.echo) as running:
+    with MininetLab(spec.fabric, spec.options, progress=click.echo) as running:
         running.link_events.start()
-        click.echo(describe(fabric, ports=False))
+        click.echo(describe(spec.fabric, ports=False))
         click.echo(f"dilation {chosen.dilation:g}: an emulated second takes {chosen.dilation:g} real ones")
         CLI(running.network.net)

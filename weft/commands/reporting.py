@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from weft.results.run_result import RunResult
     from weft.run.runner import Captures
-    from weft.scenario import Scenario
+    from weft.run.spec import RunSpec
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -34,13 +34,13 @@ def report_options(command: _Command) -> _Command:
 
 
 def run_and_show(
-    scenario: Scenario,
+    spec: RunSpec,
     directory: Path | None,
     as_json: bool,
     require_valid_times: bool,
     captures: Captures | None = None,
 ) -> int:
-    """Run a scenario, save its results into a directory (None: nowhere), print them and return the exit code."""
+    """Run, save the results into a directory (None: nowhere), print them and return the exit code."""
     from weft.commands.progress import make_progress
     from weft.results.run_result import show_run
     from weft.run.runner import run_scenario
@@ -50,7 +50,7 @@ def run_and_show(
         directory.mkdir(parents=True, exist_ok=True)
     try:
         progress = make_progress()
-        result = run_scenario(scenario, progress, captures, directory, progress)
+        result = run_scenario(spec, progress, captures, directory, progress)
     except BaseException:
         # Nothing of ours where nothing was found; a directory that holds something stays.
         if directory is not None:

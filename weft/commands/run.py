@@ -47,10 +47,11 @@ def run(
     Exits with 1 if a result is not what NumPy computes.
     """
     from weft.run.runner import Captures, result_directory
+    from weft.run.spec import run_spec
     from weft.scenario import load_scenario
 
-    chosen = load_scenario(scenario, changes_of(overrides))
+    spec = run_spec(load_scenario(scenario, changes_of(overrides)))
     if pcap_switches and pcap_directory is None:
         raise click.UsageError("--pcap-switch needs --pcap DIR, where the captures go")
     captures = Captures(pcap_directory, pcap_switches) if pcap_directory is not None else None
-    return run_and_show(chosen, result_directory(chosen, out), as_json, require_valid_times, captures)
+    return run_and_show(spec, result_directory(spec, out), as_json, require_valid_times, captures)

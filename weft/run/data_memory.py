@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 
 from weft.errors import EnvironmentLacksError
-from weft.scenario import CollectiveTraffic, Scenario, TrainingStepTraffic
+from weft.run.spec import RunSpec
+from weft.scenario import CollectiveTraffic, TrainingStepTraffic
 from weft.traffic.collectives import collective_named
 from weft.traffic.schedule_nodes import ELEMENT_BYTES
 
 _GIB = 2**30
 
 
-def require_memory(scenario: Scenario) -> None:
+def require_memory(spec: RunSpec) -> None:
     """Check that every host's inputs, which exist at once, fit. Raises EnvironmentLacksError."""
-    ranks = scenario.fabric.host_count
-    needed = sum(_input_bytes(traffic, ranks) for traffic in scenario.traffic) * ranks
+    ranks = len(spec.fabric.hosts)
+    needed = sum(_input_bytes(traffic, ranks) for traffic in spec.traffic) * ranks
     has = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if needed > has:
         raise EnvironmentLacksError(

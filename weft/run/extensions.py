@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from weft.error_translation import told_as_weft_errors
-from weft.scenario import PatternTraffic, Scenario, TransportSection
+from weft.scenario import PatternTraffic, TransportSection
 from weft.topologies import FabricSpec
 from weft.traffic.class_reference import is_class_reference
 from weft.traffic.extensions import (
@@ -45,16 +45,9 @@ def check_transport(transport: TransportSection) -> None:
 
 
 @told_as_weft_errors()
-def check_extensions(scenario: Scenario, topology: FabricSpec) -> None:
-    """Check all classes that a scenario names, and the flows of its patterns, before anything is built.
-
-    Raises:
-        BadInputError: one cannot be used; says which and why.
-    """
-    check_transport(scenario.transport)
-    for traffic in scenario.traffic:
-        if isinstance(traffic, PatternTraffic):
-            flows_of(make_pattern(traffic), topology, scenario.seed)
+def check_pattern(traffic: PatternTraffic, fabric: FabricSpec, seed: int) -> None:
+    """Check the pattern that a scenario's traffic names, and its flows. BadInputError: says what cannot be used."""
+    flows_of(make_pattern(traffic), fabric, seed)
 
 
 def extension_hashes(sections: Iterable[BaseModel], references: Iterable[str] = ()) -> dict[str, str]:

@@ -7,15 +7,13 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Never
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from weft.clocks.endpoint_settings import default_slot_count, path_round_trip_ps
-from weft.clocks.environment import with_clock
 from weft.clocks.lab import NotRunningError, Progress, make_lab
-from weft.clocks.link_events import check_link_events
 from weft.clocks.watching import Sample, Watcher, watched
 from weft.controller.arrays import DirectCount
 from weft.controller.counters import Count
@@ -23,7 +21,6 @@ from weft.controller.errors import ControllerError, JobError
 from weft.error_translation import told_as_weft_errors
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, did_you_mean
 from weft.quantities.definitions import FLOW_SIZE, MESSAGE_SIZE, POSITIVE_TIME, TIME
-from weft.recording.checks import check_observed
 from weft.recording.observations import Observations, Recorded, merged, named_tables, ports_table
 from weft.recording.places import Places
 from weft.results.arrays import ObservedArrays
@@ -57,24 +54,10 @@ from weft.run.collectives import (
     results_of_ranks,
 )
 from weft.run.effective_parameters import effective_parameters
-from weft.run.extensions import check_transport, extension_hashes
-from weft.scenario import (
-    FLOW_DATA,
-    BufferSection,
-    ControlSection,
-    CreditsSection,
-    EcnSection,
-    FaultsSection,
-    LinkEventSection,
-    NicSection,
-    ObserveSection,
-    PfcSection,
-    SchedulingSection,
-    SwitchingSection,
-    TransportSection,
-)
-from weft.scenario.link_checks import check_int_rates, check_links
-from weft.scenario.options import FabricOptions
+from weft.run.extensions import extension_hashes
+from weft.run.spec import RunSpec, fabric_run_spec
+from weft.scenario import FLOW_DATA, FabricKeywords
+from weft.scenario.keywords import with_fabric_keywords
 from weft.system.child_processes import ChildError
 from weft.system.signals import interruptions_first
 from weft.topologies import FabricSpec
@@ -106,67 +89,33 @@ class Fabric:
     ```
 
     Args:
-        topology: what to build.
-        progress: told, in words, what is being done.
+        topology: what to build; or the description of a run, which has the options.
+        progress: called with what is being done, in words.
         watcher: shown how far runs are, from a thread of its own.
-        p4: the program's file, a copy of this project's `p4/fabric.p4` that was changed.
-        clock, target, …: the fields of `FabricOptions`; None stands for the defaults of a section.
+        clock, target, …: the fields of `weft.scenario.FabricOptions`; None stands for the default of a section.
 
     Raises, on entering:
         EnvironmentLacksError: the machine cannot run it. BadInputError: the P4 program is wrong.
     """
 
+    @with_fabric_keywords
     def __init__(
         self,
-        topology: FabricSpec,
+        topology: FabricSpec | RunSpec,
         *,
         progress: Progress = lambda _: None,
         watcher: Watcher | None = None,
-        clock: Literal["real", "virtual"] | None = FabricOptions.clock,
-        target: Literal["embedded", "bmv2"] = FabricOptions.target,
-        links: Literal["veth", "internal"] = FabricOptions.links,
-        grpc: Literal["unix", "tcp"] = FabricOptions.grpc,
-        ip_version: Literal[4, 6] = FabricOptions.ip_version,
-        dilation: float = FabricOptions.dilation,
-        seed: int = FabricOptions.seed,
-        workers: int = FabricOptions.workers,
-        p4: str | Path = FabricOptions.p4,
-        compiler: Literal["embedded", "p4c"] = FabricOptions.compiler,
-        mtu_bytes: Literal[256, 512, 1024, 2048, 4096] = FabricOptions.mtu_bytes,
-        int_telemetry: bool = FabricOptions.int_telemetry,
-        slots: int | None = FabricOptions.slots,
-        faults: FaultsSection | None = None,
-        ecn: EcnSection | None = None,
-        control: ControlSection | None = None,
-        transport: TransportSection | None = None,
-        nic: NicSection | None = None,
-        buffer: BufferSection | None = None,
-        scheduling: SchedulingSection | None = None,
-        pfc: PfcSection | None = None,
-        credits: CreditsSection | None = None,
-        switching: SwitchingSection | None = None,
-        observe: ObserveSection | None = None,
-        events: list[LinkEventSection] | None = None,
-        **unknown: Never,
+        **options: Unpack[FabricKeywords],
     ) -> None:
-        # None stands for a section's defaults.
-        given: dict[str, Any] = {
-            name: value
-            for name, value in locals().items()
-            if name in FabricOptions.__dataclass_fields__ and value is not None
-        }
-        if unknown:
-            valid = ", ".join(FabricOptions.__dataclass_fields__)
-            raise BadInputError(f"unknown option '{next(iter(unknown))}'; valid options: {valid}")
-        self.topology = topology
-        self.options = FabricOptions(**given)
-        self.options = with_clock(self.options)
-        check_transport(self.options.transport)
-        check_observed(topology, self.options)
-        check_links(topology, self.options)
-        check_link_events(topology, self.options)
-        check_int_rates(topology, self.options)
-        self.lab = make_lab(topology, self.options, progress)
+        if isinstance(topology, RunSpec):
+            if options:
+                raise BadInputError(f"{', '.join(options)}: the run's description has its options")
+            spec = topology
+        else:
+            spec = fabric_run_spec(topology, **options)
+        self.topology = spec.fabric
+        self.options = spec.options
+        self.lab = make_lab(self.topology, self.options, progress)
         self._hosts: EndpointGroup | None = None
         self.flows: list[FlowsResult] = []
         self.collectives: list[CollectiveResult] = []

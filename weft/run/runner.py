@@ -18,9 +18,10 @@ from weft.errors import BadInputError, EnvironmentLacksError, did_you_mean
 from weft.results.run_result import LENGTHS, RunResult
 from weft.run.collectives import suitable
 from weft.run.data_memory import require_memory
-from weft.run.extensions import check_extensions, make_pattern
+from weft.run.extensions import make_pattern
 from weft.run.fabric import Fabric
 from weft.run.gradients import mlp_gradients
+from weft.run.spec import RunSpec, run_spec
 from weft.scenario import (
     CollectiveTraffic,
     IncastTraffic,
@@ -30,8 +31,6 @@ from weft.scenario import (
     TrainingStepTraffic,
     WorkloadTraffic,
 )
-from weft.scenario.options import FabricOptions
-from weft.scenario.topology import build_topology
 from weft.topologies import FabricSpec
 from weft.traffic.collectives import collective_named, collectives
 from weft.traffic.schedule_nodes import ELEMENT_BYTES
@@ -67,7 +66,7 @@ class Captures:
 
 
 def run_scenario(
-    scenario: Scenario,
+    scenario: Scenario | RunSpec,
     progress: Progress = lambda _: None,
     captures: Captures | None = None,
     directory: Path | None = None,
@@ -76,8 +75,8 @@ def run_scenario(
     """Run everything in a scenario and return what was found.
 
     Args:
-        scenario: what to run.
-        progress: told, in words, what is being done.
+        scenario: what to run; without its description it is checked first.
+        progress: called with what is being done, in words.
         captures: what is captured, and where.
         directory: where captures go that the scenario asks for; it exists.
         watcher: shown how far runs are, from a thread of its own.
@@ -85,47 +84,42 @@ def run_scenario(
     Raises:
         BadInputError, EnvironmentLacksError: nothing was run. CheckFailedError: a run did not end.
     """
-    with scenario.places.locating():
-        return _run(scenario, progress, captures, directory, watcher)
+    began = time.monotonic()
+    spec = scenario if isinstance(scenario, RunSpec) else run_spec(scenario)
+    with spec.places.locating():
+        return _run(spec, began, progress, captures, directory, watcher)
 
 
 def _run(
-    scenario: Scenario,
+    spec: RunSpec,
+    began: float,
     progress: Progress,
     captures: Captures | None,
     directory: Path | None,
     watcher: Watcher | None,
 ) -> RunResult:
-    began = time.monotonic()
-    options = FabricOptions.of(scenario)
-    topology = build_topology(scenario.fabric)
-    if scenario.observe.captures and directory is None:
+    observe, seed = spec.options.observe, spec.options.seed
+    if observe.captures and directory is None:
         raise KeyProblem("observe.captures", "the run was given no directory for captures")
     if captures is not None:
-        captures = captures.checked(topology, options.target)
-    check_extensions(scenario, topology)
-    require_memory(scenario)
+        captures = captures.checked(spec.fabric, spec.options.target)
+    require_memory(spec)
     # Before the fabric is up, so that the data's making does not disturb its clock.
     prepared = [
-        _inputs(traffic, len(topology.hosts), scenario.seed) if isinstance(traffic, CollectiveTraffic) else []
-        for traffic in scenario.traffic
+        _inputs(traffic, len(spec.fabric.hosts), seed) if isinstance(traffic, CollectiveTraffic) else []
+        for traffic in spec.traffic
     ]
-    fabric = Fabric(
-        topology,
-        progress=progress,
-        watcher=watcher,
-        **{name: getattr(options, name) for name in FabricOptions.__dataclass_fields__},
-    )
+    fabric = Fabric(spec, progress=progress, watcher=watcher)
     building = time.monotonic()
     with fabric:
         up = time.monotonic()
         if captures is not None:
             _capture(fabric, captures)
-        for port in scenario.observe.captures:
+        for port in observe.captures:
             assert directory is not None
             fabric.capture_link(port, directory.resolve() / f"{port.replace(':', '-')}.pcapng")
         first_done = None
-        for traffic, inputs in zip(scenario.traffic, prepared, strict=True):
+        for traffic, inputs in zip(spec.traffic, prepared, strict=True):
             if isinstance(traffic, CollectiveTraffic):
                 for _ in _collectives(fabric, traffic, inputs, progress):
                     first_done = first_done or time.monotonic()
@@ -147,7 +141,7 @@ def _run(
                 fabric.permutation(traffic.permutation, data=traffic.data)
         result = fabric.summary()
         result.incomplete_captures = fabric.end_captures()
-        result.made_by["scenario"] = scenario.name
+        result.made_by["scenario"] = spec.name
         done = time.monotonic()
     result.wall_times_s = {
         "prepare": building - began,
@@ -219,10 +213,10 @@ def _capture(fabric: Fabric, captures: Captures) -> None:
             fabric.capture_port(name, port.number, directory / f"{port.interface}.pcap")
 
 
-def result_directory(scenario: Scenario, out: Path | None) -> Path:
+def result_directory(spec: RunSpec, out: Path | None) -> Path:
     """Return where a run's results go: `out`, or runs/NAME-TIME below the working directory."""
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
-    return out or Path("runs") / f"{scenario.name}-{stamp}"
+    return out or Path("runs") / f"{spec.name}-{stamp}"
 
 
 def _inputs(traffic: CollectiveTraffic, ranks: int, seed: int) -> list[list[NDArray[Any]]]:

@@ -4,11 +4,13 @@ A scenario is YAML; every key is checked, and an error says where it stands, wha
 """
 
 from weft.scenario.events import LinkEventSection
+from weft.scenario.keywords import FabricKeywords, fabric_options
 from weft.scenario.links import FaultsOfLinks, LinkFaults
 from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection
-from weft.scenario.model import MAX_SLOTS, Scenario
+from weft.scenario.model import Scenario
 from weft.scenario.nic import NicSection
 from weft.scenario.observe import ObserveSection
+from weft.scenario.options import MAX_SLOTS, FabricOptions
 from weft.scenario.parsing import Change, anchor_paths, apply_changes, load_scenario, parse_scenario
 from weft.scenario.places import KeyProblem, Places
 from weft.scenario.sections import ControlSection, EcnSection, FaultsSection
@@ -36,6 +38,8 @@ __all__ = [
     "ControlSection",
     "CreditsSection",
     "EcnSection",
+    "FabricKeywords",
+    "FabricOptions",
     "FaultsOfLinks",
     "FaultsSection",
     "IncastTraffic",
@@ -58,6 +62,7 @@ __all__ = [
     "WorkloadTraffic",
     "anchor_paths",
     "apply_changes",
+    "fabric_options",
     "load_scenario",
     "parse_scenario",
     "read_mapping",

@@ -8,6 +8,7 @@ from weft.errors import did_you_mean
 from weft.quantities.definitions import TIME
 from weft.quantities.units import shortest_time, shown
 from weft.scenario.model import Scenario
+from weft.scenario.options import FabricOptions
 from weft.scenario.places import KeyProblem
 from weft.scenario.topology import check_fabric
 from weft.scenario.traffic import CollectiveTraffic, IncastTraffic, Traffic, TrainingStepTraffic
@@ -24,38 +25,43 @@ def check_across(scenario: Scenario) -> None:
     """Check a scenario's sections against each other. Raises KeyProblem."""
     fabric = scenario.fabric
     check_fabric(fabric)
-    ecn = scenario.ecn
+    check_options(scenario)
+    for index, traffic in enumerate(scenario.traffic):
+        _check_traffic(traffic, fabric, f"traffic[{index}]")
+
+
+def check_options(options: FabricOptions) -> None:
+    """Check options against each other. Raises KeyProblem."""
+    ecn = options.ecn
     given = [value is not None for value in (ecn.kmin, ecn.kmax, ecn.pmax)]
     if any(given) and not all(given):
         raise KeyProblem("ecn", "kmin, kmax and pmax go together")
     if ecn.kmin is not None and ecn.kmax is not None and ecn.kmax <= ecn.kmin:
         raise KeyProblem("ecn.kmax", f"{ecn.kmax} B must be above kmin, {ecn.kmin} B")
-    if scenario.transport.congestion_control == "hpcc" and not scenario.int_telemetry:
+    if options.transport.congestion_control == "hpcc" and not options.int_telemetry:
         raise KeyProblem(
             "transport.congestion_control", "hpcc follows what INT reports, so it needs int: true"
         )
-    for number, faults in enumerate(scenario.faults.variants):
+    for number, faults in enumerate(options.faults.variants):
         if bool(faults.delay_probability) != bool(faults.extra_delay):
             raise KeyProblem(
                 f"faults.links[{number - 1}]" if number else "faults",
                 f"delay_probability ({faults.delay_probability:g}) and extra_delay ({faults.extra_delay} ps) "
                 "go together",
             )
-    _check_flow_control(scenario)
-    for index, traffic in enumerate(scenario.traffic):
-        _check_traffic(traffic, fabric, f"traffic[{index}]")
+    _check_flow_control(options)
 
 
-def _check_flow_control(scenario: Scenario) -> None:
-    if not scenario.credits.classes:
+def _check_flow_control(options: FabricOptions) -> None:
+    if not options.credits.classes:
         return
-    if scenario.pfc.classes:
+    if options.pfc.classes:
         raise KeyProblem(
             "pfc.classes",
-            f"{scenario.pfc.classes} and credits.classes: {scenario.credits.classes} exclude each other: a link has "
+            f"{options.pfc.classes} and credits.classes: {options.credits.classes} exclude each other: a link has "
             "one flow control",
         )
-    if not all(faults.keeps_order_and_number for faults in scenario.faults.variants):
+    if not all(faults.keeps_order_and_number for faults in options.faults.variants):
         raise KeyProblem(
             "faults",
             "duplicate and delay_probability do not go with credits, which count what comes, in order; loss and "

@@ -1,96 +1,97 @@
-"""How a fabric is to be run, apart from its topology."""
+"""How a fabric is run, apart from its topology: the keys that scenario files and `weft.Fabric` share."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from weft.paths import FABRIC_P4
-from weft.scenario import (
-    BufferSection,
-    ControlSection,
-    CreditsSection,
-    EcnSection,
-    FaultsSection,
-    LinkEventSection,
-    NicSection,
-    ObserveSection,
-    PfcSection,
-    Scenario,
-    SchedulingSection,
-    SwitchingSection,
-    TransportSection,
-    parse_scenario,
-)
+from weft.quantities.definitions import number, whole
+from weft.scenario.events import LinkEventSection
+from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection
+from weft.scenario.nic import NicSection
+from weft.scenario.observe import ObserveSection
+from weft.scenario.sections import ControlSection, EcnSection, FaultsSection
+from weft.scenario.switching import SwitchingSection
+from weft.scenario.transport import TransportSection
+from weft.scenario.values import Section
 from weft.traffic.class_reference import is_class_reference, short_reference
 
-# Where an option is called otherwise than in a scenario file, and in results.
-_SCENARIO_KEYS = {"mtu_bytes": "mtu", "int_telemetry": "int"}
+# Slots of a switch (SLOTS in p4/include/aggregation.p4).
+MAX_SLOTS = 4096
+# Threads that serve a virtual run (kMaxWorkers in engine/time/partitions.hpp).
+MAX_WORKERS = 256
 _KEYS_IN_RESULTS = {"int_telemetry": "int"}
 # Files of results are the same for every number of workers, and however controllers reach the switches.
 _NOT_IN_RESULTS = {"workers", "grpc"}
 
 
-@dataclass(frozen=True)
-class FabricOptions:
-    """Clock, target, program and faults of a fabric; the defaults are the scenario file's.
+class FabricOptions(Section):
+    """Clock, target, program and faults of a fabric.
 
-    `workers`: threads that serve a virtual run, for the same outcome.
-    Without a clock, that of `weft.clocks.environment.with_clock` is taken.
+    `clock` is None until `weft.clocks.environment.with_clock` has chosen one.
     """
 
     clock: Literal["real", "virtual"] | None = None
+    """`real`: in Mininet. `virtual`: simulated. By default `real` for root."""
     target: Literal["embedded", "bmv2"] = "embedded"
+    """Which switch runs the P4 program."""
     links: Literal["veth", "internal"] = "veth"
+    """Under the real clock: links between switches as interfaces, or inside the engine."""
     grpc: Literal["unix", "tcp"] = "unix"
+    """Under the real clock: how controllers reach the embedded switches. `unix`: a socket of whoever runs the lab.
+    `tcp`: a port of the loopback, open to every user of the machine."""
     ip_version: Literal[4, 6] = 4
-    dilation: float = 1000.0
-    seed: int = 1
-    workers: int = 1
+    """Of RoCEv2 and aggregation packets."""
+    dilation: Annotated[float, number(1.0, 1e6, example="1000")] = 1000.0
+    """Under the real clock: real seconds that an emulated second takes."""
+    seed: Annotated[int, whole(0, 2**63 - 1)] = 1
+    """Of everything that is drawn at random."""
+    workers: Annotated[int, whole(1, MAX_WORKERS)] = 1
+    """Threads that serve a virtual run; the results do not depend on it."""
     p4: Path = FABRIC_P4
+    """The switches' program; relative to the scenario's file. By default Weft's own."""
     compiler: Literal["embedded", "p4c"] = "embedded"
-    mtu_bytes: Literal[256, 512, 1024, 2048, 4096] = 1024
-    int_telemetry: bool = True
-    slots: int | None = None
-    faults: FaultsSection = field(default_factory=FaultsSection)
-    ecn: EcnSection = field(default_factory=EcnSection)
-    control: ControlSection = field(default_factory=ControlSection)
-    transport: TransportSection = field(default_factory=TransportSection)
-    nic: NicSection = field(default_factory=NicSection)
-    buffer: BufferSection = field(default_factory=BufferSection)
-    scheduling: SchedulingSection = field(default_factory=SchedulingSection)
-    pfc: PfcSection = field(default_factory=PfcSection)
-    credits: CreditsSection = field(default_factory=CreditsSection)
-    switching: SwitchingSection = field(default_factory=SwitchingSection)
-    observe: ObserveSection = field(default_factory=ObserveSection)
-    events: list[LinkEventSection] = field(default_factory=list)
+    """Which compiler compiles it."""
+    mtu_bytes: Literal[256, 512, 1024, 2048, 4096] = Field(1024, alias="mtu")
+    """Payload bytes of a full RoCEv2 packet."""
+    int_telemetry: bool = Field(True, alias="int")
+    """Data packets carry in-band telemetry (INT), as HPCC needs it."""
+    slots: Annotated[int, whole(1, MAX_SLOTS)] | None = None
+    """Of the aggregation job at each switch; by default two bandwidth-delay products."""
+    faults: FaultsSection = FaultsSection()
+    ecn: EcnSection = EcnSection()
+    control: ControlSection = ControlSection()
+    transport: TransportSection = TransportSection()
+    nic: NicSection = NicSection()
+    buffer: BufferSection = BufferSection()
+    scheduling: SchedulingSection = SchedulingSection()
+    pfc: PfcSection = PfcSection()
+    credits: CreditsSection = CreditsSection()
+    switching: SwitchingSection = SwitchingSection()
+    observe: ObserveSection = ObserveSection()
+    events: list[LinkEventSection] = Field(default=[])
+    """Links that fail and come back."""
 
-    def __post_init__(self) -> None:
-        """Hold every value to the scenario file's rules; raises BadInputError."""
-        if isinstance(self.p4, str):
-            object.__setattr__(self, "p4", Path(self.p4))
-        parse_scenario({_scenario_key(name): value for name, value in vars(self).items()}, "options")
+    @property
+    def options(self) -> FabricOptions:
+        """Return these options alone, without what a scenario adds; they have been checked."""
+        values = {name: getattr(self, name) for name in FabricOptions.model_fields}
+        return FabricOptions.model_construct(self.model_fields_set & values.keys(), **values)
 
-    @classmethod
-    def of(cls, scenario: Scenario) -> FabricOptions:
-        """Return a scenario's options."""
-        keys = {model.alias or name: name for name, model in Scenario.model_fields.items()}
-        return cls(**{each.name: getattr(scenario, keys[_scenario_key(each.name)]) for each in fields(cls)})
+    def changed(self, **changes: Any) -> FabricOptions:
+        """Return the options with some of them changed to values that are valid, which is not checked again."""
+        return self.options.model_copy(update=changes)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for a result's header: all that it depends on."""
         return {
-            _KEYS_IN_RESULTS.get(each.name, each.name): _plain(getattr(self, each.name))
-            for each in fields(self)
-            if each.name not in _NOT_IN_RESULTS
+            _KEYS_IN_RESULTS.get(name, name): _plain(getattr(self, name))
+            for name in FabricOptions.model_fields
+            if name not in _NOT_IN_RESULTS
         }
-
-
-def _scenario_key(name: str) -> str:
-    return _SCENARIO_KEYS.get(name, name)
 
 
 def _plain(value: Any) -> Any:

@@ -5,23 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pydantic
 
-from weft.errors import BadInputError
+from weft.errors import BadInputError, did_you_mean
 from weft.quantities.definitions import UNITS_REQUIRED
 from weft.quantities.units import shown
-from weft.scenario.checks import check_across
+from weft.scenario.checks import check_across, check_options
 from weft.scenario.dotted import key_of, set_at, split_path
 from weft.scenario.explain import explain
 from weft.scenario.model import Scenario
+from weft.scenario.options import FabricOptions
 from weft.scenario.places import KeyProblem, Places
 from weft.scenario.topology import parse_fabric
 from weft.scenario.traffic import TRAFFIC_KINDS
 from weft.scenario.values import Section
 from weft.scenario.yaml_files import read_mapping
 from weft.traffic.class_reference import absolute_reference, is_class_reference
+
+_Section = TypeVar("_Section", bound=Section)
 
 
 @dataclass(frozen=True)
@@ -113,20 +116,30 @@ def parse_scenario(
     places = Places(place, tree, options or {})
     context = {UNITS_REQUIRED: units_required}
     plain: Any = dict(tree)
+    for name, field in Scenario.model_fields.items():
+        if field.alias and name in plain:
+            hint = did_you_mean(name, [field.alias])
+            raise BadInputError(f"{places.of([name])}: unknown key '{name}'; {hint}")
     try:
         if "fabric" in plain:
             plain["fabric"] = parse_fabric(plain["fabric"], places, context)
         if "traffic" in plain:
             items = _as_list(plain["traffic"])
             plain["traffic"] = [_parse_traffic(*item, places, context) for item in enumerate(items)]
-        try:
-            scenario = Scenario.model_validate(plain, context=context)
-        except pydantic.ValidationError as error:
-            raise BadInputError(explain(error, Scenario, tree, places)) from None
+        scenario = _validated(Scenario, plain, places, context)
         check_across(scenario)
     except KeyProblem as problem:
         raise places.located(problem) from None
     return scenario.at(places)
+
+
+def parse_options(tree: Mapping[str, Any]) -> FabricOptions:
+    """Check the options of a fabric, given as a scenario's keys; bare numbers are b/s and ps. Raises BadInputError."""
+    places = Places("options", tree)
+    options = _validated(FabricOptions, tree, places, {UNITS_REQUIRED: False})
+    with places.locating():
+        check_options(options)
+    return options
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -145,8 +158,18 @@ def _parse_traffic(index: int, item: Any, places: Places, context: dict[str, Any
     if len(kinds) != 1:
         keys = shown(", ".join(map(str, item)))
         raise KeyProblem(key, f"needs exactly one of {', '.join(TRAFFIC_KINDS)}; has keys {keys}")
-    model = TRAFFIC_KINDS[kinds[0]]
+    return _validated(TRAFFIC_KINDS[kinds[0]], item, places, context, ("traffic", index))
+
+
+def _validated(
+    model: type[_Section],
+    tree: Mapping[str, Any],
+    places: Places,
+    context: dict[str, Any],
+    above: Sequence[str | int] = (),
+) -> _Section:
+    """Return the section that a tree holds, whose own key is `above`. Raises BadInputError."""
     try:
-        return model.model_validate(dict(item), context=context)
+        return model.model_validate(dict(tree), context=context)
     except pydantic.ValidationError as error:
-        raise BadInputError(explain(error, model, item, places, ("traffic", index))) from None
+        raise BadInputError(explain(error, model, tree, places, above)) from None

@@ -15,14 +15,14 @@ from weft.cache import version_of
 from weft.clocks.environment import require_for
 from weft.errors import BadInputError, WeftError
 from weft.paths import P4_DIRECTORY, PACKAGE
-from weft.run.extensions import check_extensions, extension_hashes
+from weft.run.extensions import extension_hashes
+from weft.run.spec import unlocated_run_spec
 from weft.scenario import Change, Scenario, anchor_paths, apply_changes, parse_scenario, read_mapping
 from weft.scenario.dotted import plain, set_at
-from weft.scenario.options import FabricOptions
 from weft.scenario.program import compile_program
-from weft.scenario.topology import build_topology
 from weft.sweeps.axes import Assignment, Axis, describe, grid_axis, points_axis, require_distinct, zip_axis
 from weft.system.scratch import scratch_directory
+from weft.topologies import FabricSpec
 
 MAX_POINTS = 100_000
 _MAX_TOLD = 5
@@ -129,19 +129,19 @@ class _Checker:
 
     def __init__(self) -> None:
         self._programs: dict[tuple[Path, str], str] = {}
-        self._fabrics: dict[str, Any] = {}
+        self._fabrics: dict[str, FabricSpec] = {}
         self._weft = version_of([PACKAGE, P4_DIRECTORY], (".py", ".p4", ".so"))
 
     def identity(self, scenario: Scenario) -> str:
         """Return the hash that a point is recognised by; raises WeftError if it cannot run."""
         if scenario.clock == "real":
             raise BadInputError("clock: a sweep's runs are of the virtual clock: leave 'real' out")
-        options = FabricOptions.of(scenario.model_copy(update={"clock": "virtual"}))
-        fabric = scenario.fabric.model_dump_json()
-        if fabric not in self._fabrics:
-            self._fabrics[fabric] = build_topology(scenario.fabric)
-        require_for(self._fabrics[fabric], options)
-        check_extensions(scenario, self._fabrics[fabric])
+        section = scenario.fabric.model_dump_json()
+        spec = unlocated_run_spec(
+            scenario.model_copy(update={"clock": "virtual"}), self._fabrics.get(section)
+        )
+        self._fabrics[section] = spec.fabric
+        require_for(spec.fabric, spec.options)
         content = scenario.model_dump(mode="json")
         del content["clock"]
         content["p4"] = self._program_hash(scenario)

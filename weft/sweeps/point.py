@@ -9,7 +9,13 @@ from weft.cli import main
 from weft.sweeps.store import SCENARIO
 from weft.switch.daemon.process import die_with_parent
 
-if __name__ == "__main__":
+
+def run_here() -> None:
+    """Run the point whose directory is this process's first argument, and exit as `weft run` does."""
     die_with_parent()
     directory = Path(sys.argv[1])
     main(["run", str(directory / SCENARIO), "--clock", "virtual", "--out", str(directory)])
+
+
+if __name__ == "__main__":
+    run_here()

@@ -1,0 +1,87 @@
+"""From a scenario, or a fabric and options from Python, to the one description of what runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Unpack
+
+from weft.clocks.environment import with_clock
+from weft.recording.checks import check_observed
+from weft.run.extensions import check_pattern, check_transport
+from weft.scenario import (
+    FabricKeywords,
+    FabricOptions,
+    PatternTraffic,
+    Places,
+    Scenario,
+    Traffic,
+    fabric_options,
+)
+from weft.scenario.link_checks import check_int_rates, check_link_events, check_links
+from weft.scenario.topology import build_topology
+from weft.topologies import FabricSpec
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """All that a run depends on, except the machine. Whoever holds one need not check it again.
+
+    Attributes:
+        name: the scenario's.
+        fabric: nodes, links and addresses.
+        options: how the fabric is run; the clock is chosen.
+        traffic: what is run, one item after the other.
+        places: where the scenario's keys stand, for errors that only the running fabric shows.
+    """
+
+    name: str
+    fabric: FabricSpec
+    options: FabricOptions
+    traffic: tuple[Traffic, ...] = ()
+    places: Places = field(default=Places("options"), compare=False, repr=False)
+
+
+def run_spec(scenario: Scenario) -> RunSpec:
+    """Return what a scenario describes, checked against its fabric: links, ports, classes of users, flows.
+
+    Raises:
+        BadInputError: a key does not go with the fabric; says where it stands, and what would be valid.
+        EnvironmentLacksError: a library is missing, or the switches cannot do what is asked for.
+    """
+    with scenario.places.locating():
+        return unlocated_run_spec(scenario)
+
+
+def unlocated_run_spec(scenario: Scenario, fabric: FabricSpec | None = None) -> RunSpec:
+    """As `run_spec`, but what is wrong with a key is a KeyProblem, without the key's place.
+
+    `fabric` is that of `scenario.fabric`, if it has been built before.
+    """
+    spec = RunSpec(
+        name=scenario.name,
+        fabric=fabric or build_topology(scenario.fabric),
+        options=with_clock(scenario.options),
+        traffic=tuple(scenario.traffic),
+        places=scenario.places,
+    )
+    _check(spec)
+    return spec
+
+
+def fabric_run_spec(fabric: FabricSpec, **options: Unpack[FabricKeywords]) -> RunSpec:
+    """Return the description of a fabric whose traffic comes from Python. Raises as `run_spec`."""
+    spec = RunSpec("fabric", fabric, with_clock(fabric_options(**options)))
+    _check(spec)
+    return spec
+
+
+def _check(spec: RunSpec) -> None:
+    """Check what neither options nor fabric show alone. Raises KeyProblem, or as `run_spec`."""
+    check_transport(spec.options.transport)
+    for traffic in spec.traffic:
+        if isinstance(traffic, PatternTraffic):
+            check_pattern(traffic, spec.fabric, spec.options.seed)
+    check_observed(spec.fabric, spec.options)
+    check_links(spec.fabric, spec.options)
+    check_link_events(spec.fabric, spec.options)
+    check_int_rates(spec.fabric, spec.options)
