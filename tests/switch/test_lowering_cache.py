@@ -71,7 +71,7 @@ def test_same_program_is_compiled_once_per_process() -> None:
     first, second = NativeSwitch(), NativeSwitch()
     first.load(document)
     second.load(document)
-    assert first._loaded() is second._loaded()
+    assert first._running.compiled is second._running.compiled
 
 
 def test_programs_that_no_switch_runs_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:

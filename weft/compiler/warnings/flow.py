@@ -30,11 +30,12 @@ def check_flow(program: ast.Program, reporter: WarningReporter) -> None:
             _Block(reporter, declaration.name, declaration.parameters).function(declaration)
 
 
-class _Block(FlowExpressions):
+class _Block:
     """The analysis of one parser, control or function."""
 
     def __init__(self, reporter: WarningReporter, name: str, parameters: list[ast.Parameter]) -> None:
-        super().__init__(reporter)
+        self._reporter = reporter
+        self._expressions = FlowExpressions(reporter, self)
         self._name = name
         self._parameters = parameters
         self._returns: list[State | None] = []
@@ -44,14 +45,14 @@ class _Block(FlowExpressions):
 
     def _start(self, parameters: list[ast.Parameter], state: State) -> State:
         for parameter in parameters:
-            self._names[id(parameter)] = parameter
+            self._expressions.note(parameter)
             if parameter.direction == "out":
-                self.declare(parameter, state)
+                self._expressions.declare(parameter, state)
         return state
 
     def _finish(self, name: str, parameters: list[ast.Parameter], state: State | None, span: Span) -> None:
         """Out parameters must have a value at the end."""
-        if state is None or self.quiet:
+        if state is None or self._expressions.quiet:
             return
         for parameter in parameters:
             if parameter.direction != "out":
@@ -60,7 +61,7 @@ class _Block(FlowExpressions):
             amiss = [place for place in scalars(parameter.type, path) if state.get(place) & UNWRITTEN]
             if amiss:
                 certain = all(state.get(place) == UNWRITTEN for place in amiss)
-                self.reporter.warn(
+                self._reporter.warn(
                     Kind.UNINITIALIZED_OUT_PARAM,
                     f"out parameter '{parameter.name}' {'gets' if certain else 'may get'} no value in '{name}'",
                     parameter.span,
@@ -94,7 +95,7 @@ class _Block(FlowExpressions):
                 begin = self.statement(local, begin)
         before: dict[str, State | None] = {"start": begin}
         pending = ["start"] if "start" in states else []
-        self.quiet += 1
+        self._expressions.quiet += 1
         for _ in range(_ROUND_LIMIT * max(1, len(states))):
             if not pending:
                 break
@@ -106,7 +107,7 @@ class _Block(FlowExpressions):
                     before[target] = joined
                     if target in states and target not in pending:
                         pending.append(target)
-        self.quiet -= 1
+        self._expressions.quiet -= 1
         for name, state in states.items():
             if before.get(name) is not None:
                 self._parser_state(state, before[name])
@@ -116,7 +117,7 @@ class _Block(FlowExpressions):
         after = self._sequence(state.statements, before.copy() if before is not None else None)
         if isinstance(state.transition, ast.Select):
             for expression in state.transition.expressions:
-                after = self.read(expression, after)
+                after = self._expressions.read(expression, after)
         return after
 
     # ---- statements
@@ -125,8 +126,8 @@ class _Block(FlowExpressions):
         reached = state is not None
         for statement in statements:
             if state is None and reached and not isinstance(statement, ast.Empty | ast.Declaration):
-                if not self.quiet:
-                    self.reporter.warn(Kind.UNREACHABLE, "this statement is never reached", statement.span)
+                if not self._expressions.quiet:
+                    self._reporter.warn(Kind.UNREACHABLE, "this statement is never reached", statement.span)
                 return None
             state = self.statement(statement, state)
         return state
@@ -139,10 +140,12 @@ class _Block(FlowExpressions):
             return self._sequence(statement.statements, state)
         if isinstance(statement, ast.Assignment):
             if statement.operator:
-                return self.write(statement.target, self.read(statement.combined, state))
-            return self.assign(statement.target, statement.expression, state)
+                return self._expressions.write(
+                    statement.target, self._expressions.read(statement.combined, state)
+                )
+            return self._expressions.assign(statement.target, statement.expression, state)
         if isinstance(statement, ast.CallStatement):
-            return self.read(statement.call, state)
+            return self._expressions.read(statement.call, state)
         if isinstance(statement, ast.VariableDeclaration):
             return self._variable(statement, state)
         if isinstance(statement, ast.If):
@@ -152,7 +155,7 @@ class _Block(FlowExpressions):
         if isinstance(statement, ast.For | ast.ForIn):
             return self._loop(statement, state)
         if isinstance(statement, ast.Return):
-            self._returns.append(self.read(statement.expression, state))
+            self._returns.append(self._expressions.read(statement.expression, state))
             return None
         if isinstance(statement, ast.Exit):
             return None
@@ -165,22 +168,22 @@ class _Block(FlowExpressions):
         return state
 
     def _variable(self, statement: ast.VariableDeclaration, state: State) -> State | None:
-        self.declare(statement, state)
+        self._expressions.declare(statement, state)
         if statement.initial is None:
             return state
         name = ast.Name(statement.span, statement.name)
         name.declaration, name.type = statement, statement.type
-        return self.assign(name, statement.initial, state)
+        return self._expressions.assign(name, statement.initial, state)
 
     def _if(self, statement: ast.If, state: State) -> State | None:
-        yes, no = self.condition(statement.condition, state)
+        yes, no = self._expressions.condition(statement.condition, state)
         then = self.statement(statement.then, yes)
         return join(then, no if statement.otherwise is None else self.statement(statement.otherwise, no))
 
     def _switch(self, statement: ast.Switch, state: State) -> State | None:
         by_action = self._action_outcomes(statement, state)
         if by_action is None:
-            common = self.read(statement.selector, state)
+            common = self._expressions.read(statement.selector, state)
             by_action = {}
         else:
             common = join_outcomes(by_action.values())
@@ -209,16 +212,16 @@ class _Block(FlowExpressions):
             for initialiser in statement.initialisers:
                 before = self.statement(initialiser, before)
         else:
-            before = self.read(statement.collection, before)
+            before = self._expressions.read(statement.collection, before)
         outer_breaks, outer_continues, returns = self._breaks, self._continues, len(self._returns)
-        self.quiet += 1
+        self._expressions.quiet += 1
         for _ in range(_ROUND_LIMIT):
             joined = join(before, self._loop_round(statement, before)[0])
             del self._returns[returns:]
             if joined == before:
                 break
             before = joined
-        self.quiet -= 1
+        self._expressions.quiet -= 1
         after = self._loop_round(statement, before)[1]
         self._breaks, self._continues = outer_breaks, outer_continues
         return after
@@ -232,7 +235,7 @@ class _Block(FlowExpressions):
         if isinstance(statement, ast.ForIn):
             leave = entry.copy() if entry is not None else None
         elif entry is not None:
-            entry, leave = self.condition(statement.condition, entry)
+            entry, leave = self._expressions.condition(statement.condition, entry)
         else:
             leave = None
         end = self.statement(statement.body, entry)
@@ -244,7 +247,7 @@ class _Block(FlowExpressions):
 
     # ---- actions and tables
 
-    def body_of(self, call: ast.Call, state: State | None) -> State | None:
+    def after_body(self, call: ast.Call, state: State | None) -> State | None:
         """Follow calls of actions."""
         if call.kind == "action" and isinstance(call.target, ast.ActionDeclaration):
             return self._action(call.target, state)
@@ -262,7 +265,7 @@ class _Block(FlowExpressions):
         self._finish(action.name, action.parameters, end, action.span)
         return end
 
-    def applied(self, call: ast.Expression, state: State) -> tuple[State | None, State | None] | None:
+    def after_table(self, call: ast.Expression, state: State) -> tuple[State | None, State | None] | None:
         """After a table: on a hit one of its actions has run, on a miss the default action."""
         if not isinstance(call, ast.Call) or call.kind != "table":
             return None
@@ -286,7 +289,7 @@ class _Block(FlowExpressions):
         """States by the name of the action that ran; "" stands for none, where no default action is given."""
         before: State | None = state
         for key in table.keys:
-            before = self.read(key.expression, before)
+            before = self._expressions.read(key.expression, before)
         outcomes: dict[str, State | None] = {}
         for reference in table.actions:
             action = reference.declaration
@@ -305,7 +308,7 @@ class _Block(FlowExpressions):
         after: State | None = state
         for argument, parameter in zip(call.arguments, action.parameters, strict=False):
             if parameter.direction in ("in", "inout"):
-                after = self.read(argument.expression, after)
+                after = self._expressions.read(argument.expression, after)
         return after
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from weft.compiler import ast
 from weft.compiler.subexpressions import parts
 from weft.compiler.types import StackType, StructType, Type, is_header, is_union, strip_new
@@ -30,11 +32,22 @@ _EXTRACT = "extract"
 Local = ast.VariableDeclaration | ast.Parameter
 
 
+class Bodies(Protocol):
+    """What happens in the bodies that an expression calls."""
+
+    def after_table(self, call: ast.Expression, state: State) -> tuple[State | None, State | None] | None:
+        """The states after a table's hit and miss, if `call` applies one."""
+
+    def after_body(self, call: ast.Call, state: State | None) -> State | None:
+        """The effects of what is called besides its parameters'."""
+
+
 class FlowExpressions:
     """`state` is what holds before the expression that is looked at; None while nothing is reached."""
 
-    def __init__(self, reporter: WarningReporter) -> None:
-        self.reporter = reporter
+    def __init__(self, reporter: WarningReporter, bodies: Bodies) -> None:
+        self._reporter = reporter
+        self._bodies = bodies
         self.quiet = 0
         self._names: dict[int, ast.Declaration] = {}
 
@@ -107,7 +120,7 @@ class FlowExpressions:
             assert isinstance(expression.callee, ast.Member)
             return self._tested(expression.callee.base, state)
         if isinstance(expression, ast.Member) and expression.name in ("hit", "miss"):
-            outcome = self.applied(expression.base, state)
+            outcome = self._bodies.after_table(expression.base, state)
             if outcome is not None:
                 hit, miss = outcome
                 return (hit, miss) if expression.name == "hit" else (miss, hit)
@@ -127,10 +140,6 @@ class FlowExpressions:
         if not state.get((*path, VALIDITY)) & INVALID:
             invalid.set((*path, VALIDITY), TESTED_INVALID)
         return valid, invalid
-
-    def applied(self, call: ast.Expression, state: State) -> tuple[State | None, State | None] | None:
-        """The states after a table's hit and miss, if `call` applies one."""
-        raise NotImplementedError
 
     def _read_place(self, expression: ast.Expression, state: State) -> State | None:
         if isinstance(expression, ast.Index):
@@ -195,7 +204,7 @@ class FlowExpressions:
         if self.quiet:
             return
         declaration = self._names[path[0]]  # type: ignore[index]
-        self.reporter.warn(kind, message, where.span).note(
+        self._reporter.warn(kind, message, where.span).note(
             f"'{declaration.name}' is declared here", declaration.span
         )
 
@@ -295,7 +304,7 @@ class FlowExpressions:
         if state is None:
             return None
         if call.kind == "table":
-            outcome = self.applied(call, state)
+            outcome = self._bodies.after_table(call, state)
             return join_outcomes(outcome) if outcome is not None else state
         if call.kind == "builtin":
             return self._builtin(call, state)
@@ -305,13 +314,9 @@ class FlowExpressions:
             return self._extract(call, state)
         parameters = getattr(call.target, "parameters", None) or []
         state = self._arguments_in(call, parameters, state)
-        state = self.body_of(call, state)
+        state = self._bodies.after_body(call, state)
         if state is not None:
             self._arguments_out(call, parameters, state)
-        return state
-
-    def body_of(self, call: ast.Call, state: State | None) -> State | None:
-        """The effects of what is called besides its parameters'."""
         return state
 
     def _arguments_in(
@@ -379,6 +384,10 @@ class FlowExpressions:
             self._become_valid(header, path, state)
             return state
         return self.write(header, state)
+
+    def note(self, declaration: Local) -> None:
+        """Remember what a place is called, for messages."""
+        self._names[id(declaration)] = declaration
 
     def declare(self, declaration: Local, state: State) -> None:
         """A variable or out parameter without a value."""

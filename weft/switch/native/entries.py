@@ -1,4 +1,4 @@
-"""Entries of the native switch's tables."""
+"""Entries and default actions of the native switch's tables."""
 
 from __future__ import annotations
 
@@ -14,32 +14,49 @@ from weft.switch.backend import (
     TableAction,
     TableEntry,
     TableKey,
+    constant_table_entries,
 )
-from weft.switch.native.base import NativeSwitchBase, no_entry
+from weft.switch.native.bindings import default_binding
+from weft.switch.native.idle import IdleWatch
+from weft.switch.native.running import RunningProgram, no_entry
 from weft.switch.native.tables import NativeTable
-from weft.switch.native.values import default_binding
 
 _NO_ACTION = _core.switch_abi()["kNoAction"]
 
-MAX_TABLE_SIZE = 2**63
+_UNLIMITED = 2**63
 """Of what the program itself puts into its tables."""
 
 
-class NativeEntries(NativeSwitchBase):
-    """Inserting, changing and reading entries and default actions."""
+class TableEntries:
+    """Inserts, changes and reads entries; `idle` watches those with a timeout."""
 
-    def table_insert(self, table: str, entry: TableEntry) -> None:
+    def __init__(self, native: _core.Switch, running: RunningProgram) -> None:
+        self._native = native
+        self._running = running
+        self.idle = IdleWatch()
+
+    def start(self) -> None:
+        """Put the program's own default actions and entries into its tables."""
+        self.idle = IdleWatch()
+        for table in self._running.tables.values():
+            self._set_default(table, None)
+            for entry in constant_table_entries(table.table):
+                self._insert(table, entry, _UNLIMITED)
+
+    def insert(self, table: str, entry: TableEntry) -> None:
         """Add an entry."""
-        target = self._table(table)
+        target = self._running.table(table)
         _check_modifiable(target)
         self._insert(target, entry, target.table.max_size)
 
-    def _insert(self, target: NativeTable, entry: TableEntry, max_size: int = MAX_TABLE_SIZE) -> None:
+    def _insert(self, target: NativeTable, entry: TableEntry, max_size: int) -> None:
         key = target.encode_key(entry.key, entry.priority)
         binding = target.encode_action(entry.action)
         name = target.table.name
         try:
-            inserted = self.native.table_insert(target.index, *key, *binding, entry.idle_timeout_ns, max_size)
+            inserted = self._native.table_insert(
+                target.index, *key, *binding, entry.idle_timeout_ns, max_size
+            )
         except ValueError as error:
             raise EntryNotFoundError(str(error)) from None
         except OverflowError:
@@ -47,63 +64,65 @@ class NativeEntries(NativeSwitchBase):
         if not inserted:
             raise EntryExistsError(f"table '{name}' has an entry with this key and priority already")
         if target.table.direct_meter is not None:
-            self.native.set_entry_meter(target.index, key, None)  # counts from now on, configured or not
-        self._idle.watch(name, entry, key)
+            self._native.set_entry_meter(target.index, key, None)  # counts from now on, configured or not
+        if entry.idle_timeout_ns:
+            self.idle.watch(name, entry, key)
 
-    def table_modify(self, table: str, entry: TableEntry) -> None:
+    def modify(self, table: str, entry: TableEntry) -> None:
         """Replace action and timeout of an entry."""
-        target = self._table(table)
+        target = self._running.table(table)
         _check_modifiable(target)
         key = target.encode_key(entry.key, entry.priority)
         binding = target.encode_action(entry.action)
-        if not self._call(self.native.table_modify, target.index, *key, *binding, entry.idle_timeout_ns):
+        if not _with_action(self._native.table_modify, target.index, *key, *binding, entry.idle_timeout_ns):
             raise no_entry(table)
-        self._idle.watch(table, entry, key)
+        self.idle.watch(table, entry, key)
 
-    def table_delete(self, table: str, key: TableKey, priority: int) -> None:
+    def delete(self, table: str, key: TableKey, priority: int) -> None:
         """Remove an entry."""
-        target = self._table(table)
+        target = self._running.table(table)
         _check_modifiable(target)
         encoded = target.encode_key(key, priority)
-        if not self.native.table_delete(target.index, *encoded):
+        if not self._native.table_delete(target.index, *encoded):
             raise no_entry(table)
-        self._idle.forget(table, encoded)
+        self.idle.forget(table, encoded)
 
-    def table_entry(self, table: str, key: TableKey, priority: int) -> TableEntry:
+    def entry(self, table: str, key: TableKey, priority: int) -> TableEntry:
         """The entry with this key and priority."""
-        action = self._with_entry(self.native.entry_action, table, key, priority)
-        return self._table(table).entry(key, priority, *action)
+        action = self._running.on_entry(self._native.entry_action, table, key, priority)
+        return self._running.table(table).entry(key, priority, *action)
 
-    def table_entries(self, table: str) -> Iterator[TableEntry]:
+    def entries(self, table: str) -> Iterator[TableEntry]:
         """All entries, in no particular order."""
-        target = self._table(table)
-        return (target.decode_entry(*each) for each in self.native.table_entries(target.index))
+        target = self._running.table(table)
+        return (target.decode_entry(*each) for each in self._native.table_entries(target.index))
 
-    def table_set_default(self, table: str, action: TableAction | None) -> None:
+    def set_default(self, table: str, action: TableAction | None) -> None:
         """Set the action of a miss; None restores the program's."""
-        target = self._table(table)
+        target = self._running.table(table)
         default = target.table.default_entry
         if default is not None and default.constant and action is not None:
             raise NotPermittedError(f"the default action of table '{table}' is constant")
-        self._apply_default(target, action)
+        self._set_default(target, action)
 
-    def _apply_default(self, target: NativeTable, action: TableAction | None) -> None:
+    def _set_default(self, target: NativeTable, action: TableAction | None) -> None:
         if action is not None:
             binding = target.encode_action(action)
         else:
             binding = default_binding(target.table.default_entry, _NO_ACTION)
-        self._call(self.native.table_set_default, target.index, *binding)
+        _with_action(self._native.table_set_default, target.index, *binding)
 
-    def table_idle_ns(self, table: str, key: TableKey, priority: int) -> int:
+    def idle_ns(self, table: str, key: TableKey, priority: int) -> int:
         """Time since the entry was last hit or written."""
-        return int(self._with_entry(self.native.entry_idle_ns, table, key, priority))
+        return int(self._running.on_entry(self._native.entry_idle_ns, table, key, priority))
 
-    def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """C++ says with ValueError that a member or group which an entry names does not exist."""
-        try:
-            return function(*arguments)
-        except ValueError as error:
-            raise EntryNotFoundError(str(error)) from None
+
+def _with_action(function: Callable[..., Any], *arguments: Any) -> Any:
+    """C++ says with ValueError that a member or group which an entry names does not exist."""
+    try:
+        return function(*arguments)
+    except ValueError as error:
+        raise EntryNotFoundError(str(error)) from None
 
 
 def _check_modifiable(target: NativeTable) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from weft.engine import _core
 from weft.switch.backend import (
     ActionCall,
     CapacityExceededError,
@@ -14,79 +15,94 @@ from weft.switch.backend import (
     InvalidRequestError,
     NotReadyError,
 )
-from weft.switch.checks import check_group, named
-from weft.switch.native.base import NativeSwitchBase
-from weft.switch.native.values import checked_id, member_action, native_members
+from weft.switch.bmv2json import Program
+from weft.switch.checks import check_call, check_group, profile_actions
+from weft.switch.native.bindings import checked_id, packed
+from weft.switch.native.running import RunningProgram
 
 
-class NativeActionProfiles(NativeSwitchBase):
+class ActionProfiles:
     """Members and groups of action profiles."""
 
-    def _profile(self, name: str) -> int:
-        named(self._loaded().program.action_profiles, name, "action profile")
-        return self._profile_index[name]
+    def __init__(self, native: _core.Switch, running: RunningProgram) -> None:
+        self._native = native
+        self._running = running
 
     def _require_room(self, profile: str, what: str) -> None:
         """There is room for one more of `what`, members or groups."""
-        members, groups = self.native.profile_sizes(self._profile_index[profile])
-        limit = self._loaded().program.action_profiles[profile].max_size
+        members, groups = self._native.profile_sizes(self._running.profile_index(profile))
+        limit = self._running.program.action_profiles[profile].max_size
         if (members if what == "members" else groups) >= limit:
             raise CapacityExceededError(f"action profile '{profile}' is full ({limit} {what})")
 
-    def member_insert(self, profile: str, member_id: int, action: ActionCall) -> None:
+    def insert_member(self, profile: str, member_id: int, action: ActionCall) -> None:
         """Add a member to an action profile."""
-        index = self._profile(profile)
-        number, data = member_action(self._loaded().program, profile, action)
+        index = self._running.profile_index(profile)
+        number, data = _member_action(self._running.program, profile, action)
         checked_id("member", member_id)
         self._require_room(profile, "members")
-        if not self.native.member_insert(index, member_id, number, data):
+        if not self._native.member_insert(index, member_id, number, data):
             raise EntryExistsError(f"action profile '{profile}' has a member {member_id} already")
 
-    def member_modify(self, profile: str, member_id: int, action: ActionCall) -> None:
+    def modify_member(self, profile: str, member_id: int, action: ActionCall) -> None:
         """Replace a member's action."""
-        index = self._profile(profile)
-        number, data = member_action(self._loaded().program, profile, action)
-        self._in_profile(
-            profile, self.native.member_modify, index, checked_id("member", member_id), number, data
-        )
+        index = self._running.profile_index(profile)
+        number, data = _member_action(self._running.program, profile, action)
+        _in_profile(profile, self._native.member_modify, index, checked_id("member", member_id), number, data)
 
-    def member_delete(self, profile: str, member_id: int) -> None:
+    def delete_member(self, profile: str, member_id: int) -> None:
         """Remove a member."""
-        index = self._profile(profile)
-        if not self._in_profile(profile, self.native.member_delete, index, checked_id("member", member_id)):
+        index = self._running.profile_index(profile)
+        if not _in_profile(profile, self._native.member_delete, index, checked_id("member", member_id)):
             raise NotReadyError(f"member {member_id} of action profile '{profile}' is in use")
 
-    def group_insert(
+    def insert_group(
         self, profile: str, group_id: int, members: Sequence[GroupMember], *, random: bool = False
     ) -> None:
         """Add a group, for good with `random` choice instead of by the selector's hash."""
         index = self._selector(profile)
         check_group(group_id, members)
         self._require_room(profile, "groups")
-        native = native_members(members)
-        if not self._in_profile(profile, self.native.group_insert, index, group_id, native, random):
+        given = _members(members)
+        if not _in_profile(profile, self._native.group_insert, index, group_id, given, random):
             raise EntryExistsError(f"action profile '{profile}' has a group {group_id} already")
 
-    def group_modify(self, profile: str, group_id: int, members: Sequence[GroupMember]) -> None:
+    def modify_group(self, profile: str, group_id: int, members: Sequence[GroupMember]) -> None:
         """Replace a group's members."""
         index = self._selector(profile)
         check_group(group_id, members)
-        self._in_profile(profile, self.native.group_modify, index, group_id, native_members(members))
+        _in_profile(profile, self._native.group_modify, index, group_id, _members(members))
 
-    def group_delete(self, profile: str, group_id: int) -> None:
+    def delete_group(self, profile: str, group_id: int) -> None:
         """Remove a group."""
         index = self._selector(profile)
-        if not self._in_profile(profile, self.native.group_delete, index, checked_id("group", group_id)):
+        if not _in_profile(profile, self._native.group_delete, index, checked_id("group", group_id)):
             raise NotReadyError(f"group {group_id} of action profile '{profile}' is in use")
 
     def _selector(self, profile: str) -> int:
-        index = self._profile(profile)
-        if self._loaded().program.action_profiles[profile].selector_algorithm is None:
+        index = self._running.profile_index(profile)
+        if self._running.program.action_profiles[profile].selector_algorithm is None:
             raise InvalidRequestError(f"action profile '{profile}' has no selector, so no groups")
         return index
 
-    def _in_profile(self, profile: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        try:
-            return function(*arguments)
-        except KeyError as error:
-            raise EntryNotFoundError(f"action profile '{profile}': {error.args[0]}") from None
+
+def _in_profile(profile: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """C++ says with KeyError that a member or group does not exist."""
+    try:
+        return function(*arguments)
+    except KeyError as error:
+        raise EntryNotFoundError(f"action profile '{profile}': {error.args[0]}") from None
+
+
+def _member_action(program: Program, profile: str, call: ActionCall) -> tuple[int, bytes]:
+    """Number and data of a member's action. InvalidRequestError if the profile's tables do not have it."""
+    action = check_call(f"action profile {profile!r}", profile_actions(program, profile), call)
+    return packed(action, call.arguments)
+
+
+def _members(members: Sequence[GroupMember]) -> list[tuple[int, int, int]]:
+    """Members of a group that has been checked: id, weight, watched port (-1: none)."""
+    return [
+        (member.member_id, member.weight, -1 if member.watch_port is None else member.watch_port)
+        for member in members
+    ]

@@ -28,7 +28,7 @@ from weft.switch.lowering.layout import (
     key_bytes,
     key_offsets,
 )
-from weft.switch.native.values import ACTION, GROUP, MEMBER, Binding, checked_id
+from weft.switch.native.bindings import ACTION, GROUP, MEMBER, Binding, checked_id
 
 NativeKey: TypeAlias = tuple[bytes, bytes, bytes, bytes, int]
 """Value, mask, low, high and priority; low and high are empty for tables without range fields."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from weft.engine import _core
 from weft.switch.backend import NotReadyError
 from weft.switch.bmv2json import Program
 from weft.switch.lowering import CompiledProgram, compile_program
@@ -20,7 +19,7 @@ class NativeTrace:
     `with_steps` False tells only what the switch does itself, and leaves the program's code plain.
     """
 
-    def __init__(self, engine: Any, native: Any, name: str) -> None:
+    def __init__(self, engine: _core.Engine, native: _core.Switch, name: str) -> None:
         self._engine = engine
         self._native = native
         self._name = name

@@ -1,0 +1,84 @@
+"""The program that a native switch runs, and its objects by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from weft.switch.backend import EntryNotFoundError, NotReadyError, TableKey
+from weft.switch.bmv2json import Program
+from weft.switch.checks import named
+from weft.switch.lowering import CompiledProgram
+from weft.switch.native.tables import NativeTable, tables_of
+
+
+class RunningProgram:
+    """What the parts of a switch look up by name. NotReadyError before a program is loaded."""
+
+    def __init__(self, switch_name: str) -> None:
+        self._switch_name = switch_name
+        self._compiled: CompiledProgram | None = None
+        self.tables: dict[str, NativeTable] = {}
+        self._profile_indices: dict[str, int] = {}
+
+    def replace(self, compiled: CompiledProgram, preinitialized: frozenset[str]) -> None:
+        """Another program runs from now on; tables named `preinitialized` may change although it lists entries."""
+        self._compiled = compiled
+        self.tables = tables_of(compiled.program, preinitialized)
+        self._profile_indices = {name: index for index, name in enumerate(compiled.program.action_profiles)}
+
+    @property
+    def is_loaded(self) -> bool:
+        """True once there is a program."""
+        return self._compiled is not None
+
+    def require(self) -> None:
+        """NotReadyError if there is no program."""
+        if self._compiled is None:
+            raise NotReadyError(f"switch '{self._switch_name}' has no forwarding pipeline yet")
+
+    @property
+    def compiled(self) -> CompiledProgram:
+        """The program with its machine code."""
+        self.require()
+        assert self._compiled is not None
+        return self._compiled
+
+    @property
+    def program(self) -> Program:
+        """The program itself."""
+        return self.compiled.program
+
+    def table(self, name: str) -> NativeTable:
+        """A table. InvalidRequestError if the program has none of this name."""
+        found = self.tables.get(name)
+        if found is None:
+            self.require()
+            return named(self.tables, name, "table")
+        return found
+
+    def profile_index(self, name: str) -> int:
+        """The number of an action profile. InvalidRequestError if the program has none of this name."""
+        named(self.program.action_profiles, name, "action profile")
+        return self._profile_indices[name]
+
+    @property
+    def profile_indices(self) -> range:
+        """The numbers of all action profiles."""
+        return range(len(self._profile_indices))
+
+    def on_entry(
+        self, function: Callable[..., Any], table: str, key: TableKey | None, priority: int, *arguments: Any
+    ) -> Any:
+        """What C++'s `function` returns for an entry (None: the default action). EntryNotFoundError."""
+        target = self.table(table)
+        encoded = None if key is None else target.encode_key(key, priority)
+        try:
+            return function(target.index, encoded, *arguments)
+        except KeyError:
+            raise no_entry(table) from None
+
+
+def no_entry(table: str) -> EntryNotFoundError:
+    """What to raise where a table has no such entry."""
+    return EntryNotFoundError(f"table {table!r} has no entry with this key and priority")
