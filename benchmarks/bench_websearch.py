@@ -21,13 +21,12 @@ from figures import Figure, argument_parser, report
 from scheduling import pin_this_process
 
 from weft import Fabric
-from weft.engine import congestion_control_names
+from weft.engine import congestion_control_kind, congestion_control_names
 from weft.scenario import TransportSection
 from weft.topologies import FabricSpec, fat_tree
 
 GOAL_S = 40.0
 LOAD = 0.3
-NEEDS_INT = "hpcc"
 
 
 def hpcc_fabric() -> FabricSpec:
@@ -61,7 +60,7 @@ def measure(duration_ps: int, congestion_control: str, preset: str | None, flow_
         hpcc_fabric(),
         clock="virtual",
         seed=1,
-        int_telemetry=congestion_control == NEEDS_INT,
+        int_telemetry=congestion_control_kind(congestion_control).needs.telemetry,
         transport=TransportSection(congestion_control=congestion_control, preset=preset, ack_interval=1),
     )
     began_s = time.monotonic()

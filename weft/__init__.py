@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from weft.traffic.extensions import (
         Acknowledgement,
         CongestionControl,
+        CongestionNeeds,
         PathChoice,
         PathProperties,
         TrafficPattern,
@@ -29,6 +30,7 @@ __all__ = [
     "Collective",
     "CollectiveRun",
     "CongestionControl",
+    "CongestionNeeds",
     "EnvironmentLacksError",
     "Fabric",
     "Flow",
@@ -47,6 +49,7 @@ _IMPORTED_LATE = {
     "Algorithm": "weft.traffic.collectives",
     "Collective": "weft.traffic.collectives",
     "CongestionControl": "weft.traffic.extensions",
+    "CongestionNeeds": "weft.traffic.extensions",
     "Fabric": "weft.run.fabric",
     "Flow": "weft.traffic.patterns",
     "PathChoice": "weft.traffic.extensions",

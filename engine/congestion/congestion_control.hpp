@@ -1,5 +1,5 @@
-// Congestion control of a queue pair: events in, window and rate out. One algorithm a file; their names and
-// makers are in congestion/congestion_controls.hpp.
+// Congestion control of a queue pair: events in, window and rate out. One algorithm a file; the file
+// registers it (congestion/registry.hpp).
 #pragma once
 
 #include <cstdint>

@@ -1,36 +1,69 @@
-#include "congestion/fixed_window.hpp"
-
+// A fixed window, normally one bandwidth-delay product; reacts to nothing.
 #include <algorithm>
+#include <cstdint>
 #include <stdexcept>
+
+#include "congestion/bandwidth_delay_product.hpp"
+#include "congestion/registry.hpp"
 
 namespace weft {
 namespace {
 
-// Below this a window could not keep a line busy while acknowledgements are on their way.
+// Below this a window could not keep a link busy while acknowledgements are on their way.
 constexpr uint64_t kMinWindowFrames = 8;
 
+constexpr CongestionParameter kParameters[] = {
+    {"window_bytes",
+     "the path's bandwidth-delay product, at least eight frames, and what is not acknowledged because "
+     "acknowledgements come in steps",
+     1, kMaxParameterBytes, "frame bytes that may be unacknowledged",
+     "Weft; the bandwidth-delay product fills an idle path"},
+    {"pacing_rate_bps", 0.0, 0, kMaxParameterBps,
+     "rate at which frames leave; 0: as fast as the port takes them", "Weft"},
+};
+
+struct FixedWindowParameters {
+  uint64_t window_bytes = 0;
+  uint64_t pacing_rate_bps = 0;
+
+  static FixedWindowParameters read(const PathProperties& path, ParameterReader& reader) {
+    FixedWindowParameters parameters;
+    parameters.window_bytes =
+        std::max(bandwidth_delay_product_bytes(path.line_rate_bps, path.base_round_trip_ps),
+                 kMinWindowFrames * path.frame_bytes) +
+        (path.ack_interval_packets - 1) * static_cast<uint64_t>(path.frame_bytes);
+    reader.read("window_bytes", parameters.window_bytes);
+    reader.read("pacing_rate_bps", parameters.pacing_rate_bps);
+    return parameters;
+  }
+};
+
+class FixedWindow final : public CongestionControl {
+ public:
+  explicit FixedWindow(const FixedWindowParameters& parameters) : parameters_(parameters) {
+    if (parameters_.window_bytes == 0) throw std::invalid_argument("window_bytes is 0 (valid: 1 or more)");
+  }
+
+  std::string_view name() const override;
+  uint64_t window_bytes() const override { return parameters_.window_bytes; }
+  uint64_t pacing_rate_bps() const override { return parameters_.pacing_rate_bps; }
+
+ private:
+  FixedWindowParameters parameters_;
+};
+
+constexpr CongestionControlKind kFixedWindow = {
+    .name = "fixed-window",
+    .summary = "a window that nothing changes, for fabrics without loss and for comparison",
+    .source = "Weft",
+    .needs = {},
+    .parameters = kParameters,
+    .presets = {},
+    .make = &make_from_parameters<FixedWindow, FixedWindowParameters>,
+};
+const CongestionRegistration kRegistration(kFixedWindow);
+
+std::string_view FixedWindow::name() const { return kFixedWindow.name; }
+
 }  // namespace
-
-uint64_t bandwidth_delay_product_bytes(uint64_t rate_bps, TimePs round_trip_ps) {
-  constexpr auto kBitPsPerByte = static_cast<unsigned __int128>(8) * kPsPerSecond;
-  const auto bit_ps = static_cast<unsigned __int128>(rate_bps) * static_cast<uint64_t>(round_trip_ps);
-  return static_cast<uint64_t>((bit_ps + kBitPsPerByte - 1) / kBitPsPerByte);
-}
-
-FixedWindowParameters FixedWindowParameters::read(const PathProperties& path, ParameterReader& reader) {
-  FixedWindowParameters parameters;
-  parameters.window_bytes =
-      std::max(bandwidth_delay_product_bytes(path.line_rate_bps, path.base_round_trip_ps),
-               kMinWindowFrames * path.frame_bytes) +
-      (path.ack_interval_packets - 1) * static_cast<uint64_t>(path.frame_bytes);
-  reader.read("window_bytes", parameters.window_bytes, 1, kMaxParameterBytes);
-  reader.read("pacing_rate_bps", parameters.pacing_rate_bps, 0, kMaxParameterBps);
-  return parameters;
-}
-
-FixedWindow::FixedWindow(const FixedWindowParameters& parameters)
-    : window_bytes_(parameters.window_bytes), pacing_rate_bps_(parameters.pacing_rate_bps) {
-  if (window_bytes_ == 0) throw std::invalid_argument("window_bytes is 0 (valid: 1 or more)");
-}
-
 }  // namespace weft

@@ -1,14 +1,97 @@
-#include "congestion/swift.hpp"
-
+// Swift: the window follows the round trip, kept near a target delay.
+// Source: Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in the Datacenter",
+// SIGCOMM 2020, section 3 (algorithm 1). The delay is the fabric's: from a packet's first bit on the wire to
+// its acknowledgement, without the hosts' software.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <stdexcept>
 
-#include "congestion/fixed_window.hpp"
+#include "congestion/bandwidth_delay_product.hpp"
+#include "congestion/registry.hpp"
 
 namespace weft {
 namespace {
 
 constexpr double kMaxPackets = 1e9;
+
+constexpr CongestionParameter kParameters[] = {
+    {"hop_target_ps", "what each router more adds to an idle round trip", 0, kMaxParameterPs,
+     "part of the target delay for each router on the path; 0: all flows have the farthest pair's target",
+     "Swift, SIGCOMM 2020, section 3.5 (topology)"},
+    {"base_target_ps",
+     "the nearest pair's idle round trip (with a hop_target_ps of 0 the farthest pair's) and a quarter, less "
+     "what its routers add",
+     1, kMaxParameterPs, "target delay of a large window, without what routers add",
+     "Swift, SIGCOMM 2020, sections 3.1 and 3.5; the quarter is Weft's"},
+    {"flow_scaling_range_ps", "five idle round trips of the farthest pair", 0, kMaxParameterPs,
+     "most that is added to the target of a small window", "Swift, SIGCOMM 2020, section 3.5 (flows)"},
+    {"flow_scaling_min_packets", 0.1, 1e-6, kMaxPackets, "window below which all of the range is added",
+     "Swift, SIGCOMM 2020, section 3.5 (flows)"},
+    {"flow_scaling_max_packets", 100, 1e-6, kMaxPackets, "window above which nothing is added",
+     "Swift, SIGCOMM 2020, section 3.5 (flows)"},
+    {"additive_increase_packets", 1, 0, kMaxPackets, "ai: growth of the window in a round trip",
+     "Swift, SIGCOMM 2020, algorithm 1"},
+    {"decrease_gain", 0.8, 0, 1, "beta: decrease in proportion to the excess delay",
+     "Swift, SIGCOMM 2020, algorithm 1"},
+    {"max_decrease", 0.5, 0, 0.999, "max_mdf: largest decrease, at most once a round trip",
+     "Swift, SIGCOMM 2020, algorithm 1"},
+    {"min_window_packets", 0.001, 1e-6, kMaxPackets, "smallest window", "Swift, SIGCOMM 2020, algorithm 1"},
+    {"initial_window_packets", "the path's bandwidth-delay product, at least one packet", 1e-6, kMaxPackets,
+     "window of a new connection", "Weft"},
+    {"max_window_packets", "twice the bandwidth-delay product", 1e-6, kMaxPackets, "largest window", "Weft"},
+    {"retransmissions_until_reset", 5, 1, 1000, "timeouts in a row that reset the window to the smallest",
+     "Swift, SIGCOMM 2020, algorithm 1 (RETX_RESET_THRESHOLD)"},
+};
+
+struct SwiftParameters {
+  uint32_t frame_bytes = 0;  // windows are counted in packets of so many bytes
+  TimePs base_target_ps = 0;
+  TimePs hop_target_ps = 0;
+  TimePs flow_scaling_range_ps = 0;
+  double flow_scaling_min_packets = 0;
+  double flow_scaling_max_packets = 0;
+  double additive_increase_packets = 0;
+  double decrease_gain = 0;
+  double max_decrease = 0;
+  double min_window_packets = 0;
+  double max_window_packets = 0;
+  double initial_window_packets = 0;
+  uint32_t retransmissions_until_reset = 0;
+
+  // Each router more adds to the target what it adds to an idle round trip, so that all flows leave room for
+  // the same queue (section 3.5). Throws std::invalid_argument for a value out of range.
+  static SwiftParameters read(const PathProperties& path, ParameterReader& reader);
+};
+
+class Swift final : public CongestionControl {
+ public:
+  explicit Swift(const SwiftParameters& parameters);
+
+  std::string_view name() const override;
+  uint64_t window_bytes() const override { return window_bytes_; }
+  // A window of less than a packet is one packet in so many round trips; larger ones need no pacing.
+  uint64_t pacing_rate_bps() const override { return pacing_rate_bps_; }
+
+  void on_acknowledgement(const AcknowledgementEvent& event) override;
+  void on_loss(TimePs now, bool timeout) override;
+
+  // Target delay for the present window on a path of so many routers.
+  TimePs target_delay_ps(uint8_t hops) const;
+
+ private:
+  void set_window(TimePs now, double packets);
+
+  SwiftParameters parameters_;
+  double flow_scaling_alpha_;
+  double flow_scaling_beta_;
+  double window_packets_;
+  uint64_t window_bytes_ = 0;
+  uint64_t pacing_rate_bps_ = 0;
+  TimePs round_trip_ps_ = 0;  // the newest
+  TimePs last_decrease_ps_ = 0;
+  uint32_t timeouts_in_a_row_ = 0;
+};
 
 TimePs default_base_target_ps(const PathProperties& path, TimePs hop_target_ps) {
   const bool scales = hop_target_ps > 0 && path.nearest_round_trip_ps > 0;
@@ -17,23 +100,21 @@ TimePs default_base_target_ps(const PathProperties& path, TimePs hop_target_ps) 
   return scales ? std::max<TimePs>(1, target_ps - path.nearest_hops * hop_target_ps) : target_ps;
 }
 
-}  // namespace
-
 SwiftParameters SwiftParameters::read(const PathProperties& path, ParameterReader& reader) {
   SwiftParameters parameters;
   parameters.frame_bytes = path.frame_bytes;
   parameters.flow_scaling_range_ps = 5 * path.base_round_trip_ps;
   parameters.hop_target_ps = path.hop_round_trip_ps;
-  reader.read("hop_target_ps", parameters.hop_target_ps, 0, kMaxParameterPs);
+  reader.read("hop_target_ps", parameters.hop_target_ps);
   parameters.base_target_ps = default_base_target_ps(path, parameters.hop_target_ps);
-  reader.read("base_target_ps", parameters.base_target_ps, 1, kMaxParameterPs);
-  reader.read("flow_scaling_range_ps", parameters.flow_scaling_range_ps, 0, kMaxParameterPs);
-  reader.read("flow_scaling_min_packets", parameters.flow_scaling_min_packets, 1e-6, kMaxPackets);
-  reader.read("flow_scaling_max_packets", parameters.flow_scaling_max_packets, 1e-6, kMaxPackets);
-  reader.read("additive_increase_packets", parameters.additive_increase_packets, 0, kMaxPackets);
-  reader.read("decrease_gain", parameters.decrease_gain, 0, 1);
-  reader.read("max_decrease", parameters.max_decrease, 0, 0.999);
-  reader.read("min_window_packets", parameters.min_window_packets, 1e-6, kMaxPackets);
+  reader.read("base_target_ps", parameters.base_target_ps);
+  reader.read("flow_scaling_range_ps", parameters.flow_scaling_range_ps);
+  reader.read("flow_scaling_min_packets", parameters.flow_scaling_min_packets);
+  reader.read("flow_scaling_max_packets", parameters.flow_scaling_max_packets);
+  reader.read("additive_increase_packets", parameters.additive_increase_packets);
+  reader.read("decrease_gain", parameters.decrease_gain);
+  reader.read("max_decrease", parameters.max_decrease);
+  reader.read("min_window_packets", parameters.min_window_packets);
   if (parameters.frame_bytes == 0 || parameters.base_target_ps <= 0) {
     throw std::invalid_argument("swift needs the path's round trip and frame size");
   }
@@ -42,9 +123,9 @@ SwiftParameters SwiftParameters::read(const PathProperties& path, ParameterReade
       parameters.frame_bytes;
   parameters.initial_window_packets = std::max(1.0, product_packets);
   parameters.max_window_packets = 2 * parameters.initial_window_packets;
-  reader.read("initial_window_packets", parameters.initial_window_packets, 1e-6, kMaxPackets);
-  reader.read("max_window_packets", parameters.max_window_packets, 1e-6, kMaxPackets);
-  reader.read("retransmissions_until_reset", parameters.retransmissions_until_reset, 1, 1000);
+  reader.read("initial_window_packets", parameters.initial_window_packets);
+  reader.read("max_window_packets", parameters.max_window_packets);
+  reader.read("retransmissions_until_reset", parameters.retransmissions_until_reset);
   if (parameters.flow_scaling_min_packets >= parameters.flow_scaling_max_packets) {
     throw std::invalid_argument("swift: flow_scaling_min_packets must be below flow_scaling_max_packets");
   }
@@ -109,4 +190,18 @@ void Swift::set_window(TimePs now, double packets) {
   }
 }
 
+constexpr CongestionControlKind kSwift = {
+    .name = "swift",
+    .summary = "the window follows the round trip, kept near a target delay",
+    .source = "Kumar et al., SIGCOMM 2020",
+    .needs = {.every_acknowledgement = true},
+    .parameters = kParameters,
+    .presets = {},
+    .make = &make_from_parameters<Swift, SwiftParameters>,
+};
+const CongestionRegistration kRegistration(kSwift);
+
+std::string_view Swift::name() const { return kSwift.name; }
+
+}  // namespace
 }  // namespace weft

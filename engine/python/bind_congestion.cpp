@@ -6,8 +6,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "congestion/congestion_controls.hpp"
+#include "congestion/registry.hpp"
 #include "hosts/path_choices.hpp"
 #include "python/bind_codec.hpp"
 #include "python/bind_path_properties.hpp"
@@ -67,6 +68,71 @@ void bind_path_choices(py::module_& m) {
       "seed"_a, "gap_ps"_a);
 }
 
+void bind_registry(py::module_& m) {
+  py::class_<CongestionPreset>(
+      m, "CongestionPreset",
+      "A named set of an algorithm's parameters, and what goes with it at the receiver.")
+      .def_readonly("name", &CongestionPreset::name)
+      .def_readonly("source", &CongestionPreset::source, "Where its values come from.")
+      .def_readonly("cnp_interval_ps", &CongestionPreset::cnp_interval_ps,
+                    "A receiver's CNPs for a flow come at most so often.");
+  py::class_<CongestionParameter>(m, "CongestionParameter", "A parameter as its algorithm declares it.")
+      .def_readonly("name", &CongestionParameter::name,
+                    "It ends in its unit (_ps, _bps, _bytes, _packets) if it has one.")
+      .def_property_readonly(
+          "default", [](const CongestionParameter& self) { return self.default_value.value; },
+          "None where it follows from `default_rule`.")
+      .def_property_readonly(
+          "default_rule", [](const CongestionParameter& self) { return self.default_value.rule; },
+          "What the default follows from; empty where it is a number.")
+      .def_readonly("least", &CongestionParameter::least)
+      .def_readonly("most", &CongestionParameter::most)
+      .def_readonly("meaning", &CongestionParameter::meaning)
+      .def_readonly("source", &CongestionParameter::source,
+                    "Paper and section, or where else it comes from.");
+  py::class_<CongestionNeeds>(m, "CongestionNeeds", "What an algorithm needs of the fabric and of receivers.")
+      .def(py::init([](bool telemetry, bool marks, bool every_acknowledgement, bool one_path) {
+             return CongestionNeeds{telemetry, marks, every_acknowledgement, one_path};
+           }),
+           py::kw_only(), "telemetry"_a = false, "marks"_a = false, "every_acknowledgement"_a = false,
+           "one_path"_a = false)
+      .def_readonly("telemetry", &CongestionNeeds::telemetry,
+                    "INT in data packets, echoed by acknowledgements.")
+      .def_readonly("marks", &CongestionNeeds::marks,
+                    "CE marks of switches: as CNPs, or echoed by acknowledgements.")
+      .def_readonly("every_acknowledgement", &CongestionNeeds::every_acknowledgement,
+                    "An acknowledgement of each packet, not one for several.")
+      .def_readonly("one_path", &CongestionNeeds::one_path, "All packets of a flow on one path.");
+  using Kind = CongestionControlKind;
+  py::class_<Kind, std::unique_ptr<Kind, py::nodelete>>(m, "CongestionControlKind",
+                                                        "A congestion control as its file declares it.")
+      .def_readonly("name", &Kind::name)
+      .def_readonly("summary", &Kind::summary)
+      .def_readonly("source", &Kind::source)
+      .def_readonly("needs", &Kind::needs)
+      .def_property_readonly(
+          "parameters",
+          [](const Kind& self) {
+            return std::vector<CongestionParameter>(self.parameters.begin(), self.parameters.end());
+          },
+          "In the order of their declaration.")
+      .def_property_readonly(
+          "presets",
+          [](const Kind& self) {
+            return std::vector<CongestionPreset>(self.presets.begin(), self.presets.end());
+          },
+          "The default first; none where it has none.");
+  m.def("congestion_controls", &congestion_controls, py::return_value_policy::reference,
+        "All congestion controls, in alphabetical order.");
+  m.def("congestion_control_names", [] {
+    std::vector<std::string_view> names;
+    for (const Kind* kind : congestion_controls()) names.push_back(kind->name);
+    return names;
+  });
+  m.def("congestion_control_kind", &congestion_control_kind, py::return_value_policy::reference, "name"_a,
+        "A congestion control by its name. Raises ValueError for an unknown one, naming the valid ones.");
+}
+
 PathProperties path_of(const py::kwargs& given, uint32_t ack_interval_packets) {
   PathProperties path = path_properties_of(given, true);
   path.ack_interval_packets = std::max(1u, ack_interval_packets);
@@ -92,19 +158,7 @@ void bind_congestion(py::module_& m) {
       .def("on_loss", &CongestionControl::on_loss, "now_ps"_a, "timeout"_a)
       .def("on_deadline", &CongestionControl::on_deadline, "now_ps"_a);
 
-  py::class_<CongestionPreset>(m, "CongestionPreset")
-      .def_readonly("name", &CongestionPreset::name)
-      .def_readonly("source", &CongestionPreset::source)
-      .def_readonly("cnp_interval_ps", &CongestionPreset::cnp_interval_ps);
-  m.def("congestion_control_names", &congestion_control_names);
-  m.def(
-      "congestion_presets",
-      [](const std::string& name) {
-        const std::span<const CongestionPreset> presets = congestion_presets(name);
-        return std::vector<CongestionPreset>(presets.begin(), presets.end());
-      },
-      "name"_a);
-  m.def("congestion_parameter_names", &congestion_parameter_names, "name"_a);
+  bind_registry(m);
   m.def(
       "make_congestion_control",
       [](const std::string& name, uint32_t ack_interval_packets, const CongestionParameters& parameters,

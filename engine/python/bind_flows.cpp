@@ -11,7 +11,7 @@
 #include <utility>
 #include <variant>
 
-#include "congestion/congestion_controls.hpp"
+#include "congestion/registry.hpp"
 #include "hosts/flow_generator.hpp"
 #include "python/bind_codec.hpp"
 #include "python/bind_columns.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "congestion/fixed_window.hpp"
+#include "congestion/bandwidth_delay_product.hpp"
 #include "hosts/rc_queue_pair.hpp"
 #include "python/bind_codec.hpp"
 #include "python/bind_counters.hpp"

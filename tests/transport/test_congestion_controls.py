@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from tests.transport.rdma_pair import DELAY_PS, RATE_BPS, US, cabled_pair
 from weft.engine import (
     CongestionControl,
+    congestion_control_kind,
     congestion_control_names,
-    congestion_parameter_names,
-    congestion_presets,
     make_congestion_control,
 )
 
@@ -37,14 +36,14 @@ def test_names_and_parameters_are_checked() -> None:
     with pytest.raises(ValueError, match=r"unknown congestion control 'cubic' \(valid: 'dcqcn', "):
         control("cubic")
     with pytest.raises(ValueError, match="'cubic'"):
-        congestion_parameter_names("cubic")
+        congestion_control_kind("cubic")
     for name in congestion_control_names():
         assert control(name).name == name
         with pytest.raises(ValueError, match=rf"{name}: unknown parameter 'colour' \(valid: '"):
             control(name, colour=1)
-        for parameter in congestion_parameter_names(name):
-            with pytest.raises(ValueError, match=rf"{name}: {parameter} is -1 \(valid: "):
-                control(name, **{parameter: -1})
+        for parameter in congestion_control_kind(name).parameters:
+            with pytest.raises(ValueError, match=rf"{name}: {parameter.name} is -1 \(valid: "):
+                control(name, **{parameter.name: -1})
 
 
 def test_a_congestion_control_serves_one_queue_pair() -> None:
@@ -303,13 +302,13 @@ def test_dcqcn_of_adapters_cuts_once_in_four_microseconds_and_keeps_its_target()
 
 
 def test_presets_name_their_sources_and_what_they_know() -> None:
-    presets = {preset.name: preset for preset in congestion_presets("dcqcn")}
+    presets = {preset.name: preset for preset in congestion_control_kind("dcqcn").presets}
     assert set(presets) == {"hpcc-comparison", "connectx", "paper-2015"}
     assert all(preset.source for preset in presets.values())
     assert [presets[name].cnp_interval_ps // US for name in ("connectx", "paper-2015")] == [4, 50]
-    default = congestion_presets("dcqcn")[0].name
+    default = congestion_control_kind("dcqcn").presets[0].name
     assert default in ("hpcc-comparison", "connectx")
-    assert congestion_presets("swift") == []
+    assert congestion_control_kind("swift").presets == []
     with pytest.raises(ValueError, match=r"dcqcn: unknown preset 'paper' \(valid: '.*', 'paper-2015'\)"):
         control("dcqcn", "paper")
     with pytest.raises(ValueError, match="swift has no presets"):

@@ -9,7 +9,7 @@ import pytest
 
 from weft import topologies
 from weft.clocks.endpoint_settings import loaded_round_trip_ps
-from weft.engine import congestion_presets
+from weft.engine import congestion_control_kind
 from weft.errors import BadInputError
 from weft.run.fabric import Fabric
 from weft.run.runner import run_scenario
@@ -232,7 +232,7 @@ def test_a_preset_brings_its_parameters_and_its_interval_of_notifications():
         settings(congestion_control="dcqcn"),
         settings(congestion_control="dcqcn", preset="paper-2015"),
     )
-    assert default.preset == congestion_presets("dcqcn")[0].name
+    assert default.preset == congestion_control_kind("dcqcn").presets[0].name
     assert (paper.preset, paper.cnp_interval()) == ("paper-2015", 50 * US)
     connectx = settings(congestion_control="dcqcn", preset="connectx")
     assert connectx.cnp_interval() == 4 * US

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from weft import topologies
-from weft.engine import congestion_control_names, congestion_parameter_names
+from weft.engine import congestion_control_kind, congestion_control_names
 from weft.run.fabric import Fabric
 from weft.scenario import parse_scenario
 
@@ -27,7 +27,8 @@ def test_every_parameter_of_the_congestion_control_has_its_value(name):
     assert (transport["preset"] is None) == (name != "dcqcn")
     assert len(transport["planes"]) == 2
     for plane in transport["planes"]:
-        assert {*plane["parameters"]} == congestion_parameter_names(name)
+        declared = congestion_control_kind(name).parameters
+        assert {*plane["parameters"]} == {parameter.name for parameter in declared}
         assert all(value >= 0 for value in plane["parameters"].values())
         assert plane["line_rate_bps"] == 10**11
         assert 0 < plane["base_round_trip_ps"] < plane["least_retransmission_timeout_ps"]

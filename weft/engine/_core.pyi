@@ -868,10 +868,6 @@ def spray(seed: int, path_count: int) -> PathChoice:
 def flowlet(seed: int, gap_ps: int) -> PathChoice:
     """Another entropy after every pause of more than gap_ps."""
 
-def congestion_control_names() -> list[str]: ...
-def congestion_parameter_names(name: str) -> set[str]:
-    """Parameters of an algorithm; a name ends in its unit (_ps, _bps, _bytes, _packets) if it has one."""
-
 class CongestionPreset:
     """A named set of an algorithm's parameters, and what goes with it at the receiver."""
 
@@ -884,8 +880,76 @@ class CongestionPreset:
     def cnp_interval_ps(self) -> int:
         """A receiver's CNPs for a flow come at most so often."""
 
-def congestion_presets(name: str) -> list[CongestionPreset]:
-    """Presets of an algorithm, its default first; none where it has none. Raises ValueError for an unknown one."""
+class CongestionParameter:
+    """A parameter as its algorithm declares it."""
+
+    @property
+    def name(self) -> str:
+        """It ends in its unit (_ps, _bps, _bytes, _packets) if it has one."""
+    @property
+    def default(self) -> float | None:
+        """None where it follows from `default_rule`."""
+    @property
+    def default_rule(self) -> str:
+        """What the default follows from; empty where it is a number."""
+    @property
+    def least(self) -> float: ...
+    @property
+    def most(self) -> float: ...
+    @property
+    def meaning(self) -> str: ...
+    @property
+    def source(self) -> str:
+        """Paper and section, or where else it comes from."""
+
+class CongestionNeeds:
+    """What an algorithm needs of the fabric and of receivers."""
+
+    def __init__(
+        self,
+        *,
+        telemetry: bool = False,
+        marks: bool = False,
+        every_acknowledgement: bool = False,
+        one_path: bool = False,
+    ) -> None: ...
+    @property
+    def telemetry(self) -> bool:
+        """INT in data packets, echoed by acknowledgements."""
+    @property
+    def marks(self) -> bool:
+        """CE marks of switches: as CNPs, or echoed by acknowledgements."""
+    @property
+    def every_acknowledgement(self) -> bool:
+        """An acknowledgement of each packet, not one for several."""
+    @property
+    def one_path(self) -> bool:
+        """All packets of a flow on one path."""
+
+class CongestionControlKind:
+    """A congestion control as its file declares it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def summary(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def needs(self) -> CongestionNeeds: ...
+    @property
+    def parameters(self) -> list[CongestionParameter]:
+        """In the order of their declaration."""
+    @property
+    def presets(self) -> list[CongestionPreset]:
+        """The default first; none where it has none."""
+
+def congestion_controls() -> list[CongestionControlKind]:
+    """All congestion controls, in alphabetical order."""
+
+def congestion_control_names() -> list[str]: ...
+def congestion_control_kind(name: str) -> CongestionControlKind:
+    """A congestion control by its name. Raises ValueError for an unknown one, naming the valid ones."""
 
 def make_congestion_control(
     name: str,
@@ -907,9 +971,9 @@ def make_congestion_control(
     nearest peer's path, and the routers on it; hop_round_trip_ps: what each router more adds; int_rates_bps: what the
     16 rate codes of the fabric's INT stand for, by default the standard ones.
 
-    Parameters left out are the preset's (empty: the default one), and fit the path; their names are those of the
-    *Parameters structures in engine/congestion (congestion/hpcc.hpp and so on). Raises ValueError for unknown names and
-    values out of range, naming the valid ones.
+    Parameters left out are the preset's (empty: the default one), and fit the path; their names are those that the
+    control declares (congestion_control_kind). Raises ValueError for unknown names and values
+    out of range, naming the valid ones.
     """
 
 def congestion_parameters_in_force(

@@ -11,7 +11,9 @@ import numpy as np
 from pydantic import BaseModel
 
 from weft.error_translation import told_as_weft_errors
-from weft.scenario import PatternTraffic, TransportSection
+from weft.scenario import PatternTraffic
+from weft.scenario.checks import check_telemetry
+from weft.scenario.options import FabricOptions
 from weft.topologies import FabricSpec
 from weft.traffic.class_reference import is_class_reference
 from weft.traffic.extensions import (
@@ -19,6 +21,7 @@ from weft.traffic.extensions import (
     PathProperties,
     TrafficPattern,
     congestion_control,
+    congestion_needs,
     flows_of,
     make,
     path_choice,
@@ -35,11 +38,18 @@ def make_pattern(traffic: PatternTraffic) -> TrafficPattern:
 
 
 @told_as_weft_errors()
-def check_transport(transport: TransportSection) -> None:
-    """Check the classes that all hosts' transport names. BadInputError: one cannot be used; says which and why."""
-    settings = transport.settings()
+def check_transport(options: FabricOptions) -> None:
+    """Check the classes that all hosts' transport names.
+
+    Raises:
+        BadInputError: one cannot be used, or the options lack what it needs; says which and why.
+    """
+    settings = options.transport.settings()
     if is_class_reference(settings.congestion_control):
         congestion_control(ClassSpec(settings.congestion_control, settings.parameters), _ANY_PATH)
+        needs = congestion_needs(settings.congestion_control)
+        options.transport.check_path(needs)
+        check_telemetry(options, needs)
     if is_class_reference(settings.path):
         path_choice(ClassSpec(settings.path, settings.path_parameters), _ANY_PATH, np.random.default_rng(0))
 

@@ -77,7 +77,7 @@ def fabric_run_spec(fabric: FabricSpec, **options: Unpack[FabricKeywords]) -> Ru
 
 def _check(spec: RunSpec) -> None:
     """Check what neither options nor fabric show alone. Raises KeyProblem, or as `run_spec`."""
-    check_transport(spec.options.transport)
+    check_transport(spec.options)
     for traffic in spec.traffic:
         if isinstance(traffic, PatternTraffic):
             check_pattern(traffic, spec.fabric, spec.options.seed)

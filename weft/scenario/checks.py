@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from weft.engine import CongestionNeeds
 from weft.errors import did_you_mean
 from weft.quantities.definitions import TIME
 from weft.quantities.units import shortest_time, shown
@@ -14,8 +15,9 @@ from weft.scenario.topology import check_fabric
 from weft.scenario.traffic import CollectiveTraffic, IncastTraffic, Traffic, TrainingStepTraffic
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.aggregation_format import Operation
+from weft.traffic.class_reference import is_class_reference, short_reference
 from weft.traffic.collectives import Collective, collective_named, collectives
-from weft.traffic.extensions import ExtensionError
+from weft.traffic.extensions import ExtensionError, congestion_needs
 from weft.traffic.schedule_nodes import ELEMENT_BYTES, DataType
 from weft.traffic.schedules import CollectiveSpec
 from weft.traffic.training import GRADIENT_COLLECTIVE
@@ -38,10 +40,8 @@ def check_options(options: FabricOptions) -> None:
         raise KeyProblem("ecn", "kmin, kmax and pmax go together")
     if ecn.kmin is not None and ecn.kmax is not None and ecn.kmax <= ecn.kmin:
         raise KeyProblem("ecn.kmax", f"{ecn.kmax} B must be above kmin, {ecn.kmin} B")
-    if options.transport.congestion_control == "hpcc" and not options.int_telemetry:
-        raise KeyProblem(
-            "transport.congestion_control", "hpcc follows what INT reports, so it needs int: true"
-        )
+    if not is_class_reference(options.transport.congestion_control):
+        check_telemetry(options, congestion_needs(options.transport.congestion_control))
     for number, faults in enumerate(options.faults.variants):
         if bool(faults.delay_probability) != bool(faults.extra_delay):
             raise KeyProblem(
@@ -50,6 +50,15 @@ def check_options(options: FabricOptions) -> None:
                 "go together",
             )
     _check_flow_control(options)
+
+
+def check_telemetry(options: FabricOptions, needs: CongestionNeeds) -> None:
+    """Check that packets carry INT if the congestion control needs it. Raises KeyProblem."""
+    if needs.telemetry and not options.int_telemetry:
+        name = short_reference(options.transport.congestion_control)
+        raise KeyProblem(
+            "transport.congestion_control", f"{name} follows what INT reports, so it needs int: true"
+        )
 
 
 def _check_flow_control(options: FabricOptions) -> None:

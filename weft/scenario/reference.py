@@ -14,6 +14,7 @@ from pydantic_core import PydanticUndefined
 from weft.paths import FABRIC_P4
 from weft.quantities.definitions import Quantity
 from weft.quantities.units import shortest_rate, shortest_size, shortest_time
+from weft.scenario.congestion_reference import congestion_reference
 from weft.scenario.model import Scenario
 from weft.scenario.schema import Key, SectionOfKeys, sections
 from weft.scenario.valid_values import or_joined
@@ -48,7 +49,12 @@ _EXAMPLES = {
 
 def markdown() -> str:
     """Return the page."""
-    return "\n".join([_INTRODUCTION, *(line for section in sections() for line in _section(section))])
+    lines = [_INTRODUCTION]
+    for section in sections():
+        lines += _section(section)
+        if section.path == "transport":
+            lines += congestion_reference()
+    return "\n".join(lines)
 
 
 def json_schema() -> str:

@@ -8,12 +8,19 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from weft.engine import congestion_control_names, congestion_parameter_names, make_congestion_control
+from weft.engine import (
+    CongestionNeeds,
+    ExtensionError,
+    congestion_control_kind,
+    congestion_control_names,
+    make_congestion_control,
+)
 from weft.errors import did_you_mean
-from weft.quantities.definitions import NUMBER, RATE, SIZE, TIME, PositiveTime, Time, whole
+from weft.quantities.definitions import NUMBER, RATE, SIZE, TIME, PositiveTime, Quantity, Time, whole
 from weft.quantities.units import shown
 from weft.scenario.values import Section
-from weft.traffic.class_reference import absolute_reference, is_class_reference
+from weft.traffic.class_reference import absolute_reference, is_class_reference, short_reference
+from weft.traffic.extensions import congestion_needs
 from weft.traffic.transport_settings import (
     DEFAULT_CONGESTION_CONTROL,
     MAX_SPRAY_PATHS,
@@ -34,7 +41,7 @@ class TransportSection(Section):
     congestion_control: str = DEFAULT_CONGESTION_CONTROL
     """One of Weft's, or path/to/file.py:Class, a `weft.CongestionControl` of yours."""
     preset: str | None = Field(None, validate_default=True)
-    """A set of parameters: of dcqcn `hpcc-comparison` (the default), `connectx` or `paper-2015`."""
+    """A set of parameters that the congestion control declares; by default its first."""
     parameters: dict[str, Any] = Field(default={}, validate_default=True)
     """Of the congestion control, such as `{increase_timer: 55us}`; the rest is the preset's, made for the fabric.
 
@@ -94,11 +101,19 @@ class TransportSection(Section):
     def _check_path(self) -> TransportSection:
         if self.path == "spray" and self.retransmission != "selective-repeat":
             raise ValueError("path: spray reorders packets, which needs retransmission: selective-repeat")
-        if self.path == "spray" and self.congestion_control == "hpcc":
-            raise ValueError("path: spray does not go with hpcc, which compares INT of one path")
+        if not is_class_reference(self.congestion_control):
+            self.check_path(congestion_needs(self.congestion_control))
         if self.path_parameters and not is_class_reference(self.path):
             raise ValueError(f"path_parameters: {self.path} has none; they are for path/to/file.py:Class")
         return self
+
+    def check_path(self, needs: CongestionNeeds) -> None:
+        """Check that the choice of path suits the congestion control. Raises ExtensionError."""
+        if needs.one_path and self.path == "spray":
+            name = short_reference(self.congestion_control)
+            raise ExtensionError(
+                f"path: spray does not go with {name}, which needs all packets of a flow on one path"
+            )
 
     def settings(self, least_timeout_ps: int = 0) -> TransportSettings:
         """Return what the hosts are told; unless the scenario says, no timeout is below `least_timeout_ps`."""
@@ -127,14 +142,15 @@ class TransportSection(Section):
 
 def native_parameters(congestion_control: str, parameters: dict[str, Any]) -> dict[str, float]:
     """Return parameters by the engine's names and in its units. Raises ValueError for unknown ones and bad values."""
-    names = {_without_unit(name): name for name in congestion_parameter_names(congestion_control)}
+    declared = congestion_control_kind(congestion_control).parameters
+    names = {without_unit(parameter.name): parameter.name for parameter in declared}
     native = {}
     for key, value in parameters.items():
         if key not in names:
             raise ValueError(
                 f"{congestion_control} has no parameter '{key}'; {did_you_mean(key, sorted(names))}"
             )
-        quantity = next((each for unit, each in _UNITS.items() if names[key].endswith(unit)), _PLAIN)
+        quantity = parameter_quantity(names[key])
         try:
             is_switch = quantity is _PLAIN and isinstance(value, bool)
             native[names[key]] = float(value if is_switch else quantity.read(value))
@@ -143,13 +159,19 @@ def native_parameters(congestion_control: str, parameters: dict[str, Any]) -> di
     return native
 
 
+def parameter_quantity(name: str) -> Quantity:
+    """Return how a scenario writes values of a parameter, by the unit that ends the engine's name for it."""
+    return next((each for unit, each in _UNITS.items() if name.endswith(unit)), _PLAIN)
+
+
 def _known_or_class(what: str, name: str, known: Sequence[str]) -> str:
     if name in known or is_class_reference(name):
         return name
     raise ValueError(f"no {what} {shown(name)} (valid: {', '.join(known)}, or path/to/file.py:Class)")
 
 
-def _without_unit(name: str) -> str:
+def without_unit(name: str) -> str:
+    """Return a scenario's name for a parameter of the engine's."""
     for unit in (*_UNITS, "_packets"):
         name = name.removesuffix(unit)
     return name

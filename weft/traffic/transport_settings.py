@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from weft.engine import CongestionPreset, congestion_presets
+from weft.engine import CongestionPreset, congestion_control_kind
 from weft.traffic.class_reference import is_class_reference
+from weft.traffic.extensions import congestion_needs
 from weft.traffic.messages import Message, take, take_list, take_optional
 
 DEFAULT_CONGESTION_CONTROL = "fixed-window"
@@ -17,20 +18,20 @@ MAX_SPRAY_PATHS = 1 << 14
 DEFAULT_CNP_INTERVAL_PS = 50_000_000
 """A receiver's CNPs for a flow come at most so often, where no preset says (Zhu et al., SIGCOMM 2015, section 3.1)."""
 
-# These need not hear of every packet, and acknowledgements take line rate from data that goes the other way.
-_ACK_INTERVAL_PACKETS = {"fixed-window": 8, "dcqcn": 8}
+# Of controls that do not need an acknowledgement of each packet: acknowledgements take rate from data that goes the
+# other way.
+_ACK_INTERVAL_PACKETS = 8
 
 
 @dataclass(frozen=True)
 class TransportSettings:
     """Options of every RC queue pair of a host.
 
-    `congestion_control` is one of `weft.engine.congestion_control_names()`, `parameters` some of
-    `weft.engine.congestion_parameter_names()`; what is left out is the preset's, one of
-    `weft.engine.congestion_presets()`, and fits the path. Or it is path/to/file.py:Class, and `parameters` are the
-    class's. `path` is one of `PATHS`, or such a class, made with `path_parameters`; "spray" needs selective repeat, and
-    none of the algorithms that follow one path's telemetry. Times in picoseconds. None: made for the path, or for the
-    congestion control.
+    `congestion_control` is one of `weft.engine.congestion_controls()`, `parameters` some of those that it declares;
+    what is left out is the preset's, one of its own, and fits the path. Or it is path/to/file.py:Class, and
+    `parameters` are the class's. `path` is one of `PATHS`, or such a class, made with `path_parameters`; "spray" needs
+    selective repeat, and a congestion control that does not need one path. Times in picoseconds. None: made for the
+    path, or for the congestion control.
     """
 
     congestion_control: str = DEFAULT_CONGESTION_CONTROL
@@ -73,7 +74,9 @@ class TransportSettings:
 
     def ack_interval(self) -> int:
         """Return how many packets ask for an acknowledgement together."""
-        return self.ack_interval_packets or _ACK_INTERVAL_PACKETS.get(self.congestion_control, 1)
+        if self.ack_interval_packets:
+            return self.ack_interval_packets
+        return 1 if congestion_needs(self.congestion_control).every_acknowledgement else _ACK_INTERVAL_PACKETS
 
     def cnp_interval(self) -> int:
         """Return the least time between a receiver's CNPs for a flow."""
@@ -94,7 +97,9 @@ def preset_of(congestion_control: str, name: str | None) -> CongestionPreset | N
 
     Raises ValueError naming the valid ones.
     """
-    presets = [] if is_class_reference(congestion_control) else congestion_presets(congestion_control)
+    presets = (
+        [] if is_class_reference(congestion_control) else congestion_control_kind(congestion_control).presets
+    )
     if not presets and name is None:
         return None
     found = next((preset for preset in presets if name in (None, preset.name)), None)

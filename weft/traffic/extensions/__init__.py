@@ -1,7 +1,12 @@
 """What users write in Python: traffic patterns, congestion controls, choices of path."""
 
-from weft.engine import Acknowledgement, ExtensionError
-from weft.traffic.extensions.congestion import CongestionControl, PathProperties, congestion_control
+from weft.engine import Acknowledgement, CongestionNeeds, ExtensionError
+from weft.traffic.extensions.congestion import (
+    CongestionControl,
+    PathProperties,
+    congestion_control,
+    congestion_needs,
+)
 from weft.traffic.extensions.loading import ClassSpec, is_user_error, load_class, make, user_report
 from weft.traffic.extensions.path_choice import PathChoice, path_choice
 from weft.traffic.extensions.pattern import TrafficPattern, flows_of
@@ -10,11 +15,13 @@ __all__ = [
     "Acknowledgement",
     "ClassSpec",
     "CongestionControl",
+    "CongestionNeeds",
     "ExtensionError",
     "PathChoice",
     "PathProperties",
     "TrafficPattern",
     "congestion_control",
+    "congestion_needs",
     "flows_of",
     "is_user_error",
     "load_class",

@@ -5,11 +5,13 @@ from __future__ import annotations
 import abc
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
-from weft.engine import Acknowledgement, python_congestion_control
+from weft.engine import Acknowledgement, CongestionNeeds, congestion_control_kind, python_congestion_control
 from weft.engine import CongestionControl as NativeCongestionControl
 from weft.topologies.int_rates import STANDARD_INT_RATES
-from weft.traffic.extensions.loading import ClassSpec, make, overridden
+from weft.traffic.class_reference import is_class_reference
+from weft.traffic.extensions.loading import ClassSpec, load_class, make, overridden
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,10 @@ class CongestionControl(abc.ABC):
     """One connection's: events in, window and rate out. Times are emulated picoseconds, sizes bytes of whole frames.
 
     Each connection gets an object of its own. Window, rate and deadline are asked for after each event. A scenario's
-    `parameters` are keyword arguments after `path`.
+    `parameters` are keyword arguments after `path`. `needs` says what a scenario that names the class must have.
     """
+
+    needs: ClassVar[CongestionNeeds] = CongestionNeeds(every_acknowledgement=True)
 
     def __init__(self, path: PathProperties) -> None:
         self.path = path
@@ -72,6 +76,18 @@ class CongestionControl(abc.ABC):
 
     def on_packet_sent(self, now_ps: int, frame_bytes: int, retransmission: bool) -> None:  # noqa: B027
         """Take note of a packet; a class without this method is not called for each one."""
+
+
+def congestion_needs(name: str) -> CongestionNeeds:
+    """Return what a congestion control needs, one of Weft's or path/to/file.py:Class.
+
+    Raises:
+        ValueError: Weft has none of that name.
+        ExtensionError: there is no such class, or it cannot be used.
+    """
+    if is_class_reference(name):
+        return load_class(name, CongestionControl).needs  # type: ignore[type-abstract]
+    return congestion_control_kind(name).needs
 
 
 def congestion_control(spec: ClassSpec, path: PathProperties) -> NativeCongestionControl:
