@@ -52,8 +52,8 @@ def test_all_three_kinds_do_the_same_work_under_both_clocks() -> None:
     assert [flow.pattern for flow in real.flows] == ["Shuffle", "incast on h0, plane 0"]
     for mine, other in zip(real.flows, virtual.flows, strict=True):
         assert (mine.flows, mine.bytes_delivered) == (other.flows, other.bytes_delivered)
-    assert real.made_by["extensions"] == virtual.made_by["extensions"]
-    assert sorted(real.made_by["extensions"]) == ["plb.py", "timely.py"]
+    assert real.made_by.parameters["extensions"] == virtual.made_by.parameters["extensions"]
+    assert sorted(real.made_by.parameters["extensions"]) == ["plb.py", "timely.py"]
 
 
 @pytest.mark.parametrize("clock", ["real", "virtual"])

@@ -87,7 +87,7 @@ def compared(request, tmp_path_factory) -> tuple[Lab, RunResult, RunResult]:
 def outcome(result: RunResult) -> dict[str, Any]:
     """What must be the same however long anything takes."""
     return {
-        "clock-free": {key: result.made_by[key] for key in ("seed", "scenario")},
+        "clock-free": {key: result.made_by.parameters[key] for key in ("seed", "scenario")},
         "collectives": [
             (each.collective, each.algorithm, each.size_bytes, each.wrong, each.identical, each.largest_error)
             for each in result.collectives

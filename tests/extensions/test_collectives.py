@@ -49,7 +49,7 @@ def test_python_gets_every_ranks_result(dtype):
     with Fabric(leaf_spine(planes=2, leaves=2, spines=1, hosts_per_leaf=2), clock="virtual") as fabric:
         run = fabric.collective(SCAN, inputs, "chain")
         lengths = fabric.collective_of_lengths(SCAN, 4000, "chain")
-        made_by = fabric.summary().made_by
+        made_by = fabric.summary().made_by.parameters
     assert run.result.ok
     assert (run.result.collective, run.result.root, run.result.count) == ("scan", None, 1000)
     for rank, result in enumerate(run.buffers):

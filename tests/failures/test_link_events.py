@@ -63,9 +63,9 @@ def test_a_failure_is_detected_told_and_routed_around_at_its_times() -> None:
     assert result.retransmissions >= down.in_flight.packets
     assert result.flows[0].bytes_delivered == 7 * 2**20
     assert result.drops["queue down"] == down.refused.packets
-    assert result.ledger["dropped"]["link cut"]["packets"] == down.in_flight.packets
+    assert result.ledger.dropped["link cut"].packets == down.in_flight.packets
     lost = down.queued.bytes + down.refused.bytes
-    assert result.ledger["dropped"]["queue down"]["bytes"] == lost
+    assert result.ledger.dropped["queue down"].bytes == lost
 
 
 def test_files_of_results_are_the_same_for_every_number_of_workers(tmp_path: Path) -> None:

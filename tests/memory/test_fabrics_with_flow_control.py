@@ -102,7 +102,7 @@ def test_a_fabric_from_python_has_the_same_options() -> None:
         summary = fabric.summary()
     assert summary.retransmissions == 0
     assert summary.memory[0].pauses_sent > 0
-    assert summary.made_by["pfc"]["classes"] == [3]
+    assert summary.made_by.parameters["pfc"]["classes"] == [3]
 
 
 def test_without_shared_memory_there_is_nothing_to_report() -> None:

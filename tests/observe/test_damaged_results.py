@@ -16,7 +16,8 @@ from weft.report.figures import all_figures
 from weft.report.page import report_page
 from weft.report.run_directory import RunDirectory
 from weft.report.tables import all_tables
-from weft.results.saved_results import ONLY_WHERE_THERE_ARE_SOME, SavedResults, read_results
+from weft.results.model import ONLY_WHERE_THERE_ARE_SOME, RESULT_KEYS
+from weft.results.results_file import read_results
 from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
 
@@ -322,11 +323,14 @@ def test_a_program_s_own_counters_and_registers_are_shown(copied):
 
 def test_an_infinite_error_is_no_damage(copied):
     _edited(copied, lambda tree: tree["collectives"][0].update(largest_error=None, wrong=3))
+    with pytest.raises(BadInputError, match=r"ok: .* must be false"):
+        RunDirectory.read(copied)
+    _edited(copied, lambda tree: tree.update(ok=False))
     page = report_page(RunDirectory.read(copied))
     assert "allreduce, ring" in page
 
 
 def test_the_reader_knows_every_key_that_a_run_writes(copied):
     tree = json.loads((copied / "results.json").read_text())
-    assert set(tree) == set(SavedResults.__dataclass_fields__) - {"absent", *ONLY_WHERE_THERE_ARE_SOME}
+    assert set(tree) == {*RESULT_KEYS, "ok"} - {*ONLY_WHERE_THERE_ARE_SOME}
     assert read_results(copied / "results.json").absent == ()

@@ -8,6 +8,7 @@ import pytest
 
 from weft import topologies
 from weft.errors import BadInputError
+from weft.results.packet_conservation import Count
 from weft.run.fabric import Fabric
 from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
@@ -65,7 +66,7 @@ def test_an_item_gives_the_same_figures_wherever_it_stands(transport):
     found = dict(forward)
     for name, result in backward:
         assert result == found[name], name
-    assert summary.ledger["missing"] == {"packets": 0, "bytes": 0}
+    assert summary.ledger.missing == Count(0, 0)
 
 
 def test_kept_connections_have_learnt():

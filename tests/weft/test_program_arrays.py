@@ -15,7 +15,7 @@ from weft import Fabric, topologies
 from weft.errors import BadInputError
 from weft.paths import FABRIC_P4
 from weft.pytest_plugin import fabric_of
-from weft.results.saved_results import read_results
+from weft.results.results_file import read_results
 from weft.run.runner import run_scenario
 from weft.scenario import ObserveSection, parse_scenario
 

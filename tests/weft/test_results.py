@@ -10,16 +10,11 @@ from rich.console import Console
 
 from weft.commands.reporting import exit_code
 from weft.results.flows import FlowsResult
-from weft.results.run_result import (
-    CollectiveResult,
-    IntHop,
-    IntPath,
-    Lateness,
-    PlaneResult,
-    RunResult,
-    print_run,
-)
+from weft.results.model import CollectiveResult, IntHop, IntPath, Lateness, MadeBy, PlaneResult
+from weft.results.printing import print_run
+from weft.results.run_result import RunResult
 
+MADE_BY = MadeBy("virtual", seed=1, fabric={})
 RIGHT = CollectiveResult(
     collective="allreduce",
     algorithm="ring",
@@ -69,7 +64,7 @@ def test_one_rank_has_no_bandwidth():
     ("changes", "ok"), [({}, True), ({"wrong": 1}, False), ({"identical": False}, False)]
 )
 def test_a_run_is_ok_if_all_its_collectives_are(changes, ok):
-    assert RunResult({}, collectives=[RIGHT, dataclasses.replace(RIGHT, **changes)]).ok is ok
+    assert RunResult(MADE_BY, collectives=[RIGHT, dataclasses.replace(RIGHT, **changes)]).ok is ok
 
 
 @pytest.mark.parametrize(
@@ -80,7 +75,7 @@ def test_lateness_beyond_half_a_round_trip_is_invalid_and_names_a_dilation(perce
     lateness = Lateness(largest_ps=10**6, percentile_99_ps=percentile_99_ps, path_rtt_ps=1000, dilation=100.0)
     assert lateness.valid is valid
     assert lateness.sufficient_dilation == dilation
-    text = printed(RunResult({}, lateness=lateness))
+    text = printed(RunResult(MADE_BY, lateness=lateness))
     assert ("INVALID" in text) is not valid
     assert valid or f"a dilation of {dilation}" in text
 
@@ -112,7 +107,7 @@ def test_the_advised_dilation_is_what_the_measured_lateness_needs(
 def test_an_invalid_run_marks_every_line_and_says_so_first():
     late = Lateness(10**6, 10**6, path_rtt_ps=1000, dilation=100.0)
     flows = FlowsResult("permutation", flows=4, bytes_delivered=16, time_ps=10**6, retransmissions=3)
-    run = RunResult({}, collectives=[RIGHT], flows=[flows], drops={"tail": 3}, lateness=late)
+    run = RunResult(MADE_BY, collectives=[RIGHT], flows=[flows], drops={"tail": 3}, lateness=late)
     lines = [line for line in printed(run).splitlines() if line.strip()]
     assert lines[0] == "INVALID the machine served events too late: times, rates and queues below do not hold"
     titles = ("all-reduce", "permutation", "drops", "retransmitted packets:", "lateness")
@@ -124,7 +119,7 @@ def test_an_invalid_run_marks_every_line_and_says_so_first():
 
 @pytest.mark.parametrize("error", [math.inf, math.nan])
 def test_results_json_is_json_whatever_the_ranks_hold(tmp_path, error):
-    run = RunResult({"seed": 1}, collectives=[dataclasses.replace(RIGHT, wrong=1, largest_error=error)])
+    run = RunResult(MADE_BY, collectives=[dataclasses.replace(RIGHT, wrong=1, largest_error=error)])
 
     def refuse(constant):
         raise AssertionError(f"{constant} is not JSON")
@@ -138,7 +133,7 @@ def test_results_json_is_json_whatever_the_ranks_hold(tmp_path, error):
 def test_tables_say_everything_that_was_found():
     text = printed(
         RunResult(
-            {},
+            MADE_BY,
             collectives=[RIGHT, dataclasses.replace(RIGHT, dtype="int32", wrong=2, identical=False)],
             flows=[FlowsResult("incast on h0, plane 0", 7, 7 * 65536, 10**9, 11)],
             planes=[PLANE],
@@ -161,7 +156,7 @@ def test_what_bmv2_does_not_tell_is_no_zero():
     plane = dataclasses.replace(
         PLANE, largest_queue_bytes=None, largest_queue_port="", tail_drops=None, injected_losses=None
     )
-    run = RunResult({}, planes=[plane], int_paths=[dataclasses.replace(PATH, coarse=True)])
+    run = RunResult(MADE_BY, planes=[plane], int_paths=[dataclasses.replace(PATH, coarse=True)])
     row = next(line.split() for line in printed(run).splitlines() if line.split()[:1] == ["0"])
     assert row == ["0", "5", "-", "7", "-", "-", "-"]
     assert "coarse" in printed(run)
@@ -174,5 +169,5 @@ def test_what_bmv2_does_not_tell_is_no_zero():
 )
 def test_times_that_mean_nothing_fail_a_run_only_where_asked_for(wrong, late_ps, required, code):
     lateness = None if late_ps is None else Lateness(late_ps, late_ps, path_rtt_ps=1000, dilation=100)
-    run = RunResult({}, collectives=[dataclasses.replace(RIGHT, wrong=wrong)], lateness=lateness)
+    run = RunResult(MADE_BY, collectives=[dataclasses.replace(RIGHT, wrong=wrong)], lateness=lateness)
     assert exit_code(run, require_valid_times=required) == code

@@ -109,7 +109,7 @@ def test_every_entrance_gives_the_same_description(file: Path) -> None:
     assert of_file == of_tree
     topology = topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=2)
     of_python = fabric_run_spec(topology, clock="virtual")
-    assert of_python == RunSpec("fabric", of_file.fabric, of_file.options)
+    assert of_python == RunSpec(None, of_file.fabric, of_file.options)
 
 
 def test_a_description_cannot_be_changed(file: Path) -> None:

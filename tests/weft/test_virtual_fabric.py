@@ -74,7 +74,7 @@ def test_the_lab_runs_and_its_results_are_right(lab_runs):
     assert result.retransmissions == 0
     assert result.drops == {}
     assert result.lateness is None
-    assert result.made_by["clock"] == "virtual"
+    assert result.made_by.clock == "virtual"
 
 
 def test_two_runs_write_the_same_file(lab_runs):

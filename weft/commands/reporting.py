@@ -42,7 +42,7 @@ def run_and_show(
 ) -> int:
     """Run, save the results into a directory (None: nowhere), print them and return the exit code."""
     from weft.commands.progress import make_progress
-    from weft.results.run_result import show_run
+    from weft.results.printing import show_run
     from weft.run.runner import run_scenario
 
     # Now, so that a directory that cannot be written is not found out at the end of the run.

@@ -159,7 +159,7 @@ def _from_here(path: Path) -> Path:
 def _print_table(result: SweepResult) -> None:
     """Print what varies and the results that matter; table.csv has every column."""
     from weft.results.figure_tables import print_figures
-    from weft.results.run_result import make_console
+    from weft.results.printing import make_console
     from weft.sweeps.summary import summarise
 
     summary = summarise(result.rows, result.parameters)

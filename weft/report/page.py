@@ -14,7 +14,7 @@ from weft.report.run_directory import RunDirectory
 from weft.report.tables import all_tables
 from weft.report.traffic_tables import workload_name
 from weft.report.utilisation import FAILED_COLOUR, colour_of, width_of
-from weft.results.saved_results import SavedResults
+from weft.results.model import Results
 from weft.topologies import FabricLink, LinkStyle, to_svg
 from weft.topologies.describe import format_rate, format_time
 
@@ -72,8 +72,8 @@ def report_page(run: RunDirectory) -> str:
             _cards(run),
             _topology(run),
             *_sections(run, figures, all_tables(run)),
-            in_force_table(run.results.made_by.all),
-            made_by_table(run.results.made_by.all),
+            in_force_table(run.results.made_by.parameters),
+            made_by_table(run.results.made_by.parameters),
         ],
         data={"figures": figures, "phases": _phases(run), "events": _events(run)},
         valid=_is_valid(run.results),
@@ -105,8 +105,8 @@ def _sections(
             yield Section.table(tables[key])
 
 
-def _verdict(results: SavedResults) -> str:
-    if results.ok is None:
+def _verdict(results: Results) -> str:
+    if "ok" in results.absent:
         return '<span class="bad">the results do not say whether checks passed</span>'
     if not results.ok:
         return '<span class="bad">a check failed</span>'
@@ -115,11 +115,11 @@ def _verdict(results: SavedResults) -> str:
     return '<span class="good">all checks passed</span>'
 
 
-def _is_valid(results: SavedResults) -> bool:
+def _is_valid(results: Results) -> bool:
     return results.lateness is None or results.lateness.valid
 
 
-def _invalid(results: SavedResults) -> str:
+def _invalid(results: Results) -> str:
     """Say above everything else that no time on the page means anything."""
     late = results.lateness
     if late is None or late.valid:

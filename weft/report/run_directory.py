@@ -17,8 +17,8 @@ from weft.recording.reading import SavedTable, check_names, quoted, read_table, 
 from weft.recording.schema import PATTERN_FLOWS, STEP_KINDS, TABLES, WORKLOAD_FLOWS, Holds, TableSchema
 from weft.recording.tables import Integers, Names, Table, row_count
 from weft.results.link_events import LinkEventResult
-from weft.results.run_result import Phase
-from weft.results.saved_results import RESULTS_FILE, SavedResults, read_results
+from weft.results.model import Phase, Results
+from weft.results.results_file import RESULTS_FILE, read_results
 from weft.topologies import FabricLink, FabricSpec, TopologyError
 
 
@@ -31,7 +31,7 @@ class RunDirectory:
     """
 
     path: Path
-    results: SavedResults
+    results: Results
     fabric: FabricSpec
     tables: Mapping[str, Table]
     workload_flows: Mapping[int, Table] = field(default_factory=dict)
@@ -126,7 +126,7 @@ def integers_of(table: Table, column: str) -> Integers:
     return values
 
 
-def _fabric(file: Path, results: SavedResults) -> FabricSpec:
+def _fabric(file: Path, results: Results) -> FabricSpec:
     parameters = results.made_by.fabric
     scale_up = parameters.get("scale_up")
     for key, value in {**parameters, **(scale_up if isinstance(scale_up, dict) else {})}.items():
@@ -146,7 +146,7 @@ def _link_of(fabric: FabricSpec, event: LinkEventResult) -> FabricLink:
     return fabric.link_between(*event.link.split("<->"))
 
 
-def _check_links(file: Path, results: SavedResults, fabric: FabricSpec) -> None:
+def _check_links(file: Path, results: Results, fabric: FabricSpec) -> None:
     for index, event in enumerate(results.link_events):
         ends = event.link.split("<->")
         try:
@@ -169,7 +169,7 @@ def _check_names(file: Path, fabric: FabricSpec, saved: Mapping[str, SavedTable]
         check_names(table, TABLES[name], choices.get, f"the run's fabric ({file.name})")
 
 
-def _absent_tables(results: SavedResults, tables: Mapping[str, Table]) -> list[str]:
+def _absent_tables(results: Results, tables: Mapping[str, Table]) -> list[str]:
     asked = ["ports", *results.made_by.observe.tables]
     return [f"no table '{name}', though the run recorded it" for name in asked if name not in tables]
 

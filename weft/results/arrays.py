@@ -51,6 +51,16 @@ class ArrayResults:
     counters: list[CounterCell] = field(default_factory=list)
     registers: list[RegisterCell] = field(default_factory=list)
 
+    @property
+    def counters_in_results(self) -> list[CounterCell]:
+        """Return the cells of counters for results.json; none where there are too many."""
+        return self.counters if len(self.counters) <= MAX_ROWS_IN_RESULTS else []
+
+    @property
+    def registers_in_results(self) -> list[RegisterCell]:
+        """Return the cells of registers for results.json; none where there are too many."""
+        return self.registers if len(self.registers) <= MAX_ROWS_IN_RESULTS else []
+
     def tables(self, observe: ObserveSection) -> dict[str, Table]:
         """Return those asked for as tables, by the names of their files."""
         tables: dict[str, Table] = {}

@@ -10,7 +10,7 @@ from typing import Any
 
 from weft.controller.counters import Count, SwitchCounters
 from weft.controller.identity import switch_id
-from weft.results.run_result import IntHop, IntPath, Lateness, PlaneResult
+from weft.results.model import IntHop, IntPath, Lateness, PlaneResult
 from weft.topologies import FabricSpec, paths
 
 

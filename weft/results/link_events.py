@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from rich.console import Console
 
@@ -58,6 +59,10 @@ class LinkEventResult:
     last_loss_ps: int | None = None
     rebuilt_jobs: list[int] = field(default_factory=list)
     lost_jobs: dict[int, str] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data with the derived figure."""
+        return {**asdict(self), "recovery_ps": self.recovery_ps}
 
     @property
     def recovery_ps(self) -> int | None:

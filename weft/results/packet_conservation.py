@@ -1,8 +1,9 @@
-"""The ledger of a run: what became of every packet."""
+"""Packet conservation: what became of every packet of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -10,11 +11,56 @@ from rich.console import Console
 from weft.errors import CheckFailedError
 
 if TYPE_CHECKING:
-    from weft.engine._core import Ledger
+    from weft.engine._core import Ledger, TrafficCounter
+
+
+@dataclass(frozen=True)
+class Count:
+    """Packets and their bytes on the wire; of what is missing they may be negative."""
+
+    packets: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class PacketConservation:
+    """What became of every packet; docs/results.md describes the terms."""
+
+    entered: dict[str, Count]
+    left: dict[str, Count]
+    dropped: dict[str, Count]
+    resized_bytes: int
+    queued: Count
+    in_flight: Count
+    in_switches: Count
+    missing: Count
+
+    @classmethod
+    def of(cls, ledger: Ledger) -> PacketConservation:
+        """Return what an engine has counted."""
+        return cls(
+            entered=_counts(ledger["entered"]),
+            left=_counts(ledger["left"]),
+            dropped=_counts(ledger["dropped"]),
+            resized_bytes=ledger["resized_bytes"],
+            queued=Count(**ledger["queued"]),
+            in_flight=Count(**ledger["in_flight"]),
+            in_switches=Count(**ledger["in_switches"]),
+            missing=Count(**ledger["missing"]),
+        )
+
+    @property
+    def packets_under_way(self) -> int:
+        """Return how many packets wait in queues, are on links, or are in switches that take their time."""
+        return self.queued.packets + self.in_flight.packets + self.in_switches.packets
+
+
+def _counts(counters: Mapping[str, TrafficCounter]) -> dict[str, Count]:
+    return {name: Count(**counter) for name, counter in counters.items()}
 
 
 def checked_ledger(ledger: Ledger) -> Ledger:
-    """Return a ledger that balances.
+    """Return what an engine has counted, if no packet is missing.
 
     Raises:
         CheckFailedError: packets or bytes are nowhere, or have come from nowhere; says how many.
@@ -22,7 +68,7 @@ def checked_ledger(ledger: Ledger) -> Ledger:
     missing = ledger["missing"]
     if missing["packets"] or missing["bytes"]:
         raise CheckFailedError(
-            f"the ledger does not balance: {missing['packets']} packets and {missing['bytes']} B of what entered the "
+            f"packets are not conserved: {missing['packets']} packets and {missing['bytes']} B of what entered the "
             "fabric have neither left it, nor been dropped, nor are under way (below 0: have come from nowhere); "
             f"dropped: {', '.join(ledger['dropped']) or 'none'}"
         )
@@ -51,20 +97,22 @@ _LEFT = {
 }
 
 
-def print_ledger(console: Console, ledger: Ledger | None, absorbed: Mapping[str, int]) -> None:
-    """Print an equation of packets, if there is a ledger: how many there were, and what became of them.
+def print_packet_conservation(
+    console: Console, conservation: PacketConservation | None, absorbed: Mapping[str, int]
+) -> None:
+    """Print an equation of packets, if they were counted: how many there were, and what became of them.
 
     `absorbed` (`weft.results.counters.absorbed_totals`) stands apart from drops.
     """
-    if ledger is None:
+    if conservation is None:
         return
     taken = sum(absorbed.values())
-    came = [(_ENTERED[name], count["packets"]) for name, count in ledger["entered"].items()]
+    came = [(_ENTERED[name], count.packets) for name, count in conservation.entered.items()]
     went = [
-        *((_LEFT[name], count["packets"]) for name, count in ledger["left"].items()),
+        *((_LEFT[name], count.packets) for name, count in conservation.left.items()),
         ("absorbed by aggregation", taken),
-        ("dropped", sum(each["packets"] for each in ledger["dropped"].values()) - taken),
-        ("under way", packets_under_way(ledger)),
+        ("dropped", sum(each.packets for each in conservation.dropped.values()) - taken),
+        ("under way", conservation.packets_under_way),
     ]
     console.print(f"packet conservation: {_terms(came)} = {_terms(went)}; none is missing")
 

@@ -19,7 +19,7 @@ from weft.traffic.training import GRADIENT_COLLECTIVE, TrainingStep
 class TrainingStepResult:
     """A data-parallel step: from the common start to the last rank's end.
 
-    `verified`, `wrong`, `identical` as in `weft.results.run_result.CollectiveResult`, of the summed gradients.
+    `verified`, `wrong`, `identical` as in `weft.results.model.CollectiveResult`, of the summed gradients.
     """
 
     algorithm: str

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.errors import BadInputError, did_you_mean
-from weft.results.run_result import CollectiveResult
+from weft.results.model import CollectiveResult
 from weft.topologies import FabricSpec
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.class_reference import absolute_reference, is_class_reference

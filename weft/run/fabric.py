@@ -38,8 +38,9 @@ from weft.results.flows import FlowsResult, flows_result
 from weft.results.ideal_times import Framing, IdealTimes
 from weft.results.link_events import LinkEventResult
 from weft.results.link_faults import link_fault_results
-from weft.results.packet_conservation import checked_ledger
-from weft.results.run_result import LENGTHS, CollectiveResult, IntPath, Phase, RunResult
+from weft.results.model import LENGTHS, CollectiveResult, IntPath, MadeBy, Phase
+from weft.results.packet_conservation import PacketConservation, checked_ledger
+from weft.results.run_result import RunResult
 from weft.results.switch_memory import memory_results
 from weft.results.training_steps import TrainingStepResult, verify_gradients
 from weft.results.verification import Verdict, verify
@@ -115,6 +116,7 @@ class Fabric:
             spec = fabric_run_spec(topology, **options)
         self.topology = spec.fabric
         self.options = spec.options
+        self._scenario = spec.name
         self.lab = make_lab(self.topology, self.options, progress)
         self._hosts: EndpointGroup | None = None
         self.flows: list[FlowsResult] = []
@@ -512,7 +514,7 @@ class Fabric:
         """
         ledger = self.lab.ledger()
         if ledger is None:
-            raise EnvironmentLacksError("a ledger of all packets is the virtual clock's")
+            raise EnvironmentLacksError("only the virtual clock counts what becomes of all packets")
         return checked_ledger(ledger)
 
     @told_as_weft_errors()
@@ -640,14 +642,7 @@ class Fabric:
             rtt_ps = path_round_trip_ps(self.topology, self.lab.frame_bytes, self.options.switching.latency)
             lateness = lateness_of(switches, endpoints, rtt_ps, self.options.dilation)
         return RunResult(
-            made_by={
-                **self.options.as_dict(),
-                "p4_hash": self.lab.program.p4_hash,
-                "fabric": dict(self.topology.parameters),
-                "slots": self.slot_count,
-                "extensions": extension_hashes([self.options.transport], self._collectives_run),
-                "effective": self._effective_parameters(),
-            },
+            made_by=self._made_by(),
             collectives=list(self.collectives),
             flows=list(self.flows),
             workloads=list(self.workloads),
@@ -657,16 +652,39 @@ class Fabric:
             int_paths=[path] if path is not None else [],
             credits=credit_results(self.topology, switches, endpoints),
             link_faults=link_fault_results(self.topology, switches),
-            arrays=arrays,
+            counters=arrays.counters_in_results,
+            registers=arrays.registers_in_results,
+            rows_lost=observations.rows_lost,
             drops=drop_totals(counters, switches, endpoints),
             absorbed=absorbed_totals(counters),
-            ledger=None if self.options.clock == "real" else self.ledger(),
+            ledger=None if self.options.clock == "real" else PacketConservation.of(self.ledger()),
             link_events=self.lab.link_events.finish(),
             retransmissions=totals.retransmissions,
             cnps=totals.cnps,
             lateness=lateness,
             phases=list(self.phases),
             observations=observations,
+        )
+
+    def _made_by(self) -> MadeBy:
+        assert self.options.clock is not None, "a description of a run has a clock"
+        fabric = dict(self.topology.parameters)
+        parameters = {
+            **self.options.as_dict(),
+            "p4_hash": self.lab.program.p4_hash,
+            "fabric": fabric,
+            "slots": self.slot_count,
+            "extensions": extension_hashes([self.options.transport], self._collectives_run),
+            "effective": self._effective_parameters(),
+        }
+        named = {} if self._scenario is None else {"scenario": self._scenario}
+        return MadeBy(
+            clock=self.options.clock,
+            seed=self.options.seed,
+            fabric=fabric,
+            observe=self.options.observe,
+            parameters=parameters | named,
+            **named,
         )
 
     def _run_flows(

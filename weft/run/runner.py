@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from weft.clocks.lab import Progress
 from weft.clocks.watching import Watcher
 from weft.errors import BadInputError, EnvironmentLacksError, did_you_mean
-from weft.results.run_result import LENGTHS, RunResult
+from weft.results.model import LENGTHS
+from weft.results.run_result import RunResult
 from weft.run.collectives import suitable
 from weft.run.data_memory import require_memory
 from weft.run.extensions import make_pattern
@@ -139,11 +140,9 @@ def _run(
             else:
                 progress("permutation")
                 fabric.permutation(traffic.permutation, data=traffic.data)
-        result = fabric.summary()
-        result.incomplete_captures = fabric.end_captures()
-        result.made_by["scenario"] = spec.name
+        result = replace(fabric.summary(), incomplete_captures=fabric.end_captures())
         done = time.monotonic()
-    result.wall_times_s = {
+    wall_times_s = {
         "prepare": building - began,
         "fabric_up": up - building,
         **({"first_collective_done": first_done - building} if first_done is not None else {}),
@@ -151,7 +150,7 @@ def _run(
         "tear_down": time.monotonic() - done,
         "all": time.monotonic() - began,
     }
-    return result
+    return replace(result, wall_times_s=wall_times_s)
 
 
 def _collectives(
@@ -216,7 +215,7 @@ def _capture(fabric: Fabric, captures: Captures) -> None:
 def result_directory(spec: RunSpec, out: Path | None) -> Path:
     """Return where a run's results go: `out`, or runs/NAME-TIME below the working directory."""
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
-    return out or Path("runs") / f"{spec.name}-{stamp}"
+    return out or Path("runs") / f"{spec.name or 'fabric'}-{stamp}"
 
 
 def _inputs(traffic: CollectiveTraffic, ranks: int, seed: int) -> list[list[NDArray[Any]]]:

@@ -27,14 +27,14 @@ class RunSpec:
     """All that a run depends on, except the machine. Whoever holds one need not check it again.
 
     Attributes:
-        name: the scenario's.
+        name: the scenario's, None where there is none.
         fabric: nodes, links and addresses.
         options: how the fabric is run; the clock is chosen.
         traffic: what is run, one item after the other.
         places: where the scenario's keys stand, for errors that only the running fabric shows.
     """
 
-    name: str
+    name: str | None
     fabric: FabricSpec
     options: FabricOptions
     traffic: tuple[Traffic, ...] = ()
@@ -70,7 +70,7 @@ def unlocated_run_spec(scenario: Scenario, fabric: FabricSpec | None = None) -> 
 
 def fabric_run_spec(fabric: FabricSpec, **options: Unpack[FabricKeywords]) -> RunSpec:
     """Return the description of a fabric whose traffic comes from Python. Raises as `run_spec`."""
-    spec = RunSpec("fabric", fabric, with_clock(fabric_options(**options)))
+    spec = RunSpec(None, fabric, with_clock(fabric_options(**options)))
     _check(spec)
     return spec
 

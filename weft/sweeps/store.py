@@ -18,7 +18,7 @@ import ruamel.yaml
 
 from weft.errors import BadInputError
 from weft.results.json_files import read_object
-from weft.results.saved_results import read_results
+from weft.results.results_file import read_results
 from weft.sweeps.plan import Point
 from weft.system.writing import written_whole
 

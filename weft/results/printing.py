@@ -1,0 +1,205 @@
+"""A run's results as tables on the terminal."""
+
+from __future__ import annotations
+
+import json
+from itertools import groupby
+from typing import Any, cast
+
+from rich.console import Console
+from rich.table import Table
+
+from weft.results.credits import print_credits
+from weft.results.figure_tables import print_figures
+from weft.results.flows import print_flows
+from weft.results.link_events import print_link_events
+from weft.results.link_faults import print_link_faults
+from weft.results.model import LATENESS_BOUND, CollectiveResult, IntPath, Lateness, PlaneResult, Results
+from weft.results.packet_conservation import print_packet_conservation
+from weft.results.switch_memory import print_memory
+from weft.results.training_steps import print_training_steps
+from weft.results.workloads import print_workload
+from weft.topologies.describe import format_rate, format_time
+
+
+def make_console() -> Console:
+    """Return a console for tables; where there is no terminal to fit them to, lines may be long."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=120)
+
+
+def _table(*columns: str) -> Table:
+    """Return a table without lines, its columns (in which numbers stand) aligned to the right."""
+    table = Table(box=None, pad_edge=False, collapse_padding=True)
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap="\n" not in column, vertical="bottom")
+    return table
+
+
+def print_collectives(console: Console, results: list[CollectiveResult]) -> None:
+    """Print nccl-tests' columns, one row per algorithm and size (times µs, bandwidths GB/s).
+
+    Where there were repetitions, the time is their mean, and the least and the largest stand beside it.
+    """
+    repeated = any(len(result.times_ps) > 1 for result in results)
+    table = _table(
+        "algorithm", "size\n(B)", "count", "type", "redop", "root",
+        *(("mean\n(µs)", "least\n(µs)", "largest\n(µs)") if repeated else ("time\n(µs)",)),
+        "algbw\n(GB/s)", "busbw\n(GB/s)", "#wrong", "error", "bound", "retransmitted\npackets",
+    )  # fmt: skip
+    for result in results:
+        # nccl-tests' words for what does not apply: no operation, no root.
+        exact = result.error_bound == 0.0
+        times_ps = [result.time_ps]
+        if repeated:
+            times_ps += [result.least_time_ps, result.largest_time_ps]
+        table.add_row(
+            result.algorithm,
+            str(result.size_bytes),
+            str(result.count),
+            result.dtype,
+            result.operation if result.reduces else "none",
+            str(-1 if result.root is None else result.root),
+            *(f"{time_ps / 1e6:.1f}" for time_ps in times_ps),
+            f"{result.algorithm_bandwidth / 1e9:.2f}",
+            f"{result.busbw_bytes_per_s / 1e9:.2f}",
+            *_verdict(result, exact),
+            str(result.retransmissions),
+        )
+    console.print(table)
+    for count, warmup in sorted({(len(result.times_ps), result.warmup) for result in results}):
+        if count > 1 or warmup:
+            console.print(f"of {count} repetitions, after {warmup} to warm up")
+
+
+def _verdict(result: CollectiveResult, exact: bool) -> tuple[str, str, str]:
+    if not result.verified:
+        return "N/A", "not verified", ""
+    wrong = str(result.wrong) if result.identical else f"{result.wrong}, ranks differ"
+    if exact and result.ok:
+        return wrong, "exact", ""
+    return wrong, f"{result.largest_error:.2g}", "" if exact else f"{result.error_bound:.2g}"
+
+
+def show_run(run: Results, as_json: bool) -> None:
+    """Print a run on standard output: as JSON, or as tables."""
+    if as_json:
+        print(json.dumps(run.as_dict(), indent=1))
+    else:
+        print_run(make_console(), run)
+
+
+class _InvalidConsole:
+    """A console that marks what it prints: times, rates and counts of a run whose events were served too late."""
+
+    _MARK = "[bold red]INVALID[/bold red]"
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def print(self, what: Any = "", *arguments: Any, **options: Any) -> None:
+        """Print a table as it is, whose heading has the mark, and mark every line of text."""
+        if isinstance(what, str) and what.strip() and self._MARK not in what:
+            start = len(what) - len(what.lstrip("\n"))
+            what = f"{what[:start]}{self._MARK} {what[start:]}"
+        self._console.print(what, *arguments, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._console, name)
+
+
+def print_run(console: Console, run: Results) -> None:
+    """Print all tables of a run; if its times mean nothing, the first line says so, and all others bear a mark."""
+    if run.lateness is not None and not run.lateness.valid:
+        console = cast("Console", _InvalidConsole(console))
+        console.print("the machine served events too late: times, rates and queues below do not hold")
+    for name, results in groupby(run.collectives, key=lambda result: result.collective):
+        of_one_kind = list(results)
+        title = of_one_kind[0].title or name
+        console.print(f"\n[bold]{title} over {of_one_kind[0].ranks} ranks[/bold] (time is emulated)")
+        print_collectives(console, of_one_kind)
+    for number, flows in enumerate(run.flows):
+        print_flows(console, number, flows)
+    if run.training_steps:
+        print_training_steps(console, run.training_steps)
+    for workload in run.workloads:
+        print_workload(console, workload)
+    _print_planes(console, run.planes)
+    print_memory(console, run.memory)
+    print_credits(console, run.credits)
+    print_link_faults(console, run.link_faults)
+    print_link_events(console, run.link_events)
+    for path in run.int_paths:
+        _print_int_path(console, path)
+    if run.drops:
+        console.print(
+            "\n[bold]drops[/bold]: " + ", ".join(f"{name} {count}" for name, count in run.drops.items())
+        )
+    if run.rows_lost:
+        console.print(
+            f"\n[bold]incomplete[/bold]: {run.rows_lost} rows were beyond what a probe keeps; sample less "
+            "often, or fewer ports"
+        )
+    console.print(f"\nretransmitted packets: {run.retransmissions}; CNPs: {run.cnps}")
+    print_packet_conservation(console, run.ledger, run.absorbed)
+    if run.lateness is not None:
+        _print_lateness(console, run.lateness)
+
+
+def _print_planes(console: Console, planes: list[PlaneResult]) -> None:
+    columns = (
+        "plane", "ECN\nmarks", "largest queue (B)", "at", "packets\naggregated", "tail\ndrops", "lost by\nfault",
+        "corrupted",
+    )  # fmt: skip
+    rows = [
+        (
+            str(plane.plane),
+            str(plane.ecn_marked_packets),
+            _figure(plane.largest_queue_bytes),
+            plane.largest_queue_port,
+            str(plane.packets_aggregated),
+            _figure(plane.tail_drops),
+            _figure(plane.injected_losses),
+            _figure(plane.corrupted_packets),
+        )
+        for plane in planes
+    ]
+    print_figures(console, "[bold]planes[/bold]", columns, rows)
+
+
+def _figure(value: int | None) -> str:
+    """Return a number as text, a dash where the target does not say."""
+    return "-" if value is None else str(value)
+
+
+def _print_int_path(console: Console, path: IntPath) -> None:
+    table = Table(title=None, box=None, pad_edge=False)
+    for column in ("hop", "switch", "rate", "queue (B)", "timestamp\n(ns mod 2^24)", "sent\n(B mod 2^27)"):
+        table.add_column(column, justify="right")
+    for hop in path.hops:
+        table.add_row(
+            str(hop.hop),
+            hop.switch,
+            format_rate(hop.rate_bps),
+            str(hop.queue_bytes),
+            str(hop.timestamp_ns),
+            str(hop.tx_bytes),
+        )
+    label = " (coarse: each switch has its own clock, in microseconds)" if path.coarse else ""
+    console.print(f"\n[bold]INT[/bold] {path.source} → {path.destination}, plane {path.plane}{label}")
+    console.print(table)
+
+
+def _print_lateness(console: Console, lateness: Lateness) -> None:
+    share = lateness.percentile_99_ps / lateness.path_rtt_ps
+    text = (
+        f"lateness: 99th percentile {format_time(lateness.percentile_99_ps)} ({share:.0%} of the path's RTT, "
+        f"{format_time(lateness.path_rtt_ps)}), largest {format_time(lateness.largest_ps)}"
+    )
+    if lateness.valid:
+        console.print(text)
+    else:
+        console.print(
+            f"[bold red]INVALID[/bold red] {text}; the bound is {LATENESS_BOUND:.0%} of the RTT: "
+            f"a dilation of {lateness.sufficient_dilation:g} would do on this machine"
+        )

@@ -1,0 +1,109 @@
+"""results.json, read back: every key and value checked, errors with their place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from weft.errors import BadInputError
+from weft.recording.reading import quoted
+from weft.recording.schema import LARGEST
+from weft.results.json_files import read_object, validated
+from weft.results.model import ONLY_WHERE_THERE_ARE_SOME, RESULT_KEYS, Results
+from weft.results.workloads import PERCENTILES
+
+RESULTS_FILE = "results.json"
+_UNBOUNDED = ("made_by", "counters", "registers")
+"""Keys of results.json whose numbers have ranges of their own: those of the scenario, and of the P4 program."""
+_MAY_BE_NEGATIVE = ("ledger",)
+
+_ADAPTER = TypeAdapter(Results)
+
+
+def read_results(path: Path) -> Results:
+    """Read a results.json.
+
+    Raises:
+        BadInputError: it cannot be read, is no JSON, or a key's value is not what `weft run` writes; says which.
+    """
+    tree = read_object(path)
+    _check_numbers(path, tree)
+    made_by = tree.get("made_by")
+    if isinstance(made_by, dict):
+        made_by["parameters"] = dict(made_by)
+    for key in ONLY_WHERE_THERE_ARE_SOME:
+        tree.setdefault(key, [])
+    tree["absent"] = [key for key in (*RESULT_KEYS, "ok") if key not in tree]
+    ok = tree.pop("ok", None)
+    _restore_infinite_errors(tree)
+    results = validated(_ADAPTER, path, tree)
+    if "ok" not in results.absent and ok is not results.ok:
+        raise BadInputError(
+            f"{path}: ok: is {quoted(ok)}; of these results it must be {str(results.ok).lower()}"
+        )
+    _check_figures(path, results)
+    return results
+
+
+def _restore_infinite_errors(tree: dict[str, Any]) -> None:
+    """JSON knows no infinity and no NaN: `CollectiveResult.as_dict` writes null for an error that is not finite."""
+    collectives = tree.get("collectives")
+    for each in collectives if isinstance(collectives, list) else ():
+        if isinstance(each, dict) and each.get("largest_error", 0.0) is None:
+            each["largest_error"] = math.nan
+
+
+def _check_numbers(path: Path, tree: Mapping[str, Any]) -> None:
+    for key, value in _numbers({key: each for key, each in tree.items() if key not in _UNBOUNDED}):
+        smallest = -LARGEST if key.startswith(_MAY_BE_NEGATIVE) else 0
+        if not smallest <= value <= LARGEST and (isinstance(value, int) or math.isinf(value)):
+            raise BadInputError(
+                f"{path}: {key}: {quoted(value)} is out of range (valid: {smallest} to {LARGEST})"
+            )
+
+
+def _numbers(value: Any, place: str = "") -> Iterator[tuple[str, int | float]]:
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from _numbers(each, f"{place}.{key}" if place else key)
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _numbers(each, f"{place}[{index}]")
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield place, value
+
+
+def _check_figures(path: Path, results: Results) -> None:
+    """Check what a figure's type alone does not say, and a page divides by or puts side by side."""
+
+    def require(right: bool, place: str, what: str) -> None:
+        if not right:
+            raise BadInputError(f"{path}: {place}: {what}")
+
+    interval_ps = results.made_by.observe.interval
+    require(
+        interval_ps <= LARGEST,
+        "made_by.observe.interval",
+        f"{interval_ps} is out of range (valid: 1 to {LARGEST})",
+    )
+    for index, phase in enumerate(results.phases):
+        wrong = f"{phase.end_ps} lies before start_ps, {phase.start_ps}"
+        require(phase.end_ps >= phase.start_ps, f"phases[{index}].end_ps", wrong)
+    for index, each in enumerate(results.collectives):
+        require(
+            each.ranks > 0, f"collectives[{index}].ranks", f"{each.ranks} is out of range (valid: 1 or more)"
+        )
+    for index, workload in enumerate(results.workloads):
+        of_all = [(f"workloads[{index}].slowdown", workload.slowdown)]
+        of_bins = [
+            (f"workloads[{index}].bins[{number}].{name}", values)
+            for number, each in enumerate(workload.bins)
+            for name, values in (("completion_ps", each.completion_ps), ("slowdown", each.slowdown))
+        ]
+        for place, values in [*of_all, *of_bins]:
+            wrong = f"has {len(values)} values; there are {len(PERCENTILES)} percentiles"
+            require(len(values) == len(PERCENTILES), place, wrong)
