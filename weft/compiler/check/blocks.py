@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from weft.compiler import ast
 from weft.compiler.check.context import CheckContext, Enclosing
-from weft.compiler.check.declarations import check_declaration, declaration_rule
+from weft.compiler.check.declarations import check_declaration
 from weft.compiler.check.parameters import (
     check_differing_names,
     check_no_optional,
@@ -19,15 +19,15 @@ from weft.compiler.check.states import check_states
 from weft.compiler.check.type_nodes import type_of_declaration
 
 
-@declaration_rule(ast.ControlDeclaration)
-def _control(context: CheckContext, declaration: ast.ControlDeclaration) -> None:
+def check_control(context: CheckContext, declaration: ast.ControlDeclaration) -> None:
+    """A control: parameters, local declarations, body."""
     with _block(context, declaration, "control", declaration.body is not None) as inside:
         if inside and declaration.body is not None:
             check_block(context, declaration.body)
 
 
-@declaration_rule(ast.ParserDeclaration)
-def _parser(context: CheckContext, declaration: ast.ParserDeclaration) -> None:
+def check_parser(context: CheckContext, declaration: ast.ParserDeclaration) -> None:
+    """A parser: parameters, local declarations, states."""
     with _block(context, declaration, "parser", declaration.states is not None) as inside:
         if inside:
             check_states(context, declaration)
@@ -62,8 +62,8 @@ def _block(
                 yield True
 
 
-@declaration_rule(ast.PackageDeclaration)
-def _package(context: CheckContext, declaration: ast.PackageDeclaration) -> None:
+def check_package(context: CheckContext, declaration: ast.PackageDeclaration) -> None:
+    """A package type: its parameters."""
     type_of_declaration(context, declaration)
     context.declare(declaration)
     with context.inner_scope():

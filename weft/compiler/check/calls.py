@@ -8,7 +8,7 @@ from weft.compiler.check.arguments import apply_signature
 from weft.compiler.check.builtins import infer_builtin
 from weft.compiler.check.constructors import infer_constructor
 from weft.compiler.check.context import CheckContext
-from weft.compiler.check.infer import infer, typing_rule
+from weft.compiler.check.infer import infer
 from weft.compiler.check.overloads import choose
 from weft.compiler.check.signatures import parameter_types
 from weft.compiler.check.type_nodes import resolve
@@ -32,8 +32,7 @@ from weft.compiler.types import (
 from weft.compiler.wording import article
 
 
-@typing_rule(ast.Call)
-def _call(context: CheckContext, expression: ast.Call, expected: Type | None) -> Type:
+def infer_call(context: CheckContext, expression: ast.Call, expected: Type | None) -> Type:
     """A call of any kind."""
     callee = expression.callee
     if isinstance(callee, ast.TypeExpression):

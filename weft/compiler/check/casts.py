@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.compiler import ast
 from weft.compiler.check.coerce import coerce
 from weft.compiler.check.context import CheckContext
-from weft.compiler.check.infer import infer, typing_rule
+from weft.compiler.check.infer import infer
 from weft.compiler.check.type_nodes import resolve
 from weft.compiler.fold import wrap
 from weft.compiler.types import (
@@ -28,8 +28,8 @@ from weft.compiler.types import (
 )
 
 
-@typing_rule(ast.Cast)
-def _cast(context: CheckContext, expression: ast.Cast, expected: Type | None) -> Type:
+def infer_cast(context: CheckContext, expression: ast.Cast, expected: Type | None) -> Type:
+    """`(target) operand`; folds it if the operand's value is known."""
     target = resolve(context, expression.target)
     if target is UNKNOWN:
         infer(context, expression.operand)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from weft.compiler import ast
 from weft.compiler.check.scope import Scope
@@ -12,6 +13,19 @@ from weft.compiler.diagnostics import Diagnostic, Diagnostics
 from weft.compiler.source import Span, Token
 from weft.compiler.types import UNKNOWN, Type
 from weft.compiler.warnings.kinds import Kind
+
+ExpressionHandler = Callable[["CheckContext", Any, Type | None], Type]
+"""Types an expression and sets its `value` if it is known; the last argument is the type expected there, if any."""
+StatementHandler = Callable[["CheckContext", Any], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Handlers:
+    """The function for each kind of expression, statement and declaration."""
+
+    expressions: Mapping[type[ast.Node], ExpressionHandler]
+    statements: Mapping[type[ast.Node], StatementHandler]
+    declarations: Mapping[type[ast.Node], StatementHandler]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +56,9 @@ class Symbols:
 class CheckContext:
     """The state of a check; it has no rules of its own."""
 
-    def __init__(self, diagnostics: Diagnostics) -> None:
+    def __init__(self, diagnostics: Diagnostics, handlers: Handlers) -> None:
         self.diagnostics = diagnostics
+        self.handlers = handlers
         self.symbols = Symbols()
         self.scope = self.symbols.root
         self.enclosing = Enclosing("top")

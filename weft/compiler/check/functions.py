@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from weft.compiler import ast
 from weft.compiler.check.context import CheckContext, Enclosing
-from weft.compiler.check.declarations import declaration_rule
 from weft.compiler.check.parameters import (
     check_differing_names,
     check_no_optional,
@@ -17,8 +16,8 @@ from weft.compiler.check.type_nodes import resolve, type_of_declaration
 from weft.compiler.types import INTEGER, VOID, ExternType, FunctionType
 
 
-@declaration_rule(ast.FunctionDeclaration)
-def _function(context: CheckContext, declaration: ast.FunctionDeclaration) -> None:
+def check_function(context: CheckContext, declaration: ast.FunctionDeclaration) -> None:
+    """A function or extern function: its signature, and its body if it has one."""
     _check_signature(context, declaration)
     check_differing_names(context, declaration)
     context.declare(declaration)
@@ -40,8 +39,8 @@ def _function(context: CheckContext, declaration: ast.FunctionDeclaration) -> No
                 )
 
 
-@declaration_rule(ast.ExternDeclaration)
-def _extern(context: CheckContext, declaration: ast.ExternDeclaration) -> None:
+def check_extern(context: CheckContext, declaration: ast.ExternDeclaration) -> None:
+    """An extern object: the signatures of its methods."""
     type_of_declaration(context, declaration)
     context.declare(declaration)
     with context.inner_scope(), context.inside(declaration):
@@ -52,8 +51,8 @@ def _extern(context: CheckContext, declaration: ast.ExternDeclaration) -> None:
             _check_signature(context, method)
 
 
-@declaration_rule(ast.ActionDeclaration)
-def _action(context: CheckContext, declaration: ast.ActionDeclaration) -> None:
+def check_action(context: CheckContext, declaration: ast.ActionDeclaration) -> None:
+    """An action: parameters and body."""
     with context.inner_scope():
         check_parameters(context, declaration.parameters)
         _directions_first(context, declaration)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.compiler import ast
 from weft.compiler.check.allowed_types import is_number
 from weft.compiler.check.context import CheckContext
-from weft.compiler.check.infer import constant, infer, infer_operand, typing_rule
+from weft.compiler.check.infer import constant, infer, infer_operand
 from weft.compiler.fold import fold_slice
 from weft.compiler.types import (
     INTEGER,
@@ -20,8 +20,8 @@ from weft.compiler.types import (
 )
 
 
-@typing_rule(ast.Index)
-def _index(context: CheckContext, expression: ast.Index, expected: Type | None) -> Type:
+def infer_index(context: CheckContext, expression: ast.Index, expected: Type | None) -> Type:
+    """`base[index]`: an element of a stack, an array, a list or a tuple."""
     base = infer(context, expression.base)
     index = infer(context, expression.index)
     if base is UNKNOWN or index is UNKNOWN:
@@ -54,8 +54,7 @@ def _index(context: CheckContext, expression: ast.Index, expected: Type | None) 
     return base.element
 
 
-@typing_rule(ast.Slice)
-def _slice(context: CheckContext, expression: ast.Slice, expected: Type | None) -> Type:
+def infer_slice(context: CheckContext, expression: ast.Slice, expected: Type | None) -> Type:
     """base[high:low] and base[low +: width]."""
     base = infer_operand(context, expression.base)
     first_is_constant = not expression.plus

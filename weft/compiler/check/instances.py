@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from weft.compiler import ast
 from weft.compiler.check.context import CheckContext
-from weft.compiler.check.declarations import declaration_rule
 from weft.compiler.check.infer import infer
-from weft.compiler.check.statements import statement_rule
 from weft.compiler.types import UNKNOWN, ControlType, ExternType, PackageType, ParserType
 from weft.compiler.wording import article
 
 
-@declaration_rule(ast.InstanceDeclaration)
-@statement_rule(ast.InstanceDeclaration)
-def _instance(context: CheckContext, declaration: ast.InstanceDeclaration) -> None:
+def check_instance(context: CheckContext, declaration: ast.InstanceDeclaration) -> None:
     """An instantiation: its call is checked like any other."""
     callee = ast.TypeExpression(declaration.node.span, declaration.node)
     call = ast.Call(declaration.span, callee, [], declaration.arguments)

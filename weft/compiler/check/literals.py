@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.compiler import ast
 from weft.compiler.check.coerce import coerce, element_types
 from weft.compiler.check.context import CheckContext
-from weft.compiler.check.infer import infer, typing_rule
+from weft.compiler.check.infer import infer
 from weft.compiler.check.type_nodes import resolve
 from weft.compiler.fold import wrap
 from weft.compiler.types import (
@@ -24,8 +24,8 @@ from weft.compiler.types import (
 from weft.compiler.warnings.kinds import Kind
 
 
-@typing_rule(ast.IntegerLiteral)
-def _integer(context: CheckContext, expression: ast.IntegerLiteral, expected: Type | None) -> Type:
+def infer_integer(context: CheckContext, expression: ast.IntegerLiteral, expected: Type | None) -> Type:
+    """An integer; one that does not fit its own width is truncated, with a warning."""
     if expression.width is None:
         expression.value = expression.number
         return INTEGER
@@ -43,30 +43,30 @@ def _integer(context: CheckContext, expression: ast.IntegerLiteral, expected: Ty
     return type_
 
 
-@typing_rule(ast.BooleanLiteral)
-def _boolean(context: CheckContext, expression: ast.BooleanLiteral, expected: Type | None) -> Type:
+def infer_boolean(context: CheckContext, expression: ast.BooleanLiteral, expected: Type | None) -> Type:
+    """`true` or `false`."""
     expression.value = expression.truth
     return BOOL
 
 
-@typing_rule(ast.StringLiteral)
-def _string(context: CheckContext, expression: ast.StringLiteral, expected: Type | None) -> Type:
+def infer_string(context: CheckContext, expression: ast.StringLiteral, expected: Type | None) -> Type:
+    """A string."""
     expression.value = expression.text
     return STRING
 
 
-@typing_rule(ast.InvalidHeader)
-def _invalid_header(context: CheckContext, expression: ast.InvalidHeader, expected: Type | None) -> Type:
+def infer_invalid_header(context: CheckContext, expression: ast.InvalidHeader, expected: Type | None) -> Type:
+    """`{#}`, whose type comes from where it stands."""
     return INVALID_HEADER
 
 
-@typing_rule(ast.DefaultExpression)
-def _default(context: CheckContext, expression: ast.DefaultExpression, expected: Type | None) -> Type:
+def infer_default(context: CheckContext, expression: ast.DefaultExpression, expected: Type | None) -> Type:
+    """`default`, `_` or `...`, whose type comes from where it stands."""
     return DEFAULT
 
 
-@typing_rule(ast.ListExpression)
-def _list(context: CheckContext, expression: ast.ListExpression, expected: Type | None) -> Type:
+def infer_list(context: CheckContext, expression: ast.ListExpression, expected: Type | None) -> Type:
+    """`{a, b}`: a tuple until it is converted to what is expected."""
     count = len(expression.elements)
     wanted = element_types(expected, count, expression.rest) if expected is not None else None
     elements = []
@@ -80,8 +80,10 @@ def _list(context: CheckContext, expression: ast.ListExpression, expected: Type 
     return TupleType(tuple(elements))
 
 
-@typing_rule(ast.StructExpression)
-def _struct_literal(context: CheckContext, expression: ast.StructExpression, expected: Type | None) -> Type:
+def infer_struct_literal(
+    context: CheckContext, expression: ast.StructExpression, expected: Type | None
+) -> Type:
+    """`{name = a, …}`, with the struct's type in front or known from where it stands, or without a type."""
     target = resolve(context, expression.target) if expression.target is not None else expected
     fields = target.fields if isinstance(target, StructType) else {}
     types: list[tuple[str, Type]] = []

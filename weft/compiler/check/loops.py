@@ -7,7 +7,7 @@ from dataclasses import replace
 from weft.compiler import ast
 from weft.compiler.check.context import CheckContext
 from weft.compiler.check.infer import infer
-from weft.compiler.check.statements import check_branch, check_condition, check_statement, statement_rule
+from weft.compiler.check.statements import check_branch, check_condition, check_statement
 from weft.compiler.check.type_nodes import resolve
 from weft.compiler.types import (
     INTEGER,
@@ -22,8 +22,8 @@ from weft.compiler.types import (
 )
 
 
-@statement_rule(ast.For)
-def _for(context: CheckContext, statement: ast.For) -> None:
+def check_for(context: CheckContext, statement: ast.For) -> None:
+    """`for (initialisers; condition; updates)`."""
     with context.inner_scope():
         for initialiser in statement.initialisers:
             check_statement(context, initialiser)
@@ -34,8 +34,8 @@ def _for(context: CheckContext, statement: ast.For) -> None:
             check_branch(context, statement.body)
 
 
-@statement_rule(ast.ForIn)
-def _for_in(context: CheckContext, statement: ast.ForIn) -> None:
+def check_for_in(context: CheckContext, statement: ast.ForIn) -> None:
+    """`for (type name in collection)`."""
     with context.inner_scope():
         variable = statement.variable
         wanted = variable.type = resolve(context, variable.node)

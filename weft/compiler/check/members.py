@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weft.compiler import ast
 from weft.compiler.check.context import CheckContext
-from weft.compiler.check.infer import infer, typing_rule
+from weft.compiler.check.infer import infer
 from weft.compiler.check.signatures import signature
 from weft.compiler.check.type_nodes import resolve, type_of_declaration
 from weft.compiler.types import (
@@ -37,8 +37,7 @@ _HEADER_METHODS = ("isValid", "setValid", "setInvalid")
 _STACK_MEMBERS = ("next", "last", "lastIndex", "size", "push_front", "pop_front")
 
 
-@typing_rule(ast.Member)
-def _member(context: CheckContext, expression: ast.Member, expected: Type | None) -> Type:
+def infer_member(context: CheckContext, expression: ast.Member, expected: Type | None) -> Type:
     """base.name."""
     if isinstance(expression.base, ast.TypeExpression):
         return _type_member(context, expression, resolve_base(context, expression.base))

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from weft.compiler import ast
 from weft.compiler.check.context import CheckContext
-from weft.compiler.check.infer import typing_rule
 from weft.compiler.check.scope import TypeDeclaration
 from weft.compiler.check.signatures import overload
 from weft.compiler.types import MATCH_KIND, STATE, UNKNOWN, ActionType, TableType, Type
 from weft.compiler.wording import hint
 
 
-@typing_rule(ast.Name)
-def _name(context: CheckContext, expression: ast.Name, expected: Type | None) -> Type:
+def infer_name(context: CheckContext, expression: ast.Name, expected: Type | None) -> Type:
+    """A name: links it to its declaration, whose type and value it has."""
     scope = context.scope_of(expression)
     declaration = scope.lookup(expression.name)
     if declaration is None:
@@ -46,6 +45,8 @@ def _name(context: CheckContext, expression: ast.Name, expected: Type | None) ->
     return UNKNOWN
 
 
-@typing_rule(ast.TypeExpression)
-def _type(context: CheckContext, expression: ast.TypeExpression, expected: Type | None) -> Type:
+def infer_type_expression(
+    context: CheckContext, expression: ast.TypeExpression, expected: Type | None
+) -> Type:
+    """A type where a value is needed; calls and members handle types on their left themselves."""
     return context.fail(expression, "a type cannot stand here as a value")

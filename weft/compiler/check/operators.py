@@ -7,7 +7,7 @@ from weft.compiler.budgets import TEXT_CHARACTERS, WIDTH_BITS, exceeded
 from weft.compiler.check.allowed_types import is_number
 from weft.compiler.check.coerce import coerce
 from weft.compiler.check.context import CheckContext
-from weft.compiler.check.infer import infer, infer_operand, typing_rule
+from weft.compiler.check.infer import infer, infer_operand
 from weft.compiler.fold import FoldError, TooLargeError, fold_binary, fold_concatenation, fold_unary
 from weft.compiler.types import (
     BOOL,
@@ -34,8 +34,7 @@ _ARITHMETIC = frozenset(["+", "-", "*", "&", "|", "^", "|+|", "|-|", "/", "%"])
 _ORDER = frozenset(["<", ">", "<=", ">="])
 
 
-@typing_rule(ast.Unary)
-def _unary(context: CheckContext, expression: ast.Unary, expected: Type | None) -> Type:
+def infer_unary(context: CheckContext, expression: ast.Unary, expected: Type | None) -> Type:
     """`!`, `~`, `-`, `+`."""
     operator, operand = expression.operator, expression.operand
     type_ = infer_operand(context, operand, expected)
@@ -54,8 +53,7 @@ def _unary(context: CheckContext, expression: ast.Unary, expected: Type | None) 
     return type_
 
 
-@typing_rule(ast.Binary)
-def _binary(context: CheckContext, expression: ast.Binary, expected: Type | None) -> Type:
+def infer_binary(context: CheckContext, expression: ast.Binary, expected: Type | None) -> Type:
     """Any infix operator."""
     operator = expression.operator
     if operator in ("&&", "||"):
@@ -273,8 +271,7 @@ def _comparable(type_: Type) -> bool:
     )
 
 
-@typing_rule(ast.Ternary)
-def _ternary(context: CheckContext, expression: ast.Ternary, expected: Type | None) -> Type:
+def infer_ternary(context: CheckContext, expression: ast.Ternary, expected: Type | None) -> Type:
     """condition ? first : second."""
     condition = infer(context, expression.condition)
     if condition is not BOOL and condition is not UNKNOWN:

@@ -1,13 +1,6 @@
-"""Checking of statements: the dispatch and the simple ones (specification, section 12).
-
-How each kind of statement is checked is a rule in a table by the node's class; `switches`, `loops`, `variables` and
-`instances` register theirs.
-"""
+"""Checking of statements: the dispatch and the simple ones (specification, section 12)."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any, TypeVar
 
 from weft.compiler import ast
 from weft.compiler.check.coerce import check_expression, coerce
@@ -17,28 +10,12 @@ from weft.compiler.check.writable import check_writable
 from weft.compiler.types import BOOL, UNKNOWN, VOID
 from weft.compiler.wording import article
 
-AnyStatement = TypeVar("AnyStatement", bound=ast.Node)
-Rule = Callable[[CheckContext, AnyStatement], None]
-
-_RULES: dict[type[ast.Node], Rule[Any]] = {}
-
-
-def statement_rule(kind: type[AnyStatement]) -> Callable[[Rule[AnyStatement]], Rule[AnyStatement]]:
-    """Register the rule for a class of statements, or of declarations that stand among them."""
-
-    def register(rule: Rule[AnyStatement]) -> Rule[AnyStatement]:
-        _RULES[kind] = rule
-        return rule
-
-    return register
-
 
 def check_statement(context: CheckContext, statement: ast.Node) -> None:
     """One statement or local declaration."""
-    _RULES[type(statement)](context, statement)
+    context.handlers.statements[type(statement)](context, statement)
 
 
-@statement_rule(ast.Block)
 def check_block(context: CheckContext, block: ast.Block) -> None:
     """A block in a scope of its own."""
     with context.inner_scope():
@@ -59,8 +36,8 @@ def check_condition(context: CheckContext, expression: ast.Expression, word: str
         context.error(f"the condition of '{word}' is a bool, not '{type_}'", expression)
 
 
-@statement_rule(ast.Assignment)
-def _assignment(context: CheckContext, statement: ast.Assignment) -> None:
+def check_assignment(context: CheckContext, statement: ast.Assignment) -> None:
+    """`target = expression` or `target op= expression`."""
     target = infer(context, statement.target)
     if target is not UNKNOWN:
         check_writable(context, statement.target, "an assignment")
@@ -74,40 +51,39 @@ def _assignment(context: CheckContext, statement: ast.Assignment) -> None:
         coerce(context, combined, target)
 
 
-@statement_rule(ast.CallStatement)
-def _call(context: CheckContext, statement: ast.CallStatement) -> None:
+def check_call(context: CheckContext, statement: ast.CallStatement) -> None:
+    """A call for its effects."""
     type_ = infer(context, statement.call)
     call = statement.call
     if isinstance(call, ast.Call) and call.kind == "constructor" and type_ is not UNKNOWN:
         context.error("a constructor call is not a statement; give the instance a name", statement)
 
 
-@statement_rule(ast.If)
-def _if(context: CheckContext, statement: ast.If) -> None:
+def check_if(context: CheckContext, statement: ast.If) -> None:
+    """`if (condition) … else …`."""
     check_condition(context, statement.condition, "if")
     check_branch(context, statement.then)
     if statement.otherwise is not None:
         check_branch(context, statement.otherwise)
 
 
-@statement_rule(ast.Empty)
-def _empty(context: CheckContext, statement: ast.Empty) -> None:
-    pass
+def check_empty(context: CheckContext, statement: ast.Empty) -> None:
+    """A lone semicolon: nothing to check."""
 
 
-@statement_rule(ast.Exit)
-def _exit(context: CheckContext, statement: ast.Exit) -> None:
+def check_exit(context: CheckContext, statement: ast.Exit) -> None:
+    """`exit` is for controls and actions."""
     if context.enclosing.kind in ("parser", "function"):
         context.error(f"'exit' cannot stand in {article(context.enclosing.kind)}", statement)
 
 
-@statement_rule(ast.Break)
-def _break(context: CheckContext, statement: ast.Break) -> None:
+def check_break(context: CheckContext, statement: ast.Break) -> None:
+    """`break` stands in a loop."""
     _inside_loop(context, statement, "break")
 
 
-@statement_rule(ast.Continue)
-def _continue(context: CheckContext, statement: ast.Continue) -> None:
+def check_continue(context: CheckContext, statement: ast.Continue) -> None:
+    """`continue` stands in a loop."""
     _inside_loop(context, statement, "continue")
 
 
@@ -116,8 +92,8 @@ def _inside_loop(context: CheckContext, statement: ast.Statement, word: str) -> 
         context.error(f"'{word}' stands outside of any loop", statement)
 
 
-@statement_rule(ast.Return)
-def _return(context: CheckContext, statement: ast.Return) -> None:
+def check_return(context: CheckContext, statement: ast.Return) -> None:
+    """`return`, with a value of the function's type if it has one."""
     wanted = context.enclosing.result
     if context.enclosing.kind == "parser":
         context.error("'return' cannot stand in a parser: a state ends with its transition", statement)

@@ -6,14 +6,14 @@ from weft.compiler import ast
 from weft.compiler.check.coerce import check_expression
 from weft.compiler.check.context import CheckContext
 from weft.compiler.check.infer import infer
-from weft.compiler.check.statements import check_block, statement_rule
+from weft.compiler.check.statements import check_block
 from weft.compiler.check.table_actions import action_name
 from weft.compiler.types import ERROR, UNKNOWN, ActionRunType, BitsType, EnumType, Type
 from weft.compiler.wording import choices
 
 
-@statement_rule(ast.Switch)
-def _switch(context: CheckContext, statement: ast.Switch) -> None:
+def check_switch(context: CheckContext, statement: ast.Switch) -> None:
+    """A switch on the action that a table ran, or on a value."""
     type_ = infer(context, statement.selector)
     if isinstance(type_, ActionRunType):
         _action_switch(context, statement, type_)

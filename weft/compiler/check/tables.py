@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from weft.compiler import ast
 from weft.compiler.check.context import CheckContext, Enclosing
-from weft.compiler.check.declarations import declaration_rule
 from weft.compiler.check.entries import check_entries
 from weft.compiler.check.infer import constant, infer
 from weft.compiler.check.table_actions import (
@@ -30,8 +29,7 @@ PROPERTIES = (
 )
 
 
-@declaration_rule(ast.TableDeclaration)
-def _table(context: CheckContext, table: ast.TableDeclaration) -> None:
+def check_table(context: CheckContext, table: ast.TableDeclaration) -> None:
     """Everything in a table; its name is in scope afterwards."""
     if "actions" not in table.given:
         context.error(f"table '{table.name}' has no 'actions' property", table)

@@ -6,7 +6,7 @@ from weft.compiler import ast
 from weft.compiler.check.allowed_types import allowed_in
 from weft.compiler.check.coerce import coerce
 from weft.compiler.check.context import CheckContext
-from weft.compiler.check.declarations import check_declaration, declaration_rule
+from weft.compiler.check.declarations import check_declaration
 from weft.compiler.check.infer import constant
 from weft.compiler.check.parameters import check_type_parameters
 from weft.compiler.check.type_nodes import bounded, resolve, type_of_declaration
@@ -16,8 +16,8 @@ from weft.compiler.types import UNKNOWN, BitsType, EnumType, NewType, VarbitType
 _KINDS = {"struct": "struct", "header": "header", "header_union": "header union"}
 
 
-@declaration_rule(ast.StructDeclaration)
-def _struct(context: CheckContext, declaration: ast.StructDeclaration) -> None:
+def check_struct(context: CheckContext, declaration: ast.StructDeclaration) -> None:
+    """A struct, header or header union: types and names of the fields."""
     with context.inner_scope():
         check_type_parameters(context, declaration.type_parameters)
         seen: dict[str, ast.Field] = {}
@@ -48,8 +48,8 @@ def _field(context: CheckContext, declaration: ast.StructDeclaration, field: ast
         field.type = UNKNOWN
 
 
-@declaration_rule(ast.EnumDeclaration)
-def _enum(context: CheckContext, declaration: ast.EnumDeclaration) -> None:
+def check_enum(context: CheckContext, declaration: ast.EnumDeclaration) -> None:
+    """An enum; numbers its members, or takes their values if it has an underlying type."""
     underlying: BitsType | None = None
     if declaration.underlying is not None:
         type_ = resolve(context, declaration.underlying)
@@ -85,8 +85,8 @@ def _member_value(context: CheckContext, expression: ast.Expression, underlying:
     return value
 
 
-@declaration_rule(ast.MembersDeclaration)
-def _members(context: CheckContext, declaration: ast.MembersDeclaration) -> None:
+def check_members(context: CheckContext, declaration: ast.MembersDeclaration) -> None:
+    """`error {…}` or `match_kind {…}`, each of which adds to the earlier ones."""
     for member in declaration.members:
         if declaration.name == "error":
             if member.name in context.symbols.errors:
@@ -104,8 +104,8 @@ def _members(context: CheckContext, declaration: ast.MembersDeclaration) -> None
             context.symbols.match_kinds[member.name] = member
 
 
-@declaration_rule(ast.TypedefDeclaration)
-def _typedef(context: CheckContext, declaration: ast.TypedefDeclaration) -> None:
+def check_typedef(context: CheckContext, declaration: ast.TypedefDeclaration) -> None:
+    """`typedef`, or `type`, which makes a new type."""
     if declaration.derived is not None:
         check_declaration(context, declaration.derived)
         type_ = context.symbols.types.get(id(declaration.derived), UNKNOWN)

@@ -5,16 +5,12 @@ from __future__ import annotations
 from weft.compiler import ast
 from weft.compiler.check.coerce import check_expression
 from weft.compiler.check.context import CheckContext
-from weft.compiler.check.declarations import declaration_rule
 from weft.compiler.check.infer import constant
-from weft.compiler.check.statements import statement_rule
 from weft.compiler.check.type_nodes import resolve
 from weft.compiler.types import INTEGER, STRING, UNKNOWN, VOID, ExternType, SetType
 
 
-@declaration_rule(ast.VariableDeclaration)
-@statement_rule(ast.VariableDeclaration)
-def _variable(context: CheckContext, declaration: ast.VariableDeclaration) -> None:
+def check_variable(context: CheckContext, declaration: ast.VariableDeclaration) -> None:
     """A variable; its name is in scope after its initialiser."""
     type_ = resolve(context, declaration.node)
     if type_ in (STRING, VOID, INTEGER) or isinstance(type_, ExternType | SetType):
@@ -26,9 +22,7 @@ def _variable(context: CheckContext, declaration: ast.VariableDeclaration) -> No
     context.declare(declaration)
 
 
-@declaration_rule(ast.ConstantDeclaration)
-@statement_rule(ast.ConstantDeclaration)
-def _constant(context: CheckContext, declaration: ast.ConstantDeclaration) -> None:
+def check_constant(context: CheckContext, declaration: ast.ConstantDeclaration) -> None:
     """A constant; constructor parameters in it are resolved when instantiated."""
     declaration.type = resolve(context, declaration.node)
     if (
@@ -44,8 +38,8 @@ def _constant(context: CheckContext, declaration: ast.ConstantDeclaration) -> No
     context.declare(declaration)
 
 
-@declaration_rule(ast.ValueSetDeclaration)
-def _value_set(context: CheckContext, declaration: ast.ValueSetDeclaration) -> None:
+def check_value_set(context: CheckContext, declaration: ast.ValueSetDeclaration) -> None:
+    """`value_set<type>(size) name`."""
     element = resolve(context, declaration.node)
     if element in (INTEGER, STRING):
         context.error(f"a value set cannot hold values of type '{element}'", declaration.node)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from weft.compiler import ast
-from weft.compiler.parser.precedence import parse_expression, primary
+from weft.compiler.parser.precedence import parse_expression
 from weft.compiler.parser.stream import TokenStream
 
 
-@primary("{")
 def parse_braces(stream: TokenStream) -> ast.Expression:
     """`{a, b}`, `{name = a, …}` or `{#}`."""
     first = stream.expect("{")

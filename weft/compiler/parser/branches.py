@@ -5,13 +5,12 @@ from __future__ import annotations
 from weft.compiler import ast
 from weft.compiler.budgets import CHAIN_LENGTH, exceeded
 from weft.compiler.parser.precedence import parse_expression
-from weft.compiler.parser.statements import parse_block, parse_branch, statement
+from weft.compiler.parser.statements import parse_block, parse_branch
 from weft.compiler.parser.stream import TokenStream
 from weft.compiler.source import Token
 
 
-@statement("if")
-def _if(stream: TokenStream, first: Token, annotations: ast.Annotations) -> ast.If:
+def parse_if(stream: TokenStream, annotations: ast.Annotations) -> ast.If:
     """`if … else if … else …`: a chain, whatever its length, is no deeper than its parts."""
     opened: list[tuple[Token, ast.Expression, ast.Statement]] = []
     otherwise: ast.Statement | None = None
@@ -34,8 +33,8 @@ def _if(stream: TokenStream, first: Token, annotations: ast.Annotations) -> ast.
     return otherwise
 
 
-@statement("switch")
-def _switch(stream: TokenStream, first: Token, annotations: ast.Annotations) -> ast.Switch:
+def parse_switch(stream: TokenStream, annotations: ast.Annotations) -> ast.Switch:
+    """`switch (selector) { label: block … }`."""
     first = stream.expect("switch")
     stream.expect("(")
     selector = parse_expression(stream)

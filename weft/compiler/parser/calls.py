@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.compiler import ast
-from weft.compiler.parser.precedence import parse_expression, postfix
+from weft.compiler.parser.precedence import parse_expression
 from weft.compiler.parser.stream import TokenStream
 from weft.compiler.parser.types import parse_type_arguments
 
@@ -12,8 +12,8 @@ _LOOKAHEAD_TOKENS = 400
 """How far the `>` that closes type arguments may be."""
 
 
-@postfix(".")
-def _member(stream: TokenStream, base: ast.Expression) -> ast.Expression:
+def parse_member(stream: TokenStream, base: ast.Expression) -> ast.Expression:
+    """`base.name`; keywords may name members."""
     stream.lengthen_chain()
     stream.advance()
     name = stream.token
@@ -23,8 +23,7 @@ def _member(stream: TokenStream, base: ast.Expression) -> ast.Expression:
     return ast.Member(stream.span(base.span.first), base, name.text, name)
 
 
-@postfix("[")
-def _subscript(stream: TokenStream, base: ast.Expression) -> ast.Expression:
+def parse_subscript(stream: TokenStream, base: ast.Expression) -> ast.Expression:
     """`base[index]`, `base[high:low]` or `base[low +: width]`."""
     stream.lengthen_chain()
     stream.expect("[")
@@ -65,15 +64,14 @@ def _at_type_arguments(stream: TokenStream, callee: ast.Expression) -> bool:
     return False
 
 
-@postfix("(")
-def _call(stream: TokenStream, callee: ast.Expression) -> ast.Expression:
+def parse_call(stream: TokenStream, callee: ast.Expression) -> ast.Expression:
+    """`callee(arguments)`."""
     stream.lengthen_chain()
     arguments = parse_arguments(stream)
     return ast.Call(stream.span(callee.span.first), callee, [], arguments)
 
 
-@postfix("<")
-def _generic_call(stream: TokenStream, callee: ast.Expression) -> ast.Expression | None:
+def parse_generic_call(stream: TokenStream, callee: ast.Expression) -> ast.Expression | None:
     """`callee<type arguments>(arguments)`; None if the `<` compares."""
     if not _at_type_arguments(stream, callee):
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weft.compiler import ast
 from weft.compiler.parser.braces import parse_braces
-from weft.compiler.parser.precedence import cast, parse_operand
+from weft.compiler.parser.precedence import parse_operand
 from weft.compiler.parser.stream import TokenStream
 from weft.compiler.parser.types import parse_type
 
@@ -30,8 +30,7 @@ def at_cast(stream: TokenStream) -> bool:
     return after in (")", "<", "[")
 
 
-@cast("(")
-def _cast(stream: TokenStream) -> ast.Expression | None:
+def parse_cast(stream: TokenStream) -> ast.Expression | None:
     """`(type) operand`, or `(type) {name = value, …}`, which is a struct of that type."""
     if not at_cast(stream):
         return None

@@ -9,22 +9,20 @@ from weft.compiler.parser.statements import (
     at_declaration,
     parse_assignment_or_call,
     parse_branch,
-    statement,
 )
 from weft.compiler.parser.stream import VALUE, TokenStream
 from weft.compiler.parser.types import at_type, parse_type
 from weft.compiler.source import Token
 
 
-@statement("for")
-def _for(stream: TokenStream, first: Token, annotations: ast.Annotations) -> ast.Statement:
+def parse_for(stream: TokenStream, annotations: ast.Annotations) -> ast.Statement:
     """`for (initialisers; condition; updates)` or `for (type name in collection)`."""
     first = stream.expect("for")
     stream.expect("(")
     with stream.scope():
-        annotations = parse_annotations(stream)
+        variable_annotations = parse_annotations(stream)
         if _at_for_in(stream):
-            return _for_in(stream, first, annotations)
+            return _for_in(stream, first, variable_annotations)
         initialisers: list[ast.Node] = []
         while stream.kind != ";":
             initialisers.append(_for_initialiser(stream))

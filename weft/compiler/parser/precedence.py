@@ -1,14 +1,11 @@
 """Parsing of operators by precedence (specification, section 8).
 
-This module knows operators and their levels only. What an expression begins with and what may follow it are rules in
-tables, by the kind of the token; `primaries`, `braces`, `casts` and `calls` register theirs. So no imports form a
-cycle although types hold expressions (`bit<W>`, `header[N]`) and expressions hold types (`(T) x`, `f<T>(x)`): types
-import this module, and the rules for expressions that hold types import both.
+This module knows operators and their levels only. What an expression begins with and what may follow it are in the
+tables of `grammar`, by the kind of the token: so types, which hold expressions (`bit<W>`, `header[N]`), import this
+module, and the functions for expressions that hold types (`(T) x`, `f<T>(x)`) import both.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from weft.compiler import ast
 from weft.compiler.parser.stream import TokenStream
@@ -19,47 +16,6 @@ _LEVELS: dict[str, int] = {
     "<<": 8, ">>": 8, "++": 9, "+": 9, "-": 9, "|+|": 9, "|-|": 9, "*": 10, "/": 10, "%": 10,
 }  # fmt: skip
 _PREFIX_OPERATORS = frozenset(["!", "~", "-", "+"])
-
-Primary = Callable[[TokenStream], ast.Expression]
-"""Parses what begins with the current token."""
-Cast = Callable[[TokenStream], ast.Expression | None]
-"""Parses a cast; None if the parenthesis opens none."""
-Postfix = Callable[[TokenStream, ast.Expression], ast.Expression | None]
-"""Parses what follows an expression; None if the current token does not belong to it."""
-
-_PRIMARIES: dict[str, Primary] = {}
-_CASTS: dict[str, Cast] = {}
-_POSTFIXES: dict[str, Postfix] = {}
-
-
-def primary(*kinds: str) -> Callable[[Primary], Primary]:
-    """Register the rule for expressions that begin with a token of these kinds."""
-
-    def register(rule: Primary) -> Primary:
-        _PRIMARIES.update(dict.fromkeys(kinds, rule))
-        return rule
-
-    return register
-
-
-def cast(kind: str) -> Callable[[Cast], Cast]:
-    """Register the rule for casts, which begin with a token of this kind."""
-
-    def register(rule: Cast) -> Cast:
-        _CASTS[kind] = rule
-        return rule
-
-    return register
-
-
-def postfix(kind: str) -> Callable[[Postfix], Postfix]:
-    """Register the rule for what follows an expression and begins with a token of this kind."""
-
-    def register(rule: Postfix) -> Postfix:
-        _POSTFIXES[kind] = rule
-        return rule
-
-    return register
 
 
 def parse_expression(stream: TokenStream) -> ast.Expression:
@@ -95,7 +51,7 @@ def parse_operand(stream: TokenStream) -> ast.Expression:
 
 def parse_primary(stream: TokenStream) -> ast.Expression:
     """A name, a literal, a type or an expression in parentheses or braces."""
-    rule = _PRIMARIES.get(stream.kind)
+    rule = stream.grammar.primaries.get(stream.kind)
     if rule is None:
         raise stream.unexpected("an expression")
     return rule(stream)
@@ -103,7 +59,7 @@ def parse_primary(stream: TokenStream) -> ast.Expression:
 
 def parse_postfix(stream: TokenStream, expression: ast.Expression) -> ast.Expression:
     """The members, subscripts and calls that follow an expression."""
-    while (rule := _POSTFIXES.get(stream.kind)) is not None:
+    while (rule := stream.grammar.postfixes.get(stream.kind)) is not None:
         longer = rule(stream, expression)
         if longer is None:
             break
@@ -165,9 +121,8 @@ def _unary(stream: TokenStream) -> ast.Expression:
         stream.advance()
         operand = parse_operand(stream)
         return ast.Unary(stream.span(first), kind, operand)
-    rule = _CASTS.get(kind)
-    if rule is not None:
-        found = rule(stream)
+    if kind == "(":
+        found = stream.grammar.cast(stream)
         if found is not None:
             return found
     return parse_postfix(stream, parse_primary(stream))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from weft.compiler import ast
 from weft.compiler.budgets import WIDTH_BITS, exceeded
-from weft.compiler.parser.precedence import parse_expression, primary
+from weft.compiler.parser.precedence import parse_expression
 from weft.compiler.parser.stream import SyntaxRefused, TokenStream
 from weft.compiler.parser.types import at_type, parse_type
 from weft.compiler.source import Span
 
 
-@primary("integer")
 def parse_integer(stream: TokenStream) -> ast.IntegerLiteral:
     """An integer literal."""
     token = stream.expect("integer")
@@ -28,47 +27,45 @@ def parse_integer(stream: TokenStream) -> ast.IntegerLiteral:
     return ast.IntegerLiteral(span, number, width, signed)
 
 
-@primary("id")
-def _name(stream: TokenStream) -> ast.Expression:
+def parse_name(stream: TokenStream) -> ast.Expression:
+    """A name, or a type if the name stands for one."""
     if at_type(stream):
-        return _type_expression(stream)
+        return parse_type_expression(stream)
     token = stream.advance()
     return ast.Name(Span(token, token), token.text)
 
 
-@primary(".")
-def _absolute_name(stream: TokenStream) -> ast.Expression:
+def parse_absolute_name(stream: TokenStream) -> ast.Expression:
     """A name with a leading dot: one of the top level."""
     if at_type(stream):
-        return _type_expression(stream)
+        return parse_type_expression(stream)
     dot = stream.advance()
     name = stream.expect("id")
     return ast.Name(stream.span(dot), name.text, True)
 
 
-@primary("error", "bit", "int", "bool", "varbit", "tuple", "match_kind", "string")
-def _type_expression(stream: TokenStream) -> ast.Expression:
+def parse_type_expression(stream: TokenStream) -> ast.Expression:
+    """A type: what stands left of a dot or is constructed."""
     first = stream.token
     node = parse_type(stream)
     return ast.TypeExpression(stream.span(first), node)
 
 
-@primary("(")
-def _parentheses(stream: TokenStream) -> ast.Expression:
+def parse_parentheses(stream: TokenStream) -> ast.Expression:
+    """`(expression)`."""
     stream.advance()
     inner = parse_expression(stream)
     stream.expect(")")
     return inner
 
 
-@primary("true", "false")
-def _boolean(stream: TokenStream) -> ast.Expression:
+def parse_boolean(stream: TokenStream) -> ast.Expression:
+    """`true` or `false`."""
     token = stream.advance()
     return ast.BooleanLiteral(Span(token, token), token.kind == "true")
 
 
-@primary("text")
-def _text(stream: TokenStream) -> ast.Expression:
+def parse_text(stream: TokenStream) -> ast.Expression:
     """Adjacent strings are one."""
     first = stream.advance()
     text = ast.unquote(first.text)
@@ -77,13 +74,13 @@ def _text(stream: TokenStream) -> ast.Expression:
     return ast.StringLiteral(stream.span(first), text)
 
 
-@primary("this")
-def _this(stream: TokenStream) -> ast.Expression:
+def parse_this(stream: TokenStream) -> ast.Expression:
+    """`this`."""
     token = stream.advance()
     return ast.This(Span(token, token))
 
 
-@primary("default", "_", "...")
-def _default(stream: TokenStream) -> ast.Expression:
+def parse_default(stream: TokenStream) -> ast.Expression:
+    """`default`, `_` or `...`."""
     token = stream.advance()
     return ast.DefaultExpression(Span(token, token))

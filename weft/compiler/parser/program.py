@@ -9,6 +9,7 @@ from weft.compiler.diagnostics import Diagnostics, Refused
 from weft.compiler.parser.annotations import parse_annotations
 from weft.compiler.parser.blocks import parse_control, parse_package, parse_parser
 from weft.compiler.parser.functions import at_function, parse_action, parse_extern, parse_function
+from weft.compiler.parser.grammar import GRAMMAR
 from weft.compiler.parser.stream import TokenStream
 from weft.compiler.parser.type_declarations import parse_enum, parse_members, parse_struct, parse_typedef
 from weft.compiler.parser.types import at_type, parse_type
@@ -32,7 +33,7 @@ _DECLARATIONS: dict[str, Callable[[TokenStream, ast.Annotations], ast.Declaratio
 
 def parse_program(tokens: list[Token], diagnostics: Diagnostics) -> ast.Program:
     """The tree of all tokens; a broken declaration is reported and skipped."""
-    stream = TokenStream(tokens, diagnostics)
+    stream = TokenStream(tokens, diagnostics, GRAMMAR)
     declarations: list[ast.Declaration] = []
     while stream.kind != "end":
         if stream.accept(";"):

@@ -1,38 +1,17 @@
-"""Parsing of statements (specification, section 12).
-
-Statements are rules in a table, by the kind of the token that they begin with; `branches`, `loops` and `variables`
-register theirs. So no imports form a cycle although blocks hold statements and statements hold blocks.
-"""
+"""Parsing of statements: the dispatch and the simple ones (specification, section 12)."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from weft.compiler import ast
 from weft.compiler.diagnostics import Refused
 from weft.compiler.parser.annotations import parse_annotations
 from weft.compiler.parser.precedence import parse_expression, parse_postfix, parse_primary
-from weft.compiler.parser.stream import TYPE, TokenStream
+from weft.compiler.parser.stream import TokenStream
 from weft.compiler.parser.types import at_type
 from weft.compiler.source import Token
 
 _NO_STATEMENTS = frozenset(["action", "control", "extern", "package", "parser", "struct", "table"])
 _ASSIGNMENTS = frozenset(["=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", "|+|=", "|-|="])
-
-Rule = Callable[[TokenStream, Token, ast.Annotations], ast.Node]
-"""Parses a statement from its first token after annotations; the token given is the first one with them."""
-
-_RULES: dict[str, Rule] = {}
-
-
-def statement(*kinds: str) -> Callable[[Rule], Rule]:
-    """Register the rule for statements that begin with a token of these kinds; TYPE is for what begins with a type."""
-
-    def register(rule: Rule) -> Rule:
-        _RULES.update(dict.fromkeys(kinds, rule))
-        return rule
-
-    return register
 
 
 def parse_block(stream: TokenStream, annotations: ast.Annotations | None = None) -> ast.Block:
@@ -105,6 +84,36 @@ def at_declaration(stream: TokenStream) -> bool:
     return at_type(stream) and not _type_in_expression(stream)
 
 
+def parse_return(stream: TokenStream, annotations: ast.Annotations) -> ast.Return:
+    """`return;` or `return expression;`."""
+    first = _start(stream, annotations)
+    stream.advance()
+    expression = None if stream.kind == ";" else parse_expression(stream)
+    stream.expect(";", "after 'return'")
+    return ast.Return(stream.span(first), expression)
+
+
+def parse_jump(stream: TokenStream, annotations: ast.Annotations) -> ast.Statement:
+    """`exit;`, `break;` or `continue;`."""
+    first = _start(stream, annotations)
+    word = stream.advance().kind
+    stream.expect(";", f"after '{word}'")
+    kinds = {"exit": ast.Exit, "break": ast.Break, "continue": ast.Continue}
+    return kinds[word](stream.span(first))
+
+
+def parse_empty(stream: TokenStream, annotations: ast.Annotations) -> ast.Empty:
+    """A lone semicolon."""
+    first = _start(stream, annotations)
+    stream.advance()
+    return ast.Empty(stream.span(first))
+
+
+def _start(stream: TokenStream, annotations: ast.Annotations) -> Token:
+    """The first token of a statement, its annotations included."""
+    return annotations[0].span.first if annotations else stream.token
+
+
 def _at_end_of_block(stream: TokenStream) -> bool:
     """At what no block can hold; so its '}' is missing, and what follows is best read as if it were there."""
     return stream.kind in _NO_STATEMENTS or (stream.kind == "apply" and stream.peek().kind == "{")
@@ -120,15 +129,14 @@ def _report_unclosed(stream: TokenStream, opening: Token) -> None:
 
 
 def _statement(stream: TokenStream) -> ast.Node:
-    first = stream.token
     annotations = parse_annotations(stream)
-    rule = _RULES.get(stream.kind)
+    rule = stream.grammar.statements.get(stream.kind)
     if rule is not None:
-        return rule(stream, first, annotations)
+        return rule(stream, annotations)
     # Two names in a row: the first one was meant as a type.
     unknown_type = stream.kind == "id" and stream.peek().kind == "id"
     if unknown_type or at_declaration(stream):
-        return _RULES[TYPE](stream, first, annotations)
+        return stream.grammar.local_declaration(stream, annotations)
     found = parse_assignment_or_call(stream)
     stream.expect(";", "after the statement")
     return found
@@ -152,30 +160,3 @@ def _type_in_expression(stream: TokenStream) -> bool:
                     break
             index += 1
     return stream.tokens[index].kind == "."
-
-
-@statement("{")
-def _block(stream: TokenStream, first: Token, annotations: ast.Annotations) -> ast.Block:
-    return parse_block(stream, annotations)
-
-
-@statement("return")
-def _return(stream: TokenStream, first: Token, annotations: ast.Annotations) -> ast.Return:
-    stream.advance()
-    expression = None if stream.kind == ";" else parse_expression(stream)
-    stream.expect(";", "after 'return'")
-    return ast.Return(stream.span(first), expression)
-
-
-@statement("exit", "break", "continue")
-def _jump(stream: TokenStream, first: Token, annotations: ast.Annotations) -> ast.Statement:
-    word = stream.advance().kind
-    stream.expect(";", f"after '{word}'")
-    kinds = {"exit": ast.Exit, "break": ast.Break, "continue": ast.Continue}
-    return kinds[word](stream.span(first))
-
-
-@statement(";")
-def _empty(stream: TokenStream, first: Token, annotations: ast.Annotations) -> ast.Empty:
-    stream.advance()
-    return ast.Empty(stream.span(first))

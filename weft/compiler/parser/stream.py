@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from weft.compiler import ast
 from weft.compiler.budgets import CHAIN_LENGTH, NESTING, exceeded
@@ -16,6 +17,27 @@ TYPE = "type"
 VALUE = "value"
 
 
+ExpressionRule = Callable[["TokenStream"], ast.Expression]
+"""Parses what begins with the current token."""
+CastRule = Callable[["TokenStream"], ast.Expression | None]
+"""Parses a cast; None if the parenthesis opens none."""
+PostfixRule = Callable[["TokenStream", ast.Expression], ast.Expression | None]
+"""Parses what follows an expression; None if the current token does not belong to it."""
+StatementRule = Callable[["TokenStream", ast.Annotations], ast.Node]
+"""Parses a statement whose annotations are parsed already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """Which function parses what begins with a kind of token; `local_declaration` is for what begins with a type."""
+
+    primaries: Mapping[str, ExpressionRule]
+    postfixes: Mapping[str, PostfixRule]
+    cast: CastRule
+    statements: Mapping[str, StatementRule]
+    local_declaration: StatementRule
+
+
 class SyntaxRefused(Refused):
     """A syntax error was reported; the caller resynchronises."""
 
@@ -26,12 +48,13 @@ class TokenStream:
     `token` is the current token and `kind` its kind; `scopes` say what names stand for, innermost last.
     """
 
-    def __init__(self, tokens: list[Token], diagnostics: Diagnostics) -> None:
+    def __init__(self, tokens: list[Token], diagnostics: Diagnostics, grammar: Grammar) -> None:
         self.tokens = tokens
         self.index = 0
         self.token = tokens[0]
         self.kind = self.token.kind
         self.diagnostics = diagnostics
+        self.grammar = grammar
         self.scopes: list[dict[str, str]] = [{}]
         self.structured_annotations: list[ast.Annotation] = []
         self.open_expressions = 0

@@ -7,10 +7,9 @@ from weft.compiler.parser.annotations import parse_annotations
 from weft.compiler.parser.calls import parse_arguments
 from weft.compiler.parser.functions import at_function, parse_function
 from weft.compiler.parser.precedence import parse_expression
-from weft.compiler.parser.statements import statement
-from weft.compiler.parser.stream import TYPE, VALUE, TokenStream
+from weft.compiler.parser.stream import VALUE, TokenStream
 from weft.compiler.parser.types import parse_type
-from weft.compiler.source import Span, Token
+from weft.compiler.source import Span
 
 
 def parse_constant(stream: TokenStream, annotations: ast.Annotations) -> ast.ConstantDeclaration:
@@ -23,16 +22,6 @@ def parse_constant(stream: TokenStream, annotations: ast.Annotations) -> ast.Con
     initial = parse_expression(stream)
     stream.expect(";", "after the constant")
     return ast.ConstantDeclaration(stream.span(first), name.text, annotations, node, initial)
-
-
-@statement("const")
-def _constant(stream: TokenStream, first: Token, annotations: ast.Annotations) -> ast.ConstantDeclaration:
-    return parse_constant(stream, annotations)
-
-
-@statement(TYPE)
-def _variable_or_instance(stream: TokenStream, first: Token, annotations: ast.Annotations) -> ast.Declaration:
-    return parse_variable_or_instance(stream, annotations)
 
 
 def parse_variable_or_instance(stream: TokenStream, annotations: ast.Annotations) -> ast.Declaration:
