@@ -93,9 +93,12 @@ class Token:
         return f"{self.source.name}:{line}:{column}:{self.text!r}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Span:
-    """A stretch of source from the first token's start to the last token's end."""
+    """A stretch of source from the first token's start to the last token's end.
+
+    It never changes. It is not declared frozen because every node has one: that would double the time to make it.
+    """
 
     first: Token
     last: Token

@@ -133,8 +133,17 @@ class Argument(Node):
 class Call(Expression):
     """callee<type arguments>(arguments): function, method, action, table apply, constructor.
 
-    The checker fills `kind` (see check/calls.py), `target` with what is called and `bindings` with the type
-    arguments by parameter, `ordered` with one argument (or None) per parameter.
+    The checker fills `bindings` with the type arguments by parameter, `ordered` with one argument (or None) per
+    parameter, `kind` and `target` with what is called:
+
+    - "function": an extern or P4 function; its FunctionDeclaration
+    - "method": an extern's method; its FunctionDeclaration
+    - "action": its ActionDeclaration
+    - "apply": `instance.apply()` of a control or parser; its declaration
+    - "type_apply": `Control.apply()` without an instance; its declaration
+    - "table": `table.apply()`; its TableDeclaration
+    - "constructor": the type that is built
+    - "builtin": a header's or stack's method, or a size; its name
     """
 
     callee: Expression

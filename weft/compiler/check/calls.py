@@ -1,4 +1,4 @@
-"""Calls."""
+"""Typing of calls of functions, methods and actions, and of `apply` (specification, section 8.20)."""
 
 from __future__ import annotations
 

@@ -54,11 +54,13 @@ class Symbols:
 
 
 class CheckContext:
-    """The state of a check; it has no rules of its own."""
+    """The state of a check, and the function for each kind of node (`expressions`, `statements`, `declarations`)."""
 
     def __init__(self, diagnostics: Diagnostics, handlers: Handlers) -> None:
         self.diagnostics = diagnostics
-        self.handlers = handlers
+        self.expressions = handlers.expressions
+        self.statements = handlers.statements
+        self.declarations = handlers.declarations
         self.symbols = Symbols()
         self.scope = self.symbols.root
         self.enclosing = Enclosing("top")

@@ -13,4 +13,4 @@ def check_declaration(context: CheckContext, declaration: ast.Declaration) -> No
     at_top = context.enclosing.kind == "top"
     if at_top and declaration.name == "main" and not isinstance(declaration, ast.InstanceDeclaration):
         context.error("'main' is an instance of a package", declaration)
-    context.handlers.declarations[type(declaration)](context, declaration)
+    context.declarations[type(declaration)](context, declaration)

@@ -12,7 +12,7 @@ def infer(context: CheckContext, expression: ast.Expression, expected: Type | No
     """Type an expression and fold it; `expected` guides literals that have no type of their own."""
     if expression.type is not None and not isinstance(expression, ast.ListExpression | ast.StructExpression):
         return expression.type
-    handler = context.handlers.expressions.get(type(expression))
+    handler = context.expressions.get(type(expression))
     if handler is None:
         return context.fail(expression, "this expression cannot stand here")
     type_ = handler(context, expression, expected)

@@ -13,7 +13,7 @@ from weft.compiler.wording import article
 
 def check_statement(context: CheckContext, statement: ast.Node) -> None:
     """One statement or local declaration."""
-    context.handlers.statements[type(statement)](context, statement)
+    context.statements[type(statement)](context, statement)
 
 
 def check_block(context: CheckContext, block: ast.Block) -> None:

@@ -51,7 +51,7 @@ def parse_operand(stream: TokenStream) -> ast.Expression:
 
 def parse_primary(stream: TokenStream) -> ast.Expression:
     """A name, a literal, a type or an expression in parentheses or braces."""
-    rule = stream.grammar.primaries.get(stream.kind)
+    rule = stream.primaries.get(stream.kind)
     if rule is None:
         raise stream.unexpected("an expression")
     return rule(stream)
@@ -59,7 +59,7 @@ def parse_primary(stream: TokenStream) -> ast.Expression:
 
 def parse_postfix(stream: TokenStream, expression: ast.Expression) -> ast.Expression:
     """The members, subscripts and calls that follow an expression."""
-    while (rule := stream.grammar.postfixes.get(stream.kind)) is not None:
+    while (rule := stream.postfixes.get(stream.kind)) is not None:
         longer = rule(stream, expression)
         if longer is None:
             break
@@ -122,7 +122,7 @@ def _unary(stream: TokenStream) -> ast.Expression:
         operand = parse_operand(stream)
         return ast.Unary(stream.span(first), kind, operand)
     if kind == "(":
-        found = stream.grammar.cast(stream)
+        found = stream.parse_cast(stream)
         if found is not None:
             return found
     return parse_postfix(stream, parse_primary(stream))

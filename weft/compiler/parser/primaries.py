@@ -29,9 +29,10 @@ def parse_integer(stream: TokenStream) -> ast.IntegerLiteral:
 
 def parse_name(stream: TokenStream) -> ast.Expression:
     """A name, or a type if the name stands for one."""
-    if at_type(stream):
+    token = stream.token
+    if stream.is_type_name(token.text) or (token.text == "list" and stream.peek().kind == "<"):
         return parse_type_expression(stream)
-    token = stream.advance()
+    stream.advance()
     return ast.Name(Span(token, token), token.text)
 
 

@@ -130,13 +130,13 @@ def _report_unclosed(stream: TokenStream, opening: Token) -> None:
 
 def _statement(stream: TokenStream) -> ast.Node:
     annotations = parse_annotations(stream)
-    rule = stream.grammar.statements.get(stream.kind)
+    rule = stream.statements.get(stream.kind)
     if rule is not None:
         return rule(stream, annotations)
     # Two names in a row: the first one was meant as a type.
     unknown_type = stream.kind == "id" and stream.peek().kind == "id"
     if unknown_type or at_declaration(stream):
-        return stream.grammar.local_declaration(stream, annotations)
+        return stream.parse_local_declaration(stream, annotations)
     found = parse_assignment_or_call(stream)
     stream.expect(";", "after the statement")
     return found

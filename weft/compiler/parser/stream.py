@@ -54,7 +54,11 @@ class TokenStream:
         self.token = tokens[0]
         self.kind = self.token.kind
         self.diagnostics = diagnostics
-        self.grammar = grammar
+        self.primaries = grammar.primaries
+        self.postfixes = grammar.postfixes
+        self.parse_cast = grammar.cast
+        self.statements = grammar.statements
+        self.parse_local_declaration = grammar.local_declaration
         self.scopes: list[dict[str, str]] = [{}]
         self.structured_annotations: list[ast.Annotation] = []
         self.open_expressions = 0
@@ -69,10 +73,10 @@ class TokenStream:
     def advance(self) -> Token:
         """Consume and return the current token."""
         token = self.token
-        if token.kind != "end":
+        if self.kind != "end":
             self.index += 1
-            self.token = self.tokens[self.index]
-            self.kind = self.token.kind
+            following = self.token = self.tokens[self.index]
+            self.kind = following.kind
         return token
 
     def peek(self, distance: int = 1) -> Token:

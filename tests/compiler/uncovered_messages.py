@@ -1,6 +1,6 @@
-"""Lists the places in compiler/ that report an error which no golden program (broken/) brings about.
+"""Lists the places in weft/compiler/ that report an error or warning which no program in broken/ causes.
 
-python tests/compiler/untold_messages.py
+python tests/compiler/uncovered_messages.py
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from weft.compiler import CompileError, compile_file  # noqa: E402
 from weft.compiler.diagnostics import Diagnostics  # noqa: E402
 from weft.compiler.warnings.reporter import WarningReporter  # noqa: E402
 
-REPORTING = frozenset(["error", "fail", "refuse", "warning", "warn", "_mismatch", "expected"])
+REPORTING = frozenset(["error", "fail", "refuse", "warning", "warn", "_mismatch", "unexpected"])
 
 
 def sites() -> dict[tuple[str, int, int], str]:
@@ -34,8 +34,8 @@ def sites() -> dict[tuple[str, int, int], str]:
     return found
 
 
-def told() -> set[tuple[str, int]]:
-    """(file, line) of all calls on the stack whenever a golden program has something reported."""
+def reporting_lines() -> set[tuple[str, int]]:
+    """(file, line) of all calls on the stack whenever something is reported about a program."""
     lines = set()
     original = Diagnostics._add
 
@@ -67,7 +67,7 @@ def told() -> set[tuple[str, int]]:
 
 def main() -> None:
     """Print what is left."""
-    every, lines = sites(), told()
+    every, lines = sites(), reporting_lines()
     left = {
         key: text
         for key, text in every.items()
@@ -75,7 +75,7 @@ def main() -> None:
     }
     for (file, line, _), text in left.items():
         print(f"{Path(file).relative_to(ROOT)}:{line}: {text[:150]}")
-    print(f"{len(every) - len(left)} of {len(every)} places are told by golden programs")
+    print(f"{len(every) - len(left)} of {len(every)} places are covered")
 
 
 if __name__ == "__main__":
