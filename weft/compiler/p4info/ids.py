@@ -78,7 +78,7 @@ class IdAllocator:
         return self._ids[(prefix, name)]
 
     def alias(self, name: str) -> str:
-        """The shortest suffix of a name that tells it from all others."""
+        """The shortest suffix of a name that no other name has."""
         others = [other.split(".")[::-1] for other in {other for _, other in self._wanted} if other != name]
         parts = name.split(".")
         for count in range(1, len(parts)):

@@ -1,4 +1,4 @@
-"""What every part of the P4Info message needs."""
+"""The message in the making, its ids, and what every part of it needs."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ EXTERN_PREFIXES = {
 
 
 def is_hidden(annotations: ast.Annotations) -> bool:
-    """@hidden objects are not the control plane's business."""
+    """Whether @hidden keeps an object from the control plane."""
     return any(annotation.name == "hidden" for annotation in annotations)
 
 
-class InfoBase:
-    """The message, its ids, and what the lowering found."""
+class InfoContext:
+    """What every function that adds to the message takes: the message, its ids, and what lowering found."""
 
     def __init__(
         self, program: LoweredProgram, control_plane: ControlPlane, diagnostics: Diagnostics
@@ -73,7 +73,8 @@ class InfoBase:
             actions.setdefault(value.frame.name_of(value.declaration), (value.declaration, value.frame))
         return {name: entry for name, entry in actions.items() if not is_hidden(entry[0].annotations)}
 
-    def _preamble(self, message: Any, prefix: Prefix, name: str, annotations: ast.Annotations) -> None:
+    def preamble(self, message: Any, prefix: Prefix, name: str, annotations: ast.Annotations) -> None:
+        """Fill the id, names, annotations and documentation of an object."""
         preamble = message.preamble
         preamble.id = self.ids.id(prefix, name)
         preamble.name = name
@@ -81,7 +82,8 @@ class InfoBase:
         add_annotations(preamble, annotations)
         add_documentation(preamble, annotations)
 
-    def _name_type(self, message: Any, type_: Type) -> None:
+    def name_type(self, message: Any, type_: Type) -> None:
+        """Name the type of a key, parameter or field, if it is a `type`."""
         self.info.type_info.SetInParent()
         self.types.note(type_)
         name = type_name(type_)
