@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "collectives/graph_progress.hpp"
+
 namespace weft {
 
 uint32_t Schedule::add_buffer(uint8_t* data, uint64_t length_bytes, std::shared_ptr<void> owner) {
@@ -33,6 +35,10 @@ uint32_t Schedule::add_node(NodeContent content, std::span<const uint32_t> after
   nodes_.push_back({std::move(content), static_cast<uint32_t>(after.size()), {}});
   for (const uint32_t predecessor : after) nodes_[predecessor].successors.push_back(number);
   return number;
+}
+
+std::unique_ptr<ScheduleProgress> Schedule::new_progress() const {
+  return std::make_unique<GraphProgress>(*this);
 }
 
 void Schedule::check(const NodeContent& content) const {

@@ -1,4 +1,5 @@
-// A collective on one rank: a dependency graph of transfers, reductions and waits over buffers.
+// What a rank does as a dependency graph of transfers, reductions and waits over buffers, for what no
+// LaneSchedule describes.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "collectives/reduction.hpp"
+#include "collectives/schedule_progress.hpp"
 #include "time/time.hpp"
 
 namespace weft {
@@ -64,7 +66,7 @@ struct DelayNode {
 
 using NodeContent = std::variant<WriteNode, WaitReceiveNode, ReduceNode, CopyNode, AggregateNode, DelayNode>;
 
-class Schedule {
+class Schedule final : public RunnableSchedule {
  public:
   // Adds memory that the schedule works on and returns its number. `owner` keeps it alive. Null data: a
   // source of zeros, which only WriteNodes may name.
@@ -77,7 +79,7 @@ class Schedule {
   // predecessor.
   uint32_t add_node(NodeContent content, std::span<const uint32_t> after);
 
-  size_t node_count() const { return nodes_.size(); }
+  uint32_t step_count() const override { return static_cast<uint32_t>(nodes_.size()); }
   const NodeContent& content(uint32_t node) const { return nodes_[node].content; }
   uint32_t predecessor_count(uint32_t node) const { return nodes_[node].predecessor_count; }
   std::span<const uint32_t> successors(uint32_t node) const { return nodes_[node].successors; }
@@ -87,8 +89,9 @@ class Schedule {
     return buffers_[range.buffer].data == nullptr ? nullptr : data(range);
   }
   bool is_as_length(const BufferRange& range) const { return buffers_[range.buffer].as_length; }
-  uint32_t channel_limit() const { return channel_limit_; }        // above every channel named
-  uint32_t aggregator_limit() const { return aggregator_limit_; }  // above every aggregator named
+  uint32_t channel_limit() const override { return channel_limit_; }
+  uint32_t aggregator_limit() const override { return aggregator_limit_; }
+  std::unique_ptr<ScheduleProgress> new_progress() const override;
 
  private:
   struct Buffer {

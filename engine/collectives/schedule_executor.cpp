@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -12,9 +14,9 @@
 namespace weft {
 namespace {
 
-constexpr int kNodeBits = 32;
+constexpr int kStepBits = 32;
 
-uint64_t work_id(uint64_t run, uint32_t node) { return run << kNodeBits | node; }
+uint64_t work_id(uint64_t run, uint32_t step) { return run << kStepBits | step; }
 
 }  // namespace
 
@@ -32,6 +34,148 @@ const char* run_state_name(RunState state) {
       return "cancelled";
   }
   return "unknown";
+}
+
+// A run, and what its schedule can have done.
+class ScheduleExecutor::Run final : public StepActions {
+ public:
+  Run(ScheduleExecutor& executor, uint64_t number, std::shared_ptr<const RunnableSchedule> schedule)
+      : executor_(executor),
+        number_(number),
+        schedule_(std::move(schedule)),
+        progress_(schedule_->new_progress()),
+        is_recording_(executor.probe_ != nullptr) {
+    status.node_count = schedule_->step_count();
+  }
+
+  uint64_t number() const { return number_; }
+  ScheduleProgress& progress() { return *progress_; }
+  bool is_in(RunState state) const { return status.state == state; }
+  bool has_ended() const { return !is_in(RunState::kWaiting) && !is_in(RunState::kRunning); }
+
+  TimePs now() const override { return executor_.engine_.now(); }
+  void make_ready(uint32_t token) override { ready.push_back(token); }
+  void write(uint32_t step, const WriteRequest& request) override;
+  std::optional<TimePs> receive(uint32_t step, uint32_t channel, uint32_t immediate, uint32_t token) override;
+  void reduce(uint32_t step, const ReduceRequest& request) override;
+  void copy(uint32_t step, uint8_t* destination, const uint8_t* source, uint64_t length_bytes) override;
+  void aggregate(uint32_t step, const AggregateRequest& request) override;
+  void delay(uint32_t step, TimePs duration_ps, uint32_t token) override;
+  bool is_recording() const override { return is_recording_; }
+  void begun(const StepNote& note) override { notes_[note.step] = note; }
+  void done(uint32_t step, TimePs end_ps) override;
+  void skipped(uint32_t) override { ++status.nodes_done; }
+
+  std::deque<uint32_t> ready;
+  bool advancing = false;
+  uint32_t current_step = 0;
+  uint32_t posted = 0;     // steps with a queue pair, which may still read or write the buffers
+  bool forgotten = false;  // to be erased when the last of those completes
+  bool keep_writes = false;
+  std::vector<WriteRecord> writes;
+  RunStatus status;
+
+ private:
+  ScheduleExecutor& executor_;
+  uint64_t number_;
+  std::shared_ptr<const RunnableSchedule> schedule_;
+  std::unique_ptr<ScheduleProgress> progress_;
+  bool is_recording_;
+  std::unordered_map<uint32_t, StepNote> notes_;  // of steps that have begun and are not done
+};
+
+void ScheduleExecutor::Run::write(uint32_t step, const WriteRequest& request) {
+  current_step = step;
+  const Channel& channel = executor_.channels_[request.channel];
+  const uint64_t id = work_id(number_, step);
+  if (channel.scale_up != nullptr) {
+    ++posted;
+    return channel.scale_up->post_write(now(), request.source, request.length_bytes, request.remote_address,
+                                        request.rkey, request.immediate, id);
+  }
+  if (channel.queue_pair == nullptr) return executor_.fail(*this, step, "its channel has been removed");
+  ++posted;
+  try {
+    if (request.as_length) {
+      channel.queue_pair->post_write_as_length(now(), request.length_bytes, request.remote_address,
+                                               request.rkey, request.immediate, id);
+    } else {
+      channel.queue_pair->post_write(now(), request.source, request.length_bytes, request.remote_address,
+                                     request.rkey, request.immediate, id);
+    }
+  } catch (...) {
+    --posted;  // refused: no completion will come
+    throw;
+  }
+}
+
+std::optional<TimePs> ScheduleExecutor::Run::receive(uint32_t step, uint32_t channel, uint32_t immediate,
+                                                     uint32_t token) {
+  current_step = step;
+  auto& arrivals = executor_.channels_[channel].arrivals;
+  Arrival& arrival = arrivals[immediate];
+  if (arrival.early.empty()) {
+    arrival.waiting.push_back({number_, step, token});
+    return std::nullopt;
+  }
+  const TimePs arrived_ps = arrival.early.front();
+  arrival.early.erase(arrival.early.begin());
+  if (arrival.early.empty()) arrivals.erase(immediate);
+  return arrived_ps;
+}
+
+void ScheduleExecutor::Run::reduce(uint32_t step, const ReduceRequest& request) {
+  current_step = step;
+  weft::reduce(request.destination, request.source, request.length_bytes / kElementBytes, request.dtype,
+               request.operation);
+}
+
+void ScheduleExecutor::Run::copy(uint32_t step, uint8_t* destination, const uint8_t* source,
+                                 uint64_t length_bytes) {
+  current_step = step;
+  std::memmove(destination, source, length_bytes);
+}
+
+void ScheduleExecutor::Run::aggregate(uint32_t step, const AggregateRequest& request) {
+  current_step = step;
+  AggregationClient* client = executor_.aggregators_[request.aggregator];
+  if (client == nullptr) return executor_.fail(*this, step, "its aggregator has been removed");
+  ++posted;
+  try {
+    client->post_all_reduce(now(), {request.data, request.data, request.length_bytes / kElementBytes},
+                            request.dtype, request.operation, work_id(number_, step));
+  } catch (...) {
+    --posted;  // refused: no completion will come
+    throw;
+  }
+}
+
+void ScheduleExecutor::Run::delay(uint32_t step, TimePs duration_ps, uint32_t token) {
+  current_step = step;
+  executor_.engine_.schedule_at(now() + duration_ps, [&executor = executor_, number = number_, token] {
+    Run* run = executor.running(number);
+    if (run == nullptr) return;
+    run->progress().delay_over(*run, token);
+    executor.advance(*run);
+  });
+}
+
+void ScheduleExecutor::Run::done(uint32_t step, TimePs end_ps) {
+  ++status.nodes_done;
+  if (!is_recording_ || executor_.probe_ == nullptr) [[likely]]
+    return;
+  const auto found = notes_.find(step);
+  if (found == notes_.end()) return;
+  const StepNote& note = found->second;
+  executor_.probe_->step_done({.rank = executor_.rank_,
+                               .run = number_,
+                               .node = step,
+                               .kind = static_cast<int64_t>(note.kind),
+                               .ends = note.channel ? executor_.ends_of(*note.channel) : ConnectionEnds(),
+                               .length_bytes = note.length_bytes,
+                               .start_ps = note.start_ps,
+                               .end_ps = end_ps});
+  notes_.erase(found);
 }
 
 ScheduleExecutor::ScheduleExecutor(Engine& engine) : engine_(engine) {}
@@ -74,7 +218,7 @@ void ScheduleExecutor::remove_aggregator(uint32_t aggregator) {
   if (aggregator < aggregators_.size()) aggregators_[aggregator] = nullptr;
 }
 
-uint64_t ScheduleExecutor::start(std::shared_ptr<const Schedule> schedule, TimePs start_ps,
+uint64_t ScheduleExecutor::start(std::shared_ptr<const RunnableSchedule> schedule, TimePs start_ps,
                                  const StartOptions& options) {
   if (schedule->channel_limit() > channels_.size() || schedule->aggregator_limit() > aggregators_.size()) {
     throw std::invalid_argument(
@@ -87,16 +231,9 @@ uint64_t ScheduleExecutor::start(std::shared_ptr<const Schedule> schedule, TimeP
     throw std::invalid_argument("run " + std::to_string(number) + " exists already (forget it first)");
   }
   next_run_ = std::max(next_run_, number + 1);
-  Run& run = runs_[number];
-  run.number = number;
-  run.keep_writes = options.keep_writes;
-  run.status.node_count = static_cast<uint32_t>(schedule->node_count());
-  run.predecessors_left.reserve(schedule->node_count());
-  for (uint32_t node = 0; node < schedule->node_count(); ++node) {
-    run.predecessors_left.push_back(schedule->predecessor_count(node));
-  }
-  if (probe_ != nullptr) run.step_starts_ps.assign(schedule->node_count(), kNever);
-  run.schedule = std::move(schedule);
+  auto run = std::make_unique<Run>(*this, number, std::move(schedule));
+  run->keep_writes = options.keep_writes;
+  runs_.emplace(number, std::move(run));
   engine_.schedule_at(start_ps, [this, number] { begin(number); });
   return number;
 }
@@ -107,24 +244,30 @@ ScheduleExecutor::Run& ScheduleExecutor::run_at(uint64_t number) {
 
 const ScheduleExecutor::Run& ScheduleExecutor::run_at(uint64_t number) const {
   const auto found = runs_.find(number);
-  if (found == runs_.end() || found->second.forgotten) {
+  if (found == runs_.end() || found->second->forgotten) {
     throw std::invalid_argument("no run " + std::to_string(number));
   }
-  return found->second;
+  return *found->second;
+}
+
+// Null for one that has ended, or that there is not.
+ScheduleExecutor::Run* ScheduleExecutor::running(uint64_t number) {
+  const auto found = runs_.find(number);
+  return found != runs_.end() && found->second->is_in(RunState::kRunning) ? found->second.get() : nullptr;
 }
 
 const RunStatus& ScheduleExecutor::status(uint64_t run) const { return run_at(run).status; }
 
+const std::vector<WriteRecord>& ScheduleExecutor::writes(uint64_t run) const { return run_at(run).writes; }
+
 void ScheduleExecutor::cancel(uint64_t number) {
   Run& run = run_at(number);
-  if (run.status.state == RunState::kWaiting || run.status.state == RunState::kRunning) {
-    end(run, RunState::kCancelled);
-  }
+  if (!run.has_ended()) end(run, RunState::kCancelled);
 }
 
 void ScheduleExecutor::forget(uint64_t number) {
   Run& run = run_at(number);
-  if (run.status.state == RunState::kWaiting || run.status.state == RunState::kRunning) {
+  if (!run.has_ended()) {
     throw std::logic_error("run " + std::to_string(number) + " has not ended (cancel it first)");
   }
   run.forgotten = true;
@@ -133,153 +276,37 @@ void ScheduleExecutor::forget(uint64_t number) {
 
 void ScheduleExecutor::begin(uint64_t number) {
   const auto found = runs_.find(number);
-  if (found == runs_.end() || found->second.status.state != RunState::kWaiting) return;  // cancelled
-  Run& run = found->second;
+  if (found == runs_.end() || !found->second->is_in(RunState::kWaiting)) return;  // cancelled
+  Run& run = *found->second;
   run.status.state = RunState::kRunning;
   run.status.started_ps = engine_.now();
-  for (uint32_t node = 0; node < run.predecessors_left.size(); ++node) {
-    if (run.predecessors_left[node] == 0) run.ready.push_back(node);
-  }
+  run.progress().begin(run);
   advance(run);
 }
 
-// Executes ready nodes until none is left. Completions from within (of an empty transfer, say) only add to
-// the list.
+// Goes on with what is ready until nothing is. Completions from within (of an empty transfer, say) only add
+// to the list.
 void ScheduleExecutor::advance(Run& run) {
   if (run.advancing) return;
   run.advancing = true;
-  while (run.status.state == RunState::kRunning && !run.ready.empty()) {
-    const uint32_t node = run.ready.front();
+  while (run.is_in(RunState::kRunning) && !run.ready.empty()) {
+    const uint32_t token = run.ready.front();
     run.ready.pop_front();
-    execute(run, node);
+    try {
+      run.progress().proceed(run, token);
+    } catch (const std::logic_error& error) {
+      // The request was refused. What a user's code raises while a packet is sent is no such thing: it ends
+      // all.
+      fail(run, run.current_step, error.what());
+    }
   }
   run.advancing = false;
-  if (run.status.state == RunState::kRunning && run.status.nodes_done == run.status.node_count) {
-    end(run, RunState::kFinished);
-  }
-}
-
-void ScheduleExecutor::execute(Run& run, uint32_t node) {
-  if (!run.step_starts_ps.empty()) [[unlikely]]
-    run.step_starts_ps[node] = engine_.now();
-  try {
-    std::visit([&](const auto& content) { start_node(run, node, content); }, run.schedule->content(node));
-  } catch (const std::logic_error& error) {
-    // The request was refused. What a user's code raises while a packet is sent is no such thing: it ends
-    // all.
-    fail(run, node, error.what());
-  }
-}
-
-void ScheduleExecutor::start_node(Run& run, uint32_t node, const WriteNode& write) {
-  const Channel& channel = channels_[write.channel];
-  const uint64_t id = work_id(run.number, node);
-  const uint8_t* source = run.schedule->source(write.source);
-  if (channel.scale_up != nullptr) {
-    ++run.posted;
-    return channel.scale_up->post_write(engine_.now(), source, write.source.length_bytes,
-                                        write.remote_address, write.rkey, write.immediate, id);
-  }
-  if (channel.queue_pair == nullptr) return fail(run, node, "its channel has been removed");
-  ++run.posted;
-  try {
-    if (run.schedule->is_as_length(write.source)) {
-      channel.queue_pair->post_write_as_length(engine_.now(), write.source.length_bytes, write.remote_address,
-                                               write.rkey, write.immediate, id);
-    } else {
-      channel.queue_pair->post_write(engine_.now(), source, write.source.length_bytes, write.remote_address,
-                                     write.rkey, write.immediate, id);
-    }
-  } catch (...) {
-    --run.posted;  // refused: no completion will come
-    throw;
-  }
-}
-
-void ScheduleExecutor::start_node(Run& run, uint32_t node, const WaitReceiveNode& wait) {
-  Channel& channel = channels_[wait.channel];
-  Arrival& arrival = channel.arrivals[wait.immediate];
-  if (arrival.early == 0) {
-    arrival.waiting.emplace_back(run.number, node);
-    return;
-  }
-  if (--arrival.early == 0) channel.arrivals.erase(wait.immediate);
-  node_done(run.number, node);
-}
-
-void ScheduleExecutor::start_node(Run& run, uint32_t node, const ReduceNode& reduction) {
-  const Schedule& schedule = *run.schedule;
-  reduce(schedule.data(reduction.destination), schedule.data(reduction.source),
-         reduction.source.length_bytes / kElementBytes, reduction.dtype, reduction.operation);
-  node_done(run.number, node);
-}
-
-void ScheduleExecutor::start_node(Run& run, uint32_t node, const CopyNode& copy) {
-  const Schedule& schedule = *run.schedule;
-  std::memmove(schedule.data(copy.destination), schedule.data(copy.source), copy.source.length_bytes);
-  node_done(run.number, node);
-}
-
-void ScheduleExecutor::start_node(Run& run, uint32_t node, const AggregateNode& aggregate) {
-  AggregationClient* client = aggregators_[aggregate.aggregator];
-  if (client == nullptr) return fail(run, node, "its aggregator has been removed");
-  uint8_t* data = run.schedule->data(aggregate.range);
-  ++run.posted;
-  try {
-    client->post_all_reduce(engine_.now(), {data, data, aggregate.range.length_bytes / kElementBytes},
-                            aggregate.dtype, aggregate.operation, work_id(run.number, node));
-  } catch (...) {
-    --run.posted;  // refused: no completion will come
-    throw;
-  }
-}
-
-void ScheduleExecutor::start_node(Run& run, uint32_t node, const DelayNode& delay) {
-  engine_.schedule_at(engine_.now() + delay.duration_ps,
-                      [this, number = run.number, node] { node_done(number, node); });
-}
-
-void ScheduleExecutor::node_done(uint64_t number, uint32_t node) {
-  const auto found = runs_.find(number);
-  if (found == runs_.end() || found->second.status.state != RunState::kRunning) return;
-  Run& run = found->second;
-  ++run.status.nodes_done;
-  if (!run.step_starts_ps.empty()) [[unlikely]]
-    record_step(run, node);
-  for (const uint32_t successor : run.schedule->successors(node)) {
-    if (--run.predecessors_left[successor] == 0) run.ready.push_back(successor);
-  }
-  advance(run);
+  if (run.is_in(RunState::kRunning) && run.progress().is_done()) end(run, RunState::kFinished);
 }
 
 ConnectionEnds ScheduleExecutor::ends_of(uint32_t channel) const {
   const RcQueuePair* queue_pair = channels_[channel].queue_pair;
   return queue_pair == nullptr ? ConnectionEnds() : queue_pair->ends();
-}
-
-void ScheduleExecutor::record_step(const Run& run, uint32_t node) {
-  if (probe_ == nullptr) return;
-  const NodeContent& content = run.schedule->content(node);
-  StepRecord step{.rank = rank_,
-                  .run = run.number,
-                  .node = node,
-                  .kind = static_cast<int64_t>(content.index()),
-                  .ends = {},
-                  .start_ps = run.step_starts_ps[node],
-                  .end_ps = engine_.now()};
-  if (const auto* write = std::get_if<WriteNode>(&content)) {
-    step.ends = ends_of(write->channel);
-    step.length_bytes = write->source.length_bytes;
-  } else if (const auto* wait = std::get_if<WaitReceiveNode>(&content)) {
-    step.ends = ends_of(wait->channel);
-  } else if (const auto* reduction = std::get_if<ReduceNode>(&content)) {
-    step.length_bytes = reduction->source.length_bytes;
-  } else if (const auto* copy = std::get_if<CopyNode>(&content)) {
-    step.length_bytes = copy->source.length_bytes;
-  } else if (const auto* aggregate = std::get_if<AggregateNode>(&content)) {
-    step.length_bytes = aggregate->range.length_bytes;
-  }
-  probe_->step_done(step);
 }
 
 void ScheduleExecutor::on_completion(const Completion& completion) {
@@ -296,62 +323,72 @@ void ScheduleExecutor::on_completion(const Completion& completion) {
 }
 
 void ScheduleExecutor::queue_pair_done(const Completion& completion) {
-  const uint64_t number = completion.work_id >> kNodeBits;
-  const auto node = static_cast<uint32_t>(completion.work_id);
+  const uint64_t number = completion.work_id >> kStepBits;
+  const auto step = static_cast<uint32_t>(completion.work_id);
   const auto found = runs_.find(number);
   if (found == runs_.end()) return;
-  Run& run = found->second;
+  Run& run = *found->second;
   --run.posted;
   if (run.forgotten) {
     if (run.posted == 0) runs_.erase(found);
     return;
   }
-  if (completion.status == CompletionStatus::kSuccess) {
-    if (run.keep_writes && completion.kind == CompletionKind::kWrite) {
-      run.writes.push_back(
-          {node, completion.posted_ps, completion.completed_ps, completion.retransmitted_packets});
-    }
-    return node_done(number, node);
+  if (completion.status != CompletionStatus::kSuccess) {
+    return fail(run, step,
+                std::string(completion_status_name(completion.status)) +
+                    " (fault: " + fault_name(completion_fault(completion.status)) + ")");
   }
-  fail(run, node,
-       std::string(completion_status_name(completion.status)) +
-           " (fault: " + fault_name(completion_fault(completion.status)) + ")");
+  if (run.keep_writes && completion.kind == CompletionKind::kWrite) {
+    run.writes.push_back(
+        {step, completion.posted_ps, completion.completed_ps, completion.retransmitted_packets});
+  }
+  if (!run.is_in(RunState::kRunning)) return;
+  run.progress().completed(run, step);
+  advance(run);
 }
 
 void ScheduleExecutor::arrived(const Completion& completion) {
   const auto found = channel_of_queue_pair_.find(completion.queue_pair);
   if (found == channel_of_queue_pair_.end()) return;
-  Channel& channel = channels_[found->second];
-  Arrival& arrival = channel.arrivals[completion.immediate];
+  auto& arrivals = channels_[found->second].arrivals;
+  Arrival& arrival = arrivals[completion.immediate];
   if (arrival.waiting.empty()) {
-    ++arrival.early;
+    arrival.early.push_back(engine_.now());
     return;
   }
-  const auto [run, node] = arrival.waiting.front();
-  arrival.waiting.pop_front();
-  if (arrival.waiting.empty()) channel.arrivals.erase(completion.immediate);
-  node_done(run, node);
+  const Waiter waiter = arrival.waiting.front();
+  arrival.waiting.erase(arrival.waiting.begin());
+  if (arrival.waiting.empty()) arrivals.erase(completion.immediate);
+  Run* run = running(waiter.run);
+  if (run == nullptr) return;
+  run->progress().received(*run, waiter.token);
+  advance(*run);
 }
 
-void ScheduleExecutor::fail(Run& run, uint32_t node, const std::string& reason) {
-  if (run.status.state != RunState::kRunning) return;
-  run.status.error = "node " + std::to_string(node) + ": " + reason;
+void ScheduleExecutor::fail(Run& run, uint32_t step, const std::string& reason) {
+  if (!run.is_in(RunState::kRunning)) return;
+  run.status.error = "node " + std::to_string(step) + ": " + reason;
   end(run, RunState::kFailed);
+}
+
+// One that has finished waits for nothing.
+void ScheduleExecutor::forget_waiters(uint64_t run) {
+  for (Channel& channel : channels_) {
+    for (auto entry = channel.arrivals.begin(); entry != channel.arrivals.end();) {
+      Arrival& arrival = entry->second;
+      std::erase_if(arrival.waiting, [&](const Waiter& waiter) { return waiter.run == run; });
+      const bool unused = arrival.waiting.empty() && arrival.early.empty();
+      entry = unused ? channel.arrivals.erase(entry) : std::next(entry);
+    }
+  }
 }
 
 void ScheduleExecutor::end(Run& run, RunState state) {
   run.status.state = state;
   run.status.finished_ps = engine_.now();
   run.ready.clear();
-  for (Channel& channel : channels_) {
-    for (auto entry = channel.arrivals.begin(); entry != channel.arrivals.end();) {
-      Arrival& arrival = entry->second;
-      std::erase_if(arrival.waiting, [&](const auto& waiter) { return waiter.first == run.number; });
-      const bool unused = arrival.waiting.empty() && arrival.early == 0;
-      entry = unused ? channel.arrivals.erase(entry) : std::next(entry);
-    }
-  }
-  report_end(run.number);
+  if (state != RunState::kFinished) forget_waiters(run.number());
+  report_end(run.number());
 }
 
 }  // namespace weft

@@ -2,14 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "collectives/schedule.hpp"
+#include "collectives/schedule_progress.hpp"
 #include "hosts/queue_pair.hpp"
 #include "observe/probe.hpp"
 #include "time/engine.hpp"
@@ -47,7 +46,7 @@ struct StartOptions {
 };
 
 // Takes the completions of all queue pairs that were made with it as their handler. A run is finished when
-// all its nodes are done; it fails as a whole with the first of its nodes that fails. All calls under the
+// all its steps are done; it fails as a whole with the first of its steps that fails. All calls under the
 // engine's lock.
 class ScheduleExecutor : public CompletionHandler {
  public:
@@ -56,31 +55,32 @@ class ScheduleExecutor : public CompletionHandler {
   ScheduleExecutor(const ScheduleExecutor&) = delete;
   ScheduleExecutor& operator=(const ScheduleExecutor&) = delete;
 
-  // Make a queue pair known, and return the number by which nodes name it. It outlives the executor or is
+  // Make a queue pair known, and return the number by which schedules name it. It outlives the executor or is
   // removed. Throws std::invalid_argument if a channel of that number of queue pair is known.
   uint32_t add_channel(RcQueuePair& queue_pair);
   // The same of a channel between ranks of a host; its number counts as a queue pair's.
   uint32_t add_scale_up_channel(ScaleUpChannel& scale_up);
   uint32_t add_aggregator(AggregationClient& client);
-  // Forgets a channel; arrivals on it that nobody waited for are forgotten, too. Nodes that name it fail.
+  // Forgets a channel; arrivals on it that nobody waited for are forgotten, too. Steps that name it fail.
   void remove_channel(uint32_t channel);
   void remove_aggregator(uint32_t aggregator);
 
   // Starts a schedule at `start_ps` (now, if that is past) and returns the number of the run: the given one,
   // or one that none has had (from 1). Throws std::invalid_argument if it names a channel or aggregator that
   // does not exist, or if there is a run of that number.
-  uint64_t start(std::shared_ptr<const Schedule> schedule, TimePs start_ps, const StartOptions& options = {});
+  uint64_t start(std::shared_ptr<const RunnableSchedule> schedule, TimePs start_ps,
+                 const StartOptions& options = {});
   // Throws std::invalid_argument for an unknown run.
   const RunStatus& status(uint64_t run) const;
   // Those acknowledged so far, in that order, of a run that was started to keep them. Throws as status().
-  const std::vector<WriteRecord>& writes(uint64_t run) const { return run_at(run).writes; }
+  const std::vector<WriteRecord>& writes(uint64_t run) const;
   // Starts nothing of the run any more. What its queue pairs already have completes unheeded.
   void cancel(uint64_t run);
   // Forgets a run that has ended. Its schedule is released once no queue pair works on its buffers any more.
   // Throws std::logic_error if it has not ended.
   void forget(uint64_t run);
 
-  // Every node of the runs that start from now on is recorded as a step of this rank; null ends it.
+  // Every step of the runs that start from now on is recorded as this rank's; null ends it.
   void observe(Probe* probe, int32_t rank) {
     probe_ = probe;
     rank_ = rank;
@@ -97,23 +97,16 @@ class ScheduleExecutor : public CompletionHandler {
   void on_completion(const Completion& completion) override;
 
  private:
-  struct Run {
-    uint64_t number;
-    std::shared_ptr<const Schedule> schedule;
-    std::vector<uint32_t> predecessors_left;
-    std::deque<uint32_t> ready;
-    bool advancing = false;
-    uint32_t posted = 0;                 // nodes with a queue pair, which may still read or write the buffers
-    bool forgotten = false;              // to be erased when the last of those completes
-    std::vector<TimePs> step_starts_ps;  // by node, where steps are recorded; else empty
-    bool keep_writes = false;
-    std::vector<WriteRecord> writes;
-    RunStatus status;
+  class Run;
+  struct Waiter {
+    uint64_t run;
+    uint32_t step;
+    uint32_t token;
   };
-  // Where an arrival with this immediate on a channel is waited for, or how many came unexpectedly early.
+  // Who waits for an arrival with this immediate on a channel, or when it came before anybody did.
   struct Arrival {
-    uint32_t early = 0;
-    std::deque<std::pair<uint64_t, uint32_t>> waiting;  // run, node
+    std::vector<TimePs> early;
+    std::vector<Waiter> waiting;
   };
   // Over a queue pair or a scale-up channel; neither once it has been removed.
   struct Channel {
@@ -127,28 +120,21 @@ class ScheduleExecutor : public CompletionHandler {
   uint32_t insert(Channel channel);
   Run& run_at(uint64_t number);
   const Run& run_at(uint64_t number) const;
+  Run* running(uint64_t number);
   void begin(uint64_t number);
   void advance(Run& run);
-  void execute(Run& run, uint32_t node);
-  void start_node(Run& run, uint32_t node, const WriteNode& write);
-  void start_node(Run& run, uint32_t node, const WaitReceiveNode& wait);
-  void start_node(Run& run, uint32_t node, const ReduceNode& reduce);
-  void start_node(Run& run, uint32_t node, const CopyNode& copy);
-  void start_node(Run& run, uint32_t node, const AggregateNode& aggregate);
-  void start_node(Run& run, uint32_t node, const DelayNode& delay);
-  void node_done(uint64_t run, uint32_t node);
   void queue_pair_done(const Completion& completion);
   void arrived(const Completion& completion);
-  void record_step(const Run& run, uint32_t node);
   ConnectionEnds ends_of(uint32_t channel) const;
-  void fail(Run& run, uint32_t node, const std::string& reason);
+  void fail(Run& run, uint32_t step, const std::string& reason);
+  void forget_waiters(uint64_t run);
   void end(Run& run, RunState state);
 
   Engine& engine_;
   std::vector<Channel> channels_;
   std::unordered_map<uint32_t, uint32_t> channel_of_queue_pair_;
   std::vector<AggregationClient*> aggregators_;
-  std::unordered_map<uint64_t, Run> runs_;
+  std::unordered_map<uint64_t, std::unique_ptr<Run>> runs_;
   uint64_t next_run_ = 1;
   std::function<void(uint64_t)> end_callback_;
   Probe* probe_ = nullptr;

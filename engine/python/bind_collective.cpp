@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "collectives/block_floating_point.hpp"
+#include "collectives/schedule.hpp"
 #include "collectives/schedule_executor.hpp"
 #include "hosts/aggregation_client.hpp"
 #include "hosts/nic.hpp"
@@ -19,6 +20,7 @@
 #include "hosts/scale_up.hpp"
 #include "python/bind_codec.hpp"
 #include "python/bind_columns.hpp"
+#include "python/bind_schedules.hpp"
 #include "python/bindings.hpp"
 #include "python/bindings_support.hpp"
 #include "python/python_buffer.hpp"
@@ -28,8 +30,6 @@ namespace weft {
 
 namespace py = pybind11;
 using namespace py::literals;
-
-namespace {
 
 DataType parse_data_type(const std::string& text) {
   for (const DataType dtype : {DataType::kInt32, DataType::kFloat32}) {
@@ -45,6 +45,7 @@ ReduceOperation parse_operation(const std::string& text) {
   }
   throw std::invalid_argument("operation '" + text + "' (valid: sum, max, min)");
 }
+namespace {
 
 // (buffer, offset_bytes, length_bytes)
 using Range = std::tuple<uint32_t, uint64_t, uint64_t>;
@@ -56,7 +57,8 @@ BufferRange range_of(const Range& range) {
 using Predecessors = std::vector<uint32_t>;
 
 void bind_schedule(py::module_& m) {
-  py::class_<Schedule, std::shared_ptr<Schedule>>(m, "Schedule")
+  py::class_<RunnableSchedule, std::shared_ptr<RunnableSchedule>>(m, "RunnableSchedule");
+  py::class_<Schedule, RunnableSchedule, std::shared_ptr<Schedule>>(m, "Schedule")
       .def(py::init())
       .def(
           "add_buffer",
@@ -119,7 +121,7 @@ void bind_schedule(py::module_& m) {
             return schedule.add_node(DelayNode{duration_ps}, after);
           },
           "duration_ps"_a, py::kw_only(), "after"_a = Predecessors())
-      .def_property_readonly("node_count", &Schedule::node_count);
+      .def_property_readonly("node_count", &Schedule::step_count);
 }
 
 // The executor, and a file descriptor that becomes readable when a run ends.
@@ -194,8 +196,8 @@ void bind_executor(py::module_& m) {
       .def("remove_aggregator", locked<&ScheduleExecutor::remove_aggregator, uint32_t>(), "aggregator"_a)
       .def(
           "start",
-          [](Executor& executor, const std::shared_ptr<Schedule>& schedule, TimePs start_ps, uint64_t run,
-             bool keep_writes) {
+          [](Executor& executor, const std::shared_ptr<RunnableSchedule>& schedule, TimePs start_ps,
+             uint64_t run, bool keep_writes) {
             PythonGuard guard(executor.engine());
             return executor.start(schedule, start_ps, {.number = run, .keep_writes = keep_writes});
           },
@@ -349,6 +351,7 @@ void bind_block_floating_point(py::module_& m) {
 
 void bind_collective(py::module_& m) {
   bind_schedule(m);
+  bind_lane_schedule(m);
   bind_aggregation(m);
   bind_executor(m);
   bind_block_floating_point(m);

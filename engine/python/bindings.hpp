@@ -5,15 +5,16 @@
 
 namespace weft {
 
-void bind_core(pybind11::module_& m);        // clock, events, nodes, captures
-void bind_partitions(pybind11::module_& m);  // engines of one clock
-void bind_memory(pybind11::module_& m);      // a switch's shared buffer, flow control
-void bind_ports(pybind11::module_& m);       // links, transmit ports, packet sockets
-void bind_switch(pybind11::module_& m);      // the v1model switch runtime
-void bind_transport(pybind11::module_& m);   // RoCEv2 codec, NIC, completions
-void bind_queue_pair(pybind11::module_& m);  // queue pairs
-void bind_congestion(pybind11::module_& m);  // congestion controls
-void bind_collective(pybind11::module_& m);  // schedules of collectives, aggregation client
-void bind_probe(pybind11::module_& m);       // what a run is observed by
+void bind_core(pybind11::module_& m);           // clock, events, nodes, captures
+void bind_partitions(pybind11::module_& m);     // engines of one clock
+void bind_memory(pybind11::module_& m);         // a switch's shared buffer, flow control
+void bind_ports(pybind11::module_& m);          // links, transmit ports, packet sockets
+void bind_switch(pybind11::module_& m);         // the v1model switch runtime
+void bind_transport(pybind11::module_& m);      // RoCEv2 codec, NIC, completions
+void bind_queue_pair(pybind11::module_& m);     // queue pairs
+void bind_congestion(pybind11::module_& m);     // congestion controls
+void bind_collective(pybind11::module_& m);     // schedules of collectives, aggregation client
+void bind_lane_schedule(pybind11::module_& m);  // schedules of lanes
+void bind_probe(pybind11::module_& m);          // what a run is observed by
 
 }  // namespace weft

@@ -1205,7 +1205,10 @@ class AggregationStats(TypedDict):
     outstanding_requests: int
     error: str
 
-class Schedule:
+class RunnableSchedule:
+    """What a `ScheduleExecutor` runs."""
+
+class Schedule(RunnableSchedule):
     """A dependency graph of one rank. Each add_... returns the number of the buffer or node it adds.
 
     A node starts when all nodes of `after` are done. Raises ValueError, naming the node, for a range beyond
@@ -1242,6 +1245,119 @@ class Schedule:
     @property
     def node_count(self) -> int: ...
 
+_Formula = tuple[int, int, int]
+"""First, and so much more per turn of a loop and per lane of a block."""
+_Chunk = tuple[int, int, int, int, bool]
+"""A table's number, the formula of the chunk's number, and whether it is cut into as many pieces as there are lanes."""
+
+class ElementTable:
+    """Ranges of elements by number, modulo how many there are. ValueError for none, and for descending ones."""
+
+    @staticmethod
+    def evenly(start: int, stop: int, parts: int) -> ElementTable:
+        """Parts of a range, whose lengths differ by at most one, as a formula."""
+    @staticmethod
+    def of(ranges: Sequence[tuple[int, int]]) -> ElementTable:
+        """Starts and ends."""
+    def __len__(self) -> int: ...
+    def at(self, number: int) -> tuple[int, int]: ...
+
+class LaneSchedule:
+    """What a rank does as lanes with loops; see weft.traffic.lane_schedule.LaneSchedule.
+
+    Raises ValueError for numbers that name nothing, and for more transfers than immediates.
+    """
+
+    def __init__(self, dtype: str, operation: str, run_tag: int = 0) -> None: ...
+    def add_table(self, table: ElementTable) -> int: ...
+    def add_marks(self) -> int: ...
+    def add_stage(self, after: Sequence[int] = ()) -> int: ...
+    def add_grid(self, cell_count: int, moves_data: Sequence[bool]) -> int: ...
+    def add_block(self, lane_count: int) -> None: ...
+    def add_loop(self, turns: int, grid: int, cell: _Formula) -> None: ...
+    def send(
+        self,
+        elements: _Chunk,
+        channel: _Formula,
+        transfer: int,
+        to_scratch: bool,
+        landing: _Chunk | None,
+        shift: int,
+        slot: int,
+        ahead: int,
+    ) -> None: ...
+    def receive(
+        self, elements: _Chunk, channel: _Formula, transfer: int, in_turn: bool, slot: int
+    ) -> None: ...
+    def reduce(self, elements: _Chunk, shift: int, slot: int) -> None: ...
+    def copy(self, elements: _Chunk, shift: int, slot: int) -> None: ...
+    def aggregate(self, elements: _Chunk, plane: int, slot: int) -> None: ...
+    def delay(self, duration_ps: int, slot: int) -> None: ...
+    def await_elements(self, elements: _Chunk, marks: int) -> None: ...
+    def mark_elements(self, elements: _Chunk, marks: int) -> None: ...
+    def await_acknowledgement(self) -> None: ...
+    def append(
+        self,
+        part: LaneSchedule,
+        data_elements: int,
+        scratch_elements: int,
+        first_transfer: int,
+        first_channel: int,
+        after: Sequence[int],
+    ) -> int: ...
+    @property
+    def transfer_limit(self) -> int:
+        """Above the largest number of a transfer."""
+    def step_count(self, with_data: bool) -> int: ...
+
+class BoundLanes(RunnableSchedule):
+    """A rank's lanes over its buffers and channels.
+
+    `payload` is "data", "zeros" or "lengths". Channels, in the schedule's order: the executor's number, address and key
+    of the peer's data, address and key of its scratch buffer; aggregators, by plane: the executor's numbers. Raises
+    ValueError for what the schedule needs and lacks.
+    """
+
+    def __init__(
+        self,
+        schedule: LaneSchedule,
+        *,
+        payload: str,
+        data: Buffer | NDArray[Any] | None,
+        scratch: Buffer | NDArray[Any] | None,
+        channels: Sequence[tuple[int, int, int, int, int]],
+        aggregators: Sequence[int | None],
+    ) -> None: ...
+    @property
+    def step_count(self) -> int: ...
+
+class ScheduleStepper:
+    """A run of a schedule without engine or network: it says what is to be transferred, and is told what arrives.
+
+    Reductions and copies are done as they come up. Each call goes as far as the schedule can without more arrivals.
+    """
+
+    def __init__(self, schedule: RunnableSchedule) -> None: ...
+    def begin(self) -> None: ...
+    def arrived(self, channel: int, immediate: int) -> None: ...
+    def completed(self, step: int) -> None:
+        """A write has been acknowledged, or an aggregation is done."""
+    def delay_over(self, token: int) -> None: ...
+    def take_writes(self) -> list[tuple[int, int, int, int, int, int, int | None]]:
+        """Since the last call: step, channel, source (0: zeros), length, remote address, rkey, immediate."""
+    def take_aggregations(self) -> list[tuple[int, int, int, int]]:
+        """Since the last call: step, aggregator, address, length in bytes."""
+    def take_delays(self) -> list[tuple[int, int, int]]:
+        """Since the last call: step, duration in ps, token."""
+    @property
+    def done(self) -> list[int]:
+        """Steps that are done, in that order."""
+    @property
+    def is_done(self) -> bool: ...
+    @property
+    def unclaimed_arrivals(self) -> int:
+        """Writes that have arrived and that nothing has waited for."""
+
 class RunWrites(TypedDict):
     node: NDArray[np.int64]
     posted_ps: NDArray[np.int64]
@@ -1260,7 +1376,9 @@ class ScheduleExecutor(CompletionHandler):
     def add_aggregator(self, client: AggregationClient) -> int: ...
     def remove_channel(self, channel: int) -> None: ...
     def remove_aggregator(self, aggregator: int) -> None: ...
-    def start(self, schedule: Schedule, start_ps: int = 0, *, run: int = 0, keep_writes: bool = False) -> int:
+    def start(
+        self, schedule: RunnableSchedule, start_ps: int = 0, *, run: int = 0, keep_writes: bool = False
+    ) -> int:
         """Start at start_ps (now, if that is past); returns the number of the run, `run` or the next one.
 
         Raises ValueError if the schedule names a channel or aggregator that does not exist, or if there is such a run.

@@ -1,0 +1,38 @@
+// Runs a schedule that says of every node what it follows.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "collectives/schedule.hpp"
+#include "collectives/schedule_progress.hpp"
+
+namespace weft {
+
+// Steps and tokens are numbers of nodes.
+class GraphProgress final : public ScheduleProgress {
+ public:
+  explicit GraphProgress(const Schedule& schedule);
+
+  void begin(StepActions& actions) override;
+  bool is_done() const override { return nodes_left_ == 0; }
+  void proceed(StepActions& actions, uint32_t node) override;
+  void received(StepActions& actions, uint32_t node) override { done(actions, node); }
+  void delay_over(StepActions& actions, uint32_t node) override { done(actions, node); }
+  void completed(StepActions& actions, uint32_t node) override { done(actions, node); }
+
+ private:
+  void start(StepActions& actions, uint32_t node, const WriteNode& write);
+  void start(StepActions& actions, uint32_t node, const WaitReceiveNode& wait);
+  void start(StepActions& actions, uint32_t node, const ReduceNode& reduction);
+  void start(StepActions& actions, uint32_t node, const CopyNode& copy);
+  void start(StepActions& actions, uint32_t node, const AggregateNode& aggregate);
+  void start(StepActions& actions, uint32_t node, const DelayNode& delay);
+  void done(StepActions& actions, uint32_t node);
+
+  const Schedule& schedule_;
+  std::vector<uint32_t> predecessors_left_;
+  size_t nodes_left_;
+};
+
+}  // namespace weft

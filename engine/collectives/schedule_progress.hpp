@@ -1,0 +1,108 @@
+// What runs a schedule: it says step by step what is to be done, and learns when it is.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "collectives/reduction.hpp"
+#include "time/time.hpp"
+
+namespace weft {
+
+// The order is that of a step's kind in records.
+enum class StepKind : uint8_t { kWrite, kWait, kReduce, kCopy, kAggregate, kDelay };
+
+// What a record says of a step. `channel` counts where the step goes through one.
+struct StepNote {
+  uint32_t step = 0;
+  StepKind kind = StepKind::kWrite;
+  std::optional<uint32_t> channel;
+  uint64_t length_bytes = 0;
+  TimePs start_ps = 0;
+};
+
+// RDMA WRITE. Null source: zeros, which travel as their number where `as_length`.
+struct WriteRequest {
+  uint32_t channel = 0;
+  const uint8_t* source = nullptr;
+  uint64_t length_bytes = 0;
+  bool as_length = false;
+  uint64_t remote_address = 0;
+  uint32_t rkey = 0;
+  std::optional<uint32_t> immediate;
+};
+
+struct ReduceRequest {
+  uint8_t* destination = nullptr;
+  const uint8_t* source = nullptr;
+  uint64_t length_bytes = 0;
+  DataType dtype = DataType::kInt32;
+  ReduceOperation operation = ReduceOperation::kSum;
+};
+
+struct AggregateRequest {
+  uint32_t aggregator = 0;
+  uint8_t* data = nullptr;
+  uint64_t length_bytes = 0;
+  DataType dtype = DataType::kInt32;
+  ReduceOperation operation = ReduceOperation::kSum;
+};
+
+// What a schedule can have done. A *step* is its number within the run; a *token* is what the schedule wants
+// to have back when there is more to do. What is asked for first is done first.
+class StepActions {
+ public:
+  virtual ~StepActions() = default;
+
+  virtual TimePs now() const = 0;
+  // Calls ScheduleProgress::proceed(token) when all that was made ready before has proceeded.
+  virtual void make_ready(uint32_t token) = 0;
+  // Calls completed(step) when the peer has acknowledged it.
+  virtual void write(uint32_t step, const WriteRequest& request) = 0;
+  // Returns when a write with this immediate arrived over the channel; none: calls received(token) when it
+  // has.
+  virtual std::optional<TimePs> receive(uint32_t step, uint32_t channel, uint32_t immediate,
+                                        uint32_t token) = 0;
+  virtual void reduce(uint32_t step, const ReduceRequest& request) = 0;
+  virtual void copy(uint32_t step, uint8_t* destination, const uint8_t* source, uint64_t length_bytes) = 0;
+  // All-reduces in the network; calls completed(step) when the result is there.
+  virtual void aggregate(uint32_t step, const AggregateRequest& request) = 0;
+  // Calls delay_over(token) after that time.
+  virtual void delay(uint32_t step, TimePs duration_ps, uint32_t token) = 0;
+
+  virtual bool is_recording() const = 0;
+  // Where steps are recorded: what the step is. It ends with done().
+  virtual void begun(const StepNote& note) = 0;
+  virtual void done(uint32_t step, TimePs end_ps) = 0;
+  // A step of nothing, which counts and is not recorded.
+  virtual void skipped(uint32_t step) = 0;
+};
+
+// How far a run of a schedule is.
+class ScheduleProgress {
+ public:
+  virtual ~ScheduleProgress() = default;
+
+  virtual void begin(StepActions& actions) = 0;
+  virtual bool is_done() const = 0;
+
+  virtual void proceed(StepActions& actions, uint32_t token) = 0;
+  virtual void received(StepActions& actions, uint32_t token) = 0;
+  virtual void delay_over(StepActions& actions, uint32_t token) = 0;
+  virtual void completed(StepActions& actions, uint32_t step) = 0;
+};
+
+// What an executor runs: bound to the buffers and channels of a rank, unchanged by runs.
+class RunnableSchedule {
+ public:
+  virtual ~RunnableSchedule() = default;
+
+  virtual uint32_t step_count() const = 0;
+  virtual uint32_t channel_limit() const = 0;     // above every channel named
+  virtual uint32_t aggregator_limit() const = 0;  // above every aggregator named
+  // Of a run; the schedule outlives it.
+  virtual std::unique_ptr<ScheduleProgress> new_progress() const = 0;
+};
+
+}  // namespace weft
