@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from weft.engine import Link, TransmitPort, _core, make_congestion_control
+from weft.traffic.lane_schedule import Schedule
 from weft.traffic.messages import AS_BYTES
 from weft.traffic.native_schedule import Peers, RemoteBuffer, build_native_schedule
-from weft.traffic.schedule_nodes import DATA, SCRATCH, SINK, Channel, RankSchedule
+from weft.traffic.schedule_nodes import DATA, SCRATCH, SINK, Channel
 
 RATE_BPS = 10_000_000_000
 DELAY_PS = 1_000_000
@@ -76,7 +77,7 @@ class PointToPoint:
             )
             host.channels[channel] = host.executor.add_channel(host.queue_pairs[channel])
 
-    def connect_all(self, schedules: list[RankSchedule]) -> None:
+    def connect_all(self, schedules: list[Schedule]) -> None:
         pairs = {
             (min(s.rank, c.peer), max(s.rank, c.peer), c.plane, c.label)
             for s in schedules
@@ -87,7 +88,7 @@ class PointToPoint:
 
     def start(
         self,
-        schedules: list[RankSchedule],
+        schedules: list[Schedule],
         inputs: list[np.ndarray],
         start_ps: list[int] = (),
         payload: str = AS_BYTES,

@@ -1,115 +1,179 @@
 """Runs the schedules of all ranks on NumPy buffers, over a network that delivers when it is asked to."""
 
 import random
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
+from dataclasses import dataclass
 
 import numpy as np
 
+from weft.engine import _core
 from weft.traffic.aggregation_format import Operation
-from weft.traffic.schedule_nodes import (
-    DATA,
-    SINK,
-    ZEROS,
-    Aggregate,
-    Copy,
-    Delay,
-    RankSchedule,
-    Reduce,
-    Span,
-    WaitReceive,
-    Write,
-)
+from weft.traffic.lane_schedule import Schedule
+from weft.traffic.native_schedule import RemoteBuffer, build_native_schedule
+from weft.traffic.schedule_nodes import DATA, SINK, ZEROS, Channel, DataType
 
 UFUNC = {Operation.SUM: np.add, Operation.MAX: np.maximum, Operation.MIN: np.minimum}
+_BUFFER_BITS = 40
+"""A buffer's address is its number, shifted by so much."""
+
+
+@dataclass
+class Sent:
+    """A write; its payload is taken as it was posted, or as it is when it arrives (None)."""
+
+    rank: int
+    channel: Channel
+    immediate: int | None
+    step: int
+    time_ps: int
+    source: np.ndarray | None
+    payload: np.ndarray | None
+    length_bytes: int
+    address: int
+    rkey: int
 
 
 class Interpreter:
-    """Executes ready nodes in a seeded random order, so that a missing dependency shows as a wrong result."""
+    """Delivers in a seeded random order, so that a missing dependency shows as a wrong result.
 
-    def __init__(self, schedules: list[RankSchedule], inputs: list[np.ndarray], seed: int = 0):
-        self.schedules = schedules
+    Writes of a channel arrive in order, as those of a queue pair do. Delays pass when nothing is under way.
+    """
+
+    def __init__(
+        self,
+        schedules: list[Schedule],
+        inputs: list[np.ndarray],
+        seed: int = 0,
+        dtype: DataType = DataType.INT32,
+        operation: Operation = Operation.SUM,
+    ):
+        self.schedules, self.dtype, self.operation = schedules, dtype, operation
+        self.random = random.Random(seed)
         self.memory = []
         for schedule, buffer in zip(schedules, inputs, strict=True):
             assert schedule.buffer_bytes.get(DATA, 0) <= buffer.nbytes
-            own = {name: np.zeros(size, np.uint8) for name, size in schedule.buffer_bytes.items()}
-            own[DATA] = buffer.copy().view(np.uint8)
+            own = {
+                name: np.zeros(size, np.uint8)
+                for name, size in schedule.buffer_bytes.items()
+                if name not in (ZEROS, SINK)
+            }
+            if DATA in own:
+                own[DATA] = buffer.copy().view(np.uint8)
             self.memory.append(own)
-        self.random = random.Random(seed)
-        self.arrived = set()
-        self.parked = {}
-        self.aggregating = defaultdict(list)
-        self.ready = []
+        self.channels = [schedule.channels() for schedule in schedules]
+        peers = {schedule.rank: self.buffers_of(rank) for rank, schedule in enumerate(schedules)}
+        self.natives = [
+            build_native_schedule(
+                schedule,
+                self.memory[rank],
+                {channel: number for number, channel in enumerate(self.channels[rank])},
+                {plane: plane for plane in schedule.planes_aggregated()},
+                peers,
+            )
+            for rank, schedule in enumerate(schedules)
+        ]
+        self.steppers = [_core.ScheduleStepper(native) for native in self.natives]
+        self.under_way: dict[tuple[int, Channel], deque[Sent]] = defaultdict(deque)
+        self.unacknowledged: dict[tuple[int, Channel], deque[Sent]] = defaultdict(deque)
+        self.aggregating: dict[int, dict[int, deque]] = defaultdict(lambda: defaultdict(deque))
+        self.delays: list[tuple[int, int, int]] = []
+        self.now_ps = 0
+        self.sent: list[Sent] = []
+        self.aggregated_ps: list[int] = []
         self.written_bytes = Counter()
 
+    def buffers_of(self, rank: int) -> dict[str, RemoteBuffer]:
+        """Return the addresses of a rank's buffers; a sink's number is above all others."""
+        names = [*self.memory[rank], SINK]
+        return {name: RemoteBuffer(number << _BUFFER_BITS, number) for number, name in enumerate(names)}
+
     def results(self, dtype: str) -> list[np.ndarray]:
-        """Run to the end and return every rank's data. Fails if the graphs deadlock."""
-        predecessors = {(s.rank, i): len(after) for s in self.schedules for i, after in enumerate(s.after)}
-        successors = defaultdict(list)
-        for schedule in self.schedules:
-            for number, after in enumerate(schedule.after):
-                for before in after:
-                    successors[schedule.rank, before].append((schedule.rank, number))
-        self.ready = [key for key, count in predecessors.items() if count == 0]
-        left = len(predecessors)
-        while self.ready:
-            position = self.random.randrange(len(self.ready))
-            self.ready[position], self.ready[-1] = self.ready[-1], self.ready[position]
-            for finished in self.run(*self.ready.pop()):
-                left -= 1
-                for successor in successors[finished]:
-                    predecessors[successor] -= 1
-                    if predecessors[successor] == 0:
-                        self.ready.append(successor)
-        assert left == 0, f"deadlock: {left} nodes left"
-        return [memory[DATA].view(dtype) for memory in self.memory]
+        """Run to the end and return every rank's data. Fails on a deadlock, and unless each step is done once."""
+        for rank, stepper in enumerate(self.steppers):
+            stepper.begin()
+            self.collect(rank)
+        while self.deliver() or self.pass_time():
+            pass
+        for rank, stepper in enumerate(self.steppers):
+            assert stepper.is_done, f"deadlock: rank {rank} has done {len(stepper.done)} steps"
+            assert sorted(stepper.done) == list(range(len(stepper.done)))
+            assert stepper.unclaimed_arrivals == 0
+        return [memory.get(DATA, np.zeros(0, np.uint8)).view(dtype) for memory in self.memory]
 
-    def run(self, rank: int, number: int) -> list[tuple[int, int]]:
-        """Run a node and return the nodes that are done by it."""
-        node = self.schedules[rank].nodes[number]
-        if isinstance(node, Write):
-            self.write(rank, node)
-        elif isinstance(node, WaitReceive):
-            if (rank, node.channel, node.immediate) not in self.arrived:
-                self.parked[rank, node.channel, node.immediate] = (rank, number)
-                return []
-        elif isinstance(node, Reduce):
-            target = self.view(rank, node.destination).view(node.dtype)
-            UFUNC[node.operation](target, self.view(rank, node.source).view(node.dtype), out=target)
-        elif isinstance(node, Copy):
-            self.view(rank, node.destination)[:] = self.view(rank, node.source)
-        elif isinstance(node, Aggregate):
-            return self.aggregate(rank, number, node)
+    def collect(self, rank: int) -> None:
+        """Take what a rank's schedule wants done."""
+        stepper = self.steppers[rank]
+        for step, number, source, length, address, rkey, immediate in stepper.take_writes():
+            channel = self.channels[rank][number]
+            data = None
+            if source:
+                offset = source - self.memory[rank][DATA].ctypes.data
+                assert 0 <= offset <= self.memory[rank][DATA].nbytes - length
+                data = self.memory[rank][DATA][offset : offset + length]
+            early = data.copy() if data is not None and self.random.random() < 0.5 else None
+            sent = Sent(rank, channel, immediate, step, self.now_ps, data, early, length, address, rkey)
+            self.sent.append(sent)
+            self.under_way[rank, channel].append(sent)
+            self.written_bytes[rank, channel.plane] += length
+        for step, plane, address, length in stepper.take_aggregations():
+            offset = address - self.memory[rank][DATA].ctypes.data
+            self.aggregating[plane][rank].append((step, self.memory[rank][DATA][offset : offset + length]))
+            self.aggregated_ps.append(self.now_ps)
+        self.delays += [(self.now_ps + duration, rank, token) for _, duration, token in stepper.take_delays()]
+
+    def deliver(self) -> bool:
+        """Deliver a write, an acknowledgement or an aggregation that all ranks have posted; False without any."""
+        arriving = [key for key, waiting in self.under_way.items() if waiting]
+        acknowledging = [key for key, waiting in self.unacknowledged.items() if waiting]
+        if not arriving and not acknowledging:
+            return self.aggregate()
+        number = self.random.randrange(len(arriving) + len(acknowledging))
+        if number < len(arriving):
+            self.arrive(self.under_way[arriving[number]].popleft())
         else:
-            assert isinstance(node, Delay)
-        return [(rank, number)]
+            sent = self.unacknowledged[acknowledging[number - len(arriving)]].popleft()
+            self.steppers[sent.rank].completed(sent.step)
+            self.collect(sent.rank)
+        return True
 
-    def write(self, rank: int, node: Write):
-        assert node.source.length_bytes == node.destination.length_bytes
-        peer = node.channel.peer
-        self.written_bytes[rank, node.channel.plane] += node.source.length_bytes
-        if node.destination.buffer != SINK:
-            self.view(peer, node.destination)[:] = self.view(rank, node.source)
-        back = type(node.channel)(node.channel.plane, rank, node.channel.label)
-        if node.immediate is not None:
-            assert (peer, back, node.immediate) not in self.arrived, "an immediate is used twice"
-            self.arrived.add((peer, back, node.immediate))
-            waiting = self.parked.pop((peer, back, node.immediate), None)
-            self.ready += [waiting] if waiting else []
+    def arrive(self, sent: Sent) -> None:
+        """Place a write's payload and notify its receiver."""
+        peer = sent.channel.peer
+        if sent.source is not None:
+            buffer = list(self.memory[peer].values())[sent.rkey]
+            offset = sent.address - (sent.rkey << _BUFFER_BITS)
+            assert 0 <= offset <= buffer.nbytes - sent.length_bytes
+            buffer[offset : offset + sent.length_bytes] = (
+                sent.source if sent.payload is None else sent.payload
+            )
+        back = Channel(sent.channel.plane, sent.rank, sent.channel.label)
+        self.unacknowledged[sent.rank, sent.channel].append(sent)
+        if sent.immediate is not None:
+            self.steppers[peer].arrived(self.channels[peer].index(back), sent.immediate)
+            self.collect(peer)
 
-    def aggregate(self, rank: int, number: int, node: Aggregate) -> list[tuple[int, int]]:
-        together = self.aggregating[node]
-        together.append((rank, number))
-        if len(together) < len(self.schedules):
-            return []
-        parts = [self.view(member, node.span).view(node.dtype) for member, _ in together]
-        total = UFUNC[node.operation].reduce(parts, dtype=node.dtype)
-        for part in parts:
-            part[:] = total
-        return together
+    def aggregate(self) -> bool:
+        """Carry out an aggregation that all ranks have posted."""
+        for by_rank in self.aggregating.values():
+            if len(by_rank) < len(self.schedules) or not all(by_rank.values()):
+                continue
+            together = {rank: waiting.popleft() for rank, waiting in by_rank.items()}
+            parts = [part.view(self.dtype) for _, part in together.values()]
+            total = UFUNC[self.operation].reduce(parts, dtype=self.dtype)
+            for part in parts:
+                part[:] = total
+            for rank, (step, _) in together.items():
+                self.steppers[rank].completed(step)
+                self.collect(rank)
+            return True
+        return False
 
-    def view(self, rank: int, span: Span) -> np.ndarray:
-        assert span.buffer != ZEROS
-        buffer = self.memory[rank][span.buffer]
-        assert span.offset_bytes >= 0
-        assert span.offset_bytes + span.length_bytes <= buffer.nbytes
-        return buffer[span.offset_bytes : span.offset_bytes + span.length_bytes]
+    def pass_time(self) -> bool:
+        """Let time pass until the next delay is over; False without any."""
+        if not self.delays:
+            return False
+        self.delays.sort()
+        self.now_ps, rank, token = self.delays.pop(0)
+        self.steppers[rank].delay_over(token)
+        self.collect(rank)
+        return True

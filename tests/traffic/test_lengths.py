@@ -11,15 +11,16 @@ from point_to_point import DELAY_PS, PointToPoint
 from weft.engine import Engine, _core
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.collectives import collectives
+from weft.traffic.lane_schedule import Schedule
 from weft.traffic.messages import AS_BYTES, AS_LENGTHS
 from weft.traffic.patterns import Flow, flow_schedule
-from weft.traffic.schedule_nodes import DataType, RankSchedule
+from weft.traffic.schedule_nodes import DataType
 from weft.traffic.schedules import CollectiveSpec
 
 RANKS = 3
 
 
-def outcome(schedules: list[RankSchedule], payload: str, element_count: int, **options):
+def outcome(schedules: list[Schedule], payload: str, element_count: int, **options):
     """When each rank was done, and everything that was counted."""
     network = PointToPoint(Engine(seed=5), RANKS, **options)
     network.connect_all(schedules)

@@ -1,5 +1,7 @@
 """Schedules, interpreted in random order, against NumPy and their bounds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from collective_results import assert_right, inputs_of
@@ -10,7 +12,7 @@ from schedule_interpreter import Interpreter
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.collectives import collectives
 from weft.traffic.patterns import Flow, flow_schedule, incast, permutation
-from weft.traffic.schedule_nodes import SCALE_UP, DataType, WaitReceive, Write, run_immediate
+from weft.traffic.schedule_nodes import DATA, SCALE_UP, DataType, run_immediate
 from weft.traffic.schedules import CollectiveSpec, peers_of
 from weft.traffic.schedules.tree import children_of, parent_of
 from weft.traffic.striping import split_evenly, stripe
@@ -18,6 +20,12 @@ from weft.traffic.striping import split_evenly, stripe
 
 def spec_of(ranks, elements, dtype=DataType.INT32, operation=Operation.SUM, rates=(1, 1), **options):
     return CollectiveSpec(ranks, elements, dtype, operation, tuple(rates), **options)
+
+
+def interpreted(collective, algorithm, spec, inputs, seed=0):
+    """All ranks' schedules of a collective, about to run on these inputs."""
+    schedules = [collectives()[collective].schedule(algorithm, spec, rank) for rank in range(spec.rank_count)]
+    return Interpreter(schedules, inputs, seed, spec.dtype, spec.operation)
 
 
 @st.composite
@@ -61,33 +69,60 @@ def drawn_collectives(draw):
 def test_collectives_leave_what_numpy_computes(drawn, seed):
     collective, algorithm, spec = drawn
     inputs = inputs_of(spec, seed)
-    schedules = [collectives()[collective].schedule(algorithm, spec, rank) for rank in range(spec.rank_count)]
-    results = Interpreter(schedules, inputs, seed).results(spec.dtype.value)
-    assert_right(collective, spec, inputs, results)
+    interpreter = interpreted(collective, algorithm, spec, inputs, seed)
+    assert_right(collective, spec, inputs, interpreter.results(spec.dtype.value))
+    for stepper, schedule in zip(interpreter.steppers, interpreter.schedules, strict=True):
+        assert len(stepper.done) == schedule.step_count
+    assert all(sent.immediate >> 20 == spec.run_tag for sent in interpreter.sent)
+    connected = set(peers_of(interpreter.schedules))
+    assert all((channel.peer, replace(channel, peer=rank)) in connected for rank, channel in connected)
+
+
+@given(drawn_collectives(), st.integers(0, 1000))
+@settings(max_examples=60, deadline=None)
+def test_lengths_transfer_what_data_does(drawn, seed):
+    collective, algorithm, spec = drawn
+    whole = interpreted(collective, algorithm, spec, inputs_of(spec, seed), seed)
+    whole.results(spec.dtype.value)
+    schedules = [schedule.of_lengths() for schedule in whole.schedules]
+    data = [np.zeros(spec.element_count if DATA in each.buffer_bytes else 0, np.int32) for each in schedules]
+    lengths = Interpreter(schedules, data, seed, spec.dtype, spec.operation)
+    lengths.results("int32")
+    transfers = [
+        sorted(
+            (each.rank, each.channel.plane, each.channel.peer, each.immediate, each.length_bytes)
+            for each in sent
+        )
+        for sent in (whole.sent, lengths.sent)
+    ]
+    assert transfers[0] == transfers[1]
+    assert all(
+        len(stepper.done) == each.step_count
+        for stepper, each in zip(lengths.steppers, schedules, strict=True)
+    )
 
 
 @pytest.mark.parametrize("ranks", [3, 8])
 @pytest.mark.parametrize("algorithm", ["tree", "halving-doubling"])
 def test_all_ranks_hold_the_same_floats(algorithm, ranks):
     spec = spec_of(ranks, 1000, DataType.FLOAT32, piece_bytes=256)
-    schedules = [collectives()["allreduce"].schedule(algorithm, spec, rank) for rank in range(ranks)]
-    results = Interpreter(schedules, inputs_of(spec, 7), 3).results("float32")
+    results = interpreted("allreduce", algorithm, spec, inputs_of(spec, 7), 3).results("float32")
     assert len({result.tobytes() for result in results}) == 1
+
+
+def writes_of(collective, algorithm, spec):
+    """What all ranks send."""
+    interpreter = interpreted(collective, algorithm, spec, inputs_of(spec, 0))
+    interpreter.results(spec.dtype.value)
+    return interpreter.sent
 
 
 def sent_bytes(collective, algorithm, spec):
     """Bytes that each rank sends over its NICs, and over scale-up links."""
-    return [
-        tuple(
-            sum(
-                node.source.length_bytes
-                for node in collectives()[collective].schedule(algorithm, spec, rank).nodes
-                if isinstance(node, Write) and (node.channel.label == SCALE_UP) == inside
-            )
-            for inside in (False, True)
-        )
-        for rank in range(spec.rank_count)
-    ]
+    sent = dict.fromkeys(((rank, inside) for rank in range(spec.rank_count) for inside in (False, True)), 0)
+    for write in writes_of(collective, algorithm, spec):
+        sent[write.rank, write.channel.label == SCALE_UP] += write.length_bytes
+    return [(sent[rank, False], sent[rank, True]) for rank in range(spec.rank_count)]
 
 
 @pytest.mark.parametrize(
@@ -165,8 +200,7 @@ def test_positions_count_ranks_host_by_host(per_host, stride):
 def test_ring_of_floats_is_identical_on_all_ranks_and_close_to_numpy(ranks):
     spec = spec_of(ranks, 1000, DataType.FLOAT32, piece_bytes=256)
     inputs = inputs_of(spec, 7)
-    schedules = [collectives()["allreduce"].schedule("ring", spec, rank) for rank in range(ranks)]
-    results = Interpreter(schedules, inputs, 3).results("float32")
+    results = interpreted("allreduce", "ring", spec, inputs, 3).results("float32")
     assert len({result.tobytes() for result in results}) == 1
     exact = np.sum(inputs, axis=0, dtype=np.float64)
     bound = (ranks - 1) * 2.0**-23 * np.sum(np.abs(inputs), axis=0, dtype=np.float64)
@@ -176,46 +210,42 @@ def test_ring_of_floats_is_identical_on_all_ranks_and_close_to_numpy(ranks):
 @pytest.mark.parametrize(("ranks", "elements"), [(2, 4096), (8, 65536), (5, 12345)])
 def test_ring_moves_the_optimal_number_of_bytes(ranks, elements):
     spec = spec_of(ranks, elements, rates=(3, 1))
-    for rank in range(ranks):
-        writes = [
-            n for n in collectives()["allreduce"].schedule("ring", spec, rank).nodes if isinstance(n, Write)
-        ]
-        sent = sum(write.source.length_bytes for write in writes)
-        optimal = 2 * (ranks - 1) / ranks * elements * 4
+    optimal = 2 * (ranks - 1) / ranks * elements * 4
+    for sent, _ in sent_bytes("allreduce", "ring", spec):
         assert abs(sent - optimal) <= 2 * ranks * 4 * 2
 
 
-def test_every_write_is_waited_for_exactly_once():
-    spec = spec_of(6, 10_000, piece_bytes=1024, run_tag=5)
+def test_a_ring_connects_every_rank_with_two_on_each_plane():
+    spec = spec_of(6, 10_000, piece_bytes=1024)
     schedules = [collectives()["allreduce"].schedule("ring", spec, rank) for rank in range(6)]
-    sent = sorted(
-        (s.rank, n.channel.plane, n.channel.peer, n.immediate)
-        for s in schedules
-        for n in s.nodes
-        if isinstance(n, Write)
-    )
-    awaited = sorted(
-        (n.channel.peer, n.channel.plane, s.rank, n.immediate)
-        for s in schedules
-        for n in s.nodes
-        if isinstance(n, WaitReceive)
-    )
-    assert sent == awaited
-    assert {immediate >> 20 for *_, immediate in sent} == {5}
     assert len(peers_of(schedules)) == 6 * 2 * 2
 
 
 def test_chunks_are_cut_into_pieces_that_pipeline():
     spec = spec_of(4, 4 * 8192, rates=(1,), piece_bytes=4096)
-    schedule = collectives()["allreduce"].schedule("ring", spec, 0)
-    first_step = [n for n, after in zip(schedule.nodes, schedule.after, strict=True) if not after]
-    assert sum(isinstance(node, Write) for node in first_step) == 8
+    interpreter = interpreted("allreduce", "ring", spec, inputs_of(spec, 0))
+    interpreter.steppers[0].begin()
+    interpreter.collect(0)
+    assert len(interpreter.sent) == 8
+
+
+def test_a_schedule_is_no_larger_for_more_chunks():
+    """Nothing is made for a chunk before its turn, so this takes no time and no memory."""
+    spec = spec_of(1 << 16, 1 << 30, rates=(1,), piece_bytes=1 << 20)
+    schedule = collectives()["allreduce"].schedule("ring", spec, 5)
+    assert schedule.step_count == 5 * ((1 << 16) - 1)
 
 
 def test_in_network_stripes_follow_the_rates_of_the_planes():
     spec = spec_of(8, 64 * 100, rates=(30, 10))
-    spans = [node.span for node in collectives()["allreduce"].schedule("in-network", spec, 3).nodes]
-    assert [(span.offset_bytes, span.length_bytes) for span in spans] == [(0, 19200), (19200, 6400)]
+    interpreter = interpreted("allreduce", "in-network", spec, inputs_of(spec, 0))
+    interpreter.steppers[3].begin()
+    start = interpreter.memory[3][DATA].ctypes.data
+    spans = [
+        (plane, address - start, length)
+        for _, plane, address, length in interpreter.steppers[3].take_aggregations()
+    ]
+    assert spans == [(0, 0, 19200), (1, 19200, 6400)]
 
 
 @given(st.integers(0, 5000), st.lists(st.integers(1, 10**12), min_size=1, max_size=9))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from schedule_interpreter import Interpreter
 
 from weft.traffic.aggregation_format import Operation
-from weft.traffic.schedule_nodes import Aggregate, DataType, Delay, WaitReceive, Write
+from weft.traffic.schedule_nodes import DataType
 from weft.traffic.schedules import CollectiveSpec
 from weft.traffic.training import Layer, TrainingStep, training_step_schedule
 
@@ -17,6 +17,12 @@ FLAT = ["ring", "tree", "halving-doubling", "in-network"]
 
 def spec_of(ranks, elements, planes=2):
     return CollectiveSpec(ranks, elements, DataType.INT32, Operation.SUM, (1,) * planes, piece_bytes=256)
+
+
+def interpreted(step, algorithm, spec, inputs=None, seed=0):
+    """All ranks' schedules of a step, about to run."""
+    schedules = [training_step_schedule(step, algorithm, spec, rank) for rank in range(spec.rank_count)]
+    return Interpreter(schedules, inputs_of(spec, seed) if inputs is None else inputs, seed)
 
 
 @given(
@@ -31,8 +37,8 @@ def test_every_gradient_is_summed_whatever_the_buckets(counts, bucket_bytes, ran
     step = TrainingStep(tuple(Layer(count, 1, 2) for count in counts), bucket_bytes)
     spec = spec_of(ranks, step.gradient_count)
     inputs = inputs_of(spec, seed)
-    schedules = [training_step_schedule(step, algorithm, spec, rank) for rank in range(ranks)]
-    assert_right("allreduce", spec, inputs, Interpreter(schedules, inputs, seed).results("int32"))
+    results = interpreted(step, algorithm, spec, inputs, seed).results("int32")
+    assert_right("allreduce", spec, inputs, results)
 
 
 def test_buckets_fill_from_the_last_layer_on():
@@ -49,31 +55,34 @@ def test_a_bucket_waits_for_its_layers_and_for_the_bucket_before(algorithm):
     step = TrainingStep(
         (Layer(64, 5, 10), Layer(64, 6, 20), Layer(64, 7, 30)), bucket_bytes=4 * 64, optimizer_ps=9
     )
-    schedule = training_step_schedule(step, algorithm, spec_of(2, 192, planes=1), 0)
-    earliest = []
-    for node, after in zip(schedule.nodes, schedule.after, strict=True):
-        begun = max((earliest[number] for number in after), default=0)
-        earliest.append(begun + (node.duration_ps if isinstance(node, Delay) else 0))
-    sent = [
-        earliest[number]
-        for number, node in enumerate(schedule.nodes)
-        if isinstance(node, Write | Aggregate | WaitReceive)
-    ]
-    assert set(sent) == {18 + 30, 18 + 50, 18 + 60}
-    assert earliest[-1] == step.compute_ps == 18 + 60 + 9
+    spec = spec_of(2, 192, planes=1)
+    interpreter = interpreted(step, algorithm, spec)
+    interpreter.results("int32")
+    begun = {sent.time_ps for sent in interpreter.sent} | set(interpreter.aggregated_ps)
+    assert begun == {18 + 30, 18 + 50, 18 + 60}
+    assert interpreter.now_ps == step.compute_ps == 18 + 60 + 9
 
 
 def test_lengths_keep_the_order_of_a_step():
     step = TrainingStep((Layer(640, 5, 10), Layer(640, 6, 20)), bucket_bytes=4)
-    spec = spec_of(3, 1280)
-    whole = training_step_schedule(step, "ring", spec, 1)
-    lengths = whole.of_lengths()
-    kinds = (Write, WaitReceive, Delay)
-    assert [type(node) for node in lengths.nodes] == [
-        type(node) for node in whole.nodes if isinstance(node, kinds)
+    whole = interpreted(step, "ring", spec_of(3, 1280))
+    whole.results("int32")
+    lengths = Interpreter([each.of_lengths() for each in whole.schedules], [np.zeros(0, np.int32)] * 3)
+    lengths.results("int32")
+    transfers = [
+        sorted(
+            (each.time_ps, each.rank, each.channel.peer, each.immediate, each.length_bytes) for each in sent
+        )
+        for sent in (whole.sent, lengths.sent)
     ]
-    schedules = [training_step_schedule(step, "ring", spec, rank).of_lengths() for rank in range(3)]
-    Interpreter(schedules, [np.zeros(0, np.int32)] * 3).results("int32")
+    assert transfers[0] == transfers[1]
+
+
+def test_buckets_with_more_transfers_than_immediates_are_refused():
+    step = TrainingStep(tuple(Layer(64, 0, 0) for _ in range(1 << 12)), bucket_bytes=4)
+    spec = CollectiveSpec(256, 64 << 12, DataType.INT32, Operation.SUM, (1,))
+    with pytest.raises(ValueError, match="a bucket has more than 256 transfers"):
+        training_step_schedule(step, "ring", spec, 0)
 
 
 @pytest.mark.parametrize(

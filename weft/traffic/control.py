@@ -13,9 +13,10 @@ from typing import Any, Protocol
 from weft.topologies.int_rates import STANDARD_INT_RATES
 from weft.traffic.collectives import collective_named
 from weft.traffic.host_recording import HostRecording
+from weft.traffic.lane_schedule import Schedule
 from weft.traffic.messages import AS_BYTES
 from weft.traffic.patterns import Flow, flow_schedule, flows_by_rank
-from weft.traffic.schedule_nodes import Channel, RankSchedule
+from weft.traffic.schedule_nodes import Channel
 from weft.traffic.schedules import CollectiveSpec, peers_of
 from weft.traffic.training import TrainingStep, training_step_schedule
 from weft.traffic.transport_settings import (
@@ -358,7 +359,7 @@ class EndpointGroup:
         return {name: list(column) for name, column in zip(names, columns, strict=True)}
 
     def _prepare(
-        self, schedules: Sequence[RankSchedule], messages: Sequence[dict[str, Any]], telemetry: bool
+        self, schedules: Sequence[Schedule], messages: Sequence[dict[str, Any]], telemetry: bool
     ) -> int:
         self._connect(schedules, telemetry)
         number = next(self._run_numbers)
@@ -371,7 +372,7 @@ class EndpointGroup:
         self._runs[number] = _PreparedRun(ranks, memory, written_peers, peers_of(schedules))
         return number
 
-    def _connect(self, schedules: Sequence[RankSchedule], telemetry: bool) -> None:
+    def _connect(self, schedules: Sequence[Schedule], telemetry: bool) -> None:
         """Make the connections that the schedules name and that are not there yet, both ends at once."""
         before = dict(self._connected)
         commands: dict[int, list[dict[str, Any]]] = {}

@@ -15,6 +15,7 @@ from weft.traffic.aggregation_format import Operation
 from weft.traffic.collectives import collective_named
 from weft.traffic.host import Host
 from weft.traffic.host_flows import HostFlows
+from weft.traffic.lane_schedule import Schedule
 from weft.traffic.messages import (
     AS_BYTES,
     PAYLOADS,
@@ -26,14 +27,14 @@ from weft.traffic.messages import (
 )
 from weft.traffic.native_schedule import RemoteBuffer, build_native_schedule
 from weft.traffic.patterns import Flow, flow_schedule
-from weft.traffic.schedule_nodes import DATA, MAX_RUN_TAG, SINK, ZEROS, DataType, RankSchedule, Write
+from weft.traffic.schedule_nodes import DATA, MAX_RUN_TAG, SINK, ZEROS, DataType, Write
 from weft.traffic.schedules import DEFAULT_PIECE_BYTES, CollectiveSpec
 from weft.traffic.training import Layer, TrainingStep, training_step_schedule
 
 
 @dataclass
 class _Run:
-    schedule: RankSchedule
+    schedule: Schedule
     buffers: dict[str, npt.NDArray[Any]]
     payload: str
     memory: dict[str, _core.MemoryRegion] = field(default_factory=dict)
@@ -68,7 +69,7 @@ class HostRuns:
         return self._prepare_with_data(message, schedule, spec)
 
     def _prepare_with_data(
-        self, message: Message, schedule: RankSchedule, spec: CollectiveSpec
+        self, message: Message, schedule: Schedule, spec: CollectiveSpec
     ) -> dict[str, Any]:
         source = take_optional(message, "buffer", str)
         if source is None:
@@ -133,7 +134,7 @@ class HostRuns:
         return take(message, "rank", int, self._host.config.rank)
 
     def _prepare(
-        self, message: Message, schedule: RankSchedule, buffers: dict[str, npt.NDArray[Any]]
+        self, message: Message, schedule: Schedule, buffers: dict[str, npt.NDArray[Any]]
     ) -> dict[str, Any]:
         number = self._new_number(message)
         run = _Run(schedule, buffers, _parse_payload(take(message, "payload", str, AS_BYTES)))
@@ -206,7 +207,7 @@ class HostRuns:
             self._host.executor.forget(run.native_run)
         return {"run": message["run"], "released": True}
 
-    def _disconnect(self, schedule: RankSchedule) -> None:
+    def _disconnect(self, schedule: Schedule) -> None:
         for channel in schedule.channels():
             self._host.disconnect(channel)
         for plane in schedule.planes_aggregated():

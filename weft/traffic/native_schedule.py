@@ -1,4 +1,4 @@
-"""From a rank's schedule of plain values to the engine's `Schedule`."""
+"""From a rank's schedule to one that the engine runs, over the rank's buffers, channels and peers."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from typing import Any
 import numpy.typing as npt
 
 from weft.engine import _core
+from weft.traffic.lane_schedule import LaneSchedule, Schedule
 from weft.traffic.messages import AS_BYTES, AS_LENGTHS
 from weft.traffic.schedule_nodes import (
+    DATA,
+    SCRATCH,
+    SINK,
     ZEROS,
     Aggregate,
     Channel,
     Copy,
     Delay,
     Node,
-    RankSchedule,
     Reduce,
     Span,
     WaitReceive,
@@ -101,19 +104,21 @@ class _Builder:
 
 
 def build_native_schedule(
-    schedule: RankSchedule,
+    schedule: Schedule,
     buffers: Mapping[str, npt.NDArray[Any]],
     channels: Mapping[Channel, int],
     aggregators: Mapping[int, int],
     peers: Peers,
     payload: str = AS_BYTES,
-) -> _core.Schedule:
+) -> _core.RunnableSchedule:
     """Return the schedule over the rank's arrays, executor channels, aggregators by plane, and peers' memory.
 
     With the payload AS_LENGTHS zeros travel as their number.
 
     Raises ValueError naming a buffer, channel, plane or peer's buffer that the schedule needs and lacks.
     """
+    if isinstance(schedule, LaneSchedule):
+        return _bind_lanes(schedule, buffers, channels, aggregators, peers, payload)
     builder = _Builder(buffers, channels, aggregators, peers)
     if ZEROS in schedule.buffer_bytes:
         add = builder.add_lengths if payload == AS_LENGTHS else builder.add_zeros
@@ -121,6 +126,39 @@ def build_native_schedule(
     for node, after in zip(schedule.nodes, schedule.after, strict=True):
         builder.add(node, after)
     return builder.native
+
+
+def _bind_lanes(
+    schedule: LaneSchedule,
+    buffers: Mapping[str, npt.NDArray[Any]],
+    channels: Mapping[Channel, int],
+    aggregators: Mapping[int, int],
+    peers: Peers,
+    payload: str,
+) -> _core.BoundLanes:
+    has_scratch = SCRATCH in schedule.buffer_bytes
+    bound = []
+    for number, channel in enumerate(schedule.named_channels):
+        memory = (0, 0, 0, 0)
+        if number in schedule.written:
+            far = peers.get(channel.peer, {})
+            whose = f"rank {channel.peer}'s buffer"
+            data = _look_up(far, DATA if schedule.has_data else SINK, whose)
+            scratch = _look_up(far, SCRATCH, whose) if schedule.has_data and has_scratch else data
+            memory = (data.virtual_address, data.rkey, scratch.virtual_address, scratch.rkey)
+        bound.append((_look_up(channels, channel, "channel"), *memory))
+    planes = schedule.planes_aggregated()
+    for plane in planes:
+        _look_up(aggregators, plane, "aggregation job on plane")
+    zeros = "lengths" if payload == AS_LENGTHS else "zeros"
+    return _core.BoundLanes(
+        schedule.native,
+        payload="data" if schedule.has_data else zeros,
+        data=buffers.get(DATA),
+        scratch=buffers.get(SCRATCH),
+        channels=bound,
+        aggregators=[aggregators.get(plane) for plane in range(max(planes, default=-1) + 1)],
+    )
 
 
 def _look_up(table: Mapping[Any, Any], key: object, what: str) -> Any:

@@ -1,6 +1,7 @@
-"""What one rank does in a collective: a dependency graph of plain values, named by plane, peer and buffer.
+"""What one rank does, step by step: a dependency graph of plain values, named by plane, peer and buffer.
 
-`weft.traffic.native_schedule` turns it into the engine's `Schedule`, whose executor runs it.
+It serves flows, and whatever follows no pattern; collectives have the compact `weft.traffic.lane_schedule`.
+`weft.traffic.native_schedule` turns either into what the engine's executor runs.
 """
 
 from __future__ import annotations

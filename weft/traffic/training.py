@@ -6,21 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from weft.traffic.collectives import collectives
-from weft.traffic.schedule_nodes import (
-    DATA,
-    ELEMENT_BYTES,
-    IMMEDIATE_INDEX_BITS,
-    SCRATCH,
-    Aggregate,
-    Copy,
-    Delay,
-    Node,
-    RankSchedule,
-    Reduce,
-    Span,
-    WaitReceive,
-    Write,
-)
+from weft.traffic.lane_schedule import LaneSchedule
+from weft.traffic.schedule_nodes import DATA, ELEMENT_BYTES, IMMEDIATE_INDEX_BITS, SCRATCH
 from weft.traffic.schedules import CollectiveSpec
 
 GRADIENT_COLLECTIVE = "allreduce"
@@ -83,82 +70,34 @@ class TrainingStep:
 
 def training_step_schedule(
     step: TrainingStep, algorithm: str, spec: CollectiveSpec, rank: int
-) -> RankSchedule:
+) -> LaneSchedule:
     """Return what a rank does in a step; `spec.element_count` is the step's `gradient_count`.
 
     Raises ValueError for what the algorithm cannot do, and for buckets with more transfers than immediates.
     """
     if spec.element_count != step.gradient_count:
         raise ValueError(f"{spec.element_count} elements for {step.gradient_count} gradients")
-    schedule = RankSchedule(rank, {DATA: spec.element_count * ELEMENT_BYTES, SCRATCH: 0})
-    done = schedule.add(Delay(sum(layer.forward_ps for layer in step.layers)))
+    buffers = {DATA: spec.element_count * ELEMENT_BYTES, SCRATCH: 0}
+    schedule = LaneSchedule(rank, buffers, spec.dtype, spec.operation, spec.run_tag)
+    done = schedule.add_delay(sum(layer.forward_ps for layer in step.layers))
     backward = []
     for layer in reversed(step.layers):
-        done = schedule.add(Delay(layer.backward_ps), [done])
+        done = schedule.add_delay(layer.backward_ps, [done])
         backward.append(done)
     all_reduce = collectives()[GRADIENT_COLLECTIVE]
     buckets = step.buckets()
     transfers_each = (1 << IMMEDIATE_INDEX_BITS) // len(buckets)
-    reduced: int | None = None
+    reduced: list[int] = []
     for number, (gradients, passed) in enumerate(buckets):
         part = all_reduce.schedule(algorithm, replace(spec, element_count=len(gradients)), rank)
-        moved = _Moved(
-            gradients.start, schedule.buffer_bytes[SCRATCH], number * transfers_each, transfers_each
-        )
-        reduced = _append(schedule, part, moved, [backward[passed - 1], reduced])
-    schedule.add(Delay(step.optimizer_ps), [reduced, done])
-    return schedule
-
-
-@dataclass(frozen=True)
-class _Moved:
-    """Where a part's buffers and immediates stand in the whole."""
-
-    first_element: int
-    scratch_offset_bytes: int
-    first_transfer: int
-    transfer_count: int
-
-    def span(self, span: Span) -> Span:
-        offset_bytes = {DATA: self.first_element * ELEMENT_BYTES, SCRATCH: self.scratch_offset_bytes}
-        return replace(span, offset_bytes=span.offset_bytes + offset_bytes[span.buffer])
-
-    def immediate(self, immediate: int | None) -> int | None:
-        if immediate is None:
-            return None
-        if immediate & ((1 << IMMEDIATE_INDEX_BITS) - 1) >= self.transfer_count:
+        if not isinstance(part, LaneSchedule):
+            raise ValueError(f"{algorithm} has no lanes, which a training step's all-reduce needs")
+        if part.native.transfer_limit > transfers_each:
             raise ValueError(
-                f"a bucket has more than {self.transfer_count} transfers (use larger pieces or buckets)"
+                f"a bucket has more than {transfers_each} transfers (use larger pieces or buckets)"
             )
-        return immediate + self.first_transfer
-
-    def node(self, node: Node) -> Node:
-        match node:
-            case Write():
-                return replace(
-                    node,
-                    source=self.span(node.source),
-                    destination=self.span(node.destination),
-                    immediate=self.immediate(node.immediate),
-                )
-            case WaitReceive():
-                return replace(node, immediate=self.immediate(node.immediate) or 0)
-            case Reduce() | Copy():
-                return replace(node, destination=self.span(node.destination), source=self.span(node.source))
-            case Aggregate():
-                return replace(node, span=self.span(node.span))
-            case Delay():
-                return node
-
-
-def _append(schedule: RankSchedule, part: RankSchedule, moved: _Moved, after: list[int | None]) -> int:
-    """Add a part that begins after some nodes; returns the node that is done when all of it is."""
-    schedule.buffer_bytes[SCRATCH] += part.buffer_bytes.get(SCRATCH, 0)
-    begin = schedule.add(Delay(0), after)
-    numbers: list[int] = []
-    followed: set[int] = set()
-    for node, before in zip(part.nodes, part.after, strict=True):
-        followed.update(before)
-        numbers.append(schedule.add(moved.node(node), [numbers[each] for each in before] or [begin]))
-    ends = [number for place, number in enumerate(numbers) if place not in followed]
-    return schedule.add(Delay(0), [begin, *ends])
+        begin = schedule.add_delay(0, [backward[passed - 1], *reduced])
+        bucket = schedule.append(part, gradients.start, number * transfers_each, [begin])
+        reduced = [schedule.add_delay(0, [begin, bucket])]
+    schedule.add_delay(step.optimizer_ps, [*reduced, done])
+    return schedule

@@ -10,12 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.traffic.schedule_nodes import ELEMENT_BYTES, RankSchedule
+from weft.traffic.lane_schedule import Schedule
+from weft.traffic.schedule_nodes import ELEMENT_BYTES
 from weft.traffic.schedules.spec import CollectiveSpec
 
 Array = NDArray[np.generic]
-Generator = Callable[[CollectiveSpec, int], RankSchedule]
-"""Returns a rank's dependency graph. All ranks derive their own alike, without communication."""
+Generator = Callable[[CollectiveSpec, int], Schedule]
+"""Returns a rank's schedule. All ranks derive their own alike, without communication."""
 
 
 def _any(_: CollectiveSpec) -> str:
@@ -142,7 +143,7 @@ class Collective(abc.ABC):
             return []
         return [each.name for each in self.algorithms if not each.unsuitable(spec)]
 
-    def schedule(self, algorithm: str, spec: CollectiveSpec, rank: int) -> RankSchedule:
+    def schedule(self, algorithm: str, spec: CollectiveSpec, rank: int) -> Schedule:
         """Return a rank's schedule.
 
         Raises ValueError for an unknown algorithm, a rank there is not, and what the algorithm cannot do.

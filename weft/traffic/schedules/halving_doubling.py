@@ -5,20 +5,96 @@ bytes in a tree's steps, for powers of two (Thakur, Rabenseifner and Gropp, "Opt
 operations in MPICH", 2005, sections 4.1 and 4.5). An all-reduce of other numbers of ranks first has as many give their
 data to a neighbour as there are above the power of two, and take the result from it in the end. Reduce-scatter and
 all-gather are for powers of two. A rank's step begins when all of the one before has come: two steps at once would meet
-at the receivers' lines and leave others idle.
+at the receivers' links and leave others idle.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 
-from weft.traffic.schedule_nodes import DATA, ELEMENT_BYTES, SCRATCH, RankSchedule
-from weft.traffic.schedules.plan import MAX_PIECES, RankPlan, Readiness, cut, shifted
+from weft.traffic.lane_schedule import REDUCE, WAIT, WRITE, Formula, LaneSchedule
+from weft.traffic.schedule_nodes import DATA, ELEMENT_BYTES, SCRATCH
+from weft.traffic.schedules.lane_plan import LanePlan, new_schedule
+from weft.traffic.schedules.plan import MAX_PIECES, cut
 from weft.traffic.schedules.spec import CollectiveSpec
-from weft.traffic.striping import split_evenly
 
 _MESSAGE_BYTES = 1 << 30
 """What a step exchanges is one message where it can be; one of RDMA is at most 2 GiB."""
+
+
+class _EvenChunks:
+    """As many chunks as parts that a range is cut into evenly, by number."""
+
+    def __init__(self, elements: range, count: int) -> None:
+        self.elements, self.count = elements, count
+
+    def joined(self, held: range) -> list[range]:
+        """Return the elements of some chunks, which lie side by side."""
+        start, length = self.elements.start, len(self.elements)
+        return [range(start + length * held.start // self.count, start + length * held.stop // self.count)]
+
+
+class _ListedChunks:
+    """Chunks that are listed, by number."""
+
+    def __init__(self, chunks: Sequence[range]) -> None:
+        self.chunks, self.count = chunks, len(chunks)
+
+    def joined(self, held: range) -> list[range]:
+        """Return the elements of some chunks; those that lie side by side go together."""
+        joined: list[range] = []
+        for chunk in self.chunks[held.start : held.stop]:
+            if joined and joined[-1].stop == chunk.start:
+                joined[-1] = range(joined[-1].start, chunk.stop)
+            else:
+                joined.append(chunk)
+        return joined
+
+
+class _Lane:
+    """A lane without loops, over one plane: what is added to it is done in that order."""
+
+    def __init__(self, plan: LanePlan) -> None:
+        self.plan = plan
+        self._steps: list[tuple[str, Callable[[int], None]]] = []
+
+    def write(self, plan: LanePlan, peer: int, number: int, piece: range, landing: int | None = None) -> None:
+        """Write a piece to its place at the peer, or to its scratch buffer from element `landing` on."""
+        channel, chunk = plan.channel(peer), plan.whole(piece)
+        self._steps.append(
+            (
+                WRITE,
+                lambda slot: plan.send(
+                    chunk,
+                    channel,
+                    transfer=number,
+                    to_scratch=landing is not None,
+                    shift=0 if landing is None else landing - piece.start,
+                    slot=slot,
+                ),
+            )
+        )
+
+    def wait(self, plan: LanePlan, peer: int, number: int, piece: range) -> None:
+        """Wait for the peer's transfer of a piece."""
+        channel, chunk = plan.channel(peer), plan.whole(piece)
+        self._steps.append((WAIT, lambda slot: plan.receive(chunk, channel, transfer=number, slot=slot)))
+
+    def reduce(self, piece: range, landing: int) -> None:
+        """Reduce what the scratch buffer holds from element `landing` on into a piece."""
+        plan, chunk = self.plan, self.plan.whole(piece)
+        self._steps.append(
+            (REDUCE, lambda slot: plan.schedule.reduce(chunk, shift=landing - piece.start, slot=slot))
+        )
+
+    def add(self) -> None:
+        """Add the lane to the schedule."""
+        schedule = self.plan.schedule
+        schedule.add_lanes(1)
+        schedule.add_loop(1, schedule.add_grid(1, *(kind for kind, _ in self._steps)), Formula(0))
+        for slot, (_, add) in enumerate(self._steps):
+            add(slot)
 
 
 class _Halving:
@@ -31,156 +107,168 @@ class _Halving:
 
     def __init__(
         self,
-        plan: RankPlan,
+        lane: _Lane,
+        plan: LanePlan,
         member: int,
         ranks: Sequence[int],
         distances: Sequence[int],
-        chunks: Sequence[range],
+        chunks: _EvenChunks | _ListedChunks,
         landing: int,
     ) -> None:
-        self.plan, self.member, self.ranks = plan, member, ranks
+        self.lane, self.plan, self.member, self.ranks = lane, plan, member, ranks
         self.distances, self.chunks, self.landing = distances, chunks, landing
 
     def _held(self, member: int, steps: int) -> range:
         """Numbers of the chunks that a member still holds after so many steps of halving."""
-        held = range(len(self.chunks))
+        held = range(self.chunks.count)
         for distance in self.distances[:steps]:
             half = len(held) // 2
             held = held[half:] if member & distance else held[:half]
         return held
 
-    def _joined(self, held: range) -> list[range]:
-        """The elements of some chunks; those that lie side by side go together."""
-        joined: list[range] = []
-        for chunk in (self.chunks[number] for number in held):
-            if joined and joined[-1].stop == chunk.start:
-                joined[-1] = range(joined[-1].start, chunk.stop)
-            else:
-                joined.append(chunk)
-        return joined
-
     def _segments(self, held: range) -> list[range]:
         """The elements of some chunks, as messages."""
-        return [message for elements in self._joined(held) for message in cut(elements, _MESSAGE_BYTES)]
+        return [message for elements in self.chunks.joined(held) for message in cut(elements, _MESSAGE_BYTES)]
 
-    def _landings(self, member: int, step: int) -> list[range]:
-        """Where in a member's scratch buffer the step's pieces land: behind those of the steps before."""
+    def _landings(self, member: int, step: int) -> list[tuple[range, int]]:
+        """The step's pieces, and where in a member's scratch buffer they land: behind those of the steps before."""
         start = self.landing + sum(
-            len(self.chunks[number]) for before in range(step) for number in self._held(member, before + 1)
+            len(elements)
+            for before in range(step)
+            for elements in self.chunks.joined(self._held(member, before + 1))
         )
         landings = []
         for piece in self._segments(self._held(member, step + 1)):
-            landings.append(range(start, start + len(piece)))
+            landings.append((piece, start))
             start += len(piece)
         return landings
 
-    def reduce_scatter(self, ready: Readiness) -> Readiness:
-        """Halve what is held until it is one chunk, reduced; returns what makes it ready."""
+    def reduce_scatter(self) -> None:
+        """Halve what is held until it is one chunk, reduced."""
         for step, distance in enumerate(self.distances):
             partner = self.member ^ distance
-            plan, peer = self.plan, self.ranks[partner]
-            sent = self._segments(self._held(partner, step + 1))
-            for number, (piece, landing) in enumerate(zip(sent, self._landings(partner, step), strict=True)):
-                plan.write(peer, number, piece, landing, to=SCRATCH, after=ready.nodes())
-            kept = self._segments(self._held(self.member, step + 1))
-            reduced = Readiness()
-            for number, (piece, landing) in enumerate(
-                zip(kept, self._landings(self.member, step), strict=True)
-            ):
-                arrived = plan.wait(peer, number)
-                reduced.record(piece, plan.reduce(piece, landing, [arrived, *ready.after(piece)]))
-            ready = reduced
-        return ready
+            peer = self.ranks[partner]
+            for number, (piece, landing) in enumerate(self._landings(partner, step)):
+                self.lane.write(self.plan, peer, number, piece, landing)
+            for number, (piece, landing) in enumerate(self._landings(self.member, step)):
+                self.lane.wait(self.plan, peer, number, piece)
+                self.lane.reduce(piece, landing)
 
-    def all_gather(self, ready: Readiness) -> Readiness:
-        """Double what is held, from one chunk to all; returns what makes them ready."""
+    def all_gather(self) -> None:
+        """Double what is held, from one chunk to all."""
         # Each step has another partner, so only the two phases need transfers of different numbers.
-        plan = self.plan.from_transfer(MAX_PIECES * len(self._joined(range(len(self.chunks)))))
+        plan = self.plan.from_transfer(MAX_PIECES * len(self.chunks.joined(range(self.chunks.count))))
         for step in reversed(range(len(self.distances))):
             partner = self.member ^ self.distances[step]
             peer = self.ranks[partner]
             for number, piece in enumerate(self._segments(self._held(self.member, step + 1))):
-                plan.write(peer, number, piece, after=ready.nodes())
+                self.lane.write(plan, peer, number, piece)
             for number, piece in enumerate(self._segments(self._held(partner, step + 1))):
-                ready.record(piece, plan.wait(peer, number))
-        return ready
+                self.lane.wait(plan, peer, number, piece)
 
 
 def _powers_of_two_below(count: int) -> list[int]:
     return [1 << bit for bit in range(count.bit_length() - 1)]
 
 
-def halving_doubling_all_reduce(spec: CollectiveSpec, rank: int) -> RankSchedule:
+def halving_doubling_all_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """All-reduce by recursive halving and doubling, nearest partners (who exchange most) first."""
     size_bytes = spec.element_count * ELEMENT_BYTES
     members = 1 << spec.rank_count.bit_length() - 1
     paired = spec.rank_count - members
     distances = _powers_of_two_below(members)
     own_bytes = size_bytes + len(spec.plane_rates_bps) * len(distances) * ELEMENT_BYTES
-    schedule = RankSchedule(rank, {DATA: size_bytes, SCRATCH: own_bytes + (size_bytes if paired else 0)})
-    # Of the first 2·paired positions, the odd ones take part, for themselves and for their neighbours.
-    positions = [2 * member + 1 if member < paired else member + paired for member in range(members)]
-    ranks = [spec.rank_at(position) for position in positions]
-    position = spec.position(rank)
+    schedule = new_schedule(
+        spec, rank, {DATA: size_bytes, SCRATCH: own_bytes + (size_bytes if paired else 0)}
+    )
+    position, landing = spec.position(rank), own_bytes // ELEMENT_BYTES
     for plane, stripe in enumerate(spec.stripes()):
         if not stripe or spec.rank_count == 1:
             continue
-        plan = RankPlan(spec, rank, schedule, plane)
+        plan = LanePlan(spec, rank, schedule, plane)
         pieces = cut(stripe, _MESSAGE_BYTES)
-        landing_offset = own_bytes // ELEMENT_BYTES
+        # Of the first 2·paired positions, the odd ones take part, for themselves and for their neighbours.
         if position < 2 * paired and position % 2 == 0:
-            neighbour = spec.rank_at(position + 1)
-            for number, piece in enumerate(pieces):
-                plan.write(neighbour, number, piece, shifted(piece, landing_offset), to=SCRATCH)
-                plan.wait(neighbour, number)
+            _give_and_take(plan, spec.rank_at(position + 1), stripe, len(pieces), landing)
             continue
-        ready = Readiness()
-        neighbour = spec.rank_at(position - 1)
-        if position < 2 * paired:
-            for number, piece in enumerate(pieces):
-                arrived = plan.wait(neighbour, number)
-                ready.record(piece, plan.reduce(piece, shifted(piece, landing_offset), [arrived]))
+        lane = _Lane(plan)
+        is_paired = position < 2 * paired
+        neighbour = spec.rank_at(position - 1) if is_paired else rank
+        for number, piece in enumerate(pieces if is_paired else ()):
+            lane.wait(plan, neighbour, number, piece)
+            lane.reduce(piece, piece.start + landing)
         exchange = _Halving(
+            lane,
             plan.from_transfer(len(pieces)),
-            positions.index(position),
-            ranks,
+            (position - 1) // 2 if is_paired else position - paired,
+            _ranks_of_members(spec),
             distances,
-            split_evenly(stripe, members),
+            _EvenChunks(stripe, members),
             stripe.start + plane * len(distances),
         )
-        ready = exchange.all_gather(exchange.reduce_scatter(ready))
-        if position < 2 * paired:
-            for number, piece in enumerate(pieces):
-                plan.write(neighbour, number, piece, after=ready.nodes())
+        exchange.reduce_scatter()
+        exchange.all_gather()
+        for number, piece in enumerate(pieces if is_paired else ()):
+            lane.write(plan, neighbour, number, piece)
+        lane.add()
     return schedule
 
 
-def _chunk_exchanges(spec: CollectiveSpec, rank: int, schedule: RankSchedule) -> list[_Halving]:
-    """Return each plane's exchange that leaves rank r with chunk r: farthest partners first."""
+@lru_cache(maxsize=64)
+def _ranks_of_members(spec: CollectiveSpec) -> list[int]:
+    members = 1 << spec.rank_count.bit_length() - 1
+    paired = spec.rank_count - members
+    positions = [2 * member + 1 if member < paired else member + paired for member in range(members)]
+    return [spec.rank_at(position) for position in positions]
+
+
+def _give_and_take(plan: LanePlan, neighbour: int, stripe: range, pieces: int, landing: int) -> None:
+    """Add lanes that give a stripe to a neighbour, in pieces, and take the result from it."""
+    schedule, piece, channel = plan.schedule, plan.pieces_of(stripe), plan.channel(neighbour)
+    schedule.add_lanes(pieces)
+    schedule.add_loop(1, schedule.add_grid(pieces, WRITE, WAIT))
+    plan.send(piece, channel, to_scratch=True, shift=landing, slot=0)
+    plan.receive(piece, channel, slot=1)
+
+
+@lru_cache(maxsize=64)
+def _chunks_of_ranks(spec: CollectiveSpec, plane: int) -> _EvenChunks | _ListedChunks:
+    """Return the plane's share of every rank's chunk; all ranks share it."""
+    if len(spec.plane_rates_bps) == 1:
+        return _EvenChunks(range(spec.element_count), spec.rank_count)
+    return _ListedChunks(spec.chunk_stripes(plane))
+
+
+def _exchange_chunks(spec: CollectiveSpec, rank: int, schedule: LaneSchedule, *, reduces: bool) -> None:
+    """Add each plane's exchange by which rank r is left with chunk r, or has it at first: farthest partners first."""
     distances = _powers_of_two_below(spec.rank_count)[::-1]
-    exchanges, landing = [], 0
+    landing = 0
     for plane in range(len(spec.plane_rates_bps)):
-        chunks = spec.chunk_stripes(plane)
-        if any(chunks):
-            plan = RankPlan(spec, rank, schedule, plane)
-            exchanges.append(_Halving(plan, rank, range(spec.rank_count), distances, chunks, landing))
-            landing += sum(map(len, chunks)) + len(distances)
-    return exchanges
+        chunks = _chunks_of_ranks(spec, plane)
+        elements = sum(map(len, chunks.joined(range(chunks.count))))
+        if elements:
+            plan = LanePlan(spec, rank, schedule, plane)
+            lane = _Lane(plan)
+            exchange = _Halving(lane, plan, rank, range(spec.rank_count), distances, chunks, landing)
+            if reduces:
+                exchange.reduce_scatter()
+            else:
+                exchange.all_gather()
+            lane.add()
+            landing += elements + len(distances)
 
 
-def halving_reduce_scatter(spec: CollectiveSpec, rank: int) -> RankSchedule:
+def halving_reduce_scatter(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """Reduce-scatter by recursive halving. The ranks are a power of two."""
     size_bytes = spec.element_count * ELEMENT_BYTES
     rounding_bytes = len(spec.plane_rates_bps) * spec.rank_count.bit_length() * ELEMENT_BYTES
-    schedule = RankSchedule(rank, {DATA: size_bytes, SCRATCH: size_bytes + rounding_bytes})
-    for exchange in _chunk_exchanges(spec, rank, schedule):
-        exchange.reduce_scatter(Readiness())
+    schedule = new_schedule(spec, rank, {DATA: size_bytes, SCRATCH: size_bytes + rounding_bytes})
+    _exchange_chunks(spec, rank, schedule, reduces=True)
     return schedule
 
 
-def doubling_all_gather(spec: CollectiveSpec, rank: int) -> RankSchedule:
+def doubling_all_gather(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """All-gather by recursive doubling. The ranks are a power of two."""
-    schedule = RankSchedule(rank, {DATA: spec.element_count * ELEMENT_BYTES})
-    for exchange in _chunk_exchanges(spec, rank, schedule):
-        exchange.all_gather(Readiness())
+    schedule = new_schedule(spec, rank, {DATA: spec.element_count * ELEMENT_BYTES})
+    _exchange_chunks(spec, rank, schedule, reduces=False)
     return schedule

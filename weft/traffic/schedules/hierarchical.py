@@ -7,8 +7,10 @@ rings over their own NICs, so that every rail carries as much; an all-gather ins
 
 from __future__ import annotations
 
-from weft.traffic.schedule_nodes import DATA, ELEMENT_BYTES, SCRATCH, RankSchedule
-from weft.traffic.schedules.plan import RankPlan, Readiness, cut, shifted
+from weft.traffic.lane_schedule import REDUCE, WAIT, WRITE, ChunkTable, Formula, LaneSchedule
+from weft.traffic.schedule_nodes import DATA, ELEMENT_BYTES, SCRATCH
+from weft.traffic.schedules.lane_plan import LanePlan, new_schedule
+from weft.traffic.schedules.plan import cut
 from weft.traffic.schedules.ring import Ring
 from weft.traffic.schedules.spec import CollectiveSpec
 from weft.traffic.striping import split_evenly
@@ -17,18 +19,17 @@ from weft.traffic.striping import split_evenly
 class _Host:
     """The exchange among the ranks of one host, from the view of one: every rank writes to every other at once."""
 
-    def __init__(self, plan: RankPlan, chunks: list[range]) -> None:
+    def __init__(self, plan: LanePlan, chunks: list[range]) -> None:
         spec = plan.spec
         self.plan, self.chunks = plan, chunks
         self.host, self.local = divmod(spec.position(plan.rank), spec.ranks_per_host)
         self.others = [(self.local + step) % spec.ranks_per_host for step in range(1, spec.ranks_per_host)]
-        self.transfer_count = max(len(self._pieces(local)) for local in range(spec.ranks_per_host))
+        self.piece_counts = [len(cut(chunk, spec.piece_bytes)) for chunk in chunks]
+        self.pieces = [plan.pieces_of(chunk) for chunk in chunks]
 
-    def rank_of(self, local: int) -> int:
-        return self.plan.spec.rank_at(self.host * self.plan.spec.ranks_per_host + local)
-
-    def _pieces(self, local: int) -> list[range]:
-        return cut(self.chunks[local], self.plan.spec.piece_bytes)
+    def channel_to(self, local: int) -> Formula:
+        spec = self.plan.spec
+        return self.plan.channel(spec.rank_at(self.host * spec.ranks_per_host + local))
 
     def _landing_offset(self, to: int, source: int) -> int:
         """Elements from a piece's place to where it lands: what comes from each rank has a place of its own."""
@@ -37,55 +38,66 @@ class _Host:
         before = (source - to) % spec.ranks_per_host - 1
         return first + before * len(self.chunks[to]) - self.chunks[to].start
 
-    def reduce_scatter(self) -> Readiness:
-        """Reduce the rank's own chunk; returns what makes it ready."""
-        plan = self.plan
+    def reduce_scatter(self, marks: int) -> None:
+        """Reduce the rank's own chunk, and mark what is reduced."""
+        plan, schedule, own = self.plan, self.plan.schedule, self.local
         for other in self.others:
-            offset = self._landing_offset(other, self.local)
-            for number, piece in enumerate(self._pieces(other)):
-                plan.write(self.rank_of(other), number, piece, shifted(piece, offset), to=SCRATCH)
-        done = Readiness()
-        for number, piece in enumerate(self._pieces(self.local)):
-            reduced: int | None = None
-            for other in self.others:
-                partial = shifted(piece, self._landing_offset(self.local, other))
-                reduced = plan.reduce(piece, partial, [plan.wait(self.rank_of(other), number), reduced])
-            if reduced is not None:
-                done.record(piece, reduced)
-        return done
+            if self.piece_counts[other]:
+                schedule.add_lanes(self.piece_counts[other])
+                schedule.add_loop(1, schedule.add_grid(self.piece_counts[other], WRITE))
+                offset = self._landing_offset(other, own)
+                plan.send(self.pieces[other], self.channel_to(other), to_scratch=True, shift=offset, slot=0)
+        if self.piece_counts[own]:
+            schedule.add_lanes(self.piece_counts[own])
+            grid = schedule.add_grid(self.piece_counts[own], *[WAIT, REDUCE] * len(self.others))
+            schedule.add_loop(1, grid)
+            for place, other in enumerate(self.others):
+                plan.receive(self.pieces[own], self.channel_to(other), slot=2 * place)
+                offset = self._landing_offset(own, other)
+                schedule.reduce(self.pieces[own], shift=offset, slot=2 * place + 1)
+            schedule.mark_elements(self.pieces[own], marks)
 
-    def all_gather(self, ready: Readiness) -> None:
-        """Give the rank's own chunk to the others, and take theirs."""
-        plan = self.plan.from_transfer(self.transfer_count)
+    def all_gather(self, marks: int) -> None:
+        """Give the rank's own chunk to the others as it is marked, and take theirs."""
+        plan, schedule, own = self.plan.from_transfer(max(self.piece_counts)), self.plan.schedule, self.local
         for other in self.others:
-            for number, piece in enumerate(self._pieces(self.local)):
-                plan.write(self.rank_of(other), number, piece, after=ready.after(piece))
-            for number, _ in enumerate(self._pieces(other)):
-                plan.wait(self.rank_of(other), number)
+            if self.piece_counts[own]:
+                schedule.add_lanes(self.piece_counts[own])
+                schedule.add_loop(1, schedule.add_grid(self.piece_counts[own], WRITE))
+                schedule.await_elements(self.pieces[own], marks)
+                plan.send(self.pieces[own], self.channel_to(other), slot=0)
+            if self.piece_counts[other]:
+                schedule.add_lanes(self.piece_counts[other])
+                schedule.add_loop(1, schedule.add_grid(self.piece_counts[other], WAIT))
+                plan.receive(self.pieces[other], self.channel_to(other), slot=0)
 
 
-def hierarchical_all_reduce(spec: CollectiveSpec, rank: int) -> RankSchedule:
+def hierarchical_all_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """All-reduce inside hosts, between them by rail, inside them again."""
     size_bytes = spec.element_count * ELEMENT_BYTES
     # What comes from other hosts lands as far on as its place; behind that is what comes from the host's ranks, whose
     # chunks are rounded up.
     rounding_bytes = len(spec.plane_rates_bps) * spec.ranks_per_host * ELEMENT_BYTES
-    schedule = RankSchedule(rank, {DATA: size_bytes, SCRATCH: 2 * size_bytes + rounding_bytes})
+    schedule = new_schedule(spec, rank, {DATA: size_bytes, SCRATCH: 2 * size_bytes + rounding_bytes})
     local = spec.position(rank) % spec.ranks_per_host
     for plane, stripe in enumerate(spec.stripes()):
         if not stripe:
             continue
-        plan = RankPlan(spec, rank, schedule, plane)
+        plan = LanePlan(spec, rank, schedule, plane)
         chunks = split_evenly(stripe, spec.ranks_per_host)
         host = _Host(plan, chunks)
-        ready = host.reduce_scatter()
+        ready = schedule.add_marks()
+        host.reduce_scatter(ready)
         if spec.host_count > 1 and chunks[local]:
             ring = Ring(
                 plan,
                 host.host,
                 lambda other, local=local: spec.rank_at(other * spec.ranks_per_host + local),  # type: ignore[misc]
-                split_evenly(chunks[local], spec.host_count),
+                ChunkTable.evenly(chunks[local], spec.host_count),
             )
-            ready = ring.all_gather(ring.reduce_scatter(ready))
+            reduced = schedule.add_marks()
+            ring.reduce_scatter(after=ready, marks=reduced)
+            ring.all_gather(marks=reduced, goes_on=True)
+            ready = reduced
         host.all_gather(ready)
     return schedule

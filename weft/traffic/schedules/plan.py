@@ -1,8 +1,7 @@
-"""A rank's schedule in the making: transfers over one plane, and which node makes which elements ready."""
+"""How ranges are cut into pieces, and a rank's dependency graph in the making: transfers over one plane."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections.abc import Iterable
 
 from weft.traffic.schedule_nodes import (
@@ -35,42 +34,13 @@ def cut(elements: range, piece_bytes: int) -> list[range]:
     return split_evenly(elements, piece_count(len(elements), piece_bytes)) if elements else []
 
 
-def shifted(elements: range, offset: int) -> range:
-    """Return the range `offset` elements further on."""
-    return range(elements.start + offset, elements.stop + offset)
-
-
-class Readiness:
-    """Which node makes which elements of the data ready; what nobody recorded has been ready from the start."""
-
-    def __init__(self) -> None:
-        self._entries: list[tuple[int, int, int]] = []
-
-    def record(self, elements: range, node: int) -> None:
-        """Note that `elements`, of which none is recorded yet, are ready when `node` is done."""
-        if elements:
-            insort(self._entries, (elements.start, elements.stop, node))
-
-    def nodes(self) -> list[int]:
-        """Return all nodes recorded."""
-        return [node for *_, node in self._entries]
-
-    def after(self, elements: range) -> list[int]:
-        """Return the nodes that any of these elements waits for, each once."""
-        if not elements:
-            return []
-        at = bisect_left(self._entries, (elements.start,))
-        if at and self._entries[at - 1][1] > elements.start:
-            at -= 1
-        nodes = []
-        while at < len(self._entries) and self._entries[at][0] < elements.stop:
-            nodes.append(self._entries[at][2])
-            at += 1
-        return list(dict.fromkeys(nodes))
+def channel_between(spec: CollectiveSpec, plane: int, rank: int, peer: int) -> Channel:
+    """Return a rank's channel to a peer over a plane, or over scale-up links where the two share a host."""
+    return Channel(plane, peer, SCALE_UP) if spec.share_a_host(rank, peer) else Channel(plane, peer)
 
 
 class RankPlan:
-    """Adds transfers to a rank's schedule, over one plane or over scale-up links where two ranks share a host.
+    """Adds transfers to a rank's dependency graph, over one plane or over scale-up links where two ranks share a host.
 
     Transfers from one rank to another have numbers that both know; they count from `first_transfer`. Ranges are
     elements of the data, or of the scratch buffer where said so. Nothing empty is ever transferred.
@@ -118,9 +88,7 @@ class RankPlan:
         return self.schedule.add(Copy(_span(DATA, target), _span(SCRATCH, source)), after)
 
     def _channel(self, peer: int) -> Channel:
-        if self.spec.share_a_host(self.rank, peer):
-            return Channel(self.plane, peer, SCALE_UP)
-        return Channel(self.plane, peer)
+        return channel_between(self.spec, self.plane, self.rank, peer)
 
     def _immediate(self, number: int) -> int:
         return run_immediate(self.spec.run_tag, self.first_transfer + number)

@@ -1,6 +1,6 @@
 """Rings: all-reduce, reduce-scatter and all-gather around all ranks, broadcast and reduce along them.
 
-A ring all-reduce moves 2(n-1)/n of the data through every rank's line, the least there is without help from the
+A ring all-reduce moves 2(n-1)/n of the data through every rank's link, the least there is without help from the
 network (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", 2009); a reduce-scatter or an all-gather
 moves (n-1)/n, a broadcast or a reduce all of it.
 
@@ -11,10 +11,13 @@ the rail on which it enters the next, each ring by another one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 
-from weft.traffic.schedule_nodes import DATA, ELEMENT_BYTES, SCRATCH, RankSchedule
-from weft.traffic.schedules.plan import RankPlan, Readiness, cut, piece_count
+from weft.traffic.lane_schedule import REDUCE, WAIT, WRITE, Chunk, ChunkTable, Formula, LaneSchedule
+from weft.traffic.schedule_nodes import DATA, ELEMENT_BYTES, SCRATCH
+from weft.traffic.schedules.lane_plan import LanePlan, new_schedule
+from weft.traffic.schedules.plan import cut, piece_count
 from weft.traffic.schedules.spec import CollectiveSpec
 from weft.traffic.striping import split_evenly
 
@@ -22,67 +25,93 @@ from weft.traffic.striping import split_evenly
 class Ring:
     """One ring, from the view of the rank at `position`: who is next, and how chunks are cut into pieces.
 
-    `chunks[i]` belongs to the rank at position i. All are cut into as many pieces, so that piece p of every step
-    depends on piece p of the step before and on nothing else: transfers of different pieces overlap.
+    Chunk i belongs to the rank at position i. All are cut into as many pieces, and a lane goes around with one piece of
+    each: piece p of every step depends on piece p of the step before and on nothing else, so that transfers of
+    different pieces overlap.
     """
 
     def __init__(
-        self, plan: RankPlan, position: int, rank_at: Callable[[int], int], chunks: Sequence[range]
+        self, plan: LanePlan, position: int, rank_at: Callable[[int], int], chunks: ChunkTable
     ) -> None:
-        self.plan, self.position, self.count = plan, position, len(chunks)
+        self.plan, self.position, self.count = plan, position, chunks.count
         self.next = rank_at((position + 1) % self.count)
         self.previous = rank_at((position - 1) % self.count)
-        self.piece_count = piece_count(max(map(len, chunks)), plan.spec.piece_bytes)
+        self.piece_count = piece_count(chunks.largest, plan.spec.piece_bytes)
         self._chunks = chunks
+        self._table = plan.schedule.add_table(chunks)
 
     @property
     def transfer_count(self) -> int:
         """Transfers to the next rank of a reduce-scatter and an all-gather together."""
         return 2 * (self.count - 1) * self.piece_count
 
-    def pieces(self, chunk: int) -> list[range]:
-        """Return the pieces of a chunk, which counts modulo the ring."""
-        return split_evenly(self._chunks[chunk % self.count], self.piece_count)
+    def reduce_scatter(self, after: int | None = None, marks: int | None = None) -> None:
+        """Add lanes that reduce this rank's own chunk in n-1 steps.
 
-    def reduce_scatter(self, ready: Readiness) -> Readiness:
-        """Reduce this rank's own chunk in n-1 steps; returns what makes it ready."""
-        plan = self.plan
-        reduced: list[int | None] = [None] * self.piece_count
-        for step in range(self.count - 1):
-            sent, arriving = (self.pieces(self.position - 1 - step - more) for more in (0, 1))
-            for piece in range(self.piece_count):
-                number = step * self.piece_count + piece
-                if sent[piece]:
-                    after = [reduced[piece]] if step else ready.after(sent[piece])
-                    plan.write(self.next, number, sent[piece], to=SCRATCH, after=after)
-                reduced[piece] = None
-                if arriving[piece]:
-                    arrived = plan.wait(self.previous, number)
-                    reduced[piece] = plan.reduce(
-                        arriving[piece], arriving[piece], [arrived, *ready.after(arriving[piece])]
-                    )
-        done = Readiness()
-        for elements, node in zip(self.pieces(self.position), reduced, strict=True):
-            if node is not None:
-                done.record(elements, node)
-        return done
+        They take elements of the data as they are marked in `after`, and mark those of the own chunk in `marks`.
+        """
+        plan, schedule, steps, pieces = self.plan, self.plan.schedule, self.count - 1, self.piece_count
+        to_next, from_previous = self._channels(self.position - 1)
+        grid = schedule.add_grid(steps * pieces, WRITE, WAIT, REDUCE)
+        first_sent = self._piece(self.position - 1)
+        schedule.add_lanes(pieces)
+        schedule.add_loop(1, grid, Formula(0, pieces, 1))
+        if after is not None:
+            schedule.await_elements(first_sent, after)
+        plan.send(first_sent, to_next, to_scratch=True, slot=0)
 
-    def all_gather(self, ready: Readiness) -> Readiness:
-        """Pass every rank's own chunk around, straight into its place; `ready`, returned, then tells of all."""
-        plan = self.plan.from_transfer((self.count - 1) * self.piece_count)
-        arrived: list[int | None] = [None] * self.piece_count
+        def take(chunk: Chunk) -> None:
+            plan.receive(chunk, from_previous, slot=1)
+            if after is not None:
+                schedule.await_elements(chunk, after)
+            schedule.reduce(chunk, slot=2)
+
+        schedule.add_lanes(pieces)
+        if steps > 1:
+            # What is reduced at a step is sent on at the next one.
+            schedule.add_loop(steps - 1, grid, Formula(0, pieces, 1))
+            arriving = self._piece(self.position - 2, -1)
+            take(arriving)
+            plan.send(arriving, to_next, to_scratch=True, slot=0, ahead=1)
+        schedule.add_loop(1, grid, Formula((steps - 1) * pieces, pieces, 1))
+        take(self._piece(self.position))
+        if marks is not None:
+            schedule.mark_elements(self._piece(self.position), marks)
+
+    def all_gather(self, marks: int | None = None, *, goes_on: bool = False) -> None:
+        """Add loops that pass every rank's own chunk around, straight into its place, and mark what arrives.
+
+        They begin where the lanes of a reduce-scatter end (`goes_on`), or are lanes of their own.
+        """
+        plan, schedule, steps, pieces = self.plan, self.plan.schedule, self.count - 1, self.piece_count
+        to_next, from_previous = self._channels(self.position)
+        grid = schedule.add_grid(steps * pieces, WRITE, WAIT)
+        if not goes_on:
+            schedule.add_lanes(pieces)
+        schedule.add_loop(steps, grid, Formula(0, pieces, 1))
+        plan.send(self._piece(self.position, -1), to_next, slot=0, transfer=steps * pieces)
+        arriving = self._piece(self.position - 1, -1)
+        plan.receive(arriving, from_previous, slot=1, transfer=steps * pieces)
+        if marks is not None:
+            schedule.mark_elements(arriving, marks)
+
+    def _piece(self, chunk: int, per_turn: int = 0) -> Chunk:
+        return Chunk(self._table, chunk, per_turn, 0, True)
+
+    def _channels(self, first_sent: int) -> tuple[Formula, Formula]:
+        """Return the channels to the next and from the previous rank, named in order of their first transfer.
+
+        Where chunks are empty there may be none over one of them; what names it then is of no consequence.
+        """
+        peers: dict[int, None] = {}
         for step in range(self.count - 1):
-            sent, arriving = (self.pieces(self.position - step - more) for more in (0, 1))
-            for piece in range(self.piece_count):
-                number = step * self.piece_count + piece
-                if sent[piece]:
-                    after = [arrived[piece]] if step else ready.after(sent[piece])
-                    plan.write(self.next, number, sent[piece], after=after)
-                arrived[piece] = None
-                if arriving[piece]:
-                    node = arrived[piece] = plan.wait(self.previous, number)
-                    ready.record(arriving[piece], node)
-        return ready
+            for peer, chunk in ((self.next, first_sent - step), (self.previous, first_sent - 1 - step)):
+                if self._chunks[chunk]:
+                    peers[peer] = None
+            if {self.next, self.previous} <= peers.keys():
+                break
+        numbers = {peer: self.plan.channel(peer) for peer in peers}
+        return numbers.get(self.next, Formula(0)), numbers.get(self.previous, Formula(0))
 
 
 class _RingOrder:
@@ -108,51 +137,60 @@ def _orders(spec: CollectiveSpec) -> list[_RingOrder]:
     return [_RingOrder(spec, number) for number in range(spec.ranks_per_host)]
 
 
-def ring_all_reduce(spec: CollectiveSpec, rank: int) -> RankSchedule:
+def ring_all_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """All-reduce by rings on each plane: reduce-scatter, then all-gather, both pipelined in pieces."""
     size_bytes = spec.element_count * ELEMENT_BYTES
-    schedule = RankSchedule(rank, {DATA: size_bytes, SCRATCH: size_bytes})
+    schedule = new_schedule(spec, rank, {DATA: size_bytes, SCRATCH: size_bytes})
     if spec.rank_count == 1:
         return schedule
     for plane, stripe in enumerate(spec.stripes()):
-        plan = RankPlan(spec, rank, schedule, plane)
+        plan = LanePlan(spec, rank, schedule, plane)
         for order, elements in zip(_orders(spec), split_evenly(stripe, spec.ranks_per_host), strict=True):
             if elements:
-                chunks = split_evenly(elements, spec.rank_count)
+                chunks = ChunkTable.evenly(elements, spec.rank_count)
                 ring = Ring(plan, order.place_of(rank), order.rank_at, chunks)
-                ring.all_gather(ring.reduce_scatter(Readiness()))
+                ring.reduce_scatter()
+                ring.all_gather(goes_on=True)
                 plan = plan.from_transfer(ring.transfer_count)
     return schedule
 
 
-def _chunk_rings(spec: CollectiveSpec, rank: int, schedule: RankSchedule) -> list[Ring]:
-    """Return the rings that carry every rank's chunk, shared out over planes and rings."""
-    rings = []
-    for plane in range(len(spec.plane_rates_bps)):
-        plan = RankPlan(spec, rank, schedule, plane)
-        shares = [split_evenly(chunk, spec.ranks_per_host) for chunk in spec.chunk_stripes(plane)]
-        for number, order in enumerate(_orders(spec)):
-            chunks = [shares[order.rank_at(place)][number] for place in range(spec.rank_count)]
-            if any(chunks) and spec.rank_count > 1:
-                rings.append(Ring(plan, order.place_of(rank), order.rank_at, chunks))
-                plan = plan.from_transfer(rings[-1].transfer_count)
-    return rings
+@lru_cache(maxsize=64)
+def _chunks_of_rings(spec: CollectiveSpec, plane: int) -> list[ChunkTable | None]:
+    """Return what each of a plane's rings carries of every rank's chunk, by place in the ring; all ranks share it."""
+    shares = [split_evenly(chunk, spec.ranks_per_host) for chunk in spec.chunk_stripes(plane)]
+    tables = []
+    for number, order in enumerate(_orders(spec)):
+        chunks = [shares[order.rank_at(place)][number] for place in range(spec.rank_count)]
+        tables.append(ChunkTable.of(chunks) if any(chunks) else None)
+    return tables
 
 
-def ring_reduce_scatter(spec: CollectiveSpec, rank: int) -> RankSchedule:
+def _chunk_rings(spec: CollectiveSpec, rank: int, schedule: LaneSchedule) -> Iterator[Ring]:
+    """Yield the rings that carry every rank's chunk, shared out over planes and rings."""
+    for plane in range(len(spec.plane_rates_bps) if spec.rank_count > 1 else 0):
+        plan = LanePlan(spec, rank, schedule, plane)
+        for order, chunks in zip(_orders(spec), _chunks_of_rings(spec, plane), strict=True):
+            if chunks is not None:
+                ring = Ring(plan, order.place_of(rank), order.rank_at, chunks)
+                yield ring
+                plan = plan.from_transfer(ring.transfer_count)
+
+
+def ring_reduce_scatter(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """Reduce-scatter by rings: the rank's own chunk ends up reduced, the rest of its data is used up."""
     size_bytes = spec.element_count * ELEMENT_BYTES
-    schedule = RankSchedule(rank, {DATA: size_bytes, SCRATCH: size_bytes})
+    schedule = new_schedule(spec, rank, {DATA: size_bytes, SCRATCH: size_bytes})
     for ring in _chunk_rings(spec, rank, schedule):
-        ring.reduce_scatter(Readiness())
+        ring.reduce_scatter()
     return schedule
 
 
-def ring_all_gather(spec: CollectiveSpec, rank: int) -> RankSchedule:
+def ring_all_gather(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """All-gather by rings."""
-    schedule = RankSchedule(rank, {DATA: spec.element_count * ELEMENT_BYTES})
+    schedule = new_schedule(spec, rank, {DATA: spec.element_count * ELEMENT_BYTES})
     for ring in _chunk_rings(spec, rank, schedule):
-        ring.all_gather(Readiness())
+        ring.all_gather()
     return schedule
 
 
@@ -165,28 +203,41 @@ def _chain(spec: CollectiveSpec, rank: int) -> tuple[int | None, int | None]:
     return before, behind
 
 
-def ring_broadcast(spec: CollectiveSpec, rank: int) -> RankSchedule:
+def ring_broadcast(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """Broadcast along the ring from the root, piece after piece."""
-    schedule = RankSchedule(rank, {DATA: spec.element_count * ELEMENT_BYTES})
+    schedule = new_schedule(spec, rank, {DATA: spec.element_count * ELEMENT_BYTES})
     before, behind = _chain(spec, rank)
     for plane, stripe in enumerate(spec.stripes()):
-        plan = RankPlan(spec, rank, schedule, plane)
-        for number, piece in enumerate(cut(stripe, spec.piece_bytes)):
-            arrived = plan.wait(before, number) if before is not None else None
-            if behind is not None:
-                plan.write(behind, number, piece, after=[arrived])
+        plan, pieces = LanePlan(spec, rank, schedule, plane), len(cut(stripe, spec.piece_bytes))
+        if not pieces or spec.rank_count == 1:
+            continue
+        piece = plan.pieces_of(stripe)
+        kinds = [kind for kind, peer in ((WAIT, before), (WRITE, behind)) if peer is not None]
+        schedule.add_lanes(pieces)
+        schedule.add_loop(1, schedule.add_grid(pieces, *kinds))
+        if before is not None:
+            plan.receive(piece, plan.channel(before), slot=kinds.index(WAIT))
+        if behind is not None:
+            plan.send(piece, plan.channel(behind), slot=kinds.index(WRITE))
     return schedule
 
 
-def ring_reduce(spec: CollectiveSpec, rank: int) -> RankSchedule:
+def ring_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """Reduce along the ring towards the root, piece after piece; the other ranks' data is used up."""
     size_bytes = spec.element_count * ELEMENT_BYTES
-    schedule = RankSchedule(rank, {DATA: size_bytes, SCRATCH: size_bytes})
+    schedule = new_schedule(spec, rank, {DATA: size_bytes, SCRATCH: size_bytes})
     before, behind = _chain(spec, rank)
     for plane, stripe in enumerate(spec.stripes()):
-        plan = RankPlan(spec, rank, schedule, plane)
-        for number, piece in enumerate(cut(stripe, spec.piece_bytes)):
-            reduced = plan.reduce(piece, piece, [plan.wait(behind, number)]) if behind is not None else None
-            if before is not None:
-                plan.write(before, number, piece, to=SCRATCH, after=[reduced])
+        plan, pieces = LanePlan(spec, rank, schedule, plane), len(cut(stripe, spec.piece_bytes))
+        if not pieces or spec.rank_count == 1:
+            continue
+        piece = plan.pieces_of(stripe)
+        arriving = [] if behind is None else [WAIT, REDUCE]
+        schedule.add_lanes(pieces)
+        schedule.add_loop(1, schedule.add_grid(pieces, *arriving, *([] if before is None else [WRITE])))
+        if behind is not None:
+            plan.receive(piece, plan.channel(behind), slot=0)
+            schedule.reduce(piece, slot=1)
+        if before is not None:
+            plan.send(piece, plan.channel(before), to_scratch=True, slot=len(arriving))
     return schedule

@@ -1,14 +1,18 @@
 """Double binary trees: all-reduce, broadcast, reduce.
 
 Two trees over the same ranks each carry half of the data. Inner nodes of one are leaves of the other, so that every
-line carries about as much as in a ring, in log2(n) steps instead of n (Sanders, Speck and Träff, "Two-tree algorithms
+link carries about as much as in a ring, in log2(n) steps instead of n (Sanders, Speck and Träff, "Two-tree algorithms
 for full bandwidth broadcast, reduction and scan", Parallel Computing 35(12), 2009).
 """
 
 from __future__ import annotations
 
-from weft.traffic.schedule_nodes import DATA, ELEMENT_BYTES, SCRATCH, RankSchedule
-from weft.traffic.schedules.plan import RankPlan, cut, shifted
+from collections.abc import Iterator
+
+from weft.traffic.lane_schedule import REDUCE, WAIT, WRITE, LaneSchedule
+from weft.traffic.schedule_nodes import DATA, ELEMENT_BYTES, SCRATCH
+from weft.traffic.schedules.lane_plan import LanePlan, new_schedule
+from weft.traffic.schedules.plan import cut
 from weft.traffic.schedules.spec import CollectiveSpec
 from weft.traffic.striping import split_evenly
 
@@ -68,73 +72,84 @@ class _Tree:
 
 
 class _Pass:
-    """What one rank does in one tree on one plane, piece by piece."""
+    """What one rank does in one tree on one plane: a lane for each piece."""
 
-    def __init__(self, plan: RankPlan, tree: _Tree) -> None:
-        self.plan, self.tree = plan, tree
+    def __init__(self, plan: LanePlan, tree: _Tree, elements: range, piece_count: int) -> None:
+        self.plan, self.tree, self.piece_count = plan, tree, piece_count
+        self.piece = plan.pieces_of(elements)
         self.scratch_elements = plan.spec.element_count
 
-    def up(self, number: int, piece: range) -> int | None:
-        """Reduce the children's pieces into ours and send it on; returns what makes our piece ready."""
+    def add_lanes(self, *, up: bool, down: bool) -> None:
+        """Add lanes that go up the tree, reducing, or down, or one after the other."""
+        schedule, tree = self.plan.schedule, self.tree
+        kinds = []
+        if up:
+            kinds += [WAIT, REDUCE] * len(tree.children) + ([] if tree.parent is None else [WRITE])
+        down_slot = len(kinds)
+        if down:
+            kinds += ([] if tree.parent is None else [WAIT]) + [WRITE] * len(tree.children)
+        schedule.add_lanes(self.piece_count)
+        schedule.add_loop(1, schedule.add_grid(self.piece_count, *kinds))
+        if up:
+            self._up()
+        if down:
+            self._down(down_slot, self.piece_count if up else 0, in_turn=up and bool(tree.children))
+
+    def _up(self) -> None:
+        """Reduce the children's pieces into ours and send it on."""
         plan, tree = self.plan, self.tree
-        reduced: int | None = None
         for place, child in enumerate(tree.children):
-            partial = shifted(piece, place * self.scratch_elements)
-            reduced = plan.reduce(piece, partial, [plan.wait(child, number), reduced])
+            plan.receive(self.piece, plan.channel(child), slot=2 * place)
+            plan.schedule.reduce(self.piece, shift=place * self.scratch_elements, slot=2 * place + 1)
         if tree.parent is not None:
-            landing = shifted(piece, tree.place_at_parent * self.scratch_elements)
-            plan.write(tree.parent, number, piece, landing, to=SCRATCH, after=[reduced])
-        return reduced
+            plan.send(
+                self.piece,
+                plan.channel(tree.parent),
+                to_scratch=True,
+                shift=tree.place_at_parent * self.scratch_elements,
+                slot=2 * len(tree.children),
+            )
 
-    def down(self, number: int, piece: range, ready: int | None) -> None:
+    def _down(self, slot: int, transfer: int, in_turn: bool) -> None:
         """Take the parent's piece in place of ours, unless we are the root, and send it to the children."""
-        if self.tree.parent is not None:
-            ready = self.plan.wait(self.tree.parent, number, [ready])
-        for child in self.tree.children:
-            self.plan.write(child, number, piece, after=[ready])
+        plan, tree = self.plan, self.tree
+        if tree.parent is not None:
+            channel = plan.channel(tree.parent)
+            plan.receive(self.piece, channel, transfer=transfer, slot=slot, in_turn=in_turn)
+            slot += 1
+        for number, child in enumerate(tree.children):
+            plan.send(self.piece, plan.channel(child), transfer=transfer, slot=slot + number)
 
 
-def _passes(spec: CollectiveSpec, rank: int, schedule: RankSchedule) -> list[tuple[_Pass, list[range]]]:
-    """Return every tree of every plane, with the pieces that it carries."""
-    passes = []
+def _passes(spec: CollectiveSpec, rank: int, schedule: LaneSchedule) -> Iterator[_Pass]:
+    """Yield every tree of every plane that carries something."""
     for plane, stripe in enumerate(spec.stripes()):
-        plan = RankPlan(spec, rank, schedule, plane)
+        plan = LanePlan(spec, rank, schedule, plane)
         for number, elements in enumerate(split_evenly(stripe, TREES)):
-            pieces = cut(elements, spec.piece_bytes)
+            pieces = len(cut(elements, spec.piece_bytes))
             if pieces and spec.rank_count > 1:
-                passes.append((_Pass(plan, _Tree(spec, rank, number)), pieces))
-                plan = plan.from_transfer(2 * len(pieces))
-    return passes
+                yield _Pass(plan, _Tree(spec, rank, number), elements, pieces)
+                plan = plan.from_transfer(2 * pieces)
 
 
-def _schedule(spec: CollectiveSpec, rank: int, reduces: bool) -> RankSchedule:
+def _schedule(spec: CollectiveSpec, rank: int, *, up: bool, down: bool) -> LaneSchedule:
     size_bytes = spec.element_count * ELEMENT_BYTES
-    return RankSchedule(rank, {DATA: size_bytes} | ({SCRATCH: 2 * size_bytes} if reduces else {}))
-
-
-def tree_all_reduce(spec: CollectiveSpec, rank: int) -> RankSchedule:
-    """All-reduce by two trees on each plane: up to the root (rank 0 unless told), and down again."""
-    schedule = _schedule(spec, rank, reduces=True)
-    for tree, pieces in _passes(spec, rank, schedule):
-        for number, piece in enumerate(pieces):
-            ready = tree.up(number, piece)
-            tree.down(len(pieces) + number, piece, ready)
+    schedule = new_schedule(spec, rank, {DATA: size_bytes} | ({SCRATCH: 2 * size_bytes} if up else {}))
+    for tree in _passes(spec, rank, schedule):
+        tree.add_lanes(up=up, down=down)
     return schedule
 
 
-def tree_reduce(spec: CollectiveSpec, rank: int) -> RankSchedule:
+def tree_all_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
+    """All-reduce by two trees on each plane: up to the root (rank 0 unless given), and down again."""
+    return _schedule(spec, rank, up=True, down=True)
+
+
+def tree_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """Reduce to the root by two trees on each plane; the other ranks' data is used up."""
-    schedule = _schedule(spec, rank, reduces=True)
-    for tree, pieces in _passes(spec, rank, schedule):
-        for number, piece in enumerate(pieces):
-            tree.up(number, piece)
-    return schedule
+    return _schedule(spec, rank, up=True, down=False)
 
 
-def tree_broadcast(spec: CollectiveSpec, rank: int) -> RankSchedule:
+def tree_broadcast(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """Broadcast from the root by two trees on each plane."""
-    schedule = _schedule(spec, rank, reduces=False)
-    for tree, pieces in _passes(spec, rank, schedule):
-        for number, piece in enumerate(pieces):
-            tree.down(number, piece, None)
-    return schedule
+    return _schedule(spec, rank, up=False, down=True)

@@ -1,0 +1,255 @@
+"""What one rank does in a collective, as lanes: short programs with loops that run beside each other.
+
+A lane goes through its loops in order. What it sends, receives and reduces at each turn is given by formulas over the
+turn and the lane, so a schedule is as small for many chunks as for few; the engine unrolls it as it runs. A rank whose
+steps follow no such pattern has a `weft.traffic.schedule_nodes.RankSchedule` instead. Both run on the same executor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from copy import copy
+from typing import NamedTuple
+
+from weft.engine import _core
+from weft.traffic.aggregation_format import Operation
+from weft.traffic.schedule_nodes import (
+    DATA,
+    ELEMENT_BYTES,
+    SCRATCH,
+    SINK,
+    ZEROS,
+    Channel,
+    DataType,
+    RankSchedule,
+)
+
+WRITE, WAIT, REDUCE, COPY, AGGREGATE, DELAY = ("write", "wait", "reduce", "copy", "aggregate", "delay")
+_OF_DATA = (REDUCE, COPY)
+
+
+class Formula(NamedTuple):
+    """A number: `first`, and so much more at each turn of a loop and for each lane of a block."""
+
+    first: int
+    per_turn: int = 0
+    per_lane: int = 0
+
+
+_BY_LANE = Formula(0, 0, 1)
+
+
+class Chunk(NamedTuple):
+    """The chunk of a table whose number the formula gives, or of it the lane's piece: as many as there are lanes."""
+
+    table: int
+    first: int = 0
+    per_turn: int = 0
+    per_lane: int = 0
+    is_cut: bool = False
+
+
+class ChunkTable:
+    """Ranges of elements by number, modulo how many there are. All ranks can share one."""
+
+    def __init__(self, native: _core.ElementTable, largest: int) -> None:
+        self.native, self.count, self.largest = native, len(native), largest
+
+    @classmethod
+    def evenly(cls, elements: range, parts: int) -> ChunkTable:
+        """Return what `weft.traffic.striping.split_evenly` does, as a formula."""
+        native = _core.ElementTable.evenly(elements.start, elements.stop, parts)
+        return cls(native, -(-len(elements) // parts))
+
+    @classmethod
+    def of(cls, chunks: Sequence[range]) -> ChunkTable:
+        """Return a table of these ranges."""
+        native = _core.ElementTable.of([(chunk.start, chunk.stop) for chunk in chunks])
+        return cls(native, max(map(len, chunks)))
+
+    def __getitem__(self, number: int) -> range:
+        """Return a chunk."""
+        return range(*self.native.at(number % self.count))
+
+
+class LaneSchedule:
+    """The lanes of one rank, in stages that follow each other.
+
+    Each method that adds something adds it to what was added last: an instruction to a loop, a loop to a block of
+    lanes, a block to a stage. Ranges are elements of the data; ValueError for what names nothing, and for more
+    transfers than immediates have numbers. `buffer_bytes` says how large each named buffer must be.
+    """
+
+    def __init__(
+        self,
+        rank: int,
+        buffer_bytes: dict[str, int],
+        dtype: DataType,
+        operation: Operation,
+        run_tag: int = 0,
+    ) -> None:
+        self.rank, self.buffer_bytes = rank, buffer_bytes
+        self.native = _core.LaneSchedule(dtype.value, operation.name.lower(), run_tag)
+        self.has_data = True
+        self.named_channels: list[Channel] = []
+        self.written: set[int] = set()
+        self._numbers: dict[Channel, int] = {}
+        self._planes: set[int] = set()
+        self._lanes = self._turns = 0
+
+    def of_lengths(self) -> LaneSchedule:
+        """Return a schedule that transfers as much, in the same order, without data: zeros into sinks.
+
+        Reductions and copies, which take no time, are left out. What the network aggregates stays data.
+        """
+        lengths = copy(self)
+        largest = max(self.buffer_bytes.values(), default=0)
+        lengths.buffer_bytes = {ZEROS: largest, SINK: largest}
+        if self._planes:
+            lengths.buffer_bytes[DATA] = self.buffer_bytes[DATA]
+        lengths.has_data = False
+        return lengths
+
+    def channels(self) -> list[Channel]:
+        """Return the channels that are named, each once, in order."""
+        return list(dict.fromkeys(self.named_channels))
+
+    def written_peers(self) -> list[int]:
+        """Return the ranks whose memory is written to, each once."""
+        return list(dict.fromkeys(self.named_channels[number].peer for number in sorted(self.written)))
+
+    def planes_aggregated(self) -> list[int]:
+        """Return the planes in whose network something is aggregated, in order."""
+        return sorted(self._planes)
+
+    @property
+    def step_count(self) -> int:
+        """Steps of a run: transfers, waits and delays, and with data reductions and copies."""
+        return self.native.step_count(self.has_data)
+
+    def channel(self, channel: Channel) -> int:
+        """Return the number by which instructions name a channel."""
+        number = self._numbers.get(channel)
+        if number is None:
+            number = self._numbers[channel] = len(self.named_channels)
+            self.named_channels.append(channel)
+        return number
+
+    def channel_row(self, channels: Iterable[Channel]) -> int:
+        """Number channels one after the other, for a formula to go through, and return the first one's number."""
+        first = len(self.named_channels)
+        self.named_channels.extend(channels)
+        return first
+
+    def add_table(self, table: ChunkTable) -> int:
+        """Return the number by which instructions name a table."""
+        return self.native.add_table(table.native)
+
+    def add_marks(self) -> int:
+        """Return the number of a set of elements that lanes mark and wait for."""
+        return self.native.add_marks()
+
+    def add_stage(self, after: Sequence[int] = ()) -> int:
+        """Begin a stage, which runs when all lanes and transfers of these stages are done; returns its number."""
+        return self.native.add_stage(list(after))
+
+    def add_delay(self, duration_ps: int, after: Sequence[int] = ()) -> int:
+        """Add a stage that takes so long."""
+        stage = self.add_stage(after)
+        self.add_lanes(1)
+        self.add_loop(1, self.add_grid(1, DELAY))
+        self.native.delay(duration_ps, 0)
+        return stage
+
+    def append(
+        self, part: LaneSchedule, first_element: int, first_transfer: int, after: Sequence[int]
+    ) -> int:
+        """Add a schedule of one stage as a stage; its data begin at an element, its scratch buffer behind ours."""
+        scratch_bytes = self.buffer_bytes.get(SCRATCH, 0)
+        first_channel = self.channel_row(part.named_channels)
+        self.written.update(first_channel + number for number in part.written)
+        self._planes |= part._planes
+        self.buffer_bytes[SCRATCH] = scratch_bytes + part.buffer_bytes.get(SCRATCH, 0)
+        return self.native.append(
+            part.native,
+            first_element,
+            scratch_bytes // ELEMENT_BYTES,
+            first_transfer,
+            first_channel,
+            list(after),
+        )
+
+    def add_grid(self, cell_count: int, *slots: str) -> int:
+        """Number steps, in the order in which grids are added: so many cells, each with a step of each kind given."""
+        return self.native.add_grid(cell_count, [slot in _OF_DATA for slot in slots])
+
+    def add_lanes(self, count: int) -> None:
+        """Begin a block of lanes, which go through the same loops."""
+        self._lanes = count
+        self.native.add_block(count)
+
+    def add_loop(self, turns: int, grid: int, cell: Formula = _BY_LANE) -> None:
+        """Begin a loop. `cell` gives the cell of its steps, to which a transfer's number is added."""
+        self._turns = turns
+        self.native.add_loop(turns, grid, cell)
+
+    def send(
+        self,
+        chunk: Chunk,
+        channel: Formula,
+        *,
+        transfer: int,
+        slot: int,
+        to_scratch: bool = False,
+        landing: Chunk | None = None,
+        shift: int = 0,
+        ahead: int = 0,
+    ) -> None:
+        """Write to the peer's data, or its scratch buffer, `shift` elements further on, and go on.
+
+        With `ahead`, the step and the transfer are those of so many turns later.
+        """
+        self.written.update(
+            channel.first + channel.per_turn * turn + channel.per_lane * lane
+            for turn in (range(self._turns) if channel.per_turn else (0,))
+            for lane in (range(self._lanes) if channel.per_lane else (0,))
+        )
+        self.native.send(chunk, channel, transfer, to_scratch, landing, shift, slot, ahead)
+
+    def receive(
+        self, chunk: Chunk, channel: Formula, *, transfer: int, slot: int, in_turn: bool = False
+    ) -> None:
+        """Wait for the peer's transfer of these elements.
+
+        It begins with the stage, as far as records say, or (`in_turn`) when the lane comes to it.
+        """
+        self.native.receive(chunk, channel, transfer, in_turn, slot)
+
+    def reduce(self, chunk: Chunk, *, slot: int, shift: int = 0) -> None:
+        """Reduce elements of the scratch buffer, `shift` further on, into those of the data."""
+        self.native.reduce(chunk, shift, slot)
+
+    def copy(self, chunk: Chunk, *, slot: int, shift: int = 0) -> None:
+        """Copy elements of the scratch buffer, `shift` further on, to those of the data."""
+        self.native.copy(chunk, shift, slot)
+
+    def aggregate(self, chunk: Chunk, plane: int, *, slot: int) -> None:
+        """All-reduce elements in place in a plane's network, and go on."""
+        self._planes.add(plane)
+        self.native.aggregate(chunk, plane, slot)
+
+    def await_elements(self, chunk: Chunk, marks: int) -> None:
+        """Wait until all these elements are marked."""
+        self.native.await_elements(chunk, marks)
+
+    def mark_elements(self, chunk: Chunk, marks: int) -> None:
+        """Mark elements, none of which is marked yet."""
+        self.native.mark_elements(chunk, marks)
+
+    def await_acknowledgement(self) -> None:
+        """Wait until peers have acknowledged all that the lane has sent."""
+        self.native.await_acknowledgement()
+
+
+Schedule = LaneSchedule | RankSchedule
+"""What a rank does: compact where it follows a pattern, else step by step."""
