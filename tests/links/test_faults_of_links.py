@@ -80,11 +80,10 @@ def test_the_last_item_that_names_a_link_counts_and_keeps_what_it_does_not_say()
 def test_switches_are_told_of_each_direction() -> None:
     fabric = topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=1)
     faults = FaultsSection(links=[FaultsOfLinks(link="h1->p0l1", loss=0.25)])
-    configs = switch_configs(fabric, faults, host_interfaces=True, fabric_interfaces=True)
     losses = {
-        (config["name"], port["port"]): (port["faults"]["loss"], port.get("uplink_faults", {}).get("loss"))
-        for config in configs
-        for port in config["ports"]
+        (config.name, port.port): (port.faults.loss, port.uplink_faults.loss)
+        for config in switch_configs(fabric, FabricOptions(faults=faults), frame_bytes=1300)
+        for port in config.ports
     }
     assert {key: value for key, value in losses.items() if any(value)} == {("p0l1", 1): (0.0, 0.25)}
 

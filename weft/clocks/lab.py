@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from weft.clocks.environment import require_for
 from weft.clocks.link_events import LinkEvents
+from weft.clocks.switch_configs import switch_configs
 from weft.clocks.watching import Sample
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.ecn import EcnProfile
@@ -23,6 +24,7 @@ from weft.errors import BadInputError, WeftError
 from weft.recording.observations import Recorded
 from weft.scenario.options import FabricOptions
 from weft.scenario.program import Program
+from weft.switch.daemon.config import SwitchConfig
 from weft.system.signals import interruptions_first, signals_unwind, signals_wait
 from weft.topologies import FabricSpec
 from weft.topologies.int_rates import STANDARD_INT_RATES, IntRates, int_rates
@@ -108,6 +110,11 @@ class Lab(abc.ABC):
 
         Returns whether nothing is under way any more, so that numbers of queue pairs may be given again.
         """
+
+    @cached_property
+    def switch_configs(self) -> list[SwitchConfig]:
+        """The configuration of every switch. Raises KeyProblem if a switch's memory does not hold what it must."""
+        return switch_configs(self.fabric, self.options, self.frame_bytes)
 
     @abc.abstractmethod
     def ledger(self) -> Ledger | None:

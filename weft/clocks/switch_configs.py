@@ -1,64 +1,70 @@
-"""From a fabric's description to the configuration of its embedded switches, whatever the clock."""
+"""From a fabric's description and options to the configuration of its embedded switches, whatever the clock."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from weft.scenario import FaultsSection, LinkFaults
-from weft.topologies import FabricSpec, PortSpec
+from weft.clocks.switch_memory import buffer_config, credits_config, pfc_config, require_shared_memory
+from weft.scenario import FabricOptions, LinkFaults, SwitchingSection
+from weft.switch.daemon.config import FaultsConfig, PortConfig, SwitchConfig, SwitchingConfig
+from weft.topologies import FabricSpec, PortSpec, SwitchSpec
 from weft.topologies.addressing import CPU_PORT
 
 
-def switch_configs(
-    fabric: FabricSpec, faults: FaultsSection, *, host_interfaces: bool, fabric_interfaces: bool
-) -> list[dict[str, Any]]:
-    """Return every switch's configuration (`weft.switch.daemon.config.SwitchConfig`).
+def switch_configs(fabric: FabricSpec, options: FabricOptions, frame_bytes: int) -> list[SwitchConfig]:
+    """Return every switch's configuration. Under the real clock ports have interfaces, but for internal links.
 
-    Ports to hosts, and ports to switches, have interfaces where asked for.
+    Raises:
+        KeyProblem: a switch's buffer does not hold what is reserved in it.
     """
-    return [
-        {
-            "device_id": switch.device_id,
-            "name": switch.name,
-            "cpu_port": CPU_PORT,
-            "depth_unit": "cells",
-            "time_unit": "ns",
-            "ports": [
-                _port_config(
-                    port, switch.name, faults, host_interfaces if port.peer_is_host else fabric_interfaces
-                )
-                for port in switch.ports
-            ],
-        }
-        for switch in fabric.switches
-    ]
+    return [_switch_config(switch, options, frame_bytes) for switch in fabric.switches]
 
 
-def _port_config(port: PortSpec, switch: str, faults: FaultsSection, has_interface: bool) -> dict[str, Any]:
-    config: dict[str, Any] = {
-        "port": port.number,
-        "rate_bps": port.link.rate_bps,
-        "delay_ps": port.link.delay_ps,
-        "queue_capacity_bytes": port.link.queue_capacity_bytes,
-        "host_uplink": port.peer_is_host,
-    }
-    if faults.any:
-        config["faults"] = _faults_config(faults.on(switch, port.peer.node))
-        if port.peer_is_host:
-            config["uplink_faults"] = _faults_config(faults.on(port.peer.node, switch))
-    if has_interface:
-        config["interface"] = port.interface
+def _switch_config(switch: SwitchSpec, options: FabricOptions, frame_bytes: int) -> SwitchConfig:
+    switching = options.switching
+    config = SwitchConfig(
+        device_id=switch.device_id,
+        name=switch.name,
+        cpu_port=CPU_PORT,
+        ports=tuple(_port_config(port, switch, options, frame_bytes) for port in switch.ports),
+        buffer=buffer_config(switch, options),
+        switching=None
+        if switching == SwitchingSection()
+        else SwitchingConfig(latency_ps=switching.latency, cut_through=switching.cut_through),
+    )
+    require_shared_memory(config, frame_bytes)
     return config
 
 
-def _faults_config(faults: LinkFaults) -> dict[str, Any]:
-    return {
-        "loss": faults.loss,
-        "duplicate": faults.duplicate,
-        "delay_probability": faults.delay_probability,
-        "extra_delay_ps": faults.extra_delay,
-        "bit_error_rate": faults.bit_error_rate,
-    }
+def _port_config(port: PortSpec, switch: SwitchSpec, options: FabricOptions, frame_bytes: int) -> PortConfig:
+    peer, faults, credits = port.peer.node, options.faults, options.credits
+    has_interface = options.clock == "real" and (port.peer_is_host or options.links == "veth")
+    return PortConfig(
+        port=port.number,
+        interface=port.interface if has_interface else None,
+        rate_bps=port.link.rate_bps,
+        delay_ps=port.link.delay_ps,
+        queue_capacity_bytes=port.link.queue_capacity_bytes,
+        host_uplink=port.peer_is_host,
+        faults=_faults_config(faults.on(switch.name, peer)) if faults.any else _NO_FAULTS,
+        uplink_faults=_faults_config(faults.on(peer, switch.name))
+        if faults.any and port.peer_is_host
+        else _NO_FAULTS,
+        quantum_bytes=tuple(options.scheduling.quantum_by_class),
+        pfc=pfc_config(port, switch, options, frame_bytes),
+        credits=credits_config(switch, options, frame_bytes) if credits.on(switch.name, peer) else None,
+    )
+
+
+_NO_FAULTS = FaultsConfig()
+
+
+def _faults_config(faults: LinkFaults) -> FaultsConfig:
+    return FaultsConfig(
+        loss=faults.loss,
+        duplicate=faults.duplicate,
+        delay_probability=faults.delay_probability,
+        extra_delay_ps=faults.extra_delay,
+        bit_error_rate=faults.bit_error_rate,
+    )
 
 
 def links_between_switches(fabric: FabricSpec) -> list[tuple[int, int, int, int]]:

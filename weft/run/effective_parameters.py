@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from weft.clocks.switch_configs import switch_configs
-from weft.clocks.switch_memory import with_memory
 from weft.controller.ecn import scaled_profile
 from weft.controller.identity import DATA_CLASS
 from weft.controller.plan import Settings
 from weft.scenario.options import FabricOptions
+from weft.switch.daemon.config import CreditsConfig, PfcConfig, PortConfig, SwitchConfig
 from weft.topologies import FabricSpec
 
 
 def effective_parameters(
     fabric: FabricSpec,
     options: FabricOptions,
+    configs: Sequence[SwitchConfig],
     settings: Settings,
     frame_bytes: int,
     transport: Mapping[str, Any],
@@ -27,28 +27,26 @@ def effective_parameters(
     Args:
         fabric: whose links say what some defaults are.
         options: as given.
+        configs: the embedded switches'.
         settings: the controller's.
         frame_bytes: largest frame of a WRITE.
         transport: `weft.traffic.host.Host.transport_in_force` of a host; all hosts are alike.
     """
-    configs = with_memory(
-        switch_configs(fabric, options.faults, host_interfaces=False, fabric_interfaces=False),
-        fabric,
-        options,
-        frame_bytes,
-    )
-    ports = [port for config in configs for port in config["ports"]]
+    ports = [port for config in configs for port in config.ports]
     return {
         "largest_frame_bytes": frame_bytes,
         "transport": dict(transport),
         "ecn": _ecn(fabric, settings),
         "queues": _distinct(
             "ports",
-            ({name: port[name] for name in ("rate_bps", "queue_capacity_bytes")} for port in ports),
+            (
+                {"rate_bps": port.rate_bps, "queue_capacity_bytes": port.queue_capacity_bytes}
+                for port in ports
+            ),
         ),
-        "buffer": _distinct("switches", (config["buffer"] for config in configs if "buffer" in config)),
-        "pfc": _distinct("ports", _of_ports(ports, "pfc")),
-        "credits": _distinct("ports", _of_ports(ports, "credits")),
+        "buffer": _distinct("switches", (config.buffer.model_dump() for config in configs if config.buffer)),
+        "pfc": _distinct("ports", _flow_control(ports, lambda port: port.pfc)),
+        "credits": _distinct("ports", _flow_control(ports, lambda port: port.credits)),
         "quantum_bytes": options.scheduling.quantum_by_class if options.scheduling.quantum else None,
     }
 
@@ -70,12 +68,15 @@ def _ecn(fabric: FabricSpec, settings: Settings) -> list[dict[str, Any]]:
     ]
 
 
-def _of_ports(ports: Iterable[Mapping[str, Any]], section: str) -> Iterable[dict[str, Any]]:
+def _flow_control(
+    ports: Iterable[PortConfig], section_of: Callable[[PortConfig], PfcConfig | CreditsConfig | None]
+) -> Iterator[dict[str, Any]]:
     """A flow control's settings of every port that has it, apart from the port's own address."""
     for port in ports:
-        if section in port:
-            own = {name: value for name, value in port[section].items() if name != "source_mac"}
-            yield {"rate_bps": port["rate_bps"], "delay_ps": port["delay_ps"], **own}
+        section = section_of(port)
+        if section is not None:
+            own = section.model_dump(exclude={"source_mac"})
+            yield {"rate_bps": port.rate_bps, "delay_ps": port.delay_ps, **own}
 
 
 def _distinct(what: str, sections: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

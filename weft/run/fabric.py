@@ -722,7 +722,12 @@ class Fabric:
         if is_class_reference(transport["path"]):
             transport["path"] = short_reference(transport["path"])
         return effective_parameters(
-            self.topology, self.options, self.lab.settings(), self.lab.frame_bytes, transport
+            self.topology,
+            self.options,
+            self.lab.switch_configs,
+            self.lab.settings(),
+            self.lab.frame_bytes,
+            transport,
         )
 
     def _ideal_times(self) -> IdealTimes:

@@ -131,7 +131,7 @@ class MininetLab(Lab):
             self.switch_processes = bmv2.watched
             return {name: GrpcTarget(address, device) for name, (address, device) in bmv2.addresses.items()}
         address = self._access.grpc_address if self.options.grpc == "unix" else LOOPBACK
-        config = daemon_config(self.fabric, self.options, self.epoch_ns, address, self.frame_bytes)
+        config = daemon_config(self.fabric, self.options, self.switch_configs, self.epoch_ns, address)
         self.daemon = SwitchDaemon(config, self.directory)
         stack.callback(self.daemon.close)
         self.switch_processes = [self.daemon.child.watched]

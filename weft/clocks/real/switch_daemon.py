@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from weft.clocks.switch_configs import links_between_switches, switch_configs
-from weft.clocks.switch_memory import with_memory
+from weft.clocks.switch_configs import links_between_switches
 from weft.scenario.options import FabricOptions
+from weft.switch.daemon.config import DaemonConfig, SwitchConfig
 from weft.system.child_processes import JsonLinesChild, python_environment, python_module
 from weft.topologies import FabricSpec
 
@@ -20,35 +20,31 @@ REALTIME_PRIORITY = 10
 
 
 def daemon_config(
-    fabric: FabricSpec, options: FabricOptions, epoch_ns: int, grpc_address: str, frame_bytes: int
-) -> dict[str, Any]:
-    """Return the configuration of `python -m weft.switch.daemon` for a fabric whose largest frame is given."""
-    internal = options.links == "internal"
-    config: dict[str, Any] = {
-        "epoch_ns": epoch_ns,
-        "dilation": options.dilation,
-        "seed": options.seed,
-        "grpc_address": grpc_address,
-        "realtime_priority": REALTIME_PRIORITY,
-        "switches": with_memory(
-            switch_configs(fabric, options.faults, host_interfaces=True, fabric_interfaces=not internal),
-            fabric,
-            options,
-            frame_bytes,
-        ),
-    }
-    if internal:
-        config["internal_links"] = links_between_switches(fabric)
-    return config
+    fabric: FabricSpec,
+    options: FabricOptions,
+    switches: Sequence[SwitchConfig],
+    epoch_ns: int,
+    grpc_address: str,
+) -> DaemonConfig:
+    """Return the configuration of `python -m weft.switch.daemon` for a fabric's switches."""
+    return DaemonConfig(
+        epoch_ns=epoch_ns,
+        dilation=options.dilation,
+        seed=options.seed,
+        grpc_address=grpc_address,
+        realtime_priority=REALTIME_PRIORITY,
+        switches=tuple(switches),
+        internal_links=tuple(links_between_switches(fabric)) if options.links == "internal" else (),
+    )
 
 
 class SwitchDaemon:
     """The daemon's process; every method raises ChildError when it is gone or refuses."""
 
-    def __init__(self, config: dict[str, Any], directory: Path) -> None:
+    def __init__(self, config: DaemonConfig, directory: Path) -> None:
         """Start it and wait until it serves P4Runtime."""
         config_path = directory / "switches.json"
-        config_path.write_text(json.dumps(config, indent=1), encoding="utf-8")
+        config_path.write_text(config.to_json(), encoding="utf-8")
         log = directory / "switches.log"
         with log.open("w", encoding="utf-8") as errors:
             process = subprocess.Popen(

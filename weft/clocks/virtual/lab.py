@@ -19,8 +19,8 @@ from weft.clocks.endpoint_settings import (
 )
 from weft.clocks.lab import Lab, Progress
 from weft.clocks.link_events import LinkEvents
-from weft.clocks.switch_configs import links_between_switches, switch_configs
-from weft.clocks.switch_memory import host_credits, host_pfc_quanta, lossless_buffer_bytes, with_memory
+from weft.clocks.switch_configs import links_between_switches
+from weft.clocks.switch_memory import host_credits, host_pfc_quanta, lossless_buffer_bytes
 from weft.clocks.virtual.byte_counters import clear_byte_counters
 from weft.clocks.virtual.channel import InProcessChannel
 from weft.clocks.virtual.endpoint import VirtualEndpoint
@@ -40,7 +40,6 @@ from weft.recording.observations import Recorded
 from weft.results.packet_conservation import packets_under_way
 from weft.scenario.options import FabricOptions
 from weft.scenario.program import compile_program
-from weft.switch.daemon.config import SwitchConfig
 from weft.switch.daemon.wired_switches import WiredPort, WiredSwitches
 from weft.switch.p4runtime.device import Device
 from weft.system.scratch import scratch_directory
@@ -118,15 +117,9 @@ class VirtualLab(Lab):
         self.engines = engines_by_node(self.fabric, self.partitions)
         self._loop = VirtualTimeLoop(self.partitions)
         stack.callback(self._loop.close)
-        configs = with_memory(
-            switch_configs(self.fabric, self.options.faults, host_interfaces=False, fabric_interfaces=False),
-            self.fabric,
-            self.options,
-            self.frame_bytes,
-        )
         self.switches = WiredSwitches(
             place(self.fabric, self.partitions, self.engines),
-            [SwitchConfig.model_validate(config) for config in configs],
+            self.switch_configs,
             links_between_switches(self.fabric),
         )
         stack.callback(self._close_captures)

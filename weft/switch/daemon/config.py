@@ -168,6 +168,10 @@ class DaemonConfig(_Frozen):
     switches: tuple[SwitchConfig, ...] = Field(min_length=1)
     internal_links: tuple[tuple[int, int, int, int], ...] = ()
 
+    def to_json(self) -> str:
+        """The document that `parse_config` reads; what has its default is left out."""
+        return self.model_dump_json(indent=1, exclude_defaults=True)
+
     @model_validator(mode="after")
     def _check(self) -> DaemonConfig:
         by_id = {switch.device_id: switch for switch in self.switches}
