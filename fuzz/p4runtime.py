@@ -48,7 +48,7 @@ class P4RuntimeTarget:
     suffix = ".txt"
     covered_paths = (
         "weft/switch/p4runtime",
-        "weft/switch/checks.py",
+        "weft/switch/backend/checks.py",
         "weft/switch/native",
         "weft/switch/oracle",
     )

@@ -24,8 +24,8 @@ from weft.switch.backend import (
     TableEntry,
     TernaryMatch,
 )
+from weft.switch.backend.checks import profile_actions
 from weft.switch.bmv2json import Action, KeyField, MatchKind, Program, Table, TableType
-from weft.switch.checks import profile_actions
 
 Step: TypeAlias = Callable[[SwitchBackend], None]
 _MOST_ENTRIES = 4

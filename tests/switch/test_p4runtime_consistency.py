@@ -22,8 +22,8 @@ from router_program import (
 )
 
 from weft.switch.backend import CapacityExceededError
+from weft.switch.backend.checks import MAX_STATE_BYTES
 from weft.switch.bmv2json import load_program
-from weft.switch.checks import MAX_STATE_BYTES
 from weft.switch.native import NativeSwitch
 from weft.switch.oracle import OracleSwitch
 from weft.switch.p4runtime.device import Device

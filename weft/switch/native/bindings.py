@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from weft.switch.backend.checks import MAX_ID, check_range
 from weft.switch.bmv2json import Action, DefaultEntry
-from weft.switch.checks import MAX_ID, check_range
 from weft.switch.lowering.layout import action_data_layout
 
 Binding: TypeAlias = tuple[int, int, bytes]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from weft.engine import _core
 from weft.switch.backend import CounterValue, InvalidRequestError, TableKey
-from weft.switch.checks import check_index, named
+from weft.switch.backend.checks import check_index, named
 from weft.switch.native.running import RunningProgram
 
 

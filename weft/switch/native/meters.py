@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from weft.engine import _core
 from weft.switch.backend import CounterValue, InvalidRequestError, MeterConfig, MeterState, TableKey
-from weft.switch.checks import check_index, named
+from weft.switch.backend.checks import check_index, named
 from weft.switch.native.running import RunningProgram
 
 _MeterTuple: TypeAlias = tuple[int, int, int, int, int | None]

@@ -15,8 +15,8 @@ from weft.switch.backend import (
     InvalidRequestError,
     NotReadyError,
 )
+from weft.switch.backend.checks import check_call, check_group, profile_actions
 from weft.switch.bmv2json import Program
-from weft.switch.checks import check_call, check_group, profile_actions
 from weft.switch.native.bindings import checked_id, packed
 from weft.switch.native.running import RunningProgram
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.engine import _core
-from weft.switch.checks import check_index, check_value, named
+from weft.switch.backend.checks import check_index, check_value, named
 from weft.switch.lowering.layout import RegisterLayout
 from weft.switch.native.running import RunningProgram
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from weft.engine import _core
 from weft.switch.backend import CloneSession, EntryNotFoundError, Replica
-from weft.switch.checks import check_clone_session, check_multicast_group
-from weft.switch.live_replicas import Failover
+from weft.switch.backend.checks import check_clone_session, check_multicast_group
+from weft.switch.backend.live_replicas import Failover
 
 
 class Replication:

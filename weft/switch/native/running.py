@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.switch.backend import EntryNotFoundError, NotReadyError, TableKey
+from weft.switch.backend.checks import named
 from weft.switch.bmv2json import Program
-from weft.switch.checks import named
 from weft.switch.lowering import CompiledProgram
 from weft.switch.native.tables import NativeTable, tables_of
 

@@ -21,9 +21,9 @@ from weft.switch.backend import (
     TableKey,
     UnsupportedProgramError,
 )
+from weft.switch.backend.checks import check_capacity
+from weft.switch.backend.live_replicas import Failover
 from weft.switch.bmv2json import Program
-from weft.switch.checks import check_capacity
-from weft.switch.live_replicas import Failover
 from weft.switch.lowering import CompiledProgram, UnsupportedError, compile_program
 from weft.switch.native.counters import Counters
 from weft.switch.native.entries import TableEntries

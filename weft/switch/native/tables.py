@@ -19,8 +19,8 @@ from weft.switch.backend import (
     TableKey,
     TernaryMatch,
 )
+from weft.switch.backend.checks import MATCH_TYPES, check_call, check_key, check_table_action
 from weft.switch.bmv2json import Action, KeyField, MatchKind, Program, Table, TableType
-from weft.switch.checks import MATCH_TYPES, check_call, check_key, check_table_action
 from weft.switch.lowering.layout import (
     ActionDataLayout,
     action_data_layout,

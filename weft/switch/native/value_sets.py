@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.engine import _core
+from weft.switch.backend.checks import check_value, named
 from weft.switch.bmv2json import Program
-from weft.switch.checks import check_value, named
 from weft.switch.lowering.layout import bytes_for
 from weft.switch.native.running import RunningProgram
 

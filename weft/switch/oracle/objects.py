@@ -11,8 +11,7 @@ from weft.switch.backend import (
     EntryNotFoundError,
     Replica,
 )
-from weft.switch.bmv2json import Program
-from weft.switch.checks import (
+from weft.switch.backend.checks import (
     check_capacity,
     check_clone_session,
     check_index,
@@ -21,6 +20,7 @@ from weft.switch.checks import (
     named,
     profile_actions,
 )
+from weft.switch.bmv2json import Program
 from weft.switch.oracle.hashes import algorithm
 from weft.switch.oracle.meters import Meter
 from weft.switch.oracle.state import PacketState

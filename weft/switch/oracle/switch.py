@@ -30,9 +30,9 @@ from weft.switch.backend import (
     TableKey,
     UnsupportedProgramError,
 )
+from weft.switch.backend.checks import check_clone_session, check_multicast_group, named
+from weft.switch.backend.live_replicas import Failover
 from weft.switch.bmv2json import Program
-from weft.switch.checks import check_clone_session, check_multicast_group, named
-from weft.switch.live_replicas import Failover
 from weft.switch.oracle.datapath import DataPath, Output, Timing
 from weft.switch.oracle.objects import OracleObjects
 from weft.switch.oracle.tables import InstalledEntry, OracleProfile, OracleTable

@@ -27,8 +27,7 @@ from weft.switch.backend import (
     TernaryMatch,
     constant_table_entries,
 )
-from weft.switch.bmv2json import Action, ActionProfile, MatchKind, Table
-from weft.switch.checks import (
+from weft.switch.backend.checks import (
     MAX_ID,
     check_call,
     check_group,
@@ -36,6 +35,7 @@ from weft.switch.checks import (
     check_range,
     check_table_action,
 )
+from weft.switch.bmv2json import Action, ActionProfile, MatchKind, Table
 from weft.switch.oracle.calculations import input_bytes
 from weft.switch.oracle.hashes import algorithm
 from weft.switch.oracle.meters import Meter

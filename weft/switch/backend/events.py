@@ -1,0 +1,39 @@
+"""What a switch reports to its controllers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from weft.switch.backend.entities import TableKey
+
+
+@dataclass(frozen=True, slots=True)
+class PacketIn:
+    """A packet sent to the CPU port, as the deparser left it (with the packet_in header, if the program has
+    one). `time_ps`: when, in emulated time; None where there is none.
+    """
+
+    data: bytes
+    time_ps: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """One `generate_digest`: the values of the learn list's elements. `time_ps` as a packet-in's."""
+
+    learn_list_id: int
+    values: tuple[int, ...]
+    time_ps: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class IdleTimeout:
+    """An entry of `table` was not hit for its idle timeout; said once until it is hit again."""
+
+    table: str
+    key: TableKey
+    priority: int
+
+
+StreamEvent: TypeAlias = PacketIn | Digest | IdleTimeout
