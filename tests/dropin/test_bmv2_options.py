@@ -95,7 +95,7 @@ def test_certificates_that_cannot_be_read_end_the_start() -> None:
 def test_trees_and_a_log_of_every_packet_exclude_each_other() -> None:
     result = CliRunner().invoke(switch, ["--no-p4", "--log-console", "--trace", "2"])
     assert result.exit_code == 2
-    assert "--trace: the log tells of every packet already" in result.output
+    assert "--trace: the log shows every packet already" in result.output
 
 
 @pytest.mark.parametrize("option", ["--trace", "--pcap"])

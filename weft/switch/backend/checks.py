@@ -1,7 +1,4 @@
-"""Checks of requests against a program that every backend makes.
-
-They raise `InvalidRequestError` or its kin.
-"""
+"""Checks of requests against a program, made by every backend. They raise a `BackendError`."""
 
 from __future__ import annotations
 

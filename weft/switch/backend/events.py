@@ -11,7 +11,7 @@ from weft.switch.backend.entities import TableKey
 @dataclass(frozen=True, slots=True)
 class PacketIn:
     """A packet sent to the CPU port, as the deparser left it (with the packet_in header, if the program has
-    one). `time_ps`: when, in emulated time; None where there is none.
+    one). `time_ps`: when, by the engine's clock; None without one.
     """
 
     data: bytes
@@ -29,7 +29,7 @@ class Digest:
 
 @dataclass(frozen=True, slots=True)
 class IdleTimeout:
-    """An entry of `table` was not hit for its idle timeout; said once until it is hit again."""
+    """An entry of `table` was not hit for its idle timeout; reported once until it is hit again."""
 
     table: str
     key: TableKey

@@ -44,7 +44,7 @@ class SwitchBackend(Protocol):
         """Replace the program; everything starts afresh, with the program's own entries and default actions.
 
         The program's entries are constant, except in the tables named `preinitialized` (declared with
-        `entries`, not `const entries`; only P4Info tells). UnsupportedProgramError leaves the switch as it was.
+        `entries`, not `const entries`, which only P4Info shows). UnsupportedProgramError leaves the switch as it was.
         """
 
     def atomically(self) -> AbstractContextManager[Any]:
@@ -154,7 +154,7 @@ class SwitchBackend(Protocol):
     def set_port_up(self, port: int, up: bool) -> None:
         """Say that a port is up or down, for members that watch it and replicas with backups.
 
-        Ports are up until told otherwise; `load` does not change them.
+        Ports are up at first; `load` does not change their states.
         """
 
     def multicast_group_set(self, group_id: int, replicas: Sequence[Replica]) -> None:

@@ -105,6 +105,6 @@ class PrimitiveCall:
     """`file:line: fragment` of the P4 program, where the compiler said."""
 
     def assertion_message(self) -> str:
-        """The line in the log that tells of a packet for which this `assert` or `assume` does not hold."""
+        """The line in the log for a packet for which this `assert` or `assume` does not hold."""
         place = f" at {self.source}" if self.source else ""
         return f"{self.name} does not hold{place}: the packet is dropped"

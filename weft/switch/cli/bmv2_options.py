@@ -22,7 +22,7 @@ _LOGGER = logging.getLogger(__name__)
 class ForeignOption:
     """An option without effect.
 
-    `refused` ends the start, because the switch would not do what the user counts on; otherwise it is told and
+    `refused` ends the start, because the switch would not do what the user counts on; otherwise it is logged and
     ignored. `argument` False is a flag.
     """
 

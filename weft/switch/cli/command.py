@@ -22,7 +22,7 @@ from weft.switch.daemon.config import (
     DaemonConfig,
     PortConfig,
     SwitchConfig,
-    told,
+    description,
 )
 from weft.switch.daemon.process import EXIT_BAD_INPUT, EXIT_ENVIRONMENT
 from weft.switch.p4runtime.service import DEFAULT_ADDRESS
@@ -210,7 +210,7 @@ def switch(arguments: tuple[str, ...], interfaces: tuple[tuple[int, str], ...], 
         options["trace_packets"] or 0,
     )
     if run.trace_packets and run.logs_packets:
-        raise click.UsageError("--trace: the log tells of every packet already; leave it out, or use -L info")
+        raise click.UsageError("--trace: the log shows every packet already; leave it out, or use -L info")
     try:
         set_up(log)
         bmv2_options.warn(ignored)
@@ -218,7 +218,7 @@ def switch(arguments: tuple[str, ...], interfaces: tuple[tuple[int, str], ...], 
             _LOGGER.warning("%s is not loaded, because of --no-p4", given)
         Foreground(_config(interfaces, options, target), run).run()
     except ValidationError as error:
-        click.echo(f"weft switch: {told(error)}", err=True)
+        click.echo(f"weft switch: {description(error)}", err=True)
         sys.exit(EXIT_BAD_INPUT)
     except (ConfigError, StartError, ValueError) as error:
         click.echo(f"weft switch: {error}", err=True)

@@ -75,7 +75,7 @@ class Foreground:
         return next(iter(self._daemon.wiring.switches.values()))
 
     def _make_packet_output(self) -> PacketLog | PacketTrees | None:
-        """None if packets are not followed; then only log_msg is heard, where a log is asked for."""
+        """None if packets are not followed; then only log_msg is logged, where a log is asked for."""
         log, options, switch = self._options.log, self._options, self._switch.switch
         if log.asked_for and not log.follows_packets:
             switch.native.set_logging(log.level <= logging.INFO)

@@ -45,8 +45,8 @@ class LogOptions:
         return self.asked_for and self.level <= logging.DEBUG
 
 
-class _Told(logging.Handler):
-    """A handler whose failed write is told once, and kept for `require_complete`, instead of ending in a traceback."""
+class _FailureKeeping(logging.Handler):
+    """A handler that reports its first failed write and keeps it for `require_complete`, without a traceback."""
 
     target = "standard output"
     failure: OSError | None = None
@@ -61,18 +61,18 @@ class _Told(logging.Handler):
             print(f"weft switch: {self.target}: the log is incomplete: {error.strerror}", file=sys.stderr)
 
 
-class _Console(_Told, logging.StreamHandler[TextIO]):
+class _Console(_FailureKeeping, logging.StreamHandler[TextIO]):
     pass
 
 
-class _File(_Told, RotatingFileHandler):
+class _File(_FailureKeeping, RotatingFileHandler):
     pass
 
 
 def require_complete() -> None:
     """Raise OSError, which names the file, if the log is incomplete (a full disk)."""
     for handler in logging.getLogger().handlers:
-        if isinstance(handler, _Told) and handler.failure is not None:
+        if isinstance(handler, _FailureKeeping) and handler.failure is not None:
             raise OSError(
                 handler.failure.errno, f"the log is incomplete: {handler.failure.strerror}", handler.target
             )

@@ -50,7 +50,7 @@ def main(path: Path) -> None:
             if line.strip():
                 _say(sys.stdout, daemon.answer(line))
     except BrokenPipeError:
-        pass  # whoever read the answers has gone
+        pass  # nobody reads the answers any more
     finally:
         daemon.close()
 

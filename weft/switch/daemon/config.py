@@ -208,11 +208,11 @@ def parse_config(text: str | bytes) -> DaemonConfig:
     try:
         return DaemonConfig.model_validate_json(text)
     except ValidationError as error:
-        raise ConfigError(told(error)) from None
+        raise ConfigError(description(error)) from None
 
 
-def told(error: ValidationError) -> str:
-    """What is wrong, and where, in a line; nothing of a whole that lacks only the parts told of."""
+def description(error: ValidationError) -> str:
+    """What is wrong, and where, in one line; a whole that is wrong only by its parts is left out."""
     errors = error.errors()
     inner = {each["loc"][:depth] for each in errors for depth in range(1, len(each["loc"]))}
     return "; ".join(_message(each) for each in errors if each["loc"] not in inner)

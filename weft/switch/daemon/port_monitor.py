@@ -1,6 +1,6 @@
-"""Tells switches which of their interfaces have a carrier, for watched ports and backup replicas.
+"""Notifies switches which of their interfaces have a carrier, for watched ports and backup replicas.
 
-Linux tells of changes by netlink (rtnetlink(7)); the state itself is asked for, as sysfs may show another
+Linux reports changes by netlink (rtnetlink(7)); the state itself is asked for, as sysfs may show another
 network namespace's.
 """
 
@@ -58,7 +58,7 @@ class PortMonitor(threading.Thread):
         for name, set_up in self._interfaces.items():
             up = has_carrier(name)
             if self._known.get(name) != up:
-                if name in self._known:  # how it is at the start is no news
+                if name in self._known:  # the state at the start is no change
                     _LOGGER.warning("interface %s %s", name, "is up" if up else "is down or gone")
                 self._known[name] = up
                 set_up(up)
@@ -73,7 +73,7 @@ class PortMonitor(threading.Thread):
 
 
 def changes(data: bytes) -> bool:
-    """True if netlink messages tell of an interface that came, went or changed."""
+    """True if netlink messages report an interface that came, went or changed."""
     while len(data) >= _MESSAGE.size:
         length, kind, *_ = _MESSAGE.unpack_from(data)
         if kind in (_RTM_NEWLINK, _RTM_DELLINK):

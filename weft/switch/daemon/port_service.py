@@ -1,4 +1,4 @@
-"""The state of switches' ports, told to whoever asks: a gRPC method beside P4Runtime, which has none for it.
+"""The state of switches' ports, for any client: a gRPC method beside P4Runtime, which has none for it.
 
 `/weft.Ports/Watch` takes an empty message and answers with a stream of JSON: `{"ports": [[device_id, port, up], …]}`,
 first all ports that have an interface, then what changes as it does. `weft.controller.port_states` is its client.
@@ -22,11 +22,11 @@ PortKey = tuple[int, int]
 
 
 class TooManyError(RuntimeError):
-    """No thread is left for another who watches."""
+    """No thread is left for another watcher."""
 
 
 class PortBoard:
-    """What is known of ports, by device id and number; thread-safe."""
+    """The last known states of ports, by device id and number; thread-safe."""
 
     def __init__(self) -> None:
         self._up: dict[PortKey, bool] = {}
@@ -34,7 +34,7 @@ class PortBoard:
         self._lock = threading.Lock()
 
     def set_up(self, device_id: int, port: int, up: bool) -> None:
-        """Note a port's state, and tell it to those who watch if it is another one."""
+        """Note a port's state, and notify the watchers if it has changed."""
         with self._lock:
             if self._up.get((device_id, port)) == up:
                 return
@@ -53,7 +53,7 @@ class PortBoard:
             return watcher
 
     def leave(self, watcher: SimpleQueue[bytes | None]) -> None:
-        """Tell a watcher nothing more; its queue ends with None."""
+        """Stop notifying a watcher; its queue ends with None."""
         with self._lock:
             if watcher in self._watchers:
                 self._watchers.remove(watcher)

@@ -1,7 +1,4 @@
-"""What the long-running programs of this room have in common.
-
-Leaving when the parent dies or a signal comes.
-"""
+"""What the long-running programs have in common: exit codes, and leaving when the parent dies or a signal comes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Tracing packets of a switch in another process: a gRPC method beside P4Runtime, with JSON as messages.
 
-`weft trace SWITCH` is its client. One trace at a time and switch.
+`weft trace SWITCH` is its client. One trace at a time for each switch.
 """
 
 from __future__ import annotations

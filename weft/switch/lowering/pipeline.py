@@ -68,7 +68,7 @@ class Actions:
 
 
 def mark_arguments(function: Any) -> None:
-    """Tell LLVM that the function's pointers do not alias and that it does not throw."""
+    """Declare to LLVM that the function's pointers do not alias and that it does not throw."""
     for argument in function.args:
         if isinstance(argument.type, ir.PointerType):
             argument.add_attribute("noalias")

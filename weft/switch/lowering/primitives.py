@@ -83,7 +83,7 @@ def _emit_call(
             case "_jump":
                 _jump(emit, index, _jump_target(call, count), blocks, end)
             case "_jump_if_zero":
-                # Not the end itself, which whoever comes last branches to.
+                # Not the end itself, which the last one branches to.
                 behind = blocks.get(index + 1) if index + 1 < count else None
                 following = behind or emit.block("following")
                 away = emit.block("jump")

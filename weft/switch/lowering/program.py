@@ -46,7 +46,7 @@ class LoweredProgram:
 def lower_program(program: Program, *, instrumented: bool = False) -> LoweredProgram:
     """Lower `program`. UnsupportedError says what the native switch does not implement, and where.
 
-    An `instrumented` program tells a trace what it does; its shape is that of the plain one.
+    An `instrumented` program reports to a trace what it does; its shape is that of the plain one.
     """
     abi = _core.switch_abi()
     try:

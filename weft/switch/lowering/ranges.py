@@ -1,7 +1,7 @@
 """Value ranges of expressions.
 
 BMv2 computes with integers of unlimited precision and cuts values only when they are stored. The range of a
-subexpression tells how many bits its exact value needs, so that native arithmetic of that width agrees.
+subexpression gives how many bits its exact value needs, so that native arithmetic of that width agrees.
 """
 
 from __future__ import annotations

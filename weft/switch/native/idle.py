@@ -44,7 +44,7 @@ class IdleWatch:
         return None
 
     def next_deadline_ns(self, idle_ns_of: Callable[[str, TableKey, int], int]) -> int | None:
-        """How long until `next_event` may have something to tell; None if nothing is watched."""
+        """How long until `next_event` may have something to report; None if nothing is watched."""
         waits_ns = []
         for (table, key), entry in self._entries.items():
             try:

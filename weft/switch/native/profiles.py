@@ -29,7 +29,7 @@ class ActionProfiles:
         self._running = running
 
     def _require_room(self, profile: str, what: str) -> None:
-        """There is room for one more of `what`, members or groups."""
+        """CapacityExceededError unless there is room for one more of `what`, members or groups."""
         members, groups = self._native.profile_sizes(self._running.profile_index(profile))
         limit = self._running.program.action_profiles[profile].max_size
         if (members if what == "members" else groups) >= limit:

@@ -16,7 +16,7 @@ class NativeTrace:
     """The trace of one switch; one at a time. Methods may be called from any thread.
 
     With `from_first` set before a program is loaded, its first so many packets (MANY_PACKETS: all) are traced;
-    `with_steps` False tells only what the switch does itself, and leaves the program's code plain.
+    `with_steps` False records only what the switch does itself, and leaves the program's code plain.
     """
 
     def __init__(self, engine: _core.Engine, native: _core.Switch, name: str) -> None:

@@ -19,7 +19,7 @@ from weft.switch.oracle.parser import ParserRun, deparse
 from weft.switch.oracle.pipeline import run_pipeline
 from weft.switch.oracle.primitives import PacketAbortedError, run_primitives
 from weft.switch.oracle.state import PacketState, Requests
-from weft.switch.oracle.tracing import report, tell
+from weft.switch.oracle.tracing import add_event, report
 from weft.switch.trace.events import (
     Copied,
     CopyTrace,
@@ -185,7 +185,7 @@ class DataPath:
         if group:
             packet.set_intrinsic("standard_metadata.instance_type", REPLICATED)
             replicas = self._objects.multicast_groups.get(group, ())
-            tell(packet, Multicast(group, len(replicas)))
+            add_event(packet, Multicast(group, len(replicas)))
             packet.truncated_bytes = None  # as in BMv2, whose copies are whole
             self._replicate(packet, replicas)
         elif egress_spec == self._objects.drop_port:
@@ -199,7 +199,7 @@ class DataPath:
         session = self._objects.clone_sessions.get(requests.clone_session)
         if session is None:
             self._drops["unknown_clone_session"] += 1
-            tell(packet, NoCloneSession(requests.clone_session))
+            add_event(packet, NoCloneSession(requests.clone_session))
             return
         packet.pass_budget //= 2
         again = _IngressJob(job.data, job.port, NORMAL, packet.pass_budget, packet.loop_budget)
@@ -212,7 +212,7 @@ class DataPath:
         self._replicate(clone, session.replicas, session.class_of_service)
 
     def _send_digest(self, packet: PacketState, list_id: int) -> None:
-        tell(packet, DigestSent(list_id))
+        add_event(packet, DigestSent(list_id))
         env = Environment(packet, self._objects)
         values = []
         for element in self._program.learn_lists[list_id].elements:
@@ -252,7 +252,7 @@ class DataPath:
             priority = packet.get_intrinsic("intrinsic_metadata.priority") or packet.get_intrinsic(
                 "standard_metadata.priority"
             )
-        tell(packet, Enqueued(port, priority))
+        add_event(packet, Enqueued(port, priority))
         self._departures.append(_EgressJob(packet, port, priority))
 
     # egress
@@ -269,7 +269,7 @@ class DataPath:
         # anything but the drop port: egress drops by setting it
         packet.set_intrinsic("standard_metadata.egress_spec", self._objects.drop_port + 1)
         packet.set_intrinsic("standard_metadata.packet_length", packet.length_bytes)
-        tell(
+        add_event(
             packet,
             EgressStarted(
                 job.port,
@@ -292,19 +292,19 @@ class DataPath:
         else:
             # BMv2 recirculates the whole packet, so truncation comes last.
             data = data[: packet.truncated_bytes]
-            tell(packet, Sent(job.port, data))
+            add_event(packet, Sent(job.port, data))
             self._outputs.append(Output(job.port, data, job.priority))
 
     def _drop(self, packet: PacketState, reason: str) -> None:
         self._drops[reason] += 1
-        tell(packet, Dropped(reason))
+        add_event(packet, Dropped(reason))
 
     def _clone_egress(self, packet: PacketState, requests: Requests) -> None:
         assert requests.clone_session is not None
         session = self._objects.clone_sessions.get(requests.clone_session)
         if session is None:
             self._drops["unknown_clone_session"] += 1
-            tell(packet, NoCloneSession(requests.clone_session))
+            add_event(packet, NoCloneSession(requests.clone_session))
             return
         if packet.pass_budget == 0:
             self._drop(packet, "pass_limit")
@@ -331,9 +331,9 @@ class DataPath:
 
 
 def _copied(packet: PacketState, instance_type: int) -> CopyTrace | None:
-    """The trace of a copy, told in the original's."""
+    """The trace of a copy, as part of the original's."""
     if packet.trace is None:
         return None
     copy = CopyTrace()
-    tell(packet, Copied(instance_type, copy))
+    add_event(packet, Copied(instance_type, copy))
     return copy

@@ -22,7 +22,7 @@ from weft.switch.bmv2json import (
 from weft.switch.oracle.calculations import calculate
 from weft.switch.oracle.expressions import BINARY, Environment, boolean, evaluate, header, integer
 from weft.switch.oracle.state import HeaderState, PacketState, StackState, UnionState
-from weft.switch.oracle.tracing import PrimitiveReport, report, tell
+from weft.switch.oracle.tracing import PrimitiveReport, add_event, report
 from weft.switch.trace.events import Dropped
 from weft.switch.trace.places import action_place
 
@@ -89,7 +89,7 @@ def run_primitives(calls: Sequence[PrimitiveCall], env: Environment, machine: Ma
 
 
 def _abort(packet: PacketState, reason: str) -> None:
-    tell(packet, Dropped(reason))
+    add_event(packet, Dropped(reason))
     raise PacketAbortedError(reason)
 
 

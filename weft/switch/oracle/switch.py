@@ -97,9 +97,9 @@ class OracleSwitch:
         """See SwitchBackend."""
         with self._lock:
             self._failover.set_port_up(port, up)
-            self._tell_profiles()
+            self._update_profiles()
 
-    def _tell_profiles(self) -> None:
+    def _update_profiles(self) -> None:
         if self._objects is not None:
             for profile in self._objects.profiles.values():
                 profile.ports_down = set(self._failover.ports_down)
@@ -145,7 +145,7 @@ class OracleSwitch:
                 pass  # laid out as the program before had it
             self._objects = objects
             self._failover.clear()
-            self._tell_profiles()
+            self._update_profiles()
 
     def atomically(self) -> AbstractContextManager[Any]:
         """See SwitchBackend."""

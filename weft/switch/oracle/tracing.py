@@ -10,7 +10,7 @@ from weft.switch.trace.events import Event, Step
 from weft.switch.trace.places import Place, primitive_place, value_bits
 
 
-def tell(packet: PacketState, event: Event) -> None:
+def add_event(packet: PacketState, event: Event) -> None:
     """Add an event of the switch itself."""
     if packet.trace is not None:
         packet.trace.add(event)

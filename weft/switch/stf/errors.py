@@ -39,7 +39,7 @@ class ProgramRefusedError(StfError):
 
 
 class StfStatementError(Exception):
-    """A statement that does not fit the program it is written for; whoever runs it adds the place."""
+    """A statement that does not fit the program it is written for; the runner adds the place."""
 
 
 def suggestion(word: str, valid: Iterable[str]) -> str:

@@ -189,7 +189,7 @@ def updated_place(checksum: Checksum) -> ChecksumUpdated:
 
 
 def primitive_place(program: Program, call: PrimitiveCall) -> PrimitiveRun:
-    """Where a primitive runs, and what is worth telling of it: what it wrote, and which cells it used."""
+    """Where a primitive runs, and what is worth showing: what it wrote, and which cells it used."""
     roles = SIGNATURES[call.name]
     result = None
     if call.name != "assign_VL":  # a variable-length field is no number

@@ -80,7 +80,7 @@ class Line:
 
 
 class Storyteller:
-    """Tells what happens to packets of one program."""
+    """Puts what happens to packets of one program into words."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -95,7 +95,7 @@ class Storyteller:
     def packet(self, trace: PacketTrace) -> Line:
         """The whole story of a packet."""
         root = Line(f"packet {trace.number}", "bold")
-        _CopyStory(self, root).tell(trace.root)
+        _CopyStory(self, root).add_events(trace.root)
         return root
 
     # ---- what single places say
@@ -240,7 +240,7 @@ class _CopyStory:
         self._last_drop = ""
         self._waiting_since_ps: int | None = None
 
-    def tell(self, trace: CopyTrace) -> None:
+    def add_events(self, trace: CopyTrace) -> None:
         """Add the lines."""
         for event, time_ps in zip(trace.events, trace.times_ps, strict=True):
             if isinstance(event, Step):
@@ -259,7 +259,7 @@ class _CopyStory:
                 self._root.text += f": in by port {port}, {len(data)} bytes{how}"
             case Copied(instance_type, copy):
                 name = INSTANCE_TYPES.get(instance_type, str(instance_type))
-                _CopyStory(self._teller, self._root.add(name, "bold cyan")).tell(copy)
+                _CopyStory(self._teller, self._root.add(name, "bold cyan")).add_events(copy)
             case Multicast(group, replicas):
                 self._root.add(f"multicast group {group}: {replicas} replicas", "cyan")
             case NoCloneSession(session):
