@@ -64,7 +64,7 @@ def _lower_action(context: Context, value: ActionValue, bound: ast.Call | None) 
     known = context.tables.actions.get(identity)
     if known is not None:
         return known
-    outer: Frame = value.frame
+    outer = value.frame
     action = Action(outer.name_of(declaration), [], [], declaration.span)
     context.tables.actions[identity] = action
     frame = Frame(outer, outer.path)

@@ -38,7 +38,7 @@ def instance_frame(context: Context, block: BlockValue) -> Frame:
                     declare_instance(context, local)
                 elif isinstance(local, ast.ConstantDeclaration):
                     declare_constant(context, local)
-    return block.frame  # type: ignore[no-any-return]
+    return block.frame
 
 
 def apply_control(context: Context, block: BlockValue, arguments: Sequence[Any], call: ast.Call) -> None:

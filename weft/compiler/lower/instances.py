@@ -7,7 +7,7 @@ from typing import Any
 
 from weft.compiler import ast
 from weft.compiler.budgets import ARRAY_CELLS, CONTROL_PLANE_SIZE
-from weft.compiler.ir import ActionProfile, Const, Counter, Meter, Register, bit_width
+from weft.compiler.ir import ActionProfile, Const, Counter, Meter, Register, Table, bit_width
 from weft.compiler.lower.context import Context
 from weft.compiler.lower.dispatch import evaluate
 from weft.compiler.lower.sizes import control_plane_size
@@ -85,18 +85,18 @@ def _declare_extern(context: Context, value: ExternValue) -> None:
     context.control_plane.externs.append(value)
     size = _array_size(context, value) if value.kind in _SIZED else 0
     if value.kind in _COUNTING:
-        value.data["unit"] = _member_argument(context, value, "type")
+        value.unit = _member_argument(context, value, "type")
     if value.kind == "register":
         _declare_register(context, value, size)
     elif value.kind == "counter":
         context.program.counters.append(Counter(value.name, size, None, span))
     elif value.kind == "meter":
-        context.program.meters.append(Meter(value.name, value.data["unit"], size, None, None, span))
+        context.program.meters.append(Meter(value.name, value.unit, size, None, None, span))
     elif value.kind == "action_profile":
-        value.data["profile"] = ActionProfile(value.name, size, None, None, span)
+        value.profile = ActionProfile(value.name, size, None, None, span)
     elif value.kind == "action_selector":
         algorithm = _member_argument(context, value, "algorithm")
-        value.data["profile"] = ActionProfile(value.name, size, algorithm, None, span)
+        value.profile = ActionProfile(value.name, size, algorithm, None, span)
     elif value.kind not in _DIRECT:
         context.refuse(
             f"v1model on BMv2 has no extern '{value.kind}' {choices(_SIZED + _DIRECT)}", value.call
@@ -122,7 +122,7 @@ def _declare_register(context: Context, value: ExternValue, size: int) -> None:
         context.refuse(f"BMv2 has registers of bit, int and bool types only, not of '{element}'", value.call)
     if size == 0:
         context.refuse("a register array has at least one element", value.call)
-    value.data["element"] = element
+    value.element = element
     context.program.registers.append(Register(value.name, size, bit_width(scalar), span))
 
 
@@ -148,7 +148,7 @@ def finish_direct_externs(
 ) -> None:
     """Counters and meters of tables, once every table is known."""
     for value in context.control_plane.externs:
-        table = value.data.get("table")
+        table = value.table
         span = value.declaration.span if value.declaration is not None else value.call.span
         if value.kind == "direct_counter" and table is not None:
             context.program.counters.append(Counter(value.name, None, table.name, span))
@@ -156,9 +156,9 @@ def finish_direct_externs(
             _declare_direct_meter(context, value, table)
 
 
-def _declare_direct_meter(context: Context, value: ExternValue, table: Any) -> None:
+def _declare_direct_meter(context: Context, value: ExternValue, table: Table | None) -> None:
     span = value.declaration.span if value.declaration is not None else value.call.span
-    result = value.data.get("result")
+    result = value.result
     if table is None:
         if result is not None:
             context.diagnostics.error(
@@ -168,4 +168,4 @@ def _declare_direct_meter(context: Context, value: ExternValue, table: Any) -> N
     if result is None:
         context.diagnostics.warning(f"direct meter '{value.name}' is never read", span, Kind.UNUSED)
         result = context.storage.allocate(bits(32), f"{value.name}.color")
-    context.program.meters.append(Meter(value.name, value.data["unit"], table.size, table.name, result, span))
+    context.program.meters.append(Meter(value.name, value.unit, table.size, table.name, result, span))

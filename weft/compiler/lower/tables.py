@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from weft.compiler import ast
-from weft.compiler.ir import ActionProfile, Apply, Assign, Const, Expr, FieldRef, Stmt, Table
+from weft.compiler.ir import Apply, Assign, Const, Expr, FieldRef, Stmt, Table
 from weft.compiler.lower import build
 from weft.compiler.lower.actions import lower_table_actions
 from weft.compiler.lower.assign import assign
 from weft.compiler.lower.context import Context
 from weft.compiler.lower.dispatch import evaluate, evaluate_scalar
 from weft.compiler.lower.entries import lower_entries
-from weft.compiler.lower.frame import Frame
 from weft.compiler.lower.instances import instantiate
 from weft.compiler.lower.sizes import control_plane_size
 from weft.compiler.lower.table_keys import check_prefixes, has_effects, lower_key
@@ -35,7 +34,7 @@ def table_of(context: Context, value: TableValue) -> Table:
 
 def _lower_table(context: Context, value: TableValue) -> Table:
     declaration = value.declaration
-    frame: Frame = value.frame
+    frame = value.frame
     name = frame.name_of(declaration)
     if name in context.control_plane.table_sources:
         context.diagnostics.error(
@@ -92,7 +91,7 @@ def _property_instance(
             (text for note in entry.annotations if note.name == "name" for text in note.strings()), None
         )
         value = instantiate(context, expression, name or default_name, None)
-        value.data["annotations"] = entry.annotations
+        value.annotations = entry.annotations
     else:
         value = evaluate(context, expression)
     if not isinstance(value, ExternValue) or value.kind not in kinds:
@@ -104,10 +103,10 @@ def _property_instance(
 
 def _direct_resource(context: Context, table: Table, entry: ast.TableProperty, kind: str) -> ExternValue:
     value = _property_instance(context, entry, (kind,), context.storage.unique(f"{table.name}.{entry.name}"))
-    attached = value.data.get("table")
+    attached = value.table
     if attached is not None and attached is not table:
         context.refuse(f"'{value.name}' is attached to table '{attached.name}' already", entry)
-    value.data["table"] = table
+    value.table = table
     return value
 
 
@@ -118,7 +117,8 @@ def _implementation(
     value = _property_instance(
         context, entry, kinds, f"action_profile_{len(context.control_plane.table_sources)}"
     )
-    profile: ActionProfile = value.data["profile"]
+    profile = value.profile
+    assert profile is not None
     assert context.tables.pipeline is not None
     if not any(known is profile for known in context.tables.pipeline.profiles):
         context.tables.pipeline.profiles.append(profile)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from weft.compiler import ast
-from weft.compiler.ir import Expr
+from weft.compiler.ir import ActionProfile, Expr, FieldRef, Table
+from weft.compiler.lower.frame import Frame
 from weft.compiler.types import BitsType, StackType, StructType, Type
 
 
@@ -125,7 +126,12 @@ class PacketValue(Value):
 
 @dataclass(slots=True)
 class ExternValue(Value):
-    """An instance of an extern: its constructor's arguments by parameter name; `data` is the lowering's own."""
+    """An instance of an extern: its constructor's arguments by parameter name.
+
+    `element` is a register's, `unit` what a counter or meter counts, `profile` an action profile's or selector's.
+    Direct counters and meters have the `table` they are attached to, direct meters the `result` they are read into.
+    `annotations` are those of the table property that made the instance, if one did.
+    """
 
     kind: str
     name: str
@@ -133,7 +139,12 @@ class ExternValue(Value):
     arguments: dict[str, Any]
     type: Type
     call: ast.Call
-    data: dict[str, Any] = field(default_factory=dict)
+    element: Type | None = None
+    unit: str = ""
+    profile: ActionProfile | None = None
+    table: Table | None = None
+    result: FieldRef | None = None
+    annotations: ast.Annotations | None = None
 
 
 @dataclass(slots=True)
@@ -144,8 +155,8 @@ class BlockValue(Value):
     name: str
     arguments: dict[str, Any]
     bindings: dict[Type, Type]
-    frame: Any = None
-    applied: Any = None
+    frame: Frame | None = None
+    applied: Frame | None = None
 
 
 @dataclass(slots=True)
@@ -153,7 +164,7 @@ class TableValue(Value):
     """A table of an instance; `frame` is its control's."""
 
     declaration: ast.TableDeclaration
-    frame: Any
+    frame: Frame
 
 
 @dataclass(slots=True)
@@ -161,12 +172,4 @@ class ActionValue(Value):
     """An action of an instance; `frame` is its control's."""
 
     declaration: ast.ActionDeclaration
-    frame: Any
-
-
-@dataclass(slots=True)
-class ApplyResult(Value):
-    """table.apply(), not yet emitted."""
-
-    table: TableValue
-    call: ast.Call
+    frame: Frame

@@ -52,7 +52,7 @@ def _assign_ids(context: InfoContext) -> None:
         _announce(context, Prefix.ACTION, name, action.annotations, action.span)
     for value in context.control_plane.externs:
         prefix = EXTERN_PREFIXES[value.kind]
-        if value.kind.startswith("direct") and "table" not in value.data:
+        if value.kind.startswith("direct") and value.table is None:
             continue
         _announce(context, prefix, value.name, annotations_of(value.declaration), value.call.span)
     for name, (declaration_, _) in context.control_plane.value_set_sources.items():

@@ -24,17 +24,18 @@ def add_extern(context: InfoContext, value: ExternValue) -> None:
     if value.kind == "counter":
         message = context.info.counters.add()
         _extern_preamble(context, message, value)
-        message.spec.unit = _COUNTER_UNITS[value.data["unit"]]
+        message.spec.unit = _COUNTER_UNITS[value.unit]
         _indexed(context, message, value)
     elif value.kind == "meter":
         message = context.info.meters.add()
         _extern_preamble(context, message, value)
-        message.spec.unit = _METER_UNITS[value.data["unit"]]
+        message.spec.unit = _METER_UNITS[value.unit]
         _indexed(context, message, value)
     elif value.kind == "register":
         message = context.info.registers.add()
         _extern_preamble(context, message, value)
-        context.types.fill(message.type_spec, value.data["element"])
+        assert value.element is not None
+        context.types.fill(message.type_spec, value.element)
         _indexed(context, message, value)
     elif value.kind in ("direct_counter", "direct_meter"):
         _direct(context, value)
@@ -59,26 +60,29 @@ def _indexed(context: InfoContext, message: Any, value: ExternValue) -> None:
 
 
 def _direct(context: InfoContext, value: ExternValue) -> None:
-    table = value.data.get("table")
+    table = value.table
     if table is None:
         return
     counter = value.kind == "direct_counter"
     message: Any = context.info.direct_counters.add() if counter else context.info.direct_meters.add()
     _extern_preamble(context, message, value)
-    message.spec.unit = (_COUNTER_UNITS if counter else _METER_UNITS)[value.data["unit"]]
+    message.spec.unit = (_COUNTER_UNITS if counter else _METER_UNITS)[value.unit]
     message.direct_table_id = context.ids.id(Prefix.TABLE, table.name)
 
 
 def _profile(context: InfoContext, value: ExternValue) -> None:
-    annotations = value.data.get("annotations", annotations_of(value.declaration))
+    profile, annotations = value.profile, value.annotations
+    assert profile is not None
+    if annotations is None:
+        annotations = annotations_of(value.declaration)
     message = context.info.action_profiles.add()
     plain = [annotation for annotation in annotations if annotation.name not in _PROFILE_ANNOTATIONS]
     context.preamble(message, Prefix.ACTION_PROFILE, value.name, plain)
-    message.size = value.data["profile"].size
+    message.size = profile.size
     message.with_selector = value.kind == "action_selector"
     if message.with_selector:
         _selector_sizes(context, message, annotations)
-    tables = sorted(table.name for table in context.tables if table.profile is value.data["profile"])
+    tables = sorted(table.name for table in context.tables if table.profile is profile)
     message.table_ids.extend(context.ids.id(Prefix.TABLE, name) for name in tables)
 
 

@@ -35,7 +35,7 @@ def add_table(context: InfoContext, table: Table) -> None:
     if table.profile is not None:
         message.implementation_id = context.ids.id(Prefix.ACTION_PROFILE, table.profile.name)
     for value in context.control_plane.externs:
-        if value.data.get("table") is table:
+        if value.table is table:
             message.direct_resource_ids.append(context.ids.id(EXTERN_PREFIXES[value.kind], value.name))
     if table.support_timeout:
         message.idle_timeout_behavior = p4info_pb2.Table.NOTIFY_CONTROL

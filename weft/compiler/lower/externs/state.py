@@ -37,8 +37,8 @@ def write_register(context: Context, call: ast.Call, register: ExternValue, argu
 
 
 def _element(register: ExternValue) -> Type:
-    element: Type = register.data["element"]
-    return element
+    assert register.element is not None
+    return register.element
 
 
 def count_packets(context: Context, call: ast.Call, counter: ExternValue, arguments: Arguments) -> None:
@@ -68,6 +68,7 @@ def read_direct_meter(context: Context, call: ast.Call, meter: ExternValue, argu
     target = evaluate_target(context, argument) if argument is not None else None
     if not isinstance(target, FieldRef):
         context.refuse("BMv2 writes a direct meter's result into a field only", argument or call)
-    known = meter.data.setdefault("result", target)
-    if known != target:
+    if meter.result is None:
+        meter.result = target
+    if meter.result != target:
         context.refuse(f"direct meter '{meter.name}' is read into two different fields", call)
