@@ -26,5 +26,4 @@ def _folder(name: str) -> Path:
 P4_DIRECTORY = _folder("p4")
 FABRIC_P4 = P4_DIRECTORY / "fabric.p4"
 LABS_DIRECTORY = _folder("labs")
-EXAMPLES_DIRECTORY = _folder("examples")
 SHELL_PYTHON = ROOT / ".venv-shell" / "bin" / "python"

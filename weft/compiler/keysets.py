@@ -32,6 +32,11 @@ def bounds(keyset: Any, width: int) -> tuple[int, int]:
     return keyset[1] & full, keyset[2] & full
 
 
+def crosses_zero(keyset: Any) -> bool:
+    """Whether a range of a signed key has values on both sides of 0, which are far apart as unsigned numbers."""
+    return form(keyset) == "range" and keyset[1] < 0 <= keyset[2]
+
+
 def value_and_mask(keyset: Any, width: int) -> tuple[int, int]:
     """The bits that count and which ones do, for any other key."""
     full = (1 << width) - 1

@@ -21,7 +21,6 @@ class TargetFacts:
         name: "embedded" or "bmv2".
         depth_unit: unit of `enq_qdepth` and `deq_qdepth`.
         time_unit: unit of the timestamps.
-        reads_registers: P4Runtime serves registers.
         nominal_packet_bytes: size that stands for "a packet" where the depth is in packets.
 
     """
@@ -29,7 +28,6 @@ class TargetFacts:
     name: str
     depth_unit: DepthUnit
     time_unit: TimeUnit
-    reads_registers: bool
     nominal_packet_bytes: int = 1024
 
     def __post_init__(self) -> None:
@@ -60,8 +58,8 @@ class TargetFacts:
         return (size_bytes + self.depth_unit_bytes // 2) // self.depth_unit_bytes
 
 
-EMBEDDED = TargetFacts("embedded", depth_unit="cells", time_unit="ns", reads_registers=True)
-BMV2 = TargetFacts("bmv2", depth_unit="packets", time_unit="us", reads_registers=False)
+EMBEDDED = TargetFacts("embedded", depth_unit="cells", time_unit="ns")
+BMV2 = TargetFacts("bmv2", depth_unit="packets", time_unit="us")
 _TARGETS = {facts.name: facts for facts in (EMBEDDED, BMV2)}
 
 

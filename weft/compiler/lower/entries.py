@@ -51,6 +51,11 @@ def _check_entry_key(
             keysets.value_and_mask(value, key.width)[1], key.width
         ):
             context.diagnostics.error(f"the mask is no prefix of the key's {key.width} bits", element.span)
+        elif key.match_kind == "range" and keysets.crosses_zero(value):
+            context.diagnostics.error(
+                "BMv2 compares keys as unsigned numbers, so a range of them cannot cross 0",
+                element.span,
+            )
 
 
 def _check_duplicates(context: Context, keys: list[KeyField], entries: list[Entry]) -> None:

@@ -32,11 +32,11 @@ def key_matches(keyset: object, width: int) -> list[Ternary]:
     kind, first, second = keyset
     if kind == "mask":
         return [(first & second & full, second & full)]
-    return range_to_masks(first, second, width)
+    return signed_range_to_masks(first, second, width)
 
 
 def signed_range_to_masks(low: int, high: int, width: int) -> list[Ternary]:
-    """The same for a two's complement key."""
+    """The same where `low` and `high` may be negative, as those of an int<W> key in two's complement."""
     full = (1 << width) - 1
     if low >= 0:
         return range_to_masks(low, high, width)

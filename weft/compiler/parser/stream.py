@@ -89,12 +89,6 @@ class TokenStream:
             return self.advance()
         return None
 
-    def accept_word(self, word: str) -> Token | None:
-        """Consume the current token if it is that contextual keyword."""
-        if self.kind == "id" and self.token.text == word:
-            return self.advance()
-        return None
-
     def expect(self, kind: str, context: str = "") -> Token:
         """Consume a token of that kind or report what was expected."""
         if self.kind == kind:

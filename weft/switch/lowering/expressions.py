@@ -27,7 +27,7 @@ from weft.switch.bmv2json import (
     UnionStackRef,
 )
 from weft.switch.lowering import registers, stacks
-from weft.switch.lowering.emitter import I8, I32, I64, Emitter, Value, constant, integer
+from weft.switch.lowering.emitter import I32, I64, Emitter, Value, constant, integer
 from weft.switch.lowering.errors import UnsupportedError
 from weft.switch.lowering.fields import (
     FieldPlace,
@@ -376,8 +376,3 @@ def lookahead_bytes(expression: Expression) -> int:
         case RegisterRef(_, index):
             return lookahead_bytes(index)
     return 0
-
-
-def validity_byte(emit: Emitter, header: HeaderPlace) -> Value:
-    """The validity of a header as a byte, 0 or 1."""
-    return emit.builder.zext(is_valid(emit, header), I8)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft.switch.bmv2json import FieldRef, HeaderRef
+from weft.switch.bmv2json import FieldRef
 from weft.switch.lowering.emitter import I8, I32, Emitter, Value, constant, integer
 from weft.switch.lowering.errors import UnsupportedError
 from weft.switch.lowering.layout import BlockLayout, Chunk, FieldSlot, bytes_for, native_bytes
@@ -249,8 +249,3 @@ def store_big_endian(emit: Emitter, value: Value, address: Value) -> None:
     """Write `value`, padded with zero bits in front to whole bytes."""
     padded = emit.resize(value, bytes_for(value.type.width) * 8)
     emit.store(emit.swap_bytes(padded), address)
-
-
-def header_ref_place(emit: Emitter, reference: HeaderRef) -> HeaderPlace:
-    """The place of a header reference."""
-    return header_place(emit, reference.name)
