@@ -35,7 +35,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for: what comes out of the cache needs hardly any of the modules."""
+    """Import on demand: a result from the cache needs hardly any of the modules."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

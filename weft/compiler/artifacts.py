@@ -1,8 +1,8 @@
-"""A compiler's outputs as files hold them, from the on-disk cache where the same has been compiled before.
+"""What a compilation writes to files, taken from the cache on disk if the same program was compiled before.
 
-An entry's key is the compiler's own source, the program's name and text, and the options; it is used only if all
-files that were included then still read the same and those that were looked for in vain are still absent.
-Programs that are refused are compiled anew each time.
+An entry's key is the compiler's own source, the program's name and text, and the options. It is used only if all
+included files still read the same and those that were sought but not found are still absent. Programs that are
+refused are compiled anew each time.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def compile_artifacts(
     defines: Mapping[str, str | None] | None = None,
     use_cache: bool = True,
 ) -> Artifacts:
-    """Compile a v1model program as `compile_file` does, or take what that made before. Raises CompileError."""
+    """Compile a v1model program as `compile_file` does, or take the result from the cache. Raises CompileError."""
     key = _key(Path(path), include_paths, defines or {}) if use_cache else None
     entry = None if key is None else _STORE.read(key)
     if entry is not None and _is_current(json.loads(entry["dependencies"])):

@@ -1,8 +1,7 @@
-"""What a program may ask of the compiler at most.
+"""Bounds on what a program may demand of the compiler; all of them are in this module.
 
-All of the compiler's bounds stand here. Each is far above what programs need, and keeps a slip of the keyboard, or a
-program made to do harm, from taking minutes and gigabytes. A program beyond one is refused at the place where it goes
-beyond, with a message that names the bound.
+Each is far above what programs need, and keeps a typing error or a malicious program from taking minutes and
+gigabytes. A program that exceeds one is refused at the place where it does, with a message that names the bound.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ Result = TypeVar("Result")
 
 
 def exceeded(diagnostics: Diagnostics, message: str, where: Span | Token | None) -> NoReturn:
-    """Report that a budget is spent, and end the compilation: there is no point in going on."""
+    """Report that a budget is spent, and end the compilation."""
     diagnostics.error(message, where)
     raise CompileError(diagnostics.messages)
 
@@ -124,7 +123,7 @@ def _start(run: Callable[[], None]) -> threading.Thread:
 
 @contextmanager
 def _raised_limits() -> Iterator[None]:
-    """Python's limits hold for all threads: they are raised while one compiles at least."""
+    """Python's limits hold for all threads: they are raised while at least one thread compiles."""
     global _users, _usual_limits
     with _lock:
         if _users == 0:

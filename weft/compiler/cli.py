@@ -1,4 +1,4 @@
-"""The `weft compile` command; p4c-bm2-ss's options where they have a meaning here."""
+"""The `weft compile` command; it takes p4c-bm2-ss's options where they mean something here."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def compile_command(source: Path, **options: Any) -> None:
     """Compile the P4_16 program SOURCE (v1model) to BMv2 JSON and P4Info."""
     for name in ("std", "emit_externs", "target", "arch"):
         del options[name]
-    teller = _Teller(options.pop("json_diagnostics"), options.pop("color"))
+    printer = _MessagePrinter(options.pop("json_diagnostics"), options.pop("color"))
     policy = WarningPolicy(options.pop("disabled"), options.pop("errors"))
     macros: dict[str, str | None] = dict.fromkeys(options.pop("undefines"))
     for name, found, text in (value.partition("=") for value in options.pop("defines")):
@@ -130,13 +130,15 @@ def compile_command(source: Path, **options: Any) -> None:
     output, p4info_files = options.pop("output"), options.pop("p4info_files")
     entries_files = options.pop("entries_files")
     if options["preprocess_only"] or options["dump"] in ("tokens", "ast", "ir"):
-        artifacts = _dump(source, "text" if options["preprocess_only"] else options["dump"], settings, teller)
+        artifacts = _dump(
+            source, "text" if options["preprocess_only"] else options["dump"], settings, printer
+        )
         if artifacts is None:
             return
     else:
-        artifacts = _compile(source, settings, teller, use_cache=not options["no_cache"])
+        artifacts = _compile(source, settings, printer, use_cache=not options["no_cache"])
     warnings = policy.apply(artifacts.warnings)
-    teller.tell(warnings)
+    printer.print(warnings)
     if any(warning.severity == "error" for warning in warnings):
         sys.exit(EXIT_BAD_INPUT)
     if options["dump"] == "json":
@@ -149,7 +151,7 @@ def compile_command(source: Path, **options: Any) -> None:
         _write_message(path, artifacts.entries_bytes, artifacts.entries_text, artifacts.entries_json)
 
 
-class _Teller:
+class _MessagePrinter:
     """Prints messages to standard error."""
 
     def __init__(self, as_json: bool, colour: str) -> None:
@@ -157,23 +159,25 @@ class _Teller:
         terminal = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
         self._colour = colour == "always" or (colour == "auto" and terminal)
 
-    def tell(self, reports: Iterable[Report]) -> None:
+    def print(self, reports: Iterable[Report]) -> None:
         """Print each message."""
         for report in reports:
             text = json.dumps(report.to_json()) if self._as_json else report.render(self._colour)
             click.echo(text, err=True, color=self._colour)
 
 
-def _compile(source: Path, settings: dict[str, Any], teller: _Teller, *, use_cache: bool) -> Artifacts:
+def _compile(
+    source: Path, settings: dict[str, Any], printer: _MessagePrinter, *, use_cache: bool
+) -> Artifacts:
     try:
         return compile_artifacts(source, **settings, use_cache=use_cache)
     except Exception as error:
-        _tell_refusal(error, teller)
+        _exit_if_refused(error, printer)
         raise
 
 
-def _dump(source: Path, stage: str, settings: dict[str, Any], teller: _Teller) -> Artifacts | None:
-    """Print a stage; what was compiled if the stage needed that."""
+def _dump(source: Path, stage: str, settings: dict[str, Any], printer: _MessagePrinter) -> Artifacts | None:
+    """Print a stage; returns the artifacts if that stage needs a whole compilation."""
     from weft.compiler.driver import compile_file
     from weft.compiler.dump import dump_ir, dump_text, dump_tokens, dump_tree
     from weft.compiler.front import check_file, preprocess_file
@@ -190,20 +194,20 @@ def _dump(source: Path, stage: str, settings: dict[str, Any], teller: _Teller) -
         click.echo(dump_ir(result.lowered))
         return Artifacts.of(result)
     except Exception as error:
-        _tell_refusal(error, teller)
+        _exit_if_refused(error, printer)
         raise
 
 
-def _tell_refusal(error: Exception, teller: _Teller) -> None:
+def _exit_if_refused(error: Exception, printer: _MessagePrinter) -> None:
     from weft.compiler.diagnostics import CompileError
 
     if isinstance(error, CompileError):
-        teller.tell(diagnostic.report() for diagnostic in error.diagnostics)
+        printer.print(diagnostic.report() for diagnostic in error.diagnostics)
         sys.exit(EXIT_BAD_INPUT)
 
 
 def _write_message(path: Path, binary: bytes, text: Callable[[], str], as_json: Callable[[], str]) -> None:
-    """In the format that the suffix asks for."""
+    """Write a message in the format of the file's suffix."""
     if path.suffix == ".bin":
         _write(path, binary)
     else:
@@ -216,5 +220,5 @@ def _write(path: Path, data: str | bytes) -> None:
         path.write_bytes(data.encode() if isinstance(data, str) else data)
     except OSError as error:
         if path.is_file():
-            path.unlink()  # half a document would be taken for a whole one
+            path.unlink()  # half a document could pass for a whole one
         raise OSError(error.errno, error.strerror, str(path)) from None

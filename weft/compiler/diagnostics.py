@@ -10,7 +10,7 @@ from weft.compiler.warnings.kinds import Kind
 
 ERROR_LIMIT = 50
 INCLUDES_SHOWN = 4
-"""Of a longer chain of includes, the innermost and the first one are told."""
+"""A message shows this many of a chain of includes: the innermost ones and the first."""
 
 
 @dataclass(slots=True)
@@ -105,7 +105,7 @@ class Diagnostics:
 
 
 class Refused(Exception):
-    """Thrown inside a stage to abandon the current declaration after `Diagnostics.error`."""
+    """Raised after `Diagnostics.error`, within a stage, to abandon the current declaration."""
 
 
 def as_span(where: Span | Token | None) -> Span | None:

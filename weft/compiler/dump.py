@@ -26,7 +26,7 @@ def dump_tokens(tokens: list[Token]) -> str:
 
 
 def dump_text(tokens: list[Token]) -> str:
-    """The program after preprocessing: each token in the line that it comes from, with `#line` directives."""
+    """The program after preprocessing: each token on its own source line, with `#line` directives."""
     lines: list[str] = []
     name, number = "", 0
     for token in tokens[:-1]:

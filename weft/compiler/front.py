@@ -19,7 +19,7 @@ from weft.compiler.source import SourceFile, Token
 class CheckedProgram:
     """A program without errors: its annotated tree and what it declares.
 
-    `files` are those that were read, `absent` the places where an included file was looked for in vain.
+    `files` are those that were read, `absent` the places where an included file was sought but not found.
     """
 
     tokens: list[Token]

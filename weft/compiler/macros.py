@@ -21,7 +21,7 @@ class Macro:
 
 
 class MacroExpander:
-    """The macros in force and the expansion of token lists by them."""
+    """The macros in force; expands them in lists of tokens."""
 
     def __init__(self, diagnostics: Diagnostics) -> None:
         self.diagnostics = diagnostics
@@ -139,7 +139,7 @@ class MacroExpander:
             else:
                 output.append(_copy(token, site, hidden))
             index += 1
-        # An empty expansion is work, too.
+        # An empty expansion costs work, too.
         self._budget.take(1 + len(output), use)
         return output
 

@@ -30,7 +30,7 @@ _INCLUDE = re.compile(r'\s*(?:"([^"\n]*)"|<([^>\n]*)>)')
 class Preprocessor:
     """Turns a file and what it includes into one list of tokens.
 
-    `files` are those that were read, `absent` the places where an included file was looked for in vain.
+    `files` are those that were read, `absent` the places where an included file was sought but not found.
     """
 
     def __init__(
@@ -242,7 +242,7 @@ def _text_after(token: Token) -> str:
 
 
 class _FreeForm:
-    """Follows whether tokens stand in the parentheses of an annotation, where any character may."""
+    """Tracks whether tokens are within the parentheses of an annotation, where any character is allowed."""
 
     def __init__(self) -> None:
         self._before = ("", "")

@@ -51,7 +51,7 @@ class TableProperty(Declaration):
 
 @dataclass(slots=True, eq=False)
 class TableDeclaration(Declaration):
-    """A table; entries_const tells `const entries` from `entries`; `given` names the properties written."""
+    """A table; `entries_const` is whether they are `const entries`; `given` names the properties written."""
 
     keys: list[KeyElement]
     actions: list[ActionReference]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Declaration(Node):
-    """Something with a name. `name_span` points to the name."""
+    """Something with a name."""
 
     name: str
     annotations: Annotations

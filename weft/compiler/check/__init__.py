@@ -6,9 +6,8 @@ for a node in the table of `handlers`; all other dependencies are imports.
 """
 
 from weft.compiler import ast
-from weft.compiler.check.annotations import check_structured_annotation
 from weft.compiler.check.context import CheckContext, Symbols
-from weft.compiler.check.declarations import check_declaration
+from weft.compiler.check.declarations import check_declaration, check_structured_annotation
 from weft.compiler.check.handlers import HANDLERS
 from weft.compiler.diagnostics import Diagnostics
 

@@ -1,4 +1,4 @@
-"""What every function of the checker takes first: where it is in the program, what is declared, where errors go."""
+"""The first argument of every function of the checker: where it is, what is declared, where errors go."""
 
 from __future__ import annotations
 

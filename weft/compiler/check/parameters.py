@@ -41,7 +41,7 @@ def check_parameters(
 
 
 def check_no_optional(context: CheckContext, parameters: list[ast.Parameter], what: str) -> None:
-    """@optional is for externs, packages and types of blocks: a body could not tell what it was given."""
+    """@optional is for externs, packages and types of blocks: a body could not know what it was given."""
     for parameter in parameters:
         if parameter.annotation("optional") is not None:
             context.error(f"{what} with a body has no @optional parameters", parameter)

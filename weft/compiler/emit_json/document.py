@@ -48,7 +48,7 @@ def emit_json(program: LoweredProgram, diagnostics: Diagnostics) -> Json:
     actions = visible_actions(program, tables)
     action_ids = {id(action): index for index, action in enumerate(actions)}
     capacities = {table.name: capacity(table) for table in tables}
-    # The table of a direct counter or meter may only be applied where nothing ever gets.
+    # The table of a direct counter or meter may be applied only where no packet ever gets.
     counters = [entry for entry in program.counters if entry.table is None or entry.table in capacities]
     meters = [entry for entry in program.meters if entry.table is None or entry.table in capacities]
     headers = header_sections(program)

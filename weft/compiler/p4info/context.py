@@ -1,4 +1,4 @@
-"""The message in the making, its ids, and what every part of it needs."""
+"""The message being built, its ids, and what every part of it needs."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class SyntaxRefused(Refused):
 
 
 class TokenStream:
-    """What every function of the parser takes first.
+    """The first argument of every function of the parser.
 
     `token` is the current token and `kind` its kind; `scopes` say what names stand for, innermost last.
     """

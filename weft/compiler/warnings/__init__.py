@@ -1,1 +1,1 @@
-"""Warnings: what is legal but surely not meant (`find.find_warnings`)."""
+"""Warnings: what is legal but surely a mistake (`find.find_warnings`)."""

@@ -11,7 +11,7 @@ _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
 def check_expressions(program: ast.Program, reporter: WarningReporter) -> None:
-    """Warn of expressions that cannot have been meant as they stand."""
+    """Warn about expressions that are surely a mistake."""
     for node in reporter.nodes:
         if isinstance(node, ast.Binary):
             if node.operator in ("<<", ">>"):
@@ -97,6 +97,6 @@ def _is_same_place(left: ast.Expression, right: ast.Expression) -> bool:
         isinstance(left, ast.Member)
         and isinstance(right, ast.Member)
         and left.name == right.name
-        # A stack's next and last and the like differ from use to use in nothing either.
+        # A stack's next and last and the like do not differ from use to use either.
         and _is_same_place(left.base, right.base)
     )

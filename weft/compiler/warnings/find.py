@@ -1,4 +1,4 @@
-"""Warnings: what is legal but surely not meant. A pass over the checked tree, after the compiler has accepted it."""
+"""Warnings: what is legal but surely a mistake. A pass over the checked tree, after the compiler has accepted it."""
 
 from __future__ import annotations
 

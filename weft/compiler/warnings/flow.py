@@ -20,7 +20,7 @@ _ROUND_LIMIT = 64
 
 
 def check_flow(program: ast.Program, reporter: WarningReporter) -> None:
-    """Warn of the flow within every parser, control and function."""
+    """Warn about the flow within every parser, control and function."""
     for declaration in program.declarations:
         if isinstance(declaration, ast.ControlDeclaration) and declaration.body is not None:
             _Block(reporter, declaration.name, declaration.parameters).control(declaration)

@@ -213,7 +213,7 @@ class FlowExpressions:
     def write(
         self, target: ast.Expression | None, state: State | None, *, whole: bool = True
     ) -> State | None:
-        """`target` gets a value from elsewhere; with `whole` False, only a part of it does."""
+        """Give `target` a value from elsewhere; with `whole` False, only a part of it."""
         if target is None or state is None:
             return state
         if isinstance(target, ast.Index):

@@ -1,8 +1,8 @@
 """What is known, at one point of a program, of its variables and headers.
 
 A place is a path: the identity of a declaration, then names of fields, constant indices of stacks, and for a header's
-validity `VALIDITY`. A state holds only what is amiss; a place that it does not hold has a value or, for a
-header, a validity that something outside decides.
+validity `VALIDITY`. A state holds only the places that may lack a value or be
+invalid; any other has a value or, if it is a header's validity, one that something outside decides.
 """
 
 from __future__ import annotations
@@ -60,17 +60,17 @@ class State:
             self.bits[path] = bits
 
     def below(self, path: Path) -> list[Path]:
-        """The places at and below `path` of which something is amiss."""
+        """The places at and below `path` that may lack a value or be invalid."""
         size = len(path)
         return [known for known in self.bits if known[:size] == path]
 
     def forget(self, path: Path) -> None:
-        """All at and below `path` has been written."""
+        """Note that everything at and below `path` has been written."""
         for known in self.below(path):
             del self.bits[known]
 
     def copy_from(self, target: Path, source: Path) -> None:
-        """`target` is as `source` is."""
+        """Give `target` the possibilities of `source`."""
         size = len(source)
         found = {target + known[size:]: self.bits[known] for known in self.below(source)}
         self.forget(target)

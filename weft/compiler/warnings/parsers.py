@@ -11,7 +11,7 @@ _ACCEPT = "accept"
 
 
 def check_parsers(program: ast.Program, reporter: WarningReporter) -> None:
-    """Warn of all parsers' states."""
+    """Warn about all parsers' states."""
     for declaration in program.declarations:
         if isinstance(declaration, ast.ParserDeclaration) and declaration.states is not None:
             states = {state.name: state for state in declaration.states}

@@ -1,4 +1,4 @@
-"""Which warnings are told, and which of them are errors."""
+"""Which warnings are reported, and which of them as errors."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ ALL = "all"
 class WarningPolicy:
     """Names of kinds that are left out, and of those that are errors; `ALL` stands for every kind.
 
-    What is named itself counts more than `ALL`, and an error more than a disabled one: `--Wdisable
-    --Werror=unused` tells nothing but unused names.
+    A kind that is named takes precedence over `ALL`, and an error over a disabled warning: `--Wdisable
+    --Werror=unused` reports only unused names.
     """
 
     disabled: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""Records warnings, but for those in the built-in includes and those that `@noWarn` asks to leave out."""
+"""Records warnings, except those in the built-in includes and those that `@noWarn` suppresses."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class WarningReporter:
 
 
 def is_builtin(span: Span) -> bool:
-    """Whether something stands in core.p4 or v1model.p4."""
+    """Whether something is in core.p4 or v1model.p4."""
     return span.first.place().source.name.startswith(_BUILTIN)
 
 
@@ -60,7 +60,7 @@ def _position(diagnostic: Diagnostic, order: dict[int, int]) -> tuple[int, int]:
 
 
 def _silent_stretches(nodes: list[ast.Node]) -> dict[str, list[tuple[SourceFile, int, int]]]:
-    """Where each kind of warning is left out: in declarations with `@noWarn("kind")`."""
+    """Where each kind of warning is suppressed: in declarations with `@noWarn("kind")`."""
     stretches: dict[str, list[tuple[SourceFile, int, int]]] = {}
     for node in nodes:
         if isinstance(node, ast.Declaration | ast.Block):

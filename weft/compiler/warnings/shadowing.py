@@ -24,7 +24,7 @@ Names = dict[str, ast.Declaration]
 
 
 def check_shadowing(program: ast.Program, reporter: WarningReporter) -> None:
-    """Warn of local variables, constants, instances and parameters that hide another of these, and of local
+    """Warn about local variables, constants, instances and parameters that hide another of these, and of local
     actions and tables that hide an action or function of the program.
     """
     functions: Names = {

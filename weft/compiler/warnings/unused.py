@@ -21,7 +21,7 @@ _WORDS: dict[type[ast.Node], str] = {
 
 
 def check_unused(program: ast.Program, reporter: WarningReporter) -> None:
-    """Warn of actions, tables, variables, constants, functions, types, controls, parsers, instances, and
+    """Warn about actions, tables, variables, constants, functions, types, controls, parsers, instances, and
     parameters of actions and functions that are never mentioned.
     """
     used, type_names = _references(reporter.nodes)

@@ -1,6 +1,20 @@
-@twice[1] @twice[2] const bit<8> A = 1;
-@mixed[a=1, 2] struct t { bit<8> a; }
-control C(inout bit<8> x) {
-    table t { entries = { 1: a(2); } key = { x: exact; } actions = { a; } }
-    apply { for (i in 1 .. 3) { } }
+#include <core.p4>
+
+table t {
+    actions = { }
 }
+const bit<8> too_many_bits = 8w0b12;
+struct sizes_t {
+    varbit unsized;
+    bit<8> sized;
+    = nameless;
+}
+bit<8> first(in sizes_t sizes) {
+    return sizes.;
+}
+void loop() {
+    for (unknown each in 1 .. 3) {
+    }
+}
+@marks[1] @marks[2]
+const bit<8> marked = 1;

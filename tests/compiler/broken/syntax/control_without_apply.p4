@@ -1,0 +1,5 @@
+control Empty(inout bit<8> value) {
+    action clear() {
+        value = 0;
+    }
+}
