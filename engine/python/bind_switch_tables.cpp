@@ -1,4 +1,5 @@
 // Tables of a switch for Python: entries, their counters and meters.
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -41,6 +42,9 @@ class MatchArgument {
     }
     match_.priority = priority;
   }
+  // The match refers to the words, which stay where they are when this moves.
+  MatchArgument(MatchArgument&&) noexcept = default;
+  MatchArgument(const MatchArgument&) = delete;
   const EntryMatch& operator*() const { return match_; }
 
  private:
@@ -58,6 +62,64 @@ class MatchArgument {
 
 ActionBinding binding(int kind, uint32_t id, const py::bytes& data) {
   return ActionBinding{static_cast<ActionBinding::Kind>(kind), id, view_of(data)};
+}
+
+// The objects at the engine's present time: an entry that is written counts as hit now, not when the last
+// packet came.
+SwitchObjects& present_objects(Switch& self) {
+  self.objects().context().now_ps = self.engine().now();
+  return self.objects();
+}
+
+// A table and a match in it, for any switch that runs the program they were prepared for.
+class PreparedKey {
+ public:
+  PreparedKey(const MatchTable& table, uint32_t index, MatchArgument match, uint64_t max_size)
+      : index_(index),
+        key_bytes_(table.key_bytes()),
+        has_ranges_(table.has_ranges()),
+        match_(std::move(match)),
+        max_size_(max_size) {}
+
+  // Inserts an entry. False: such an entry exists, or the table is full.
+  bool insert(SwitchObjects& objects, const ActionBinding& binding) const {
+    MatchTable& table = objects.table(index_);
+    if (table.key_bytes() != key_bytes_ || table.has_ranges() != has_ranges_)
+      throw std::invalid_argument("the key was prepared for another program");
+    return table.size() < max_size_ && objects.insert(index_, *match_, binding, 0);
+  }
+
+ private:
+  uint32_t index_;
+  uint32_t key_bytes_;
+  bool has_ranges_;
+  MatchArgument match_;
+  uint64_t max_size_;
+};
+
+// An action with its data.
+struct PreparedAction {
+  uint32_t number;
+  std::vector<uint8_t> data;
+};
+
+// How many entries were inserted before one that the switch refuses. In portions: packets of a real clock
+// must not wait until a large batch is done.
+size_t insert_prepared(Switch& self, const py::list& entries) {
+  constexpr size_t kPortion = 64;
+  size_t done = 0;
+  while (done < entries.size()) {
+    PythonGuard guard(self.engine());
+    SwitchObjects& objects = present_objects(self);
+    const size_t end = std::min(entries.size(), done + kPortion);
+    for (; done < end; ++done) {
+      const py::tuple entry = entries[done];
+      const auto& key = entry[0].cast<const PreparedKey&>();
+      const auto& action = entry[1].cast<const PreparedAction&>();
+      if (!key.insert(objects, {ActionBinding::Kind::kAction, action.number, action.data})) return done;
+    }
+  }
+  return done;
 }
 
 TableEntry& entry_of(Switch& self, uint32_t table, const MatchArgument& match) {
@@ -134,16 +196,25 @@ Meter& meter_of(TableEntry& entry) {
   return *entry.meter;
 }
 
-// The objects at the engine's present time: an entry that is written counts as hit now, not when the last
-// packet came.
-SwitchObjects& present_objects(Switch& self) {
-  self.objects().context().now_ps = self.engine().now();
-  return self.objects();
-}
-
 }  // namespace
 
 void bind_switch_tables(SwitchClass& cls) {
+  py::class_<PreparedKey>(cls, "PreparedKey");
+  py::class_<PreparedAction>(cls, "PreparedAction");
+  cls.def("prepare_key",
+          [](Switch& self, uint32_t table, const py::bytes& value, const py::bytes& mask,
+             const py::bytes& low, const py::bytes& high, int32_t priority, uint64_t max_size) {
+            PythonGuard guard(self.engine());
+            const MatchTable& matcher = self.objects().table(table);
+            return PreparedKey(matcher, table, {matcher, value, mask, low, high, priority}, max_size);
+          })
+      .def("prepare_action",
+           [](Switch&, uint32_t number, const py::bytes& data) {
+             const std::span<const uint8_t> bytes = view_of(data);
+             return PreparedAction{number, {bytes.begin(), bytes.end()}};
+           })
+      .def("insert_prepared", &insert_prepared,
+           "Inserts entries, each a tuple of a prepared key and action; how many until one that is refused.");
   cls.def(
          "table_insert",
          [](Switch& self, uint32_t table, const py::bytes& value, const py::bytes& mask, const py::bytes& low,

@@ -51,7 +51,10 @@ class StreamEventQueue {
   // Waits at most this long in real time.
   std::optional<StreamEvent> wait(double timeout_s) {
     std::unique_lock lock(mutex_);
-    available_.wait_for(lock, std::chrono::duration<double>(timeout_s), [this] { return !events_.empty(); });
+    // Even a wait of no time puts the thread to sleep.
+    if (timeout_s > 0)
+      available_.wait_for(lock, std::chrono::duration<double>(timeout_s),
+                          [this] { return !events_.empty(); });
     if (events_.empty()) return std::nullopt;
     StreamEvent event = std::move(events_.front());
     events_.pop_front();

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from finsy.p4entity import encode_entities
-from finsy.proto import p4r, p4r_grpc
+from finsy.proto import p4r
 from p4info_fixture import fabric_p4info
 from p4runtime_double import Device, P4RuntimeDouble, loaded_p4info, serve
 
@@ -33,10 +33,12 @@ from weft.controller.fabric import (
     open_channel,
 )
 from weft.controller.installed import read_installed
+from weft.controller.multicast import multicast_group
 from weft.controller.pipeline import Pipeline
 from weft.controller.plan import FabricState, Settings, desired_entities
 from weft.controller.reconcile import entity_set
 from weft.controller.session import SwitchSession
+from weft.controller.stub import P4RuntimeStub
 from weft.controller.target import BMV2
 from weft.topologies import FabricSpec, TopologyError, leaf_spine
 
@@ -60,7 +62,7 @@ def run(test: Callable[[P4RuntimeDouble, str], Awaitable[None]]) -> None:
 @asynccontextmanager
 async def session(address: str, device_id: int = 1) -> AsyncIterator[SwitchSession]:
     async with open_channel(address) as channel:
-        opened = SwitchSession("p0l0", device_id, p4r_grpc.P4RuntimeStub(channel), PIPELINE, timeout_s=10)
+        opened = SwitchSession("p0l0", device_id, P4RuntimeStub(channel), PIPELINE, timeout_s=10)
         try:
             yield opened
         finally:
@@ -191,8 +193,9 @@ def test_a_reader_takes_part_in_no_election() -> None:
             assert (await reader.read_pipeline()) is not None
             assert len(double.device(1).bids) == 1
             assert control.session("p0l0").is_primary
+            (group,) = reader.encode([multicast_group(1, [1])]).values()
             with pytest.raises(NotPrimaryError, match="this session only reads"):
-                await reader.write([p4r.Update()])
+                await reader.write([group.update(p4r.Update.INSERT)])
 
     run(body)
 

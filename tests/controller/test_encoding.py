@@ -59,7 +59,7 @@ def test_entries_that_differ_in_a_value_are_not_mixed_up() -> None:
             cells_per_depth_unit=1,
         )
         ((_, entity),) = encoder.entity_set([made]).items()
-        (decoded,) = (finsy.P4TableEntry.decode(entity, encoder.schema),)
+        (decoded,) = (finsy.P4TableEntry.decode(entity.entity, encoder.schema),)
         return decoded
 
     for port, rate_code in ((1, 2), (2, 1), (1, 1), (1, 2)):

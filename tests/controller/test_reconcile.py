@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from finsy.p4entity import encode_entities
-from finsy.proto import p4r
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from p4info_fixture import fabric_p4info
@@ -51,7 +50,7 @@ def test_any_plan_turns_into_any_other(first: object, second: object) -> None:
         device = Device()
         for installed, desired in (({}, before[switch.name]), (before[switch.name], after[switch.name])):
             for update in plan_updates(installed, desired):
-                assert double._write_one(device, update) is None, update
+                assert double._write_one(device, update.message) is None, update
         assert entity_set(device.entities.values()) == after[switch.name]
         assert plan_updates(after[switch.name], after[switch.name]) == []
 
@@ -60,8 +59,7 @@ def test_counters_and_order_of_fields_do_not_make_a_difference() -> None:
     entities = plan(([], ["h0"], None, True))["p0l0"]
     read_back = []
     for entity in entities.values():
-        copy = p4r.Entity()
-        copy.MergeFrom(entity)
+        copy = entity.entity
         if copy.HasField("table_entry"):
             copy.table_entry.counter_data.packet_count = 7
             fields = list(reversed(copy.table_entry.match))

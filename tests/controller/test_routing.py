@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.controller.failures import NO_FAILURES, Failures
-from weft.controller.routing import SELECTOR, Route, ecmp_groups, plane_routes, route_entities
+from weft.controller.routing.shortest_paths import SELECTOR, Route, ShortestPaths, SwitchRoutes, plane_routes
 from weft.topologies import FabricSpec, HostSpec, leaf_spine
 
 FABRIC = leaf_spine(planes=2, leaves=4, spines=3, hosts_per_leaf=2)
 
 
-def longest_match(routes: tuple[Route, ...], address: IPv4Address | IPv6Address) -> Route | None:
+def longest_match(routes: SwitchRoutes, address: IPv4Address | IPv6Address) -> Route | None:
     matching = [
         route for route in routes if route.prefix.version == address.version and address in route.prefix
     ]
@@ -25,7 +25,7 @@ def longest_match(routes: tuple[Route, ...], address: IPv4Address | IPv6Address)
 
 def delivered_to(
     fabric: FabricSpec,
-    routes: dict[str, tuple[Route, ...]],
+    routes: dict[str, SwitchRoutes],
     leaf: str,
     address: IPv4Address | IPv6Address,
     failures: Failures,
@@ -112,13 +112,12 @@ def connected(start: str, end: str, failures: Failures) -> bool:
 
 
 def test_groups_are_per_set_of_neighbours_and_keep_their_numbers_when_a_link_fails() -> None:
-    leaf = FABRIC.switch("p0l0")
-    before = plane_routes(FABRIC, 0)["p0l0"]
-    assert list(ecmp_groups(before).values()) == [1]
-    after = plane_routes(FABRIC, 0, NO_FAILURES.with_link("p0l3", "p0s0"))["p0l0"]
-    groups = ecmp_groups(after)
+    routing = ShortestPaths(FABRIC, 0)
+    routing.plan(NO_FAILURES)
+    assert list(routing.routes["p0l0"].groups().values()) == [1]
+    entities = routing.plan(NO_FAILURES.with_link("p0l3", "p0s0"))["p0l0"]
+    groups = routing.routes["p0l0"].groups()
     assert {group: len(hops) for hops, group in groups.items()} == {1: 3, 2: 2}
-    entities = route_entities(leaf, after)
     selectors = [entity for entity in entities if isinstance(entity, finsy.P4ActionProfileGroup)]
     assert [[member.member_id for member in group.members or ()] for group in selectors] == [
         [3, 4, 5],

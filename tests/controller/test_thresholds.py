@@ -16,7 +16,7 @@ from weft.controller.ecn import (
     threshold_entity,
     thresholds,
 )
-from weft.controller.entities import exact_arguments
+from weft.controller.entities import exact_arguments, mac_number
 from weft.controller.errors import SettingError
 from weft.controller.identity import class_entities, hash_seed, identity_entities, switch_id
 from weft.controller.neighbours import neighbour_entities
@@ -175,7 +175,7 @@ def test_a_leaf_answers_for_itself_and_its_hosts_with_its_own_mac() -> None:
     entries = neighbour_entities(FABRIC, leaf)
     asked = {str(value) for entry in entries for value in (entry.match or {}).values()}
     assert asked == {"10.0.1.254", "10.0.1.1", "10.0.1.2", "fd00:0:1::fe", "fd00:0:1::1", "fd00:0:1::2"}
-    assert {exact_arguments(entry.action)["mac"] for entry in entries} == {leaf.mac}
+    assert {exact_arguments(entry.action)["mac"] for entry in entries} == {mac_number(leaf.mac)}
     spine = {
         str(value)
         for e in neighbour_entities(FABRIC, FABRIC.switch("p0s0"))

@@ -45,7 +45,7 @@ def test_a_controller_that_does_not_read_its_arbitration_updates_loses_its_strea
 
 
 def learning(config: p4r.DigestEntry.Config) -> Digests:
-    digests = Digests(bind(router_config(), Ports(510)))
+    digests = Digests(bind(router_config().SerializeToString(), Ports(510)))
     digests.write(p4r.Update.INSERT, p4r.DigestEntry(digest_id=DIGEST, config=config))
     return digests
 

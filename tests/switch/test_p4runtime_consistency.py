@@ -166,12 +166,12 @@ def test_disagreement_is_told(change: Change, message: str) -> None:
     config = router_config()
     change(config.p4info)
     with pytest.raises(RequestError, match=f"^p4info: (?:.*: )?{message}") as caught:
-        bind(config, Ports(510))
+        bind(config.SerializeToString(), Ports(510))
     assert caught.value.code == INVALID_ARGUMENT
 
 
 def test_what_agrees_is_taken() -> None:
-    assert COUNTER in bind(router_config(), Ports(510)).counters
+    assert COUNTER in bind(router_config().SerializeToString(), Ports(510)).counters
     assert DIRECT_COUNTER in table(router_config().p4info, ROUTES).direct_resource_ids
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import grpc
 import pytest
-from finsy.proto import U128, p4r, p4r_grpc
+from finsy.proto import U128, p4r
 from google.protobuf import text_format
 
 from weft.clocks.virtual.channel import InProcessChannel
@@ -14,7 +14,9 @@ from weft.clocks.virtual.loop import VirtualTimeLoop
 from weft.compiler import compile_artifacts
 from weft.controller.errors import NotPrimaryError, RequestRefusedError
 from weft.controller.pipeline import Pipeline
+from weft.controller.reconcile import EncodedEntity
 from weft.controller.session import SwitchSession
+from weft.controller.stub import P4RuntimeStub
 from weft.engine import Engine
 from weft.switch.daemon.config import PortConfig, SwitchConfig
 from weft.switch.daemon.wired_switches import WiredSwitches
@@ -65,7 +67,7 @@ class Bench:
         device = self.wired.device(clock_ns=lambda: engine.now_ps // 1000)
         self.pump = EventPump(device, self.wired.switch, loop)
         channel = InProcessChannel({1: device}, loop, LATENCY_PS, lambda _number: self.pump.pump())
-        self.stub = p4r_grpc.P4RuntimeStub(channel)
+        self.stub = P4RuntimeStub(channel)
         info = pipeline.p4info
         self.table = next(each.preamble.id for each in info.tables)
         self.digest = next(each.preamble.id for each in info.digests)
@@ -82,6 +84,12 @@ class Bench:
                 {text} }}""",
             p4r.Entity(),
         )
+
+    async def write(self, entity):
+        """As the controller with the election id of these tests' own streams."""
+        request = p4r.WriteRequest(device_id=1, election_id=U128.encode(1 << 20))
+        request.updates.add(type=p4r.Update.INSERT, entity=entity)
+        await self.stub.Write(request.SerializeToString())
 
     def run(self, coroutine):
         return self.loop.run_until_complete(coroutine)
@@ -121,7 +129,7 @@ def primary(bench):
 
 
 def insert(entity):
-    return p4r.Update(type=p4r.Update.INSERT, entity=entity)
+    return EncodedEntity.of(entity).update(p4r.Update.INSERT)
 
 
 def test_a_call_takes_the_latency(bench):
@@ -161,7 +169,7 @@ def test_what_is_refused_is_told_as_over_grpc(bench, primary):
 
 def test_a_call_to_an_unknown_device_is_refused(bench):
     with pytest.raises(grpc.aio.AioRpcError) as refusal:
-        bench.run(bench.stub.Write(p4r.WriteRequest(device_id=7)))
+        bench.run(bench.stub.Write(p4r.WriteRequest(device_id=7).SerializeToString()))
     assert refusal.value.code() is grpc.StatusCode.NOT_FOUND
     assert bench.engine.now_ps == LATENCY_PS
 
@@ -200,9 +208,7 @@ async def digests(bench, config, count):
     await stream.write(p4r.StreamMessageRequest(arbitration=bid))
     await stream.read()
     entity = p4r.Entity(digest_entry=p4r.DigestEntry(digest_id=bench.digest, config=config))
-    await bench.stub.Write(
-        p4r.WriteRequest(device_id=1, election_id=U128.encode(1 << 20), updates=[insert(entity)])
-    )
+    await bench.write(entity)
     start_ps = bench.engine.now_ps
     for number in range(count):
         bench.inject(start_ps + 1000 * (number + 1))
@@ -232,13 +238,7 @@ def test_an_idle_entry_is_told_when_its_timeout_is_over(bench, primary):
         bid = p4r.MasterArbitrationUpdate(device_id=1, election_id=U128.encode(1 << 20))
         await stream.write(p4r.StreamMessageRequest(arbitration=bid))
         await stream.read()
-        await bench.stub.Write(
-            p4r.WriteRequest(
-                device_id=1,
-                election_id=U128.encode(1 << 20),
-                updates=[insert(bench.entry("idle_timeout_ns: 2000000"))],
-            )
-        )
+        await bench.write(bench.entry("idle_timeout_ns: 2000000"))
         written_ps = bench.engine.now_ps - BACK_PS
         message = await stream.read()
         assert message.idle_timeout_notification.table_entry[0].table_id == bench.table

@@ -14,6 +14,7 @@ from weft.topologies import (
     base_rtt_ps,
     longest_path,
     nearest_path,
+    serialisation_ps,
 )
 from weft.topologies.addressing import IpVersion
 from weft.traffic.aggregation_format import FRAME_BYTES
@@ -83,7 +84,7 @@ def path_round_trip_ps(fabric: FabricSpec, frame_bytes: int, switch_latency_ps: 
         path = longest_path(fabric, frame_bytes)
         return base_rtt_ps(path, frame_bytes) + _latencies_ps(path, switch_latency_ps)
     link = fabric.hosts[0].nics[0].link
-    return 2 * (link.delay_ps + frame_bytes * 8 * 10**12 // link.rate_bps) + switch_latency_ps
+    return 2 * (link.delay_ps + serialisation_ps(frame_bytes, link.rate_bps)) + switch_latency_ps
 
 
 def _latencies_ps(path: Path, switch_latency_ps: int) -> int:
@@ -133,9 +134,8 @@ def patient_timeout_ps(
     (`weft.traffic.host.Host.timeout_ps`).
     """
     drain_ps = max(
-        max(port.link.queue_capacity_bytes, lossless_buffer_bytes) * 8 * 10**12 // port.link.rate_bps
-        for switch in fabric.switches
-        for port in switch.ports
+        serialisation_ps(max(link.link.queue_capacity_bytes, lossless_buffer_bytes), link.link.rate_bps)
+        for link in fabric.links
     )
     return 4 * loaded_round_trip_ps(fabric, frame_bytes, switch_latency_ps) + drain_ps
 

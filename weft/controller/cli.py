@@ -235,7 +235,7 @@ async def _set_thresholds(
     for port in wanted:
         kind = p4r.Update.MODIFY if (port, priority_class) in present else p4r.Update.INSERT
         (entity,) = session.encode([threshold(port)]).values()
-        updates.append(p4r.Update(type=kind, entity=entity))
+        updates.append(entity.update(kind))
     await session.write(updates)
 
 

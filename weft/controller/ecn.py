@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, get_args
 
 import finsy
@@ -95,6 +96,7 @@ def profile_of(installed: EcnThresholds, target: TargetFacts) -> EcnProfile:
     return EcnProfile(installed.kmin * unit, installed.kmax * unit, min(1.0, pmax))
 
 
+@lru_cache(maxsize=1 << 13)
 def threshold_entity(
     port: int,
     priority_class: int,
@@ -102,7 +104,7 @@ def threshold_entity(
     target: TargetFacts,
     at: EcnDepth = DEFAULT_ECN_DEPTH,
 ) -> finsy.P4TableEntry:
-    """Return the entry of `ecn_thresholds` for one port and class.
+    """Return the entry of `ecn_thresholds` for one port and class, the same object for all switches alike.
 
     Raises:
         SettingError: a class, threshold or depth that the program does not have.

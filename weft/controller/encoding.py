@@ -2,35 +2,61 @@
 
 The switches of a fabric hold mostly the same: a prefix stands on every switch, a next hop in several entries, a port's
 thresholds on all switches alike. So a match and an action are encoded once each, by finsy, and entries that are equal
-are one protobuf object, which nobody may change.
+are one object, which nobody may change.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from operator import attrgetter
 
 import finsy
-from finsy.p4schema import P4Schema, P4Table
+from finsy.p4schema import P4Schema
 from finsy.proto import p4r
 
 from weft.controller.entities import Entity
 from weft.controller.reconcile import (
+    EncodedEntity,
     EntityKey,
     EntitySet,
+    bytes_field,
     entity_key,
     index_entities,
+    rank_of_action,
     sort_parameters,
-    stable_entity,
+    table_entry_entity,
     table_key,
 )
 
-_SHARED_FIELDS = ("table_id", "match", "action", "priority", "is_default_action")
-_OTHER_FIELDS = tuple(
+_ACTION_FIELD = p4r.TableEntry.DESCRIPTOR.fields_by_name["action"].number
+_CONFIG_FIELD = p4r.SetForwardingPipelineConfigRequest.DESCRIPTOR.fields_by_name["config"].number
+_MOST_REMEMBERED = 1 << 15
+_DEFAULTS = tuple(
     (field.name, field.default)
     for field in finsy.P4TableEntry.__dataclass_fields__.values()
-    if field.name not in _SHARED_FIELDS and field.name != "_"
+    if field.name not in ("table_id", "match", "action", "priority", "is_default_action", "_")
 )
-_Encoded = tuple[EntityKey, p4r.Entity]
+_other_fields = attrgetter(*(name for name, _ in _DEFAULTS))
+_NO_OTHER_FIELDS = tuple(default for _, default in _DEFAULTS)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _EncodedKey:
+    """What identifies an entry, and the bytes of the entry before and behind its action."""
+
+    key: EntityKey
+    head: bytes
+    tail: bytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _EncodedAction:
+    """The field of an entry that its action is, and the rank of such an entry."""
+
+    field: bytes
+    rank: int
 
 
 class EntityEncoder:
@@ -38,9 +64,18 @@ class EntityEncoder:
 
     def __init__(self, schema: P4Schema) -> None:
         self.schema = schema
-        self._entries: dict[Hashable, _Encoded] = {}
-        self._keys: dict[Hashable, tuple[EntityKey, p4r.TableEntry]] = {}
-        self._actions: dict[Hashable, p4r.TableAction] = {}
+        self._remembered: dict[int, tuple[Entity, EncodedEntity]] = {}
+        # Of equal value there is one key and one action, so entries are found by which these are.
+        self._entries: dict[tuple[_EncodedKey, _EncodedAction], EncodedEntity] = {}
+        self._keys: dict[Hashable, _EncodedKey] = {}
+        self._actions: dict[Hashable, _EncodedAction] = {}
+
+    @cached_property
+    def pipeline_config_field(self) -> bytes:
+        """The pipeline as the `config` of a request that sets it."""
+        return bytes_field(
+            _CONFIG_FIELD, self.schema.get_pipeline_config().SerializeToString(deterministic=True)
+        )
 
     def entity_set(self, entities: Iterable[Entity]) -> EntitySet:
         """Return the entities by what identifies them.
@@ -50,34 +85,43 @@ class EntityEncoder:
                 the same key.
 
         """
-        return index_entities(self._encode(entity) for entity in entities)
+        return index_entities([self._encode(entity) for entity in entities])
 
-    def _encode(self, entity: Entity) -> _Encoded:
+    def _encode(self, entity: Entity) -> EncodedEntity:
+        # The plan has one object for what several switches hold; to find it again costs less than to compare.
+        found = self._remembered.get(id(entity))
+        if found is not None:
+            return found[1]
+        encoded = self._encode_new(entity)
+        if len(self._remembered) >= _MOST_REMEMBERED:
+            self._remembered.clear()
+        # With the entity, so that its id is not another's meanwhile.
+        self._remembered[id(entity)] = entity, encoded
+        return encoded
+
+    def _encode_new(self, entity: Entity) -> EncodedEntity:
         if isinstance(entity, finsy.P4TableEntry):
             action = _action_parts(entity.action)
-            if action is not None and all(getattr(entity, name) == none for name, none in _OTHER_FIELDS):
+            if action is not None and _other_fields(entity) == _NO_OTHER_FIELDS:
                 return self._encode_entry(entity, action)
-        encoded = stable_entity(entity.encode(self.schema))
-        return entity_key(encoded), encoded
+        return EncodedEntity.of(entity.encode(self.schema))
 
-    def _encode_entry(self, entry: finsy.P4TableEntry, action: tuple[Hashable, ...]) -> _Encoded:
-        match = tuple(entry.match.items()) if entry.match else ()
-        key = (entry.table_id, match, entry.priority, entry.is_default_action)
+    def _encode_entry(self, entry: finsy.P4TableEntry, parts: tuple[Hashable, ...]) -> EncodedEntity:
+        key = self._key(entry)
+        action = self._action(entry, parts)
         found = self._entries.get((key, action))
         if found is None:
-            table = self.schema.tables[entry.table_id]
-            identity, message = self._key(key, entry, table)
-            encoded = p4r.Entity(table_entry=message)
-            encoded.table_entry.action.CopyFrom(self._action((entry.table_id, *action), entry, table))
-            found = self._entries[key, action] = identity, encoded
+            data = key.head + action.field + key.tail
+            found = table_entry_entity(key.key, data, action.rank, entry.is_default_action)
+            self._entries[key, action] = found
         return found
 
-    def _key(
-        self, key: Hashable, entry: finsy.P4TableEntry, table: P4Table
-    ) -> tuple[EntityKey, p4r.TableEntry]:
-        """Return what identifies an entry, and the entry without its action."""
-        found = self._keys.get(key)
+    def _key(self, entry: finsy.P4TableEntry) -> _EncodedKey:
+        match = tuple(entry.match.items()) if entry.match else ()
+        value = (entry.table_id, match, entry.priority, entry.is_default_action)
+        found = self._keys.get(value)
         if found is None:
+            table = self.schema.tables[entry.table_id]
             message = table_key(
                 p4r.TableEntry(
                     table_id=table.id,
@@ -86,14 +130,23 @@ class EntityEncoder:
                     is_default_action=entry.is_default_action,
                 )
             )
-            found = self._keys[key] = entity_key(p4r.Entity(table_entry=message)), message
+            identity = entity_key(p4r.Entity(table_entry=message))
+            # In the order of the fields' numbers, as all entities are written: the action comes between.
+            tail = p4r.TableEntry(priority=message.priority, is_default_action=message.is_default_action)
+            message.ClearField("priority")
+            message.ClearField("is_default_action")
+            found = _EncodedKey(identity, message.SerializeToString(), tail.SerializeToString())
+            self._keys[value] = found
         return found
 
-    def _action(self, parts: Hashable, entry: finsy.P4TableEntry, table: P4Table) -> p4r.TableAction:
-        found = self._actions.get(parts)
+    def _action(self, entry: finsy.P4TableEntry, parts: tuple[Hashable, ...]) -> _EncodedAction:
+        value = (entry.table_id, *parts)
+        found = self._actions.get(value)
         if found is None:
             assert entry.action is not None
-            found = self._actions[parts] = sort_parameters(entry.action.encode_table_action(table))
+            action = sort_parameters(entry.action.encode_table_action(self.schema.tables[entry.table_id]))
+            field = bytes_field(_ACTION_FIELD, action.SerializeToString())
+            found = self._actions[value] = _EncodedAction(field, rank_of_action(action))
         return found
 
 

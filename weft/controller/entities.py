@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, TypeAlias
 
@@ -27,6 +28,12 @@ def entry(
         action=finsy.P4TableAction(action, **arguments),
         priority=priority,
     )
+
+
+@lru_cache(maxsize=1 << 16)
+def mac_number(mac: str) -> int:
+    """Return a MAC address as the number that an entry's argument may be; shorter to encode than its text."""
+    return int(mac.replace(":", ""), 16)
 
 
 def default_action(table: str, action: str, /, **arguments: Argument) -> finsy.P4TableEntry:

@@ -14,7 +14,6 @@ from typing import Any, Protocol, Self, TypeVar
 
 import finsy
 import grpc
-from finsy.proto import p4r_grpc
 
 from weft.controller.acl import AclRule
 from weft.controller.counters import SwitchCounters, read_counters
@@ -24,10 +23,11 @@ from weft.controller.failures import NO_FAILURES, Failures
 from weft.controller.installed import read_installed
 from weft.controller.jobs import Job, JobMembership, JobTable
 from weft.controller.pipeline import Pipeline
-from weft.controller.plan import FabricState, Settings, desired_entities
+from weft.controller.plan import FabricState, Planner, Settings, SwitchPlan
 from weft.controller.queue_keys import QueueKeys, random_queue_key
 from weft.controller.reconcile import EntitySet, plan_updates
 from weft.controller.session import SwitchSession
+from weft.controller.stub import P4RuntimeStub
 from weft.topologies import FabricSpec, SwitchSpec
 from weft.topologies.addressing import CPU_PORT, IpVersion
 
@@ -150,6 +150,8 @@ class FabricController:
         self._open_channel = open_channel
         self._channels: dict[str, Channel] = {}
         self._sessions: dict[str, SwitchSession] = {}
+        self._planner = Planner(fabric)
+        self._applied: dict[str, SwitchPlan] = {}
         self._installed: dict[str, EntitySet] = {}
         self._packets: asyncio.Queue[PacketIn] = asyncio.Queue(PACKET_QUEUE_LENGTH)
         self._apply_lock = asyncio.Lock()
@@ -208,9 +210,13 @@ class FabricController:
         """Write what differs between the plan and the switches; return the number of updates written."""
         async with self._apply_lock:
             state = FabricState(self._failures, self._jobs.jobs)
-            desired = desired_entities(self.fabric, self._settings, state)
-            reachable = [name for name in self._sessions if name not in self._failures.switches]
-            counts = await self._on_all(lambda name: self._apply_one(name, desired[name]), reachable)
+            plans = self._planner.plan(self._settings, state)
+            touched = [
+                name
+                for name in self._sessions
+                if name not in self._failures.switches and not plans[name].is_same_as(self._applied.get(name))
+            ]
+            counts = await self._on_all(lambda name: self._apply_one(name, plans[name]), touched)
             return sum(counts)
 
     async def add_job(
@@ -289,7 +295,7 @@ class FabricController:
     async def switch_down(self, name: str) -> Repair:
         """Route around a switch; nothing more is written to it."""
         self.fabric.switch(name)
-        self._installed.pop(name, None)
+        self._forget(name)
         return await self._replan(self._failures.with_switch(name))
 
     async def switch_up(self, name: str) -> Repair:
@@ -327,6 +333,7 @@ class FabricController:
         self._sessions.clear()
         self._channels.clear()
         self._installed.clear()
+        self._applied.clear()
 
     def _session(self, switch: SwitchSpec) -> SwitchSession:
         target = self._targets[switch.name]
@@ -335,7 +342,7 @@ class FabricController:
         return SwitchSession(
             switch.name,
             target.device_id,
-            p4r_grpc.P4RuntimeStub(self._channels[target.address]),
+            P4RuntimeStub(self._channels[target.address]),
             self._pipeline,
             self._timeout_s,
             on_packet=lambda packet: self._take_packet(switch.name, packet),
@@ -348,21 +355,29 @@ class FabricController:
         loaded = None if self._push else await session.read_pipeline()
         if loaded is None:
             await session.push_pipeline()
+            self._forget(name)
             self._installed[name] = {}
         elif loaded.p4info != self._pipeline.p4info:
             raise PipelineError(f"{name}: runs a program with another P4Info; push the program anew")
 
-    async def _apply_one(self, name: str, entities: Sequence[Any]) -> int:
+    async def _apply_one(self, name: str, plan: SwitchPlan) -> int:
         session = self._sessions[name]
+        self._applied.pop(name, None)
         installed = self._installed.pop(name, None)
         if installed is None:
             installed = await read_installed(session)
-        desired = session.encode(entities)
+        desired = session.encode(plan)
         updates = plan_updates(installed, desired)
         await session.write(updates)
         # Only now: after a failed write the switch is read back before the next one.
         self._installed[name] = desired
+        self._applied[name] = plan
         return len(updates)
+
+    def _forget(self, name: str) -> None:
+        """Take nothing for granted that a switch held."""
+        self._installed.pop(name, None)
+        self._applied.pop(name, None)
 
     async def _replan(self, failures: Failures) -> Repair:
         self._failures = failures

@@ -11,7 +11,6 @@ from weft.controller.entities import Entity
 from weft.controller.errors import ControllerError, SwitchUnavailableError
 from weft.controller.installed import read_installed
 from weft.controller.pipeline import Pipeline
-from weft.controller.reconcile import is_default
 from weft.controller.session import SwitchSession
 
 
@@ -75,7 +74,7 @@ async def check_switch(
             return SwitchHealth(session.name, problems, links_down=tuple(links_down))
         installed = await read_installed(session)
         desired = {
-            key: entity for key, entity in session.encode(planned or []).items() if not is_default(entity)
+            key: entity for key, entity in session.encode(planned or []).items() if not entity.is_default
         }
         missing = sum(key not in installed for key in desired)
         return SwitchHealth(

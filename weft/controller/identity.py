@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from functools import cache
 
 import finsy
 
@@ -41,10 +42,11 @@ def identity_entities(switch: SwitchSpec) -> list[finsy.P4TableEntry]:
     ]
 
 
-def class_entities() -> list[finsy.P4TableEntry]:
-    """Entries of `class_map` and `class_map_ipv6`."""
-    return [
+@cache
+def class_entities() -> tuple[finsy.P4TableEntry, ...]:
+    """Entries of `class_map` and `class_map_ipv6`, of every switch."""
+    return tuple(
         entry(table, {"dscp": dscp}, "set_class", **{"class": priority_class})
         for table in ("class_map", "class_map_ipv6")
         for dscp, priority_class in CLASS_OF_DSCP.items()
-    ]
+    )

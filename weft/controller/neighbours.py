@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import finsy
 
-from weft.controller.entities import entry
+from weft.controller.entities import entry, mac_number
 from weft.topologies import FabricSpec, SwitchSpec
 
 
@@ -17,7 +17,8 @@ def neighbour_entities(fabric: FabricSpec, switch: SwitchSpec) -> list[finsy.P4T
     nics = [fabric.host(port.peer.node).nic(port.peer.port) for port in switch.host_ports]
     ipv4 = [switch.address, *(nic.ipv4.ip for nic in nics)]
     ipv6 = [switch.ipv6, *(nic.ipv6.ip for nic in nics)]
+    mac = mac_number(switch.mac)
     return [
-        *(entry("arp_responder", {"target_ipv4": address}, "arp_reply", mac=switch.mac) for address in ipv4),
-        *(entry("nd_responder", {"target_ipv6": address}, "nd_reply", mac=switch.mac) for address in ipv6),
+        *(entry("arp_responder", {"target_ipv4": address}, "arp_reply", mac=mac) for address in ipv4),
+        *(entry("nd_responder", {"target_ipv6": address}, "nd_reply", mac=mac) for address in ipv6),
     ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from weft.controller.acl import AclRule, acl_entities
 from weft.controller.aggregation import aggregation_entities
@@ -13,7 +14,7 @@ from weft.controller.failures import NO_FAILURES, Failures
 from weft.controller.identity import class_entities, identity_entities
 from weft.controller.jobs import Job
 from weft.controller.neighbours import neighbour_entities
-from weft.controller.routing import plane_routes, route_entities
+from weft.controller.routing import DEFAULT_ROUTING, PlaneRouting, plane_routings
 from weft.controller.target import EMBEDDED, TargetFacts
 from weft.controller.telemetry_int import int_entities
 from weft.topologies import FabricSpec, SwitchSpec
@@ -30,6 +31,7 @@ class Settings:
         ecn_at: which depth of a queue marks.
         int_enabled: whether ports stamp INT.
         acl: access list of every switch.
+        routing: kind of routing, a name of `weft.controller.routing`.
 
     """
 
@@ -38,6 +40,7 @@ class Settings:
     ecn_at: EcnDepth = DEFAULT_ECN_DEPTH
     int_enabled: bool = True
     acl: tuple[AclRule, ...] = ()
+    routing: str = DEFAULT_ROUTING
 
 
 @dataclass(frozen=True)
@@ -48,16 +51,83 @@ class FabricState:
     jobs: tuple[Job, ...] = ()
 
 
+Entities = tuple[Entity, ...]
+
+
+@dataclass(frozen=True)
+class SwitchPlan:
+    """What one switch should hold: what follows from the settings, its routes, its part in the jobs.
+
+    A planner gives a switch that nothing has touched the very tuples of the plan before.
+    """
+
+    features: Entities
+    routes: Entities
+    jobs: Entities
+
+    def __iter__(self) -> Iterator[Entity]:
+        """All entities."""
+        return chain(self.features, self.routes, self.jobs)
+
+    def is_same_as(self, other: SwitchPlan | None) -> bool:
+        """Whether both are of the very same parts."""
+        return (
+            other is not None
+            and self.features is other.features
+            and self.routes is other.routes
+            and self.jobs is other.jobs
+        )
+
+
+class Planner:
+    """Plans a fabric again and again; what it plans follows from the fabric, the settings and the state alone."""
+
+    def __init__(self, fabric: FabricSpec) -> None:
+        self._fabric = fabric
+        self._settings: Settings | None = None
+        self._features: dict[str, Entities] = {}
+        self._routing = ""
+        self._planes: list[PlaneRouting] = []
+        self._jobs: dict[str, Entities] = {}
+
+    def plan(self, settings: Settings, state: FabricState) -> dict[str, SwitchPlan]:
+        """Return the plans of all switches, by name.
+
+        Raises:
+            SettingError: the settings do not fit the fabric.
+
+        """
+        if settings != self._settings:
+            self._features = _feature_entities(self._fabric, settings)
+            self._settings = settings
+        if settings.routing != self._routing:
+            self._planes = plane_routings(settings.routing, self._fabric)
+            self._routing = settings.routing
+        routes: dict[str, Entities] = {}
+        for plane in self._planes:
+            routes |= plane.plan(state.failures)
+        jobs = aggregation_entities(self._fabric, state.jobs)
+        self._jobs = {name: _kept(tuple(entities), self._jobs.get(name)) for name, entities in jobs.items()}
+        return {
+            name: SwitchPlan(features, routes[name], self._jobs.get(name, ()))
+            for name, features in self._features.items()
+        }
+
+
 def desired_entities(fabric: FabricSpec, settings: Settings, state: FabricState) -> dict[str, list[Entity]]:
     """Return all entities of all switches, by switch name."""
+    return {name: list(plan) for name, plan in Planner(fabric).plan(settings, state).items()}
+
+
+def _kept(now: Entities, before: Entities | None) -> Entities:
+    return before if before == now and before is not None else now
+
+
+def _feature_entities(fabric: FabricSpec, settings: Settings) -> dict[str, Entities]:
     rates = int_rates(fabric) if settings.int_enabled else None
-    desired = {switch.name: _static_entities(fabric, switch, settings, rates) for switch in fabric.switches}
-    for plane in range(fabric.planes):
-        for name, routes in plane_routes(fabric, plane, state.failures).items():
-            desired[name].extend(route_entities(fabric.switch(name), routes))
-    for name, entities in aggregation_entities(fabric, state.jobs).items():
-        desired[name].extend(entities)
-    return desired
+    return {
+        switch.name: tuple(_static_entities(fabric, switch, settings, rates)) for switch in fabric.switches
+    }
 
 
 def _static_entities(

@@ -7,13 +7,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 import grpc
-from finsy.proto import p4i, p4r_grpc
+from finsy.proto import p4i
 
 from weft.controller.errors import RequestRefusedError
 from weft.controller.fabric import open_channel
 from weft.controller.lab import Lab
 from weft.controller.pipeline import Pipeline
 from weft.controller.session import SwitchSession
+from weft.controller.stub import P4RuntimeStub
 
 TIMEOUT_S = 10.0
 _Result = TypeVar("_Result")
@@ -60,7 +61,7 @@ async def _run(
     primary: bool,
     need_program: bool,
 ) -> _Result:
-    stub = p4r_grpc.P4RuntimeStub(channel)
+    stub = P4RuntimeStub(channel)
     device_id = lab.targets[name].device_id
     session = SwitchSession(name, device_id, stub, lab.pipeline or Pipeline(p4i.P4Info()), TIMEOUT_S)
     if lab.pipeline is None and need_program:

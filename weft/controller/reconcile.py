@@ -7,13 +7,102 @@ alike. Nothing is written that is there already: a change of one route is one up
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from finsy.proto import p4r
 
 EntityKey = tuple[str, bytes]
-EntitySet = dict[EntityKey, p4r.Entity]
+_ENTITY_FIELD = 2
+_TABLE_ENTRY_FIELD = 2
+_UPDATES_FIELD = 4
+_UPDATE_TYPES = {kind: p4r.Update(type=kind).SerializeToString() for kind in p4r.Update.Type.values()}
+
+
+class EncodedEntity:
+    """An entity as canonical bytes, made once for all switches that hold it. Nobody may change it.
+
+    Attributes:
+        key: what identifies it on its switch.
+        data: bytes of the `p4.v1.Entity`.
+        is_default: it is a table's default action.
+        rank: 0 of what refers to nothing, more of what refers to that.
+
+    """
+
+    __slots__ = ("_insert", "data", "is_default", "key", "rank")
+
+    def __init__(self, key: EntityKey, data: bytes, rank: int, is_default: bool) -> None:
+        self.key = key
+        self.data = data
+        self.rank = rank
+        self.is_default = is_default
+        self._insert: EncodedUpdate | None = None
+
+    @classmethod
+    def of(cls, entity: p4r.Entity) -> EncodedEntity:
+        """Return an entity without what changes by itself. ValueError: a kind the controller does not manage."""
+        stable = stable_entity(entity)
+        return cls(entity_key(stable), _bytes(stable), _rank(stable), is_default(stable))
+
+    @property
+    def entity(self) -> p4r.Entity:
+        """The entity itself, a new one each time."""
+        entity: p4r.Entity = p4r.Entity.FromString(self.data)
+        return entity
+
+    def update(self, kind: p4r.Update.Type.ValueType) -> EncodedUpdate:
+        """Return an update of this kind."""
+        if kind == p4r.Update.INSERT:
+            if self._insert is None:
+                self._insert = EncodedUpdate(kind, self)
+            return self._insert
+        return EncodedUpdate(kind, self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, EncodedEntity) and self.data == other.data
+
+    def __hash__(self) -> int:
+        return hash(self.data)
+
+    def __repr__(self) -> str:
+        return f"EncodedEntity({self.entity})"
+
+
+class EncodedUpdate:
+    """An update of an entity; `field` is it as one of the updates in the bytes of a `p4.v1.WriteRequest`."""
+
+    __slots__ = ("entity", "field", "type")
+
+    def __init__(self, kind: p4r.Update.Type.ValueType, entity: EncodedEntity) -> None:
+        self.type = kind
+        self.entity = entity
+        self.field = bytes_field(
+            _UPDATES_FIELD, _UPDATE_TYPES[kind] + bytes_field(_ENTITY_FIELD, entity.data)
+        )
+
+    @property
+    def message(self) -> p4r.Update:
+        """The update itself, a new one each time."""
+        return p4r.Update(type=self.type, entity=self.entity.entity)
+
+
+EntitySet = dict[EntityKey, EncodedEntity]
+
+
+def bytes_field(number: int, content: bytes) -> bytes:
+    """Return a field of a protobuf message that holds bytes or a message; a message is its fields in a row."""
+    length = len(content)
+    size = b""
+    while length > 0x7F:
+        size += bytes((length & 0x7F | 0x80,))
+        length >>= 7
+    return bytes((number << 3 | 2,)) + size + bytes((length,)) + content
+
+
+def table_entry_entity(key: EntityKey, entry: bytes, rank: int, is_default: bool) -> EncodedEntity:
+    """Return the entity of a table entry's canonical bytes."""
+    return EncodedEntity(key, bytes_field(_TABLE_ENTRY_FIELD, entry), rank, is_default)
 
 
 def entity_set(entities: Iterable[p4r.Entity]) -> EntitySet:
@@ -23,41 +112,43 @@ def entity_set(entities: Iterable[p4r.Entity]) -> EntitySet:
         ValueError: two entities have the same key, or a kind the controller does not manage.
 
     """
-    stable = (stable_entity(entity) for entity in entities)
-    return index_entities((entity_key(entity), entity) for entity in stable)
+    return index_entities([EncodedEntity.of(entity) for entity in entities])
 
 
-def index_entities(entities: Iterable[tuple[EntityKey, p4r.Entity]]) -> EntitySet:
+def index_entities(entities: Sequence[EncodedEntity]) -> EntitySet:
     """Return entities by their keys. ValueError: two have the same key."""
-    indexed: EntitySet = {}
-    for key, entity in entities:
-        if key in indexed:
-            raise ValueError(f"two entities have the same key: {entity}")
-        indexed[key] = entity
+    indexed = {entity.key: entity for entity in entities}
+    if len(indexed) < len(entities):
+        seen: set[EntityKey] = set()
+        for entity in entities:
+            if entity.key in seen:
+                raise ValueError(f"two entities have the same key: {entity.entity}")
+            seen.add(entity.key)
     return indexed
 
 
-def plan_updates(installed: EntitySet, desired: EntitySet) -> list[p4r.Update]:
+def plan_updates(installed: EntitySet, desired: EntitySet) -> list[EncodedUpdate]:
     """Updates that turn `installed` into `desired`.
 
     What is referred to comes before what refers to it, deletions last and the other way round. Default
     entries are always modified, never inserted or deleted (P4Runtime, section 9.1.5).
     """
-    changes: list[tuple[int, EntityKey, p4r.Update]] = []
-    removals: list[tuple[int, EntityKey, p4r.Update]] = []
+    changes: list[EncodedUpdate] = []
     for key, entity in desired.items():
         present = installed.get(key)
         if present is entity:
             continue
-        if present is None or _bytes(present) != _bytes(entity):
-            kind = p4r.Update.INSERT if present is None and not is_default(entity) else p4r.Update.MODIFY
-            changes.append((_depth(entity), key, p4r.Update(type=kind, entity=entity)))
-    for key, entity in installed.items():
-        if key not in desired and not is_default(entity):
-            removals.append((-_depth(entity), key, p4r.Update(type=p4r.Update.DELETE, entity=entity)))
-    changes.sort(key=lambda change: change[0])
-    removals.sort(key=lambda change: change[0])
-    return [update for _, _, update in (*changes, *removals)]
+        if present is None or present.data != entity.data:
+            is_new = present is None and not entity.is_default
+            changes.append(entity.update(p4r.Update.INSERT if is_new else p4r.Update.MODIFY))
+    removals = [
+        entity.update(p4r.Update.DELETE)
+        for key, entity in installed.items()
+        if key not in desired and not entity.is_default
+    ]
+    changes.sort(key=lambda update: update.entity.rank)
+    removals.sort(key=lambda update: -update.entity.rank)
+    return [*changes, *removals]
 
 
 def entity_key(entity: p4r.Entity) -> EntityKey:
@@ -117,18 +208,18 @@ def sort_parameters(action: p4r.TableAction) -> p4r.TableAction:
     return action
 
 
-def _depth(entity: p4r.Entity) -> int:
-    """0 for what refers to nothing, more for what refers to that."""
+def _rank(entity: p4r.Entity) -> int:
     kind = entity.WhichOneof("entity")
     if kind == "action_profile_member":
         return 0
     if kind in ("action_profile_group", "packet_replication_engine_entry"):
         return 1
-    indirect = entity.table_entry.action.WhichOneof("type") in (
-        "action_profile_member_id",
-        "action_profile_group_id",
-    )
-    return 2 if indirect else 3
+    return rank_of_action(entity.table_entry.action)
+
+
+def rank_of_action(action: p4r.TableAction) -> int:
+    """Return the rank of a table entry with this action."""
+    return 2 if action.WhichOneof("type") in ("action_profile_member_id", "action_profile_group_id") else 3
 
 
 def is_default(entity: p4r.Entity) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import finsy
@@ -16,6 +17,7 @@ from weft.controller.errors import (
     RequestRefusedError,
     SwitchUnavailableError,
 )
+from weft.controller.reconcile import EncodedUpdate
 
 _UNREACHABLE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
 
@@ -24,7 +26,7 @@ def explain(
     switch: str,
     operation: str,
     error: grpc.aio.AioRpcError,
-    request: p4r.WriteRequest | None = None,
+    updates: Sequence[EncodedUpdate] | None = None,
     schema: finsy.P4Schema | None = None,
 ) -> ControllerError:
     """Turn a failed call into a controller's error."""
@@ -34,9 +36,9 @@ def explain(
         )
     status = P4RpcStatus.from_rpc_error(error)
     text = f"{switch}: {operation} refused: {status.code.name}: {status.message}"
-    if request is not None and status.details:
+    if updates is not None and status.details:
         index, detail = next(iter(status.details.items()))
-        update = describe_update(request.updates[index], schema)
+        update = describe_update(updates[index].message, schema)
         more = f" (and {len(status.details) - 1} more)" if len(status.details) > 1 else ""
         text = f"{switch}: {update} refused: {detail.canonical_code.name}: {detail.message}{more}"
     if error.code() is grpc.StatusCode.PERMISSION_DENIED:

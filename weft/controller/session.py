@@ -1,8 +1,8 @@
 """One switch over P4Runtime: arbitration, pipeline, writes in batches, reads, packets.
 
-The session speaks through a stub of the generated P4Runtime service, so that anything with its five calls
-can stand behind it. finsy's entities and schema are used, its `Switch` is not: it hides why a pipeline was
-refused, and its calls time out after ten seconds, which loading a pipeline on a busy machine can exceed.
+The session speaks through a stub of the P4Runtime service, so that anything with its calls can stand behind it.
+finsy's entities and schema are used, its `Switch` is not: it hides why a pipeline was refused, and its calls time out
+after ten seconds, which loading a pipeline on a busy machine can exceed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from finsy.proto import U128, p4r, rpc_code
 from weft.controller.entities import Entity
 from weft.controller.errors import NotPrimaryError, RequestRefusedError, SwitchUnavailableError
 from weft.controller.pipeline import Pipeline
-from weft.controller.reconcile import EntitySet
+from weft.controller.reconcile import EncodedUpdate, EntitySet
 from weft.controller.refusals import explain
 
 BATCH_UPDATES = 1000
@@ -42,7 +42,7 @@ class SwitchSession:
     Args:
         name: of the switch, for messages.
         device_id: P4Runtime device id.
-        stub: of the P4Runtime service on an asyncio channel.
+        stub: of the P4Runtime service on an asyncio channel (`stub.P4RuntimeStub`).
         pipeline: P4Info that entities are encoded with.
         timeout_s: of each call.
         on_packet: called with every packet-in.
@@ -125,12 +125,12 @@ class SwitchSession:
 
     async def push_pipeline(self) -> None:
         """Load the program; the switch forgets all entries and registers (VERIFY_AND_COMMIT)."""
-        request = p4r.SetForwardingPipelineConfigRequest(
+        head = p4r.SetForwardingPipelineConfigRequest(
             device_id=self.device_id,
             election_id=U128.encode(self._election_id),
             action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
-            config=self.schema.get_pipeline_config(),
         )
+        request = head.SerializeToString() + self._encoder.pipeline_config_field
         try:
             await self._stub.SetForwardingPipelineConfig(request, timeout=self._timeout_s)
         except grpc.aio.AioRpcError as error:
@@ -151,7 +151,7 @@ class SwitchSession:
         config: p4r.ForwardingPipelineConfig = reply.config
         return config if config.HasField("p4info") else None
 
-    async def write(self, updates: Sequence[p4r.Update]) -> None:
+    async def write(self, updates: Sequence[EncodedUpdate]) -> None:
         """Send updates in order, in batches.
 
         Raises:
@@ -161,15 +161,13 @@ class SwitchSession:
         """
         for start in range(0, len(updates), BATCH_UPDATES):
             await self._wait_until_primary()
-            request = p4r.WriteRequest(
-                device_id=self.device_id,
-                election_id=U128.encode(self._election_id),
-                updates=updates[start : start + BATCH_UPDATES],
-            )
+            batch = updates[start : start + BATCH_UPDATES]
+            head = p4r.WriteRequest(device_id=self.device_id, election_id=U128.encode(self._election_id))
+            request = b"".join((head.SerializeToString(), *(update.field for update in batch)))
             try:
                 await self._stub.Write(request, timeout=self._timeout_s)
             except grpc.aio.AioRpcError as error:
-                raise explain(self.name, "Write", error, request, self.schema) from None
+                raise explain(self.name, "Write", error, batch, self.schema) from None
 
     async def read_raw(self, wanted: Iterable[p4r.Entity]) -> list[p4r.Entity]:
         """Read entities as protobuf; fields that are not set are wildcards."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import finsy
 
 from weft.controller.entities import entry
@@ -19,13 +21,26 @@ def int_entities(
 ) -> list[finsy.P4TableEntry]:
     """Entries of `int_port` for all ports: code of the rate in the fabric, and the factors to nanoseconds and cells."""
     return [
-        entry(
-            TABLE,
-            {"port": port.number},
-            "set_int",
-            port_rate_code=rate_code(rates, port.link.rate_bps),
-            ns_per_time_unit=target.ns_per_time_unit,
-            cells_per_depth_unit=target.cells_per_depth_unit,
+        _port_entity(
+            port.number,
+            rate_code(rates, port.link.rate_bps),
+            target.ns_per_time_unit,
+            target.cells_per_depth_unit,
         )
         for port in switch.ports
     ]
+
+
+@lru_cache(maxsize=1 << 13)
+def _port_entity(
+    port: int, code: int, ns_per_time_unit: int, cells_per_depth_unit: int
+) -> finsy.P4TableEntry:
+    """Return a port's entry, the same object for all switches alike."""
+    return entry(
+        TABLE,
+        {"port": port},
+        "set_int",
+        port_rate_code=code,
+        ns_per_time_unit=ns_per_time_unit,
+        cells_per_depth_unit=cells_per_depth_unit,
+    )

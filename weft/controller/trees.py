@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from weft.controller.errors import JobError
 from weft.controller.failures import Failures
 from weft.topologies import FabricSpec, PortSpec, SwitchSpec
+from weft.topologies.distances import distances_from
 
 MAX_CHILDREN = 32
 """Width of a slot's bitmap of contributors."""
@@ -192,12 +193,9 @@ def _ports_up(
 
 
 def _reached_downwards(fabric: FabricSpec, root: SwitchSpec, failures: Failures) -> set[str]:
-    reached = {root.name}
-    pending = [root]
-    for switch in pending:
-        for port in failures.live_ports(switch):
-            peer = fabric.switch(port.peer.node)
-            if peer.tier < switch.tier and peer.name not in reached:
-                reached.add(peer.name)
-                pending.append(peer)
-    return reached
+    def below(name: str) -> Iterable[str]:
+        switch = fabric.switch(name)
+        peers = (port.peer.node for port in failures.live_ports(switch))
+        return (peer for peer in peers if fabric.switch(peer).tier < switch.tier)
+
+    return set(distances_from(root.name, below))

@@ -14,7 +14,7 @@ from weft.controller.counters import JOB_TABLE, read_counters
 from weft.controller.entities import exact_arguments
 from weft.controller.errors import SettingError
 from weft.controller.lab import Lab
-from weft.controller.routing import SELECTOR
+from weft.controller.routing.shortest_paths import SELECTOR
 from weft.controller.session import SwitchSession
 from weft.topologies import SwitchSpec
 from weft.topologies.int_rates import STANDARD_INT_RATES, UNKNOWN_RATE_CODE, IntRates, int_rates

@@ -1669,6 +1669,26 @@ class Switch(Node):
     def trace_packets_missed(self) -> int: ...
     def set_logging(self, enabled: bool) -> None: ...
     def take_log(self) -> list[str]: ...
+    class PreparedKey:
+        """A table and a match in it, for any switch that runs the program they were prepared for."""
+
+    class PreparedAction:
+        """An action with its data."""
+
+    def prepare_key(
+        self,
+        table: int,
+        value: bytes,
+        mask: bytes,
+        low: bytes,
+        high: bytes,
+        priority: int,
+        max_size: int,
+    ) -> PreparedKey: ...
+    def prepare_action(self, number: int, data: bytes) -> PreparedAction: ...
+    def insert_prepared(self, entries: Sequence[object]) -> int:
+        """Insert entries, each a tuple of a prepared key and action, in a list; how many until one that is refused."""
+
     def table_insert(
         self,
         table: int,

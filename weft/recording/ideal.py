@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weft.topologies import FabricSpec, LinkSpec, serialisation_ps
 from weft.topologies.addressing import IpVersion
-from weft.topologies.paths import distances_to
+from weft.topologies.paths import ports_towards
 
 _ETHERNET, _UDP, _BTH, _ICRC, _INT_SHIM = 14, 8, 12, 4, 46
 _IP: dict[IpVersion, int] = {4: 20, 6: 40}
@@ -33,7 +33,6 @@ class IdealTimes:
         self._outer_bytes = (
             _ETHERNET + _IP[ip_version] + _UDP + _BTH + _ICRC + (_INT_SHIM if int_telemetry else 0)
         )
-        self._distances: dict[str, dict[str, int]] = {}
         self._links: dict[tuple[str, str, int], tuple[LinkSpec, ...]] = {}
         self._times: dict[tuple[tuple[LinkSpec, ...], int], int] = {}
 
@@ -81,19 +80,9 @@ class IdealTimes:
         return (first.link, *self._links[key], last.link)
 
     def _links_between_leaves(self, first: str, last: str) -> tuple[LinkSpec, ...]:
-        distances = self._distances_to(last)
         links = []
         while first != last:
-            port = next(
-                port
-                for port in self._fabric.switch(first).fabric_ports
-                if distances.get(port.peer.node, len(distances)) == distances[first] - 1
-            )
+            port = next(ports_towards(self._fabric, first, last))
             links.append(port.link)
             first = port.peer.node
         return tuple(links)
-
-    def _distances_to(self, leaf: str) -> dict[str, int]:
-        if leaf not in self._distances:
-            self._distances[leaf] = distances_to(self._fabric, leaf)
-        return self._distances[leaf]

@@ -11,7 +11,7 @@ from typing import Any
 from weft.controller.counters import Count, SwitchCounters
 from weft.controller.identity import switch_id
 from weft.results.model import IntHop, IntPath, Lateness, PlaneResult
-from weft.topologies import FabricSpec, paths
+from weft.topologies import FabricSpec, shortest_paths
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ def _switches_of_path(
 ) -> tuple[str, ...]:
     """Find the path whose switches' ids XOR to the path id; none where two paths do."""
     candidates = []
-    for path in paths(fabric, source, destination, plane):
+    for path in shortest_paths(fabric, source, destination, plane):
         names = path.nodes[1:-1]
         if reduce(lambda value, name: value ^ switch_id(fabric.switch(name)), names, 0) == path_id:
             candidates.append(names)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weft.topologies import FabricSpec, paths, serialisation_ps
+from weft.topologies import FabricSpec, serialisation_ps, shortest_path
 from weft.traffic.patterns import Flow
 
 Times = npt.NDArray[np.int64]
@@ -72,7 +72,7 @@ class IdealTimes:
         source, destination = hosts[flow.source], hosts[flow.destination]
         leaves = source.nic(flow.plane).leaf, destination.nic(flow.plane).leaf
         if leaves not in self._links:
-            path = paths(self._fabric, source.name, destination.name, flow.plane)[0]
+            path = shortest_path(self._fabric, source.name, destination.name, flow.plane)
             self._links[leaves] = tuple((hop.link.rate_bps, hop.link.delay_ps) for hop in path.hops)
         return self._links[leaves]
 

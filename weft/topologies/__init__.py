@@ -32,6 +32,8 @@ from weft.topologies.paths import (
     one_way_ps,
     paths,
     serialisation_ps,
+    shortest_path,
+    shortest_paths,
 )
 from weft.topologies.scale_up import with_scale_up
 
@@ -84,6 +86,8 @@ __all__ = [
     "one_way_ps",
     "paths",
     "serialisation_ps",
+    "shortest_path",
+    "shortest_paths",
     "to_svg",
     "with_scale_up",
 ]

@@ -13,6 +13,7 @@ from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface
 from typing import Literal, TypeVar
 
 from weft.topologies.addressing import IpVersion
+from weft.topologies.distances import Distances
 from weft.topologies.errors import TopologyError
 
 Role = Literal["leaf", "spine", "core"]
@@ -210,6 +211,22 @@ class FabricSpec:
     def link_between(self, a: str, b: str) -> FabricLink:
         """Return the link between two adjacent nodes, in either order."""
         return _lookup("link", self._link_by_nodes, frozenset((a, b)), shown=f"{a}-{b}")
+
+    def hops_between(self, first: str, second: str) -> int | None:
+        """Return how many links are between two switches of a plane; None if no way leads from one to the other."""
+        return self._distances_by_plane[self.switch(first).plane].between(first, second)
+
+    @cached_property
+    def _distances_by_plane(self) -> tuple[Distances[str], ...]:
+        return tuple(
+            Distances(
+                {
+                    switch.name: [port.peer.node for port in switch.fabric_ports]
+                    for switch in self.switches_of_plane(plane)
+                }
+            )
+            for plane in range(self.planes)
+        )
 
     @cached_property
     def _host_by_name(self) -> dict[str, HostSpec]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from weft.topologies.errors import TopologyError
-from weft.topologies.fabric import FabricSpec, LinkSpec
+from weft.topologies.fabric import FabricSpec, LinkSpec, PortSpec
 
 PS_PER_SECOND = 10**12
 
@@ -36,54 +38,66 @@ class Path:
 def paths(fabric: FabricSpec, source: str, destination: str, plane: int | None = None) -> tuple[Path, ...]:
     """All shortest paths from host to host, in one plane or in all of them, in order of port numbers.
 
+    There may be thousands. Whoever wants one, or looks for one, takes `shortest_path` or `shortest_paths`.
+
     Raises:
         TopologyError: an unknown host or plane, or source and destination are the same host.
 
     """
+    planes = range(fabric.planes) if plane is None else (plane,)
+    return tuple(path for each in planes for path in shortest_paths(fabric, source, destination, each))
+
+
+def shortest_path(fabric: FabricSpec, source: str, destination: str, plane: int) -> Path:
+    """Return the first of the shortest paths from host to host in a plane: of the lowest port numbers.
+
+    Raises:
+        TopologyError: as `paths`, or there is no path.
+
+    """
+    path = next(shortest_paths(fabric, source, destination, plane), None)
+    if path is None:
+        raise TopologyError(f"no path leads from {source} to {destination} in plane {plane}")
+    return path
+
+
+def shortest_paths(fabric: FabricSpec, source: str, destination: str, plane: int) -> Iterator[Path]:
+    """Find the shortest paths from host to host in a plane one after the other, in order of port numbers.
+
+    Raises:
+        TopologyError: as `paths`.
+
+    """
     if source == destination:
         raise TopologyError(f"a path needs two different hosts (got {source!r} twice)")
-    fabric.host(source)
-    fabric.host(destination)
-    planes = range(fabric.planes) if plane is None else (plane,)
-    return tuple(path for each in planes for path in _paths_in_plane(fabric, source, destination, each))
-
-
-def _paths_in_plane(fabric: FabricSpec, source: str, destination: str, plane: int) -> list[Path]:
     first = fabric.host(source).nic(plane)
     last = fabric.host(destination).nic(plane)
-    distance = distances_to(fabric, last.leaf)
-    start = Hop(source, plane, first.link)
-    found: list[Path] = []
-    # Depth first, in the order of the ports.
-    unfinished: list[tuple[tuple[str, ...], tuple[Hop, ...]]] = []
-    if first.leaf in distance:
-        unfinished.append(((source, first.leaf), (start,)))
+    if fabric.hops_between(first.leaf, last.leaf) is None:
+        return
+    # Depth first, so that the first path takes no more than its own steps.
+    unfinished: list[tuple[tuple[str, ...], tuple[Hop, ...]]] = [
+        ((source, first.leaf), (Hop(source, plane, first.link),))
+    ]
     while unfinished:
         nodes, hops = unfinished.pop()
         name = nodes[-1]
         if name == last.leaf:
             final = Hop(name, last.leaf_port, last.link)
-            found.append(Path(plane, (*nodes, destination), (*hops, final)))
+            yield Path(plane, (*nodes, destination), (*hops, final))
             continue
-        for port in reversed(fabric.switch(name).fabric_ports):
-            if distance.get(port.peer.node, len(distance)) == distance[name] - 1:
-                unfinished.append(((*nodes, port.peer.node), (*hops, Hop(name, port.number, port.link))))
-    return found
+        unfinished += [
+            ((*nodes, port.peer.node), (*hops, Hop(name, port.number, port.link)))
+            for port in reversed(tuple(ports_towards(fabric, name, last.leaf)))
+        ]
 
 
-def distances_to(fabric: FabricSpec, target: str) -> dict[str, int]:
-    """Hops from every switch that reaches `target` (breadth first)."""
-    distance = {target: 0}
-    frontier = [target]
-    while frontier:
-        following = []
-        for name in frontier:
-            for port in fabric.switch(name).fabric_ports:
-                if port.peer.node not in distance:
-                    distance[port.peer.node] = distance[name] + 1
-                    following.append(port.peer.node)
-        frontier = following
-    return distance
+def ports_towards(fabric: FabricSpec, switch: str, target: str) -> Iterator[PortSpec]:
+    """Return the ports of a switch that lead to another one on shortest paths, in order; none if it is out of reach."""
+    hops = fabric.hops_between(switch, target)
+    if hops:
+        for port in fabric.switch(switch).fabric_ports:
+            if fabric.hops_between(port.peer.node, target) == hops - 1:
+                yield port
 
 
 def serialisation_ps(size_bytes: int, rate_bps: int) -> int:
@@ -136,7 +150,7 @@ def _representative_paths(fabric: FabricSpec) -> list[Path]:
         path
         for host in representatives.values()
         for plane in range(fabric.planes)
-        for path in paths(fabric, first, host, plane)[:1]
+        for path in islice(shortest_paths(fabric, first, host, plane), 1)
     ]
     if not candidates:
         raise TopologyError("a fabric of one host has no path (valid: at least 2 hosts)")

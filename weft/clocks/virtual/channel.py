@@ -16,7 +16,7 @@ from finsy.proto import p4r
 
 from weft.clocks.virtual.loop import VirtualTimeLoop
 from weft.switch.p4runtime.device import Device
-from weft.switch.p4runtime.service import P4RuntimeService, abort
+from weft.switch.p4runtime.service import P4RuntimeService, abort, parse_request
 from weft.switch.p4runtime.stream import ControllerStream
 
 _Serialiser = Callable[[Any], bytes]
@@ -79,7 +79,7 @@ class InProcessChannel:
             def serve(received: Any, context: _Context) -> list[bytes]:
                 return [self._handler(method)(received, context).SerializeToString()]
 
-            (answer,) = await self._call(request, request_serializer, serve)
+            (answer,) = await self._call(method, request_serializer(request), serve)
             return response_deserializer(answer)
 
         return call
@@ -94,7 +94,7 @@ class InProcessChannel:
                 answers: Iterator[Any] = self._handler(method)(received, context)
                 return [each.SerializeToString() for each in answers]
 
-            for answer in await self._call(request, request_serializer, serve):
+            for answer in await self._call(method, request_serializer(request), serve):
                 yield response_deserializer(answer)
 
         return call
@@ -117,14 +117,14 @@ class InProcessChannel:
         return handler
 
     async def _call(
-        self, request: Any, serialise: _Serialiser, serve: Callable[[Any, _Context], list[bytes]]
+        self, method: str, data: bytes, serve: Callable[[Any, _Context], list[bytes]]
     ) -> list[bytes]:
-        data = serialise(request)
         await self._loop.sleep_ps(self._there_ps)
         answers: list[bytes] = []
         failure: grpc.aio.AioRpcError | None = None
+        request = parse_request(method.rpartition("/")[2], data)
         try:
-            answers = serve(type(request).FromString(data), _Context())
+            answers = serve(request, _Context())
         except _Aborted as aborted:
             failure = aborted.error
         self._on_served(request.device_id)

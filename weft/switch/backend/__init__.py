@@ -33,7 +33,7 @@ from weft.switch.backend.errors import (
 )
 from weft.switch.backend.events import Digest, IdleTimeout, PacketIn, StreamEvent
 from weft.switch.backend.program_entries import constant_table_entries
-from weft.switch.backend.protocol import SwitchBackend
+from weft.switch.backend.protocol import PreparesInserts, SwitchBackend
 
 __all__ = [
     "NO_COLOUR_COUNTS",
@@ -59,6 +59,7 @@ __all__ = [
     "NotPermittedError",
     "NotReadyError",
     "PacketIn",
+    "PreparesInserts",
     "RangeMatch",
     "Replica",
     "StreamEvent",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from weft.switch.backend.entities import (
     ActionCall,
@@ -180,3 +180,17 @@ class SwitchBackend(Protocol):
 
     def wait_stream_event(self, timeout_s: float | None) -> StreamEvent | None:
         """The next event of this switch; None when the time is over (None waits without end)."""
+
+
+@runtime_checkable
+class PreparesInserts(Protocol):
+    """A backend that takes many entries at once, prepared once for all its kind that run the same program."""
+
+    def prepare_key(self, table: str, key: TableKey, priority: int) -> object:
+        """A table and the key of an entry in it. InvalidRequestError, NotPermittedError."""
+
+    def prepare_action(self, table: str, action: ActionCall) -> object:
+        """An action of an entry's own. InvalidRequestError."""
+
+    def insert_prepared(self, entries: Sequence[object]) -> int:
+        """Add entries in order, each a prepared key and action of one table; how many until one that is refused."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from weft.switch.bmv2json.expressions import Constant, Expression, FieldRef, HeaderRef
 from weft.switch.bmv2json.model_headers import Header, HeaderStack, HeaderType, HeaderUnion, HeaderUnionStack
@@ -86,7 +87,7 @@ class FieldList:
     elements: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Program:
     """A whole program. Mappings keep the order of the document."""
 
@@ -115,12 +116,12 @@ class Program:
     learn_lists: Mapping[int, FieldList]
     field_aliases: Mapping[str, FieldRef]
 
-    @property
+    @cached_property
     def tables(self) -> dict[str, Table]:
         """All tables of all pipelines by name (names are unique over pipelines)."""
         return {table.name: table for pipeline in self.pipelines.values() for table in pipeline.tables}
 
-    @property
+    @cached_property
     def action_profiles(self) -> dict[str, ActionProfile]:
         """All action profiles of all pipelines by name."""
         return {

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from weft.engine import _core
 from weft.switch.backend import (
+    ActionCall,
     CapacityExceededError,
     EntryExistsError,
     EntryNotFoundError,
+    InvalidRequestError,
     NotPermittedError,
     TableAction,
     TableEntry,
     TableKey,
     constant_table_entries,
 )
-from weft.switch.native.bindings import default_binding
+from weft.switch.native.bindings import ACTION, default_binding
 from weft.switch.native.idle import IdleWatch
 from weft.switch.native.running import RunningProgram, no_entry
 from weft.switch.native.tables import NativeTable
@@ -48,6 +50,26 @@ class TableEntries:
         target = self._running.table(table)
         _check_modifiable(target)
         self._insert(target, entry, target.table.max_size)
+
+    def prepare_key(self, table: str, key: TableKey, priority: int) -> object:
+        """A table and the key of an entry in it."""
+        target = self._running.table(table)
+        _check_modifiable(target)
+        if target.table.direct_meter is not None:
+            raise InvalidRequestError(f"table {table!r}: entries with meters are inserted one by one")
+        return self._native.prepare_key(
+            target.index, *target.encode_key(key, priority), target.table.max_size
+        )
+
+    def prepare_action(self, table: str, action: ActionCall) -> object:
+        """An action of an entry's own."""
+        kind, number, data = self._running.table(table).encode_action(action)
+        assert kind == ACTION
+        return self._native.prepare_action(number, data)
+
+    def insert_prepared(self, entries: Sequence[object]) -> int:
+        """Add entries in order, each a prepared key and action; how many until one that is refused."""
+        return self._native.insert_prepared(entries)
 
     def _insert(self, target: NativeTable, entry: TableEntry, max_size: int) -> None:
         key = target.encode_key(entry.key, entry.priority)

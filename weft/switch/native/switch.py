@@ -141,6 +141,18 @@ class NativeSwitch:
 
     # ---- tables
 
+    def prepare_key(self, table: str, key: TableKey, priority: int) -> object:
+        """A table and the key of an entry in it."""
+        return self._entries.prepare_key(table, key, priority)
+
+    def prepare_action(self, table: str, action: ActionCall) -> object:
+        """An action of an entry's own."""
+        return self._entries.prepare_action(table, action)
+
+    def insert_prepared(self, entries: Sequence[object]) -> int:
+        """Add entries in order, each a prepared key and action; how many until one that is refused."""
+        return self._entries.insert_prepared(entries)
+
     def table_insert(self, table: str, entry: TableEntry) -> None:
         """Add an entry."""
         self._entries.insert(table, entry)

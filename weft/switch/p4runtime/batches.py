@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from finsy.proto import p4r
 
 from weft.switch.backend import BackendError
+from weft.switch.p4runtime.encoded_messages import decode_update
 from weft.switch.p4runtime.errors import ABORTED, UNIMPLEMENTED, RequestError, invalid
 from weft.switch.p4runtime.roles import Role, require_access
 from weft.switch.p4runtime.session import Session
@@ -18,17 +19,19 @@ Outcome = list[RequestError | None]
 """For every update of a batch what was wrong with it, None for success."""
 
 
-def apply_batch(session: Session, updates: Sequence[p4r.Update], atomicity: int, role: Role) -> Outcome:
-    """Apply a batch by a controller of this role; how each update went.
+def apply_batch(session: Session, encoded: Sequence[bytes], atomicity: int, role: Role) -> Outcome:
+    """Apply a batch of serialised updates by a controller of this role; how each update went.
 
-    UNIMPLEMENTED for a DATAPLANE_ATOMIC batch that no packet could see as one.
+    INVALID_ARGUMENT for a malformed update in a batch that is applied as a whole, UNIMPLEMENTED for a DATAPLANE_ATOMIC
+    batch that no packet could see as one.
     """
     match atomicity:
         case p4r.WriteRequest.CONTINUE_ON_ERROR:
-            return [_attempt(session, update, role) for update in updates]
+            return _each_by_itself(session, encoded, role)
         case p4r.WriteRequest.ROLLBACK_ON_ERROR:
-            return _all_or_none(session, updates, role)
+            return _all_or_none(session, [decode_update(update) for update in encoded], role)
         case p4r.WriteRequest.DATAPLANE_ATOMIC:
+            updates = [decode_update(update) for update in encoded]
             _check_atomic(session, updates)
             with session.backend.atomically():
                 return _all_or_none(session, updates, role)
@@ -36,8 +39,32 @@ def apply_batch(session: Session, updates: Sequence[p4r.Update], atomicity: int,
     raise invalid(f"atomicity {atomicity} is unknown (valid: {valid})")
 
 
-def _attempt(session: Session, update: p4r.Update, role: Role) -> RequestError | None:
+def _each_by_itself(session: Session, encoded: Sequence[bytes], role: Role) -> Outcome:
+    """Apply updates in order; plain inserts that stand side by side go into the tables together."""
+    plain = session.plain_inserts if role.full_access else None
+    if plain is None:
+        return [_attempt(session, update, role) for update in encoded]
+    outcome: Outcome = [None] * len(encoded)
+    prepared = plain.prepare_all(encoded)
+    first = 0
+    while first < len(encoded):
+        if prepared[first] is None:
+            outcome[first] = _attempt(session, encoded[first], role)
+            first += 1
+            continue
+        end = first + 1
+        while end < len(encoded) and prepared[end] is not None:
+            end += 1
+        first += plain.insert(prepared[first:end])
+        if first < end:  # refused; the ordinary way says why
+            outcome[first] = _attempt(session, encoded[first], role)
+            first += 1
+    return outcome
+
+
+def _attempt(session: Session, encoded: bytes, role: Role) -> RequestError | None:
     try:
+        update = decode_update(encoded)
         require_access(role, update)
         session.write(update)
     except RequestError as error:

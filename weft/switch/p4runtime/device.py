@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any
 
 from finsy.proto import p4r
 
@@ -22,6 +23,7 @@ from weft.switch.backend import (
 from weft.switch.oracle import OracleSwitch
 from weft.switch.p4runtime.arbitration import Arbitration
 from weft.switch.p4runtime.batches import Outcome, apply_batch
+from weft.switch.p4runtime.encoded_messages import decode_update
 from weft.switch.p4runtime.errors import (
     FAILED_PRECONDITION,
     NOT_FOUND,
@@ -75,8 +77,8 @@ class Device:
 
     # pipeline
 
-    def set_pipeline(self, request: p4r.SetForwardingPipelineConfigRequest) -> None:
-        """SetForwardingPipelineConfig (§14)."""
+    def set_pipeline(self, request: Any) -> None:
+        """SetForwardingPipelineConfig (§14), given an `EncodedPipelineRequest`."""
         actions = p4r.SetForwardingPipelineConfigRequest
         with self._lock:
             self._require_primary(request)
@@ -102,7 +104,7 @@ class Device:
                 case actions.RECONCILE_AND_COMMIT:
                     self._reconcile(pipeline)
 
-    def _verify(self, config: p4r.ForwardingPipelineConfig) -> Pipeline:
+    def _verify(self, config: bytes) -> Pipeline:
         pipeline = bind(config, self._ports)
         with place("p4_device_config"):
             self.backend.verify(pipeline.program)
@@ -126,7 +128,7 @@ class Device:
 
         RequestError if it cannot be used.
         """
-        pipeline = bind(config, self._ports)
+        pipeline = bind(config.SerializeToString(deterministic=True), self._ports)
         with self._lock:
             self._session = self._load(self.backend, pipeline)
 
@@ -181,8 +183,11 @@ class Device:
             raise RequestError(FAILED_PRECONDITION, "no forwarding pipeline config runs")
         return self._session
 
-    def write(self, request: p4r.WriteRequest) -> None:
-        """Write (§12). BatchError if some updates failed; `apply_batch` says what became of the others."""
+    def write(self, request: Any) -> None:
+        """Write (§12), given an `EncodedWriteRequest`.
+
+        BatchError if some updates failed; `apply_batch` says what became of the others.
+        """
         with self._lock:
             self._require_primary(request)
             session, role = self._require_session(), self._arbitration.rights(request.role)
@@ -191,13 +196,11 @@ class Device:
                 self._keep(request.updates, outcome)
         raise_for_batch("updates", outcome)
 
-    def _keep(self, updates: Iterable[p4r.Update], outcome: Outcome) -> None:
+    def _keep(self, encoded: Iterable[bytes], outcome: Outcome) -> None:
         """Remember what succeeded, to write it again when the saved config is committed."""
-        for update, error in zip(updates, outcome, strict=True):
+        for update, error in zip(encoded, outcome, strict=True):
             if error is None:
-                kept = p4r.Update()
-                kept.CopyFrom(update)
-                self._staged_updates.append(kept)
+                self._staged_updates.append(decode_update(update))
 
     def read(self, request: p4r.ReadRequest) -> Iterator[p4r.ReadResponse]:
         """Read (§13). BatchError, after all that could be read, if some queries failed."""

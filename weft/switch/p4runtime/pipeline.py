@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeVar
 
 from finsy.proto import p4i, p4r
+from google.protobuf.message import DecodeError
 
 from weft.switch.bmv2json import Action, Bmv2JsonError, KeyField, MatchKind, Program, Table, load_program
 from weft.switch.p4runtime.consistency import check_consistency, check_ids
@@ -131,6 +132,8 @@ class Pipeline:
     packet_in: tuple[BoundMetadata, ...]
     packet_out: tuple[BoundMetadata, ...]
     translations: Translations
+    prepared_inserts: dict[type, object] = field(default_factory=dict, compare=False, repr=False)
+    """What each kind of backend has prepared (see plain_inserts.py)."""
 
     @property
     def preinitialized(self) -> frozenset[str]:
@@ -156,24 +159,30 @@ def _program(document: bytes) -> Program:
     return load_program(document)
 
 
-def bind(config: p4r.ForwardingPipelineConfig, ports: Ports) -> Pipeline:
-    """Check a config. RequestError INVALID_ARGUMENT if the program is bad or P4Info describes another one."""
+def bind(encoded: bytes, ports: Ports) -> Pipeline:
+    """Check a serialised config.
+
+    RequestError INVALID_ARGUMENT if it is malformed, the program is bad or P4Info describes another one.
+    """
+    found = _bound.get(encoded)
+    if found is not None:
+        return found
+    try:
+        config: p4r.ForwardingPipelineConfig = p4r.ForwardingPipelineConfig.FromString(encoded)
+    except DecodeError:
+        raise invalid("config is malformed") from None
     document = document_of(config.p4_device_config)
     try:
         program = _program(document)
     except Bmv2JsonError as error:
         raise invalid(f"p4_device_config: {error}") from None
-    info = config.p4info
-    if any(each.HasField("translated_type") for each in info.type_info.new_types.values()):
-        return _bind_checked(config, program, Translations(info.type_info, ports))
-    key = config.SerializeToString(deterministic=True)
-    found = _bound.get(key)
-    if found is None:
-        found = _bind_checked(config, program, Translations(info.type_info, ports))
+    type_info = config.p4info.type_info
+    bound = _bind_checked(config, program, Translations(type_info, ports))
+    if not any(each.HasField("translated_type") for each in type_info.new_types.values()):
         if len(_bound) >= _MAX_BOUND:
             _bound.clear()
-        _bound[key] = found
-    return found
+        _bound[encoded] = bound
+    return bound
 
 
 _bound: dict[bytes, Pipeline] = {}
@@ -340,17 +349,17 @@ def _bind_value_set(program: Program, info: p4i.ValueSet, translations: Translat
     name = info.preamble.name
     value_set = _named(program.value_sets, name, "value set")
     fields = []
-    for field in info.match:
-        with place(f"value set {name!r}, field {field.name!r}"):
+    for match in info.match:
+        with place(f"value set {name!r}, field {match.name!r}"):
             # p4_device_config has the width of all fields together only
-            width_bits = value_set.width_bits if len(info.match) == 1 else field.bitwidth
-            translation = translations.of(field.type_name.name, width_bits)
+            width_bits = value_set.width_bits if len(info.match) == 1 else match.bitwidth
+            translation = translations.of(match.type_name.name, width_bits)
             if translation is not None and len(info.match) > 1:
                 raise invalid("translated types are supported in value sets of one field only")
-            if translation is None and 0 < field.bitwidth != width_bits:
-                raise invalid(f"it has {field.bitwidth} bits, in p4_device_config {width_bits}")
-            fields.append(BoundField(field.id, field.name, field.match_type, width_bits, translation))
-    told_bits = sum(field.width_bits for field in fields)
+            if translation is None and 0 < match.bitwidth != width_bits:
+                raise invalid(f"it has {match.bitwidth} bits, in p4_device_config {width_bits}")
+            fields.append(BoundField(match.id, match.name, match.match_type, width_bits, translation))
+    told_bits = sum(each.width_bits for each in fields)
     if told_bits != value_set.width_bits:
         raise invalid(
             f"value set {name!r} has fields of {told_bits} bits, in p4_device_config {value_set.width_bits}"

@@ -8,12 +8,15 @@ import socket
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NoReturn
+from functools import partial
+from typing import Any, NoReturn
 
 import grpc
 from finsy.proto import p4r, p4r_grpc
+from google.protobuf import message_factory
 
 from weft.switch.p4runtime.device import Device
+from weft.switch.p4runtime.encoded_messages import EncodedPipelineRequest, EncodedWriteRequest
 from weft.switch.p4runtime.errors import (
     INTERNAL,
     RESOURCE_EXHAUSTED,
@@ -38,6 +41,14 @@ PUMP_INTERVAL_S = 0.1
 """How soon a pump notices that it should stop."""
 
 _LOGGER = logging.getLogger(__name__)
+_SERVICE = p4r.DESCRIPTOR.services_by_name["P4Runtime"]
+_METHODS = {method.name: method for method in _SERVICE.methods}
+_ENCODED_REQUESTS = {"Write": EncodedWriteRequest, "SetForwardingPipelineConfig": EncodedPipelineRequest}
+_HANDLERS = {
+    (False, False): grpc.unary_unary_rpc_method_handler,
+    (False, True): grpc.unary_stream_rpc_method_handler,
+    (True, True): grpc.stream_stream_rpc_method_handler,
+}
 _STATUS_CODES = {code.value[0]: code for code in grpc.StatusCode}
 
 
@@ -48,8 +59,8 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
         self._devices = devices
         self._streams = threading.BoundedSemaphore(MAX_STREAMS)
 
-    def Write(self, request: p4r.WriteRequest, context: grpc.ServicerContext) -> p4r.WriteResponse:
-        """Apply a batch of updates."""
+    def Write(self, request: Any, context: grpc.ServicerContext) -> p4r.WriteResponse:
+        """Apply a batch of updates, given an `EncodedWriteRequest`."""
         try:
             find_device(self._devices, request.device_id).write(request)
         except Exception as error:
@@ -64,9 +75,9 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
             abort(context, error)
 
     def SetForwardingPipelineConfig(
-        self, request: p4r.SetForwardingPipelineConfigRequest, context: grpc.ServicerContext
+        self, request: Any, context: grpc.ServicerContext
     ) -> p4r.SetForwardingPipelineConfigResponse:
-        """Verify, save or realize a pipeline."""
+        """Verify, save or realize a pipeline, given an `EncodedPipelineRequest`."""
         try:
             find_device(self._devices, request.device_id).set_pipeline(request)
         except Exception as error:
@@ -126,6 +137,31 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
         finally:
             stream.close()
             outbox.close(failure)
+
+
+def parse_request(method: str, data: bytes) -> Any:
+    """The request of a method, by its name; a write's updates and a pipeline's config stay bytes."""
+    original = message_factory.GetMessageClass(_METHODS[method].input_type)
+    encoded = _ENCODED_REQUESTS.get(method)
+    if encoded is None:
+        return original.FromString(data)
+    request = encoded.FromString(data)
+    if request.ByteSize() != len(data):  # a field that comes twice, perhaps, which is then merged
+        request = encoded.FromString(original.FromString(data).SerializeToString())
+    return request
+
+
+def rpc_handler(service: P4RuntimeService) -> grpc.GenericRpcHandler:
+    """The service for a gRPC server, as the generated code makes it, but for the parser of requests."""
+    handlers = {}
+    for name, method in _METHODS.items():
+        make = _HANDLERS[method.client_streaming, method.server_streaming]
+        handlers[name] = make(
+            getattr(service, name),
+            request_deserializer=partial(parse_request, name),
+            response_serializer=message_factory.GetMessageClass(method.output_type).SerializeToString,
+        )
+    return grpc.method_handlers_generic_handler(_SERVICE.full_name, handlers)
 
 
 def abort(context: grpc.ServicerContext, error: Exception) -> NoReturn:
@@ -215,8 +251,7 @@ class Server:
             ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="p4runtime"),
             options=[("grpc.max_receive_message_length", MAX_RECEIVE_BYTES), ("grpc.so_reuseport", 0)],
         )
-        p4r_grpc.add_P4RuntimeServicer_to_server(P4RuntimeService(devices), self._server)
-        self._server.add_generic_rpc_handlers(tuple(other_services))
+        self._server.add_generic_rpc_handlers((rpc_handler(P4RuntimeService(devices)), *other_services))
         is_socket = address.startswith("unix:")
         # A socket is for its owner: P4Runtime asks nobody who they are.
         umask = os.umask(0o177) if is_socket else None

@@ -14,6 +14,7 @@ from weft.switch.p4runtime.direct import DirectResources
 from weft.switch.p4runtime.errors import UNIMPLEMENTED, RequestError, backend_code, choices, invalid
 from weft.switch.p4runtime.meters import Meters
 from weft.switch.p4runtime.pipeline import Pipeline
+from weft.switch.p4runtime.plain_inserts import PlainInserts
 from weft.switch.p4runtime.profiles import Profiles
 from weft.switch.p4runtime.reach import Reach
 from weft.switch.p4runtime.registers import Registers
@@ -36,6 +37,7 @@ class Session:
         self.digests = Digests(pipeline)
         profiles = Profiles(pipeline, backend, ports)
         self.tables = Tables(pipeline, backend, profiles)
+        self.plain_inserts = PlainInserts.of(pipeline, backend, self.tables)
         direct = DirectResources(pipeline, backend, self.tables)
         counters, self.meters = Counters(pipeline, backend), Meters(pipeline, backend)
         self.registers, value_sets = Registers(pipeline, backend), ValueSets(pipeline, backend)

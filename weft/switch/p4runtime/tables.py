@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -94,6 +94,21 @@ class Tables:
         if not table.needs_priority and message.priority != 0:
             raise invalid(f"priority {message.priority} is set, but no field is ternary, range or optional")
         return key, message.priority
+
+    def takes_plain_inserts(self, table: BoundTable) -> bool:
+        """Whether an entry with nothing but match, priority and action changes only the table it goes to."""
+        return not table.is_constant and table.profile_id == 0 and table.meter_type is None
+
+    def decode_key(self, table: BoundTable, matches: Sequence[p4r.FieldMatch], priority: int) -> TableKey:
+        """The backend's key of an entry. RequestError if it is not valid."""
+        message = p4r.TableEntry(table_id=table.id, match=matches, priority=priority)
+        return self._decode_entry_key(table, message)[0]
+
+    def decode_own_action(self, table: BoundTable, message: p4r.TableAction) -> ActionCall | None:
+        """The backend's call of an action of an entry's own, None for another. RequestError if it is not valid."""
+        if message.WhichOneof("type") != "action":
+            return None
+        return decode_action(table.actions, message.action, p4i.ActionRef.DEFAULT_ONLY)
 
     def _check_mutable(self, table: BoundTable) -> None:
         if table.is_constant:

@@ -1,0 +1,27 @@
+"""How packets are routed: a kind a file, found by listing this folder (docs/howto/routing.md)."""
+
+from __future__ import annotations
+
+from weft.controller.errors import SettingError
+from weft.controller.routing.kind import PlaneRouting, RoutingKind
+from weft.topologies import FabricSpec
+from weft.topologies.registry import Registry
+
+DEFAULT_ROUTING = "shortest_paths"
+ROUTING_KINDS: Registry[RoutingKind] = Registry(__name__, RoutingKind, SettingError)
+
+
+def plane_routings(name: str, fabric: FabricSpec) -> list[PlaneRouting]:
+    """Return the routing of every plane of a fabric.
+
+    Raises:
+        SettingError: there is no such kind, or it cannot route the fabric.
+
+    """
+    kind = ROUTING_KINDS[name]
+    if objection := kind.objection(fabric):
+        raise SettingError(f"the fabric cannot be routed by {name}: {objection}")
+    return [kind.plane(fabric, plane) for plane in range(fabric.planes)]
+
+
+__all__ = ["DEFAULT_ROUTING", "ROUTING_KINDS", "PlaneRouting", "RoutingKind", "plane_routings"]

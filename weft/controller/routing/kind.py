@@ -1,0 +1,44 @@
+"""What a kind of routing says of itself; the files beside this one each define one as `KIND`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from weft.controller.entities import Entity
+from weft.controller.failures import Failures
+from weft.topologies import FabricSpec
+
+
+class PlaneRouting(Protocol):
+    """The routes of one plane, from one set of failures to the next."""
+
+    def plan(self, failures: Failures) -> dict[str, tuple[Entity, ...]]:
+        """Return every switch's entities by name.
+
+        They follow from the fabric and the failures alone, whatever was planned before. A switch whose routes have not
+        changed keeps its tuple, the very object, so that nothing is compared or written for it.
+        """
+
+
+@dataclass(frozen=True)
+class RoutingKind:
+    """A kind of routing.
+
+    Attributes:
+        name: by which settings and topologies choose it.
+        summary: one line for people.
+        tables: tables of the P4 program that it fills.
+        plane: makes the routes of a plane of a fabric.
+        objection: why a fabric cannot be routed so; empty if it can.
+        is_deadlock_free: whether lossless classes cannot deadlock on a fabric's routes as long as nothing fails.
+
+    """
+
+    name: str
+    summary: str
+    tables: tuple[str, ...]
+    plane: Callable[[FabricSpec, int], PlaneRouting]
+    objection: Callable[[FabricSpec], str]
+    is_deadlock_free: Callable[[FabricSpec], bool]

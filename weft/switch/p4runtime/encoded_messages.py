@@ -1,0 +1,78 @@
+"""Requests and updates of which some parts are still bytes, so that what comes to many switches is read once.
+
+On the wire a message within a message is the same as a `bytes` field. The classes here are P4Runtime's with such
+fields declared as `bytes`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from finsy.proto import p4r
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.descriptor import Descriptor
+from google.protobuf.message import DecodeError
+
+from weft.switch.p4runtime.errors import invalid
+
+_PACKAGE = "weft.encoded"
+
+
+def _message_classes(**encoded: tuple[Descriptor, str, str]) -> dict[str, Any]:
+    """Return message classes by name: each as a message of P4Runtime, but for some fields and their type.
+
+    An empty type stands for bytes; another is the name of one of these classes.
+    """
+    file = descriptor_pb2.FileDescriptorProto(
+        name="weft/encoded_messages.proto",
+        package=_PACKAGE,
+        syntax="proto3",
+        dependency=[p4r.DESCRIPTOR.name],
+    )
+    for name, (original, fields, type_name) in encoded.items():
+        message = file.message_type.add(name=name)
+        source = descriptor_pb2.DescriptorProto()
+        original.CopyToProto(source)
+        for field in source.field:
+            copied = message.field.add()
+            copied.CopyFrom(field)
+            copied.ClearField("oneof_index")
+            if field.name in fields.split():
+                copied.type_name = f".{_PACKAGE}.{type_name}"
+                if not type_name:
+                    if field.label == field.LABEL_OPTIONAL:
+                        # In a oneof of its own, a field tells whether it is there.
+                        copied.oneof_index = len(message.oneof_decl)
+                        message.oneof_decl.add(name=f"_{field.name}")
+                    copied.type = descriptor_pb2.FieldDescriptorProto.TYPE_BYTES
+                    copied.ClearField("type_name")
+    pool = descriptor_pool.Default()
+    pool.Add(file)
+    return {
+        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
+        for name in encoded
+    }
+
+
+_CLASSES = _message_classes(
+    WriteRequest=(p4r.WriteRequest.DESCRIPTOR, "updates", ""),
+    PipelineRequest=(p4r.SetForwardingPipelineConfigRequest.DESCRIPTOR, "config", ""),
+    TableEntry=(p4r.TableEntry.DESCRIPTOR, "match action", ""),
+    Entity=(p4r.Entity.DESCRIPTOR, "table_entry", "TableEntry"),
+    Update=(p4r.Update.DESCRIPTOR, "entity", "Entity"),
+)
+EncodedWriteRequest = _CLASSES["WriteRequest"]
+"""A `p4.v1.WriteRequest` whose `updates` are bytes."""
+EncodedPipelineRequest = _CLASSES["PipelineRequest"]
+"""A `p4.v1.SetForwardingPipelineConfigRequest` whose `config` is bytes."""
+EncodedUpdate = _CLASSES["Update"]
+"""A `p4.v1.Update` in which match and action of a table entry are bytes."""
+
+
+def decode_update(encoded: bytes) -> p4r.Update:
+    """Return an update. RequestError if the bytes are none."""
+    try:
+        update: p4r.Update = p4r.Update.FromString(encoded)
+    except DecodeError:
+        raise invalid("the update is malformed") from None
+    return update
