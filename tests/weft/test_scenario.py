@@ -4,7 +4,9 @@ import pytest
 
 from weft.errors import BadInputError
 from weft.paths import LABS_DIRECTORY
-from weft.scenario import CollectiveTraffic, IncastTraffic, Scenario, load_scenario, parse_scenario
+from weft.run.traffic_kinds.collective import CollectiveTraffic
+from weft.run.traffic_kinds.incast import IncastTraffic
+from weft.scenario import Scenario, load_scenario, parse_scenario
 from weft.scenario.topology import build_topology
 
 

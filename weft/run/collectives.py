@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from weft.errors import BadInputError, did_you_mean
 from weft.results.model import CollectiveResult
+from weft.scenario.places import KeyProblem
 from weft.topologies import FabricSpec
+from weft.topologies.kinds.base import TopologySection
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.class_reference import absolute_reference, is_class_reference
 from weft.traffic.collectives import Collective, collective_named, collectives
@@ -174,3 +176,31 @@ def results_of_ranks(
     """Return what of every rank's data is its result, flat."""
     parts = [collective.result_part(spec, rank) for rank in range(spec.rank_count)]
     return [each[part.start : part.stop] for each, part in zip(data, parts, strict=True)]
+
+
+def check_algorithms(
+    collective: Collective, algorithms: Sequence[str], fabric: TopologySection, key: str, root: int = 0
+) -> None:
+    """Check that algorithms which an item of the traffic names can run. Raises KeyProblem for `key`.algorithms."""
+    spec = CollectiveSpec(
+        rank_count=fabric.host_count,
+        element_count=0,
+        dtype=DataType.INT32,
+        operation=Operation.SUM,
+        plane_rates_bps=(fabric.host_rate,) * fabric.planes,
+        root=root,
+        ranks_per_host=fabric.ranks_per_host or 1,
+        rank_stride=fabric.hosts_per_leaf if fabric.rail_optimised else 1,
+    )
+    for number, algorithm in enumerate(algorithms):
+        try:
+            collective.check(algorithm, spec)
+        except ValueError as error:
+            raise KeyProblem(f"{key}.algorithms[{number}]", str(error)) from None
+
+
+def random_elements(generator: np.random.Generator, dtype: str, count: int) -> NDArray[Any]:
+    """Return random elements: all int32, or float32 of a normal distribution."""
+    if dtype == "int32":
+        return generator.integers(-(2**31), 2**31, count, dtype=np.int64).astype(np.int32)
+    return generator.standard_normal(count).astype(np.float32)

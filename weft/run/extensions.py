@@ -11,30 +11,18 @@ import numpy as np
 from pydantic import BaseModel
 
 from weft.error_translation import told_as_weft_errors
-from weft.scenario import PatternTraffic
 from weft.scenario.checks import check_telemetry
 from weft.scenario.options import FabricOptions
-from weft.topologies import FabricSpec
 from weft.traffic.class_reference import is_class_reference
 from weft.traffic.extensions import (
     ClassSpec,
     PathProperties,
-    TrafficPattern,
     congestion_control,
     congestion_needs,
-    flows_of,
-    make,
     path_choice,
 )
 
 _ANY_PATH = PathProperties(line_rate_bps=10**11, base_round_trip_ps=10**7, frame_bytes=1152)
-
-
-@told_as_weft_errors()
-def make_pattern(traffic: PatternTraffic) -> TrafficPattern:
-    """Make the pattern that a scenario's traffic names. BadInputError: it cannot be used."""
-    spec = ClassSpec(traffic.pattern, traffic.parameters)
-    return make(spec, TrafficPattern)  # type: ignore[type-abstract]
 
 
 @told_as_weft_errors()
@@ -52,12 +40,6 @@ def check_transport(options: FabricOptions) -> None:
         check_telemetry(options, needs)
     if is_class_reference(settings.path):
         path_choice(ClassSpec(settings.path, settings.path_parameters), _ANY_PATH, np.random.default_rng(0))
-
-
-@told_as_weft_errors()
-def check_pattern(traffic: PatternTraffic, fabric: FabricSpec, seed: int) -> None:
-    """Check the pattern that a scenario's traffic names, and its flows. BadInputError: says what cannot be used."""
-    flows_of(make_pattern(traffic), fabric, seed)
 
 
 def extension_hashes(sections: Iterable[BaseModel], references: Iterable[str] = ()) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -128,6 +129,8 @@ class Fabric:
         self._captures: dict[tuple[str, str, int], None] = {}
         self.workloads: list[WorkloadResult] = []
         self.training_steps: list[TrainingStepResult] = []
+        self.first_collective_done_s: float | None = None
+        """When the first one was, by the machine's monotonic clock."""
         self._progress = progress
         self._watcher = watcher
         self._joined_epoch: int | None = None
@@ -325,6 +328,7 @@ class Fabric:
         factor = collective.bus_bandwidth_factor(spec.rank_count)
         figures = replace(figures, busbw_bytes_per_s=figures.algorithm_bandwidth * factor)
         self.collectives.append(figures)
+        self.first_collective_done_s = self.first_collective_done_s or time.monotonic()
         return figures, results
 
     @told_as_weft_errors()

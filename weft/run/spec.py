@@ -7,14 +7,13 @@ from typing import Unpack
 
 from weft.clocks.environment import with_clock
 from weft.recording.checks import check_observed
-from weft.run.extensions import check_pattern, check_transport
+from weft.run.extensions import check_transport
+from weft.run.traffic_kinds.base import TrafficItem, items_of
 from weft.scenario import (
     FabricKeywords,
     FabricOptions,
-    PatternTraffic,
     Places,
     Scenario,
-    Traffic,
     fabric_options,
 )
 from weft.scenario.link_checks import check_int_rates, check_link_events, check_links
@@ -37,7 +36,7 @@ class RunSpec:
     name: str | None
     fabric: FabricSpec
     options: FabricOptions
-    traffic: tuple[Traffic, ...] = ()
+    traffic: tuple[TrafficItem, ...] = ()
     places: Places = field(default=Places("options"), compare=False, repr=False)
 
 
@@ -61,7 +60,7 @@ def unlocated_run_spec(scenario: Scenario, fabric: FabricSpec | None = None) -> 
         name=scenario.name,
         fabric=fabric or build_topology(scenario.fabric),
         options=with_clock(scenario.options),
-        traffic=tuple(scenario.traffic),
+        traffic=items_of(scenario),
         places=scenario.places,
     )
     _check(spec)
@@ -79,8 +78,7 @@ def _check(spec: RunSpec) -> None:
     """Check what neither options nor fabric show alone. Raises KeyProblem, or as `run_spec`."""
     check_transport(spec.options)
     for traffic in spec.traffic:
-        if isinstance(traffic, PatternTraffic):
-            check_pattern(traffic, spec.fabric, spec.options.seed)
+        traffic.check_classes(spec.fabric, spec.options.seed)
     check_observed(spec.fabric, spec.options)
     check_links(spec.fabric, spec.options)
     check_link_events(spec.fabric, spec.options)

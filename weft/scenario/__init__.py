@@ -15,16 +15,7 @@ from weft.scenario.parsing import Change, anchor_paths, apply_changes, load_scen
 from weft.scenario.places import KeyProblem, Places
 from weft.scenario.sections import ControlSection, EcnSection, FaultsSection
 from weft.scenario.switching import SwitchingSection
-from weft.scenario.traffic import (
-    FLOW_DATA,
-    CollectiveTraffic,
-    IncastTraffic,
-    PatternTraffic,
-    PermutationTraffic,
-    Traffic,
-    TrainingStepTraffic,
-    WorkloadTraffic,
-)
+from weft.scenario.traffic import FLOW_DATA, Traffic, TrafficSection, traffic_kinds
 from weft.scenario.transport import TransportSection
 from weft.scenario.yaml_files import read_mapping, read_yaml
 from weft.topologies import LinkChoice
@@ -34,7 +25,6 @@ __all__ = [
     "MAX_SLOTS",
     "BufferSection",
     "Change",
-    "CollectiveTraffic",
     "ControlSection",
     "CreditsSection",
     "EcnSection",
@@ -42,24 +32,20 @@ __all__ = [
     "FabricOptions",
     "FaultsOfLinks",
     "FaultsSection",
-    "IncastTraffic",
     "KeyProblem",
     "LinkChoice",
     "LinkEventSection",
     "LinkFaults",
     "NicSection",
     "ObserveSection",
-    "PatternTraffic",
-    "PermutationTraffic",
     "PfcSection",
     "Places",
     "Scenario",
     "SchedulingSection",
     "SwitchingSection",
     "Traffic",
-    "TrainingStepTraffic",
+    "TrafficSection",
     "TransportSection",
-    "WorkloadTraffic",
     "anchor_paths",
     "apply_changes",
     "fabric_options",
@@ -67,4 +53,5 @@ __all__ = [
     "parse_scenario",
     "read_mapping",
     "read_yaml",
+    "traffic_kinds",
 ]

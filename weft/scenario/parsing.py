@@ -19,7 +19,7 @@ from weft.scenario.model import Scenario
 from weft.scenario.options import FabricOptions
 from weft.scenario.places import KeyProblem, Places
 from weft.scenario.topology import parse_fabric
-from weft.scenario.traffic import TRAFFIC_KINDS
+from weft.scenario.traffic import kind_of_item
 from weft.scenario.values import Section
 from weft.scenario.yaml_files import read_mapping
 from weft.traffic.class_reference import absolute_reference, is_class_reference
@@ -154,11 +154,7 @@ def _parse_traffic(index: int, item: Any, places: Places, context: dict[str, Any
         return item
     if not isinstance(item, dict):
         raise KeyProblem(key, f"must be a mapping, is {shown(item)}")
-    kinds = [kind for kind in TRAFFIC_KINDS if kind in item]
-    if len(kinds) != 1:
-        keys = shown(", ".join(map(str, item)))
-        raise KeyProblem(key, f"needs exactly one of {', '.join(TRAFFIC_KINDS)}; has keys {keys}")
-    return _validated(TRAFFIC_KINDS[kinds[0]], item, places, context, ("traffic", index))
+    return _validated(kind_of_item(item, key), item, places, context, ("traffic", index))
 
 
 def _validated(

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from weft.scenario.model import Scenario
-from weft.scenario.traffic import TRAFFIC_KINDS
+from weft.scenario.traffic import TrafficSection, traffic_kinds
 from weft.scenario.valid_values import sections_in, valid_values
 from weft.topologies.kinds import topology_kinds
 from weft.topologies.kinds.base import TopologySection
@@ -45,10 +45,7 @@ class SectionOfKeys:
 
 def sections() -> list[SectionOfKeys]:
     """Return all sections, the scenario's own keys first, kinds of traffic last: `traffic[] (incast)`."""
-    found = list(_sections_of("", Scenario))
-    for kind, model in TRAFFIC_KINDS.items():
-        found.extend(_sections_of(f"traffic[] ({kind})", model))
-    return found
+    return list(_sections_of("", Scenario))
 
 
 def _sections_of(path: str, model: type[BaseModel]) -> Iterator[SectionOfKeys]:
@@ -61,6 +58,8 @@ def _sections_of(path: str, model: type[BaseModel]) -> Iterator[SectionOfKeys]:
             keys.append(Key(own, model, field))
         elif inner == [TopologySection]:
             below += [(f"{own} ({kind})", each.section) for kind, each in topology_kinds().items()]
+        elif inner == [TrafficSection]:
+            below += [(f"{own}[] ({kind})", each) for kind, each in traffic_kinds().items()]
         elif len(inner) == 1:
             below.append((f"{own}[]" if _is_list(field.annotation) else own, inner[0]))
     yield SectionOfKeys(path, model, keys)

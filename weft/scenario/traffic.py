@@ -1,14 +1,25 @@
-"""Kinds of traffic a scenario file may list, one section each."""
+"""Items of a scenario's traffic: what all kinds of them share, and which kinds there are."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, core_schema
 
-from weft.quantities.definitions import TIME, FlowSize, MessageSize, Size, Time, number, whole
-from weft.scenario.values import ClassReference, Name, Section, Text
+from weft.quantities.units import shown
+from weft.scenario.places import KeyProblem
+from weft.scenario.values import Name, Section
+from weft.topologies.kinds.base import TopologySection
 from weft.traffic.collectives import algorithm_names, collectives
+
+KINDS_PACKAGE = "weft.run.traffic_kinds"
+"""Every module of it may define a kind. They say how they run, too, so they stand above scenarios."""
 
 CollectiveName = Annotated[str, Name("collective", collectives, or_class=True)]
 AlgorithmName = Annotated[str, Name("algorithm", algorithm_names)]
@@ -18,123 +29,64 @@ FlowData = Literal["zeros", "lengths"]
 """What flows carry: bytes, all of them zero, or only the number of bytes, for large runs in virtual time."""
 
 
-class CollectiveTraffic(Section):
-    """A collective, run once per algorithm and size, each result checked against NumPy."""
+class TrafficSection(Section):
+    """An item of the traffic. The key that is called as its kind tells it from others."""
 
-    collective: CollectiveName
-    """Which: one of Weft's, or path/to/file.py:Class, a `weft.Collective` of yours."""
-    algorithms: list[AlgorithmName] | None = Field(None, min_length=1)
-    """By default all that suit the collective and the fabric."""
-    dtype: Literal["float32", "int32"] = "float32"
-    """Of the elements."""
-    operation: Literal["sum", "max", "min"] = "sum"
-    """Of a collective that reduces."""
-    root: Annotated[int, whole(0, 2**20)] = 0
-    """Rank unlike the others, of a collective that has one: a broadcast's source, a reduce's destination."""
-    data: Literal["random", "mlp-gradients", "lengths"] = "random"
-    """`lengths`: packets carry lengths in place of data (but for what the network reduces); nothing is checked."""
-    sizes: list[MessageSize] = Field(default=[])
-    """As nccl-tests counts them; 64KiB by default."""
-    repetitions: Annotated[int, whole(1, 1000)] = 1
-    """Runs of each size by each algorithm; times are their mean, the least and the largest."""
-    warmup: Annotated[int, whole(0, 1000)] = 0
-    """Runs before these, which do not count."""
+    kind: ClassVar[str]
+
+    def check(self, fabric: TopologySection, key: str) -> None:
+        """Check what no single key shows. Raises KeyProblem for a key below `key`, the item's own."""
 
 
-class LayerSection(Section):
-    """Layers of a model that are alike."""
-
-    gradients: MessageSize
-    """Of each of them."""
-    forward: Time = 0
-    """How long its forward pass takes."""
-    backward: Time = 0
-    """How long its backward pass takes."""
-    count: Annotated[int, whole(1, 10_000)] = 1
-    """How many there are."""
-
-
-class TrainingStepTraffic(Section):
-    """A step of training, run once per algorithm. Buckets of gradients are all-reduced beside the backward pass."""
-
-    training_step: Literal["data-parallel"]
-    """Kind of parallelism."""
-    layers: list[LayerSection] = Field(min_length=1)
-    """In the order of the forward pass."""
-    bucket: Size = 25 * 2**20
-    """Gradients that are all-reduced together."""
-    optimizer: Time = 0
-    """How long the optimizer takes, once all gradients are reduced."""
-    algorithms: list[AlgorithmName] | None = Field(None, min_length=1)
-    """Of the all-reduces; by default all that suit the fabric."""
-    dtype: Literal["float32", "int32"] = "float32"
-    """Of the gradients."""
-    data: Literal["random", "lengths"] = "random"
-    """`random`: the sums are checked against NumPy. `lengths`: packets carry lengths in place of data."""
+@cache
+def traffic_kinds() -> Mapping[str, type[TrafficSection]]:
+    """Return the sections of all kinds by name: classes with a `kind` that the modules of `KINDS_PACKAGE` define."""
+    package = importlib.import_module(KINDS_PACKAGE)
+    found = {}
+    for module in pkgutil.iter_modules(package.__path__, f"{KINDS_PACKAGE}."):
+        for value in vars(importlib.import_module(module.name)).values():
+            if inspect.isclass(value) and issubclass(value, TrafficSection) and "kind" in vars(value):
+                found[value.kind] = value
+    return dict(sorted(found.items()))
 
 
-class IncastTraffic(Section):
-    """Every other host writes to one host at the same time, on one plane."""
-
-    incast: Annotated[str, Text("a host", r"\S", "h0")]
-    """The host that receives."""
-    bytes_per_sender: FlowSize = 65536
-    """What each of the others writes."""
-    plane: Annotated[int, whole(0, 7)] = 0
-    """On which plane."""
-    data: FlowData = "zeros"
-    """`lengths`: packets carry the number of bytes only, for large runs under the virtual clock."""
+def kind_of_item(item: Mapping[Any, Any], key: str) -> type[TrafficSection]:
+    """Return the section that an item of the traffic is by its keys. Raises KeyProblem for `key`, the item's own."""
+    kinds = [kind for kind in traffic_kinds() if kind in item]
+    if len(kinds) != 1:
+        keys = shown(", ".join(map(str, item)))
+        raise KeyProblem(key, f"needs exactly one of {', '.join(traffic_kinds())}; has keys {keys}")
+    return traffic_kinds()[kinds[0]]
 
 
-class PermutationTraffic(Section):
-    """Every host writes to one other, drawn from the seed, on all planes."""
+class _OfAnyKind:
+    """Has pydantic take an item of any kind, in Python and in the JSON Schema."""
 
-    permutation: FlowSize
-    """What each host writes on each plane."""
-    data: FlowData = "zeros"
-    """`lengths`: packets carry the number of bytes only, for large runs under the virtual clock."""
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(
+            _item_of,
+            serialization=core_schema.plain_serializer_function_ser_schema(_dumped, info_arg=True),
+        )
 
-
-class WorkloadSection(Section):
-    """Flows that every host starts at random for a time."""
-
-    flow_sizes: Literal["websearch", "fb_hadoop", "alibaba_storage"]
-    """Distribution of their sizes."""
-    load: Annotated[float, number(0, 2, above=True, example="0.3")]
-    """Share of the hosts' rate that they take."""
-    duration: Annotated[int, TIME.between(1, example="1ms")]
-    """For how long flows start."""
+    def __get_pydantic_json_schema__(
+        self, _schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {"anyOf": [handler(section.__pydantic_core_schema__) for section in traffic_kinds().values()]}
 
 
-class WorkloadTraffic(Section):
-    """A workload of many flows, whose completion times are compared with those on an idle fabric."""
-
-    workload: WorkloadSection
-    """Sizes and load of the flows."""
+Traffic = Annotated[TrafficSection, _OfAnyKind()]
 
 
-class PatternTraffic(Section):
-    """Flows of a user's class, a `weft.TrafficPattern`, made with `parameters`."""
+def _item_of(value: object) -> TrafficSection:
+    if isinstance(value, TrafficSection):
+        return value
+    if not isinstance(value, Mapping):
+        raise ValueError(f"must be a mapping, is {shown(value)}")
+    try:
+        return kind_of_item(value, "the item").model_validate(dict(value))
+    except KeyProblem as problem:
+        raise ValueError(str(problem)) from None
 
-    pattern: ClassReference
-    """The class."""
-    parameters: dict[str, Any] = Field(default={})
-    """Keyword arguments that it is made with."""
 
-
-Traffic = (
-    CollectiveTraffic
-    | TrainingStepTraffic
-    | IncastTraffic
-    | PermutationTraffic
-    | WorkloadTraffic
-    | PatternTraffic
-)
-TRAFFIC_KINDS: dict[str, type[Section]] = {
-    "collective": CollectiveTraffic,
-    "training_step": TrainingStepTraffic,
-    "incast": IncastTraffic,
-    "permutation": PermutationTraffic,
-    "workload": WorkloadTraffic,
-    "pattern": PatternTraffic,
-}
+def _dumped(item: TrafficSection, info: core_schema.SerializationInfo) -> dict[str, Any]:
+    return item.model_dump(mode=info.mode, by_alias=bool(info.by_alias))

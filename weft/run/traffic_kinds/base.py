@@ -1,0 +1,60 @@
+"""What kinds of traffic share: how an item is made ready and run."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from weft.clocks.lab import Progress
+from weft.scenario.model import Scenario
+from weft.scenario.places import KeyProblem
+from weft.scenario.traffic import TrafficSection
+from weft.topologies import FabricSpec
+from weft.topologies.kinds.base import TopologySection
+
+if TYPE_CHECKING:
+    from weft.run.fabric import Fabric
+
+Run = Callable[["Fabric", Progress], None]
+
+
+class TrafficItem(TrafficSection):
+    """An item that can be run. A kind says its name, its keys and `run`; the rest where it has something to say."""
+
+    @abstractmethod
+    def run(self, fabric: Fabric, progress: Progress) -> None:
+        """Run it to its end and tell `progress`, in words, what is being done.
+
+        `fabric` has methods for collectives, training steps and flows, which note their results.
+
+        Raises:
+            BadInputError: it cannot run on this fabric. CheckFailedError: it failed or did not end in time.
+        """
+
+    def prepare(self, ranks: int, seed: int) -> Run:
+        """Make the data, before the fabric is up and its clock can be disturbed; return what runs the item."""
+        return self.run
+
+    def data_bytes(self, ranks: int) -> int:
+        """Return the memory that a rank's data takes; all items' data exist at once."""
+        return 0
+
+    def check_classes(self, topology: FabricSpec, seed: int) -> None:
+        """Check the classes of users that it names, before anything is built. Raises BadInputError."""
+
+
+def items_of(scenario: Scenario) -> tuple[TrafficItem, ...]:
+    """Return a scenario's traffic as what can be run."""
+    items = tuple(item for item in scenario.traffic if isinstance(item, TrafficItem))
+    assert len(items) == len(scenario.traffic), "a kind of traffic is a TrafficItem"
+    return items
+
+
+class FlowItem(TrafficItem):
+    """An item of flows between hosts."""
+
+    def check(self, fabric: TopologySection, key: str) -> None:
+        """Check that there is a host to send to."""
+        if fabric.host_count < 2:
+            raise KeyProblem(key, f"flows need 2 hosts or more, the fabric has {fabric.host_count}")

@@ -1,0 +1,139 @@
+"""Collective: one of `weft.traffic.collectives`, verified against NumPy."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from weft.clocks.lab import Progress
+from weft.quantities.definitions import MessageSize, whole
+from weft.results.run_result import LENGTHS
+from weft.run.collectives import check_algorithms, random_elements, suitable
+from weft.run.gradients import mlp_gradients
+from weft.run.traffic_kinds.base import Run, TrafficItem
+from weft.scenario.places import KeyProblem
+from weft.scenario.traffic import AlgorithmName, CollectiveName
+from weft.topologies.kinds.base import TopologySection
+from weft.traffic.collectives import Collective, collective_named
+from weft.traffic.extensions import ExtensionError
+from weft.traffic.schedule_nodes import ELEMENT_BYTES
+from weft.traffic.training import GRADIENT_COLLECTIVE
+
+if TYPE_CHECKING:
+    from weft.run.fabric import Fabric
+
+DEFAULT_SIZE_BYTES = 65536
+Inputs = list[NDArray[Any]]
+"""A buffer for each rank."""
+
+
+class CollectiveTraffic(TrafficItem):
+    """A collective, run once per algorithm and size, each result checked against NumPy."""
+
+    kind = "collective"
+
+    collective: CollectiveName
+    """Which: one of Weft's, or path/to/file.py:Class, a `weft.Collective` of yours."""
+    algorithms: list[AlgorithmName] | None = Field(None, min_length=1)
+    """By default all that suit the collective and the fabric."""
+    dtype: Literal["float32", "int32"] = "float32"
+    """Of the elements."""
+    operation: Literal["sum", "max", "min"] = "sum"
+    """Of a collective that reduces."""
+    root: Annotated[int, whole(0, 2**20)] = 0
+    """Rank unlike the others, of a collective that has one: a broadcast's source, a reduce's destination."""
+    data: Literal["random", "mlp-gradients", "lengths"] = "random"
+    """`lengths`: packets carry lengths in place of data (but for what the network reduces); nothing is checked."""
+    sizes: list[MessageSize] = Field(default=[])
+    """As nccl-tests counts them; 64KiB by default."""
+    repetitions: Annotated[int, whole(1, 1000)] = 1
+    """Runs of each size by each algorithm; times are their mean, the least and the largest."""
+    warmup: Annotated[int, whole(0, 1000)] = 0
+    """Runs before these, which do not count."""
+
+    def check(self, fabric: TopologySection, key: str) -> None:
+        """Check data, root, sizes and algorithms against the collective and the fabric."""
+        if self.data == "mlp-gradients" and self.sizes:
+            raise KeyProblem(f"{key}.sizes", "mlp-gradients have the size of their model, leave sizes out")
+        try:
+            collective = self._definition()
+        except ExtensionError as error:
+            raise KeyProblem(f"{key}.collective", str(error)) from None
+        if self.data == "mlp-gradients" and collective.name != GRADIENT_COLLECTIVE:
+            raise KeyProblem(
+                f"{key}.data", f"mlp-gradients are for an {GRADIENT_COLLECTIVE}, not for {collective.name}"
+            )
+        ranks = fabric.host_count
+        if self.root >= ranks:
+            raise KeyProblem(f"{key}.root", f"{self.root} is not one of the ranks 0 to {ranks - 1}")
+        for number, size in enumerate(self.sizes):
+            if size % ELEMENT_BYTES:
+                raise KeyProblem(
+                    f"{key}.sizes[{number}]",
+                    f"{size} B is not a multiple of {ELEMENT_BYTES}, the size of {self.dtype}",
+                )
+            least_bytes = collective.least_size_bytes(ranks)
+            if size < least_bytes:
+                raise KeyProblem(
+                    f"{key}.sizes[{number}]",
+                    f"{size} B leave some of {ranks} ranks nothing of the {collective.name} "
+                    f"(valid: {least_bytes} B or more)",
+                )
+        check_algorithms(collective, self.algorithms or (), fabric, key, self.root)
+
+    def data_bytes(self, ranks: int) -> int:
+        """Return the size of a rank's inputs."""
+        if self.data != "random":
+            return 0
+        elements = (self._definition().input_elements(size, ranks) for size in self.sizes)
+        return sum(elements) * ELEMENT_BYTES
+
+    def prepare(self, ranks: int, seed: int) -> Run:
+        """Make the inputs of every size."""
+        return partial(self._run, sizes=self._inputs(ranks, seed))
+
+    def run(self, fabric: Fabric, progress: Progress) -> None:
+        """Make the inputs and run."""
+        self.prepare(len(fabric.topology.hosts), fabric.options.seed)(fabric, progress)
+
+    def _run(self, fabric: Fabric, progress: Progress, sizes: list[int] | list[Inputs]) -> None:
+        """Run the collective of every size by every algorithm; of lengths a size is a number of bytes."""
+        collective = self._definition()
+        title = collective.title or collective.name
+        options: dict[str, Any] = {
+            "operation": self.operation,
+            "root": self.root,
+            "repetitions": self.repetitions,
+            "warmup": self.warmup,
+        }
+        for size in sizes:
+            for algorithm in self.algorithms or suitable(fabric.topology, collective):
+                if isinstance(size, int):
+                    progress(f"{title} of {size} B, {algorithm}, lengths only")
+                    fabric.collective_of_lengths(
+                        self.collective, size, algorithm, dtype=self.dtype, **options
+                    )
+                else:
+                    progress(f"{title} of {size[0].nbytes} B a host, {algorithm}")
+                    fabric.collective(self.collective, size, algorithm, data=self.data, **options)
+
+    def _inputs(self, ranks: int, seed: int) -> list[int] | list[Inputs]:
+        sizes = self.sizes or [DEFAULT_SIZE_BYTES]
+        if self.data == LENGTHS:
+            return sizes
+        if self.data == "mlp-gradients":
+            gradients = mlp_gradients(ranks, seed)
+            if self.dtype == "int32":
+                # Fixed point with 16 fractional bits, as integer reductions of gradients use.
+                return [[np.rint(each * 65536).astype(np.int32) for each in gradients]]
+            return [list(gradients)]
+        generator = np.random.default_rng(seed)
+        counts = [self._definition().input_elements(size, ranks) for size in sizes]
+        return [[random_elements(generator, self.dtype, count) for _ in range(ranks)] for count in counts]
+
+    def _definition(self) -> Collective:
+        return collective_named(self.collective)

@@ -1,0 +1,49 @@
+"""Incast: many hosts write to one at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from weft.clocks.lab import Progress
+from weft.errors import did_you_mean
+from weft.quantities.definitions import FlowSize, whole
+from weft.quantities.units import shown
+from weft.run.traffic_kinds.base import FlowItem
+from weft.scenario.places import KeyProblem
+from weft.scenario.traffic import FlowData
+from weft.scenario.values import Text
+from weft.topologies.kinds.base import TopologySection
+
+if TYPE_CHECKING:
+    from weft.run.fabric import Fabric
+
+
+class IncastTraffic(FlowItem):
+    """Every other host writes to one host at the same time, on one plane."""
+
+    kind = "incast"
+
+    incast: Annotated[str, Text("a host", r"\S", "h0")]
+    """The host that receives."""
+    bytes_per_sender: FlowSize = 65536
+    """What each of the others writes."""
+    plane: Annotated[int, whole(0, 7)] = 0
+    """On which plane."""
+    data: FlowData = "zeros"
+    """`lengths`: packets carry the number of bytes only, for large runs under the virtual clock."""
+
+    def check(self, fabric: TopologySection, key: str) -> None:
+        """Check that the fabric has the host and the plane."""
+        super().check(fabric, key)
+        hosts = [f"h{index}" for index in range(fabric.host_count)]
+        if self.incast not in hosts:
+            raise KeyProblem(
+                f"{key}.incast", f"no host {shown(self.incast)}; {did_you_mean(self.incast, hosts)}"
+            )
+        if self.plane >= fabric.planes:
+            raise KeyProblem(f"{key}.plane", f"{self.plane} is not one of 0 to {fabric.planes - 1}")
+
+    def run(self, fabric: Fabric, progress: Progress) -> None:
+        """Have the others write."""
+        progress(f"incast on {self.incast}")
+        fabric.incast(self.incast, self.bytes_per_sender, self.plane, data=self.data)

@@ -1,0 +1,43 @@
+"""Pattern: flows that a user's class says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from weft.clocks.lab import Progress
+from weft.error_translation import told_as_weft_errors
+from weft.run.traffic_kinds.base import FlowItem
+from weft.scenario.values import ClassReference
+from weft.topologies import FabricSpec
+from weft.traffic.extensions import ClassSpec, TrafficPattern, flows_of, make
+
+if TYPE_CHECKING:
+    from weft.run.fabric import Fabric
+
+
+class PatternTraffic(FlowItem):
+    """Flows of a user's class, a `weft.TrafficPattern`, made with `parameters`."""
+
+    kind = "pattern"
+
+    pattern: ClassReference
+    """The class."""
+    parameters: dict[str, Any] = Field(default={})
+    """Keyword arguments that it is made with."""
+
+    @told_as_weft_errors()
+    def check_classes(self, topology: FabricSpec, seed: int) -> None:
+        """Check the class and its flows."""
+        flows_of(self._made(), topology, seed)
+
+    def run(self, fabric: Fabric, progress: Progress) -> None:
+        """Run the flows."""
+        pattern = self._made()
+        progress(type(pattern).__name__)
+        fabric.pattern(pattern)
+
+    @told_as_weft_errors()
+    def _made(self) -> TrafficPattern:
+        return make(ClassSpec(self.pattern, self.parameters), TrafficPattern)  # type: ignore[type-abstract]

@@ -1,0 +1,104 @@
+"""Training step: compute times, and all-reduces of gradients beside them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from weft.clocks.lab import Progress
+from weft.quantities.definitions import TIME, MessageSize, Size, Time, whole
+from weft.quantities.units import shortest_time
+from weft.results.run_result import LENGTHS
+from weft.run.collectives import check_algorithms, random_elements, suitable
+from weft.run.traffic_kinds.base import TrafficItem
+from weft.scenario.places import KeyProblem
+from weft.scenario.traffic import AlgorithmName
+from weft.scenario.values import Section
+from weft.topologies.kinds.base import TopologySection
+from weft.traffic.collectives import collectives
+from weft.traffic.schedule_nodes import ELEMENT_BYTES
+from weft.traffic.training import GRADIENT_COLLECTIVE, Layer, TrainingStep
+
+if TYPE_CHECKING:
+    from weft.run.fabric import Fabric
+
+
+class LayerSection(Section):
+    """Layers of a model that are alike."""
+
+    gradients: MessageSize
+    """Of each of them."""
+    forward: Time = 0
+    """How long its forward pass takes."""
+    backward: Time = 0
+    """How long its backward pass takes."""
+    count: Annotated[int, whole(1, 10_000)] = 1
+    """How many there are."""
+
+
+class TrainingStepTraffic(TrafficItem):
+    """A step of training, run once per algorithm. Buckets of gradients are all-reduced beside the backward pass."""
+
+    kind = "training_step"
+
+    training_step: Literal["data-parallel"]
+    """Kind of parallelism."""
+    layers: list[LayerSection] = Field(min_length=1)
+    """In the order of the forward pass."""
+    bucket: Size = 25 * 2**20
+    """Gradients that are all-reduced together."""
+    optimizer: Time = 0
+    """How long the optimizer takes, once all gradients are reduced."""
+    algorithms: list[AlgorithmName] | None = Field(None, min_length=1)
+    """Of the all-reduces; by default all that suit the fabric."""
+    dtype: Literal["float32", "int32"] = "float32"
+    """Of the gradients."""
+    data: Literal["random", "lengths"] = "random"
+    """`random`: the sums are checked against NumPy. `lengths`: packets carry lengths in place of data."""
+
+    def check(self, fabric: TopologySection, key: str) -> None:
+        """Check sizes, the sum of all times, and algorithms."""
+        for number, layer in enumerate(self.layers):
+            if layer.gradients % ELEMENT_BYTES:
+                raise KeyProblem(
+                    f"{key}.layers[{number}].gradients",
+                    f"{layer.gradients} B is not a multiple of {ELEMENT_BYTES}, the size of {self.dtype}",
+                )
+        compute_ps = self.optimizer + sum(
+            layer.count * (layer.forward + layer.backward) for layer in self.layers
+        )
+        if not TIME.holds(compute_ps):
+            raise KeyProblem(
+                f"{key}.layers",
+                f"the step computes for {shortest_time(compute_ps)} in all (valid: {TIME.range_text})",
+            )
+        check_algorithms(collectives()[GRADIENT_COLLECTIVE], self.algorithms or (), fabric, key)
+
+    def data_bytes(self, ranks: int) -> int:
+        """Return the size of a rank's gradients."""
+        if self.data == LENGTHS:
+            return 0
+        return sum(layer.count * layer.gradients for layer in self.layers)
+
+    def run(self, fabric: Fabric, progress: Progress) -> None:
+        """Run a step by every algorithm."""
+        step = TrainingStep(
+            layers=tuple(
+                Layer(layer.gradients // ELEMENT_BYTES, layer.forward, layer.backward)
+                for layer in self.layers
+                for _ in range(layer.count)
+            ),
+            bucket_bytes=self.bucket,
+            optimizer_ps=self.optimizer,
+        )
+        gradients = None
+        if self.data != LENGTHS:
+            generator = np.random.default_rng(fabric.options.seed)
+            gradients = [
+                random_elements(generator, self.dtype, step.gradient_count) for _ in fabric.topology.hosts
+            ]
+        for algorithm in self.algorithms or suitable(fabric.topology, collectives()[GRADIENT_COLLECTIVE]):
+            progress(f"training step of {step.gradient_count * ELEMENT_BYTES} B of gradients, {algorithm}")
+            fabric.training_step(step, algorithm, gradients, dtype=self.dtype)
