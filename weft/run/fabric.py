@@ -421,7 +421,7 @@ class Fabric:
         self.topology.host(receiver).nic(plane)
         senders = [host.index for host in self.topology.hosts]
         flows = incast(target, senders, bytes_per_sender, plane)
-        return self._run_flows(f"incast on {receiver}, plane {plane}", flows, timeout_s, data)
+        return self.run_flows(f"incast on {receiver}, plane {plane}", flows, timeout_s, data)
 
     @told_as_weft_errors()
     def permutation(
@@ -434,7 +434,7 @@ class Fabric:
             for plane in range(self.topology.planes)
             for flow in permutation(len(self.topology.hosts), bytes_per_host, plane, self.options.seed)
         ]
-        return self._run_flows("permutation", flows, timeout_s, data)
+        return self.run_flows("permutation", flows, timeout_s, data)
 
     @told_as_weft_errors()
     def pattern(self, pattern: TrafficPattern, timeout_s: float = 300.0) -> FlowsResult:
@@ -445,7 +445,37 @@ class Fabric:
             CheckFailedError: the run failed or did not end in time.
         """
         flows = flows_of(pattern, self.topology, self.options.seed)
-        return self._run_flows(type(pattern).__name__, flows, timeout_s)
+        return self.run_flows(type(pattern).__name__, flows, timeout_s)
+
+    @told_as_weft_errors()
+    def run_flows(
+        self, name: str, flows: Sequence[Flow], timeout_s: float = 300.0, data: str = "zeros"
+    ) -> FlowsResult:
+        """Run flows from beginning to end, and note the result under `name`; `data` and errors as `incast`."""
+        if data not in FLOW_DATA:
+            raise BadInputError(f"unknown data '{data}'; {did_you_mean(data, FLOW_DATA)}")
+        for flow in flows:
+            FLOW_SIZE.check(flow.size_bytes, "a flow's size")
+            TIME.check(flow.start_ps, "a flow's start")
+        before = self._begin()
+        group = self.hosts
+        self._progress(f"connecting the hosts of {len(flows)} flows")
+        run = group.prepare_traffic(flows, telemetry=self.options.int_telemetry, payload=self._payload(data))
+        self._progress(f"running {len(flows)} flows")
+        with self._watched(run, flows):
+            outcome, records = group.run_flows(run, timeout_s)
+        counted = self._end(name, outcome) - before
+        result = flows_result(
+            name,
+            self.topology,
+            flows,
+            records,
+            outcome.duration_ps,
+            retransmissions=counted.retransmissions,
+            cnps=counted.cnps,
+        )
+        self.flows.append(result)
+        return result
 
     @told_as_weft_errors()
     def workload(
@@ -690,34 +720,6 @@ class Fabric:
             parameters=parameters | named,
             **named,
         )
-
-    def _run_flows(
-        self, pattern: str, flows: list[Flow], timeout_s: float, data: str = "zeros"
-    ) -> FlowsResult:
-        if data not in FLOW_DATA:
-            raise BadInputError(f"unknown data '{data}'; {did_you_mean(data, FLOW_DATA)}")
-        for flow in flows:
-            FLOW_SIZE.check(flow.size_bytes, "a flow's size")
-            TIME.check(flow.start_ps, "a flow's start")
-        before = self._begin()
-        group = self.hosts
-        self._progress(f"connecting the hosts of {len(flows)} flows")
-        run = group.prepare_traffic(flows, telemetry=self.options.int_telemetry, payload=self._payload(data))
-        self._progress(f"running {len(flows)} flows")
-        with self._watched(run, flows):
-            outcome, records = group.run_flows(run, timeout_s)
-        counted = self._end(pattern, outcome) - before
-        result = flows_result(
-            pattern,
-            self.topology,
-            flows,
-            records,
-            outcome.duration_ps,
-            retransmissions=counted.retransmissions,
-            cnps=counted.cnps,
-        )
-        self.flows.append(result)
-        return result
 
     def _effective_parameters(self) -> dict[str, Any]:
         transport = self.hosts.transport_in_force(self.options.int_telemetry)

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from weft.clocks.lab import Progress
 from weft.quantities.definitions import MessageSize, whole
-from weft.results.run_result import LENGTHS
+from weft.results.model import LENGTHS
 from weft.run.collectives import check_algorithms, random_elements, suitable
 from weft.run.gradients import mlp_gradients
 from weft.run.traffic_kinds.base import Run, TrafficItem

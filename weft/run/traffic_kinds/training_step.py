@@ -10,7 +10,7 @@ from pydantic import Field
 from weft.clocks.lab import Progress
 from weft.quantities.definitions import TIME, MessageSize, Size, Time, whole
 from weft.quantities.units import shortest_time
-from weft.results.run_result import LENGTHS
+from weft.results.model import LENGTHS
 from weft.run.collectives import check_algorithms, random_elements, suitable
 from weft.run.traffic_kinds.base import TrafficItem
 from weft.scenario.places import KeyProblem

@@ -1,0 +1,78 @@
+"""A kind of traffic is one file of a folder: the one of docs/howto/traffic.md, added and run."""
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from weft import BadInputError
+from weft.cli import weft
+from weft.paths import ROOT
+from weft.run import traffic_kinds as folder
+from weft.scenario import parse_scenario, traffic_kinds
+
+PAGE = ROOT / "docs" / "howto" / "traffic.md"
+FABRIC = {"planes": 1, "leaves": 2, "spines": 1, "hosts_per_leaf": 2}
+
+
+def of_page(language: str) -> str:
+    return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)[0]
+
+
+@pytest.fixture
+def neighbours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A file more in the folder of kinds."""
+    kinds = tmp_path / "kinds"
+    kinds.mkdir()
+    (kinds / "neighbours.py").write_text(of_page("python"), encoding="utf-8")
+    monkeypatch.setattr(folder, "__path__", [*folder.__path__, str(kinds)])
+    traffic_kinds.cache_clear()
+    yield
+    traffic_kinds.cache_clear()
+    sys.modules.pop("weft.run.traffic_kinds.neighbours", None)
+
+
+def test_the_kinds_are_those_of_the_folder() -> None:
+    files = {path.stem for path in Path(folder.__file__).parent.glob("*.py")} - {"__init__", "base"}
+    assert set(traffic_kinds()) == files
+    assert all(kind in section.model_fields for kind, section in traffic_kinds().items())
+
+
+@pytest.mark.usefixtures("neighbours")
+def test_a_new_kind_is_one_file(tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(f"clock: virtual\nfabric: {json.dumps(FABRIC)}\n{of_page('yaml')}", encoding="utf-8")
+    out = tmp_path / "out"
+    done = CliRunner().invoke(weft, ["run", str(scenario), "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert "neighbours: 8 flows, 524288 B" in done.output
+    (flows,) = json.loads((out / "results.json").read_text())["flows"]
+    assert (flows["pattern"], flows["bytes_delivered"]) == ("neighbours", 8 * 65536)
+    assert len((out / "pattern-0-flows.csv").read_text().splitlines()) == 9
+    reference = CliRunner().invoke(weft, ["schema", "--markdown"]).output
+    assert "## traffic[] (neighbours)" in reference
+    assert "What each host writes to each of them." in reference
+    items = json.loads(CliRunner().invoke(weft, ["schema"]).output)["properties"]["traffic"]["items"]["anyOf"]
+    assert any("neighbours" in item["properties"] for item in items)
+
+
+@pytest.mark.usefixtures("neighbours")
+@pytest.mark.parametrize(
+    ("item", "words"),
+    [
+        ({"neighbours": "64KiB", "distance": 4}, "distance: 4 of 4 hosts"),
+        (
+            {"neighbours": "64KiB", "distances": 2},
+            "unknown key 'traffic\\[0\\].distances'; did you mean 'distance'",
+        ),
+        ({"neighbour": "64KiB"}, "needs exactly one of collective, incast, neighbours, pattern"),
+        ({"neighbours": "64KiB", "incast": "h0"}, "needs exactly one of"),
+    ],
+)
+def test_its_items_are_checked(item: dict[str, object], words: str) -> None:
+    with pytest.raises(BadInputError, match=words):
+        parse_scenario({"clock": "virtual", "fabric": FABRIC, "traffic": [item]})
