@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from weft.traffic.control import EndpointGroup, HostSettings, NicSettings, RunError
+from weft.traffic.control import EndpointGroup, RunError
+from weft.traffic.host_config import HostConfig, NicConfig
 from weft.traffic.messages import AS_LENGTHS
 from weft.traffic.patterns import Flow, permutation
 
@@ -54,8 +55,8 @@ def recorders() -> list[Recorder]:
 
 @pytest.fixture
 def group(recorders: list[Recorder]) -> EndpointGroup:
-    nic = NicSettings("eth0", "02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:00:02", 10**9, 10**6)
-    hosts = [HostSettings(f"h{rank}", rank, 0, 1.0, (nic,)) for rank in range(RANKS)]
+    nic = NicConfig("eth0", "02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:00:02", 10**9, 10**6)
+    hosts = [HostConfig(f"h{rank}", rank, 0, 1.0, (nic,)) for rank in range(RANKS)]
     return EndpointGroup(recorders, hosts, clock=StandingClock())
 
 

@@ -14,7 +14,8 @@ import pytest
 from scapy.utils import PcapReader
 
 from weft.traffic.aggregation_format import Operation
-from weft.traffic.control import EndpointGroup, HostSettings, NicSettings, RunError
+from weft.traffic.control import EndpointGroup, RunError
+from weft.traffic.host_config import HostConfig, NicConfig
 from weft.traffic.layers import BTH, icrc_is_valid
 from weft.traffic.patterns import Flow, incast
 from weft.traffic.schedule_nodes import DataType
@@ -96,13 +97,13 @@ def pair(request):
     with two_namespaces(planes=2) as names, contextlib.ExitStack() as stack:
         epoch_ns = time.monotonic_ns()
         hosts = [
-            HostSettings(
+            HostConfig(
                 name=f"h{rank}",
                 rank=rank,
                 epoch_ns=epoch_ns,
                 dilation=DILATION,
                 nics=tuple(
-                    NicSettings(
+                    NicConfig(
                         interface=f"eth{plane}",
                         mac=mac_of(rank, plane),
                         ipv4=f"10.{plane}.0.{rank + 1}/24",

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.traffic.endpoint import Endpoint, LineReader
-from weft.traffic.host import HostConfig, host_of_namespace
+from weft.traffic.host import host_of_namespace
+from weft.traffic.host_config import HostConfig
 from weft.traffic.messages import MessageError, take, take_list
 
 COMMANDS = ["connect", "disconnect", "join", "leave", "collective", "traffic", "start", "status", "wait"]

@@ -18,7 +18,7 @@ from weft.topologies import (
 )
 from weft.topologies.addressing import IpVersion
 from weft.traffic.aggregation_format import FRAME_BYTES
-from weft.traffic.control import NicSettings
+from weft.traffic.host_config import NicConfig
 from weft.traffic.host_recording import HostRecording
 from weft.traffic.transport_settings import CreditSettings
 
@@ -42,14 +42,14 @@ def nic_settings(
     round_trips: RoundTrips,
     pfc_quanta: int = 0,
     credits_of: Callable[[str, str], CreditSettings | None] = lambda _host, _leaf: None,
-) -> tuple[NicSettings, ...]:
+) -> tuple[NicConfig, ...]:
     """Return the settings of a host's NICs.
 
     `round_trips` are `loaded_round_trips` of the fabric; `pfc_quanta` those of its priority flow control, 0 without;
     `credits_of` returns those of a link between host and leaf.
     """
     return tuple(
-        NicSettings(
+        NicConfig(
             interface=nic.interface,
             mac=nic.mac,
             ipv4=str(nic.ipv4.ip),

@@ -111,5 +111,5 @@ def lossless_buffer_bytes(options: FabricOptions) -> int:
 
 
 def host_pfc_quanta(options: FabricOptions) -> int:
-    """Return the quanta of a host's pauses (`weft.traffic.control.NicSettings.pfc_quanta`), 0 without PFC."""
+    """Return the quanta of a host's pauses (`weft.traffic.host_config.NicConfig.pfc_quanta`), 0 without PFC."""
     return options.pfc.pause_quanta if options.pfc.classes else 0

@@ -5,27 +5,19 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import asdict, astuple, dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
-from weft.topologies.int_rates import STANDARD_INT_RATES
 from weft.traffic.collectives import collective_named
-from weft.traffic.host_recording import HostRecording
+from weft.traffic.host_config import HostConfig
 from weft.traffic.lane_schedule import Schedule
 from weft.traffic.messages import AS_BYTES
 from weft.traffic.patterns import Flow, flow_schedule, flows_by_rank
 from weft.traffic.schedule_nodes import Channel
 from weft.traffic.schedules import CollectiveSpec, peers_of
 from weft.traffic.training import TrainingStep, training_step_schedule
-from weft.traffic.transport_settings import (
-    DEFAULT_TRANSPORT,
-    NO_COSTS,
-    CreditSettings,
-    NicCosts,
-    TransportSettings,
-)
 
 FIRST_QUEUE_PAIR = 0x100
 _PSN_BITS = 24
@@ -79,63 +71,6 @@ class RunError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class NicSettings:
-    """One NIC of a host: its interface in the host's namespace, and what the fabric says about its link."""
-
-    interface: str
-    mac: str
-    ipv4: str
-    gateway_mac: str
-    rate_bps: int
-    base_round_trip_ps: int
-    nearest_round_trip_ps: int = 0
-    nearest_hops: int = 0
-    hop_round_trip_ps: int = 0
-    ipv6: str | None = None
-    paced: bool = True
-    pfc_quanta: int = 0
-    credits: CreditSettings | None = None
-
-    def to_message(self) -> dict[str, Any]:
-        """Return an item of the configuration's `nics`, of JSON's types."""
-        # asdict() looks into every value, and a large fabric has thousands of NICs.
-        return vars(self) | {"credits": self.credits and asdict(self.credits)}
-
-
-@dataclass(frozen=True)
-class HostSettings:
-    """What a host is told first.
-
-    `wall_clock_floor_ns`: least retransmission timeout in real time. `realtime_priority`: of the engine's thread
-    under SCHED_FIFO, 0 for none.
-    """
-
-    name: str
-    rank: int
-    epoch_ns: int
-    dilation: float
-    nics: tuple[NicSettings, ...]
-    seed: int = 0
-    mtu_bytes: int = 1024
-    wall_clock_floor_ns: int = 20_000_000
-    realtime_priority: int = 0
-    transport: TransportSettings = DEFAULT_TRANSPORT
-    nic_costs: NicCosts = NO_COSTS
-    recording: HostRecording = field(default_factory=HostRecording)
-    int_rates_bps: tuple[int, ...] = STANDARD_INT_RATES
-
-    def to_message(self) -> dict[str, Any]:
-        """Return the configuration that the endpoint is given, of JSON's types."""
-        return vars(self) | {
-            "nics": [nic.to_message() for nic in self.nics],
-            "transport": self.transport.to_message(),
-            "nic_costs": asdict(self.nic_costs),
-            "recording": self.recording.to_message(),
-            "int_rates_bps": list(self.int_rates_bps),
-        }
-
-
-@dataclass(frozen=True)
 class RunOutcome:
     """When each rank that took part started and ended a run, in emulated time, in order of rank."""
 
@@ -169,7 +104,7 @@ class EndpointGroup:
     def __init__(
         self,
         endpoints: Sequence[JsonLines],
-        hosts: Sequence[HostSettings],
+        hosts: Sequence[HostConfig],
         answer_timeout_s: float = 30.0,
         ip_version: int = 4,
         clock: RunClock | None = None,
@@ -193,7 +128,7 @@ class EndpointGroup:
         self._runs: dict[int, _PreparedRun] = {}
 
     def configure(self) -> None:
-        """Tell every endpoint who it is and wait until all are ready."""
+        """Configure every endpoint process and wait until all are ready. Hosts of the virtual clock are so already."""
         self._call_all({host.rank: host.to_message() for host in self._hosts})
 
     def now_ps(self) -> int:

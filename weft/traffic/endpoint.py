@@ -18,8 +18,9 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.traffic.extensions import is_user_error, user_report
-from weft.traffic.host import Host, HostConfig, host_of_namespace
+from weft.traffic.host import Host, host_of_namespace
 from weft.traffic.host_commands import ENDED, WAIT, HostCommands
+from weft.traffic.host_config import HostConfig
 from weft.traffic.messages import Message, MessageError, take
 from weft.traffic.port_guard import PortGuard
 

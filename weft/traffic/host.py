@@ -7,7 +7,7 @@ import hashlib
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
@@ -27,27 +27,19 @@ from weft.engine import (
     make_congestion_control,
     spray,
 )
-from weft.topologies.int_rates import CODES, STANDARD_INT_RATES
 from weft.traffic.attachment import Attach, Attachment, SocketAttachment
 from weft.traffic.class_reference import is_class_reference
 from weft.traffic.extensions import ClassSpec, PathProperties, congestion_control, path_choice
-from weft.traffic.host_recording import HostRecording
+from weft.traffic.host_config import HostConfig, NicConfig, without_prefix
 from weft.traffic.int_stack import stack_in_bytes
-from weft.traffic.messages import Message, MessageError, take, take_list, take_optional
+from weft.traffic.messages import Message, take, take_optional
 from weft.traffic.scale_up import ScaleUpLinks, ScaleUpPort
 from weft.traffic.schedule_nodes import SCALE_UP, Channel
 from weft.traffic.transport_settings import (
-    DEFAULT_TRANSPORT,
-    NO_COSTS,
-    CreditSettings,
-    NicCosts,
-    TransportSettings,
     preset_of,
 )
 
-DEFAULT_MTU_BYTES = 1024
 DEFAULT_RETRY_LIMIT = 7
-DEFAULT_WALL_CLOCK_FLOOR_NS = 20_000_000
 _QUEUE_PAIR_TOTALS = (
     "data_packets_sent",
     "data_bytes_sent",
@@ -62,90 +54,6 @@ _QUEUE_PAIR_TOTALS = (
     "cnps_received",
 )
 _AGGREGATION_TOTAL = "aggregation_retransmitted_packets"
-
-
-@dataclass(frozen=True)
-class NicConfig:
-    """One NIC port, on one plane. `base_round_trip_ps` is that of an idle path to the farthest peer.
-
-    `nearest_round_trip_ps` is that to the nearest, with `nearest_hops` routers (0: nobody knows); each one more adds
-    `hop_round_trip_ps`.
-
-    `pfc_quanta`: the port obeys PFC, and would ask for pauses of so many quanta; 0: it takes no part. `credits`: of its
-    link, None where it has none.
-    """
-
-    interface: str
-    mac: str
-    ipv4: str
-    ipv6: str | None
-    gateway_mac: str
-    rate_bps: int
-    base_round_trip_ps: int
-    paced: bool
-    nearest_round_trip_ps: int = 0
-    nearest_hops: int = 0
-    hop_round_trip_ps: int = 0
-    pfc_quanta: int = 0
-    credits: CreditSettings | None = None
-
-    @classmethod
-    def from_message(cls, message: Message) -> NicConfig:
-        """Read an item of the configuration's `nics`. Raises MessageError."""
-        credits = take_optional(message, "credits", dict)
-        return cls(
-            interface=take(message, "interface", str),
-            mac=take(message, "mac", str),
-            ipv4=_without_prefix(take(message, "ipv4", str)),
-            ipv6=_without_prefix(address) if (address := take_optional(message, "ipv6", str)) else None,
-            gateway_mac=take(message, "gateway_mac", str),
-            rate_bps=take(message, "rate_bps", int),
-            base_round_trip_ps=take(message, "base_round_trip_ps", int),
-            paced=take(message, "paced", bool, True),
-            nearest_round_trip_ps=take(message, "nearest_round_trip_ps", int, 0),
-            nearest_hops=take(message, "nearest_hops", int, 0),
-            hop_round_trip_ps=take(message, "hop_round_trip_ps", int, 0),
-            pfc_quanta=take(message, "pfc_quanta", int, 0),
-            credits=CreditSettings.from_message(credits) if credits else None,
-        )
-
-
-@dataclass(frozen=True)
-class HostConfig:
-    """What an endpoint is told first. Times of the wall clock are real nanoseconds, all others emulated."""
-
-    name: str
-    rank: int
-    epoch_ns: int
-    dilation: float
-    seed: int
-    mtu_bytes: int
-    wall_clock_floor_ns: int
-    realtime_priority: int
-    nics: tuple[NicConfig, ...]
-    transport: TransportSettings = DEFAULT_TRANSPORT
-    nic_costs: NicCosts = NO_COSTS
-    recording: HostRecording = field(default_factory=HostRecording)
-    int_rates_bps: tuple[int, ...] = STANDARD_INT_RATES
-
-    @classmethod
-    def from_message(cls, message: Message) -> HostConfig:
-        """Read the configuration. Raises MessageError."""
-        return cls(
-            name=take(message, "name", str),
-            rank=take(message, "rank", int),
-            epoch_ns=take(message, "epoch_ns", int),
-            dilation=take(message, "dilation", float, 1.0),
-            seed=take(message, "seed", int, 0),
-            mtu_bytes=take(message, "mtu_bytes", int, DEFAULT_MTU_BYTES),
-            wall_clock_floor_ns=take(message, "wall_clock_floor_ns", int, DEFAULT_WALL_CLOCK_FLOOR_NS),
-            realtime_priority=take(message, "realtime_priority", int, 0),
-            nics=tuple(NicConfig.from_message(nic) for nic in take_list(message, "nics", dict)),
-            transport=TransportSettings.from_message(take(message, "transport", dict, {})),
-            nic_costs=NicCosts.from_message(take(message, "nic_costs", dict, {})),
-            recording=HostRecording.from_message(take(message, "recording", dict, {})),
-            int_rates_bps=_int_rates(message),
-        )
 
 
 @dataclass
@@ -255,7 +163,7 @@ class Host:
         channel = Channel(take(message, "plane", int), peer, label)
         self.disconnect(channel)
         transport, number = self.config.transport, take(message, "queue_pair", int)
-        destination_ip = _without_prefix(take(message, "destination_ip", str))
+        destination_ip = without_prefix(take(message, "destination_ip", str))
         telemetry = take(message, "telemetry", bool, False)
         frame_bytes = self._full_frame_bytes(":" in destination_ip, telemetry)
         queue_pair = _core.RcQueuePair(
@@ -626,16 +534,3 @@ def host_of_namespace(config: HostConfig) -> Host:
     host = Host(config, engine, partial(SocketAttachment, engine))
     start_engine(engine, config.realtime_priority)
     return host
-
-
-def _int_rates(message: Message) -> tuple[int, ...]:
-    if "int_rates_bps" not in message:
-        return STANDARD_INT_RATES
-    rates = tuple(take_list(message, "int_rates_bps", int))
-    if len(rates) != CODES:
-        raise MessageError(f"int_rates_bps has {len(rates)} items (valid: {CODES})")
-    return rates
-
-
-def _without_prefix(address: str) -> str:
-    return address.partition("/")[0]

@@ -11,7 +11,8 @@ from weft.clocks.real.switch_daemon import REALTIME_PRIORITY
 from weft.clocks.switch_memory import host_pfc_quanta, lossless_buffer_bytes
 from weft.system.child_processes import JsonLinesChild, python_environment, python_module
 from weft.topologies import HostSpec
-from weft.traffic.control import EndpointGroup, HostSettings
+from weft.traffic.control import EndpointGroup
+from weft.traffic.host_config import HostConfig
 from weft.traffic.transport_settings import TransportSettings
 
 if TYPE_CHECKING:
@@ -71,10 +72,10 @@ class Endpoints:
         )
         return lab.options.transport.settings(max(floor_ps, timeout_ps))
 
-    def _settings(self, host: HostSpec, transport: TransportSettings) -> HostSettings:
+    def _settings(self, host: HostSpec, transport: TransportSettings) -> HostConfig:
         lab = self.lab
         round_trips = loaded_round_trips(lab.fabric, lab.frame_bytes, lab.options.switching.latency)
-        return HostSettings(
+        return HostConfig(
             name=host.name,
             rank=host.index,
             epoch_ns=lab.epoch_ns,

@@ -10,39 +10,38 @@ from weft.clocks.virtual.loop import VirtualTimeLoop
 from weft.engine import Engine
 from weft.system.child_processes import ChildError
 from weft.traffic.attachment import Attach
-from weft.traffic.host import Host, HostConfig
+from weft.traffic.host import Host
 from weft.traffic.host_commands import ENDED, WAIT, HostCommands
+from weft.traffic.host_config import HostConfig
 from weft.traffic.messages import take
 from weft.traffic.scale_up import ScaleUpLinks
 
 
 class VirtualEndpoint:
-    """A `weft.traffic.control.JsonLines` without lines: the first message is the configuration.
+    """A `weft.traffic.control.JsonLines` without lines.
 
     A `wait` runs the fabric until the run has ended, or for the message's `timeout_s` of virtual time.
     """
 
     def __init__(
         self,
-        name: str,
+        config: HostConfig,
         engine: Engine,
         loop: VirtualTimeLoop,
         attach: Attach,
         scale_up: ScaleUpLinks | None = None,
     ) -> None:
-        self.name = name
-        self._engine = engine
+        self.name = config.name
         self._loop = loop
-        self._attach = attach
-        self._scale_up = scale_up
-        self._host: Host | None = None
-        self._commands: HostCommands | None = None
+        self._host: Host | None = Host(config, engine, attach, scale_up)
+        self._commands: HostCommands | None = HostCommands(self._host)
         self._answers: deque[tuple[Any, dict[str, Any]]] = deque()
-        self._run_ended: asyncio.Event = asyncio.Event()
+        self._run_ended = run_ended = asyncio.Event()
+        self._host.executor.set_end_listener(lambda: loop.wake(run_ended.set))
 
     @property
     def host(self) -> Host:
-        """The host that the configuration has made."""
+        """The host, until it is closed."""
         assert self._host is not None
         return self._host
 
@@ -52,7 +51,7 @@ class VirtualEndpoint:
             answer = self._begin_wait(command) if command.get("command") == WAIT else self._carry_out(command)
         except Exception as error:
             # As of an endpoint process: whatever a message makes a command raise is the answer to it.
-            answer = {"error": f"{command.get('command', 'configuration')}: {error}"}
+            answer = {"error": f"{command.get('command', 'command')}: {error}"}
         self._answers.append((command.get("id"), answer))
 
     def read_answer(self, timeout_s: float, number: int | None = None) -> dict[str, Any]:
@@ -77,17 +76,12 @@ class VirtualEndpoint:
             self._host.close()
         if self._commands is not None:
             self._commands.close()
-        self._host = self._commands = self._scale_up = None
-        del self._engine, self._loop, self._attach
+        self._host = self._commands = None
+        del self._loop
 
     def _carry_out(self, message: dict[str, Any]) -> dict[str, Any]:
-        if self._commands is not None:
-            return self._commands.carry_out(message)
-        self._host = Host(HostConfig.from_message(message), self._engine, self._attach, self._scale_up)
-        loop, run_ended = self._loop, self._run_ended
-        self._host.executor.set_end_listener(lambda: loop.wake(run_ended.set))
-        self._commands = HostCommands(self._host)
-        return {"ready": True, "name": self._host.config.name, "rank": self._host.config.rank}
+        assert self._commands is not None, "a closed endpoint carries out nothing"
+        return self._commands.carry_out(message)
 
     def _begin_wait(self, message: dict[str, Any]) -> dict[str, Any]:
         # The time begins now, for all hosts alike, however late this one's answer is read.

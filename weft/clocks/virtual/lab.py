@@ -46,7 +46,8 @@ from weft.system.scratch import scratch_directory
 from weft.topologies import FabricSpec, HostSpec
 from weft.topologies.int_rates import IntRates
 from weft.traffic.attachment import Attachment, LinkAttachment
-from weft.traffic.control import EndpointGroup, HostSettings
+from weft.traffic.control import EndpointGroup
+from weft.traffic.host_config import HostConfig
 from weft.traffic.transport_settings import TransportSettings
 
 if TYPE_CHECKING:
@@ -157,18 +158,6 @@ class VirtualLab(Lab):
     def hosts(self) -> Iterator[EndpointGroup]:
         """Make every host within this process; see Lab."""
         with contextlib.ExitStack() as stack:
-            endpoints = []
-            scale_up = scale_up_links(self.fabric, self.engines)
-            for host in self.fabric.hosts:
-                endpoint = VirtualEndpoint(
-                    host.name,
-                    self.engines[host.name],
-                    self._loop,
-                    partial(self._attach, host),
-                    scale_up.get(host.index),
-                )
-                stack.callback(endpoint.close)
-                endpoints.append(endpoint)
             latency_ps = self.options.switching.latency
             round_trips = loaded_round_trips(self.fabric, self.frame_bytes, latency_ps)
             # Once for all hosts: both look at every port or leaf of the fabric.
@@ -178,11 +167,18 @@ class VirtualLab(Lab):
                 )
             )
             rates = self.int_rates
-            settings = [
-                self._host_settings(host, round_trips, transport, rates) for host in self.fabric.hosts
-            ]
-            group = EndpointGroup(endpoints, settings, ip_version=self.options.ip_version, clock=self._loop)
-            group.configure()
+            scale_up = scale_up_links(self.fabric, self.engines)
+            endpoints, configs = [], []
+            for host in self.fabric.hosts:
+                config = self._host_config(host, round_trips, transport, rates)
+                attach = partial(self._attach, host)
+                endpoint = VirtualEndpoint(
+                    config, self.engines[host.name], self._loop, attach, scale_up.get(host.index)
+                )
+                stack.callback(endpoint.close)
+                endpoints.append(endpoint)
+                configs.append(config)
+            group = EndpointGroup(endpoints, configs, ip_version=self.options.ip_version, clock=self._loop)
             self._endpoints = endpoints
             ends = LinkEnds(self.fabric, self.switches, [endpoint.host for endpoint in endpoints])
             self._link_events = VirtualLinkEvents(
@@ -197,10 +193,10 @@ class VirtualLab(Lab):
         assert port.uplink_link is not None
         return LinkAttachment(port.uplink_link, port.link)
 
-    def _host_settings(
+    def _host_config(
         self, host: HostSpec, round_trips: RoundTrips, transport: TransportSettings, rates: IntRates
-    ) -> HostSettings:
-        return HostSettings(
+    ) -> HostConfig:
+        return HostConfig(
             name=host.name,
             rank=host.index,
             epoch_ns=0,
