@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from weft.clocks.environment import require_for
 from weft.clocks.link_events import LinkEvents
@@ -48,6 +48,9 @@ class Lab(abc.ABC):
 
     What a clock has of its own is in its subclass: `weft.clocks.real.lab`, `weft.clocks.virtual.lab`.
     """
+
+    shares_memory: ClassVar[bool] = False
+    """Whether hosts are in this process, so that they can work on its arrays."""
 
     def __init__(
         self, fabric: FabricSpec, options: FabricOptions, progress: Progress = lambda _: None

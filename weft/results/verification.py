@@ -7,8 +7,9 @@ order, give one of that sign. Only finite values go in, so NumPy never gives NaN
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,25 +67,47 @@ def verify(
     """
     reference = _Reference(collective, algorithm, spec, inputs)
     identical = not collective.is_same_on_all_ranks or all(
-        result.tobytes() == results[0].tobytes() for result in results
+        _same_bits(result, results[0]) for result in results
     )
     wrong, largest_error, its_bound = 0, 0.0, 0.0
+    judged: _Judgement | None = None
     for rank, result in enumerate(results):
-        expected, bound = reference.of_rank(rank)
-        errors = np.abs(result.astype(np.float64) - expected)
-        errors[reference.is_right_infinity(rank, result)] = 0.0
-        # A NaN is no number within any bound.
-        wrong += int(np.count_nonzero(~(errors <= bound)))
-        if errors.size:
-            worst = int(np.argmax(np.nan_to_num(errors, nan=np.inf)))
-            if not errors[worst] <= largest_error:
-                largest_error, its_bound = (
-                    float(errors[worst]),
-                    float(np.broadcast_to(bound, errors.shape)[worst]),
-                )
+        shares = reference.combine(rank)
+        # The same bits are as right on every rank that should hold the same.
+        if judged is None or not (shares and identical and collective.is_same_on_all_ranks):
+            judged = _judge(reference, rank, result)
+        wrong += judged.wrong
+        if judged.worst_error is not None:
+            if not judged.worst_error <= largest_error:
+                largest_error, its_bound = judged.worst_error, judged.worst_bound
             elif rank == 0:
-                its_bound = float(np.broadcast_to(bound, errors.shape)[worst])
+                its_bound = judged.worst_bound
     return Verdict(wrong, identical, largest_error, its_bound)
+
+
+@dataclass(frozen=True)
+class _Judgement:
+    """Of one rank: how many elements are wrong, and the largest error, None without elements, with its bound."""
+
+    wrong: int
+    worst_error: float | None
+    worst_bound: float
+
+
+def _judge(reference: _Reference, rank: int, result: Array) -> _Judgement:
+    expected, bound = reference.of_rank(rank)
+    errors = np.abs(result.astype(np.float64) - expected)
+    errors[reference.is_right_infinity(rank, result)] = 0.0
+    # A NaN is no number within any bound.
+    wrong = int(np.count_nonzero(~(errors <= bound)))
+    if not errors.size:
+        return _Judgement(wrong, None, 0.0)
+    worst = int(np.argmax(np.nan_to_num(errors, nan=np.inf)))
+    return _Judgement(wrong, float(errors[worst]), float(np.broadcast_to(bound, errors.shape)[worst]))
+
+
+def _same_bits(one: Array, other: Array) -> bool:
+    return np.array_equal(one.view(np.uint32), other.view(np.uint32))
 
 
 class _Reference:
@@ -95,17 +118,17 @@ class _Reference:
     ) -> None:
         self.collective, self.algorithm, self.spec, self.inputs = collective, algorithm, spec, inputs
         self._terms: Sequence[Array] | None = None
+        self._part = slice(0, 0)
         self._expected, self._bound = np.zeros(0), np.zeros(0)
         self._may_be_infinite: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
 
     def of_rank(self, rank: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return a rank's expected result and the bound of its errors."""
-        self._combine(self.collective.terms(self.spec, self.inputs, rank))
+        """Return a rank's expected result and the bound of its errors; after `combine`."""
         where = self._result_part(rank)
         return self._expected[where], self._bound[where] if self._bound.ndim else self._bound
 
     def is_right_infinity(self, rank: int, result: Array) -> NDArray[np.bool_]:
-        """Return which elements of a rank's result are infinities as NumPy might have them; after `of_rank`."""
+        """Return which elements of a rank's result are infinities as NumPy might have them; after `combine`."""
         if self._may_be_infinite is None:
             return np.zeros(result.shape, np.bool_)
         where = self._result_part(rank)
@@ -117,32 +140,47 @@ class _Reference:
         part = self.collective.result_part(self.spec, rank)
         return slice(part.start, part.stop)
 
-    def _combine(self, terms: Sequence[Array]) -> None:
+    def combine(self, rank: int) -> bool:
+        """Work out what a rank should hold; returns whether the rank asked for before should hold the same."""
+        terms, part = self.collective.terms(self.spec, self.inputs, rank), self._result_part(rank)
+        same_part, self._part = part == self._part, part
         # Ranks that share their terms share what becomes of them.
         if terms is self._terms:
-            return
+            return same_part
         self._terms, spec = terms, self.spec
         if not self.collective.reduces:
             (moved,) = terms
             self._expected, self._bound = moved.astype(np.float64), np.zeros(())
-            return
+            return False
         in_network = self.algorithm.in_network
         self._expected, self._bound = _reduction(spec, terms, in_network)
         if spec.operation is Operation.SUM and spec.dtype is DataType.FLOAT32:
             self._may_be_infinite = _overflows(terms, self._expected, self._bound, in_network)
+        return False
+
+
+def _accumulated(ufunc: np.ufunc, values: Iterator[Array]) -> NDArray[Any]:
+    """Combine arrays one by one, in the first one's type, without having all at once."""
+    total = next(values).copy()
+    for each in values:
+        ufunc(total, each, out=total)
+    return total
+
+
+def _summed(terms: Iterable[Array], part_of: Callable[[Array], Array] = np.positive) -> NDArray[np.float64]:
+    """Return the sums of what is taken of each term, as float64."""
+    return _accumulated(np.add, (part_of(term).astype(np.float64) for term in terms))
 
 
 def _reduction(
     spec: CollectiveSpec, terms: Sequence[Array], in_network: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    stacked = np.stack(terms)
-    nothing = np.zeros(stacked.shape[1:])
     if spec.operation is not Operation.SUM or spec.dtype is DataType.INT32:
         # int32 sums wrap.
-        reduced = _UFUNCS[spec.operation].reduce(stacked, axis=0, dtype=stacked.dtype)
-        return np.asarray(reduced, dtype=np.float64), nothing
-    exact = stacked.astype(np.float64).sum(axis=0)
-    return exact, _block_bound(stacked) if in_network else _rounding_bound(stacked)
+        reduced = _accumulated(_UFUNCS[spec.operation], iter(terms))
+        return reduced.astype(np.float64), np.zeros(reduced.shape)
+    exact = _summed(terms)
+    return exact, _block_bound(terms, exact) if in_network else _rounding_bound(terms)
 
 
 def _overflows(
@@ -154,25 +192,23 @@ def _overflows(
     """
     highest, lowest = exact, exact
     if not in_network:
-        stacked = np.stack(terms).astype(np.float64)
-        highest, lowest = np.maximum(stacked, 0.0).sum(axis=0), np.minimum(stacked, 0.0).sum(axis=0)
+        highest = _summed(terms, lambda term: np.maximum(term, np.float32(0.0)))
+        lowest = _summed(terms, lambda term: np.minimum(term, np.float32(0.0)))
     return highest + bound >= _INFINITE_FROM, lowest - bound <= -_INFINITE_FROM
 
 
-def _rounding_bound(stacked: Array) -> NDArray[np.float64]:
-    ranks = stacked.shape[0]
-    magnitude: NDArray[np.float64] = np.abs(stacked.astype(np.float64)).sum(axis=0)
-    return np.asarray((ranks - 1) * float(np.finfo(np.float32).eps) * magnitude)
+def _rounding_bound(terms: Sequence[Array]) -> NDArray[np.float64]:
+    return (len(terms) - 1) * float(np.finfo(np.float32).eps) * _summed(terms, np.abs)
 
 
-def _block_bound(stacked: Array) -> NDArray[np.float64]:
+def _block_bound(terms: Sequence[Array], exact: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return n·½·2^(e − 31 + b) per element plus one rounding to float32, e being the block's exponent.
 
     b and e as in docs/spec/aggregation.md, "Float32".
     """
-    ranks, elements = stacked.shape
+    ranks, elements = len(terms), exact.size
     padded = np.zeros(-(-elements // LANE_COUNT) * LANE_COUNT)
-    padded[:elements] = np.abs(stacked.astype(np.float64)).max(axis=0)
+    padded[:elements] = _accumulated(np.maximum, (np.abs(term) for term in terms))
     largest = padded.reshape(-1, LANE_COUNT).max(axis=1)
     exponents = np.frexp(largest)[1]
     headroom_bits = math.ceil(math.log2(ranks if ranks <= 128 else ranks + 1))
@@ -180,7 +216,5 @@ def _block_bound(stacked: Array) -> NDArray[np.float64]:
     per_element = np.repeat(ranks * 0.5 * quantum, LANE_COUNT)[:elements]
     float32 = np.finfo(np.float32)
     # Below the normal numbers, rounding is by an absolute amount.
-    rounding = np.maximum(
-        np.abs(stacked.astype(np.float64).sum(axis=0)) * float(float32.eps), float(float32.smallest_subnormal)
-    )
+    rounding = np.maximum(np.abs(exact) * float(float32.eps), float(float32.smallest_subnormal))
     return np.asarray(per_element + rounding, dtype=np.float64)

@@ -65,7 +65,7 @@ from weft.system.signals import interruptions_first
 from weft.topologies import FabricSpec
 from weft.traffic.class_reference import is_class_reference, short_reference
 from weft.traffic.collectives import Collective, collectives
-from weft.traffic.control import EndpointGroup, RunError, RunOutcome
+from weft.traffic.control import EndpointGroup, RankBuffer, RunError, RunOutcome
 from weft.traffic.extensions import TrafficPattern, flows_of
 from weft.traffic.flow_sizes import FlowSizes
 from weft.traffic.flow_sizes import flow_sizes as named_flow_sizes
@@ -270,12 +270,12 @@ class Fabric:
     ) -> tuple[CollectiveResult, list[NDArray[Any]]]:
         """Run as often as asked, verify and write down a collective; returns every rank's result, none for lengths."""
 
-        def prepare(files: list[Path], outputs: list[Path]) -> int:
+        def prepare(buffers: Sequence[RankBuffer], results: list[Path]) -> int:
             return self.hosts.prepare_collective(
                 spec,
                 algorithm,
-                files,
-                outputs,
+                buffers,
+                results,
                 collective=collective.reference,
                 telemetry=self.options.int_telemetry,
                 payload=self._payload(LENGTHS),
@@ -366,10 +366,10 @@ class Fabric:
             raise BadInputError(f"buffers of {count} gradients for a step of {step.gradient_count}")
         before = self._begin(in_network=all_reduce.algorithm(algorithm).in_network)
 
-        def prepare(files: list[Path], outputs: list[Path]) -> int:
+        def prepare(buffers: Sequence[RankBuffer], results: list[Path]) -> int:
             telemetry = self.options.int_telemetry
             return self.hosts.prepare_training_step(
-                step, algorithm, spec, files, outputs, telemetry=telemetry, payload=self._payload(LENGTHS)
+                step, algorithm, spec, buffers, results, telemetry=telemetry, payload=self._payload(LENGTHS)
             )
 
         outcome, outputs = self._exchange(prepare, inputs, timeout_s)
@@ -809,40 +809,47 @@ class Fabric:
 
     def _exchange(
         self,
-        prepare: Callable[[list[Path], list[Path]], int],
+        prepare: Callable[[Sequence[RankBuffer], list[Path]], int],
         inputs: list[NDArray[Any]] | None,
         timeout_s: float,
     ) -> tuple[RunOutcome, list[NDArray[Any]]]:
-        """Run what is prepared over files that the hosts map, and return every rank's data afterwards.
+        """Run what is prepared over copies of the inputs, and return every rank's data afterwards.
 
-        `prepare` is given the ranks' files and those of their results, and returns the run.
+        `prepare` is given the ranks' buffers and the files of their results, none where hosts work on arrays of this
+        process, and returns the run.
         """
+        if self.lab.shares_memory:
+            outputs = [array.copy() for array in inputs or ()]
+            return self._run_prepared(prepare(outputs, []), timeout_s), outputs
         with tempfile.TemporaryDirectory(dir=self.lab.directory) as directory:
             files = [Path(directory, f"rank{rank}.bin") for rank in range(len(inputs or ()))]
             results = [file.with_suffix(".result") for file in files]
             for file, array in zip(files, inputs or (), strict=True):
                 array.tofile(file)
-            run = prepare(files, results)
-            try:
-                with self._watched(run):
-                    outcome = self.hosts.run(run, timeout_s)
-            except BaseException as error:
-                hit = False
-                # The job's slots hold half a reduction: the next one starts in a new epoch. Should the switches be
-                # gone, too, the error to tell is the first.
-                with contextlib.suppress(ControllerError):
-                    hit = self._joined_epoch is not None and not self._is_joined()
-                    self._leave_job()
-                if hit and isinstance(error, RunError):
-                    raise CheckFailedError(
-                        f"{error}; a link of the job's aggregation tree has failed meanwhile, and with it the "
-                        "reduction (the next one has other trees)"
-                    ) from error
-                raise
+            outcome = self._run_prepared(prepare(files, results), timeout_s)
             outputs = [
                 np.fromfile(result, array.dtype) for result, array in zip(results, inputs or (), strict=True)
             ]
             return outcome, outputs
+
+    def _run_prepared(self, run: int, timeout_s: float) -> RunOutcome:
+        """Run what the hosts have prepared to its end."""
+        try:
+            with self._watched(run):
+                return self.hosts.run(run, timeout_s)
+        except BaseException as error:
+            hit = False
+            # The job's slots hold half a reduction: the next one starts in a new epoch. Should the switches be
+            # gone, too, the error to tell is the first.
+            with contextlib.suppress(ControllerError):
+                hit = self._joined_epoch is not None and not self._is_joined()
+                self._leave_job()
+            if hit and isinstance(error, RunError):
+                raise CheckFailedError(
+                    f"{error}; a link of the job's aggregation tree has failed meanwhile, and with it the "
+                    "reduction (the next one has other trees)"
+                ) from error
+            raise
 
     def _join_job(self) -> None:
         if self._is_joined():

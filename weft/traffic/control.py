@@ -10,6 +10,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy.typing as npt
+
 from weft.traffic.collectives import collective_named
 from weft.traffic.host_config import HostConfig
 from weft.traffic.lane_schedule import Schedule
@@ -21,6 +23,8 @@ from weft.traffic.training import TrainingStep, training_step_schedule
 
 FIRST_QUEUE_PAIR = 0x100
 _PSN_BITS = 24
+RankBuffer = Path | npt.NDArray[Any]
+"""A rank's data: a file that its endpoint maps, or an array of this process."""
 _WAITING_ROUND_S = 2.0
 
 
@@ -165,7 +169,7 @@ class EndpointGroup:
         self,
         spec: CollectiveSpec,
         algorithm: str,
-        buffers: Sequence[Path],
+        buffers: Sequence[RankBuffer],
         results: Sequence[Path] | None = None,
         *,
         collective: str = "allreduce",
@@ -174,9 +178,9 @@ class EndpointGroup:
     ) -> int:
         """Connect the ranks as the algorithm needs and have them map and register their buffers; returns the run.
 
-        The ranks are 0 to spec.rank_count-1; `spec.run_tag` is ignored. Without `results` the buffers are
-        changed in place; without `buffers` zeros stand for data, which travel as `payload` says (of
-        traffic.messages.PAYLOADS).
+        The ranks are 0 to spec.rank_count-1; `spec.run_tag` is ignored. Buffers are files, or arrays if the endpoints
+        are in this process. Without `results` they are changed in place; without `buffers` zeros stand for data, which
+        travel as `payload` says (of traffic.messages.PAYLOADS).
         """
         found = collective_named(collective)
         schedules = [found.schedule(algorithm, spec, rank) for rank in range(spec.rank_count)]
@@ -193,7 +197,7 @@ class EndpointGroup:
         step: TrainingStep,
         algorithm: str,
         spec: CollectiveSpec,
-        buffers: Sequence[Path],
+        buffers: Sequence[RankBuffer],
         results: Sequence[Path] | None = None,
         *,
         telemetry: bool = True,
@@ -527,13 +531,15 @@ def _spec_message(spec: CollectiveSpec) -> dict[str, Any]:
 def _with_files(
     message: dict[str, Any],
     spec: CollectiveSpec,
-    buffers: Sequence[Path],
+    buffers: Sequence[RankBuffer],
     results: Sequence[Path] | None,
 ) -> list[dict[str, Any]]:
     """Return every rank's message, with its files if there are any."""
     if not buffers:
         return [message] * spec.rank_count
     return [
-        message | {"buffer": str(buffer)} | ({"result": str(results[rank])} if results else {})
+        message
+        | {"buffer": str(buffer) if isinstance(buffer, Path) else buffer}
+        | ({"result": str(results[rank])} if results else {})
         for rank, buffer in enumerate(buffers)
     ]

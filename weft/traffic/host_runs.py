@@ -71,6 +71,8 @@ class HostRuns:
     def _prepare_with_data(
         self, message: Message, schedule: Schedule, spec: CollectiveSpec
     ) -> dict[str, Any]:
+        if isinstance(source := message.get("buffer"), np.ndarray):  # of the same process
+            return self._prepare(message, schedule, {DATA: source})
         source = take_optional(message, "buffer", str)
         if source is None:
             return self._prepare(message, schedule.of_lengths(), {})

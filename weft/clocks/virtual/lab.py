@@ -75,6 +75,8 @@ class VirtualLab(Lab):
     `partitions` is its clock; `engines` are the nodes' by name.
     """
 
+    shares_memory = True
+
     def __init__(
         self, fabric: FabricSpec, options: FabricOptions, progress: Progress = lambda _: None
     ) -> None:
