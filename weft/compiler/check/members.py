@@ -44,41 +44,17 @@ def infer_member(context: CheckContext, expression: ast.Member, expected: Type |
     base = infer(context, expression.base)
     if base is UNKNOWN:
         return UNKNOWN
-    name = expression.name
     if isinstance(base, StructType):
-        field = base.fields.get(name)
-        if field is not None:
-            if isinstance(expression.base.value, dict):
-                expression.value = expression.base.value.get(name)
-            return field
-        if name in SIZES:
-            return STATE
-        if base.kind != "struct" and name in _HEADER_METHODS:
-            return STATE
-        advice = hint(name, base.fields) or f" {choices(base.fields)}"
-        diagnostic = context.error(f"'{base}' has no field '{name}'{advice}", expression.name_token)
-        diagnostic.note(f"'{base}' declared here", base.declaration.span)
-        return UNKNOWN
-    if isinstance(base, AnonymousStructType):
-        for field_name, type_ in base.fields:
-            if field_name == name:
-                return type_
+        return _field(context, expression, base)
     if isinstance(base, StackType):
         return _stack_member(context, expression, base)
     if isinstance(base, ApplyResultType):
-        if name in ("hit", "miss"):
-            return BOOL
-        if name == "action_run":
-            return ActionRunType(base.declaration)
-        return context.fail(
-            expression, f"table.apply() has no member '{name}' (valid: 'hit', 'miss', 'action_run')"
-        )
-    method = extern_method(expression, base)
-    if method is not None:
-        return method
-    if name in SIZES:
-        return STATE
-    return context.fail(expression, f"'{base}' has no member '{name}'{hint(name, _methods(base))}")
+        return _apply_result(context, expression, base)
+    if isinstance(base, AnonymousStructType):
+        for name, type_ in base.fields:
+            if name == expression.name:
+                return type_
+    return _method(context, expression, base)
 
 
 def resolve_base(context: CheckContext, expression: ast.TypeExpression) -> Type:
@@ -113,12 +89,48 @@ def _type_member(context: CheckContext, expression: ast.Member, base: Type) -> T
         expression.value = base.values[name]
         return base
     expression.base.type = base
-    method = extern_method(expression, base)
+    return _method(context, expression, base)
+
+
+def _field(context: CheckContext, expression: ast.Member, base: StructType) -> Type:
+    """A field of a struct, header or header union, or a method that headers have."""
+    name = expression.name
+    field = base.fields.get(name)
+    if field is not None:
+        if isinstance(expression.base.value, dict):
+            expression.value = expression.base.value.get(name)
+        return field
+    if name in SIZES or (base.kind != "struct" and name in _HEADER_METHODS):
+        return STATE
+    advice = hint(name, base.fields) or f" {choices(base.fields)}"
+    context.error(f"'{base}' has no field '{name}'{advice}", expression.name_token).note(
+        f"'{base}' declared here", base.declaration.span
+    )
+    return UNKNOWN
+
+
+def _apply_result(context: CheckContext, expression: ast.Member, base: ApplyResultType) -> Type:
+    """What is known after `table.apply()`."""
+    name = expression.name
+    if name in ("hit", "miss"):
+        return BOOL
+    if name == "action_run":
+        return ActionRunType(base.declaration)
+    return context.fail(
+        expression, f"table.apply() has no member '{name}' (valid: 'hit', 'miss', 'action_run')"
+    )
+
+
+def _method(context: CheckContext, expression: ast.Member, base: Type) -> Type:
+    """A method of an extern, control, parser or table, or a size, which every type has."""
+    method = _extern_method(expression, base)
     if method is not None:
         return method
-    if name in SIZES:
+    if expression.name in SIZES:
         return STATE
-    return context.fail(expression, f"'{base}' has no member '{name}'{hint(name, _methods(base))}")
+    return context.fail(
+        expression, f"'{base}' has no member '{expression.name}'{hint(expression.name, _methods(base))}"
+    )
 
 
 def _stack_member(context: CheckContext, expression: ast.Member, base: StackType) -> Type:
@@ -139,7 +151,7 @@ def _stack_member(context: CheckContext, expression: ast.Member, base: StackType
     return context.fail(expression, f"a header stack has no member '{name}' {choices(_STACK_MEMBERS)}")
 
 
-def extern_method(expression: ast.Member, base: Type) -> Type | None:
+def _extern_method(expression: ast.Member, base: Type) -> Type | None:
     """The type of `base.name` where base is an extern, control, parser or table; None if it is none."""
     name = expression.name
     if isinstance(base, ExternType):
