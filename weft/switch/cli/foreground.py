@@ -16,8 +16,7 @@ from weft.cache import UnreadableFileError, read_bytes
 from weft.switch.backend import BackendError
 from weft.switch.bmv2json import MAX_DOCUMENT_BYTES, Bmv2JsonError, load_program
 from weft.switch.cli.logs import LogOptions, require_complete
-from weft.switch.cli.packet_log import PacketLog
-from weft.switch.cli.packet_trees import PacketTrees
+from weft.switch.cli.packet_output import PacketLog, PacketTrees
 from weft.switch.daemon.config import DaemonConfig
 from weft.switch.daemon.daemon import Daemon
 from weft.switch.daemon.process import on_termination

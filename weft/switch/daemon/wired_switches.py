@@ -1,6 +1,6 @@
 """Switches of one clock: their ports, true links, and the links between them.
 
-What is at the other ports' far ends, packet sockets or hosts' NICs, is for whoever made this to connect.
+The far ends of the other ports, packet sockets or hosts' NICs, are connected from outside.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class WiredSwitch:
             source.connect(mac)
 
     def device(self, clock_ns: Callable[[], int] = time.time_ns) -> Device:
-        """A P4Runtime device for the switch; `clock_ns` stamps what it tells its controllers."""
+        """A P4Runtime device for the switch; `clock_ns` stamps what it reports to its controllers."""
         return Device(
             self.config.device_id,
             self.switch,
@@ -279,7 +279,7 @@ class WiredSwitches:
                         link.draw_from(stream(f"link {name}:{port.config.port} {way}{suffix}"))
 
     def flush_captures(self) -> None:
-        """Bring all captures up to date for whoever reads the files."""
+        """Write out what all captures hold, so that their files can be read."""
         for wired in self.switches.values():
             for port in wired.ports.values():
                 for writer in port.captures:

@@ -15,7 +15,7 @@ AGAIN_INPUT = (
     ("standard_metadata.packet_length", "packet_length_bytes", 32),
     ("standard_metadata.instance_type", "instance_type", 32),
 )
-"""What a packet that was resubmitted or recirculated gets anew; its other metadata are 0 or preserved."""
+"""What a packet that was resubmitted or recirculated gets again; its other metadata are 0 or preserved."""
 PARSER_RESULT = (
     ("standard_metadata.parser_error", "parser_error", 32),
     ("standard_metadata.checksum_error", "checksum_error", 32),

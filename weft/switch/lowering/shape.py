@@ -23,8 +23,9 @@ FUNCTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class ProgramShape:
-    """`runtime` holds the keyword arguments of `_core.SwitchProgram` but for the code; the others tell the
-    backend where registers and the first cells of counters and meters lie.
+    """`runtime` holds the keyword arguments of `_core.SwitchProgram` but for the code.
+
+    The others say where registers and the first cells of counters and meters are.
     """
 
     runtime: dict[str, Any]

@@ -56,7 +56,7 @@ class Arbitration(Generic[ClientT]):
     def update(
         self, client: ClientT, message: p4r.MasterArbitrationUpdate
     ) -> list[tuple[ClientT, p4r.MasterArbitrationUpdate]]:
-        """Take a client's update; returns who is to be told what.
+        """Take a client's update; returns who is to be notified of what.
 
         A RequestError ends the client's stream (§5.3).
         """
@@ -113,15 +113,15 @@ class Arbitration(Generic[ClientT]):
         was_primary = role.primary == client
         if election_id is not None and (role.highest is None or election_id >= role.highest):
             role.highest, role.primary = election_id, client
-            told = list(role.elections)
+            notified = list(role.elections)
         elif was_primary:
             role.primary = None
-            told = list(role.elections)
+            notified = list(role.elections)
         else:
-            told = [client]
+            notified = [client]
         # backups first, the new primary last (§5.3)
-        told.sort(key=lambda each: each == role.primary)
-        return [(each, self._notification(name, role, each)) for each in told]
+        notified.sort(key=lambda each: each == role.primary)
+        return [(each, self._notification(name, role, each)) for each in notified]
 
     def _notification(self, name: str, role: _Role[ClientT], client: ClientT) -> p4r.MasterArbitrationUpdate:
         message = p4r.MasterArbitrationUpdate(device_id=self._device_id)
@@ -142,7 +142,7 @@ class Arbitration(Generic[ClientT]):
         return message
 
     def disconnect(self, client: ClientT) -> list[tuple[ClientT, p4r.MasterArbitrationUpdate]]:
-        """A client's stream has ended; returns who is to be told what."""
+        """A client's stream has ended; returns who is to be notified of what."""
         name = self._role_of.pop(client, None)
         if name is None:
             return []

@@ -70,7 +70,7 @@ def _check_parts(parts: Iterable[tuple[int, str, str]]) -> None:
 
 
 def check_consistency(program: Program, info: p4i.P4Info) -> None:
-    """What names, kinds and widths of fields do not tell."""
+    """What names, kinds and widths of fields do not say."""
     tables = program.tables
     for table in info.tables:
         with place(f"table {table.preamble.name!r}"):
@@ -97,9 +97,9 @@ def _unit(meter: p4i.Meter | p4i.DirectMeter) -> str:
     return p4i.MeterSpec.Unit.Name(number) if number in p4i.MeterSpec.Unit.values() else str(number)
 
 
-def _same(what: str, told: object, found: object) -> None:
-    if told != found:
-        raise invalid(f"{what} is {told}, {IN_DEVICE_CONFIG} {found}")
+def _same(what: str, declared: object, found: object) -> None:
+    if declared != found:
+        raise invalid(f"{what} is {declared}, {IN_DEVICE_CONFIG} {found}")
 
 
 def _names(objects: Iterable[Any]) -> dict[int, str]:
@@ -116,33 +116,35 @@ def _named(names: Mapping[int, str], number: int, what: str) -> str:
 # ---- tables
 
 
-def _check_table(info: p4i.P4Info, told: p4i.Table, found: Table) -> None:
+def _check_table(info: p4i.P4Info, declared: p4i.Table, found: Table) -> None:
     if not found.constant_entries:  # p4c gives a table that lists entries room for these in JSON only
-        _same("the size", told.size, found.max_size)
-    names, in_program = [field.name for field in told.match_fields], [key.name for key in found.key]
+        _same("the size", declared.size, found.max_size)
+    names, in_program = [field.name for field in declared.match_fields], [key.name for key in found.key]
     if sorted(names) == sorted(in_program):  # else the program has names of its own for them
         _same("the order of match fields", names, in_program)
-    if told.implementation_id or found.action_profile is not None:
+    if declared.implementation_id or found.action_profile is not None:
         profiles = _names(info.action_profiles)
         name = (
-            _named(profiles, told.implementation_id, "implementation_id") if told.implementation_id else None
+            _named(profiles, declared.implementation_id, "implementation_id")
+            if declared.implementation_id
+            else None
         )
         _same("the action profile", name, found.action_profile)
     resources = {**_names(info.direct_counters), **_names(info.direct_meters)}
-    for number in told.direct_resource_ids:
+    for number in declared.direct_resource_ids:
         _named(resources, number, "direct_resource_id")
     actions = _names(info.actions)
-    referred = {ref.id: actions[ref.id] for ref in told.action_refs}
+    referred = {ref.id: actions[ref.id] for ref in declared.action_refs}
     default = found.default_entry.action.name if found.default_entry is not None else None
     for what, number in (
-        ("const_default_action_id", told.const_default_action_id),
-        ("initial_default_action", told.initial_default_action.action_id),
+        ("const_default_action_id", declared.const_default_action_id),
+        ("initial_default_action", declared.initial_default_action.action_id),
     ):
         if number:
             name = _named(referred, number, what)
             if default is not None:
                 _same(f"the default action ({what})", repr(name), repr(default))
-    notifies = told.idle_timeout_behavior == p4i.Table.NOTIFY_CONTROL
+    notifies = declared.idle_timeout_behavior == p4i.Table.NOTIFY_CONTROL
     if notifies and not found.supports_timeout:
         raise invalid(
             f"idle_timeout_behavior is NOTIFY_CONTROL, {IN_DEVICE_CONFIG} there is no support_timeout"
@@ -191,7 +193,7 @@ def _check_profiles(info: p4i.P4Info, program: Program) -> None:
 
 
 def _plain_width(spec: p4t.P4DataTypeSpec) -> int | None:
-    """The width of a plain type that tells it."""
+    """The width of a plain type that has one."""
     if spec.HasField("bool"):
         return 1
     if not spec.HasField("bitstring"):
@@ -201,10 +203,10 @@ def _plain_width(spec: p4t.P4DataTypeSpec) -> int | None:
 
 
 def _check_cells(register: p4i.Register, width_bits: int) -> None:
-    told = _plain_width(register.type_spec)
-    if told is not None and told != width_bits:
+    declared = _plain_width(register.type_spec)
+    if declared is not None and declared != width_bits:
         raise invalid(
-            f"register {register.preamble.name!r} has cells of {told} bits, {IN_DEVICE_CONFIG} {width_bits}"
+            f"register {register.preamble.name!r} has cells of {declared} bits, {IN_DEVICE_CONFIG} {width_bits}"
         )
 
 
@@ -225,6 +227,6 @@ def _check_digest(digest: p4i.Digest, types: p4t.P4TypeInfo, widths: list[int | 
     leaves = list(_leaves(digest.type_spec, types))
     _same("the number of values", len(leaves), len(widths))
     for index, (leaf, found) in enumerate(zip(leaves, widths, strict=True), start=1):
-        told = _plain_width(leaf)
-        if told is not None and found is not None and told != found:
-            raise invalid(f"value {index} has {told} bits, {IN_DEVICE_CONFIG} {found}")
+        declared = _plain_width(leaf)
+        if declared is not None and found is not None and declared != found:
+            raise invalid(f"value {index} has {declared} bits, {IN_DEVICE_CONFIG} {found}")

@@ -224,7 +224,7 @@ class Device:
     # streams
 
     def arbitrate(self, client: Client, message: p4r.MasterArbitrationUpdate) -> None:
-        """Take a controller's arbitration update and tell everybody concerned."""
+        """Take a controller's arbitration update and notify everybody concerned."""
         with self._lock:
             for receiver, notification in self._arbitration.update(client, message):
                 receiver.send(p4r.StreamMessageResponse(arbitration=notification))
@@ -238,7 +238,7 @@ class Device:
     def on_stream_message(self, client: Client, message: p4r.StreamMessageRequest) -> None:
         """Take a packet-out or a digest acknowledgement.
 
-        What is wrong with it is told on the stream (§16.7).
+        What is wrong with it is reported on the stream (§16.7).
         """
         try:
             with self._lock:

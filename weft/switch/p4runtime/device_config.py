@@ -31,7 +31,7 @@ def document_of(device_config: bytes) -> bytes:
     try:
         wrapping.ParseFromString(device_config)
     except DecodeError:
-        return device_config  # whoever reads the document says what is wrong with it
+        return device_config  # reading the document will say what is wrong with it
     document: bytes = wrapping.device_data
     if document:
         return document

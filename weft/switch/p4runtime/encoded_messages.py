@@ -41,7 +41,7 @@ def _message_classes(**encoded: tuple[Descriptor, str, str]) -> dict[str, Any]:
                 copied.type_name = f".{_PACKAGE}.{type_name}"
                 if not type_name:
                     if field.label == field.LABEL_OPTIONAL:
-                        # In a oneof of its own, a field tells whether it is there.
+                        # In a oneof of its own, a field says whether it is there.
                         copied.oneof_index = len(message.oneof_decl)
                         message.oneof_decl.add(name=f"_{field.name}")
                     copied.type = descriptor_pb2.FieldDescriptorProto.TYPE_BYTES

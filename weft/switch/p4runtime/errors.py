@@ -36,10 +36,10 @@ INTERNAL = int(rpc_code.INTERNAL)
 MAX_STATUS_BYTES = 6000
 """Most that error details may take before their messages are cut.
 
-GRPC clients accept 8 KiB of metadata unless told otherwise (P4Runtime 1.5, "gRPC Metadata Maximum Size").
+gRPC clients accept 8 KiB of metadata by default (P4Runtime 1.5, "gRPC Metadata Maximum Size").
 """
 MAX_STATUS_BYTES_PER_ELEMENT = 100
-"""Where even empty messages would not fit 8 KiB, the room that the same section tells clients to make."""
+"""Where even empty messages would not fit 8 KiB, the limit that the same section has clients set."""
 MAX_STATUS_MESSAGE = 1000
 
 _BACKEND_CODES: dict[type[BackendError], int] = {

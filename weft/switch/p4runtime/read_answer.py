@@ -16,7 +16,7 @@ from weft.switch.p4runtime.errors import RequestError
 
 MAX_ENTITIES = 256
 MAX_BYTES = 1024 * 1024
-"""Of a message, unless a single entity is larger; gRPC clients take 4 MiB unless told otherwise."""
+"""Of a message, unless a single entity is larger; gRPC clients take 4 MiB by default."""
 
 
 class ReadAnswer:

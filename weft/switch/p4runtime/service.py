@@ -133,7 +133,7 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
         except grpc.RpcError:
             pass  # the controller has gone
         except Exception as error:
-            failure = error  # a bug, which the controller is told as INTERNAL
+            failure = error  # a bug, which the controller receives as INTERNAL
         finally:
             stream.close()
             outbox.close(failure)

@@ -1,4 +1,4 @@
-"""The log of a switch, packet by packet."""
+"""What `weft switch` says of each packet: lines of its log, or the trees of --trace."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from weft.switch.cli.logs import TRACE
 from weft.switch.native import NativeSwitch
 from weft.switch.native.trace import MANY_PACKETS
 from weft.switch.trace.events import Copied, CopyTrace, PacketTrace, Received, Sent
-from weft.switch.trace.show import log_lines
+from weft.switch.trace.show import log_lines, print_tree
 from weft.switch.trace.story import Storyteller
 
 _LOGGER = logging.getLogger(__name__)
@@ -61,3 +61,25 @@ class PacketLog:
                 )
             elif isinstance(event, Copied):
                 self._dump(number, event.copy)
+
+
+class PacketTrees:
+    """Prints what each of the next `packets` of `switch` meets, once it has left or was dropped.
+
+    The switch must not run a program yet; after the last packet it goes on in plain code.
+    """
+
+    def __init__(self, switch: NativeSwitch, packets: int) -> None:
+        self._switch = switch
+        switch.trace.from_first = packets
+
+    def write(self) -> None:
+        """Print the packets since the last call."""
+        trace, program = self._switch.trace, self._switch.program
+        if program is None or not trace.from_first:
+            return
+        for packet in trace.take():
+            print_tree(Storyteller(program).packet(packet), ended=True)
+            trace.from_first -= 1
+        if not trace.from_first:
+            trace.stop()
