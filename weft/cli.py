@@ -73,7 +73,7 @@ def weft() -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command and exit with DESIGN's codes; expected errors are told without a traceback."""
+    """Run the command and exit with the codes above; expected errors are reported without a traceback."""
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # gRPC would write its own lines beside ours
     sys.exit(run_guarded(lambda: weft.main(args=arguments, prog_name="weft", standalone_mode=False)))
 

@@ -14,7 +14,7 @@ from weft.traffic.extensions import ExtensionError, is_user_error, user_report
 
 
 @contextlib.contextmanager
-def told_as_weft_errors() -> Iterator[None]:
+def raised_as_weft_errors() -> Iterator[None]:
     """Raise BadInputError for what the caller asked for wrongly, CheckFailedError for what went wrong on the way.
 
     A program that lacks a table, or that refuses an entry, is the caller's P4.

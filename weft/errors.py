@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class WeftError(Exception):
-    """Base of all errors that are told to the user without a traceback."""
+    """Base of all errors that the command reports without a traceback."""
 
     exit_code = 1
 

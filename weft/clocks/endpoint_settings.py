@@ -1,4 +1,4 @@
-"""What a host's endpoint is told about its fabric, whatever the clock."""
+"""The configuration of hosts' endpoints, whatever the clock."""
 
 from __future__ import annotations
 

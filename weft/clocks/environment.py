@@ -121,7 +121,7 @@ def require_for(fabric: FabricSpec, options: FabricOptions) -> None:
         )
     if options.credits.classes:
         raise EnvironmentLacksError(
-            "credits: they are the virtual clock's: frames on real interfaces do not tell their virtual lane. "
+            "credits: they are the virtual clock's: frames on real interfaces do not carry their virtual lane. "
             "Take pfc, or use --clock virtual"
         )
     if options.switching.cut_through:

@@ -19,7 +19,7 @@ from weft.controller.identity import DATA_CLASS
 from weft.controller.pipeline import Pipeline
 from weft.controller.plan import Settings
 from weft.controller.target import target_facts
-from weft.error_translation import told_as_weft_errors
+from weft.error_translation import raised_as_weft_errors
 from weft.errors import BadInputError, WeftError
 from weft.recording.observations import Recorded
 from weft.scenario.options import FabricOptions
@@ -69,7 +69,7 @@ class Lab(abc.ABC):
         require_for(self.fabric, self.options)
         self._signals.enter_context(signals_unwind())
         try:
-            with told_as_weft_errors():
+            with raised_as_weft_errors():
                 self._build(self._exit)
         except BaseException as error:
             with interruptions_first(error):
@@ -125,7 +125,7 @@ class Lab(abc.ABC):
 
     @abc.abstractmethod
     def switch_stats(self) -> dict[str, Any] | None:
-        """Return the embedded switches' counters (`WiredSwitches.stats`); None for BMv2, which tells none."""
+        """Return the embedded switches' counters (`WiredSwitches.stats`); None for BMv2, which reports none."""
 
     @abc.abstractmethod
     def reset_switch_stats(self) -> None:
@@ -141,7 +141,7 @@ class Lab(abc.ABC):
 
     @abc.abstractmethod
     def recorded(self) -> tuple[list[Recorded], int]:
-        """Return what was recorded since the last call, probe by probe, and how many rows found no room."""
+        """Return what was recorded since the last call, probe by probe, and how many rows were beyond the limit."""
 
     @property
     def frame_bytes(self) -> int:

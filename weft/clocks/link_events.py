@@ -60,7 +60,7 @@ class LinkEvents(abc.ABC):
         self.results.append(result)
         self._is_change(link, result)
         self._apply(link, result)
-        self._tell_switches(link, result)
+        self._notify_switches(link, result)
         self.note_hit(self._controller.link_down(link.a.node, link.b.node), result)
         result.reprogrammed_ps = self._now_ps()
 
@@ -87,12 +87,12 @@ class LinkEvents(abc.ABC):
 
     @abc.abstractmethod
     def _schedule(self, link: FabricLink, result: LinkEventResult, after_ps: int) -> None:
-        """Have the event happen, be detected and told to the controller."""
+        """Have the event happen, be detected and reported to the controller."""
 
     @abc.abstractmethod
     def _apply(self, link: FabricLink, result: LinkEventResult) -> None:
         """Let the link fail or come back, now."""
 
     @abc.abstractmethod
-    def _tell_switches(self, link: FabricLink, result: LinkEventResult) -> None:
+    def _notify_switches(self, link: FabricLink, result: LinkEventResult) -> None:
         """Let the switches at its ends know."""

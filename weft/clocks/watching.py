@@ -22,7 +22,7 @@ class Sample:
     Attributes:
         emulated_ps: emulated time since it began.
         steps_done, step_count: of its schedules' steps, or of its flows' ends; a count of 0 is not known.
-        packets: that hosts have sent since it began; None where the clock does not tell.
+        packets: that hosts have sent since it began; None under the real clock.
         delivered_bytes, expected_bytes: of frames, delivered to hosts since it began, and expected of its flows.
     """
 

@@ -16,7 +16,7 @@ from weft.commands.scenario_options import changes_of, set_option
 if TYPE_CHECKING:
     from weft.sweeps import Axis, Outcome, Point, SweepResult
 
-_MAX_TOLD = 10
+_MOST_PROBLEMS = 10
 _MAX_ROWS = 200
 """Of the table as it is printed."""
 
@@ -141,10 +141,10 @@ def _progress() -> Iterator[_RichProgress]:
 def _tell(result: SweepResult) -> None:
     _print_table(result)
     failed = result.failed()
-    for point, error in failed[:_MAX_TOLD]:
+    for point, error in failed[:_MOST_PROBLEMS]:
         click.echo(f"failed: {point.label}: {error}\n        see {result.directory_of(point)}")
-    if len(failed) > _MAX_TOLD:
-        click.echo(f"… and {len(failed) - _MAX_TOLD} more")
+    if len(failed) > _MOST_PROBLEMS:
+        click.echo(f"… and {len(failed) - _MOST_PROBLEMS} more")
     finished = len(result.points) - len(failed)
     rows = f"{len(result.rows)} rows in {_from_here(result.table)}"
     click.echo(f"{finished} of {len(result.points)} points finished; {rows}")

@@ -82,7 +82,7 @@ class Quantity:
         return low and (value < self.highest if self.highest_excluded else value <= self.highest)
 
     def read(self, value: object, units_required: bool = False) -> Any:
-        """Return a value that people wrote, in `unit`. Raises ValueError, which tells value and range."""
+        """Return a value that people wrote, in `unit`. Raises ValueError with the value and the valid range."""
         bare = isinstance(value, int) and not isinstance(value, bool)
         if units_required and bare and value and self.unit in ("b/s", "ps"):
             assert isinstance(value, int)

@@ -194,7 +194,7 @@ def ports_table(
     switch_stats: Mapping[str, Any] | None,
     endpoint_stats: Iterable[Mapping[str, Any]],
 ) -> Table:
-    """What every port is and has counted over the run; -1 for what BMv2 does not tell."""
+    """What every port is and has counted over the run; -1 for what BMv2 does not report."""
     places = Places(fabric)
     counted: dict[str, Mapping[str, Any]] = {}
     for name, switch in switch_stats["switches"].items() if switch_stats else ():

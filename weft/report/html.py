@@ -126,7 +126,7 @@ def made_by_table(made_by: Mapping[str, Any]) -> str:
 
 
 def in_force_table(made_by: Mapping[str, Any]) -> str:
-    """Return the section on what the parameters came to, defaults and derived ones included; "" where none are told."""
+    """Return the section on the parameters in force, defaults and derived ones included; "" where there are none."""
     in_force = made_by.get(IN_FORCE)
     return (
         _parameters("in-force", "Parameters in force", _flat(in_force)) if isinstance(in_force, dict) else ""

@@ -204,7 +204,7 @@ def drops(run: RunDirectory) -> ReportTable:
             [place, reason, count, format_time(first[place, reason])]
             for (place, reason), count in counted.most_common(MOST_ROWS)
         ]
-    # What was recorded one by one, the counters of queues, links, switches and NICs tell once more.
+    # Drops that were recorded one by one are in the counters of queues, links, switches and NICs, too.
     recorded = ("queue ", "link ", "switch ", "nic ") if "drops" in run.tables else ()
     rows += [
         ["all", reason, count, ""]

@@ -86,7 +86,7 @@ def rate_slots(series: list[PortSeries], interval_ps: int) -> Integers:
 def rates_bps(each: PortSeries, edges: Integers, line_rate_bps: float = np.inf) -> Floats:
     """Return what a port sent in each slot, as a rate.
 
-    Samples tell whole bytes: what does not fit into a slot at the line's rate is the next slot's.
+    Samples count whole bytes: what does not fit into a slot at the link's rate is the next slot's.
     """
     rows = np.searchsorted(each.time_ps, edges, side="right") - 1
     sent = np.where(rows >= 0, each.transmitted_bytes[np.maximum(rows, 0)], 0)

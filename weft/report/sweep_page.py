@@ -33,7 +33,7 @@ def is_sweep(directory: Path) -> bool:
 def write_sweep_report(directory: Path, target: Path) -> Path:
     """Write the page of a sweep's directory, and one beside the results of each point; returns where the first is.
 
-    A point whose results are damaged is told of on the page; the others have theirs.
+    The page says which points have damaged results, and shows the others.
 
     Raises:
         BadInputError: sweep.json is not what a sweep writes.

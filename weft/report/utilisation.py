@@ -1,10 +1,10 @@
-"""Colours of utilisation: told apart by lightness and width as well as by hue."""
+"""Colours of utilisation: distinguished by lightness and width as well as by hue."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 
-# From idle to full: grey, sky blue, orange, vermilion (Okabe and Ito's, which colour-blind readers tell apart).
+# From idle to full: grey, sky blue, orange, vermilion (Okabe and Ito's, which colour-blind readers can distinguish).
 _STOPS = ((0.0, (148, 163, 178)), (0.35, (86, 180, 233)), (0.7, (230, 159, 0)), (1.0, (200, 60, 10)))
 FAILED_COLOUR = "#d1007a"
 """Of links that failed: none of the ramp's, and drawn dashed."""

@@ -44,7 +44,7 @@ class HostTotals:
 def plane_results(
     fabric: FabricSpec, counters: Mapping[str, SwitchCounters], daemon_stats: Mapping[str, Any] | None
 ) -> list[PlaneResult]:
-    """Sum every plane's counters. Queues and link faults are the embedded switch's: BMv2 does not tell them."""
+    """Sum every plane's counters. Queues and link faults are the embedded switch's: BMv2 does not report them."""
     return [_plane_result(fabric, plane, counters, daemon_stats) for plane in range(fabric.planes)]
 
 
@@ -104,7 +104,7 @@ def drop_totals(
             {reason: count.packets for reason, count in each.drops.items() if reason not in _ABSORBED_REASONS}
         )
     for switch in daemon_stats["switches"].values() if daemon_stats else ():
-        # What the program drops it tells by its own reasons, above, and what finds no room in a queue the queue.
+        # The program counts what it drops by its own reasons, above; queues count what they have no memory for.
         totals.update(
             {
                 f"switch {reason}": n

@@ -33,7 +33,7 @@ class LinkEventResult:
         link: the two nodes.
         state: "down" or "up".
         at_ps: when it was asked for, counted from when the fabric was up; None: from the start. Of what nobody asked
-            for, such as a link taken down at Mininet's prompt: when the switches told of it.
+            for, such as a link taken down at Mininet's prompt: when the switches reported it.
         happened_ps: when it happened.
         detected_ps: when the switches at its ends knew.
         reprogrammed_ps: when the controller had the last switch's answer that its tables are written.
@@ -44,7 +44,7 @@ class LinkEventResult:
         rebuilt_jobs: aggregation jobs that go on over other trees.
         lost_jobs: why an aggregation job could not, by its number.
 
-    What was lost is None where the clock does not tell (the real one).
+    What was lost is None under the real clock, which does not know.
     """
 
     link: str

@@ -132,7 +132,7 @@ class IntHop:
 class IntPath:
     """INT's view of a path, from the stack that a receiver echoed.
 
-    `coarse`: the switches' clocks are their own and tell microseconds (BMv2), so times of two hops do not compare.
+    `coarse`: each switch has its own clock, in microseconds (BMv2), so times of two hops do not compare.
     """
 
     source: str

@@ -56,7 +56,7 @@ class Repetitions:
         return number < self.warmup
 
     def label(self, number: int) -> str:
-        """Return what tells a run from the others of its kind; nothing if there is none."""
+        """Return what distinguishes a run from the others of its kind; nothing if there is none."""
         if self.is_warmup(number):
             return f", warm-up {number + 1} of {self.warmup}"
         if self.count == 1:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel
 
-from weft.error_translation import told_as_weft_errors
+from weft.error_translation import raised_as_weft_errors
 from weft.scenario.checks import check_telemetry
 from weft.scenario.options import FabricOptions
 from weft.traffic.class_reference import is_class_reference
@@ -25,7 +25,7 @@ from weft.traffic.extensions import (
 _ANY_PATH = PathProperties(line_rate_bps=10**11, base_round_trip_ps=10**7, frame_bytes=1152)
 
 
-@told_as_weft_errors()
+@raised_as_weft_errors()
 def check_transport(options: FabricOptions) -> None:
     """Check the classes that all hosts' transport names.
 

@@ -19,7 +19,7 @@ from weft.clocks.watching import Sample, Watcher, watched
 from weft.controller.arrays import DirectCount
 from weft.controller.counters import Count
 from weft.controller.errors import ControllerError, JobError
-from weft.error_translation import told_as_weft_errors
+from weft.error_translation import raised_as_weft_errors
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, did_you_mean
 from weft.quantities.definitions import FLOW_SIZE, MESSAGE_SIZE, POSITIVE_TIME, TIME
 from weft.recording.observations import Observations, Recorded, merged, named_tables, ports_table
@@ -143,7 +143,7 @@ class Fabric:
     def __enter__(self) -> Fabric:
         with interruptions_first(), contextlib.ExitStack() as stack:
             stack.enter_context(self.lab)
-            with told_as_weft_errors():
+            with raised_as_weft_errors():
                 self._arrays = ObservedArrays.of(self.options.observe, self.lab.program)
             self._progress("starting the hosts' endpoints")
             self._hosts = stack.enter_context(self.lab.hosts())
@@ -152,7 +152,7 @@ class Fabric:
             self.hosts.reset_stats()
             if self.options.observe.any:
                 self.lab.start_recording()
-            with told_as_weft_errors():
+            with raised_as_weft_errors():
                 self.lab.link_events.start()
             self._up_ps = self.hosts.now_ps()
             self._exit = stack.pop_all()
@@ -183,7 +183,7 @@ class Fabric:
             self.topology, self.options.ip_version, self.options.switching.latency
         )
 
-    @told_as_weft_errors()
+    @raised_as_weft_errors()
     def collective(
         self,
         collective: str,
@@ -229,7 +229,7 @@ class Fabric:
         shaped = [found.shaped(output, arrays[0].shape) for output in outputs]
         return CollectiveRun(shaped, figures)
 
-    @told_as_weft_errors()
+    @raised_as_weft_errors()
     def collective_of_lengths(
         self,
         collective: str,
@@ -331,7 +331,7 @@ class Fabric:
         self.first_collective_done_s = self.first_collective_done_s or time.monotonic()
         return figures, results
 
-    @told_as_weft_errors()
+    @raised_as_weft_errors()
     def training_step(
         self,
         step: TrainingStep,
@@ -392,7 +392,7 @@ class Fabric:
         self.training_steps.append(result)
         return result
 
-    @told_as_weft_errors()
+    @raised_as_weft_errors()
     def incast(
         self,
         receiver: str,
@@ -423,7 +423,7 @@ class Fabric:
         flows = incast(target, senders, bytes_per_sender, plane)
         return self.run_flows(f"incast on {receiver}, plane {plane}", flows, timeout_s, data)
 
-    @told_as_weft_errors()
+    @raised_as_weft_errors()
     def permutation(
         self, bytes_per_host: int, timeout_s: float = 300.0, *, data: str = "zeros"
     ) -> FlowsResult:
@@ -436,7 +436,7 @@ class Fabric:
         ]
         return self.run_flows("permutation", flows, timeout_s, data)
 
-    @told_as_weft_errors()
+    @raised_as_weft_errors()
     def pattern(self, pattern: TrafficPattern, timeout_s: float = 300.0) -> FlowsResult:
         """Run the flows of a user's traffic pattern.
 
@@ -447,7 +447,7 @@ class Fabric:
         flows = flows_of(pattern, self.topology, self.options.seed)
         return self.run_flows(type(pattern).__name__, flows, timeout_s)
 
-    @told_as_weft_errors()
+    @raised_as_weft_errors()
     def run_flows(
         self, name: str, flows: Sequence[Flow], timeout_s: float = 300.0, data: str = "zeros"
     ) -> FlowsResult:
@@ -477,7 +477,7 @@ class Fabric:
         self.flows.append(result)
         return result
 
-    @told_as_weft_errors()
+    @raised_as_weft_errors()
     def workload(
         self, flow_sizes: str | FlowSizes, load: float, duration_ps: int, timeout_s: float = 300.0
     ) -> WorkloadResult:
@@ -526,7 +526,7 @@ class Fabric:
         self.workloads.append(result)
         return result
 
-    @told_as_weft_errors()
+    @raised_as_weft_errors()
     def schedule_link(self, a: str, b: str, state: str, after_ps: int = 0) -> LinkEventResult:
         """Have the link between two nodes fail ("down") or come back ("up"), `after_ps` of its time from now.
 
@@ -539,7 +539,7 @@ class Fabric:
         """
         return self.lab.link_events.schedule(a, b, state, after_ps, self._since_up_ps() + after_ps)
 
-    @told_as_weft_errors()
+    @raised_as_weft_errors()
     def ledger(self) -> Ledger:
         """Return what became of all packets so far.
 
@@ -551,7 +551,7 @@ class Fabric:
             raise EnvironmentLacksError("only the virtual clock counts what becomes of all packets")
         return checked_ledger(ledger)
 
-    @told_as_weft_errors()
+    @raised_as_weft_errors()
     def read(self, switch: str, entities: Iterable[Any]) -> list[Any]:
         """Read what a switch holds over P4Runtime, given and returned as finsy's entities.
 
@@ -562,7 +562,7 @@ class Fabric:
         """
         return self.lab.controller.read(switch, entities)
 
-    @told_as_weft_errors()
+    @raised_as_weft_errors()
     def read_counter(self, switch: str, counter: str, index: int) -> Count:
         """Return what a cell of a counter of the P4 program has counted, by the counter's name in P4Info.
 
@@ -571,25 +571,25 @@ class Fabric:
         """
         return self.lab.controller.read_counter(switch, counter, index)[index]
 
-    @told_as_weft_errors()
+    @raised_as_weft_errors()
     def read_counters(self, switch: str, counter: str) -> dict[int, Count]:
         """Return all cells of a counter by index; errors as `read_counter`."""
         return self.lab.controller.read_counter(switch, counter)
 
-    @told_as_weft_errors()
+    @raised_as_weft_errors()
     def read_direct_counter(self, switch: str, counter: str) -> list[DirectCount]:
         """Return what the entries of a table have counted, by the direct counter's name; errors as `read_counter`."""
         return self.lab.controller.read_direct_counter(switch, counter)
 
-    @told_as_weft_errors()
+    @raised_as_weft_errors()
     def read_register(self, switch: str, register: str, index: int) -> int:
         """Return a cell of a register of the P4 program, by the register's name in P4Info; errors as `read_counter`.
 
-        BMv2 does not tell registers over P4Runtime, so there it is a BadInputError, too.
+        BMv2 does not read registers over P4Runtime, so there it is a BadInputError, too.
         """
         return self.lab.controller.read_register(switch, register, index)[index]
 
-    @told_as_weft_errors()
+    @raised_as_weft_errors()
     def read_registers(self, switch: str, register: str) -> dict[int, int]:
         """Return all cells of a register by index; errors as `read_register`."""
         return self.lab.controller.read_register(switch, register)
@@ -606,7 +606,7 @@ class Fabric:
         if path is not None:
             self._captures["host", host, plane] = None
 
-    @told_as_weft_errors()
+    @raised_as_weft_errors()
     def capture_port(self, switch: str, port: int, path: Path | None) -> None:
         """Record what an embedded switch's port sends and receives into a pcap file; None ends it.
 
@@ -622,7 +622,7 @@ class Fabric:
         if path is not None:
             self._captures["switch", switch, port] = None
 
-    @told_as_weft_errors()
+    @raised_as_weft_errors()
     def capture_link(self, port: str, path: Path | None) -> None:
         """Record what a port, NODE:PORT of a switch or a host, sends and receives; None ends it.
 
@@ -648,7 +648,7 @@ class Fabric:
                 failures.append(str(error))
         return failures
 
-    @told_as_weft_errors()
+    @raised_as_weft_errors()
     def observations(self) -> Observations:
         """Return what was recorded so far, as `options.observe` asks (docs/results.md has tables and columns)."""
         if not self.options.observe.any:
@@ -658,7 +658,7 @@ class Fabric:
         tables = named_tables(self.topology, self.options, merged(self._recorded))
         return Observations(tables, rows_lost, self.options.observe.format)
 
-    @told_as_weft_errors()
+    @raised_as_weft_errors()
     def summary(self) -> RunResult:
         """Return everything found so far, with the counters of all switches and hosts."""
         self._progress(f"reading the counters of {len(self.topology.switches)} switches and all hosts")
@@ -840,7 +840,7 @@ class Fabric:
         except BaseException as error:
             hit = False
             # The job's slots hold half a reduction: the next one starts in a new epoch. Should the switches be
-            # gone, too, the error to tell is the first.
+            # gone, too, the error to raise is the first.
             with contextlib.suppress(ControllerError):
                 hit = self._joined_epoch is not None and not self._is_joined()
                 self._leave_job()

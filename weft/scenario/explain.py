@@ -16,7 +16,7 @@ from weft.scenario.places import Path, Places
 from weft.scenario.valid_values import field_of, keys_of, sections_in, valid_values
 
 _SHOWN_CHARACTERS = 60
-_MOST_TOLD = 5
+_MOST_PROBLEMS = 5
 # A value of which an error need not show all.
 _LONG = re.compile(r"\S{200,}")
 
@@ -33,12 +33,12 @@ def explain(
     deepest = [
         path for path in found if not any(other[: len(path)] == path and other != path for other in found)
     ]
-    told = [
+    lines = [
         f"{places.of((*above, *path))}: {_describe(found[path], model, path, above)}"
-        for path in deepest[:_MOST_TOLD]
+        for path in deepest[:_MOST_PROBLEMS]
     ]
-    more = len(deepest) - _MOST_TOLD
-    return "\n".join([*told, f"… and {more} more"] if more > 0 else told)
+    more = len(deepest) - _MOST_PROBLEMS
+    return "\n".join([*lines, f"… and {more} more"] if more > 0 else lines)
 
 
 def _path_in(tree: Any, location: Iterable[Any], kind: str) -> tuple[str | int, ...]:
@@ -63,8 +63,8 @@ def _describe(problems: list[Any], model: type[BaseModel], path: Path, above: Pa
     if problem["type"] == "missing":
         return f"{key}: is missing; it must be {_valid_at(model, path)}"
     if len(problems) == 1 and problem["type"] == "value_error":
-        told = _LONG.sub(lambda word: f"{word.group()[:_SHOWN_CHARACTERS]}…", str(problem["ctx"]["error"]))
-        return f"{key}: {told}" if key else told
+        message = _LONG.sub(lambda word: f"{word.group()[:_SHOWN_CHARACTERS]}…", str(problem["ctx"]["error"]))
+        return f"{key}: {message}" if key else message
     key = key or "the scenario"
     return f"{key}: {shown(problem['input'])} is not valid; valid: {_valid_at(model, path)}"
 

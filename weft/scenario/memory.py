@@ -90,7 +90,7 @@ class PfcSection(Section):
 
 
 class CreditsSection(Section):
-    """Flow control by credits, as InfiniBand's. The far end is told block by block how much memory is free."""
+    """Flow control by credits, as InfiniBand's. A port grants the far end its free memory, block by block."""
 
     classes: list[PriorityClass] = Field(default=[], max_length=CLASSES)
     """The virtual lanes; none: no credits. RoCEv2's data is in class 3."""

@@ -20,7 +20,7 @@ class NicSection(Section):
     """Before each data packet, in either direction."""
 
     def costs(self) -> NicCosts:
-        """Return what the hosts are told."""
+        """Return the hosts' settings."""
         return NicCosts(
             pcie_rate_bps=self.pcie_rate or 0,
             dma_latency_ps=self.dma_latency,

@@ -28,7 +28,7 @@ class ObserveSection(Section):
     flows: bool = False
     """Every message's completion time."""
     int_flows: Literal["all"] | list[_Pair] = Field(default=[], alias="int")
-    """Pairs of hosts the path of whose data INT tells, acknowledgement by acknowledgement."""
+    """Pairs of hosts; INT's record of the path of their data is kept for every acknowledgement."""
     timelines: bool = False
     """What every host's schedule does when."""
     drops: bool = False

@@ -116,7 +116,7 @@ class TransportSection(Section):
             )
 
     def settings(self, least_timeout_ps: int = 0) -> TransportSettings:
-        """Return what the hosts are told; unless the scenario says, no timeout is below `least_timeout_ps`."""
+        """Return the hosts' settings; unless the scenario says, no timeout is below `least_timeout_ps`."""
         name, parameters = self.congestion_control, self.parameters
         if is_class_reference(name):
             # Hosts of the real clock are processes of their own.

@@ -26,7 +26,7 @@ def run_points(
     scheduler: str | None,
     on_done: Callable[[Point, Outcome], None],
 ) -> None:
-    """Run points, as many at a time as there are workers, and keep what they find; `on_done` is told of each.
+    """Run points, as many at a time as there are workers, and keep what they find; `on_done` is called for each.
 
     An interruption ends what runs.
 

@@ -25,7 +25,7 @@ from weft.system.scratch import scratch_directory
 from weft.topologies import FabricSpec
 
 MAX_POINTS = 100_000
-_MAX_TOLD = 5
+_MOST_PROBLEMS = 5
 _SWEEP_KEYS = ("scenario", "grid", "zip", "points")
 
 
@@ -97,9 +97,9 @@ class SweepPlan:
                 problems.append(str(error))
         if problems:
             distinct = list(dict.fromkeys(problems))
-            more = len(distinct) - _MAX_TOLD
-            told = distinct[:_MAX_TOLD] + ([f"… and {more} more"] if more > 0 else [])
-            raise BadInputError("\n".join(told))
+            more = len(distinct) - _MOST_PROBLEMS
+            lines = distinct[:_MOST_PROBLEMS] + ([f"… and {more} more"] if more > 0 else [])
+            raise BadInputError("\n".join(lines))
         return points
 
     def _point(self, choice: Sequence[tuple[Axis, Assignment]], check: _Checker) -> Point:

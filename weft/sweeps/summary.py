@@ -1,4 +1,4 @@
-"""What of a sweep's table is worth a look: the axes that vary, what tells the rows of a point apart, the results."""
+"""What of a sweep's table is worth a look: the axes that vary, what distinguishes the rows of a point, the results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weft.sweeps.axes import plain_text
 from weft.sweeps.store import State
 from weft.sweeps.table import Row
 
-# What a row is of, the most telling first.
+# What a row is of, the most useful first.
 _LABELS = (
     "collective", "pattern", "flow_sizes", "algorithm", "size_bytes", "dtype", "operation", "root", "load",
     "duration_ps", "buckets", "layers", "gradient_bytes", "data", "measured",
@@ -92,7 +92,7 @@ MEASURES = (
 class Summary:
     """A table's rows that have results, and which of its columns to look at.
 
-    `axes` are the parameters that vary, `labels` what tells the rows of one point apart, `measures` the results that
+    `axes` are the parameters that vary, `labels` what distinguishes the rows of one point, `measures` the results that
     are not 0 everywhere.
     """
 
@@ -135,7 +135,7 @@ def summarise(rows: Sequence[Row], parameters: Sequence[str]) -> Summary:
 def _of_bare_rows(rows: Sequence[Row], labels: Sequence[str]) -> list[str]:
     """Return what more it takes for each row to say what it is of, where others do.
 
-    An incast beside collectives is told apart by having no algorithm, but a reader looks for its name.
+    An incast beside collectives differs by having no algorithm, but a reader looks for its name.
     """
     bare = [row for row in rows if not any(shown(row.get(label)) for label in labels)] if labels else []
     needed = {next((label for label in _LABELS if shown(row.get(label))), "measured") for row in bare}
@@ -183,7 +183,7 @@ def _is_number(text: str) -> bool:
 
 
 def _follows_from(rows: Sequence[Row], columns: Sequence[str], label: str) -> bool:
-    """Whether rows that are alike in these columns have the same label, which then tells nothing more."""
+    """Whether rows that are alike in these columns have the same label, which then adds nothing."""
     seen: dict[tuple[str, ...], str] = {}
     for row in rows:
         text = shown(row.get(label))

@@ -19,7 +19,7 @@ from weft.sweeps.table import Row, table_rows, write_table
 
 
 class SweepProgress(Protocol):
-    """Is told how a sweep goes."""
+    """Shows how a sweep proceeds."""
 
     def begin(self, points: int, left: int) -> None:
         """All points are checked; `left` of them are to be run."""
@@ -95,7 +95,7 @@ def sweep(
         workers: runs at a time on this machine; by default its processors.
         scheduler: address of a Dask cluster instead.
         retry_failed: run again what has failed before.
-        progress: told how it goes.
+        progress: called as runs end.
 
     Raises:
         BadInputError: a parameter or value is not valid, or `out` is in use; nothing has been run.

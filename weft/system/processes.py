@@ -1,4 +1,4 @@
-"""Processes, told apart for certain: by id and start time, so that a reused id is never mistaken."""
+"""Processes, identified for certain: by id and start time, so that a reused id is never mistaken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scratch directories of runs, and how to tell which of them are of runs that were killed.
+"""Scratch directories of runs, and how to find those of runs that were killed.
 
 The name says whose a directory is (process id and start time), and its maker holds a lock on it for as long as it
 lives: a process of another namespace, a container's, whose id means nothing here, is seen by its lock.

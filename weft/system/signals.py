@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 _NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# Those who hold signals, innermost last: each is told that one has come.
+# Callbacks of those who hold signals, innermost last: each is called when one has come.
 _holders: list[Callable[[], None]] = []
 _held: list[int] = []
 _raised: list[BaseException] = []
@@ -45,9 +45,9 @@ def signals_wait() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def signals_held(tell: Callable[[], None]) -> Iterator[None]:
-    """While inside, have a signal call `tell` and wait for `raise_held`, at the latest until this is left."""
-    _holders.append(tell)
+def signals_held(notify: Callable[[], None]) -> Iterator[None]:
+    """While inside, have a signal call `notify` and wait for `raise_held`, at the latest until this is left."""
+    _holders.append(notify)
     try:
         yield
     finally:
@@ -65,8 +65,8 @@ def raise_held() -> None:
 def interruptions_first(unwound: BaseException | None = None) -> Iterator[None]:
     """Raise what a signal has raised, whatever became of that since.
 
-    A signal that comes at a bad moment leaves things half done, so that taking them down may fail; that is not what
-    should be told. `unwound`: inside, this is being unwound, so a signal may have come before.
+    A signal that comes at a bad moment leaves things half done, so that taking them down may fail; that failure is
+    not the one to report. `unwound`: inside, this is being unwound, so a signal may have come before.
     """
     if unwound is None:
         _raised.clear()

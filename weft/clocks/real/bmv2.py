@@ -45,7 +45,7 @@ class Bmv2Switches:
         nominal_frame_bytes: int,
         own: Callable[..., None] = lambda *process_ids: None,
     ) -> None:
-        """Start them and wait until each answers; `own` is told each process id as soon as there is one.
+        """Start them and wait until each answers; `own` is called with each process id as soon as there is one.
 
         Raises:
             EnvironmentLacksError: BMv2 or its command line is not installed.

@@ -15,7 +15,7 @@ _LOCAL_NAMES = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
 
 
 class FabricHost(Host):  # type: ignore[misc]
-    """A host with a hostname of its own (a UTS namespace), by which MPI and others tell machines apart."""
+    """A host with a hostname of its own (a UTS namespace), by which MPI and others distinguish machines."""
 
     def _popen(self, cmd: list[str], **parameters: Any) -> subprocess.Popen[bytes]:
         if self.shell is None:  # the one that holds the namespaces; each of these programs becomes the next

@@ -1,4 +1,4 @@
-"""Network interfaces of a lab in the root namespace, told from others of the same name by their group.
+"""Network interfaces of a lab in the root namespace, distinguished from others of the same name by their group.
 
 The kernel gives an interface its group as it makes it, so there is no moment at which one of the lab's could be taken
 for another's.

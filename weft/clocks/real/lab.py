@@ -80,7 +80,7 @@ class MininetLab(Lab):
         self._progress(
             f"building {len(self.fabric.hosts)} hosts and {len(self.fabric.links)} links in Mininet"
         )
-        # Imported here, so that a machine without Mininet is told so by require_for.
+        # Imported here, so that `require_for` can say that Mininet is missing.
         from weft.clocks.real.fabric_hosts import hosts_file
         from weft.clocks.real.network import FabricNetwork
 

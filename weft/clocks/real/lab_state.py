@@ -1,8 +1,7 @@
 """The state file of the lab that runs on this machine: what the controller CLI finds it by and `weft clean` removes.
 
-Everything that outlives a killed run is written down here before it is made, and so that it can be told from what
-others have made (a process by its start time, an interface by its group): cleaning up needs no guess and touches
-nothing else.
+Everything that outlives a killed run is recorded here before it is made, with what distinguishes it from what others
+have made (a process by its start time, an interface by its group): cleaning up needs no guess and touches nothing else.
 """
 
 from __future__ import annotations

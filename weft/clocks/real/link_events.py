@@ -71,7 +71,7 @@ class EmulatedLinkEvents(LinkEvents):
             return
         now_ps = self._now_ps()
         result = LinkEventResult(link_name(link), "up" if up else "down", now_ps - self._started_ps, now_ps)
-        # Otherwise it was asked for, or the other end has told it.
+        # Otherwise it was asked for, or the other end has reported it.
         if self._is_change(link, result):
             self.results.append(result)
             self._after(self._options.control.detection, lambda: self._replan(link, result))
@@ -98,7 +98,7 @@ class EmulatedLinkEvents(LinkEvents):
         self._after(self._options.control.detection, lambda: self._replan(link, result))
 
     def _replan(self, link: FabricLink, result: LinkEventResult) -> None:
-        self._tell_switches(link, result)
+        self._notify_switches(link, result)
         replan = self._controller.link_up if result.state == "up" else self._controller.link_down
         self.note_hit(replan(link.a.node, link.b.node), result)
         result.reprogrammed_ps = self._now_ps()
@@ -115,8 +115,8 @@ class EmulatedLinkEvents(LinkEvents):
             )
         result.happened_ps = self._now_ps()
 
-    def _tell_switches(self, link: FabricLink, result: LinkEventResult) -> None:
-        """Do no more than note it: the kernel has told them."""
+    def _notify_switches(self, link: FabricLink, result: LinkEventResult) -> None:
+        """Only note the time: the kernel has notified them."""
         result.detected_ps = self._now_ps()
 
     def _after(self, after_ps: int, action: Callable[[], None]) -> None:

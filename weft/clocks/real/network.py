@@ -87,8 +87,8 @@ class FabricNetwork:
     ) -> None:
         """Make everything, interfaces in a group (`weft.clocks.real.interfaces`).
 
-        `own` is told the process ids of the shells that hold the namespaces, early. `hosts_file` takes the place of
-        /etc/hosts in the hosts.
+        `own` is called early, with the process ids of the shells that hold the namespaces. `hosts_file` takes the
+        place of /etc/hosts in the hosts.
 
         Raises:
             EnvironmentLacksError: the kernel refuses something, or an interface of a name is there already.
@@ -126,7 +126,7 @@ class FabricNetwork:
                     self.net.get(host.name).use_hosts_file(hosts_file)
             self.net.start()
         except BaseException:
-            # Half a network may refuse to be stopped; the error to tell is the one that left it so.
+            # Half a network may refuse to be stopped; the error to raise is the one that left it so.
             with contextlib.suppress(Exception):
                 self.stop()
             raise

@@ -9,7 +9,7 @@ from weft.switch.native import NativeSwitch
 def clear_byte_counters(switch: NativeSwitch) -> None:
     """Set them to zero, if the switch's program has them.
 
-    Stamps tell them in units of 128 B: what a run before has left below a unit would show in every rate that HPCC
+    Stamps count them in units of 128 B: what a run before has left below a unit would show in every rate that HPCC
     computes.
     """
     if switch.program is None:

@@ -1,4 +1,4 @@
-"""Brings what a switch tells its controllers to its P4Runtime device, when it happens in virtual time."""
+"""Passes packet-ins, digests and idle timeouts of a switch to its P4Runtime device at their virtual time."""
 
 from __future__ import annotations
 

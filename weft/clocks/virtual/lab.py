@@ -110,7 +110,7 @@ class VirtualLab(Lab):
             vars(self).pop(name, None)
 
     def _close_captures(self) -> None:
-        # What is wrong with them is told where they are ended; here something else may be on its way.
+        # A failed capture is reported where it is ended; here another error may be on its way.
         with contextlib.suppress(OSError):
             self.switches.close()
 

@@ -60,7 +60,7 @@ class VirtualLinkEvents(LinkEvents):
 
     def _detect(self, link: FabricLink, result: LinkEventResult) -> None:
         with self._noted():
-            self._tell_switches(link, result)
+            self._notify_switches(link, result)
             task = self._loop.create_task(self._tell_controller(link, result))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -106,13 +106,13 @@ class VirtualLinkEvents(LinkEvents):
             if refused.packets:
                 result.last_loss_ps = max(result.last_loss_ps or 0, direction.last_refused_ps())
 
-    def _tell_switches(self, link: FabricLink, result: LinkEventResult) -> None:
+    def _notify_switches(self, link: FabricLink, result: LinkEventResult) -> None:
         self._ends.set_port_up(link, result.state == "up")
         result.detected_ps = self._now_ps()
 
     @contextlib.contextmanager
     def _noted(self) -> Iterator[None]:
-        """Keep an error for `check`: what the loop calls has no caller who could be told."""
+        """Keep an error for `check`: what the loop calls has no caller to raise it to."""
         try:
             yield
         except asyncio.CancelledError:

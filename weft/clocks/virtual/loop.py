@@ -108,7 +108,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         return self._clock.now_ps
 
     def start_margin_ps(self, ranks: int) -> int:
-        """Return how long it is to the next whole microsecond; time stands still while hosts are told of a start.
+        """Return how long it is to the next whole microsecond; time stands still while hosts are started.
 
         Stamps count nanoseconds and microseconds: a run that starts between them would see other ones.
         """
@@ -122,7 +122,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     @contextlib.contextmanager
     def as_of(self, happened_ps: int) -> Iterator[None]:
-        """Count delays from when something happened in the fabric: Python is told of it later, between windows."""
+        """Count delays from when something happened in the fabric: Python learns of it later, between windows."""
         self._happened_ps = happened_ps
         try:
             yield

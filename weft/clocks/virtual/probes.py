@@ -48,7 +48,7 @@ class FabricProbes:
             probe = self._watch_port(name, port.transmit)
             probe.watch(port.link, self._numbers[name])
             probe.watch(wired.switch.native, self._numbers[wired.config.name])
-            # A link's drops at its far end are told to the probe there.
+            # The probe at a link's far end counts its drops there.
             arriving = port.uplink_link or port.arriving
             if arriving is not None:
                 probe.watch(arriving, self._numbers[self._places.peer(name)])

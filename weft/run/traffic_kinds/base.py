@@ -24,7 +24,7 @@ class TrafficItem(TrafficSection):
 
     @abstractmethod
     def run(self, fabric: Fabric, progress: Progress) -> None:
-        """Run it to its end and tell `progress`, in words, what is being done.
+        """Run it to its end and call `progress` with what is being done, in words.
 
         `fabric` has methods for collectives, training steps and flows, which note their results.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from weft.clocks.lab import Progress
-from weft.error_translation import told_as_weft_errors
+from weft.error_translation import raised_as_weft_errors
 from weft.run.traffic_kinds.base import FlowItem
 from weft.scenario.values import ClassReference
 from weft.topologies import FabricSpec
@@ -27,7 +27,7 @@ class PatternTraffic(FlowItem):
     parameters: dict[str, Any] = Field(default={})
     """Keyword arguments that it is made with."""
 
-    @told_as_weft_errors()
+    @raised_as_weft_errors()
     def check_classes(self, topology: FabricSpec, seed: int) -> None:
         """Check the class and its flows."""
         flows_of(self._made(), topology, seed)
@@ -38,6 +38,6 @@ class PatternTraffic(FlowItem):
         progress(type(pattern).__name__)
         fabric.pattern(pattern)
 
-    @told_as_weft_errors()
+    @raised_as_weft_errors()
     def _made(self) -> TrafficPattern:
         return make(ClassSpec(self.pattern, self.parameters), TrafficPattern)  # type: ignore[type-abstract]

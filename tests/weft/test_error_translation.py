@@ -1,4 +1,4 @@
-"""Whatever goes wrong below is told without a traceback, with an exit code that says whose fault it was."""
+"""Whatever goes wrong below is reported without a traceback, with an exit code that says whose fault it was."""
 
 import click
 import pytest
@@ -11,7 +11,7 @@ from weft.controller.errors import (
     SettingError,
     SwitchUnavailableError,
 )
-from weft.error_translation import told_as_weft_errors
+from weft.error_translation import raised_as_weft_errors
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, WeftError
 from weft.topologies import TopologyError
 from weft.traffic.control import RunError
@@ -34,12 +34,12 @@ def fail_with(error: BaseException) -> None:
     ],
 )
 def test_errors_of_the_rooms_below_keep_their_message(error, told):
-    with pytest.raises(told, match=str(error)), told_as_weft_errors():
+    with pytest.raises(told, match=str(error)), raised_as_weft_errors():
         fail_with(error)
 
 
 def test_a_fault_of_the_program_itself_is_not_hidden():
-    with pytest.raises(ZeroDivisionError), told_as_weft_errors():
+    with pytest.raises(ZeroDivisionError), raised_as_weft_errors():
         fail_with(ZeroDivisionError())
 
 
