@@ -8,8 +8,8 @@ from pathlib import Path
 
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.fabric import GrpcTarget, embedded_targets
+from weft.controller.features import Settings
 from weft.controller.pipeline import Pipeline
-from weft.controller.plan import Settings
 from weft.controller.target import target_facts
 from weft.paths import FABRIC_P4
 from weft.scenario.program import Program, compile_program

@@ -14,9 +14,7 @@ from finsy.proto import p4r
 from p4info_fixture import fabric_p4info
 from p4runtime_double import Device, P4RuntimeDouble, loaded_p4info, serve
 
-from weft.controller.acl import AclRule
 from weft.controller.blocking import BlockingFabricController
-from weft.controller.ecn import EcnProfile
 from weft.controller.errors import (
     JobError,
     NotPrimaryError,
@@ -32,10 +30,13 @@ from weft.controller.fabric import (
     embedded_targets,
     open_channel,
 )
+from weft.controller.features import Settings
+from weft.controller.features.acl import AclRule, AclSettings
+from weft.controller.features.ecn import EcnProfile, EcnSettings
+from weft.controller.features.multicast import multicast_group
 from weft.controller.installed import read_installed
-from weft.controller.multicast import multicast_group
 from weft.controller.pipeline import Pipeline
-from weft.controller.plan import FabricState, Settings, desired_entities
+from weft.controller.plan import FabricState, desired_entities
 from weft.controller.reconcile import entity_set
 from weft.controller.session import SwitchSession
 from weft.controller.stub import P4RuntimeStub
@@ -161,7 +162,7 @@ def test_thresholds_can_be_changed_and_only_they_are_written() -> None:
             before = sum(device.writes for device in double.devices.values())
             profiles = {3: EcnProfile(8000, 16000, 1.0)}
             await control.set_ecn(profiles)
-            expected(double, settings=Settings(ecn=profiles))
+            expected(double, settings=Settings(features=(EcnSettings(profiles),)))
             ports = sum(len(switch.ports) for switch in FABRIC.switches)
             assert sum(device.writes for device in double.devices.values()) - before == ports
 
@@ -180,7 +181,7 @@ def test_a_second_controller_is_refused_unless_it_preempts_and_the_first_comes_b
                 assert second.is_primary
                 await second.close()
             await control.set_ecn({})
-            expected(double, settings=Settings(ecn={}))
+            expected(double, settings=Settings(features=(EcnSettings({}),)))
 
     run(body)
 
@@ -280,7 +281,7 @@ def test_an_access_list_is_put_in_force_and_taken_away() -> None:
     async def body(double: P4RuntimeDouble, address: str) -> None:
         async with controller(address) as control:
             await control.set_acl(rules)
-            expected(double, settings=Settings(acl=tuple(rules)))
+            expected(double, settings=Settings(features=(AclSettings(tuple(rules)),)))
             masks = {
                 field.ternary.mask
                 for entity in double.device(1).entities.values()

@@ -19,14 +19,15 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
 from weft.compiler.cli import compile_command
-from weft.controller.acl import AclRule
 from weft.controller.blocking import BlockingFabricController
-from weft.controller.ecn import EcnProfile
 from weft.controller.fabric import embedded_targets
-from weft.controller.identity import switch_id
+from weft.controller.features import Settings
+from weft.controller.features.acl import AclRule
+from weft.controller.features.ecn import EcnProfile
+from weft.controller.features.identity import switch_id
 from weft.controller.jobs import JobMembership
 from weft.controller.pipeline import Pipeline
-from weft.controller.plan import FabricState, Settings, desired_entities
+from weft.controller.plan import FabricState, desired_entities
 from weft.controller.reconcile import entity_set
 from weft.switch.oracle import Timing
 from weft.topologies import leaf_spine

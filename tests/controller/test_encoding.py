@@ -7,12 +7,13 @@ import pytest
 from finsy.p4entity import encode_entities
 from p4info_fixture import fabric_p4info
 
-from weft.controller.acl import AclRule
 from weft.controller.encoding import EntityEncoder
 from weft.controller.entities import Entity, entry
+from weft.controller.features import Settings
+from weft.controller.features.acl import AclRule, AclSettings
 from weft.controller.jobs import JobTable
 from weft.controller.pipeline import Pipeline
-from weft.controller.plan import FabricState, Settings, desired_entities
+from weft.controller.plan import FabricState, desired_entities
 from weft.controller.reconcile import entity_set
 from weft.topologies import FabricSpec, fat_tree, leaf_spine
 
@@ -27,7 +28,7 @@ def plans(fabric: FabricSpec) -> dict[str, list[Entity]]:
     jobs = JobTable(fabric, 64)
     jobs.add(3, [host.name for host in fabric.hosts], 8)
     acl = (AclRule(priority=7, action="deny", protocol=17), AclRule(priority=8, action="punt", port=1))
-    return desired_entities(fabric, Settings(acl=acl), FabricState(jobs=jobs.jobs))
+    return desired_entities(fabric, Settings(features=(AclSettings(acl),)), FabricState(jobs=jobs.jobs))
 
 
 @pytest.mark.parametrize("fabric", FABRICS.values(), ids=FABRICS.keys())

@@ -17,15 +17,15 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
 from weft.compiler.cli import compile_command
-from weft.controller.aggregation import aggregation_entities
 from weft.controller.blocking import BlockingFabricController
-from weft.controller.ecn import ecn_entities
 from weft.controller.entities import exact_arguments
 from weft.controller.fabric import embedded_targets
+from weft.controller.features.aggregation import aggregation_entities
+from weft.controller.features.ecn import ecn_entities
+from weft.controller.features.telemetry_int import int_entities
 from weft.controller.jobs import JobMembership, JobTable
 from weft.controller.pipeline import Pipeline
 from weft.controller.target import EMBEDDED
-from weft.controller.telemetry_int import int_entities
 from weft.topologies import FabricSpec, fat_tree, leaf_spine
 from weft.topologies.addressing import IpVersion
 from weft.topologies.int_rates import STANDARD_INT_RATES, rate_code

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from weft.controller.errors import SettingError
 from weft.controller.failures import NO_FAILURES, Failures
-from weft.controller.plan import FabricState, Planner, Settings, desired_entities
+from weft.controller.features import Settings
+from weft.controller.plan import FabricState, Planner, desired_entities
 from weft.controller.routing import DEFAULT_ROUTING, plane_routings
 from weft.controller.routing.shortest_paths import ShortestPaths
 from weft.topologies import FabricSpec, LinkSpec, fat_tree, leaf_spine

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.controller.aggregation import aggregation_entities
 from weft.controller.entities import Entity
 from weft.controller.errors import JobError, SettingError
 from weft.controller.failures import NO_FAILURES
+from weft.controller.features.aggregation import aggregation_entities
+from weft.controller.features.multicast import multicast_group
 from weft.controller.jobs import MAX_EPOCH, Job, JobMembership, JobTable
-from weft.controller.multicast import multicast_group
 from weft.controller.queue_keys import repeatable_queue_keys
 from weft.controller.slots import SlotPool
 from weft.topologies import FabricSpec, SwitchSpec, TopologyError, leaf_spine

@@ -8,11 +8,13 @@ from hypothesis import strategies as st
 from p4info_fixture import fabric_p4info
 from p4runtime_double import Device, P4RuntimeDouble
 
-from weft.controller.ecn import EcnProfile
 from weft.controller.failures import NO_FAILURES
+from weft.controller.features import Settings
+from weft.controller.features.ecn import EcnProfile, EcnSettings
+from weft.controller.features.telemetry_int import IntSettings
 from weft.controller.jobs import JobTable
 from weft.controller.pipeline import Pipeline
-from weft.controller.plan import FabricState, Settings, desired_entities
+from weft.controller.plan import FabricState, desired_entities
 from weft.controller.reconcile import EntitySet, entity_set, plan_updates
 from weft.topologies import leaf_spine
 
@@ -36,7 +38,9 @@ def plan(choice: tuple[list[object], list[str], dict[int, EcnProfile] | None, bo
     jobs = JobTable(FABRIC, 64)
     jobs.add(3, hosts, 8)
     desired = desired_entities(
-        FABRIC, Settings(ecn=ecn, int_enabled=int_enabled), FabricState(failures, jobs.jobs)
+        FABRIC,
+        Settings(features=(EcnSettings(ecn), IntSettings(int_enabled))),
+        FabricState(failures, jobs.jobs),
     )
     return {name: entity_set(encode_entities(entities, SCHEMA)) for name, entities in desired.items()}
 

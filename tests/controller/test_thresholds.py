@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.controller.ecn import (
+from weft.controller.entities import exact_arguments, mac_number
+from weft.controller.errors import SettingError
+from weft.controller.features.ecn import (
     EcnDepth,
     EcnProfile,
     ecn_entities,
@@ -16,12 +18,10 @@ from weft.controller.ecn import (
     threshold_entity,
     thresholds,
 )
-from weft.controller.entities import exact_arguments, mac_number
-from weft.controller.errors import SettingError
-from weft.controller.identity import class_entities, hash_seed, identity_entities, switch_id
-from weft.controller.neighbours import neighbour_entities
+from weft.controller.features.identity import class_entities, hash_seed, identity_entities, switch_id
+from weft.controller.features.neighbours import neighbour_entities
+from weft.controller.features.telemetry_int import int_entities
 from weft.controller.target import BMV2, EMBEDDED, target_facts
-from weft.controller.telemetry_int import int_entities
 from weft.topologies import TopologyError, leaf_spine
 from weft.topologies.int_rates import STANDARD_INT_RATES, int_rates, int_rates_of, rate_code
 

@@ -4,7 +4,7 @@ import pytest
 
 from weft import topologies
 from weft.controller.counters import Count, SwitchCounters
-from weft.controller.identity import switch_id
+from weft.controller.features.identity import switch_id
 from weft.results.counters import absorbed_totals, drop_totals, lateness_of, longest_int_path, plane_results
 
 FABRIC = topologies.leaf_spine(planes=2, leaves=2, spines=2, hosts_per_leaf=1)

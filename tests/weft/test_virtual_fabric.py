@@ -16,7 +16,7 @@ from scapy.utils import rdpcap
 
 from weft import Fabric, topologies
 from weft.clocks.endpoint_settings import path_round_trip_ps
-from weft.controller.acl import AclRule
+from weft.controller.features.acl import AclRule
 from weft.errors import BadInputError, CheckFailedError
 from weft.run.runner import run_scenario
 from weft.scenario import (

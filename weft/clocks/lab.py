@@ -14,10 +14,11 @@ from weft.clocks.link_events import LinkEvents
 from weft.clocks.switch_configs import switch_configs
 from weft.clocks.watching import Sample
 from weft.controller.blocking import BlockingFabricController
-from weft.controller.ecn import EcnProfile
-from weft.controller.identity import DATA_CLASS
+from weft.controller.features import Settings
+from weft.controller.features.ecn import EcnProfile, EcnSettings
+from weft.controller.features.identity import DATA_CLASS
+from weft.controller.features.telemetry_int import IntSettings
 from weft.controller.pipeline import Pipeline
-from weft.controller.plan import Settings
 from weft.controller.target import target_facts
 from weft.error_translation import raised_as_weft_errors
 from weft.errors import BadInputError, WeftError
@@ -164,9 +165,7 @@ class Lab(abc.ABC):
             profiles = {DATA_CLASS: EcnProfile(ecn.kmin, ecn.kmax, ecn.pmax)}
         return Settings(
             target=target_facts(self.options.target, nominal_packet_bytes=self.frame_bytes),
-            ecn=profiles,
-            ecn_at=ecn.at,
-            int_enabled=self.options.int_telemetry,
+            features=(EcnSettings(profiles, ecn.at), IntSettings(self.options.int_telemetry)),
         )
 
     def _require_queues_for_a_frame(self) -> None:

@@ -11,11 +11,11 @@ from typing import Any, Protocol, Self, TypeVar
 from weft.controller import arrays
 from weft.controller.arrays import DirectCount
 from weft.controller.counters import Count, SwitchCounters
-from weft.controller.ecn import EcnDepth, EcnProfile
 from weft.controller.fabric import Channel, FabricController, GrpcTarget, Repair, open_channel
+from weft.controller.features import Settings
+from weft.controller.features.ecn import EcnDepth, EcnProfile
 from weft.controller.jobs import JobMembership
 from weft.controller.pipeline import Pipeline
-from weft.controller.plan import Settings
 from weft.controller.queue_keys import QueueKeys, random_queue_key
 from weft.topologies import FabricSpec
 from weft.topologies.addressing import IpVersion

@@ -18,10 +18,12 @@ import finsy
 from finsy.proto import p4r
 
 from weft.controller import views
-from weft.controller.ecn import DEFAULT_ECN_DEPTH, EcnDepth, EcnProfile, threshold_entity
 from weft.controller.errors import ControllerError, PipelineError, SettingError, SwitchUnavailableError
+from weft.controller.features import FEATURES, Feature
+from weft.controller.features.ecn import DEFAULT_ECN_DEPTH, EcnDepth, EcnProfile, ecn_rows, threshold_entity
+from weft.controller.features.identity import DATA_CLASS
+from weft.controller.features.kind import Row
 from weft.controller.health import check_switch
-from weft.controller.identity import DATA_CLASS
 from weft.controller.lab import Lab, NoLabError, lab_at, lab_from_state, state_file
 from weft.controller.links import (
     TOPOLOGY_ONLY,
@@ -108,7 +110,7 @@ def _show(
     switches: tuple[str, ...],
     as_json: bool,
     title: str,
-    rows_of: Callable[[Lab, SwitchSession], Awaitable[list[views.Row]]],
+    rows_of: Callable[[Lab, SwitchSession], Awaitable[list[Row]]],
 ) -> None:
     """Read from the switches and print all their rows together."""
     lab = find()
@@ -168,7 +170,7 @@ def ecn_show(find: Callable[[], Lab], switches: tuple[str, ...], as_json: bool) 
     """Thresholds by port and class."""
     _show(
         find, switches, as_json, "ECN thresholds",
-        lambda lab, session: views.ecn_rows(session, views.switch_spec(lab, session.name), lab),
+        lambda lab, session: ecn_rows(session, views.switch_spec(lab, session.name), lab),
     )  # fmt: skip
 
 
@@ -208,9 +210,9 @@ def ecn_set(
     def entity(port: int) -> finsy.P4TableEntry:
         return threshold_entity(port, priority_class, profile, lab.facts, at)
 
-    async def change(session: SwitchSession) -> list[views.Row]:
+    async def change(session: SwitchSession) -> list[Row]:
         await _set_thresholds(lab, session, entity, priority_class, ports)
-        return await views.ecn_rows(session, views.switch_spec(lab, session.name), lab)
+        return await ecn_rows(session, views.switch_spec(lab, session.name), lab)
 
     names = lab.select(switches)
     found = asyncio.run(for_each_switch(lab, names, change, primary=True))
@@ -225,7 +227,7 @@ async def _set_thresholds(
     ports: tuple[int, ...],
 ) -> None:
     spec = views.switch_spec(lab, session.name)
-    rows = await views.ecn_rows(session, None, lab)
+    rows = await ecn_rows(session, None, lab)
     present = {(int(row["port"]), row["class"]) for row in rows}
     if spec is not None:
         wanted = [spec.port(port).number for port in ports] or [port.number for port in spec.ports]
@@ -239,30 +241,26 @@ async def _set_thresholds(
     await session.write(updates)
 
 
-@controller.command("int")
-@_switches
-@_json
-@click.pass_obj
-@_reports_errors
-def int_command(find: Callable[[], Lab], switches: tuple[str, ...], as_json: bool) -> None:
-    """What every port stamps into INT, and how often it did."""
-    _show(
-        find, switches, as_json, "INT",
-        lambda lab, session: views.int_rows(session, views.switch_spec(lab, session.name), lab),
-    )  # fmt: skip
+def _add_command(feature: Feature) -> None:
+    """Give a feature its command, which shows its rows."""
+    rows = feature.rows
+    assert rows is not None
+
+    @controller.command(feature.command, help=feature.summary)
+    @_switches
+    @_json
+    @click.pass_obj
+    @_reports_errors
+    def show(find: Callable[[], Lab], switches: tuple[str, ...], as_json: bool) -> None:
+        _show(
+            find, switches, as_json, feature.name[0].upper() + feature.name[1:],
+            lambda lab, session: rows(session, views.switch_spec(lab, session.name), lab),
+        )  # fmt: skip
 
 
-@controller.command()
-@_switches
-@_json
-@click.pass_obj
-@_reports_errors
-def trees(find: Callable[[], Lab], switches: tuple[str, ...], as_json: bool) -> None:
-    """Aggregation jobs: each switch's place in their trees, its children, slots and packets."""
-    _show(
-        find, switches, as_json, "Aggregation trees",
-        lambda lab, session: views.tree_rows(session, views.switch_spec(lab, session.name)),
-    )  # fmt: skip
+for _feature in FEATURES.values():
+    if _feature.command:
+        _add_command(_feature)
 
 
 @controller.command()

@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 import finsy
 import grpc
 
-from weft.controller.acl import AclRule
 from weft.controller.counters import SwitchCounters, read_counters
-from weft.controller.ecn import EcnDepth, EcnProfile
 from weft.controller.errors import ControllerError, JobError, PipelineError, SettingError
 from weft.controller.failures import NO_FAILURES, Failures
+from weft.controller.features import Settings
+from weft.controller.features.acl import AclRule, AclSettings
+from weft.controller.features.ecn import EcnDepth, EcnProfile, EcnSettings
 from weft.controller.installed import read_installed
 from weft.controller.jobs import Job, JobMembership, JobTable
 from weft.controller.pipeline import Pipeline
-from weft.controller.plan import FabricState, Planner, Settings, SwitchPlan
+from weft.controller.plan import FabricState, Planner, SwitchPlan
 from weft.controller.queue_keys import QueueKeys, random_queue_key
 from weft.controller.reconcile import EntitySet, plan_updates
 from weft.controller.session import SwitchSession
@@ -271,15 +272,18 @@ class FabricController:
 
     async def set_acl(self, rules: Iterable[AclRule]) -> None:
         """Put an access list in force on all switches; `punt` rules feed `packet_ins`."""
-        self._settings = replace(self._settings, acl=tuple(rules))
-        await self.apply()
+        await self.configure(AclSettings(tuple(rules)))
 
     async def set_ecn(self, profiles: Mapping[int, EcnProfile] | None, at: EcnDepth | None = None) -> None:
         """Put thresholds in force, by class; None scales the data class to each port's rate.
 
         `at` is which depth marks; None leaves it.
         """
-        self._settings = replace(self._settings, ecn=profiles, ecn_at=at or self._settings.ecn_at)
+        await self.configure(EcnSettings(profiles, at or self._settings.of(EcnSettings).at))
+
+    async def configure(self, chosen: object) -> None:
+        """Put a feature's settings in force on all switches, such as `EcnSettings`."""
+        self._settings = self._settings.with_feature(chosen)
         await self.apply()
 
     async def link_down(self, a: str, b: str) -> Repair:

@@ -1,7 +1,7 @@
 """Aggregation jobs: admission, epochs, slot quotas, and what each host must know to take part.
 
 `JobTable` is the aggregation manager's state, without I/O: events in (add, remove, failures), jobs out. What
-switches must hold follows from it (`weft.controller.aggregation`).
+switches must hold follows from it (`weft.controller.features.aggregation`).
 """
 
 from __future__ import annotations

@@ -10,16 +10,19 @@ from pathlib import Path
 from weft.controller.errors import ControllerError, RequestRefusedError, SettingError
 from weft.controller.fabric import open_channel
 from weft.controller.failures import Failures
+from weft.controller.features import Settings
+from weft.controller.features.ecn import EcnSettings
+from weft.controller.features.telemetry_int import IntSettings
 from weft.controller.health import SwitchHealth, check_switch
 from weft.controller.lab import Lab
-from weft.controller.plan import FabricState, Settings, desired_entities
+from weft.controller.plan import FabricState, desired_entities
 from weft.controller.port_states import failures_of, port_states
 from weft.controller.readers import for_each_switch
 from weft.topologies import FabricLink, FabricSpec
 
 FOLLOW_TIMEOUT_S = 10.0
 _POLL_S = 0.05
-TOPOLOGY_ONLY = Settings(ecn={}, int_enabled=False)
+TOPOLOGY_ONLY = Settings(features=(EcnSettings({}), IntSettings(False)))
 """Entries that follow from the topology alone: thresholds and INT are the operator's choice."""
 
 

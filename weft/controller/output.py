@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from weft.controller.views import Row
+from weft.controller.features.kind import Row
 
 
 def print_rows(rows: Sequence[Row], as_json: bool, title: str) -> None:

@@ -2,45 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from weft.controller.acl import AclRule, acl_entities
-from weft.controller.aggregation import aggregation_entities
-from weft.controller.ecn import DEFAULT_ECN_DEPTH, EcnDepth, EcnProfile, ecn_entities
 from weft.controller.entities import Entity
 from weft.controller.failures import NO_FAILURES, Failures
-from weft.controller.identity import class_entities, identity_entities
+from weft.controller.features import FEATURES, Settings
 from weft.controller.jobs import Job
-from weft.controller.neighbours import neighbour_entities
-from weft.controller.routing import DEFAULT_ROUTING, PlaneRouting, plane_routings
-from weft.controller.target import EMBEDDED, TargetFacts
-from weft.controller.telemetry_int import int_entities
-from weft.topologies import FabricSpec, SwitchSpec
-from weft.topologies.int_rates import IntRates, int_rates
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What an operator may choose.
-
-    Attributes:
-        target: units of the switches.
-        ecn: thresholds by class; None scales the data class to each port's rate, {} marks nothing.
-        ecn_at: which depth of a queue marks.
-        int_enabled: whether ports stamp INT.
-        acl: access list of every switch.
-        routing: kind of routing, a name of `weft.controller.routing`.
-
-    """
-
-    target: TargetFacts = EMBEDDED
-    ecn: Mapping[int, EcnProfile] | None = None
-    ecn_at: EcnDepth = DEFAULT_ECN_DEPTH
-    int_enabled: bool = True
-    acl: tuple[AclRule, ...] = ()
-    routing: str = DEFAULT_ROUTING
+from weft.controller.routing import PlaneRouting, plane_routings
+from weft.topologies import FabricSpec
 
 
 @dataclass(frozen=True)
@@ -106,7 +77,7 @@ class Planner:
         routes: dict[str, Entities] = {}
         for plane in self._planes:
             routes |= plane.plan(state.failures)
-        jobs = aggregation_entities(self._fabric, state.jobs)
+        jobs = _job_entities(self._fabric, state.jobs)
         self._jobs = {name: _kept(tuple(entities), self._jobs.get(name)) for name, entities in jobs.items()}
         return {
             name: SwitchPlan(features, routes[name], self._jobs.get(name, ()))
@@ -124,22 +95,17 @@ def _kept(now: Entities, before: Entities | None) -> Entities:
 
 
 def _feature_entities(fabric: FabricSpec, settings: Settings) -> dict[str, Entities]:
-    rates = int_rates(fabric) if settings.int_enabled else None
+    features = [feature.entities(fabric, settings) for feature in FEATURES.values() if feature.entities]
     return {
-        switch.name: tuple(_static_entities(fabric, switch, settings, rates)) for switch in fabric.switches
+        switch.name: tuple(entity for of_switch in features for entity in of_switch(switch))
+        for switch in fabric.switches
     }
 
 
-def _static_entities(
-    fabric: FabricSpec, switch: SwitchSpec, settings: Settings, rates: IntRates | None
-) -> list[Entity]:
-    entities: list[Entity] = [
-        *identity_entities(switch),
-        *class_entities(),
-        *neighbour_entities(fabric, switch),
-        *ecn_entities(switch, settings.target, settings.ecn, settings.ecn_at),
-        *acl_entities(settings.acl),
-    ]
-    if rates is not None:
-        entities.extend(int_entities(switch, settings.target, rates))
+def _job_entities(fabric: FabricSpec, jobs: Iterable[Job]) -> dict[str, list[Entity]]:
+    entities: dict[str, list[Entity]] = {}
+    for feature in FEATURES.values():
+        if feature.of_jobs is not None:
+            for switch, found in feature.of_jobs(fabric, jobs).items():
+                entities.setdefault(switch, []).extend(found)
     return entities

@@ -9,30 +9,21 @@ from typing import Any
 import finsy
 from finsy.p4schema import P4MatchType
 
-from weft.controller import ecn, telemetry_int
-from weft.controller.counters import JOB_TABLE, read_counters
+from weft.controller.counters import read_counters
 from weft.controller.entities import exact_arguments
 from weft.controller.errors import SettingError
+from weft.controller.features.kind import Row, port_name
 from weft.controller.lab import Lab
 from weft.controller.routing.shortest_paths import SELECTOR
 from weft.controller.session import SwitchSession
 from weft.topologies import SwitchSpec
-from weft.topologies.int_rates import STANDARD_INT_RATES, UNKNOWN_RATE_CODE, IntRates, int_rates
 
-Row = dict[str, Any]
 _IPV4_BITS, _MAC_BITS, _IPV6_BITS = 32, 48, 128
 
 
 def switch_spec(lab: Lab, name: str) -> SwitchSpec | None:
     """Return the switch's description, if the lab has one."""
     return lab.fabric.switch(name) if lab.fabric else None
-
-
-def port_name(spec: SwitchSpec | None, port: int) -> str:
-    """`3 (p0s1)` where the neighbour is known, `3` otherwise."""
-    if spec is None or not 1 <= port <= len(spec.ports):
-        return str(port)
-    return f"{port} ({spec.port(port).peer.node})"
 
 
 async def route_rows(session: SwitchSession, spec: SwitchSpec | None) -> list[Row]:
@@ -186,93 +177,4 @@ async def counter_rows(session: SwitchSession, spec: SwitchSpec | None) -> list[
         add("aggregation", outcome, count.packets, count.bytes)
     for job, count in counters.jobs.items():
         add("job", str(job), count.packets, count.bytes)
-    return rows
-
-
-async def ecn_rows(session: SwitchSession, spec: SwitchSpec | None, lab: Lab) -> list[Row]:
-    """Thresholds by port and class, in bytes and in the target's unit."""
-    rows = []
-    for entry in await session.read([finsy.P4TableEntry(ecn.TABLE)]):
-        port, priority_class, at, values = ecn.read_thresholds(entry)
-        profile = ecn.profile_of(values, lab.facts)
-        rows.append(
-            {
-                "switch": session.name,
-                "port": port_name(spec, port),
-                "class": priority_class,
-                "at": at,
-                "kmin_bytes": profile.kmin_bytes,
-                "kmax_bytes": profile.kmax_bytes,
-                "pmax": round(profile.pmax, 6),
-                "kmin": values.kmin,
-                "kmax": values.kmax,
-                "slope": values.slope,
-                "unit": lab.facts.depth_unit,
-            }
-        )
-    return sorted(rows, key=lambda row: (int(row["port"].split()[0]), row["class"]))
-
-
-async def int_rows(session: SwitchSession, spec: SwitchSpec | None, lab: Lab) -> list[Row]:
-    """Stamp by each port: rate and factors, and the packets stamped."""
-    rates = int_rates(lab.fabric) if lab.fabric else STANDARD_INT_RATES
-    entries = await session.read(
-        [finsy.P4TableEntry(telemetry_int.TABLE, counter_data=finsy.P4CounterData())]
-    )
-    rows = []
-    for entry in sorted(entries, key=lambda each: int(each["port"])):
-        arguments = exact_arguments(entry.action)
-        rows.append(
-            {
-                "switch": session.name,
-                "port": port_name(spec, int(entry["port"])),
-                "rate_code": arguments.get("port_rate_code"),
-                "rate_gbps": _rate_gbps(rates, arguments.get("port_rate_code", UNKNOWN_RATE_CODE)),
-                "ns_per_time_unit": arguments.get("ns_per_time_unit"),
-                "cells_per_depth_unit": arguments.get("cells_per_depth_unit"),
-                "stamped": entry.counter_data.packet_count if entry.counter_data else 0,
-            }
-        )
-    return rows
-
-
-def _rate_gbps(rates: IntRates, code: int) -> float | None:
-    """In Gb/s, whole where it is; None for an unknown rate."""
-    whole, rest = divmod(rates[code], 10**9)
-    return (rates[code] / 10**9 if rest else whole) or None
-
-
-async def tree_rows(session: SwitchSession, spec: SwitchSpec | None) -> list[Row]:
-    """Aggregation jobs as this switch sees them: its place in the tree, its slots, its children by rank."""
-    entries = await session.read(
-        [
-            finsy.P4TableEntry(JOB_TABLE, counter_data=finsy.P4CounterData()),
-            finsy.P4TableEntry("aggregation_member"),
-        ]
-    )
-    children: dict[int, list[tuple[int, int]]] = {}
-    for entry in entries:
-        arguments = exact_arguments(entry.action)
-        if entry.table_id == "aggregation_member" and "child_rank" in arguments:
-            children.setdefault(int(entry["job_id"]), []).append(
-                (arguments["child_rank"], int(entry["port"]))
-            )
-    rows = []
-    for entry in entries:
-        if entry.table_id != JOB_TABLE:
-            continue
-        job_id, arguments = int(entry["job_id"]), exact_arguments(entry.action)
-        base, size = arguments["slot_base"], arguments["slot_count"]
-        rows.append(
-            {
-                "switch": session.name,
-                "job": job_id,
-                "epoch": arguments["epoch"],
-                "role": "root" if arguments["is_root"] else "node",
-                "parent": None if arguments["is_root"] else port_name(spec, arguments["parent_port"]),
-                "children": [port_name(spec, port) for _, port in sorted(children.get(job_id, []))],
-                "slots": f"{base}-{base + size - 1}",
-                "packets": entry.counter_data.packet_count if entry.counter_data else 0,
-            }
-        )
     return rows

@@ -9,7 +9,7 @@ from functools import reduce
 from typing import Any
 
 from weft.controller.counters import Count, SwitchCounters
-from weft.controller.identity import switch_id
+from weft.controller.features.identity import switch_id
 from weft.results.model import IntHop, IntPath, Lateness, PlaneResult
 from weft.topologies import FabricSpec, shortest_paths
 

@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from weft.controller.ecn import scaled_profile
-from weft.controller.identity import DATA_CLASS
-from weft.controller.plan import Settings
+from weft.controller.features import Settings
+from weft.controller.features.ecn import EcnSettings, scaled_profile
+from weft.controller.features.identity import DATA_CLASS
 from weft.scenario.options import FabricOptions
 from weft.switch.daemon.config import CreditsConfig, PfcConfig, PortConfig, SwitchConfig
 from weft.topologies import FabricSpec
@@ -53,18 +53,19 @@ def effective_parameters(
 
 def _ecn(fabric: FabricSpec, settings: Settings) -> list[dict[str, Any]]:
     """Thresholds by class and rate of the port."""
+    chosen = settings.of(EcnSettings)
     rates_bps = sorted({port.link.rate_bps for switch in fabric.switches for port in switch.ports})
     return [
         {
             "priority_class": priority_class,
             "rate_bps": rate_bps,
-            "at": settings.ecn_at,
+            "at": chosen.at,
             "kmin_bytes": profile.kmin_bytes,
             "kmax_bytes": profile.kmax_bytes,
             "pmax": profile.pmax,
         }
         for rate_bps in rates_bps
-        for priority_class, profile in (settings.ecn or {DATA_CLASS: scaled_profile(rate_bps)}).items()
+        for priority_class, profile in (chosen.profiles or {DATA_CLASS: scaled_profile(rate_bps)}).items()
     ]
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from weft.controller.ecn import DEFAULT_ECN_DEPTH, EcnDepth
+from weft.controller.features.ecn import DEFAULT_ECN_DEPTH, EcnDepth
 from weft.quantities.definitions import TIME, ShortTime, Size, number
 from weft.scenario.links import FaultsOfLinks, LinkFaults
 from weft.scenario.values import Section

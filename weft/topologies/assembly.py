@@ -163,13 +163,14 @@ def _nic(link: LinkSpec, host: str, plane: int, leaf: int, place: int) -> NicSpe
 
 
 def _links(switches: Sequence[SwitchSpec]) -> list[FabricLink]:
-    tiers = {switch.name: TIERS[switch.role] for switch in switches}
+    # Between switches of a tier, the first in order stands for the one nearer to the hosts.
+    places = {switch.name: (TIERS[switch.role], number) for number, switch in enumerate(switches)}
     links = []
     for switch in switches:
         for port in switch.ports:
             here = Endpoint(switch.name, port.number)
             if port.peer_is_host:
                 links.append(FabricLink(port.peer, here, port.link))
-            elif tiers[port.peer.node] > switch.tier:
+            elif places[port.peer.node] > places[switch.name]:
                 links.append(FabricLink(here, port.peer, port.link))
     return links

@@ -45,7 +45,7 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class FabricLink:
-    """A link of the fabric, listed once; `a` is the end nearer to the hosts."""
+    """A link of the fabric, listed once; `a` is the end nearer to the hosts, within a tier the first in order."""
 
     a: Endpoint
     b: Endpoint
@@ -83,7 +83,7 @@ class SwitchSpec:
 
     @property
     def tier(self) -> int:
-        """How far from the hosts the switch is; links lead from one tier to another."""
+        """How far from the hosts the switch is; most links lead from one tier to another."""
         return TIERS[self.role]
 
     def address_of(self, ip_version: IpVersion) -> IPv4Address | IPv6Address:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.controller.telemetry_int import BYTE_COUNTERS
+from weft.controller.features.telemetry_int import BYTE_COUNTERS
 from weft.switch.native import NativeSwitch
 
 

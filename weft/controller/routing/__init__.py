@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from weft.controller.errors import SettingError
+from weft.controller.features.kind import DEFAULT_ROUTING
+from weft.controller.registry import Registry
 from weft.controller.routing.kind import PlaneRouting, RoutingKind
 from weft.topologies import FabricSpec
-from weft.topologies.registry import Registry
 
-DEFAULT_ROUTING = "shortest_paths"
 ROUTING_KINDS: Registry[RoutingKind] = Registry(__name__, RoutingKind, SettingError)
 
 

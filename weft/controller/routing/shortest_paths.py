@@ -116,7 +116,7 @@ class ShortestPaths(PlaneRouting):
         changed = set()
         for place, switch in enumerate(self._switches):
             before = self.routes.get(switch.name)
-            towards = self._towards(place) if place in touched else None
+            towards = self.next_hops_of(place) if place in touched else None
             hosts = tuple(
                 route
                 for port, routes in self._host_routes[place]
@@ -150,7 +150,7 @@ class ShortestPaths(PlaneRouting):
             if place in moved or ports != self._live[place] or not moved.isdisjoint(peer for peer, _ in ports)
         }
 
-    def _towards(self, place: int) -> dict[NextHops, int]:
+    def next_hops_of(self, place: int) -> dict[NextHops, int]:
         """Return a switch's next hops, the neighbours one hop nearer, and the switches that they lead to."""
         towards: dict[NextHops, int] = {}
         for hops in range(1, len(self._rings)):

@@ -8,7 +8,8 @@ from functools import cache
 import finsy
 
 from weft.controller.entities import default_action, entry
-from weft.topologies import SwitchSpec
+from weft.controller.features.kind import Feature, OfSwitch, Settings
+from weft.topologies import FabricSpec, SwitchSpec
 
 SWITCH_ID_BITS = 12
 DATA_CLASS = 3
@@ -50,3 +51,15 @@ def class_entities() -> tuple[finsy.P4TableEntry, ...]:
         for table in ("class_map", "class_map_ipv6")
         for dscp, priority_class in CLASS_OF_DSCP.items()
     )
+
+
+def _entities(_fabric: FabricSpec, _settings: Settings) -> OfSwitch:
+    return lambda switch: (*identity_entities(switch), *class_entities())
+
+
+KIND = Feature(
+    name="identity",
+    summary="Who a switch is, and which class a packet's DSCP means.",
+    tables=("identity", "class_map", "class_map_ipv6"),
+    entities=_entities,
+)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import finsy
 
 from weft.controller.entities import entry, mac_number
+from weft.controller.features.kind import Feature, OfSwitch, Settings
 from weft.topologies import FabricSpec, SwitchSpec
 
 
@@ -22,3 +23,15 @@ def neighbour_entities(fabric: FabricSpec, switch: SwitchSpec) -> list[finsy.P4T
         *(entry("arp_responder", {"target_ipv4": address}, "arp_reply", mac=mac) for address in ipv4),
         *(entry("nd_responder", {"target_ipv6": address}, "nd_reply", mac=mac) for address in ipv6),
     ]
+
+
+def _entities(fabric: FabricSpec, _settings: Settings) -> OfSwitch:
+    return lambda switch: neighbour_entities(fabric, switch)
+
+
+KIND = Feature(
+    name="neighbours",
+    summary="Answers to ARP and neighbour discovery.",
+    tables=("arp_responder", "nd_responder"),
+    entities=_entities,
+)

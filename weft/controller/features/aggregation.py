@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from weft.controller.entities import Entity, entry
-from weft.controller.jobs import Job
-from weft.controller.multicast import multicast_group
+import finsy
+
+from weft.controller.counters import JOB_TABLE
+from weft.controller.entities import Entity, entry, exact_arguments
+from weft.controller.features.kind import Feature, Row, port_name
+from weft.controller.features.multicast import multicast_group
 from weft.controller.trees import TreeNode
-from weft.topologies import FabricSpec
+from weft.topologies import FabricSpec, SwitchSpec
+
+if TYPE_CHECKING:
+    from weft.controller.jobs import Job
+    from weft.controller.lab import Lab
+    from weft.controller.session import SwitchSession
 
 _NO_MAC = "00:00:00:00:00:00"
 
@@ -70,3 +79,49 @@ def _job_entry(fabric: FabricSpec, job: Job, node: TreeNode, slot_base: int) -> 
         rank_at_parent=node.parent.rank if node.parent else 0,
         multicast_group=job.job_id,
     )
+
+
+async def tree_rows(session: SwitchSession, spec: SwitchSpec | None, _lab: Lab) -> list[Row]:
+    """Aggregation jobs as this switch sees them: its place in the tree, its slots, its children by rank."""
+    entries = await session.read(
+        [
+            finsy.P4TableEntry(JOB_TABLE, counter_data=finsy.P4CounterData()),
+            finsy.P4TableEntry("aggregation_member"),
+        ]
+    )
+    children: dict[int, list[tuple[int, int]]] = {}
+    for found in entries:
+        arguments = exact_arguments(found.action)
+        if found.table_id == "aggregation_member" and "child_rank" in arguments:
+            children.setdefault(int(found["job_id"]), []).append(
+                (arguments["child_rank"], int(found["port"]))
+            )
+    rows = []
+    for found in entries:
+        if found.table_id != JOB_TABLE:
+            continue
+        job_id, arguments = int(found["job_id"]), exact_arguments(found.action)
+        base, size = arguments["slot_base"], arguments["slot_count"]
+        rows.append(
+            {
+                "switch": session.name,
+                "job": job_id,
+                "epoch": arguments["epoch"],
+                "role": "root" if arguments["is_root"] else "node",
+                "parent": None if arguments["is_root"] else port_name(spec, arguments["parent_port"]),
+                "children": [port_name(spec, port) for _, port in sorted(children.get(job_id, []))],
+                "slots": f"{base}-{base + size - 1}",
+                "packets": found.counter_data.packet_count if found.counter_data else 0,
+            }
+        )
+    return rows
+
+
+KIND = Feature(
+    name="aggregation trees",
+    summary="Aggregation jobs: each switch's place in their trees, its children, slots and packets.",
+    tables=(JOB_TABLE, "aggregation_member"),
+    of_jobs=aggregation_entities,
+    command="trees",
+    rows=tree_rows,
+)

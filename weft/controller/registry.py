@@ -34,6 +34,10 @@ class Registry(Mapping[str, _Kind], Generic[_Kind]):
         found = (getattr(module, "KIND", None) for module in modules)
         return {kind.name: kind for kind in found if isinstance(kind, self._kind)}  # type: ignore[attr-defined]
 
+    def look_again(self) -> None:
+        """List the package anew when a kind is next asked for."""
+        self.__dict__.pop("_kinds", None)
+
     def __getitem__(self, name: str) -> _Kind:
         try:
             return self._kinds[name]

@@ -12,15 +12,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import finsy
 
 from weft.controller.entities import entry, exact_arguments
 from weft.controller.errors import SettingError
-from weft.controller.identity import DATA_CLASS
+from weft.controller.features.identity import DATA_CLASS
+from weft.controller.features.kind import Feature, OfSwitch, Row, Settings, port_name
 from weft.controller.target import TargetFacts
-from weft.topologies import SwitchSpec
+from weft.topologies import FabricSpec, SwitchSpec
+
+if TYPE_CHECKING:
+    from weft.controller.lab import Lab
+    from weft.controller.session import SwitchSession
 
 TABLE = "ecn_thresholds"
 EcnDepth = Literal["dequeue", "enqueue"]
@@ -48,6 +53,20 @@ class EcnProfile:
             raise SettingError(f"kmax_bytes={self.kmax_bytes} is below kmin_bytes={self.kmin_bytes}")
         if not 0 <= self.pmax <= 1:
             raise SettingError(f"pmax={self.pmax} is out of range (valid: 0 to 1)")
+
+
+@dataclass(frozen=True)
+class EcnSettings:
+    """Marking at every port.
+
+    Attributes:
+        profiles: thresholds by class; None scales the data class to each port's rate, {} marks nothing.
+        at: which depth of a queue marks.
+
+    """
+
+    profiles: Mapping[int, EcnProfile] | None = None
+    at: EcnDepth = DEFAULT_ECN_DEPTH
 
 
 @dataclass(frozen=True)
@@ -154,3 +173,41 @@ def read_thresholds(entry: finsy.P4TableEntry) -> tuple[int, int, EcnDepth | Non
     at = next((at for at, known in _ACTIONS.items() if known == name), None)
     values = EcnThresholds(int(arguments["kmin"]), int(arguments["kmax"]), int(arguments["slope"]))
     return match["port"], match["class"], at, values
+
+
+async def ecn_rows(session: SwitchSession, spec: SwitchSpec | None, lab: Lab) -> list[Row]:
+    """Thresholds by port and class, in bytes and in the target's unit."""
+    rows = []
+    for found in await session.read([finsy.P4TableEntry(TABLE)]):
+        port, priority_class, at, values = read_thresholds(found)
+        profile = profile_of(values, lab.facts)
+        rows.append(
+            {
+                "switch": session.name,
+                "port": port_name(spec, port),
+                "class": priority_class,
+                "at": at,
+                "kmin_bytes": profile.kmin_bytes,
+                "kmax_bytes": profile.kmax_bytes,
+                "pmax": round(profile.pmax, 6),
+                "kmin": values.kmin,
+                "kmax": values.kmax,
+                "slope": values.slope,
+                "unit": lab.facts.depth_unit,
+            }
+        )
+    return sorted(rows, key=lambda row: (int(row["port"].split()[0]), row["class"]))
+
+
+def _entities(_fabric: FabricSpec, settings: Settings) -> OfSwitch:
+    chosen = settings.of(EcnSettings)
+    return lambda switch: ecn_entities(switch, settings.target, chosen.profiles, chosen.at)
+
+
+KIND = Feature(
+    name="ecn",
+    summary="Thresholds by port and class.",
+    tables=(TABLE,),
+    entities=_entities,
+    rows=ecn_rows,
+)

@@ -10,6 +10,8 @@ from typing import Literal
 import finsy
 
 from weft.controller.errors import SettingError
+from weft.controller.features.kind import Feature, OfSwitch, Settings
+from weft.topologies import FabricSpec
 
 TABLE = "acl"
 AclAction = Literal["permit", "deny", "punt"]
@@ -39,6 +41,13 @@ class AclRule:
             raise SettingError(f"access list priority {self.priority} is out of range (valid: 1 or more)")
 
 
+@dataclass(frozen=True)
+class AclSettings:
+    """The access list of every switch."""
+
+    rules: tuple[AclRule, ...] = ()
+
+
 def acl_entities(rules: Iterable[AclRule]) -> list[finsy.P4TableEntry]:
     """Entries of `acl`."""
     return [
@@ -65,3 +74,11 @@ def _address(network: IPv4Network | IPv6Network) -> tuple[int, int]:
     """Value and mask; the program widens IPv4 addresses to 128 bits with zeros in front."""
     host_bits = network.max_prefixlen - network.prefixlen
     return int(network.network_address), _ALL_ONES >> host_bits << host_bits
+
+
+def _entities(_fabric: FabricSpec, settings: Settings) -> OfSwitch:
+    entries = acl_entities(settings.of(AclSettings).rules)
+    return lambda _switch: entries
+
+
+KIND = Feature(name="acl", summary="Access list of every switch.", tables=(TABLE,), entities=_entities)

@@ -1,0 +1,11 @@
+"""What the controller does for a fabric: a feature a file, found by listing this folder."""
+
+from __future__ import annotations
+
+from weft.controller.errors import SettingError
+from weft.controller.features.kind import Feature, Settings
+from weft.controller.registry import Registry
+
+FEATURES: Registry[Feature] = Registry(__name__, Feature, SettingError)
+
+__all__ = ["FEATURES", "Feature", "Settings"]
