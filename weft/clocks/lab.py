@@ -26,6 +26,7 @@ from weft.recording.observations import Recorded
 from weft.scenario.options import FabricOptions
 from weft.scenario.program import Program
 from weft.switch.daemon.config import SwitchConfig
+from weft.switch.daemon.stats import SwitchesStats
 from weft.system.signals import interruptions_first, signals_unwind, signals_wait
 from weft.topologies import FabricSpec
 from weft.topologies.int_rates import STANDARD_INT_RATES, IntRates, int_rates
@@ -125,7 +126,7 @@ class Lab(abc.ABC):
         """Return what became of all packets so far; None under the real clock, which does not know."""
 
     @abc.abstractmethod
-    def switch_stats(self) -> dict[str, Any] | None:
+    def switch_stats(self) -> SwitchesStats | None:
         """Return the embedded switches' counters (`WiredSwitches.stats`); None for BMv2, which reports none."""
 
     @abc.abstractmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,14 @@ from weft.recording.schema import STEP_KINDS
 from weft.recording.tables import Integers, Names, Table, write_table
 from weft.recording.trace import Moments, write_trace
 from weft.scenario.options import FabricOptions
+from weft.switch.daemon.stats import SwitchesStats
 from weft.topologies import FabricSpec
 from weft.topologies.int_rates import STANDARD_INT_RATES, int_rates
+from weft.traffic.host_stats import HostStats
 from weft.traffic.int_stack import QUEUE_CELL_BYTES, TX_UNIT_BYTES
+
+if TYPE_CHECKING:
+    from weft.engine._core import PortStats
 
 Recorded = Mapping[str, Mapping[str, Integers]]
 """A probe's tables (`Probe.take`), columns by name."""
@@ -191,12 +196,12 @@ class _Namer:
 
 def ports_table(
     fabric: FabricSpec,
-    switch_stats: Mapping[str, Any] | None,
-    endpoint_stats: Iterable[Mapping[str, Any]],
+    switch_stats: SwitchesStats | None,
+    endpoint_stats: Iterable[HostStats],
 ) -> Table:
     """What every port is and has counted over the run; -1 for what BMv2 does not report."""
     places = Places(fabric)
-    counted: dict[str, Mapping[str, Any]] = {}
+    counted: dict[str, PortStats] = {}
     for name, switch in switch_stats["switches"].items() if switch_stats else ():
         for number, port in switch["ports"].items():
             counted[f"{name}:{number}"] = port["transmit"]

@@ -6,12 +6,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING
 
 from weft.controller.counters import Count, SwitchCounters
 from weft.controller.features.identity import switch_id
 from weft.results.model import IntHop, IntPath, Lateness, PlaneResult
+from weft.switch.daemon.stats import SwitchesStats
 from weft.topologies import FabricSpec, shortest_paths
+from weft.traffic.host_stats import HostStats
+
+if TYPE_CHECKING:
+    from weft.engine._core import LinkStats, PortStats
 
 
 @dataclass(frozen=True)
@@ -23,7 +28,7 @@ class HostTotals:
     aggregated_packets: int = 0
 
     @classmethod
-    def of(cls, endpoint_stats: Sequence[Mapping[str, Any]], aggregated_packets: int = 0) -> HostTotals:
+    def of(cls, endpoint_stats: Sequence[HostStats], aggregated_packets: int = 0) -> HostTotals:
         """Sum the counters of all hosts (`weft.traffic.host.Host.stats`)."""
         totals = [endpoint["totals"] for endpoint in endpoint_stats]
         return cls(
@@ -42,17 +47,17 @@ class HostTotals:
 
 
 def plane_results(
-    fabric: FabricSpec, counters: Mapping[str, SwitchCounters], daemon_stats: Mapping[str, Any] | None
+    fabric: FabricSpec, counters: Mapping[str, SwitchCounters], switch_stats: SwitchesStats | None
 ) -> list[PlaneResult]:
     """Sum every plane's counters. Queues and link faults are the embedded switch's: BMv2 does not report them."""
-    return [_plane_result(fabric, plane, counters, daemon_stats) for plane in range(fabric.planes)]
+    return [_plane_result(fabric, plane, counters, switch_stats) for plane in range(fabric.planes)]
 
 
 def _plane_result(
     fabric: FabricSpec,
     plane: int,
     counters: Mapping[str, SwitchCounters],
-    daemon_stats: Mapping[str, Any] | None,
+    switch_stats: SwitchesStats | None,
 ) -> PlaneResult:
     switches = fabric.switches_of_plane(plane)
     result = PlaneResult(
@@ -64,21 +69,21 @@ def _plane_result(
         tail_drops=None,
         injected_losses=None,
     )
-    if daemon_stats is None:
+    if switch_stats is None:
         return result
     largest, where = 0, ""
     tail_drops = losses = corrupted = 0
     for switch in switches:
-        for number, port in daemon_stats["switches"][switch.name]["ports"].items():
+        for number, port in switch_stats["switches"][switch.name]["ports"].items():
             depth_bytes = port["transmit"]["max_queue_depth_bytes"]
             if depth_bytes > largest:
                 largest, where = depth_bytes, f"{switch.name}:{number}"
-            for part in ("transmit", "uplink"):
-                tail_drops += port[part]["tail_dropped"]["packets"] if part in port else 0
-            for part in ("link", "uplink_link"):
-                if part in port:
-                    losses += port[part]["lost_packets"]
-                    corrupted += port[part]["corrupted_packets"]
+            for queue in (port["transmit"], port.get("uplink")):
+                tail_drops += queue["tail_dropped"]["packets"] if queue else 0
+            for link in (port["link"], port.get("uplink_link")):
+                if link is not None:
+                    losses += link["lost_packets"]
+                    corrupted += link["corrupted_packets"]
     return replace(
         result,
         largest_queue_bytes=largest,
@@ -91,8 +96,8 @@ def _plane_result(
 
 def drop_totals(
     counters: Mapping[str, SwitchCounters],
-    daemon_stats: Mapping[str, Any] | None,
-    endpoint_stats: Sequence[Mapping[str, Any]],
+    switch_stats: SwitchesStats | None,
+    endpoint_stats: Sequence[HostStats],
 ) -> dict[str, int]:
     """Sum what was dropped, by cause: in queues, on links, by the P4 program, by switches and at NICs; no zeros.
 
@@ -103,7 +108,7 @@ def drop_totals(
         totals.update(
             {reason: count.packets for reason, count in each.drops.items() if reason not in _ABSORBED_REASONS}
         )
-    for switch in daemon_stats["switches"].values() if daemon_stats else ():
+    for switch in switch_stats["switches"].values() if switch_stats else ():
         # The program counts what it drops by its own reasons, above; queues count what they have no memory for.
         totals.update(
             {
@@ -126,16 +131,19 @@ def drop_totals(
 
 _ABSORBED_REASONS = ("aggregation_duplicate", "aggregation_old_round")
 _TOLD_BY_QUEUES = ("tail_drop", "port_down")
-_QUEUE_DROPS = {"tail_dropped": "full", "headroom_dropped": "no_headroom", "down_dropped": "down"}
 
 
-def _queue_drops(port: Mapping[str, Any] | None) -> dict[str, int]:
+def _queue_drops(port: PortStats | None) -> dict[str, int]:
     if port is None:
         return {}
-    return {f"queue {reason}": port[name]["packets"] for name, reason in _QUEUE_DROPS.items()}
+    return {
+        "queue full": port["tail_dropped"]["packets"],
+        "queue no_headroom": port["headroom_dropped"]["packets"],
+        "queue down": port["down_dropped"]["packets"],
+    }
 
 
-def _link_drops(link: Mapping[str, Any] | None) -> dict[str, int]:
+def _link_drops(link: LinkStats | None) -> dict[str, int]:
     if link is None:
         return {}
     return {
@@ -160,15 +168,15 @@ def absorbed_totals(counters: Mapping[str, SwitchCounters]) -> dict[str, int]:
 
 
 def lateness_of(
-    daemon_stats: Mapping[str, Any] | None,
-    endpoint_stats: Sequence[Mapping[str, Any]],
+    switch_stats: SwitchesStats | None,
+    endpoint_stats: Sequence[HostStats],
     path_rtt_ps: int,
     dilation: float,
 ) -> Lateness:
     """Take the worst of all processes: the largest lateness, and the largest 99th percentile."""
     each = [stats["lateness"] for stats in endpoint_stats]
-    if daemon_stats is not None:
-        each.append(daemon_stats["lateness"])
+    if switch_stats is not None:
+        each.append(switch_stats["lateness"])
     return Lateness(
         largest_ps=max(lateness["max_ps"] for lateness in each),
         percentile_99_ps=max(lateness["p99_ps"] for lateness in each),
@@ -178,26 +186,22 @@ def lateness_of(
 
 
 def longest_int_path(
-    fabric: FabricSpec, endpoint_stats: Sequence[Mapping[str, Any]], coarse: bool = False
+    fabric: FabricSpec, endpoint_stats: Sequence[HostStats], coarse: bool = False
 ) -> IntPath | None:
     """Return INT's view of a path with the most hops, preferring the deepest queue seen; None without any."""
     stacks = [
-        (endpoint["rank"], connection)
+        (endpoint["rank"], connection, telemetry)
         for endpoint in endpoint_stats
         for connection in endpoint["connections"]
-        if connection["telemetry"] and connection["telemetry"]["hops"]
+        if (telemetry := connection["telemetry"]) and telemetry["hops"]
     ]
     if not stacks:
         return None
-    rank, connection = max(
+    rank, connection, telemetry = max(
         stacks,
-        key=lambda stack: (
-            len(stack[1]["telemetry"]["hops"]),
-            max(hop["queue_bytes"] for hop in stack[1]["telemetry"]["hops"]),
-        ),
+        key=lambda stack: (len(stack[2]["hops"]), max(hop["queue_bytes"] for hop in stack[2]["hops"])),
     )
     source, destination = fabric.hosts[rank].name, fabric.hosts[connection["peer"]].name
-    telemetry = connection["telemetry"]
     switches = _switches_of_path(fabric, source, destination, connection["plane"], telemetry["path_id"])
     hops = tuple(
         IntHop(

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from weft.results.figure_tables import print_figures
+from weft.switch.daemon.stats import SwitchesStats, SwitchStats
 from weft.topologies import FabricSpec
 from weft.topologies.describe import format_time
+from weft.traffic.host_stats import HostStats
+
+if TYPE_CHECKING:
+    from weft.engine._core import CreditLaneStats, CreditStats, PortMacStats
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,7 @@ class CreditResult:
 
 
 def credit_results(
-    fabric: FabricSpec, switch_stats: Mapping[str, Any] | None, endpoint_stats: Sequence[Mapping[str, Any]]
+    fabric: FabricSpec, switch_stats: SwitchesStats | None, endpoint_stats: Sequence[HostStats]
 ) -> list[CreditResult]:
     """Return every plane's; none where no port has credits."""
     if switch_stats is None:
@@ -49,15 +54,16 @@ def credit_results(
 
 
 def _plane(
-    plane: int, ports: Sequence[tuple[str, Mapping[str, Any]]], switches: Mapping[str, Any]
+    plane: int, ports: Sequence[tuple[str, CreditStats]], switches: Mapping[str, SwitchStats]
 ) -> CreditResult:
     lanes = [(lane["stalled_ps"], name, lane["stalls"]) for name, port in ports for lane in port["lanes"]]
     longest_ps, where, _ = max(lanes, key=lambda lane: lane[0])
     held = [
-        switch["buffer"]["ports"][int(number)]["ingress"][lane["priority_class"]]["max_own_used_bytes"]
+        buffer["ports"][int(number)]["ingress"][lane["priority_class"]]["max_own_used_bytes"]
         for switch in switches.values()
+        if (buffer := switch["buffer"])
         for number, port in switch["ports"].items()
-        for lane in _credits(port)["lanes"]
+        for lane in _lanes(_credits(port.get("mac")))
     ]
     return CreditResult(
         plane=plane,
@@ -71,21 +77,26 @@ def _plane(
 
 
 def _ports(
-    plane: int, switches: Mapping[str, Any], endpoint_stats: Sequence[Mapping[str, Any]]
-) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    plane: int, switches: Mapping[str, SwitchStats], endpoint_stats: Sequence[HostStats]
+) -> Iterator[tuple[str, CreditStats]]:
     """Every port with credits, by its name."""
     for name, switch in switches.items():
         for number, port in switch["ports"].items():
-            if _credits(port)["lanes"]:
-                yield f"{name}:{number}", _credits(port)
+            if credits := _credits(port.get("mac")):
+                yield f"{name}:{number}", credits
     for endpoint in endpoint_stats:
-        credits = _credits(endpoint["planes"][plane])
-        if credits["lanes"]:
+        if credits := _credits(endpoint["planes"][plane]["mac"]):
             yield f"{endpoint['name']}:{plane}", credits
 
 
-def _credits(port: Mapping[str, Any]) -> Mapping[str, Any]:
-    return (port.get("mac") or {}).get("credits") or {"lanes": ()}
+def _credits(mac: PortMacStats | None) -> CreditStats | None:
+    """Return the credits of a port, None where no lane has any."""
+    credits = mac["credits"] if mac else None
+    return credits if credits and credits["lanes"] else None
+
+
+def _lanes(credits: CreditStats | None) -> Sequence[CreditLaneStats]:
+    return credits["lanes"] if credits else ()
 
 
 def print_credits(console: Console, results: Sequence[CreditResult]) -> None:

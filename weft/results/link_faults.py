@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from weft.results.figure_tables import print_figures
+from weft.switch.daemon.stats import SwitchesStats
 from weft.topologies import FabricSpec
+
+if TYPE_CHECKING:
+    from weft.engine._core import LinkStats
 
 _COUNTED = ("lost", "corrupted", "duplicated", "delayed")
 _MOST_SHOWN = 16
@@ -31,12 +35,18 @@ class LinkFaultsResult:
         return self.lost_packets + self.corrupted_packets
 
 
-def link_fault_results(fabric: FabricSpec, switch_stats: Mapping[str, Any] | None) -> list[LinkFaultsResult]:
+def link_fault_results(fabric: FabricSpec, switch_stats: SwitchesStats | None) -> list[LinkFaultsResult]:
     """Return every link with faults that struck, in the fabric's order; none for BMv2, which has no faults."""
     if switch_stats is None:
         return []
     results = (
-        LinkFaultsResult(name, **{f"{what}_packets": stats[f"{what}_packets"] for what in _COUNTED})
+        LinkFaultsResult(
+            name,
+            lost_packets=stats["lost_packets"],
+            corrupted_packets=stats["corrupted_packets"],
+            duplicated_packets=stats["duplicated_packets"],
+            delayed_packets=stats["delayed_packets"],
+        )
         for name, stats in _links(fabric, switch_stats)
     )
     return [
@@ -44,7 +54,7 @@ def link_fault_results(fabric: FabricSpec, switch_stats: Mapping[str, Any] | Non
     ]
 
 
-def _links(fabric: FabricSpec, switch_stats: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _links(fabric: FabricSpec, switch_stats: SwitchesStats) -> Iterator[tuple[str, LinkStats]]:
     """Counters of both directions of every link; those of a host's link are all the leaf's."""
     for switch in fabric.switches:
         ports = switch_stats["switches"][switch.name]["ports"]

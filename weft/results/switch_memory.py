@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from weft.results.figure_tables import print_figures
+from weft.switch.daemon.stats import SwitchesStats, SwitchStats
 from weft.topologies import FabricSpec
 from weft.topologies.describe import format_time
+from weft.traffic.host_stats import HostStats
+
+if TYPE_CHECKING:
+    from weft.engine._core import PfcClassStats, PortMacStats
 
 
 @dataclass(frozen=True)
@@ -35,10 +40,10 @@ class MemoryResult:
 
 
 def memory_results(
-    fabric: FabricSpec, switch_stats: Mapping[str, Any] | None, endpoint_stats: Sequence[Mapping[str, Any]]
+    fabric: FabricSpec, switch_stats: SwitchesStats | None, endpoint_stats: Sequence[HostStats]
 ) -> list[MemoryResult]:
     """Return every plane's; none where switches have no shared memory."""
-    if switch_stats is None or not any(each.get("buffer") for each in switch_stats["switches"].values()):
+    if switch_stats is None or not any(each["buffer"] for each in switch_stats["switches"].values()):
         return []
     return [_plane(fabric, plane, switch_stats, endpoint_stats) for plane in range(fabric.planes)]
 
@@ -46,19 +51,17 @@ def memory_results(
 def _plane(
     fabric: FabricSpec,
     plane: int,
-    switch_stats: Mapping[str, Any],
-    endpoint_stats: Sequence[Mapping[str, Any]],
+    switch_stats: SwitchesStats,
+    endpoint_stats: Sequence[HostStats],
 ) -> MemoryResult:
     switches = {
         switch.name: switch_stats["switches"][switch.name] for switch in fabric.switches_of_plane(plane)
     }
-    fullest = max(switches, key=lambda name: switches[name]["buffer"]["max_used_bytes"])
+    buffers = {name: buffer for name, switch in switches.items() if (buffer := switch["buffer"])}
+    fullest = max(buffers, key=lambda name: buffers[name]["max_used_bytes"])
     ports = [port for switch in switches.values() for port in switch["ports"].values()]
     ingress = [
-        group
-        for switch in switches.values()
-        for port in switch["buffer"]["ports"].values()
-        for group in port["ingress"]
+        group for buffer in buffers.values() for port in buffer["ports"].values() for group in port["ingress"]
     ]
     pauses = list(_pauses(plane, switches, endpoint_stats))
     longest_ps, port_name = max(
@@ -66,7 +69,7 @@ def _plane(
     )
     return MemoryResult(
         plane=plane,
-        largest_buffer_bytes=switches[fullest]["buffer"]["max_used_bytes"],
+        largest_buffer_bytes=buffers[fullest]["max_used_bytes"],
         largest_buffer_switch=fullest,
         threshold_drops=sum(port["transmit"]["tail_dropped"]["packets"] for port in ports),
         headroom_drops=sum(port["transmit"]["headroom_dropped"]["packets"] for port in ports),
@@ -80,16 +83,20 @@ def _plane(
 
 
 def _pauses(
-    plane: int, switches: Mapping[str, Any], endpoint_stats: Sequence[Mapping[str, Any]]
-) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    plane: int, switches: Mapping[str, SwitchStats], endpoint_stats: Sequence[HostStats]
+) -> Iterator[tuple[str, PfcClassStats]]:
     """Every class of every port with PFC, and the port's name."""
     for name, switch in switches.items():
         for number, port in switch["ports"].items():
-            for each in (port.get("mac") or {}).get("pfc") or ():
+            for each in _pfc(port.get("mac")):
                 yield f"{name}:{number}", each
     for endpoint in endpoint_stats:
-        for each in (endpoint["planes"][plane].get("mac") or {}).get("pfc") or ():
-            yield f"{endpoint['name']}", each
+        for each in _pfc(endpoint["planes"][plane]["mac"]):
+            yield endpoint["name"], each
+
+
+def _pfc(mac: PortMacStats | None) -> Sequence[PfcClassStats]:
+    return (mac["pfc"] if mac else None) or ()
 
 
 def print_memory(console: Console, results: Sequence[MemoryResult]) -> None:

@@ -69,6 +69,7 @@ from weft.traffic.control import EndpointGroup, RankBuffer, RunError, RunOutcome
 from weft.traffic.extensions import TrafficPattern, flows_of
 from weft.traffic.flow_sizes import FlowSizes
 from weft.traffic.flow_sizes import flow_sizes as named_flow_sizes
+from weft.traffic.host_stats import HostStats
 from weft.traffic.messages import AS_BYTES, AS_LENGTHS
 from weft.traffic.patterns import Flow, incast, permutation
 from weft.traffic.schedule_nodes import ELEMENT_BYTES
@@ -767,7 +768,7 @@ class Fabric:
         self._int_path = more_telling(self._int_path, path)
         return self._totals(stats, in_network)
 
-    def _totals(self, endpoint_stats: Sequence[dict[str, Any]], in_network: bool) -> HostTotals:
+    def _totals(self, endpoint_stats: Sequence[HostStats], in_network: bool) -> HostTotals:
         aggregated = 0
         if in_network:
             counters = self.lab.controller.read_counters()

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy.typing as npt
 
 from weft.traffic.collectives import collective_named
 from weft.traffic.host_config import HostConfig
+from weft.traffic.host_stats import HostStats
 from weft.traffic.lane_schedule import Schedule
 from weft.traffic.messages import AS_BYTES
 from weft.traffic.patterns import Flow, flow_schedule, flows_by_rank
@@ -452,9 +453,9 @@ class EndpointGroup:
         finally:
             self.release(run)
 
-    def stats(self) -> list[dict[str, Any]]:
-        """Return every rank's counters (see traffic.host.Host.stats), in order of rank."""
-        return list(self._call_each({"command": "stats"}).values())
+    def stats(self) -> list[HostStats]:
+        """Return every rank's counters, in order of rank."""
+        return [cast("HostStats", answer) for answer in self._call_each({"command": "stats"}).values()]
 
     def transport_in_force(self, telemetry: bool = True) -> dict[str, Any]:
         """Return `weft.traffic.host.Host.transport_in_force` of rank 0; all hosts of a fabric are told the same."""

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from weft.traffic.attachment import Attach, Attachment, SocketAttachment
 from weft.traffic.class_reference import is_class_reference
 from weft.traffic.extensions import ClassSpec, PathProperties, congestion_control, path_choice
 from weft.traffic.host_config import HostConfig, NicConfig, without_prefix
+from weft.traffic.host_stats import ConnectionStats, HostStats
 from weft.traffic.int_stack import stack_in_bytes
 from weft.traffic.messages import Message, take, take_optional
 from weft.traffic.scale_up import ScaleUpLinks, ScaleUpPort
@@ -445,7 +446,7 @@ class Host:
         np.savez(path, **arrays)  # type: ignore[arg-type]
         return sum(self.probe.rows_lost().values())
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> HostStats:
         """Return all counters, as ARCHITECTURE.md's endpoint protocol lists them."""
         connections = [self._connection_stats(*item) for item in self._connections.items()]
         for capture in self._captures.values():
@@ -482,15 +483,16 @@ class Host:
                 totals[_AGGREGATION_TOTAL] += plane.client.stats()["retransmitted_packets"]
         return {name: totals[name] for name in (*_QUEUE_PAIR_TOTALS, _AGGREGATION_TOTAL)}
 
-    def _connection_stats(self, channel: Channel, connection: _Connection) -> dict[str, Any]:
+    def _connection_stats(self, channel: Channel, connection: _Connection) -> ConnectionStats:
         telemetry = connection.queue_pair.last_telemetry
-        return {
+        stats = {
             "label": channel.label,
             "plane": channel.plane,
             "peer": channel.peer,
             **connection.queue_pair.stats(),
             "telemetry": None if telemetry is None else stack_in_bytes(telemetry, self.config.int_rates_bps),
         }
+        return cast("ConnectionStats", stats)
 
     def reset_stats(self) -> None:
         """Set all counters, and the lateness, to zero."""

@@ -33,7 +33,7 @@ class HostCommands:
             "start": self._runs.start,
             "status": self._runs.status,
             "release": self._runs.release,
-            "stats": lambda _: host.stats(),
+            "stats": lambda _: {**host.stats()},
             "reset_stats": self._reset_stats,
             "transport": host.transport_in_force,
             "pcap": self._pcap,

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from weft.topologies.int_rates import STANDARD_INT_RATES
+from weft.traffic.host_stats import StackInBytes
 
 INT_ETHERTYPE = 0x88B5
 INT_VERSION = 1
@@ -22,7 +23,7 @@ QUEUE_CELL_BYTES = 80
 
 def stack_in_bytes(
     telemetry: Mapping[str, Any], rates_bps: Sequence[int] = STANDARD_INT_RATES
-) -> dict[str, Any]:
+) -> StackInBytes:
     """Turn an INT stack as the engine reports it, in wire units, into bytes and bits per second.
 
     `hops` are those stamped, in the order in which the packet met them. Timestamps are modulo 2^24 ns, tx_bytes

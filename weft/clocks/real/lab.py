@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from weft.clocks.lab import Lab, Progress
 from weft.clocks.link_events import LinkEvents
@@ -23,6 +23,7 @@ from weft.errors import EnvironmentLacksError
 from weft.recording.observations import Recorded, read_recorded
 from weft.scenario.options import FabricOptions
 from weft.scenario.program import compile_program
+from weft.switch.daemon.stats import SwitchesStats
 from weft.system.child_processes import WatchedProcess
 from weft.system.processes import ProcessId
 from weft.system.scratch import scratch_directory
@@ -157,7 +158,7 @@ class MininetLab(Lab):
     def ledger(self) -> None:
         """See Lab."""
 
-    def switch_stats(self) -> dict[str, Any] | None:
+    def switch_stats(self) -> SwitchesStats | None:
         """See Lab."""
         return self.daemon.stats() if self.daemon is not None else None
 

@@ -6,11 +6,12 @@ import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from weft.clocks.switch_configs import links_between_switches
 from weft.scenario.options import FabricOptions
 from weft.switch.daemon.config import DaemonConfig, SwitchConfig
+from weft.switch.daemon.stats import SwitchesStats
 from weft.system.child_processes import JsonLinesChild, python_environment, python_module
 from weft.topologies import FabricSpec
 
@@ -64,9 +65,14 @@ class SwitchDaemon:
             raise
         self.grpc_address = str(ready["grpc_address"])
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> SwitchesStats:
         """Return counters of every switch and port, and the lateness."""
-        return self.child.call({"command": "stats"})
+        stats = cast("SwitchesStats", self.child.call({"command": "stats"}))
+        for switch in stats["switches"].values():
+            if switch["buffer"] is not None:  # JSON has no numbers as keys
+                ports = switch["buffer"]["ports"]
+                switch["buffer"]["ports"] = {int(number): port for number, port in ports.items()}
+        return stats
 
     def reset_stats(self) -> None:
         """Set counters, largest queues and lateness back to zero."""

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from weft.cache import collector_paused
 from weft.clocks.endpoint_settings import (
@@ -40,6 +40,7 @@ from weft.recording.observations import Recorded
 from weft.results.packet_conservation import packets_under_way
 from weft.scenario.options import FabricOptions
 from weft.scenario.program import compile_program
+from weft.switch.daemon.stats import SwitchesStats
 from weft.switch.daemon.wired_switches import WiredPort, WiredSwitches
 from weft.switch.p4runtime.device import Device
 from weft.system.scratch import scratch_directory
@@ -259,7 +260,7 @@ class VirtualLab(Lab):
         """See Lab."""
         return self.partitions.ledger()
 
-    def switch_stats(self) -> dict[str, Any]:
+    def switch_stats(self) -> SwitchesStats:
         """See Lab."""
         return self.switches.stats()
 

@@ -71,7 +71,7 @@ class Daemon:
         return self._commands[name](command)
 
     def _stats(self, _command: dict[str, Any]) -> dict[str, Any]:
-        return self.wiring.stats()
+        return {**self.wiring.stats()}
 
     def _reset_stats(self, _command: dict[str, Any]) -> dict[str, Any]:
         self.wiring.reset_stats()

@@ -9,11 +9,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from weft.engine import Engine, Link, PacketSocket, PcapWriter, PortMac, SharedBuffer, TransmitPort
 from weft.switch.daemon.config import FaultsConfig, PfcConfig, PortConfig, SwitchConfig
 from weft.switch.daemon.placement import Placement
+from weft.switch.daemon.stats import SwitchesStats, SwitchPortStats, SwitchStats
 from weft.switch.native import NativeSwitch
 from weft.switch.p4runtime.device import Device
 
@@ -36,17 +36,18 @@ class WiredPort:
     arriving: Link | None = None
     captures: tuple[PcapWriter, ...] = ()
 
-    def stats(self) -> dict[str, Any]:
-        """Counters of all parts; `link` and `uplink_link` have the injected faults."""
-        parts: dict[str, TransmitPort | Link | PacketSocket | PortMac | None] = {
-            "transmit": self.transmit,
-            "link": self.link,
-            "uplink": self.uplink,
-            "uplink_link": self.uplink_link,
-            "socket": self.socket,
-            "mac": self.mac,
-        }
-        return {name: part.stats() for name, part in parts.items() if part is not None}
+    def stats(self) -> SwitchPortStats:
+        """Counters of all parts."""
+        stats: SwitchPortStats = {"transmit": self.transmit.stats(), "link": self.link.stats()}
+        if self.uplink is not None:
+            stats["uplink"] = self.uplink.stats()
+        if self.uplink_link is not None:
+            stats["uplink_link"] = self.uplink_link.stats()
+        if self.socket is not None:
+            stats["socket"] = self.socket.stats()
+        if self.mac is not None:
+            stats["mac"] = self.mac.stats()
+        return stats
 
     def reset_stats(self) -> None:
         """Counters and largest depths back to zero."""
@@ -133,7 +134,7 @@ class WiredSwitch:
             port_numbers=self.ports.keys(),
         )
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> SwitchStats:
         """Drops by reason, and counters of every port."""
         return {
             "device_id": self.config.device_id,
@@ -240,7 +241,7 @@ class WiredSwitches:
         self.switches[receiver].lead_to(receiver_port, link)
         self.switches[receiver].ports[receiver_port].arriving = link
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> SwitchesStats:
         """Counters of every switch by name, and how late a real clock's engine served its events."""
         clock = self.placement.clock
         with clock.lock():

@@ -1,0 +1,40 @@
+"""The counters of embedded switches: what `WiredSwitches.stats` returns, and the daemon's answer to `stats`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NotRequired, TypedDict
+
+if TYPE_CHECKING:
+    from weft.engine._core import BufferStats, Lateness, LinkStats, PacketSocketStats, PortMacStats, PortStats
+
+
+class SwitchPortStats(TypedDict):
+    """A port: its queue, the link that it sends into, and the parts that not every port has.
+
+    `uplink` and `uplink_link` are a host's way into the switch; the links have the injected faults.
+    """
+
+    transmit: PortStats
+    link: LinkStats
+    uplink: NotRequired[PortStats]
+    uplink_link: NotRequired[LinkStats]
+    socket: NotRequired[PacketSocketStats]
+    mac: NotRequired[PortMacStats]
+
+
+class SwitchStats(TypedDict):
+    """A switch: drops by reason, ports by number (as text, as in JSON), the memory that they share."""
+
+    device_id: int
+    received_packets: int
+    drops: dict[str, int]
+    ports: dict[str, SwitchPortStats]
+    buffer: BufferStats | None
+
+
+class SwitchesStats(TypedDict):
+    """Every switch by name, and how late a real clock's engine served its events."""
+
+    now_ps: int
+    lateness: Lateness
+    switches: dict[str, SwitchStats]

@@ -1,0 +1,60 @@
+"""The counters of a host: what `Host.stats` returns, and an endpoint process answers to `stats`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypedDict
+
+if TYPE_CHECKING:
+    from weft.engine._core import AggregationStats, Lateness, NicStats, PortMacStats, PortStats
+
+
+class HopInBytes(TypedDict):
+    """A hop of an INT stack. Timestamps are modulo 2^24 ns, `tx_bytes` modulo 2^27; a rate of 0 is unknown."""
+
+    rate_bps: int
+    timestamp_ns: int
+    tx_bytes: int
+    queue_bytes: int
+
+
+class StackInBytes(TypedDict):
+    """An INT stack; `hops` are those stamped, in the order in which the packet met them."""
+
+    path_id: int
+    overflow: bool
+    hops: list[HopInBytes]
+
+
+class HostPlaneStats(TypedDict):
+    """A host's port on a plane."""
+
+    plane: int
+    nic: NicStats
+    line: PortStats
+    mac: PortMacStats | None
+    socket: Mapping[str, Any] | None
+    aggregation: AggregationStats | None
+
+
+class ConnectionStats(TypedDict):
+    """A queue pair: its peer, and the INT stack that came last. The engine's `RcStats` stand beside these."""
+
+    label: str
+    plane: int
+    peer: int
+    telemetry: StackInBytes | None
+
+
+class HostStats(TypedDict):
+    """A host. `totals` are sums over all its queue pairs, those that are gone included."""
+
+    name: str
+    rank: int
+    now_ps: int
+    failure: str | None
+    lateness: Lateness
+    planes: list[HostPlaneStats]
+    scale_up: Mapping[str, int] | None
+    connections: list[ConnectionStats]
+    totals: dict[str, int]
