@@ -447,7 +447,7 @@ class Host:
         return sum(self.probe.rows_lost().values())
 
     def stats(self) -> HostStats:
-        """Return all counters, as ARCHITECTURE.md's endpoint protocol lists them."""
+        """Return all counters, as docs/spec/endpoint-protocol.md lists them."""
         connections = [self._connection_stats(*item) for item in self._connections.items()]
         for capture in self._captures.values():
             capture.flush()

@@ -15,7 +15,7 @@ ENDED = ("finished", "failed", "cancelled")
 
 
 class HostCommands:
-    """Commands by name, as ARCHITECTURE.md lists them. What a message makes a command raise is the answer to it."""
+    """Commands by name, as docs/spec/endpoint-protocol.md lists them. What a command raises becomes its answer."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
