@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from weft.compiler import ast
 from weft.compiler.lower.context import Context
 from weft.compiler.lower.conversions import as_type, default_value
 from weft.compiler.lower.targets import evaluate_in_order
-from weft.compiler.lower.values import HeaderLiteral, StructValue
+from weft.compiler.lower.values import HeaderLiteral, P4Value, StructValue
 from weft.compiler.types import ListType, StackType, StructType, TupleType
 
 
-def evaluate_list(context: Context, expression: ast.ListExpression) -> Any:
+def evaluate_list(context: Context, expression: ast.ListExpression) -> P4Value:
     """{a, b} as the struct, header, tuple or stack that it is used as."""
     type_ = context.type_of(expression)
     values = evaluate_in_order(context, expression.elements)
@@ -36,7 +34,7 @@ def evaluate_list(context: Context, expression: ast.ListExpression) -> Any:
     return StructValue(None, {str(index): value for index, value in enumerate(values)})
 
 
-def evaluate_struct(context: Context, expression: ast.StructExpression) -> Any:
+def evaluate_struct(context: Context, expression: ast.StructExpression) -> P4Value:
     """{x = a, y = b} as the struct or header that it is used as."""
     type_ = context.type_of(expression)
     values = evaluate_in_order(context, [element.expression for element in expression.elements])
@@ -54,12 +52,12 @@ def evaluate_struct(context: Context, expression: ast.StructExpression) -> Any:
     return StructValue(type_, parts)
 
 
-def evaluate_default(context: Context, expression: ast.DefaultExpression) -> Any:
+def evaluate_default(context: Context, expression: ast.DefaultExpression) -> P4Value:
     """`...`, the default value of its type."""
     return default_value(context, context.type_of(expression), expression)
 
 
-def evaluate_invalid_header(context: Context, expression: ast.InvalidHeader) -> Any:
+def evaluate_invalid_header(context: Context, expression: ast.InvalidHeader) -> P4Value:
     """{#}: an invalid header."""
     type_ = context.type_of(expression)
     assert isinstance(type_, StructType)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from weft.compiler import ast
 from weft.compiler.ir import Const, Expr, FieldRef, ParamRef
@@ -21,6 +20,7 @@ from weft.compiler.lower.values import (
     HeaderElement,
     HeaderLiteral,
     HeaderValue,
+    P4Value,
     PacketValue,
     StackCursor,
     StackValue,
@@ -44,9 +44,9 @@ def copying(context: Context, pairs: Copies) -> Iterator[None]:
 def bind_arguments(
     context: Context,
     parameters: Sequence[ast.Parameter],
-    arguments: Sequence[Any],
+    arguments: Sequence[P4Value | ast.Expression | None],
     frame: Frame,
-    may_write: Callable[[Any], bool] | None,
+    may_write: Callable[[P4Value], bool] | None,
     call: ast.Call,
 ) -> Copies:
     """Give parameters their values; returns what is to be copied back afterwards.
@@ -55,7 +55,7 @@ def bind_arguments(
     (specification, section 6.8): when no argument written shares storage with another. `may_write` says
     whether the callee can write storage other than by its arguments.
     """
-    values: list[Any] = []
+    values: list[P4Value | None] = []
     for parameter, argument in zip(parameters, arguments, strict=True):
         values.append(_argument(context, parameter, argument, values))
     touched = [places(value) for value in values]
@@ -66,7 +66,10 @@ def bind_arguments(
         if written:
             others = touched[:index] + touched[index + 1 :]
             shared = any(overlap(touched[index], other) for other in others)
-            bound = _bind_written(context, parameter, value, type_, shared or bool(may_write), call, copy_out)
+            copy = shared or may_write is not None
+            bound: P4Value | None = _bind_written(context, parameter, value, type_, copy, call, copy_out)
+        elif value is None:
+            bound = None
         else:
             # What is written to storage that this argument shares is written to a copy, until the callee ends.
             bound = _bind_read(context, value, type_, may_write is not None and may_write(value), call)
@@ -75,8 +78,11 @@ def bind_arguments(
 
 
 def _argument(
-    context: Context, parameter: ast.Parameter, argument: ast.Expression | None, earlier: list[Any]
-) -> Any:
+    context: Context,
+    parameter: ast.Parameter,
+    argument: P4Value | ast.Expression | None,
+    earlier: list[P4Value | None],
+) -> P4Value | None:
     if argument is None:
         return None
     if not isinstance(argument, ast.Expression):
@@ -92,7 +98,7 @@ def _argument(
     return value
 
 
-def _bind_read(context: Context, value: Any, type_: Type, copy: bool, call: ast.Call) -> Any:
+def _bind_read(context: Context, value: P4Value, type_: Type, copy: bool, call: ast.Call) -> P4Value:
     if isinstance(value, Expr):
         scalar = scalar_type(type_)
         if scalar is not None:
@@ -123,16 +129,15 @@ def _bind_read(context: Context, value: Any, type_: Type, copy: bool, call: ast.
 def _bind_written(
     context: Context,
     parameter: ast.Parameter,
-    value: Any,
+    value: P4Value | None,
     type_: Type,
     copy: bool,
     call: ast.Call,
     copy_out: Copies,
-) -> Any:
-    direct = isinstance(value, FieldRef | StructValue | HeaderValue | StackValue | UnionValue | PacketValue)
-    if isinstance(value, FieldRef) and scalar_type(type_) != value.type:
-        direct = False
-    if direct and not copy:
+) -> P4Value:
+    direct = FieldRef | StructValue | HeaderValue | StackValue | UnionValue | PacketValue
+    of_another_type = isinstance(value, FieldRef) and scalar_type(type_) != value.type
+    if isinstance(value, direct) and not of_another_type and not copy:
         if parameter.direction == "out":
             invalidate(context, value, call.span)
         return value
@@ -152,6 +157,6 @@ def copy_back(context: Context, pairs: Copies, span: Span | None) -> None:
         assign(context, target, local, span)
 
 
-def writes_anything(_: Any) -> bool:
+def writes_anything(_: P4Value) -> bool:
     """An action may write any variable of its control."""
     return True

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from weft.compiler import ast
-from weft.compiler.ir import Assign, Const, ElementField, Expr, FieldRef, If, LastField, Primitive, Reference
+from weft.compiler.ir import (
+    Assign,
+    Const,
+    ElementField,
+    Expr,
+    FieldRef,
+    If,
+    LastField,
+    Primitive,
+    Reference,
+    Stmt,
+)
 from weft.compiler.lower import build
 from weft.compiler.lower.context import Context
 from weft.compiler.lower.conversions import retyped
@@ -15,6 +24,7 @@ from weft.compiler.lower.values import (
     HeaderElement,
     HeaderLiteral,
     HeaderValue,
+    P4Value,
     PlusSliceTarget,
     SliceTarget,
     StackCursor,
@@ -26,7 +36,7 @@ from weft.compiler.source import Span
 from weft.compiler.types import BitsType, StructType, VarbitType, bits, is_header
 
 
-def assign(context: Context, target: Any, value: Any, span: Span | None) -> None:
+def assign(context: Context, target: P4Value, value: P4Value, span: Span | None) -> None:
     """target = value, for values of one type."""
     if isinstance(target, FieldRef | LastField | ElementField):
         _assign_scalar(context, target, value, span)
@@ -50,7 +60,7 @@ def assign(context: Context, target: Any, value: Any, span: Span | None) -> None
         context.refuse("this cannot be written to", span)
 
 
-def _assign_scalar(context: Context, target: Expr, value: Any, span: Span | None) -> None:
+def _assign_scalar(context: Context, target: Expr, value: P4Value, span: Span | None) -> None:
     if not isinstance(value, Expr):
         context.refuse("this value cannot be assigned here", span)
     if isinstance(target.type, VarbitType):
@@ -65,7 +75,7 @@ def _assign_scalar(context: Context, target: Expr, value: Any, span: Span | None
         context.emit(Assign(target, value, span))
 
 
-def _assign_slice(context: Context, target: SliceTarget, value: Any, span: Span | None) -> None:
+def _assign_slice(context: Context, target: SliceTarget, value: P4Value, span: Span | None) -> None:
     """a[h:l] = v becomes a = (a & ~mask) | (v << l)."""
     whole = target.target
     type_ = whole.type
@@ -80,10 +90,11 @@ def _assign_slice(context: Context, target: SliceTarget, value: Any, span: Span 
     _assign_scalar(context, whole, build.convert(build.binary("|", kept, moved), type_), span)
 
 
-def _assign_plus_slice(context: Context, target: PlusSliceTarget, value: Any, span: Span | None) -> None:
+def _assign_plus_slice(context: Context, target: PlusSliceTarget, value: P4Value, span: Span | None) -> None:
     whole = target.target
     type_ = whole.type
     assert isinstance(type_, BitsType)
+    assert isinstance(value, Expr)
     unsigned = bits(type_.width)
     ones = build.constant((1 << target.type.width) - 1, unsigned)
     mask = build.binary("<<", ones, target.low)
@@ -92,12 +103,13 @@ def _assign_plus_slice(context: Context, target: PlusSliceTarget, value: Any, sp
     _assign_scalar(context, whole, build.convert(build.binary("|", kept, moved), type_), span)
 
 
-def _assign_struct(context: Context, target: StructValue, value: Any, span: Span | None) -> None:
+def _assign_struct(context: Context, target: StructValue, value: P4Value, span: Span | None) -> None:
     if not isinstance(value, StructValue):
         context.refuse("this value cannot be assigned to a struct", span)
     if value.type != target.type and target.type is not None:
         value = retyped(value, target.type)
-    sources = [value.fields[name] for name in target.fields]
+        assert isinstance(value, StructValue)
+    sources: list[P4Value] = [value.fields[name] for name in target.fields]
     targets = list(target.fields.values())
     if _order_matters(targets, sources):
         sources = [_copied(context, source, span) for source in sources]
@@ -105,7 +117,7 @@ def _assign_struct(context: Context, target: StructValue, value: Any, span: Span
         assign(context, part, source, span)
 
 
-def _copied(context: Context, value: Any, span: Span | None) -> Any:
+def _copied(context: Context, value: P4Value, span: Span | None) -> P4Value:
     if isinstance(value, Const):
         return value
     if isinstance(value, Expr):
@@ -120,12 +132,14 @@ def _copied(context: Context, value: Any, span: Span | None) -> Any:
         return HeaderLiteral(
             value.type, {name: _copied(context, part, span) for name, part in value.fields.items()}
         )
-    copy = context.temporary(value.type)
+    assert isinstance(value, HeaderValue | StackValue | UnionValue | HeaderElement)
+    type_ = value.stack.type.element if isinstance(value, HeaderElement) else value.type
+    copy = context.temporary(type_)
     assign(context, copy, value, span)
     return copy
 
 
-def _assign_header(context: Context, target: HeaderValue, value: Any, span: Span | None) -> None:
+def _assign_header(context: Context, target: HeaderValue, value: P4Value, span: Span | None) -> None:
     if isinstance(value, StructValue):
         value = retyped(value, target.type)
     elif isinstance(value, StackCursor):
@@ -170,22 +184,23 @@ def _assign_literal(context: Context, target: HeaderValue, value: HeaderLiteral,
         assign(context, target.fields[name], part, span)
 
 
-def _assign_element(context: Context, target: HeaderElement, value: Any, span: Span | None) -> None:
+def _assign_element(context: Context, target: HeaderElement, value: P4Value, span: Span | None) -> None:
     for index, element in enumerate(target.stack.elements):
+        assert isinstance(element, HeaderValue)
         with context.collecting() as code:
             _assign_header(context, element, value, span)
         _when_index(context, target, index, code, span)
 
 
 def _when_index(
-    context: Context, element: HeaderElement, index: int, code: list[Any], span: Span | None
+    context: Context, element: HeaderElement, index: int, code: list[Stmt], span: Span | None
 ) -> None:
     if code:
         here = build.binary("==", element.index, build.constant(index, element.index.type))
         context.emit(If(here, code, [], span))
 
 
-def _assign_stack(context: Context, target: StackValue, value: Any, span: Span | None) -> None:
+def _assign_stack(context: Context, target: StackValue, value: P4Value, span: Span | None) -> None:
     if isinstance(value, StackValue):
         if value.name == target.name:
             return
@@ -200,11 +215,11 @@ def _assign_stack(context: Context, target: StackValue, value: Any, span: Span |
     parts = list(value.fields.values())
     if any(overlap(places(part), places(target)) for part in parts):
         parts = [_copied(context, retyped(part, target.type.element), span) for part in parts]
-    for element, part in zip(target.elements, parts, strict=False):
-        assign(context, element, part, span)
+    for target_element, part in zip(target.elements, parts, strict=False):
+        assign(context, target_element, part, span)
 
 
-def _assign_union(context: Context, target: UnionValue, value: Any, span: Span | None) -> None:
+def _assign_union(context: Context, target: UnionValue, value: P4Value, span: Span | None) -> None:
     if isinstance(value, UnionValue):
         if value.name != target.name:
             _copy_instance(context, "assign_union", target.name, value.name, "header_union", span)
@@ -221,7 +236,7 @@ def _copy_instance(
     context.emit(Primitive(name, [Reference(kind, target), Reference(kind, source)], span))
 
 
-def invalidate(context: Context, value: Any, span: Span | None) -> None:
+def invalidate(context: Context, value: P4Value, span: Span | None) -> None:
     """Make every header in a value invalid (a fresh variable, an `out` argument)."""
     if isinstance(value, HeaderValue):
         context.emit(Primitive("remove_header", [Reference("header", value.name)], span))
@@ -236,7 +251,7 @@ def invalidate(context: Context, value: Any, span: Span | None) -> None:
             invalidate(context, member, span)
 
 
-def _order_matters(targets: list[Any], sources: list[Any]) -> bool:
+def _order_matters(targets: list[P4Value], sources: list[P4Value]) -> bool:
     """Whether a later source reads what an earlier assignment writes."""
     written: set[tuple[str, str | None]] = set()
     for target, source in zip(targets, sources, strict=True):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from weft.compiler import ast
 from weft.compiler.ir import Calculation, Const, Convert, Expr, FieldRef
 from weft.compiler.lower import build
 from weft.compiler.lower.assign import assign
 from weft.compiler.lower.context import Context
-from weft.compiler.lower.values import HeaderLiteral, HeaderValue, StackValue, StructValue, UnionValue
+from weft.compiler.lower.values import (
+    HeaderLiteral,
+    HeaderValue,
+    P4Value,
+    StackValue,
+    StructValue,
+    UnionValue,
+)
 from weft.compiler.types import BOOL, BitsType, bits
 
 
@@ -24,7 +29,7 @@ def declare_calculation(
 
 
 def calculation_inputs(
-    context: Context, value: Any, where: ast.Node, simple_only: bool = False
+    context: Context, value: P4Value, where: ast.Node, simple_only: bool = False
 ) -> list[Expr]:
     """The scalars of a list, struct or header; computed ones go through variables unless `simple_only`."""
     inputs: list[Expr] = []
@@ -40,17 +45,17 @@ def calculation_inputs(
                 continue
             context.refuse("BMv2 takes fields and constants here, no computations", where)
         else:
-            copy = context.temporary(part.type)
+            copy = context.scalar_temporary(part.type)
             assign(context, copy, part, where.span)
             inputs.append(copy)
     return inputs
 
 
-def leaves(context: Context, value: Any, where: ast.Node) -> list[Expr]:
+def leaves(context: Context, value: P4Value, where: ast.Node) -> list[Expr]:
     """All scalars within a value, in order."""
     if isinstance(value, Expr):
         return [value]
-    parts: list[Any]
+    parts: list[P4Value]
     if isinstance(value, StructValue | HeaderValue | HeaderLiteral):
         parts = list((value.fields or {}).values())
     elif isinstance(value, StackValue):

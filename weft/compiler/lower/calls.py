@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from weft.compiler import ast
 from weft.compiler.lower.arguments import bind_arguments, copy_back, copying, writes_anything
 from weft.compiler.lower.context import Context
@@ -17,11 +15,11 @@ from weft.compiler.lower.inlining import deeper, inline_body
 from weft.compiler.lower.packets import call_packet_method
 from weft.compiler.lower.parsers import apply_parser
 from weft.compiler.lower.tables import apply_table
-from weft.compiler.lower.values import ActionValue, BlockValue, PacketValue
+from weft.compiler.lower.values import ActionValue, BlockValue, P4Value, PacketValue
 from weft.compiler.types import VOID, Type
 
 
-def evaluate_call(context: Context, expression: ast.Call) -> Any:
+def evaluate_call(context: Context, expression: ast.Call) -> P4Value | None:
     """Emit a call and return its result."""
     kind = expression.kind
     if kind == "builtin":
@@ -47,7 +45,7 @@ def evaluate_call(context: Context, expression: ast.Call) -> Any:
     context.refuse("this call cannot be compiled here", expression)
 
 
-def _call_function(context: Context, expression: ast.Call) -> Any:
+def _call_function(context: Context, expression: ast.Call) -> P4Value | None:
     function: ast.FunctionDeclaration = expression.target
     assert function.body is not None
     frame = Frame(context.globals, "", _bindings(context, expression))
@@ -64,7 +62,8 @@ def _call_function(context: Context, expression: ast.Call) -> Any:
     with deeper(context, expression), copying(context, copy_out):
         inline_body(context, frame, body.statements, expression.span)
     copy_back(context, copy_out, expression.span)
-    return frame.return_value
+    result: P4Value | None = frame.return_value
+    return result
 
 
 def _bindings(context: Context, expression: ast.Call) -> dict[Type, Type]:
@@ -107,8 +106,9 @@ def _apply(context: Context, expression: ast.Call) -> None:
         name = context.frame.qualify(declaration.external_name())
         block = BlockValue(declaration, name, {}, dict(expression.bindings))
     else:
-        block = evaluate(context, callee.base)
-        if not isinstance(block, BlockValue):
+        instance = evaluate(context, callee.base)
+        if not isinstance(instance, BlockValue):
             context.refuse("only an instance can be applied", callee.base)
+        block = instance
     apply = apply_parser if isinstance(block.declaration, ast.ParserDeclaration) else apply_control
     apply(context, block, expression.ordered, expression)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from weft.compiler import ast
 from weft.compiler.ir import Checksum, Expr, FieldRef
@@ -15,7 +15,7 @@ from weft.compiler.lower.dispatch import evaluate, evaluate_scalar
 from weft.compiler.lower.externs.operands import enum_member
 from weft.compiler.lower.frame import Frame
 from weft.compiler.lower.sizes import shallow
-from weft.compiler.lower.values import BlockValue
+from weft.compiler.lower.values import BlockValue, P4Value
 
 _CHECKSUMS = {
     "verify": ("verify_checksum", "verify_checksum_with_payload"),
@@ -23,7 +23,7 @@ _CHECKSUMS = {
 }
 
 
-def lower_checksums(context: Context, role: str, block: BlockValue, arguments: list[Any]) -> None:
+def lower_checksums(context: Context, role: str, block: BlockValue, arguments: Sequence[P4Value]) -> None:
     """The control that verifies checksums, or the one that updates them (`role`)."""
     context.place = role
     declaration, frame = bound_frame(context, block, arguments)
@@ -85,7 +85,9 @@ def _nested_checksums(context: Context, role: str, call: ast.Call, condition: Ex
     if call.kind == "type_apply":
         block = BlockValue(call.target, call.target.name, {}, dict(call.bindings))
     else:
-        block = evaluate(context, callee.base)
+        instance = evaluate(context, callee.base)
+        assert isinstance(instance, BlockValue)
+        block = instance
     declaration = block.declaration
     assert isinstance(declaration, ast.ControlDeclaration)
     assert declaration.body is not None

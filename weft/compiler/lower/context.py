@@ -25,10 +25,11 @@ from weft.compiler.ir import (
 from weft.compiler.lower.control_plane import ControlPlane
 from weft.compiler.lower.frame import Frame
 from weft.compiler.lower.storage import Storage, scalar_type
+from weft.compiler.lower.values import P4Value
 from weft.compiler.source import Span
 from weft.compiler.types import Type
 
-ExpressionHandler = Callable[["Context", Any], Any]
+ExpressionHandler = Callable[["Context", Any], P4Value | None]
 """Gives an expression's value; emits what it needs done first."""
 StatementHandler = Callable[["Context", Any], None]
 
@@ -41,7 +42,7 @@ class Handlers:
     statements: Mapping[type[ast.Node], StatementHandler]
 
 
-Copies = list[tuple[Any, Any]]
+Copies = list[tuple[P4Value, P4Value]]
 """Targets, each with the variable that is copied to it when a call ends."""
 
 
@@ -159,16 +160,21 @@ class Context:
 
     # ------------------------------------------------------------------------------ temporaries
 
-    def temporary(self, type_: Type, name: str = "tmp") -> Any:
+    def temporary(self, type_: Type, name: str = "tmp") -> P4Value:
         """A fresh variable."""
         return self.storage.allocate(type_, name)
+
+    def scalar_temporary(self, type_: Type, name: str = "tmp") -> FieldRef:
+        """A fresh variable of a scalar type."""
+        variable = self.storage.allocate(type_, name)
+        assert isinstance(variable, FieldRef)
+        return variable
 
     def snapshot(self, value: Expr, span: Span | None = None) -> Expr:
         """The value's copy in a fresh variable; constants and action data need none."""
         if isinstance(value, Const | ParamRef):
             return value
-        target = self.temporary(value.type)
-        assert isinstance(target, FieldRef)
+        target = self.scalar_temporary(value.type)
         self.emit(Assign(target, value, span))
         return target
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from weft.compiler import ast
 from weft.compiler.ir import FieldRef
@@ -17,7 +16,7 @@ from weft.compiler.lower.inlining import deeper, inline_body
 from weft.compiler.lower.instances import declare_instance
 from weft.compiler.lower.overlap import same_value
 from weft.compiler.lower.storage import SCALARS
-from weft.compiler.lower.values import ActionValue, BlockValue, TableValue
+from weft.compiler.lower.values import ActionValue, BlockValue, P4Value, TableValue
 from weft.compiler.types import Type
 
 
@@ -41,7 +40,7 @@ def instance_frame(context: Context, block: BlockValue) -> Frame:
     return block.frame
 
 
-def apply_control(context: Context, block: BlockValue, arguments: Sequence[Any], call: ast.Call) -> None:
+def apply_control(context: Context, block: BlockValue, arguments: Sequence[P4Value], call: ast.Call) -> None:
     """instance.apply(…) of a control, inlined."""
     declaration = block.declaration
     assert isinstance(declaration, ast.ControlDeclaration)
@@ -106,7 +105,7 @@ def lower_control_body(context: Context, declaration: ast.ControlDeclaration, fr
 
 
 def bound_frame(
-    context: Context, block: BlockValue, arguments: list[Any]
+    context: Context, block: BlockValue, arguments: Sequence[P4Value]
 ) -> tuple[ast.ControlDeclaration, Frame]:
     """The control of a block of the package, and its frame with these values as arguments."""
     declaration = block.declaration

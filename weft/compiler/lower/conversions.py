@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from weft.compiler import ast
 from weft.compiler.ir import Expr
 from weft.compiler.lower import build
 from weft.compiler.lower.context import Context
 from weft.compiler.lower.storage import member_types, scalar_type
-from weft.compiler.lower.values import HeaderLiteral, StructValue
+from weft.compiler.lower.values import HeaderLiteral, P4Value, StructValue
 from weft.compiler.types import INTEGER, STRING, BitsType, StackType, StructType, TupleType, Type
 
 
-def retyped(value: Any, target: Type) -> Any:
+def retyped(value: P4Value, target: Type) -> P4Value:
     """A list or struct value seen as another struct type."""
     if isinstance(target, StructType) and target.kind == "header" and isinstance(value, StructValue):
         names = list(target.fields)
@@ -27,7 +25,7 @@ def retyped(value: Any, target: Type) -> Any:
     return value
 
 
-def as_type(context: Context, value: Any, type_: Type) -> Any:
+def as_type(context: Context, value: P4Value, type_: Type) -> P4Value:
     """A part of an aggregate converted to the wanted type."""
     type_ = context.frame.type(type_)
     if isinstance(value, Expr):
@@ -40,7 +38,7 @@ def as_type(context: Context, value: Any, type_: Type) -> Any:
     return retyped(value, type_)
 
 
-def default_value(context: Context, type_: Type, where: ast.Node) -> Any:
+def default_value(context: Context, type_: Type, where: ast.Node) -> P4Value:
     """The value `...` stands for (specification, section 7.3): zeros, false, invalid headers."""
     type_ = context.frame.type(type_)
     scalar = scalar_type(type_)

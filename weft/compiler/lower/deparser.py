@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from weft.compiler import ast
 from weft.compiler.ir import Const, Primitive, Valid
@@ -10,10 +10,10 @@ from weft.compiler.lower.context import Context
 from weft.compiler.lower.controls import bound_frame, lower_control_body
 from weft.compiler.lower.dispatch import evaluate_scalar, lower_statement
 from weft.compiler.lower.statements import lower_if
-from weft.compiler.lower.values import BlockValue
+from weft.compiler.lower.values import BlockValue, P4Value
 
 
-def lower_deparser(context: Context, block: BlockValue, arguments: list[Any]) -> None:
+def lower_deparser(context: Context, block: BlockValue, arguments: Sequence[P4Value]) -> None:
     """The deparser: the order of emitted headers, and what it logs."""
     context.place = "deparser"
     context.statements = {**context.statements, ast.If: _lower_if}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from weft.compiler import ast
 from weft.compiler.diagnostics import Refused
@@ -12,13 +11,13 @@ from weft.compiler.lower import build
 from weft.compiler.lower.context import Context
 from weft.compiler.lower.sizes import shallow
 from weft.compiler.lower.storage import scalar_type
-from weft.compiler.lower.values import TextValue
+from weft.compiler.lower.values import P4Value, TextValue
 from weft.compiler.types import bits
 
 _GROWING = (ast.Unary, ast.Binary, ast.Ternary, ast.Cast, ast.Slice, ast.Call)
 
 
-def evaluate(context: Context, expression: ast.Expression) -> Any:
+def evaluate(context: Context, expression: ast.Expression) -> P4Value:
     """The value of an expression; emits what it needs done first."""
     known = expression.value
     if known is not None and not isinstance(known, list | dict):
@@ -27,12 +26,14 @@ def evaluate(context: Context, expression: ast.Expression) -> Any:
     if handler is None:
         context.refuse("this expression cannot be compiled", expression)
     value = handler(context, expression)
+    if value is None:
+        context.refuse("this call has no value", expression)
     if isinstance(expression, _GROWING) and isinstance(value, Expr):
         return shallow(context, value, expression)
     return value
 
 
-def _known(context: Context, expression: ast.Expression, known: Any) -> Any:
+def _known(context: Context, expression: ast.Expression, known: str | int) -> P4Value:
     if isinstance(known, str):
         return TextValue(known)
     type_ = context.type_of(expression)

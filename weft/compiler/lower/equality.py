@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from weft.compiler import ast
 from weft.compiler.ir import Const, Expr, LastIndex, UnionValid, Valid
 from weft.compiler.lower import build
@@ -16,15 +14,16 @@ from weft.compiler.lower.values import (
     HeaderElement,
     HeaderLiteral,
     HeaderValue,
+    P4Value,
     StackCursor,
     StackValue,
     StructValue,
     UnionValue,
 )
-from weft.compiler.types import bits
+from weft.compiler.types import StructType, bits
 
 
-def equal(context: Context, left: Any, right: Any, where: ast.Node) -> Expr:
+def equal(context: Context, left: P4Value, right: P4Value, where: ast.Node) -> Expr:
     """Whether two values of one type are equal (specification, sections 8.16 to 8.19)."""
     if isinstance(left, Expr) and isinstance(right, Expr):
         if left.type != right.type:
@@ -54,7 +53,7 @@ def equal(context: Context, left: Any, right: Any, where: ast.Node) -> Expr:
     return _equal_headers(context, left, right, where)
 
 
-def _equal_headers(context: Context, left: Any, right: Any, where: ast.Node) -> Expr:
+def _equal_headers(context: Context, left: P4Value, right: P4Value, where: ast.Node) -> Expr:
     if isinstance(left, StructValue) and isinstance(right, HeaderValue):
         left = retyped(left, right.type)
     if isinstance(right, StructValue) and isinstance(left, HeaderValue):
@@ -67,13 +66,22 @@ def _equal_headers(context: Context, left: Any, right: Any, where: ast.Node) -> 
     if isinstance(right, HeaderLiteral) and right.fields is None:
         return build.negate(left_valid)
     same: Expr = build.both(left_valid, right_valid)
-    for name in left.type.fields:
+    for name in _header_type(left).fields:
         first, second = member_of(context, left, name, where), member_of(context, right, name, where)  # type: ignore[arg-type]
         same = shallow(context, build.both(same, equal(context, first, second, where)), where)
     return build.either(build.both(build.negate(left_valid), build.negate(right_valid)), same)
 
 
-def validity(context: Context, value: Any, where: ast.Node) -> Expr:
+def _header_type(header: P4Value) -> StructType:
+    if isinstance(header, HeaderElement):
+        element = header.stack.type.element
+        assert isinstance(element, StructType)
+        return element
+    assert isinstance(header, HeaderValue | HeaderLiteral)
+    return header.type
+
+
+def validity(context: Context, value: P4Value, where: ast.Node) -> Expr:
     """value.isValid()."""
     if isinstance(value, HeaderValue):
         return Valid(value.name)
@@ -84,6 +92,7 @@ def validity(context: Context, value: Any, where: ast.Node) -> Expr:
     if isinstance(value, HeaderElement):
         valid: Expr = build.FALSE
         for index, element in enumerate(value.stack.elements):
+            assert isinstance(element, HeaderValue)
             at = build.binary("==", value.index, build.constant(index, value.index.type))
             valid = shallow(context, build.either(valid, build.both(at, Valid(element.name))), where)
         return valid

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from weft.compiler import ast
 from weft.compiler.ir import Const, If, Primitive, Reference
@@ -12,11 +11,11 @@ from weft.compiler.lower.assign import invalidate
 from weft.compiler.lower.context import Context
 from weft.compiler.lower.dispatch import evaluate
 from weft.compiler.lower.equality import validity
-from weft.compiler.lower.values import HeaderElement, HeaderValue, StackValue
+from weft.compiler.lower.values import HeaderElement, HeaderValue, P4Value, StackValue
 from weft.compiler.types import StructType, bits
 
 
-def call_header_method(context: Context, expression: ast.Call) -> Any:
+def call_header_method(context: Context, expression: ast.Call) -> P4Value | None:
     """Emit a method of a header, union or stack and return its result."""
     callee = expression.callee
     assert isinstance(callee, ast.Member)
@@ -25,7 +24,8 @@ def call_header_method(context: Context, expression: ast.Call) -> Any:
     if name == "isValid":
         return validity(context, base, expression)
     if name in ("push_front", "pop_front"):
-        return _push_pop(context, expression, base, name)
+        _push_pop(context, expression, base, name)
+        return None
     if name == "setValid":
         _set_valid(context, base, expression)
     elif name == "setInvalid":
@@ -35,7 +35,7 @@ def call_header_method(context: Context, expression: ast.Call) -> Any:
     return None
 
 
-def _push_pop(context: Context, expression: ast.Call, base: Any, name: str) -> None:
+def _push_pop(context: Context, expression: ast.Call, base: P4Value, name: str) -> None:
     count = evaluate(context, expression.ordered[0])
     if not isinstance(count, Const) or not isinstance(base, StackValue):
         context.refuse(f"'{name}' needs a constant count", expression)
@@ -46,7 +46,7 @@ def _push_pop(context: Context, expression: ast.Call, base: Any, name: str) -> N
     context.emit(Primitive(name.removesuffix("_front"), [stack, amount], expression.span))
 
 
-def _set_valid(context: Context, base: Any, where: ast.Expression) -> None:
+def _set_valid(context: Context, base: P4Value, where: ast.Expression) -> None:
     if isinstance(base, HeaderValue):
         context.emit(Primitive("add_header", [Reference("header", base.name)], where.span))
     elif isinstance(base, HeaderElement):
@@ -55,7 +55,7 @@ def _set_valid(context: Context, base: Any, where: ast.Expression) -> None:
         context.refuse("'setValid' needs a header", where)
 
 
-def _set_invalid(context: Context, base: Any, where: ast.Expression) -> None:
+def _set_invalid(context: Context, base: P4Value, where: ast.Expression) -> None:
     if isinstance(base, HeaderElement):
         _each_element(context, base, where, _set_invalid)
     else:
@@ -66,7 +66,7 @@ def _each_element(
     context: Context,
     base: HeaderElement,
     where: ast.Expression,
-    do: Callable[[Context, Any, ast.Expression], None],
+    do: Callable[[Context, P4Value, ast.Expression], None],
 ) -> None:
     for index, element in enumerate(base.stack.elements):
         with context.collecting() as code:

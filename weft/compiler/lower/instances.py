@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from weft.compiler import ast
 from weft.compiler.budgets import ARRAY_CELLS, CONTROL_PLANE_SIZE
@@ -12,7 +11,7 @@ from weft.compiler.lower.context import Context
 from weft.compiler.lower.dispatch import evaluate
 from weft.compiler.lower.sizes import control_plane_size
 from weft.compiler.lower.storage import scalar_type
-from weft.compiler.lower.values import BlockValue, ExternValue
+from weft.compiler.lower.values import BlockValue, ExternValue, P4Value
 from weft.compiler.source import Span
 from weft.compiler.types import ControlType, EnumType, ExternType, ParserType, Type, bits
 from weft.compiler.warnings.kinds import Kind
@@ -38,7 +37,7 @@ def declare_instance(context: Context, declaration: ast.InstanceDeclaration) -> 
 
 def instantiate(
     context: Context, call: ast.Call, name: str, declaration: ast.InstanceDeclaration | None
-) -> Any:
+) -> P4Value:
     """An instance of an extern, control or parser."""
     context.inlined.take(1, call.span)
     type_ = context.frame.type(call.type)
@@ -64,8 +63,8 @@ def instantiate(
 
 def _constructor_arguments(
     context: Context, parameters: Sequence[ast.Parameter], call: ast.Call
-) -> dict[str, Any]:
-    arguments: dict[str, Any] = {}
+) -> dict[str, P4Value]:
+    arguments: dict[str, P4Value] = {}
     for parameter, expression in zip(parameters, call.ordered, strict=True):
         if expression is None:
             continue
@@ -167,5 +166,5 @@ def _declare_direct_meter(context: Context, value: ExternValue, table: Table | N
         return
     if result is None:
         context.diagnostics.warning(f"direct meter '{value.name}' is never read", span, Kind.UNUSED)
-        result = context.storage.allocate(bits(32), f"{value.name}.color")
+        result = context.scalar_temporary(bits(32), f"{value.name}.color")
     context.program.meters.append(Meter(value.name, value.unit, table.size, table.name, result, span))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
 
 from weft.compiler import ast
 from weft.compiler.ir import Const, Expr, If, Jump, Loop, Stmt
@@ -15,7 +14,7 @@ from weft.compiler.lower.frame import Frame
 from weft.compiler.lower.labels import labeled
 from weft.compiler.lower.storage import scalar_type
 from weft.compiler.lower.targets import evaluate_in_order
-from weft.compiler.lower.values import StackValue, StructValue
+from weft.compiler.lower.values import P4Value, StackValue, StructValue
 from weft.compiler.types import BitsType
 
 UNROLL_LIMIT = 256
@@ -155,9 +154,10 @@ def lower_for_in(context: Context, statement: ast.ForIn) -> None:
     collection = statement.collection
     if isinstance(collection, ast.Binary) and collection.operator == "..":
         low, high = evaluate_in_order(context, [collection.left, collection.right])
-        known = isinstance(low, Const) and isinstance(high, Const)
-        if known and high.value - low.value < UNROLL_LIMIT:
-            values: list[Any] = [Const(value, low.type) for value in range(low.value, high.value + 1)]
+        assert isinstance(low, Expr)
+        assert isinstance(high, Expr)
+        if isinstance(low, Const) and isinstance(high, Const) and high.value - low.value < UNROLL_LIMIT:
+            values: list[P4Value] = [Const(value, low.type) for value in range(low.value, high.value + 1)]
             _unroll(context, statement, values)
             return
         _range_loop(context, statement, low, high)
@@ -171,7 +171,7 @@ def lower_for_in(context: Context, statement: ast.ForIn) -> None:
         context.refuse("BMv2 cannot loop over this", collection)
 
 
-def _bind_variable(context: Context, statement: ast.ForIn, value: Any) -> None:
+def _bind_variable(context: Context, statement: ast.ForIn, value: P4Value) -> None:
     variable = statement.variable
     type_ = context.frame.type(variable.type)
     scalar = scalar_type(type_)
@@ -187,7 +187,7 @@ def _bind_variable(context: Context, statement: ast.ForIn, value: Any) -> None:
     context.frame.bind(variable, value)
 
 
-def _unroll(context: Context, statement: ast.ForIn, values: list[Any]) -> None:
+def _unroll(context: Context, statement: ast.ForIn, values: list[P4Value]) -> None:
     context.unrolled.take(len(values), statement.span)
     after = context.new_label()
     with context.collecting() as whole:
@@ -209,7 +209,7 @@ def _range_loop(context: Context, statement: ast.ForIn, low: Expr, high: Expr) -
             f"a loop of more than {UNROLL_LIMIT} rounds needs a variable of a type with a width",
             statement.variable,
         )
-    counter = context.temporary(scalar)
+    counter = context.scalar_temporary(scalar)
     assign(context, counter, build.convert(low, scalar), statement.span)
     last = context.simple(build.convert(high, scalar))
     after, next_round = context.new_label(), context.new_label()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from weft.compiler import ast
 from weft.compiler.ir import ElementField, Expr, LastField, LastIndex, UnionLastField
 from weft.compiler.lower import build
@@ -13,6 +11,7 @@ from weft.compiler.lower.values import (
     HeaderElement,
     HeaderLiteral,
     HeaderValue,
+    P4Value,
     StackCursor,
     StackValue,
     StructValue,
@@ -22,7 +21,7 @@ from weft.compiler.lower.values import (
 from weft.compiler.types import StructType, Type, bits
 
 
-def member_of(context: Context, base: Any, name: str, where: ast.Expression) -> Any:
+def member_of(context: Context, base: P4Value, name: str, where: ast.Expression) -> P4Value:
     """base.name."""
     if isinstance(base, StructValue):
         return base.fields[name]

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from weft.compiler import ast
-from weft.compiler.ir import Const
+from weft.compiler.ir import Const, Expr
 from weft.compiler.lower.context import Context
 from weft.compiler.lower.dispatch import evaluate
 from weft.compiler.lower.members import member_of
 from weft.compiler.lower.tables import table_result
 from weft.compiler.lower.targets import evaluate_in_order
-from weft.compiler.lower.values import HeaderElement, SetValue, StackValue, StructValue
+from weft.compiler.lower.values import HeaderElement, P4Value, SetValue, StackValue, StructValue
 from weft.compiler.types import StructType
 
 
-def evaluate_name(context: Context, expression: ast.Name) -> Any:
+def evaluate_name(context: Context, expression: ast.Name) -> P4Value:
     """What a name stands for in the current frame."""
     declaration = expression.declaration
-    value = context.frame.find(declaration) if declaration is not None else None
+    value: P4Value | None = context.frame.find(declaration) if declaration is not None else None
     if value is None and isinstance(declaration, ast.ConstantDeclaration):
         return evaluate(context, declaration.initial)
     if value is None and isinstance(declaration, ast.ValueSetDeclaration):
@@ -28,7 +26,7 @@ def evaluate_name(context: Context, expression: ast.Name) -> Any:
     return value
 
 
-def evaluate_member(context: Context, expression: ast.Member) -> Any:
+def evaluate_member(context: Context, expression: ast.Member) -> P4Value:
     """base.name, and table.apply().hit or .miss."""
     base_expression = expression.base
     if isinstance(base_expression, ast.Call) and base_expression.kind == "table":
@@ -37,7 +35,7 @@ def evaluate_member(context: Context, expression: ast.Member) -> Any:
     return member_of(context, base, expression.name, expression)
 
 
-def evaluate_index(context: Context, expression: ast.Index) -> Any:
+def evaluate_index(context: Context, expression: ast.Index) -> P4Value:
     """stack[index] or array[index]."""
     base, index = evaluate_in_order(context, [expression.base, expression.index])
     if isinstance(base, StructValue):
@@ -58,4 +56,5 @@ def evaluate_index(context: Context, expression: ast.Index) -> Any:
     element = base.type.element
     if isinstance(element, StructType) and element.kind == "header_union":
         context.refuse("a stack of header unions needs an index known at compile time", expression.index)
+    assert isinstance(index, Expr)
     return HeaderElement(base, context.snapshot(index) if context.freeze_indices else context.simple(index))

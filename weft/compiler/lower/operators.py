@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from weft.compiler import ast
 from weft.compiler.ir import Assign, Binary, Const, Expr, If
 from weft.compiler.lower import build
@@ -14,6 +12,7 @@ from weft.compiler.lower.dispatch import evaluate, evaluate_bound, evaluate_scal
 from weft.compiler.lower.equality import equal
 from weft.compiler.lower.storage import scalar_type
 from weft.compiler.lower.targets import evaluate_in_order
+from weft.compiler.lower.values import P4Value
 from weft.compiler.types import BOOL, BitsType, bits
 
 
@@ -22,7 +21,7 @@ def evaluate_unary(context: Context, expression: ast.Unary) -> Expr:
     return build.unary(expression.operator, evaluate_scalar(context, expression.operand))
 
 
-def evaluate_binary(context: Context, expression: ast.Binary) -> Any:
+def evaluate_binary(context: Context, expression: ast.Binary) -> P4Value:
     """left operator right; && and || evaluate what is right only where it counts."""
     operator = expression.operator
     if operator in ("&&", "||"):
@@ -35,7 +34,7 @@ def evaluate_binary(context: Context, expression: ast.Binary) -> Any:
 
 
 def combine_operands(
-    context: Context, operator: str, left: Any, right: Any, expression: ast.Expression
+    context: Context, operator: str, left: P4Value, right: P4Value, expression: ast.Expression
 ) -> Expr:
     """left operator right, for evaluated scalars; `expression` gives the result's type."""
     if not isinstance(left, Expr) or not isinstance(right, Expr):
@@ -65,14 +64,14 @@ def _short_circuit(context: Context, expression: ast.Binary) -> Expr:
             return left
         context.out += before
         return right
-    result = context.temporary(BOOL)
+    result = context.scalar_temporary(BOOL)
     context.emit(Assign(result, left, expression.span))
     before.append(Assign(result, right, expression.span))
     context.emit(If(result if wanted else build.negate(result), before, [], expression.span))
-    return result  # type: ignore[no-any-return]
+    return result
 
 
-def evaluate_ternary(context: Context, expression: ast.Ternary) -> Any:
+def evaluate_ternary(context: Context, expression: ast.Ternary) -> P4Value:
     """condition ? first : second, of which one is evaluated."""
     condition = evaluate_scalar(context, expression.condition)
     if isinstance(condition, Const):
@@ -92,7 +91,7 @@ def evaluate_ternary(context: Context, expression: ast.Ternary) -> Any:
     return result
 
 
-def evaluate_cast(context: Context, expression: ast.Cast) -> Any:
+def evaluate_cast(context: Context, expression: ast.Cast) -> P4Value:
     """(type) value."""
     target = context.type_of(expression)
     value = evaluate(context, expression.operand)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from weft.compiler.ir import (
     ElementField,
     Expr,
@@ -19,6 +17,7 @@ from weft.compiler.lower.values import (
     HeaderElement,
     HeaderLiteral,
     HeaderValue,
+    P4Value,
     PlusSliceTarget,
     SliceTarget,
     StackCursor,
@@ -32,24 +31,24 @@ from weft.compiler.lower.values import (
 Places = set[tuple[str, str | None]]
 
 
-def places(value: Any) -> Places:
+def places(value: P4Value | None) -> Places:
     """Every field or instance a value reads or, as a target, writes."""
     found: Places = set()
     _collect(value, found)
     return found
 
 
-def _collect(value: Any, found: Places) -> None:
+def _collect(value: P4Value | None, found: Places) -> None:
     if isinstance(value, Expr):
-        for part in walk(value):
-            if isinstance(part, FieldRef):
-                found.add((part.header, part.field))
-            elif isinstance(part, Valid):
-                found.add((part.header, None))
-            elif isinstance(part, LastField | ElementField | LastIndex | UnionLastField):
-                found.add((part.stack, None))
-            elif isinstance(part, UnionValid):
-                found.add((part.union, None))
+        for expression in walk(value):
+            if isinstance(expression, FieldRef):
+                found.add((expression.header, expression.field))
+            elif isinstance(expression, Valid):
+                found.add((expression.header, None))
+            elif isinstance(expression, LastField | ElementField | LastIndex | UnionLastField):
+                found.add((expression.stack, None))
+            elif isinstance(expression, UnionValid):
+                found.add((expression.union, None))
     elif isinstance(value, StructValue):
         for part in value.fields.values():
             _collect(part, found)
@@ -91,18 +90,20 @@ def overlap(left: Places, right: Places) -> bool:
     return any(name in whole_right for name, _ in left) or any(name in whole_left for name, _ in right)
 
 
-def same_value(left: Any, right: Any) -> bool:
+def same_value(left: P4Value, right: P4Value) -> bool:
     """Whether two values are the same storage, or the same expression of it."""
     if left is right:
         return True
-    if type(left) is not type(right):
-        return False
-    if isinstance(left, Expr):
+    if isinstance(left, Expr) and isinstance(right, Expr):
         return bool(left == right)
-    if isinstance(left, StructValue):
+    if isinstance(left, StructValue) and isinstance(right, StructValue):
         return list(left.fields) == list(right.fields) and all(
             same_value(left.fields[name], right.fields[name]) for name in left.fields
         )
-    if isinstance(left, HeaderValue | StackValue | UnionValue):
-        return bool(left.name == right.name)
-    return False
+    named = HeaderValue | StackValue | UnionValue
+    return (
+        isinstance(left, named)
+        and isinstance(right, named)
+        and type(left) is type(right)
+        and left.name == right.name
+    )

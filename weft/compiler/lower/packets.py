@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from weft.compiler import ast
 from weft.compiler.ir import Advance, Extract, Lookahead
 from weft.compiler.lower import build
@@ -16,6 +14,7 @@ from weft.compiler.lower.values import (
     HeaderElement,
     HeaderLiteral,
     HeaderValue,
+    P4Value,
     PacketValue,
     StackCursor,
     StackValue,
@@ -26,7 +25,7 @@ from weft.compiler.lower.values import (
 from weft.compiler.types import BOOL, StackType, StructType, TupleType, Type, bits, is_union, width_of
 
 
-def call_packet_method(context: Context, expression: ast.Call, packet: PacketValue) -> Any:
+def call_packet_method(context: Context, expression: ast.Call, packet: PacketValue) -> P4Value | None:
     """Emit a method of a packet and return its result."""
     name = expression.target.name
     if name == "extract":
@@ -43,7 +42,7 @@ def call_packet_method(context: Context, expression: ast.Call, packet: PacketVal
     context.refuse(f"BMv2 has no '{packet.kind}.{name}'", expression)
 
 
-def _emit_headers(context: Context, value: Any, where: ast.Node) -> None:
+def _emit_headers(context: Context, value: P4Value, where: ast.Node) -> None:
     """packet_out.emit: the order in which the deparser looks at header instances."""
     if context.place != "deparser":
         context.refuse("'emit' is possible in the deparser only", where)
@@ -69,7 +68,9 @@ def _extract(context: Context, expression: ast.Call) -> None:
     span = expression.span
     if argument is None:
         type_ = context.frame.type(next(iter(expression.bindings.values())))
-        context.emit(Extract("regular", context.temporary(type_, "ignored").name, None, length, span))
+        ignored = context.temporary(type_, "ignored")
+        assert isinstance(ignored, HeaderValue)
+        context.emit(Extract("regular", ignored.name, None, length, span))
         return
     target = evaluate_target(context, argument)
     if isinstance(target, HeaderValue):
@@ -80,6 +81,7 @@ def _extract(context: Context, expression: ast.Call) -> None:
         context.emit(Extract("union_stack", target.cursor.stack.name, target.member, length, span))
     elif isinstance(target, HeaderElement):
         copy = context.temporary(target.stack.type.element)
+        assert isinstance(copy, HeaderValue)
         context.emit(Extract("regular", copy.name, None, length, span))
         assign(context, target, copy, span)
     else:
@@ -105,13 +107,13 @@ def direct_lookahead(context: Context, expression: ast.Call) -> Lookahead | None
     return Lookahead(0, bits(width_of(scalar) or 1))
 
 
-def _lookahead(context: Context, expression: ast.Call) -> Any:
+def _lookahead(context: Context, expression: ast.Call) -> P4Value:
     type_ = context.type_of(expression)
     value, _ = _look(context, type_, 0, expression)
     return value
 
 
-def _look(context: Context, type_: Type, offset: int, where: ast.Expression) -> tuple[Any, int]:
+def _look(context: Context, type_: Type, offset: int, where: ast.Expression) -> tuple[P4Value, int]:
     scalar = scalar_type(type_)
     if scalar is not None:
         width = width_of(type_) if scalar is not BOOL else 1
@@ -121,7 +123,7 @@ def _look(context: Context, type_: Type, offset: int, where: ast.Expression) -> 
         return build.convert(raw, scalar), offset + width
     if not isinstance(type_, StructType | TupleType | StackType) or is_union(type_):
         context.refuse(f"cannot look ahead at a value of type '{type_}'", where)
-    parts: dict[str, Any] = {}
+    parts: dict[str, P4Value] = {}
     for name, inner in member_types(type_):
         parts[name], offset = _look(context, inner, offset, where)
     if isinstance(type_, StructType) and type_.kind == "header":

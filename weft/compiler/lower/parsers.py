@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from weft.compiler import ast
 from weft.compiler.ir import Expr, If, Jump, KeysetMatch, Labeled, Loop, ParseState, Stmt, ValueSet
@@ -17,9 +16,12 @@ from weft.compiler.lower.dispatch import evaluate, lower_statements
 from weft.compiler.lower.frame import Frame
 from weft.compiler.lower.select import lower_select
 from weft.compiler.lower.sizes import control_plane_size
-from weft.compiler.lower.values import BlockValue, SetValue
+from weft.compiler.lower.values import BlockValue, P4Value, SetValue
 from weft.compiler.source import Span
 from weft.compiler.types import SetType, bits, width_of
+
+_Finish = Callable[[tuple[str, list[Stmt]]], None]
+"""Ends a state, given its name and operations."""
 
 
 class _SubParser(Stmt):
@@ -33,7 +35,7 @@ class _SubParser(Stmt):
         self.span = span
 
 
-def lower_parser(context: Context, block: BlockValue, arguments: Sequence[Any]) -> None:
+def lower_parser(context: Context, block: BlockValue, arguments: Sequence[P4Value]) -> None:
     """The parser of the pipeline; its arguments are values."""
     declaration = block.declaration
     assert isinstance(declaration, ast.ParserDeclaration)
@@ -68,7 +70,7 @@ def _value_set(context: Context, local: ast.ValueSetDeclaration, frame: Frame) -
     frame.bind(local, SetValue(name))
 
 
-def apply_parser(context: Context, block: BlockValue, arguments: Sequence[Any], call: ast.Call) -> None:
+def apply_parser(context: Context, block: BlockValue, arguments: Sequence[P4Value], call: ast.Call) -> None:
     """instance.apply(…) of a sub-parser, within a state."""
     declaration = block.declaration
     assert isinstance(declaration, ast.ParserDeclaration)
@@ -149,13 +151,13 @@ def _goto(context: Context, name: str, operations: list[Stmt], target: str | Non
     context.program.states.append(ParseState(name, operations, [], matches, span))
 
 
-def _ending_at(context: Context, target: str, span: Span | None) -> Callable[[tuple[str, list[Stmt]]], None]:
+def _ending_at(context: Context, target: str, span: Span | None) -> _Finish:
     """How to finish a state that goes on at `target`."""
     return lambda last: _goto(context, last[0], last[1], target, span)
 
 
 def _split(
-    context: Context, name: str, code: list[Stmt], finish: Any, labels: dict[int, str], span: Span | None
+    context: Context, name: str, code: list[Stmt], finish: _Finish, labels: dict[int, str], span: Span | None
 ) -> None:
     """Emit `code` as the state `name`, then `finish((last state's name, its operations))`."""
     for index, statement in enumerate(code):
@@ -208,6 +210,6 @@ def _branch_states(
 
 
 def _select_condition(context: Context, condition: Expr) -> Expr:
-    copy = context.temporary(bits(1), "condition")
+    copy = context.scalar_temporary(bits(1), "condition")
     assign(context, copy, build.convert(condition, bits(1)), None)
-    return copy  # type: ignore[no-any-return]
+    return copy

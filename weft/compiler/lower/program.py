@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
 
 from weft.compiler import ast
 from weft.compiler.check import Symbols
@@ -23,7 +22,7 @@ from weft.compiler.lower.frame import Frame
 from weft.compiler.lower.handlers import HANDLERS
 from weft.compiler.lower.instances import declare_instance, finish_direct_externs, instantiate
 from weft.compiler.lower.parsers import lower_parser
-from weft.compiler.lower.values import ActionValue, BlockValue, PacketValue, StructValue
+from weft.compiler.lower.values import ActionValue, BlockValue, P4Value, PacketValue, StructValue
 from weft.compiler.types import EnumType, PackageType, StructType
 
 PACKAGE = "V1Switch"
@@ -144,6 +143,7 @@ def _allocate(context: Context, symbols: Symbols, blocks: dict[str, BlockValue])
     standard = context.storage.standard_metadata(_struct_type(context, frame, standard_parameter))
     headers = context.storage.allocate_headers(headers_type)
     metadata = context.storage.allocate(metadata_type, "userMetadata")
+    assert isinstance(metadata, StructValue)
     declare_field_lists(context, symbols, metadata_type, metadata)
     return _Arguments(headers, metadata, standard)
 
@@ -155,7 +155,7 @@ def _struct_type(context: Context, frame: Frame, parameter: ast.Parameter) -> St
     return type_
 
 
-def _lower_pipeline(context: Context, role: str, block: BlockValue, arguments: list[Any]) -> None:
+def _lower_pipeline(context: Context, role: str, block: BlockValue, arguments: Sequence[P4Value]) -> None:
     context.place = role
     declaration, frame = bound_frame(context, block, arguments)
     pipeline = Pipeline(role, [], declaration.span)

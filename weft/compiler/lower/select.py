@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from weft.compiler import ast
 from weft.compiler.budgets import SELECT_ALTERNATIVES
 from weft.compiler.ir import (
@@ -23,7 +21,7 @@ from weft.compiler.lower.context import Context
 from weft.compiler.lower.dispatch import evaluate
 from weft.compiler.lower.masks import combination_count, combine
 from weft.compiler.lower.table_keys import keyset_value
-from weft.compiler.lower.values import SetValue, StructValue
+from weft.compiler.lower.values import P4Value, SetValue, StructValue
 from weft.compiler.types import BOOL, bits
 
 NO_MATCH_STATE = "noMatch"
@@ -59,7 +57,7 @@ def _select_keys(context: Context, expression: ast.Expression) -> list[Expr]:
     return [_select_key(context, value, expression)]
 
 
-def _select_key(context: Context, value: Any, where: ast.Expression) -> Expr:
+def _select_key(context: Context, value: P4Value, where: ast.Expression) -> Expr:
     # Not a lookahead: in a key, BMv2 reads on behind the packet's end; in an assignment it ends the parser.
     if isinstance(value, FieldRef | LastField | UnionLastField):
         return value
@@ -67,9 +65,9 @@ def _select_key(context: Context, value: Any, where: ast.Expression) -> Expr:
         context.refuse("a select key is a bit, int, bool, enum or error value", where)
     if value.type is BOOL:
         value = build.convert(value, bits(1))
-    copy = context.temporary(value.type, "select_key")
+    copy = context.scalar_temporary(value.type, "select_key")
     assign(context, copy, value, where.span)
-    return copy  # type: ignore[no-any-return]
+    return copy
 
 
 def _case(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from weft.compiler import ast
 from weft.compiler.budgets import CONTROL_PLANE_SIZE
 from weft.compiler.ir import Const, Expr
 from weft.compiler.lower.context import Context
+from weft.compiler.lower.values import P4Value
 
 LARGEST_DEPTH = 64
 LARGEST_COUNT = 512
@@ -35,7 +34,7 @@ def shallow(context: Context, value: Expr, where: ast.Node) -> Expr:
 
 
 def control_plane_size(
-    context: Context, value: Any, what: str, where: ast.Node, limit: int = CONTROL_PLANE_SIZE
+    context: Context, value: P4Value | None, what: str, where: ast.Node, limit: int = CONTROL_PLANE_SIZE
 ) -> int:
     """A size known at compile time and within its bound."""
     if not isinstance(value, Const):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from weft.compiler import ast
 from weft.compiler.ir import Const, Exit, Expr, If, Jump, Stmt
 from weft.compiler.lower.arguments import copy_back
@@ -15,6 +13,7 @@ from weft.compiler.lower.operators import combine_operands
 from weft.compiler.lower.packets import direct_lookahead, is_lookahead
 from weft.compiler.lower.tables import apply_table
 from weft.compiler.lower.targets import evaluate_frozen_target, evaluate_target, read_target
+from weft.compiler.lower.values import P4Value
 from weft.compiler.subexpressions import walk
 
 
@@ -35,7 +34,7 @@ def lower_assignment(context: Context, statement: ast.Assignment) -> None:
     assign(context, target, value, statement.span)
 
 
-def _both(context: Context, left: ast.Expression, right: ast.Expression) -> tuple[Any, Any]:
+def _both(context: Context, left: ast.Expression, right: ast.Expression) -> tuple[P4Value, P4Value]:
     """Target, then value; a target's index is computed first (specification, section 8)."""
     target = evaluate_frozen_target(context, left) if _has_call(right) else evaluate_target(context, left)
     return target, evaluate(context, right)

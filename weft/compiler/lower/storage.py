@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from weft.compiler.diagnostics import Diagnostics
 from weft.compiler.ir import (
@@ -15,7 +14,7 @@ from weft.compiler.ir import (
     UnionInstance,
     bit_width,
 )
-from weft.compiler.lower.values import HeaderValue, StackValue, StructValue, UnionValue
+from weft.compiler.lower.values import HeaderValue, P4Value, StackValue, StructValue, UnionValue
 from weft.compiler.types import (
     BOOL,
     ERROR,
@@ -65,7 +64,7 @@ class Storage:
     def __init__(self, program: LoweredProgram, diagnostics: Diagnostics) -> None:
         self.program = program
         self.diagnostics = diagnostics
-        self._reused: dict[Type, list[Any]] = {}
+        self._reused: dict[Type, list[FieldRef]] = {}
         self._names: set[str] = {SCALARS, "standard_metadata"}
         self._type_names: dict[StructType, str] = {}
         self._used_type_names: set[str] = {SCALARS, "standard_metadata"}
@@ -82,7 +81,7 @@ class Storage:
         self._names.add(chosen)
         return chosen
 
-    def allocate(self, type_: Type, name: str) -> Any:
+    def allocate(self, type_: Type, name: str) -> P4Value:
         """A variable of any type, under a name not used before."""
         scalar = scalar_type(type_)
         if isinstance(scalar, VarbitType):
@@ -100,16 +99,18 @@ class Storage:
         fields = {part: self.allocate(inner, f"{name}.{part}") for part, inner in member_types(type_)}
         return StructValue(type_, fields)
 
-    def reused(self, type_: Type, number: int) -> Any:
-        """The variable `number` (from 0) of those of a type that any statement may use for as long as it lasts."""
+    def reused(self, type_: Type, number: int) -> FieldRef:
+        """The variable `number` (from 0) of those of a scalar type that any statement may use while it runs."""
         variables = self._reused.setdefault(type_, [])
         while len(variables) <= number:
-            variables.append(self.allocate(type_, "tmp"))
+            variable = self.allocate(type_, "tmp")
+            assert isinstance(variable, FieldRef)
+            variables.append(variable)
         return variables[number]
 
     def allocate_headers(self, type_: StructType) -> StructValue:
         """The parser's headers argument: instances are named after the fields."""
-        fields: dict[str, Any] = {}
+        fields: dict[str, P4Value] = {}
         external = {field.name: field.external_name() for field in type_.declaration.fields}
         for part, inner in type_.fields.items():
             if isinstance(inner, StructType) and inner.kind == "struct":
@@ -121,7 +122,7 @@ class Storage:
         return StructValue(type_, fields)
 
     def _nested_headers(self, type_: StructType, prefix: str) -> StructValue:
-        fields: dict[str, Any] = {}
+        fields: dict[str, P4Value] = {}
         for part, inner in type_.fields.items():
             if isinstance(inner, StructType) and inner.kind == "struct":
                 fields[part] = self._nested_headers(inner, f"{prefix}.{part}")
@@ -133,7 +134,7 @@ class Storage:
         """The metadata instance that the target fills in, and its aliases."""
         name = "standard_metadata"
         fields: list[tuple[str, Type]] = []
-        refs: dict[str, Any] = {}
+        refs: dict[str, P4Value] = {}
         for field in type_.declaration.fields:
             scalar = scalar_type(type_.fields[field.name])
             assert scalar is not None
@@ -177,7 +178,7 @@ class Storage:
         assert isinstance(element, StructType)
         names = [f"{name}[{index}]" for index in range(type_.size)]
         if element.kind == "header_union":
-            elements: list[Any] = [self._union(element, each) for each in names]
+            elements: list[P4Value] = [self._union(element, each) for each in names]
             self.program.union_stacks.append(StackInstance(name, self.union_type(element), names))
         else:
             elements = [self._header(element, each) for each in names]
@@ -236,9 +237,11 @@ def flat_fields(type_: StructType, prefix: str = "") -> list[tuple[str, Type]]:
     return fields
 
 
-def fields_of(type_: StructType, leaf: Callable[[str, Type], Any], prefix: str = "") -> dict[str, Any]:
+def fields_of(
+    type_: StructType, leaf: Callable[[str, Type], P4Value], prefix: str = ""
+) -> dict[str, P4Value]:
     """A header's fields by name, structs within as StructValues; `leaf` makes a scalar of its path and IR type."""
-    fields: dict[str, Any] = {}
+    fields: dict[str, P4Value] = {}
     for name, inner in type_.fields.items():
         scalar = scalar_type(inner)
         if scalar is not None:

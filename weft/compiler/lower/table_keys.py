@@ -33,7 +33,7 @@ def lower_key(
         value, mask = _field_of_key(context, expression, value)
     width = bit_width(value.type)
     if copied or not isinstance(value, FieldRef | Valid):
-        copy = context.temporary(value.type, "key")
+        copy = context.scalar_temporary(value.type, "key")
         assign(context, copy, value, expression.span)
         copies.append((copy, expression))
         value, mask = copy, None

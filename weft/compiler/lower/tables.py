@@ -13,7 +13,7 @@ from weft.compiler.lower.entries import lower_entries
 from weft.compiler.lower.instances import instantiate
 from weft.compiler.lower.sizes import control_plane_size
 from weft.compiler.lower.table_keys import check_prefixes, has_effects, lower_key
-from weft.compiler.lower.values import ExternValue, TableValue
+from weft.compiler.lower.values import ExternValue, P4Value, TableValue
 from weft.compiler.types import BOOL
 
 DEFAULT_TABLE_SIZE = 1024
@@ -90,8 +90,9 @@ def _property_instance(
         name = next(
             (text for note in entry.annotations if note.name == "name" for text in note.strings()), None
         )
-        value = instantiate(context, expression, name or default_name, None)
-        value.annotations = entry.annotations
+        value: P4Value = instantiate(context, expression, name or default_name, None)
+        if isinstance(value, ExternValue):
+            value.annotations = entry.annotations
     else:
         value = evaluate(context, expression)
     if not isinstance(value, ExternValue) or value.kind not in kinds:
@@ -149,8 +150,7 @@ def apply_table(
 
 def table_result(context: Context, call: ast.Call, member: str) -> Expr:
     """table.apply().hit or .miss as a value: kept in a variable."""
-    result = context.temporary(BOOL)
-    assert isinstance(result, FieldRef)
+    result = context.scalar_temporary(BOOL)
     hit: list[Stmt] = [Assign(result, build.constant(member == "hit", BOOL), call.span)]
     miss: list[Stmt] = [Assign(result, build.constant(member == "miss", BOOL), call.span)]
     apply_table(context, call, hit, miss)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from weft.compiler import ast
 from weft.compiler.ir import Expr
@@ -11,11 +10,11 @@ from weft.compiler.lower import build
 from weft.compiler.lower.assign import assign
 from weft.compiler.lower.context import Context
 from weft.compiler.lower.dispatch import evaluate, evaluate_bound, evaluate_scalar
-from weft.compiler.lower.values import HeaderValue, PlusSliceTarget, SliceTarget, StructValue
+from weft.compiler.lower.values import HeaderValue, P4Value, PlusSliceTarget, SliceTarget, StructValue
 from weft.compiler.types import bits
 
 
-def evaluate_target(context: Context, expression: ast.Expression) -> Any:
+def evaluate_target(context: Context, expression: ast.Expression) -> P4Value:
     """What is written to; indices are evaluated now."""
     if isinstance(expression, ast.Slice):
         base = evaluate_target(context, expression.base)
@@ -33,11 +32,12 @@ def evaluate_target(context: Context, expression: ast.Expression) -> Any:
             )
         if isinstance(base, SliceTarget):
             return SliceTarget(base.target, base.low + high, base.low + low_bound)
+        assert isinstance(base, Expr)
         return SliceTarget(base, high, low_bound)
     return evaluate(context, expression)
 
 
-def evaluate_frozen_target(context: Context, expression: ast.Expression) -> Any:
+def evaluate_frozen_target(context: Context, expression: ast.Expression) -> P4Value:
     """A target that later statements cannot move."""
     saved, context.freeze_indices = context.freeze_indices, True
     try:
@@ -46,16 +46,16 @@ def evaluate_frozen_target(context: Context, expression: ast.Expression) -> Any:
         context.freeze_indices = saved
 
 
-def read_target(target: Any) -> Any:
+def read_target(target: P4Value) -> P4Value:
     """The value of something that can be written."""
     if isinstance(target, SliceTarget):
         return build.slice_of(target.target, target.high, target.low)
     return target
 
 
-def evaluate_in_order(context: Context, expressions: Sequence[ast.Expression]) -> list[Any]:
+def evaluate_in_order(context: Context, expressions: Sequence[ast.Expression]) -> list[P4Value]:
     """Values of operands, left to right: an earlier one is saved when a later one has effects."""
-    values: list[Any] = []
+    values: list[P4Value] = []
     for expression in expressions:
         with context.collecting() as before:
             value = evaluate(context, expression)
@@ -66,7 +66,7 @@ def evaluate_in_order(context: Context, expressions: Sequence[ast.Expression]) -
     return values
 
 
-def save(context: Context, value: Any) -> Any:
+def save(context: Context, value: P4Value) -> P4Value:
     """A copy that later writes do not change."""
     if isinstance(value, Expr):
         return context.snapshot(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeAlias
 
 from weft.compiler import ast
 from weft.compiler.ir import ActionProfile, Expr, FieldRef, Table
@@ -17,12 +17,16 @@ class Value:
     __slots__ = ()
 
 
+P4Value: TypeAlias = Expr | Value
+"""The value of an expression, or what can be written."""
+
+
 @dataclass(slots=True)
 class StructValue(Value):
     """A struct, tuple or list: its parts by name (tuples: "0", "1", …). `type` is None for a list."""
 
     type: Type | None
-    fields: dict[str, Any]
+    fields: dict[str, P4Value]
 
 
 @dataclass(slots=True)
@@ -31,7 +35,7 @@ class HeaderValue(Value):
 
     name: str
     type: StructType
-    fields: dict[str, Any]
+    fields: dict[str, P4Value]
     union: UnionValue | None = None
 
 
@@ -48,7 +52,7 @@ class HeaderLiteral(Value):
     """A header's value from a list or struct expression, or an invalid header (`fields` None)."""
 
     type: StructType
-    fields: dict[str, Any] | None
+    fields: dict[str, P4Value] | None
 
 
 @dataclass(slots=True)
@@ -57,7 +61,7 @@ class StackValue(Value):
 
     name: str
     type: StackType
-    elements: list[Any]
+    elements: list[P4Value]
 
 
 @dataclass(slots=True)
@@ -136,7 +140,7 @@ class ExternValue(Value):
     kind: str
     name: str
     declaration: ast.InstanceDeclaration | None
-    arguments: dict[str, Any]
+    arguments: dict[str, P4Value]
     type: Type
     call: ast.Call
     element: Type | None = None
@@ -153,7 +157,7 @@ class BlockValue(Value):
 
     declaration: ast.ControlDeclaration | ast.ParserDeclaration
     name: str
-    arguments: dict[str, Any]
+    arguments: dict[str, P4Value]
     bindings: dict[Type, Type]
     frame: Frame | None = None
     applied: Frame | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.compiler import ast
+from weft.compiler.ir import Const
 from weft.compiler.lower.values import ExternValue
 from weft.compiler.p4info.context import EXTERN_PREFIXES, InfoContext
 from weft.compiler.p4info.ids import Prefix
@@ -48,7 +49,9 @@ def _extern_preamble(context: InfoContext, message: Any, value: ExternValue) -> 
 
 
 def _indexed(context: InfoContext, message: Any, value: ExternValue) -> None:
-    message.size = int(value.arguments["size"].value)
+    size = value.arguments["size"]
+    assert isinstance(size, Const)
+    message.size = int(size.value)
     assert isinstance(value.type, ExternType)
     index_position = 1 if value.kind == "register" else 0
     if len(value.type.arguments) > index_position:

@@ -55,7 +55,7 @@ def send_digest(context: Context, call: ast.Call, arguments: Arguments) -> None:
     # BMv2 reads the fields at the end of ingress: the values of now go into variables.
     elements: list[Expr] = []
     for leaf in leaves(context, value, data):
-        copy = context.temporary(leaf.type, "digest_field")
+        copy = context.scalar_temporary(leaf.type, "digest_field")
         assign(context, copy, leaf, call.span)
         elements.append(copy)
     identifier = len(context.program.learn_lists) + 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from weft.compiler import ast
 from weft.compiler.ir import Expr, FieldRef, Reference
@@ -22,7 +21,7 @@ from weft.compiler.lower.externs.operands import (
 )
 from weft.compiler.lower.storage import SCALARS
 from weft.compiler.lower.targets import save
-from weft.compiler.lower.values import HeaderValue, StackValue, StructValue, UnionValue
+from weft.compiler.lower.values import HeaderValue, P4Value, StackValue, StructValue, UnionValue
 from weft.compiler.types import Type
 
 
@@ -62,7 +61,7 @@ def hash_fields(context: Context, call: ast.Call, arguments: Arguments) -> None:
     output.store()
 
 
-def _hash_inputs(context: Context, value: Any, where: ast.Expression, used: Counter[Type]) -> list[Expr]:
+def _hash_inputs(context: Context, value: P4Value, where: ast.Expression, used: Counter[Type]) -> list[Expr]:
     """BMv2 leaves an invalid header, and each of its fields, out of a calculation.
 
     What the program names as a header stays one. A field that it names by itself is a value, which counts

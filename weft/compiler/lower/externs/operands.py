@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from weft.compiler import ast
 from weft.compiler.ir import Const, Expr, FieldRef, Operand, Primitive
@@ -13,6 +12,7 @@ from weft.compiler.lower.context import Context
 from weft.compiler.lower.dispatch import evaluate, evaluate_scalar
 from weft.compiler.lower.storage import scalar_type
 from weft.compiler.lower.targets import evaluate_target
+from weft.compiler.lower.values import P4Value
 from weft.compiler.types import BOOL, BitsType, EnumType, Type, bits
 
 _PIPELINES = ("ingress", "egress")
@@ -24,7 +24,7 @@ Arguments = Sequence[ast.Expression | None]
 class Result:
     """A primitive's result: written to `field`, then moved to the real target by `store`."""
 
-    def __init__(self, context: Context, field: FieldRef, target: Any, call: ast.Call) -> None:
+    def __init__(self, context: Context, field: FieldRef, target: P4Value | None, call: ast.Call) -> None:
         self.field = field
         self._context = context
         self._target = target
@@ -80,7 +80,7 @@ def result_of(context: Context, call: ast.Call, argument: ast.Expression | None,
     wanted = bits(1) if scalar is BOOL else scalar
     if isinstance(target, FieldRef) and target.type == wanted:
         return Result(context, target, None, call)
-    return Result(context, context.temporary(wanted), target, call)
+    return Result(context, context.scalar_temporary(wanted), target, call)
 
 
 def enum_member(context: Context, argument: ast.Expression | None) -> str:
