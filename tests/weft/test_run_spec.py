@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+from unittest.mock import Mock
 
 import pytest
 
@@ -15,6 +16,7 @@ from weft.run.runner import run_scenario
 from weft.run.spec import RunSpec, fabric_run_spec, run_spec
 from weft.scenario import FabricOptions, Scenario, parse_scenario
 from weft.scenario.values import Section
+from weft.topologies import FabricSpec
 
 SMALL = "{planes: 1, leaves: 1, spines: 0, hosts_per_leaf: 2}"
 SCENARIO = f"fabric: {SMALL}\nclock: virtual\ntraffic:\n- {{permutation: 4KiB}}\n"
@@ -56,6 +58,32 @@ def invoke(*arguments: object) -> None:
 
 def test_weft_run_checks_its_scenario_once(file: Path, validated: Counter[str], tmp_path: Path) -> None:
     invoke("run", file, "--seed", 3, "--set", "mtu=512", "--out", tmp_path / "out")
+    assert validated == {"Scenario": 1}
+
+
+def test_weft_lab_checks_its_scenario_once(
+    tmp_path: Path, validated: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mininet = pytest.importorskip("mininet.cli")
+    built: list[RunSpec] = []
+
+    class Lab:
+        def __init__(self, fabric: FabricSpec, options: FabricOptions, progress: object) -> None:
+            built.append(RunSpec(None, fabric, options))
+            self.link_events = self.network = Mock()
+
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+    monkeypatch.setattr("weft.clocks.real.lab.MininetLab", Lab)
+    monkeypatch.setattr("weft.clocks.environment.require_mininet", lambda: None)
+    monkeypatch.setattr(mininet, "CLI", lambda net: None)
+    path = tmp_path / "lab.yaml"
+    path.write_text(f"fabric: {SMALL}\n", encoding="utf-8")
+    invoke("lab", path)
+    assert [spec.options.clock for spec in built] == ["real"]
     assert validated == {"Scenario": 1}
 
 
