@@ -9,8 +9,9 @@ import pytest
 from rich.console import Console
 
 from weft.commands.reporting import exit_code
+from weft.results.collectives import CollectiveResult
 from weft.results.flows import FlowsResult
-from weft.results.model import CollectiveResult, IntHop, IntPath, Lateness, MadeBy, PlaneResult
+from weft.results.model import IntHop, IntPath, Lateness, MadeBy, PlaneResult
 from weft.results.printing import print_run
 from weft.results.run_result import RunResult
 

@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -12,8 +13,14 @@ from click.testing import CliRunner
 from weft import BadInputError
 from weft.cli import weft
 from weft.paths import ROOT
+from weft.results.kinds import result_kinds
+from weft.results.results_file import read_results
 from weft.run import traffic_kinds as folder
+from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario, traffic_kinds
+from weft.sweeps.store import Outcome, State
+from weft.sweeps.summary import summarise
+from weft.sweeps.table import table_rows
 
 PAGE = ROOT / "docs" / "howto" / "traffic.md"
 FABRIC = {"planes": 1, "leaves": 2, "spines": 1, "hosts_per_leaf": 2}
@@ -53,6 +60,13 @@ def test_a_new_kind_is_one_file(tmp_path: Path) -> None:
     (flows,) = json.loads((out / "results.json").read_text())["flows"]
     assert (flows["pattern"], flows["bytes_delivered"]) == ("neighbours", 8 * 65536)
     assert len((out / "pattern-0-flows.csv").read_text().splitlines()) == 9
+    assert "2 neighbours: the slowest flow took" in done.output
+    (spread,) = json.loads((out / "results.json").read_text())["neighbours"]
+    assert spread["distance"] == 2
+    assert spread["spread"] >= 1
+    reported = CliRunner().invoke(weft, ["report", str(out)])
+    assert reported.exit_code == 0, reported.output
+    assert "<h2>Neighbours</h2>" in (out / "report.html").read_text(encoding="utf-8")
     reference = CliRunner().invoke(weft, ["schema", "--markdown"]).output
     assert "## traffic[] (neighbours)" in reference
     assert "What each host writes to each of them." in reference
@@ -76,3 +90,31 @@ def test_a_new_kind_is_one_file(tmp_path: Path) -> None:
 def test_its_items_are_checked(item: dict[str, object], words: str) -> None:
     with pytest.raises(BadInputError, match=words):
         parse_scenario({"clock": "virtual", "fabric": FABRIC, "traffic": [item]})
+
+
+@pytest.mark.usefixtures("neighbours")
+def test_its_results_are_read_back_and_checked(tmp_path: Path) -> None:
+    items = [{"neighbours": "64KiB"}, {"incast": "h0"}]
+    result = run_scenario(parse_scenario({"clock": "virtual", "fabric": FABRIC, "traffic": items}))
+    path = result.save(tmp_path)
+    kind = next(kind for kind in result_kinds() if kind.key == "neighbours")
+    assert read_results(path).of(kind) == result.of(kind) != []
+    tree = json.loads(path.read_text())
+    tree["neighbours"][0]["distance"] = "far"
+    path.write_text(json.dumps(tree))
+    with pytest.raises(BadInputError, match=r"neighbours\[0\].distance: must be a whole number"):
+        read_results(path)
+
+
+@pytest.mark.usefixtures("neighbours")
+def test_sweeps_compare_its_figures() -> None:
+    results = {
+        "neighbours": [{"distance": 2, "spread": 1.5}],
+        "flows": [{"pattern": "neighbours", "time_ps": 10**6}],
+    }
+    point = SimpleNamespace(identity="a", parameters={})
+    rows = table_rows([(point, Outcome(State.FINISHED), results)], [])
+    assert [row["measured"] for row in rows] == ["flow", "neighbour"]
+    summary = summarise(rows, [])
+    assert "spread" in summary.headings()
+    assert "1.50" in summary.cells(rows[1])

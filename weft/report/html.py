@@ -11,7 +11,7 @@ from string import Template
 from typing import Any
 
 from weft.errors import EnvironmentLacksError
-from weft.report.report_table import Cell, ReportTable
+from weft.results.report_table import Cell, ReportTable
 from weft.system.writing import written_whole
 
 IN_FORCE = "effective"

@@ -9,12 +9,12 @@ from typing import Any
 
 from weft.report.figures import Figure, all_figures
 from weft.report.html import Section, html_page, in_force_table, made_by_table, write_page
-from weft.report.report_table import ReportTable
 from weft.report.run_directory import RunDirectory
-from weft.report.tables import all_tables
+from weft.report.tables import OF_KINDS, all_tables
 from weft.report.traffic_tables import workload_name
 from weft.report.utilisation import FAILED_COLOUR, colour_of, width_of
 from weft.results.model import Results
+from weft.results.report_table import ReportTable
 from weft.topologies import FabricLink, LinkStyle, to_svg
 from weft.topologies.describe import format_rate, format_time
 
@@ -97,7 +97,11 @@ def _sections(
                 if name in tables:
                     yield Section.table(tables[name])
         elif kind == "flows":
-            yield from (Section.table(table) for name, table in tables.items() if name.startswith("pattern-"))
+            yield from (
+                Section.table(table)
+                for name, table in tables.items()
+                if name.startswith(("pattern-", OF_KINDS))
+            )
         elif kind == "figure" and key in figures:
             title, text = _FIGURES[key]
             yield Section.figure(key, title, text, figures[key]["note"])

@@ -11,8 +11,8 @@ from weft.errors import BadInputError
 from weft.report.figures import Figure
 from weft.report.html import Section, html_page, write_page
 from weft.report.page import write_report
-from weft.report.report_table import Cell, ReportTable
 from weft.report.series import MOST_CURVES
+from weft.results.report_table import Cell, ReportTable
 from weft.sweeps.index import INDEX, SweepIndex
 from weft.sweeps.store import Outcome, State, checked_results
 from weft.sweeps.summary import Measure, Summary, as_numbers, names_of_rows, shown, summarise

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from weft.report import network_tables, traffic_tables
-from weft.report.report_table import ReportTable
 from weft.report.run_directory import RunDirectory
+from weft.results.kinds import result_kinds
+from weft.results.report_table import ReportTable
 
+OF_KINDS = "kind-"
+"""What names of tables that kinds of results make begin with."""
 _MAKERS: Mapping[str, Callable[[RunDirectory], ReportTable | None]] = {
     "phases": traffic_tables.phases,
     "collectives": traffic_tables.collectives,
@@ -35,4 +38,9 @@ def all_tables(run: RunDirectory) -> dict[str, ReportTable]:
     made = {name: make(run) for name, make in _MAKERS.items()}
     made |= {f"workload-{number}": table for number, table in enumerate(traffic_tables.workloads(run))}
     made |= {f"pattern-{number}": table for number, table in traffic_tables.flows_of_patterns(run)}
+    for kind in result_kinds():
+        made |= {
+            f"{OF_KINDS}{kind.key}-{number}": table
+            for number, table in enumerate(kind.report_tables(run.results.of(kind)))
+        }
     return {name: table for name, table in made.items() if table is not None and table.rows}

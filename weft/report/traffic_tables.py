@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from weft.report.report_table import MOST_ROWS, Cell, ReportTable, shown_of
 from weft.report.run_directory import RunDirectory, integers_of
+from weft.results.collectives import CollectiveResult
 from weft.results.flows import MOST_SHOWN, records_file
-from weft.results.model import CollectiveResult
+from weft.results.report_table import MOST_ROWS, Cell, ReportTable, shown_of
 from weft.results.workloads import PERCENTILES, WorkloadResult
 from weft.topologies.describe import format_time
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from weft.results.flow_tables import FlowTable, flow_table, save_flow_table
+from weft.results.kinds import ResultKind
 from weft.topologies import FabricSpec
 from weft.topologies.describe import format_time
 from weft.traffic.patterns import Flow
@@ -39,6 +40,11 @@ class FlowsResult:
     largest_completion_ps: int = 0
     host_names: Sequence[str] = field(default=(), compare=False, repr=False)
     records: FlowTable = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """Return True: what flows carry is not looked at."""
+        return True
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data without the records."""
@@ -75,6 +81,12 @@ def flows_result(
         host_names=[host.name for host in fabric.hosts],
         records=table,
     )
+
+
+def print_patterns(console: Console, results: Sequence[FlowsResult]) -> None:
+    """Print every pattern."""
+    for number, result in enumerate(results):
+        print_flows(console, number, result)
 
 
 def print_flows(console: Console, number: int, result: FlowsResult) -> None:
@@ -115,3 +127,13 @@ def print_flows(console: Console, number: int, result: FlowsResult) -> None:
 def records_file(number: int) -> str:
     """Return the name of the file with a row per flow of a run's pattern."""
     return f"pattern-{number}-flows.csv"
+
+
+FLOWS = ResultKind(
+    key="flows",
+    model=FlowsResult,
+    show=print_patterns,
+    order=2,
+    save=lambda result, directory, number: result.save_records(directory / records_file(number)),
+    name="pattern",
+)

@@ -9,8 +9,10 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from weft.results.arrays import CounterCell, RegisterCell
+from weft.results.collectives import CollectiveResult
 from weft.results.credits import CreditResult
 from weft.results.flows import FlowsResult
+from weft.results.kinds import R, ResultKind, result_kinds
 from weft.results.link_events import LinkEventResult
 from weft.results.link_faults import LinkFaultsResult
 from weft.results.packet_conservation import PacketConservation
@@ -22,84 +24,6 @@ from weft.scenario.observe import ObserveSection
 _COUNT = Annotated[int, Field(ge=0)]
 # A packet served this much of a round trip too late may already have changed what the transport does.
 LATENESS_BOUND = 0.5
-
-
-LENGTHS = "lengths"
-"""What stands for data where packets carry lengths only: nothing can be verified then."""
-
-
-@dataclass(frozen=True)
-class CollectiveResult:
-    """One collective: nccl-tests' figures and how the result compared with NumPy's.
-
-    `size_bytes` is that of the larger of input and result, `count` the elements that a rank gives or gets of another.
-    `verified` is false where lengths stood for data; `wrong` and the errors are 0 then. Bandwidths are in bytes per
-    second of emulated time; a time is from the common start to the last rank's end. `times_ps` are those of all
-    repetitions, `time_ps` is their mean; packets are counted over all of them, and over none of the `warmup`.
-    They are 0 where no time passed, as with one rank, which has nothing to send. `title` and `reduces` are the
-    collective's own and no part of the results file.
-    """
-
-    collective: str
-    algorithm: str
-    size_bytes: int
-    count: int
-    dtype: str
-    operation: str
-    ranks: int
-    time_ps: int
-    wrong: int
-    identical: bool
-    largest_error: float
-    error_bound: float
-    packets_aggregated: int
-    retransmissions: int
-    data: str = "random"
-    root: int | None = None
-    verified: bool = True
-    cnps: int = 0
-    times_ps: tuple[int, ...] = ()
-    warmup: int = 0
-    busbw_bytes_per_s: float = 0.0
-    title: str = field(default="", compare=False, repr=False)
-    reduces: bool = field(default=True, compare=False, repr=False)
-
-    @property
-    def algorithm_bandwidth(self) -> float:
-        """Return S / t in bytes per second."""
-        return self.size_bytes / (self.time_ps * 1e-12) if self.time_ps else 0.0
-
-    @property
-    def least_time_ps(self) -> int:
-        """Return the shortest repetition's time."""
-        return min(self.times_ps, default=self.time_ps)
-
-    @property
-    def largest_time_ps(self) -> int:
-        """Return the longest repetition's time."""
-        return max(self.times_ps, default=self.time_ps)
-
-    @property
-    def ok(self) -> bool:
-        """Return whether nothing is known to be wrong on any rank."""
-        return self.wrong == 0 and self.identical
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data with the derived figures."""
-        plain = {
-            name: value
-            for name, value in vars(self).items()
-            if name not in ("title", "reduces", "busbw_bytes_per_s")
-        }
-        if not math.isfinite(self.largest_error):
-            # JSON knows no NaN and no infinity; `wrong` says what happened.
-            plain["largest_error"] = None
-        return plain | {
-            "least_time_ps": self.least_time_ps,
-            "largest_time_ps": self.largest_time_ps,
-            "algbw_bytes_per_s": self.algorithm_bandwidth,
-            "busbw_bytes_per_s": self.busbw_bytes_per_s,
-        }
 
 
 @dataclass(frozen=True)
@@ -224,7 +148,7 @@ class Results:
     """All that results.json holds; docs/results.md describes every key.
 
     `counters` and `registers` are empty where there are too many for this file. `absent` are the keys that a file
-    lacked, which have their defaults.
+    lacked, which have their defaults. `others` are results of kinds of traffic that have no list here, by their keys.
     """
 
     made_by: MadeBy
@@ -250,13 +174,19 @@ class Results:
     registers: list[RegisterCell] = field(default_factory=list)
     rows_lost: int = 0
     absent: tuple[str, ...] = ()
+    others: dict[str, list[Any]] = field(default_factory=dict)
 
     __pydantic_config__ = ConfigDict(arbitrary_types_allowed=True)
 
     @property
     def ok(self) -> bool:
-        """Return whether every collective and every training step gave the right result."""
-        return all(each.ok for each in self.collectives) and all(each.ok for each in self.training_steps)
+        """Return whether every item of the traffic gave the right result."""
+        return all(each.ok for kind in result_kinds() for each in self.of(kind))
+
+    def of(self, kind: ResultKind[R]) -> list[R]:
+        """Return the results of a kind."""
+        found: list[R] = getattr(self, kind.key) if kind.key in RESULT_KEYS else self.others.get(kind.key, [])
+        return found
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON, with the derived figures."""
@@ -264,10 +194,11 @@ class Results:
         for name in ONLY_WHERE_THERE_ARE_SOME:
             if not data[name]:
                 del data[name]
+        data |= {key: _plain(items) for key, items in self.others.items()}
         return data | {"ok": self.ok}
 
 
-RESULT_KEYS = tuple(each.name for each in fields(Results) if each.name != "absent")
+RESULT_KEYS = tuple(each.name for each in fields(Results) if each.name not in ("absent", "others"))
 """Keys of results.json, but for `ok`, which follows from the others."""
 ONLY_WHERE_THERE_ARE_SOME = ("counters", "registers", "incomplete_captures")
 """Lists that are not written when they are empty."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import groupby
 from typing import Any, cast
 
 from rich.console import Console
@@ -11,14 +10,12 @@ from rich.table import Table
 
 from weft.results.credits import print_credits
 from weft.results.figure_tables import print_figures
-from weft.results.flows import print_flows
+from weft.results.kinds import result_kinds
 from weft.results.link_events import print_link_events
 from weft.results.link_faults import print_link_faults
-from weft.results.model import LATENESS_BOUND, CollectiveResult, IntPath, Lateness, PlaneResult, Results
+from weft.results.model import LATENESS_BOUND, IntPath, Lateness, PlaneResult, Results
 from weft.results.packet_conservation import print_packet_conservation
 from weft.results.switch_memory import print_memory
-from weft.results.training_steps import print_training_steps
-from weft.results.workloads import print_workload
 from weft.topologies.describe import format_rate, format_time
 
 
@@ -26,59 +23,6 @@ def make_console() -> Console:
     """Return a console for tables; where there is no terminal to fit them to, lines may be long."""
     console = Console(highlight=False)
     return console if console.is_terminal else Console(highlight=False, width=120)
-
-
-def _table(*columns: str) -> Table:
-    """Return a table without lines, its columns (in which numbers stand) aligned to the right."""
-    table = Table(box=None, pad_edge=False, collapse_padding=True)
-    for column in columns:
-        table.add_column(column, justify="right", no_wrap="\n" not in column, vertical="bottom")
-    return table
-
-
-def print_collectives(console: Console, results: list[CollectiveResult]) -> None:
-    """Print nccl-tests' columns, one row per algorithm and size (times µs, bandwidths GB/s).
-
-    Where there were repetitions, the time is their mean, and the least and the largest stand beside it.
-    """
-    repeated = any(len(result.times_ps) > 1 for result in results)
-    table = _table(
-        "algorithm", "size\n(B)", "count", "type", "redop", "root",
-        *(("mean\n(µs)", "least\n(µs)", "largest\n(µs)") if repeated else ("time\n(µs)",)),
-        "algbw\n(GB/s)", "busbw\n(GB/s)", "#wrong", "error", "bound", "retransmitted\npackets",
-    )  # fmt: skip
-    for result in results:
-        # nccl-tests' words for what does not apply: no operation, no root.
-        exact = result.error_bound == 0.0
-        times_ps = [result.time_ps]
-        if repeated:
-            times_ps += [result.least_time_ps, result.largest_time_ps]
-        table.add_row(
-            result.algorithm,
-            str(result.size_bytes),
-            str(result.count),
-            result.dtype,
-            result.operation if result.reduces else "none",
-            str(-1 if result.root is None else result.root),
-            *(f"{time_ps / 1e6:.1f}" for time_ps in times_ps),
-            f"{result.algorithm_bandwidth / 1e9:.2f}",
-            f"{result.busbw_bytes_per_s / 1e9:.2f}",
-            *_verdict(result, exact),
-            str(result.retransmissions),
-        )
-    console.print(table)
-    for count, warmup in sorted({(len(result.times_ps), result.warmup) for result in results}):
-        if count > 1 or warmup:
-            console.print(f"of {count} repetitions, after {warmup} to warm up")
-
-
-def _verdict(result: CollectiveResult, exact: bool) -> tuple[str, str, str]:
-    if not result.verified:
-        return "N/A", "not verified", ""
-    wrong = str(result.wrong) if result.identical else f"{result.wrong}, ranks differ"
-    if exact and result.ok:
-        return wrong, "exact", ""
-    return wrong, f"{result.largest_error:.2g}", "" if exact else f"{result.error_bound:.2g}"
 
 
 def show_run(run: Results, as_json: bool) -> None:
@@ -113,17 +57,9 @@ def print_run(console: Console, run: Results) -> None:
     if run.lateness is not None and not run.lateness.valid:
         console = cast("Console", _InvalidConsole(console))
         console.print("the machine served events too late: times, rates and queues below do not hold")
-    for name, results in groupby(run.collectives, key=lambda result: result.collective):
-        of_one_kind = list(results)
-        title = of_one_kind[0].title or name
-        console.print(f"\n[bold]{title} over {of_one_kind[0].ranks} ranks[/bold] (time is emulated)")
-        print_collectives(console, of_one_kind)
-    for number, flows in enumerate(run.flows):
-        print_flows(console, number, flows)
-    if run.training_steps:
-        print_training_steps(console, run.training_steps)
-    for workload in run.workloads:
-        print_workload(console, workload)
+    for kind in result_kinds():
+        if found := run.of(kind):
+            kind.show(console, found)
     _print_planes(console, run.planes)
     print_memory(console, run.memory)
     print_credits(console, run.credits)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from types import GenericAlias
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -13,8 +15,8 @@ from weft.errors import BadInputError
 from weft.recording.reading import quoted
 from weft.recording.schema import LARGEST
 from weft.results.json_files import read_object, validated
+from weft.results.kinds import result_kinds
 from weft.results.model import ONLY_WHERE_THERE_ARE_SOME, RESULT_KEYS, Results
-from weft.results.workloads import PERCENTILES
 
 RESULTS_FILE = "results.json"
 _UNBOUNDED = ("made_by", "counters", "registers")
@@ -40,13 +42,25 @@ def read_results(path: Path) -> Results:
     tree["absent"] = [key for key in (*RESULT_KEYS, "ok") if key not in tree]
     ok = tree.pop("ok", None)
     _restore_infinite_errors(tree)
-    results = validated(_ADAPTER, path, tree)
+    others = _others(path, tree)
+    results = replace(validated(_ADAPTER, path, tree), others=others)
     if "ok" not in results.absent and ok is not results.ok:
         raise BadInputError(
             f"{path}: ok: is {quoted(ok)}; of these results it must be {str(results.ok).lower()}"
         )
     _check_figures(path, results)
     return results
+
+
+def _others(path: Path, tree: dict[str, Any]) -> dict[str, list[Any]]:
+    """Take the results of kinds that have no list of their own in `Results` out of the tree, and check them."""
+    found: dict[str, list[Any]] = {}
+    for kind in result_kinds():
+        if kind.key not in RESULT_KEYS and kind.key in tree:
+            lists: Any = GenericAlias(dict, (str, GenericAlias(list, (kind.model,))))
+            adapter: TypeAdapter[dict[str, list[Any]]] = TypeAdapter(lists)
+            found[kind.key] = validated(adapter, path, {kind.key: tree.pop(kind.key)})[kind.key]
+    return found
 
 
 def _restore_infinite_errors(tree: dict[str, Any]) -> None:
@@ -93,17 +107,7 @@ def _check_figures(path: Path, results: Results) -> None:
     for index, phase in enumerate(results.phases):
         wrong = f"{phase.end_ps} lies before start_ps, {phase.start_ps}"
         require(phase.end_ps >= phase.start_ps, f"phases[{index}].end_ps", wrong)
-    for index, each in enumerate(results.collectives):
-        require(
-            each.ranks > 0, f"collectives[{index}].ranks", f"{each.ranks} is out of range (valid: 1 or more)"
-        )
-    for index, workload in enumerate(results.workloads):
-        of_all = [(f"workloads[{index}].slowdown", workload.slowdown)]
-        of_bins = [
-            (f"workloads[{index}].bins[{number}].{name}", values)
-            for number, each in enumerate(workload.bins)
-            for name, values in (("completion_ps", each.completion_ps), ("slowdown", each.slowdown))
-        ]
-        for place, values in [*of_all, *of_bins]:
-            wrong = f"has {len(values)} values; there are {len(PERCENTILES)} percentiles"
-            require(len(values) == len(PERCENTILES), place, wrong)
+    for kind in result_kinds():
+        for index, each in enumerate(results.of(kind)):
+            for key, wrong in kind.problems(each):
+                require(False, f"{kind.key}[{index}].{key}", wrong)

@@ -9,7 +9,7 @@ from pathlib import Path
 from weft.errors import EnvironmentLacksError
 from weft.recording.observations import Observations
 from weft.recording.trace import Moments
-from weft.results.flows import records_file
+from weft.results.kinds import result_kinds
 from weft.results.model import Results
 from weft.system.writing import written_whole
 
@@ -33,10 +33,9 @@ class RunResult(Results):
     def save(self, directory: Path) -> Path:
         """Write results.json into a directory and return its path; beside it wall_times.json and tables of flows."""
         directory.mkdir(parents=True, exist_ok=True)
-        for number, workload in enumerate(self.workloads):
-            workload.save_records(directory / f"workload-{number}-flows.csv")
-        for number, flows in enumerate(self.flows):
-            flows.save_records(directory / records_file(number))
+        for kind in result_kinds():
+            for number, result in enumerate(self.of(kind)):
+                kind.save(result, directory, number)
         for name, data in (("wall_times.json", self.wall_times_s), ("results.json", self.as_dict())):
             path = directory / name
             with written_whole(path) as partial:

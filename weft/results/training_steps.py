@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from weft.results.kinds import MeasuredColumn, ResultKind
 from weft.results.verification import Verdict, verify
 from weft.traffic.collectives import Array, collectives
 from weft.traffic.schedules import CollectiveSpec
@@ -103,3 +104,16 @@ def print_training_steps(console: Console, results: Sequence[TrainingStepResult]
             wrong if result.verified else "N/A, not verified",
         )
     console.print(table)
+
+
+TRAINING_STEPS = ResultKind(
+    key="training_steps",
+    model=TrainingStepResult,
+    show=print_training_steps,
+    order=3,
+    labels=("algorithm", "buckets", "layers", "gradient_bytes"),
+    measured=(
+        MeasuredColumn("step", "µs", 1, "step_ps", 1e6),
+        MeasuredColumn("exposed", "µs", 1, "exposed_ps", 1e6),
+    ),
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from weft.results.flow_tables import FlowTable, flow_table, save_flow_table
+from weft.results.kinds import MeasuredColumn, ResultKind
 from weft.topologies.describe import format_time
 from weft.traffic.flow_sizes import FlowSizes
 from weft.traffic.patterns import Flow
@@ -52,6 +53,11 @@ class WorkloadResult:
     bins: tuple[SizeBin, ...]
     cnps: int = 0
     records: FlowTable = field(default_factory=dict, compare=False)
+
+    @property
+    def ok(self) -> bool:
+        """Return True: what flows carry is not looked at."""
+        return True
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data without the records."""
@@ -142,3 +148,44 @@ def _bins(
 
 def _percentiles(values: npt.NDArray[Any]) -> tuple[float, ...]:
     return tuple(float(value) for value in np.percentile(values, PERCENTILES))
+
+
+def print_workloads(console: Console, results: Sequence[WorkloadResult]) -> None:
+    """Print every workload."""
+    for result in results:
+        print_workload(console, result)
+
+
+def _problems(result: WorkloadResult) -> Iterator[tuple[str, str]]:
+    of_bins = [
+        (f"bins[{number}].{name}", values)
+        for number, each in enumerate(result.bins)
+        for name, values in (("completion_ps", each.completion_ps), ("slowdown", each.slowdown))
+    ]
+    for key, values in [("slowdown", result.slowdown), *of_bins]:
+        if len(values) != len(PERCENTILES):
+            yield key, f"has {len(values)} values; there are {len(PERCENTILES)} percentiles"
+
+
+def _columns(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the slowdowns of a result's plain data, which are a list."""
+    return {
+        f"slowdown_p{percentile}": value
+        for percentile, value in zip(PERCENTILES, result["slowdown"], strict=True)
+    }
+
+
+WORKLOADS = ResultKind(
+    key="workloads",
+    model=WorkloadResult,
+    show=print_workloads,
+    order=4,
+    save=lambda result, directory, number: result.save_records(directory / f"workload-{number}-flows.csv"),
+    problems=_problems,
+    name="flow_sizes",
+    labels=("load", "duration_ps"),
+    measured=tuple(
+        MeasuredColumn(f"slowdown p{percentile}", "", 2, f"slowdown_p{percentile}") for percentile in (50, 99)
+    ),
+    columns=_columns,
+)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.errors import BadInputError, did_you_mean
-from weft.results.model import CollectiveResult
+from weft.results.collectives import CollectiveResult
 from weft.scenario.places import KeyProblem
 from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection

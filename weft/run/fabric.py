@@ -25,6 +25,7 @@ from weft.quantities.definitions import FLOW_SIZE, MESSAGE_SIZE, POSITIVE_TIME, 
 from weft.recording.observations import Observations, Recorded, merged, named_tables, ports_table
 from weft.recording.places import Places
 from weft.results.arrays import ObservedArrays
+from weft.results.collectives import LENGTHS, CollectiveResult
 from weft.results.counters import (
     HostTotals,
     absorbed_totals,
@@ -37,9 +38,10 @@ from weft.results.counters import (
 from weft.results.credits import credit_results
 from weft.results.flows import FlowsResult, flows_result
 from weft.results.ideal_times import Framing, IdealTimes
+from weft.results.kinds import R, ResultKind
 from weft.results.link_events import LinkEventResult
 from weft.results.link_faults import link_fault_results
-from weft.results.model import LENGTHS, CollectiveResult, IntPath, MadeBy, Phase
+from weft.results.model import IntPath, MadeBy, Phase
 from weft.results.packet_conservation import PacketConservation, checked_ledger
 from weft.results.run_result import RunResult
 from weft.results.switch_memory import memory_results
@@ -129,6 +131,7 @@ class Fabric:
         # Kind, node and number of what is being captured, in order of their beginning.
         self._captures: dict[tuple[str, str, int], None] = {}
         self.workloads: list[WorkloadResult] = []
+        self._others: dict[str, list[Any]] = {}
         self.training_steps: list[TrainingStepResult] = []
         self.first_collective_done_s: float | None = None
         """When the first one was, by the machine's monotonic clock."""
@@ -478,6 +481,10 @@ class Fabric:
         self.flows.append(result)
         return result
 
+    def add_result(self, kind: ResultKind[R], result: R) -> None:
+        """Note what a kind of traffic of its own kind of results has found; `summary` and tables have it."""
+        self._others.setdefault(kind.key, []).append(result)
+
     @raised_as_weft_errors()
     def workload(
         self, flow_sizes: str | FlowSizes, load: float, duration_ps: int, timeout_s: float = 300.0
@@ -679,6 +686,7 @@ class Fabric:
         return RunResult(
             made_by=self._made_by(),
             collectives=list(self.collectives),
+            others={key: list(results) for key, results in self._others.items()},
             flows=list(self.flows),
             workloads=list(self.workloads),
             training_steps=list(self.training_steps),

@@ -7,15 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft.quantities.units import parse_rate_bps, parse_size_bytes, parse_time_ps
+from weft.results.kinds import result_kinds
 from weft.sweeps.axes import plain_text
 from weft.sweeps.store import State
 from weft.sweeps.table import Row
 
-# What a row is of, the most useful first.
-_LABELS = (
-    "collective", "pattern", "flow_sizes", "algorithm", "size_bytes", "dtype", "operation", "root", "load",
-    "duration_ps", "buckets", "layers", "gradient_bytes", "data", "measured",
-)  # fmt: skip
+
+def _labels() -> tuple[str, ...]:
+    """Return the columns that say what a row is of, the most useful first."""
+    kinds = result_kinds()
+    names = [kind.name for kind in kinds if kind.name]
+    further = [label for kind in kinds for label in kind.labels]
+    return tuple(dict.fromkeys([*names, *further, "data", "measured"]))
 
 
 @dataclass(frozen=True)
@@ -72,20 +75,23 @@ def _drops(row: Row) -> float | None:
     return 0.0 if causes is None and _over(sum, "run.plane", ".tail_drops")(row) is not None else causes
 
 
-MEASURES = (
-    Measure("time", "µs", 1, _scaled("time_ps", 1e6)),
-    Measure("step", "µs", 1, _scaled("step_ps", 1e6)),
-    Measure("exposed", "µs", 1, _scaled("exposed_ps", 1e6)),
-    Measure("busbw", "GB/s", 2, _scaled("busbw_bytes_per_s", 1e9)),
-    Measure("slowdown p50", "", 2, _scaled("slowdown_p50")),
-    Measure("slowdown p99", "", 2, _scaled("slowdown_p99")),
-    Measure("largest queue", "kB", 1, _over(max, "run.plane", ".largest_queue_bytes", 1e3), of_run=True),
-    Measure("retransmitted packets", "", 0, _scaled("retransmissions")),
-    Measure("ECN marks", "", 0, _over(sum, "run.plane", ".ecn_marked_packets"), of_run=True),
-    Measure("CNPs", "", 0, _scaled("cnps")),
-    Measure("drops", "", 0, _drops, of_run=True),
-    Measure("wrong", "", 0, _scaled("wrong")),
-)
+def measures() -> tuple[Measure, ...]:
+    """Return all results that points are compared by: those that several kinds have, and each kind's own."""
+    own = [
+        Measure(each.name, each.unit, each.digits, _scaled(each.key, each.scale))
+        for kind in result_kinds()
+        for each in kind.measured
+    ]
+    return (
+        Measure("time", "µs", 1, _scaled("time_ps", 1e6)),
+        *own,
+        Measure("largest queue", "kB", 1, _over(max, "run.plane", ".largest_queue_bytes", 1e3), of_run=True),
+        Measure("retransmitted packets", "", 0, _scaled("retransmissions")),
+        Measure("ECN marks", "", 0, _over(sum, "run.plane", ".ecn_marked_packets"), of_run=True),
+        Measure("CNPs", "", 0, _scaled("cnps")),
+        Measure("drops", "", 0, _drops, of_run=True),
+        Measure("wrong", "", 0, _scaled("wrong")),
+    )
 
 
 @dataclass(frozen=True)
@@ -124,12 +130,12 @@ def summarise(rows: Sequence[Row], parameters: Sequence[str]) -> Summary:
     finished = [row for row in rows if row.get("state") == State.FINISHED.value]
     axes = [key for key in parameters if len({shown(row.get(key)) for row in rows}) > 1]
     labels: list[str] = []
-    for label in _LABELS:
+    for label in _labels():
         if not _follows_from(finished, [*axes, *labels], label):
             labels.append(label)
     labels += _of_bare_rows(finished, labels)
-    measures = [measure for measure in MEASURES if any(measure.of(row) for row in finished)]
-    return Summary(finished, axes, labels, measures)
+    compared = [measure for measure in measures() if any(measure.of(row) for row in finished)]
+    return Summary(finished, axes, labels, compared)
 
 
 def _of_bare_rows(rows: Sequence[Row], labels: Sequence[str]) -> list[str]:
@@ -138,8 +144,8 @@ def _of_bare_rows(rows: Sequence[Row], labels: Sequence[str]) -> list[str]:
     An incast beside collectives differs by having no algorithm, but a reader looks for its name.
     """
     bare = [row for row in rows if not any(shown(row.get(label)) for label in labels)] if labels else []
-    needed = {next((label for label in _LABELS if shown(row.get(label))), "measured") for row in bare}
-    return [label for label in _LABELS if label in needed]
+    needed = {next((label for label in _labels() if shown(row.get(label))), "measured") for row in bare}
+    return [label for label in _labels() if label in needed]
 
 
 def names_of_rows(summary: Summary) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from weft.results.workloads import PERCENTILES
+from weft.results.kinds import result_kinds
 from weft.sweeps.axes import plain_text
 from weft.sweeps.store import Outcome, State
 from weft.system.writing import written_whole
@@ -28,15 +28,14 @@ class MeasuredPoint(Protocol):
         """What it sets."""
 
 
-# Of results.json: lists with one row each, and what says nothing about the run.
-_MEASURED = ("collectives", "flows", "training_steps", "workloads")
+# Of results.json: what says nothing about the run.
 _LEFT_OUT = ("made_by", "int_paths")
 
 
 def table_rows(
     ended: Iterable[tuple[MeasuredPoint, Outcome, Mapping[str, Any]]], parameters: Sequence[str]
 ) -> list[Row]:
-    """Return the rows: one for each collective, pattern of flows, training step and workload of a point, in order.
+    """Return the rows: one for each result of an item of a point's traffic, in order of their kinds.
 
     Figures of the whole run (drops, marks, largest queues) are called `run.…` and stand in each of its rows. A point
     that ran none, or has not finished, has one row.
@@ -47,9 +46,9 @@ def table_rows(
         head |= {"state": outcome.state.value, "error": outcome.error or None}
         tail = _of_the_run(results) if outcome.state is State.FINISHED else {}
         measured = [
-            {"measured": kind.removesuffix("s"), **_flat(item), **_percentiles(item)}
-            for kind in _MEASURED
-            for item in results.get(kind, [])
+            {"measured": kind.key.removesuffix("s"), **_flat(item), **kind.columns(item)}
+            for kind in result_kinds()
+            for item in results.get(kind.key, [])
         ]
         rows += [{**head, **each, **tail} for each in measured or [{}]]
     return rows
@@ -79,17 +78,8 @@ def write_table(rows: Sequence[Row], directory: Path) -> Path:
     return path
 
 
-def _percentiles(item: Mapping[str, Any]) -> Row:
-    """Return a workload's slowdowns, which are a list."""
-    if "slowdown" not in item:
-        return {}
-    return {
-        f"slowdown_p{percentile}": value
-        for percentile, value in zip(PERCENTILES, item["slowdown"], strict=True)
-    }
-
-
 def _of_the_run(results: Mapping[str, Any]) -> Row:
+    measured = {kind.key for kind in result_kinds()}
     whole: dict[str, Any] = {}
     for key, value in results.items():
         if key == "planes":
@@ -97,7 +87,7 @@ def _of_the_run(results: Mapping[str, Any]) -> Row:
                 f"plane{plane['plane']}": {name: figure for name, figure in plane.items() if name != "plane"}
                 for plane in value
             }
-        elif key not in _MEASURED and key not in _LEFT_OUT:
+        elif key not in measured and key not in _LEFT_OUT:
             whole[key] = value
     return _flat(whole, "run.")
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from weft.clocks.lab import Progress
+from weft.results.flows import FLOWS
+from weft.results.kinds import ResultKind
 from weft.scenario.model import Scenario
 from weft.scenario.places import KeyProblem
 from weft.scenario.traffic import TrafficSection
@@ -21,6 +23,9 @@ Run = Callable[["Fabric", Progress], None]
 
 class TrafficItem(TrafficSection):
     """An item that can be run. A kind says its name, its keys and `run`; the rest where it has something to say."""
+
+    results: ClassVar[ResultKind[Any]]
+    """What its runs leave; several kinds may share one."""
 
     @abstractmethod
     def run(self, fabric: Fabric, progress: Progress) -> None:
@@ -53,6 +58,8 @@ def items_of(scenario: Scenario) -> tuple[TrafficItem, ...]:
 
 class FlowItem(TrafficItem):
     """An item of flows between hosts."""
+
+    results: ClassVar[ResultKind[Any]] = FLOWS
 
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check that there is a host to send to."""

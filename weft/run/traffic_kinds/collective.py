@@ -11,7 +11,7 @@ from pydantic import Field
 
 from weft.clocks.lab import Progress
 from weft.quantities.definitions import MessageSize, whole
-from weft.results.model import LENGTHS
+from weft.results.collectives import COLLECTIVES, LENGTHS
 from weft.run.collectives import check_algorithms, random_elements, suitable
 from weft.run.gradients import mlp_gradients
 from weft.run.traffic_kinds.base import Run, TrafficItem
@@ -35,6 +35,7 @@ class CollectiveTraffic(TrafficItem):
     """A collective, run once per algorithm and size, each result checked against NumPy."""
 
     kind = "collective"
+    results = COLLECTIVES
 
     collective: CollectiveName
     """Which: one of Weft's, or path/to/file.py:Class, a `weft.Collective` of yours."""

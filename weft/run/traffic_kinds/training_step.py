@@ -10,7 +10,8 @@ from pydantic import Field
 from weft.clocks.lab import Progress
 from weft.quantities.definitions import TIME, MessageSize, Size, Time, whole
 from weft.quantities.units import shortest_time
-from weft.results.model import LENGTHS
+from weft.results.collectives import LENGTHS
+from weft.results.training_steps import TRAINING_STEPS
 from weft.run.collectives import check_algorithms, random_elements, suitable
 from weft.run.traffic_kinds.base import TrafficItem
 from weft.scenario.places import KeyProblem
@@ -42,6 +43,7 @@ class TrainingStepTraffic(TrafficItem):
     """A step of training, run once per algorithm. Buckets of gradients are all-reduced beside the backward pass."""
 
     kind = "training_step"
+    results = TRAINING_STEPS
 
     training_step: Literal["data-parallel"]
     """Kind of parallelism."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from weft.clocks.lab import Progress
 from weft.quantities.definitions import TIME, number
+from weft.results.workloads import WORKLOADS
 from weft.run.traffic_kinds.base import FlowItem
 from weft.scenario.values import Section
 
@@ -28,6 +29,7 @@ class WorkloadTraffic(FlowItem):
     """A workload of many flows, whose completion times are compared with those on an idle fabric."""
 
     kind = "workload"
+    results = WORKLOADS
 
     workload: WorkloadSection
     """Sizes and load of the flows."""

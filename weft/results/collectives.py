@@ -1,0 +1,170 @@
+"""What a collective found: nccl-tests' figures, and whether NumPy agrees."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from weft.results.kinds import MeasuredColumn, ResultKind
+
+LENGTHS = "lengths"
+"""What stands for data where packets carry lengths only: nothing can be verified then."""
+
+
+@dataclass(frozen=True)
+class CollectiveResult:
+    """One collective: nccl-tests' figures and how the result compared with NumPy's.
+
+    `size_bytes` is that of the larger of input and result, `count` the elements that a rank gives or gets of another.
+    `verified` is false where lengths stood for data; `wrong` and the errors are 0 then. Bandwidths are in bytes per
+    second of emulated time; a time is from the common start to the last rank's end. `times_ps` are those of all
+    repetitions, `time_ps` is their mean; packets are counted over all of them, and over none of the `warmup`.
+    They are 0 where no time passed, as with one rank, which has nothing to send. `title` and `reduces` are the
+    collective's own and no part of the results file.
+    """
+
+    collective: str
+    algorithm: str
+    size_bytes: int
+    count: int
+    dtype: str
+    operation: str
+    ranks: int
+    time_ps: int
+    wrong: int
+    identical: bool
+    largest_error: float
+    error_bound: float
+    packets_aggregated: int
+    retransmissions: int
+    data: str = "random"
+    root: int | None = None
+    verified: bool = True
+    cnps: int = 0
+    times_ps: tuple[int, ...] = ()
+    warmup: int = 0
+    busbw_bytes_per_s: float = 0.0
+    title: str = field(default="", compare=False, repr=False)
+    reduces: bool = field(default=True, compare=False, repr=False)
+
+    @property
+    def algorithm_bandwidth(self) -> float:
+        """Return S / t in bytes per second."""
+        return self.size_bytes / (self.time_ps * 1e-12) if self.time_ps else 0.0
+
+    @property
+    def least_time_ps(self) -> int:
+        """Return the shortest repetition's time."""
+        return min(self.times_ps, default=self.time_ps)
+
+    @property
+    def largest_time_ps(self) -> int:
+        """Return the longest repetition's time."""
+        return max(self.times_ps, default=self.time_ps)
+
+    @property
+    def ok(self) -> bool:
+        """Return whether nothing is known to be wrong on any rank."""
+        return self.wrong == 0 and self.identical
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data with the derived figures."""
+        plain = {
+            name: value
+            for name, value in vars(self).items()
+            if name not in ("title", "reduces", "busbw_bytes_per_s")
+        }
+        if not math.isfinite(self.largest_error):
+            # JSON knows no NaN and no infinity; `wrong` says what happened.
+            plain["largest_error"] = None
+        return plain | {
+            "least_time_ps": self.least_time_ps,
+            "largest_time_ps": self.largest_time_ps,
+            "algbw_bytes_per_s": self.algorithm_bandwidth,
+            "busbw_bytes_per_s": self.busbw_bytes_per_s,
+        }
+
+
+def _table(*columns: str) -> Table:
+    """Return a table without lines, its columns (in which numbers stand) aligned to the right."""
+    table = Table(box=None, pad_edge=False, collapse_padding=True)
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap="\n" not in column, vertical="bottom")
+    return table
+
+
+def _print_table(console: Console, results: Sequence[CollectiveResult]) -> None:
+    """Print nccl-tests' columns, one row per algorithm and size (times µs, bandwidths GB/s).
+
+    Where there were repetitions, the time is their mean, and the least and the largest stand beside it.
+    """
+    repeated = any(len(result.times_ps) > 1 for result in results)
+    table = _table(
+        "algorithm", "size\n(B)", "count", "type", "redop", "root",
+        *(("mean\n(µs)", "least\n(µs)", "largest\n(µs)") if repeated else ("time\n(µs)",)),
+        "algbw\n(GB/s)", "busbw\n(GB/s)", "#wrong", "error", "bound", "retransmitted\npackets",
+    )  # fmt: skip
+    for result in results:
+        # nccl-tests' words for what does not apply: no operation, no root.
+        exact = result.error_bound == 0.0
+        times_ps = [result.time_ps]
+        if repeated:
+            times_ps += [result.least_time_ps, result.largest_time_ps]
+        table.add_row(
+            result.algorithm,
+            str(result.size_bytes),
+            str(result.count),
+            result.dtype,
+            result.operation if result.reduces else "none",
+            str(-1 if result.root is None else result.root),
+            *(f"{time_ps / 1e6:.1f}" for time_ps in times_ps),
+            f"{result.algorithm_bandwidth / 1e9:.2f}",
+            f"{result.busbw_bytes_per_s / 1e9:.2f}",
+            *_verdict(result, exact),
+            str(result.retransmissions),
+        )
+    console.print(table)
+    for count, warmup in sorted({(len(result.times_ps), result.warmup) for result in results}):
+        if count > 1 or warmup:
+            console.print(f"of {count} repetitions, after {warmup} to warm up")
+
+
+def _verdict(result: CollectiveResult, exact: bool) -> tuple[str, str, str]:
+    if not result.verified:
+        return "N/A", "not verified", ""
+    wrong = str(result.wrong) if result.identical else f"{result.wrong}, ranks differ"
+    if exact and result.ok:
+        return wrong, "exact", ""
+    return wrong, f"{result.largest_error:.2g}", "" if exact else f"{result.error_bound:.2g}"
+
+
+def print_collectives(console: Console, results: Sequence[CollectiveResult]) -> None:
+    """Print a table for each collective."""
+    for name, group in groupby(results, key=lambda result: result.collective):
+        of_one_kind = list(group)
+        title = of_one_kind[0].title or name
+        console.print(f"\n[bold]{title} over {of_one_kind[0].ranks} ranks[/bold] (time is emulated)")
+        _print_table(console, of_one_kind)
+
+
+def _problems(result: CollectiveResult) -> Iterator[tuple[str, str]]:
+    if result.ranks <= 0:
+        yield "ranks", f"{result.ranks} is out of range (valid: 1 or more)"
+
+
+COLLECTIVES = ResultKind(
+    key="collectives",
+    model=CollectiveResult,
+    show=print_collectives,
+    order=1,
+    problems=_problems,
+    name="collective",
+    labels=("algorithm", "size_bytes", "dtype", "operation", "root"),
+    measured=(MeasuredColumn("busbw", "GB/s", 2, "busbw_bytes_per_s", 1e9),),
+)

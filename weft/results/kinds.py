@@ -1,0 +1,82 @@
+"""Kinds of results: what each item of the traffic leaves in results.json, on the terminal, in pages and in sweeps."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from rich.console import Console
+
+from weft.results.report_table import ReportTable
+from weft.scenario.traffic import traffic_kinds
+
+
+class ItemResult(Protocol):
+    """What a run of an item found: a frozen dataclass of plain fields, which are read back as they were written."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is known to be wrong."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON, with derived figures."""
+
+
+R = TypeVar("R", bound=ItemResult)
+
+
+@dataclass(frozen=True)
+class MeasuredColumn:
+    """A figure that the points of a sweep are compared by: a key of the result, over `scale`, with so many digits."""
+
+    name: str
+    unit: str
+    digits: int
+    key: str
+    scale: float = 1.0
+
+
+def _nothing(*_: Any) -> tuple[()]:
+    return ()
+
+
+@dataclass(frozen=True)
+class ResultKind(Generic[R]):
+    """A kind of result, which a kind of traffic names as `results`.
+
+    Args:
+        key: of results.json, which holds a list of them.
+        model: what each of them is.
+        show: prints all of a run.
+        order: of its place on the terminal and in sweeps, the lowest first.
+        report_tables: tables of the page of a run. Those of Weft's own kinds, and their figures, are in `weft/report/`.
+        save: writes what belongs to one of them beside results.json, given the directory and its place in the list.
+        problems: what the fields' types do not say of one that was read back: a key below it, and what is wrong.
+        name: column of a sweep's table that says what a result is of.
+        labels: further columns that tell results of one point apart, the most useful first.
+        measured: figures that points are compared by.
+        columns: further columns of a result's plain data, whose lists are left out otherwise.
+    """
+
+    key: str
+    model: type[R]
+    show: Callable[[Console, Sequence[R]], None]
+    order: int = 100
+    report_tables: Callable[[Sequence[R]], Iterable[ReportTable]] = _nothing
+    save: Callable[[R, Path, int], object] = _nothing
+    problems: Callable[[R], Iterable[tuple[str, str]]] = _nothing
+    name: str = ""
+    labels: tuple[str, ...] = ()
+    measured: tuple[MeasuredColumn, ...] = ()
+    columns: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda _: {}
+
+
+def result_kinds() -> tuple[ResultKind[Any], ...]:
+    """Return the kinds of results that kinds of traffic name, each once, in their order."""
+    # Scenarios, where the sections are found, know nothing of results; `TrafficItem` in weft/run names them.
+    named = [inspect.getattr_static(section, "results") for section in traffic_kinds().values()]
+    found = {kind.key: kind for kind in named}
+    return tuple(sorted(found.values(), key=lambda kind: (kind.order, kind.key)))
