@@ -54,9 +54,10 @@ class ElementTable {
   const Elements& extent() const { return extent_; }
   Elements at(int64_t number) const {
     const auto size = static_cast<int64_t>(size_);
-    // Numbers are a turn or two away at most, and a division costs more than steps there.
-    while (number < 0) number += size;
-    while (number >= size) number -= size;
+    if (number < 0 || number >= size) {
+      number %= size;
+      if (number < 0) number += size;
+    }
     const auto index = static_cast<uint64_t>(number);
     return ranges_.empty() ? part_of(whole_, index, size_) : ranges_[index];
   }

@@ -140,7 +140,11 @@ void LaneSchedule::check_sizes(const LaneInstruction& instruction) {
 void LaneSchedule::check_transfer(const LaneInstruction& instruction) {
   const LaneBlock& block = blocks_.back();
   const LaneLoop& loop = block.loops.back();
-  const int64_t last_channel = bounds(instruction.channel, loop.turns, block.lane_count).second;
+  const auto [first_channel, last_channel] = bounds(instruction.channel, loop.turns, block.lane_count);
+  if (first_channel < 0 || last_channel >= std::numeric_limits<uint32_t>::max()) {
+    throw std::invalid_argument("channels " + std::to_string(first_channel) + " to " +
+                                std::to_string(last_channel) + " (valid: from 0 on)");
+  }
   channel_limit_ = std::max(channel_limit_, static_cast<uint32_t>(last_channel + 1));
   const auto [least, most] = bounds(loop.cell, loop.turns, block.lane_count);
   const int64_t last = most + instruction.transfer + instruction.ahead * loop.cell.per_turn;

@@ -69,7 +69,7 @@ class ChunkTable:
 
     def __getitem__(self, number: int) -> range:
         """Return a chunk."""
-        return range(*self.native.at(number % self.count))
+        return range(*self.native.at(number))
 
 
 class LaneSchedule:

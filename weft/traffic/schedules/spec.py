@@ -95,4 +95,6 @@ class CollectiveSpec:
 
     def share_a_host(self, rank: int, other: int) -> bool:
         """Return whether two ranks are of the same host, so that scale-up links join them."""
+        if self.ranks_per_host == 1:
+            return rank == other
         return self.position(rank) // self.ranks_per_host == self.position(other) // self.ranks_per_host
