@@ -1,5 +1,5 @@
 # `make demo`, `make test` and `make sanitize` set up what they need by themselves.
-.PHONY: demo test test-lint test-fast test-slow test-labs fuzz site sanitize setup lint format clean
+.PHONY: demo test test-lint test-fast test-slow test-labs fuzz site sanitize stubs setup lint format clean
 
 PYTHON := .venv/bin/python
 
@@ -56,6 +56,10 @@ format: setup
 	.venv/bin/ruff check --fix .
 	.venv/bin/ruff format .
 	.venv/bin/clang-format -i $$(git ls-files 'engine/*.cpp' 'engine/*.hpp')
+
+# The types of the native module, from its bindings.
+stubs:
+	$(PYTHON) engine/python/make_stub.py
 
 clean:
 	rm -rf build .venv .venv-shell .pytest_cache .mypy_cache .ruff_cache .hypothesis weft/engine/*.so

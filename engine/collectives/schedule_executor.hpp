@@ -89,7 +89,7 @@ class ScheduleExecutor : public CompletionHandler {
   // Called, on the engine's thread, when a run ends.
   void set_end_callback(std::function<void(uint64_t run)> callback) { end_callback_ = std::move(callback); }
 
-  // Calls that back for a run that is not the executor's, of whoever shares its owner's attention.
+  // Calls that back for a run that is not the executor's, of an owner that several executors share.
   void report_end(uint64_t run) {
     if (end_callback_) end_callback_(run);
   }

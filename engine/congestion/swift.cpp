@@ -167,7 +167,7 @@ void Swift::on_acknowledgement(const AcknowledgementEvent& event) {
   set_window(event.now, packets);
 }
 
-// Algorithm 1, on retransmission timeout and fast recovery: a loss that others have told of is no silence.
+// Algorithm 1, on retransmission timeout and fast recovery: a loss that other packets reveal is no silence.
 void Swift::on_loss(TimePs now, bool timeout) {
   if (!timeout) timeouts_in_a_row_ = 0;
   if (timeout && ++timeouts_in_a_row_ >= parameters_.retransmissions_until_reset) {

@@ -8,6 +8,7 @@
 
 #include "hosts/aggregation_request.hpp"
 #include "hosts/queue_pair.hpp"
+#include "observe/statistics.hpp"
 #include "packets/packet.hpp"
 #include "packets/roce_codec.hpp"
 #include "time/time.hpp"
@@ -41,21 +42,24 @@ struct AggregationConfig {
 // Throws std::invalid_argument naming the first parameter that is out of range.
 void check(const AggregationConfig& config);
 
+#define WEFT_AGGREGATION_COUNTERS(STATISTIC)                                                  \
+  STATISTIC(uint64_t, contributions_sent, "retransmissions included")                         \
+  STATISTIC(uint64_t, retransmitted_packets, "contributions sent again")                      \
+  STATISTIC(uint64_t, timeouts, "retransmission timeouts")                                    \
+  STATISTIC(uint64_t, early_retransmissions, "because results of later messages had come")    \
+  STATISTIC(uint64_t, results_accepted, "of this job, awaited")                               \
+  STATISTIC(uint64_t, ce_marked_packets, "accepted results that a switch marked")             \
+  STATISTIC(uint64_t, stale_results, "not accepted: of a round already finished")             \
+  STATISTIC(uint64_t, foreign_results, "not accepted: of another job, or with a wrong Q_Key") \
+  STATISTIC(uint64_t, wrong_epoch_results, "not accepted")                                    \
+  STATISTIC(uint64_t, unexpected_results,                                                     \
+            "not accepted: of a slot or round nothing was sent for, or another operation")    \
+  STATISTIC(uint64_t, invalid_results, "not accepted: refused by the request")                \
+  STATISTIC(uint64_t, unexpected_packets, "not a result of an aggregation at all")            \
+  STATISTIC(uint64_t, dropped_in_error, "arrived after the client had failed")
+
 struct AggregationCounters {
-  uint64_t contributions_sent = 0;  // retransmissions included
-  uint64_t retransmitted_packets = 0;
-  uint64_t timeouts = 0;
-  uint64_t early_retransmissions = 0;
-  uint64_t results_accepted = 0;
-  uint64_t ce_marked_packets = 0;  // accepted results that some switch marked
-  // Results not accepted
-  uint64_t stale_results = 0;    // of a round already finished
-  uint64_t foreign_results = 0;  // of another job, or with a wrong Q_Key
-  uint64_t wrong_epoch_results = 0;
-  uint64_t unexpected_results = 0;  // of a slot or round nothing was sent for, or another operation
-  uint64_t invalid_results = 0;     // refused by AggregationRequest::accept
-  uint64_t unexpected_packets = 0;  // not a result of an aggregation at all
-  uint64_t dropped_in_error = 0;    // arrived after the client had failed
+  WEFT_STATISTICS(AggregationCounters, WEFT_AGGREGATION_COUNTERS)
 };
 
 // Message m of the job's stream uses slot m mod slot_count in round m div slot_count; the stream goes on over

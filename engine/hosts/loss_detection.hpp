@@ -20,7 +20,7 @@ class LossDetector {
   void on_sent(uint64_t sequence, TimePs sent_ps) { transmissions_.push({sequence, sent_ps}); }
 
   // The newest transmission of a packet was at sent_ps, and it has arrived. That of a packet sent more than
-  // once tells nothing if the answer came sooner than any did before: it was for an earlier one.
+  // once proves nothing if the answer came sooner than any did before: it was for an earlier one.
   void on_delivered(TimePs now, TimePs sent_ps, bool retransmitted) {
     const TimePs round_trip_ps = now - sent_ps;
     if (retransmitted && round_trip_ps < least_round_trip_ps_) return;
@@ -30,7 +30,7 @@ class LossDetector {
     round_trip_ps_ = round_trip_ps;
   }
 
-  // The next packet to be taken for lost, oldest transmission first. `is_out(sequence, sent_ps)` tells
+  // The next packet to be taken for lost, oldest transmission first. `is_out(sequence, sent_ps)` says
   // whether that transmission is its packet's newest and not answered.
   template <class IsOut>
   std::optional<uint64_t> next_lost(TimePs now, IsOut&& is_out) {

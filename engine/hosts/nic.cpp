@@ -58,9 +58,9 @@ struct Nic::Attachment final : InCacheLines, Waker {
 };
 
 struct Nic::Port final : InCacheLines, PacketSource, NicDma::Client {
-  Port(Nic& nic_, NicPortConfig config_, TransmitPort& line_)
-      : nic(nic_), engine(nic_.engine_), config(std::move(config_)), line(line_) {
-    if (nic.dma_ != nullptr) dma_port = nic.dma_->add_port(*this, line.rate_bps());
+  Port(Nic& nic_, NicPortConfig config_, TransmitPort& transmit_)
+      : nic(nic_), engine(nic_.engine_), config(std::move(config_)), transmit(transmit_) {
+    if (nic.dma_ != nullptr) dma_port = nic.dma_->add_port(*this, transmit.rate_bps());
   }
 
   PacketPtr pull(TimePs now, int& priority_class) override;
@@ -68,12 +68,12 @@ struct Nic::Port final : InCacheLines, PacketSource, NicDma::Client {
     return !control_turns.empty() || !data_turns.empty() || nic.dma_ != nullptr;
   }
   PacketPtr next_data(TimePs now, PulledPacket& pulled) override;
-  void on_fetched() override { line.kick(); }
+  void on_fetched() override { transmit.kick(); }
   void on_placed(PacketPtr packet) override;
   // Queue pairs may have something to send.
   void start() {
     if (nic.dma_ != nullptr) nic.dma_->fetch();
-    line.kick();
+    transmit.kick();
   }
   void on_blocked_classes(uint32_t blocked_classes_) override { blocked_classes = blocked_classes_; }
   bool is_blocked(int priority_class) const { return (blocked_classes >> priority_class & 1u) != 0; }
@@ -91,23 +91,23 @@ struct Nic::Port final : InCacheLines, PacketSource, NicDma::Client {
     tell_dropped(kFirstParseErrorDrop + static_cast<size_t>(error), packet);
   }
   void tell_dropped(size_t reason, const Packet& packet) {
-    engine.ledger().drop(DropPlace::kNic, reason, packet.wire_bytes());
+    engine.conservation().drop(DropPlace::kNic, reason, packet.wire_bytes());
     if (Probe* probe = engine.probe())
-      probe->dropped(&line, DropPlace::kNic, reason, packet.wire_bytes(), -1);
+      probe->dropped(&transmit, DropPlace::kNic, reason, packet.wire_bytes(), -1);
   }
 
   Nic& nic;
   Engine& engine;
   size_t dma_port = 0;
   NicPortConfig config;
-  TransmitPort& line;
+  TransmitPort& transmit;
   NicPortCounters counters;
   RingBuffer<Attachment*> control_turns;
   RingBuffer<Attachment*> data_turns;
   std::vector<std::pair<roce::IpAddress, Attachment*>> groups;
   std::shared_ptr<PcapWriter> capture;
   uint32_t blocked_classes = 0;
-  bool dispatching = false;  // a queue pair is at work; the line is kicked when it is done
+  bool dispatching = false;  // a queue pair is at work; the transmit is kicked when it is done
 };
 
 void Nic::Attachment::wake() {
@@ -197,11 +197,11 @@ Nic::Nic(Engine& engine, std::string name, const NicConfig& config)
 
 Nic::~Nic() = default;
 
-int Nic::add_port(NicPortConfig config, TransmitPort& line) {
-  if (&line.engine() != &engine_)
-    throw std::invalid_argument("NIC '" + name_ + "': the line is of another engine");
-  ports_.push_back(std::make_unique<Port>(*this, std::move(config), line));
-  line.set_source(ports_.back().get());
+int Nic::add_port(NicPortConfig config, TransmitPort& transmit) {
+  if (&transmit.engine() != &engine_)
+    throw std::invalid_argument("NIC '" + name_ + "': the transmit port is of another engine");
+  ports_.push_back(std::make_unique<Port>(*this, std::move(config), transmit));
+  transmit.set_source(ports_.back().get());
   return static_cast<int>(ports_.size()) - 1;
 }
 
@@ -309,8 +309,8 @@ void Nic::receive(int port_number, PacketPtr packet) {
   const roce::ParseError error = roce::parse_packet(*packet, parsed);
   if (error == roce::ParseError::kNotRoce) {
     ++port.counters.not_roce_packets;
-    engine_.ledger().drop(DropPlace::kNic, kFirstParseErrorDrop + static_cast<size_t>(error),
-                          packet->wire_bytes());
+    engine_.conservation().drop(DropPlace::kNic, kFirstParseErrorDrop + static_cast<size_t>(error),
+                                packet->wire_bytes());
     return;
   }
   if (error != roce::ParseError::kNone) {
@@ -330,7 +330,7 @@ void Nic::receive(int port_number, PacketPtr packet) {
   const uint64_t size = packet->wire_bytes();
   ++port.counters.received_packets;
   port.counters.received_bytes += size;
-  engine_.ledger().leave(LedgerSink::kDelivered, size);
+  engine_.conservation().leave(PacketEnd::kDelivered, size);
   if (dma_ != nullptr && parsed.payload_bytes > 0) {
     dma_->deliver(port.dma_port, std::move(packet), parsed.payload_bytes);
   } else {
@@ -366,7 +366,7 @@ void Nic::reset_counters() {
 
 void Nic::set_capture(int port_number, std::shared_ptr<PcapWriter> capture) {
   Port& port = port_at(port_number);
-  port.line.set_capture(capture);
+  port.transmit.set_capture(capture);
   port.capture = std::move(capture);
 }
 

@@ -1,5 +1,5 @@
 // A RoCEv2 network adapter with one or more ports: checks and counts what arrives, hands it to its queue
-// pairs, and lets them take turns at each port whenever the line is free.
+// pairs, and lets them take turns at each port whenever it is free.
 #pragma once
 
 #include <array>
@@ -16,6 +16,7 @@
 #include "hosts/queue_pair_numbers.hpp"
 #include "links/node.hpp"
 #include "links/transmit_port.hpp"
+#include "observe/statistics.hpp"
 #include "packets/roce_codec.hpp"
 #include "time/engine.hpp"
 
@@ -37,10 +38,13 @@ enum class NicDrop : uint8_t {
 };
 const char* nic_drop_name(NicDrop drop);
 
+#define WEFT_NIC_PORT_COUNTERS(STATISTIC)                            \
+  STATISTIC(uint64_t, received_packets, "delivered to a queue pair") \
+  STATISTIC(uint64_t, received_bytes, "delivered to a queue pair")   \
+  STATISTIC(uint64_t, not_roce_packets, "other traffic (ARP, ping), left to the host's kernel")
+
 struct NicPortCounters {
-  uint64_t received_packets = 0;  // delivered to a queue pair
-  uint64_t received_bytes = 0;
-  uint64_t not_roce_packets = 0;  // other traffic (ARP, ping, …), left to the host's kernel
+  WEFT_STATISTICS(NicPortCounters, WEFT_NIC_PORT_COUNTERS)
   std::array<uint64_t, static_cast<size_t>(roce::ParseError::kCount)> parse_errors{};
   std::array<uint64_t, static_cast<size_t>(NicDrop::kCount)> drops{};
 };
@@ -52,10 +56,10 @@ class Nic final : public Node {
   Nic(const Nic&) = delete;
   Nic& operator=(const Nic&) = delete;
 
-  // Adds a port that sends through `line` (its rate is the NIC's, its link leads to the fabric) and returns
-  // its number, from 0: the port to name to Link::connect() for what arrives. The NIC becomes the line's
+  // Adds a port that sends through `transmit` (its rate is the NIC's, its link leads to the fabric) and
+  // returns its number, from 0: the port to name to Link::connect() for what arrives. The NIC becomes its
   // packet source.
-  int add_port(NicPortConfig config, TransmitPort& line);
+  int add_port(NicPortConfig config, TransmitPort& transmit);
   size_t port_count() const { return ports_.size(); }
   const NicPortConfig& port_config(int port) const;
   // The port's address of the peer's IP version. Throws std::invalid_argument if it has none.

@@ -19,7 +19,7 @@ class PathChoice {
   // The entropy of the packet that is about to be sent.
   virtual uint16_t entropy(TimePs now, uint64_t sequence, bool retransmission) = 0;
   // What became of packets; round_trip_ps is 0 if nobody knows which transmission was answered,
-  // congestion_experienced tells whether a switch marked the packet (CE).
+  // congestion_experienced: whether a switch marked the packet (CE).
   virtual void on_delivered(TimePs /*now*/, uint16_t /*entropy*/, TimePs /*round_trip_ps*/,
                             bool /*congestion_experienced*/) {}
   virtual void on_lost(TimePs /*now*/, uint16_t /*entropy*/) {}

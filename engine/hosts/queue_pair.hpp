@@ -60,7 +60,7 @@ class CompletionHandler {
   virtual void on_completion(const Completion& completion) = 0;
 };
 
-// How a queue pair tells its NIC that pull() or next_deadline() may answer differently now.
+// How a queue pair notifies its NIC that pull() or next_deadline() may answer differently now.
 class Waker {
  public:
   virtual ~Waker() = default;

@@ -100,13 +100,4 @@ size_t full_frame_bytes(const RcConfig& config) {
 
 TimePs rnr_timer_ps(uint8_t code) { return static_cast<TimePs>(kRnrTimers10us[code & 31]) * 10 * kPsPerUs; }
 
-RcCounters& RcCounters::operator+=(const RcCounters& others) {
-  // All of them are counts, so that one that is added later is summed, too.
-  using Counts = std::array<uint64_t, sizeof(RcCounters) / sizeof(uint64_t)>;
-  auto sums = std::bit_cast<Counts>(*this);
-  const auto more = std::bit_cast<Counts>(others);
-  for (size_t each = 0; each < sums.size(); ++each) sums[each] += more[each];
-  return *this = std::bit_cast<RcCounters>(sums);
-}
-
 }  // namespace weft

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "observe/statistics.hpp"
 #include "packets/roce_formats.hpp"
 #include "time/time.hpp"
 
@@ -46,7 +47,7 @@ struct RcConfig {
   uint32_t retry_limit = 7;  // timeouts in a row without progress until the queue pair fails
 
   uint32_t rnr_retry_limit = 7;  // 7: for ever, as in the specification
-  uint8_t rnr_timer_code = 4;  // what we tell a peer to wait while no receive is posted (table 45): 4 = 40 us
+  uint8_t rnr_timer_code = 4;  // how long a peer is to wait while no receive is posted (table 45): 4 = 40 us
   // The specification has a WRITE with immediate consume a posted receive. False delivers the immediate
   // without one.
   bool receive_for_immediate = false;
@@ -95,38 +96,42 @@ size_t full_frame_bytes(const RcConfig& config);
 // What an RNR timer code stands for (InfiniBand specification, table 45).
 TimePs rnr_timer_ps(uint8_t code);
 
-struct RcCounters {
-  // Requester
-  uint64_t data_packets_sent = 0;  // retransmissions included
-  uint64_t data_bytes_sent = 0;    // payload, retransmissions included
-  uint64_t retransmitted_packets = 0;
-  uint64_t timeouts = 0;
-  uint64_t sequence_naks_received = 0;
-  uint64_t rnr_naks_received = 0;
-  uint64_t fatal_naks_received = 0;
-  uint64_t acknowledgements_received = 0;
-  uint64_t stale_acknowledgements = 0;    // for something acknowledged before
-  uint64_t invalid_acknowledgements = 0;  // for something never sent, or of an unknown syndrome
-  uint64_t cnps_received = 0;
-  // Responder
-  uint64_t data_packets_received = 0;  // accepted; go-back-N: in order
-  uint64_t data_bytes_received = 0;    // payload, accepted
-  uint64_t duplicate_packets = 0;
-  uint64_t out_of_sequence_packets = 0;
-  uint64_t out_of_window_packets = 0;  // selective repeat: too far ahead of the gap to be remembered
-  uint64_t ce_marked_packets = 0;
-  uint64_t acknowledgements_sent = 0;
-  uint64_t sequence_naks_sent = 0;
-  uint64_t rnr_naks_sent = 0;
-  uint64_t fatal_naks_sent = 0;
-  uint64_t cnps_sent = 0;
-  // Packets dropped without an answer
-  uint64_t wrong_source = 0;  // not from the connected peer's address
-  uint64_t wrong_partition_key = 0;
-  uint64_t unexpected_opcode = 0;  // not a packet for an RC queue pair in this state
-  uint64_t dropped_in_error = 0;   // arrived after the queue pair had failed
+// What the requester, the responder, and packets dropped without an answer come to.
+#define WEFT_RC_COUNTERS(STATISTIC)                                                                         \
+  STATISTIC(uint64_t, data_packets_sent, "retransmissions included")                                        \
+  STATISTIC(uint64_t, data_bytes_sent, "payload, retransmissions included")                                 \
+  STATISTIC(uint64_t, retransmitted_packets, "data packets sent again")                                     \
+  STATISTIC(uint64_t, timeouts, "retransmission timeouts")                                                  \
+  STATISTIC(uint64_t, sequence_naks_received, "NAKs that name a missing packet")                            \
+  STATISTIC(uint64_t, rnr_naks_received, "the receiver was not ready")                                      \
+  STATISTIC(uint64_t, fatal_naks_received, "NAKs that end the connection")                                  \
+  STATISTIC(uint64_t, acknowledgements_received, "ACKs")                                                    \
+  STATISTIC(uint64_t, stale_acknowledgements, "for something acknowledged before")                          \
+  STATISTIC(uint64_t, invalid_acknowledgements, "for something never sent, or of an unknown syndrome")      \
+  STATISTIC(uint64_t, cnps_received, "congestion notifications")                                            \
+  STATISTIC(uint64_t, data_packets_received, "accepted; go-back-N: in order")                               \
+  STATISTIC(uint64_t, data_bytes_received, "payload, accepted")                                             \
+  STATISTIC(uint64_t, duplicate_packets, "received before")                                                 \
+  STATISTIC(uint64_t, out_of_sequence_packets, "received behind a gap")                                     \
+  STATISTIC(uint64_t, out_of_window_packets, "selective repeat: too far ahead of the gap to be remembered") \
+  STATISTIC(uint64_t, ce_marked_packets, "that a switch marked (CE)")                                       \
+  STATISTIC(uint64_t, acknowledgements_sent, "ACKs")                                                        \
+  STATISTIC(uint64_t, sequence_naks_sent, "NAKs that name a missing packet")                                \
+  STATISTIC(uint64_t, rnr_naks_sent, "no receive was posted")                                               \
+  STATISTIC(uint64_t, fatal_naks_sent, "NAKs that end the connection")                                      \
+  STATISTIC(uint64_t, cnps_sent, "congestion notifications")                                                \
+  STATISTIC(uint64_t, wrong_source, "dropped: not from the address of the connected peer")                  \
+  STATISTIC(uint64_t, wrong_partition_key, "dropped")                                                       \
+  STATISTIC(uint64_t, unexpected_opcode, "dropped: not a packet for an RC queue pair in this state")        \
+  STATISTIC(uint64_t, dropped_in_error, "dropped: arrived after the queue pair had failed")
 
-  RcCounters& operator+=(const RcCounters& others);
+struct RcCounters {
+  WEFT_STATISTICS(RcCounters, WEFT_RC_COUNTERS)
+
+  RcCounters& operator+=(const RcCounters& others) {
+    add_statistics(*this, others);
+    return *this;
+  }
 };
 
 }  // namespace weft

@@ -35,7 +35,7 @@ void RcRequester::go_back(TimePs now) {
 void RcRequester::on_nak(TimePs now, uint8_t syndrome) {
   if (syndrome == roce::kSyndromeNakSequence) {
     ++counters_.sequence_naks_received;
-    if (selective_repeat_) return;  // what arrived tells what did not: detect_losses()
+    if (selective_repeat_) return;  // detect_losses() infers it from what arrived
     congestion_control_.on_loss(now, false);
     go_back(now);
     return;

@@ -170,7 +170,7 @@ void RcResponder::note_mark(bool marked) {
   mark_ = marked;
 }
 
-// Selective repeat. Whatever arrives is placed and answered; messages are told in order. The answer to a
+// Selective repeat. Whatever arrives is placed and answered; messages complete in order. The answer to a
 // packet behind a gap is a NAK for the gap, whose MSN field names the packet (IRN, section 3.1).
 void RcResponder::take_in_any_order(TimePs now, const roce::ParsedPacket& packet, int64_t signed_sequence) {
   const auto sequence = static_cast<uint64_t>(signed_sequence);
@@ -328,7 +328,7 @@ void RcResponder::refuse(TimePs now, uint8_t syndrome) {
   cnp_due_ps_ = kNever;
   pending_answer_ = Answer::kNak;
   pending_syndrome_ = syndrome;
-  // Only a SEND holds a receive while it is in progress, and only its being too long is told to that receive.
+  // Only a SEND holds a receive while it is in progress, and only its being too long is that receive's error.
   const bool too_long = message_ == Message::kSend && !receives_.empty();
   bool first = true;
   for (const Receive& receive : std::exchange(receives_, {})) {
@@ -427,7 +427,7 @@ uint64_t RcResponder::end_of_like_marks(bool marked) const {
   return end;
 }
 
-// BECN tells the sender of the mark (InfiniBand specification, annex A10: a CNP, or an ACK).
+// BECN reports the mark to the sender (InfiniBand specification, annex A10: a CNP, or an ACK).
 PacketPtr RcResponder::build_acknowledgement(bool marked) {
   headers_.bth.opcode = roce::kRcAcknowledge;
   headers_.bth.becn = marked;

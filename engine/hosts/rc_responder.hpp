@@ -129,7 +129,7 @@ class RcResponder {
   TimePs next_cnp_ps_ = 0;
   TimePs cnp_due_ps_ = kNever;  // for what was marked within the interval
   CompletionStatus error_ = CompletionStatus::kSuccess;
-  uint8_t error_syndrome_ = 0;  // the NAK that tells the peer, again whenever it asks
+  uint8_t error_syndrome_ = 0;  // the NAK for the peer, again whenever it asks
 };
 
 }  // namespace weft

@@ -11,6 +11,7 @@
 
 #include "hosts/memory_region.hpp"
 #include "hosts/queue_pair.hpp"
+#include "observe/statistics.hpp"
 #include "time/engine.hpp"
 #include "time/event_queue.hpp"
 #include "time/time.hpp"
@@ -19,13 +20,16 @@ namespace weft {
 
 class ScaleUpChannel;
 
+#define WEFT_SCALE_UP_COUNTERS(STATISTIC)                                                 \
+  STATISTIC(uint64_t, sent_messages, "out of the port")                                   \
+  STATISTIC(uint64_t, sent_bytes, "out of the port")                                      \
+  STATISTIC(uint64_t, received_messages, "into memory")                                   \
+  STATISTIC(uint64_t, received_bytes, "into memory")                                      \
+  STATISTIC(uint64_t, refused_messages, "to memory that the receiver has not registered") \
+  STATISTIC(uint64_t, abandoned_messages, "whose channel was closed at either end")
+
 struct ScaleUpCounters {
-  uint64_t sent_messages = 0;
-  uint64_t sent_bytes = 0;
-  uint64_t received_messages = 0;
-  uint64_t received_bytes = 0;
-  uint64_t refused_messages = 0;    // to memory that the receiver has not registered
-  uint64_t abandoned_messages = 0;  // whose channel was closed at either end
+  WEFT_STATISTICS(ScaleUpCounters, WEFT_SCALE_UP_COUNTERS)
 };
 
 // A crossbar that blocks nothing with a port for each rank. A message takes its bytes at the ports' rate out
@@ -83,7 +87,7 @@ class ScaleUpDomain {
 };
 
 // One end of a connection between two ports, named by numbers as queue pairs are. Completions are those of an
-// RDMA WRITE, told to both ends when the last bit is in.
+// RDMA WRITE, reported to both ends when the last bit is in.
 class ScaleUpChannel {
  public:
   // `domain` outlives the channel; `handler` may be null. Throws std::invalid_argument for ports there are

@@ -28,7 +28,7 @@ CreditFlowControl::CreditFlowControl(Engine& engine, TransmitPort& port, const C
                                 " (1 or more)");
   for (Lane& lane : lanes_) {
     lane.limit_blocks = static_cast<uint32_t>(config.peer_buffer_bytes / SharedBuffer::kCreditBlockBytes);
-    lane.told_blocks = buffer_blocks_;
+    lane.announced_blocks = buffer_blocks_;
   }
 }
 
@@ -68,7 +68,7 @@ void CreditFlowControl::on_credit_freed(int priority_class, uint64_t /*bytes*/) 
 // Every update costs a frame, so it waits until it is worth one of the far end's largest: or less, where the
 // rest of the buffer would not hold such a frame, and the far end would wait for this update.
 void CreditFlowControl::tell_if_due(int number) {
-  const uint32_t more = (own_limit_blocks(number) - lane_of(number).told_blocks) % kModulus;
+  const uint32_t more = (own_limit_blocks(number) - lane_of(number).announced_blocks) % kModulus;
   if (more <= kHalf && more >= std::min(frame_blocks_, buffer_blocks_ - frame_blocks_ + 1)) send(false);
 }
 
@@ -79,9 +79,9 @@ void CreditFlowControl::send(bool is_request) {
   for (int each = 0; each < mac_control::kClasses; ++each) {
     if (!is_lane(each)) continue;
     Lane& lane = lane_of(each);
-    lane.told_blocks = own_limit_blocks(each);
+    lane.announced_blocks = own_limit_blocks(each);
     update.sent_blocks[static_cast<size_t>(each)] = static_cast<uint16_t>(lane.sent_blocks);
-    update.limit_blocks[static_cast<size_t>(each)] = static_cast<uint16_t>(lane.told_blocks);
+    update.limit_blocks[static_cast<size_t>(each)] = static_cast<uint16_t>(lane.announced_blocks);
   }
   ++counters_.updates_sent;
   port_.send_control(mac_control::make_credit_update(engine_.packets(), config_.source_mac, update));

@@ -1,6 +1,6 @@
 // Credit-based flow control of one port, as InfiniBand's (InfiniBand Architecture 1.4, volume 1, 7.9.4): the
-// receiver tells, for each class that is a virtual lane, up to which block of 64 bytes it has memory, and the
-// sender sends no further.
+// receiver announces, for each class that is a virtual lane, up to which block of 64 bytes it has memory, and
+// the sender sends no further.
 #pragma once
 
 #include <array>
@@ -8,6 +8,7 @@
 
 #include "links/mac_control.hpp"
 #include "links/transmit_port.hpp"
+#include "observe/statistics.hpp"
 #include "switch/shared_buffer.hpp"
 #include "time/engine.hpp"
 
@@ -23,19 +24,25 @@ struct CreditConfig {
   uint64_t peer_buffer_bytes = 0;  // of each lane, at the far end, as the link starts
   // A lane waits until it has credit for such a frame, whatever its next one is.
   uint64_t largest_frame_bytes = 0;
-  // While frames are sent, or cannot be for want of credit, the far end is told of the count at least so
+  // While frames are sent, or cannot be for want of credit, the count is sent to the far end at least so
   // often.
   TimePs update_interval_ps = 20 * kPsPerUs;
 };
 
+#define WEFT_CREDIT_COUNTERS(STATISTIC)                           \
+  STATISTIC(uint64_t, updates_sent, "frames, all lanes together") \
+  STATISTIC(uint64_t, updates_received, "frames, all lanes together")
+
 struct CreditCounters {
-  uint64_t updates_sent = 0;  // frames, all lanes together
-  uint64_t updates_received = 0;
+  WEFT_STATISTICS(CreditCounters, WEFT_CREDIT_COUNTERS)
 };
 
+#define WEFT_CREDIT_LANE_COUNTERS(STATISTIC)                                       \
+  STATISTIC(uint64_t, stalls, "how often this port ran out of credit for a frame") \
+  STATISTIC(TimePs, stalled_ps, "for how long in all, up to the last change")
+
 struct CreditLaneCounters {
-  uint64_t stalls = 0;    // how often this port ran out of credit for a frame
-  TimePs stalled_ps = 0;  // for how long in all, up to the last change
+  WEFT_STATISTICS(CreditLaneCounters, WEFT_CREDIT_LANE_COUNTERS)
 };
 
 class CreditFlowControl : public IngressListener, public TransmitObserver {
@@ -73,11 +80,11 @@ class CreditFlowControl : public IngressListener, public TransmitObserver {
   static constexpr uint32_t kHalf = kModulus / 2;
 
   struct Lane {
-    uint32_t sent_blocks = 0;      // FCTBS: sent in all, modulo 4096
-    uint32_t limit_blocks = 0;     // FCCL: up to where the far end has memory
-    uint32_t received_blocks = 0;  // ABR: received in all
-    uint32_t told_blocks = 0;      // the limit that the far end was told last
-    uint32_t passing_blocks = 0;   // received, and not yet with the node
+    uint32_t sent_blocks = 0;       // FCTBS: sent in all, modulo 4096
+    uint32_t limit_blocks = 0;      // FCCL: up to where the far end has memory
+    uint32_t received_blocks = 0;   // ABR: received in all
+    uint32_t announced_blocks = 0;  // the limit that was last sent to the far end
+    uint32_t passing_blocks = 0;    // received, and not yet with the node
     TimePs stalled_since_ps = 0;
     CreditLaneCounters counters;
   };

@@ -16,19 +16,19 @@ DelayLine::DelayLine(Engine& engine, const Link* link)
       timer_(engine.events(), member_action<&DelayLine::on_due>(this)),
       rank_(engine.events().reserve_rank()),
       link_(link) {
-  engine.ledger().add_holder(this, &DelayLine::count_held);
+  engine.conservation().add_holder(this, &DelayLine::count_held);
 }
 
 DelayLine::~DelayLine() { take_all(); }
 
-void DelayLine::take_in(PacketChain& parcels) {
-  const bool fit = in_order_.empty() || in_order_.last_due_ps() <= parcels.first_due_ps();
-  if (fit && parcels.sorted() && overtaken_.empty()) [[likely]] {
-    in_order_.append(std::exchange(parcels, {}));
+void DelayLine::take_in(PacketChain& batches) {
+  const bool fit = in_order_.empty() || in_order_.last_due_ps() <= batches.first_due_ps();
+  if (fit && batches.sorted() && overtaken_.empty()) [[likely]] {
+    in_order_.append(std::exchange(batches, {}));
   } else {
-    while (!parcels.empty()) {
-      const TimePs due_ps = parcels.first_due_ps();
-      add(parcels.pop(), due_ps);
+    while (!batches.empty()) {
+      const TimePs due_ps = batches.first_due_ps();
+      add(batches.pop(), due_ps);
     }
   }
   wake();
@@ -36,7 +36,7 @@ void DelayLine::take_in(PacketChain& parcels) {
 
 void DelayLine::wake() {
   if (const TimePs due_ps = first_due_ps(); due_ps != timer_.deadline()) timer_.arm(due_ps, rank_);
-  // All other lines are woken before it comes.
+  // All other delay lines are woken before it comes.
   prefetch_packet<CacheLevel::kSecond>(in_order_.first());
 }
 
@@ -78,7 +78,7 @@ void DelayLine::count_held(const void* line, HeldPackets& held) {
 
 void DelayLine::on_due() {
   PacketPtr packet = pop_first();
-  // Few packets, those of other lines, come before it.
+  // Few packets, those of other delay lines, come before it.
   prefetch_packet(in_order_.first());
   if (const TimePs next_ps = first_due_ps(); next_ps != kNever) timer_.arm(next_ps, rank_);
   if (packet->damaged()) [[unlikely]] {
@@ -92,7 +92,8 @@ void DelayLine::on_due() {
 
 void DelayLine::drop_damaged(const Packet& packet) {
   damaged_.add(packet.wire_bytes());
-  engine_.ledger().drop(DropPlace::kLink, static_cast<size_t>(LinkDrop::kCorrupted), packet.wire_bytes());
+  engine_.conservation().drop(DropPlace::kLink, static_cast<size_t>(LinkDrop::kCorrupted),
+                              packet.wire_bytes());
   if (Probe* probe = engine_.probe())
     probe->dropped(link_, DropPlace::kLink, static_cast<size_t>(LinkDrop::kCorrupted), packet.wire_bytes(),
                    -1);

@@ -19,8 +19,9 @@ namespace weft {
 class Link;
 class PcapWriter;
 
-// Arrivals of a line go before all other events of their time, lines among each other in the order in which
-// they were made. So the outcome does not depend on when a packet is pushed, only on when it is due.
+// Arrivals of a delay line go before all other events of their time, delay lines among each other in the
+// order in which they were made. So the outcome does not depend on when a packet is pushed, only on when it
+// is due.
 class alignas(64) DelayLine : public InCacheLines {
  public:
   // engine: the receiving node's; link: the one that it is the far half of, for who watches drops there.
@@ -41,12 +42,12 @@ class alignas(64) DelayLine : public InCacheLines {
     packet->release_context();
     if (add(packet.release(), due_ps)) timer_.arm(due_ps, rank_);
   }
-  // For a line between partitions, by the worker that serves both: puts a packet on it that its pool has
-  // parted with. Whether it is now the first: then wake() must come before it is due.
+  // For a delay line between partitions, by the worker that serves both: puts a packet on it that its pool
+  // has parted with. Whether it is now the first: then wake() must come before it is due.
   bool push_from_other(Packet* packet, TimePs due_ps) { return add(packet, due_ps); }
   void wake();
   // Takes in what another worker has sent, which leaves the chain empty, and wakes the line.
-  void take_in(PacketChain& parcels);
+  void take_in(PacketChain& batches);
   size_t size() const { return in_order_.size() + overtaken_.size(); }
   // Records every packet as it is delivered; null stops.
   void set_capture(std::shared_ptr<PcapWriter> capture) { capture_ = std::move(capture); }

@@ -1,4 +1,4 @@
-// Who tells a port how far into a packet its headers reach.
+// Finds how far into a packet its headers reach.
 #pragma once
 
 #include <cstdint>

@@ -55,8 +55,8 @@ void Link::connect(Node& node, int port) {
       outbox_.sender = engine_.partition();
       outbox_.target = far.partition();
       outbox_.target->add_incoming(*line_);
-      outbox_.parcels = std::make_unique<std::array<Parcels, 2>>();
-      for (Parcels& parcels : *outbox_.parcels) parcels.line = line_.get();
+      outbox_.batches = std::make_unique<std::array<OutboxBatch, 2>>();
+      for (OutboxBatch& batches : *outbox_.batches) batches.line = line_.get();
     }
   } else if (&line_->engine() != &far) {
     throw std::logic_error("a link that ends in one partition cannot be connected to another");
@@ -87,7 +87,7 @@ void Link::transmit(PacketPtr packet, TimePs ready_ps) {
 }
 
 void Link::transmit_with_faults(PacketPtr packet, TimePs arrival_ps) {
-  // Always three draws, so that one probability does not shift the others' decisions. The first tells the
+  // Always three draws, so that one probability does not shift the others' decisions. The first decides the
   // lost ones, and of the rest the corrupted ones.
   const double fate = rng_.uniform();
   const bool duplicated = rng_.bernoulli(faults_.duplicate);
@@ -106,7 +106,7 @@ void Link::transmit_with_faults(PacketPtr packet, TimePs arrival_ps) {
   if (duplicated) {
     ++counters_.duplicated_packets;
     copy = packet->clone();
-    engine_.ledger().enter(LedgerSource::kDuplicated, copy->wire_bytes());
+    engine_.conservation().enter(PacketOrigin::kDuplicated, copy->wire_bytes());
   }
   // The copy is a transmission of its own: the error is the first one's.
   if (fate < faults_.loss + (1.0 - faults_.loss) * damage_probability(*packet)) packet->set_damaged();
@@ -134,7 +134,7 @@ void Link::reset_counters() {
 }
 
 void Link::drop(LinkDrop reason, const Packet& packet) {
-  engine_.ledger().drop(DropPlace::kLink, static_cast<size_t>(reason), packet.wire_bytes());
+  engine_.conservation().drop(DropPlace::kLink, static_cast<size_t>(reason), packet.wire_bytes());
   if (Probe* probe = engine_.probe())
     probe->dropped(this, DropPlace::kLink, static_cast<size_t>(reason), packet.wire_bytes(), -1);
 }
@@ -145,7 +145,7 @@ TrafficCounter Link::cut() {
   if (outbox_.target != nullptr) {
     if (Engine::served_here() != nullptr)
       throw std::logic_error("a link between partitions is cut between windows, not by an event");
-    outbox_.target->owner().deliver_mail();
+    outbox_.target->owner().deliver_outboxes();
   }
   const Engine::Guard far_guard(line_->engine());
   for (const PacketPtr& packet : line_->take_all()) {

@@ -6,6 +6,7 @@
 
 #include "links/delay_line.hpp"
 #include "links/node.hpp"
+#include "observe/statistics.hpp"
 #include "observe/traffic_counter.hpp"
 #include "time/engine.hpp"
 #include "time/outbox.hpp"
@@ -36,16 +37,19 @@ enum class LinkDrop : uint8_t {
 const char* link_drop_name(LinkDrop reason);
 
 // What is on its way counts as delivered.
+#define WEFT_LINK_COUNTERS(STATISTIC)                                          \
+  STATISTIC(uint64_t, delivered_packets, "handed to the far end")              \
+  STATISTIC(uint64_t, delivered_bytes, "handed to the far end")                \
+  STATISTIC(uint64_t, lost_packets, "by a fault")                              \
+  STATISTIC(uint64_t, lost_bytes, "by a fault")                                \
+  STATISTIC(uint64_t, corrupted_packets, "dropped on arrival for a wrong bit") \
+  STATISTIC(uint64_t, corrupted_bytes, "dropped on arrival for a wrong bit")   \
+  STATISTIC(TrafficCounter, cut, "on the link as it failed")                   \
+  STATISTIC(uint64_t, duplicated_packets, "by a fault")                        \
+  STATISTIC(uint64_t, delayed_packets, "by a fault")
+
 struct LinkCounters {
-  uint64_t delivered_packets = 0;
-  uint64_t delivered_bytes = 0;
-  uint64_t lost_packets = 0;
-  uint64_t lost_bytes = 0;
-  uint64_t corrupted_packets = 0;
-  uint64_t corrupted_bytes = 0;
-  TrafficCounter cut;  // on the link as it failed
-  uint64_t duplicated_packets = 0;
-  uint64_t delayed_packets = 0;
+  WEFT_STATISTICS(LinkCounters, WEFT_LINK_COUNTERS)
 };
 
 class alignas(64) Link {
@@ -62,7 +66,7 @@ class alignas(64) Link {
   void transmit(PacketPtr packet, TimePs ready_ps);
 
   // The link fails: drops what is on it, and what has not left its sender whole, and counts it. The sending
-  // port is to be told by itself (TransmitPort::set_up). Where partitions are linked, between windows only
+  // port is taken down apart (TransmitPort::set_up). Where partitions are linked, between windows only
   // (std::logic_error). Result: what was lost.
   TrafficCounter cut();
 

@@ -29,7 +29,7 @@ struct PriorityPause {
 // IEEE's second EtherType for local experiments.
 constexpr uint16_t kCreditEtherType = 0x88B6;
 
-// In one frame what InfiniBand's flow control packets tell, one for each virtual lane (InfiniBand
+// In one frame what InfiniBand's flow control packets carry, one for each virtual lane (InfiniBand
 // Architecture 1.4, volume 1, 7.9.4): FCTBS and FCCL, of 12 bits each.
 struct CreditUpdate {
   bool is_request = false;  // the far end is to answer at once

@@ -11,6 +11,7 @@
 
 #include "links/delay_line.hpp"
 #include "links/node.hpp"
+#include "observe/statistics.hpp"
 #include "time/engine.hpp"
 
 namespace weft {
@@ -24,21 +25,25 @@ struct PacketSocketConfig {
   uint64_t ring_bytes = 2ull * 1024 * 1024;
 };
 
+#define WEFT_PACKET_SOCKET_COUNTERS(STATISTIC)                                                            \
+  STATISTIC(uint64_t, received_packets, "from the interface")                                             \
+  STATISTIC(uint64_t, received_bytes, "from the interface")                                               \
+  STATISTIC(uint64_t, ring_dropped_packets, "the kernel found the ring full")                             \
+  STATISTIC(uint64_t, truncated_packets, "dropped: longer than a ring slot")                              \
+  STATISTIC(uint64_t, transmitted_packets, "out of the interface")                                        \
+  STATISTIC(uint64_t, transmitted_bytes, "out of the interface")                                          \
+  STATISTIC(uint64_t, oversize_packets, "dropped: longer than the interface's MTU")                       \
+  STATISTIC(uint64_t, runt_packets, "dropped: shorter than an Ethernet header")                           \
+  STATISTIC(uint64_t, unfinished_checksum_packets,                                                        \
+            "received with a checksum that the sender left to its adapter (transmit checksum offload is " \
+            "on), and passed on: their receiver will refuse them")                                        \
+  STATISTIC(uint64_t, interface_down_packets, "dropped")                                                  \
+  STATISTIC(uint64_t, no_buffer_packets, "dropped: the kernel had no memory")                             \
+  STATISTIC(uint64_t, send_error_packets, "dropped for any other reason")
+
 struct PacketSocketCounters {
-  uint64_t received_packets = 0;
-  uint64_t received_bytes = 0;
-  uint64_t ring_dropped_packets = 0;  // the kernel found the ring full
-  uint64_t truncated_packets = 0;     // longer than a ring slot, dropped
-  // Received with a checksum that the sender left to its card (transmit checksum offload is on): passed on as
-  // they are, so their receiver will refuse them.
-  uint64_t unfinished_checksum_packets = 0;
-  uint64_t transmitted_packets = 0;
-  uint64_t transmitted_bytes = 0;
-  uint64_t oversize_packets = 0;        // longer than the interface's MTU, dropped
-  uint64_t runt_packets = 0;            // shorter than an Ethernet header, dropped
-  uint64_t interface_down_packets = 0;  // dropped
-  uint64_t no_buffer_packets = 0;       // dropped
-  uint64_t send_error_packets = 0;      // dropped for any other reason
+  WEFT_STATISTICS(PacketSocketCounters, WEFT_PACKET_SOCKET_COUNTERS)
+
   uint64_t transmit_dropped_packets() const {
     return oversize_packets + runt_packets + interface_down_packets + no_buffer_packets + send_error_packets;
   }

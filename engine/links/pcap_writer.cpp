@@ -108,7 +108,7 @@ void PcapWriter::close_file() {
   file_ = nullptr;
 }
 
-// The first reason is the one to tell.
+// The first reason is the one to report.
 void PcapWriter::note_failure() {
   if (error_ == 0) error_ = errno;
 }

@@ -13,7 +13,7 @@ PortMac::PortMac(Engine& engine, TransmitPort& transmit, Node& node, int port)
       node_(node),
       port_(port),
       due_(engine.events(), member_action<&PortMac::on_due>(this)) {
-  engine.ledger().add_holder(this, [](const void* mac, HeldPackets& held) {
+  engine.conservation().add_holder(this, [](const void* mac, HeldPackets& held) {
     held.in_switches.add(static_cast<const PortMac*>(mac)->passing());
   });
 }
@@ -56,7 +56,7 @@ void PortMac::set_switching(const SwitchingConfig& config, HeaderParser* parser)
                                 " (0 or more)");
   if (config.cut_through && (transmit_.rate_bps() == 0 || parser == nullptr))
     throw std::invalid_argument(
-        "cut-through needs a port with a rate, and a parser that tells what is header");
+        "cut-through needs a port with a rate, and a parser that knows what is header");
   switching_ = config;
   parser_ = parser;
   passes_at_once_ = config.latency_ps == 0 && !config.cut_through;
@@ -66,7 +66,7 @@ void PortMac::receive(int /*port*/, PacketPtr packet) {
   counters_.received.add(packet->wire_bytes());
   if (is_control(*packet)) [[unlikely]] {
     counters_.control_taken.add(packet->wire_bytes());
-    engine_.ledger().leave(LedgerSink::kFlowControl, packet->wire_bytes());
+    engine_.conservation().leave(PacketEnd::kFlowControl, packet->wire_bytes());
     if (!take_control(*packet)) ++counters_.unknown_control_packets;
     return;
   }

@@ -12,6 +12,7 @@
 #include "links/priority_flow_control.hpp"
 #include "links/transmit_port.hpp"
 #include "memory/ring_buffer.hpp"
+#include "observe/statistics.hpp"
 #include "packets/packet.hpp"
 #include "switch/shared_buffer.hpp"
 #include "time/engine.hpp"
@@ -27,10 +28,13 @@ struct SwitchingConfig {
   uint64_t header_limit_bytes = 256;
 };
 
+#define WEFT_PORT_MAC_COUNTERS(STATISTIC)                                                 \
+  STATISTIC(TrafficCounter, received, "all frames")                                       \
+  STATISTIC(TrafficCounter, control_taken, "frames of the MAC's own, which no node sees") \
+  STATISTIC(uint64_t, unknown_control_packets, "frames of an unknown opcode")
+
 struct PortMacCounters {
-  TrafficCounter received;       // all frames
-  TrafficCounter control_taken;  // frames of the MAC's own, which no node sees
-  uint64_t unknown_control_packets = 0;
+  WEFT_STATISTICS(PortMacCounters, WEFT_PORT_MAC_COUNTERS)
 };
 
 class PortMac : public Node {
@@ -48,7 +52,7 @@ class PortMac : public Node {
   void set_ingress_limits(SharedBuffer& buffer, uint32_t number, int priority_class,
                           const IngressLimits& limits);
 
-  // The memory of a lane that credits tell of: as much as enable_credits() was given.
+  // The memory of a lane that credits promise: as much as enable_credits() was given.
   void set_credit_memory(SharedBuffer& buffer, uint32_t number, int lane);
   // Cut-through is for links that are early (Link::set_early) and as fast as `transmit`. Throws
   // std::invalid_argument for a negative latency, or cut-through without a rate or a parser.

@@ -7,6 +7,7 @@
 
 #include "links/mac_control.hpp"
 #include "links/transmit_port.hpp"
+#include "observe/statistics.hpp"
 #include "switch/shared_buffer.hpp"
 #include "time/engine.hpp"
 
@@ -18,12 +19,15 @@ struct PfcConfig {
   uint16_t pause_quanta = 0xffff;
 };
 
+#define WEFT_PFC_CLASS_COUNTERS(STATISTIC)                    \
+  STATISTIC(uint64_t, pauses_sent, "refreshed ones included") \
+  STATISTIC(uint64_t, resumes_sent, "to the far end")         \
+  STATISTIC(uint64_t, pauses_received, "from the far end")    \
+  STATISTIC(uint64_t, resumes_received, "from the far end")   \
+  STATISTIC(TimePs, paused_ps, "for how long this port's class was held, up to the last change")
+
 struct PfcClassCounters {
-  uint64_t pauses_sent = 0;  // refreshed ones included
-  uint64_t resumes_sent = 0;
-  uint64_t pauses_received = 0;
-  uint64_t resumes_received = 0;
-  TimePs paused_ps = 0;  // for how long this port's class was held, up to the last change
+  WEFT_STATISTICS(PfcClassCounters, WEFT_PFC_CLASS_COUNTERS)
 };
 
 class PriorityFlowControl : public IngressListener {

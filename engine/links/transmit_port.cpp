@@ -30,7 +30,7 @@ TransmitPort::TransmitPort(Engine& engine, PortConfig config, Link& link)
     : engine_(engine),
       link_(link),
       rate_(config.rate_bps),
-      line_free_(engine.events(), member_action<&TransmitPort::on_line_free>(this)),
+      serialiser_free_(engine.events(), member_action<&TransmitPort::on_serialiser_free>(this)),
       queue_capacity_bytes_(config.queue_capacity_bytes),
       last_class_(config.classes - 1),
       arrivals_serialised_(config.arrivals_serialised),
@@ -46,7 +46,7 @@ TransmitPort::TransmitPort(Engine& engine, PortConfig config, Link& link)
       throw std::invalid_argument("port quantum_bytes is " + std::to_string(quantum_bytes) +
                                   " (0 for strict priority, or 64 or more)");
   dwrr_classes_ = round_robin_.members();
-  engine.ledger().add_holder(this, &TransmitPort::count_held);
+  engine.conservation().add_holder(this, &TransmitPort::count_held);
 }
 
 const TransmitPort::ClassQueue& TransmitPort::class_queue(int priority_class) const {
@@ -66,7 +66,7 @@ bool TransmitPort::enqueue(PacketPtr packet, int priority_class, uint32_t ingres
   if (plain_) [[likely]] {
     if (queue_depth_bytes_ + size > queue_capacity_bytes_) {
       queue.tail_dropped.add(size);
-      drop(QueueDrop::kFull, tail_dropped_, priority_class, size);
+      drop(QueueDrop::kFull, counters_.tail_dropped, priority_class, size);
       return false;
     }
   } else if (!admit(priority_class, ingress_port, size, charge)) {
@@ -78,16 +78,13 @@ bool TransmitPort::enqueue(PacketPtr packet, int priority_class, uint32_t ingres
     pass(std::move(packet), priority_class, now);
     return true;
   }
-  const auto depth_bytes =
-      static_cast<uint32_t>(std::min<uint64_t>(queue_depth_bytes_, std::numeric_limits<uint32_t>::max()));
   queue.depth_bytes += size;
   queue_depth_bytes_ += size;
   ++queue_depth_packets_;
   if (!whole) [[unlikely]] {
-    push_when_whole({std::move(packet), now, depth_bytes, static_cast<uint16_t>(ingress_port), charge},
-                    priority_class);
+    push_when_whole({std::move(packet), now, static_cast<uint16_t>(ingress_port), charge}, priority_class);
   } else {
-    queue.packets.push({std::move(packet), now, depth_bytes, static_cast<uint16_t>(ingress_port), charge});
+    queue.packets.push({std::move(packet), now, static_cast<uint16_t>(ingress_port), charge});
     nonempty_classes_ |= 1u << priority_class;
     start_if_idle(now, begin_ps(now, size));
   }
@@ -95,7 +92,7 @@ bool TransmitPort::enqueue(PacketPtr packet, int priority_class, uint32_t ingres
   return true;
 }
 
-// On a line faster than the one it comes by, its sending would overtake its end.
+// On a link faster than the one it comes by, its sending would overtake its end.
 void TransmitPort::push_when_whole(Waiting waiting, int priority_class) {
   const TimePs whole_ps = waiting.packet->received_ps;
   engine_.schedule_at(whole_ps, [this, priority_class, waiting = std::move(waiting)]() mutable {
@@ -107,13 +104,13 @@ void TransmitPort::push_when_whole(Waiting waiting, int priority_class) {
     }
     const uint64_t size = waiting.packet->wire_bytes();
     give_back(waiting, priority_class, size);
-    drop(QueueDrop::kDown, down_dropped_, priority_class, size);
+    drop(QueueDrop::kDown, counters_.down_dropped, priority_class, size);
   });
 }
 
 void TransmitPort::drop(QueueDrop reason, TrafficCounter& counter, int priority_class, uint64_t size_bytes) {
   counter.add(size_bytes);
-  engine_.ledger().drop(DropPlace::kQueue, static_cast<size_t>(reason), size_bytes);
+  engine_.conservation().drop(DropPlace::kQueue, static_cast<size_t>(reason), size_bytes);
   if (reason == QueueDrop::kDown && priority_class != kControl) last_down_drop_ps_ = engine_.now();
   if (Probe* probe = engine_.probe())
     probe->dropped(this, DropPlace::kQueue, static_cast<size_t>(reason), size_bytes, priority_class);
@@ -122,16 +119,16 @@ void TransmitPort::drop(QueueDrop reason, TrafficCounter& counter, int priority_
 bool TransmitPort::admit(int priority_class, uint32_t ingress_port, uint64_t size_bytes,
                          SharedBuffer::Charge& charge) {
   if (!up_) {
-    drop(QueueDrop::kDown, down_dropped_, priority_class, size_bytes);
+    drop(QueueDrop::kDown, counters_.down_dropped, priority_class, size_bytes);
     return false;
   }
   charge = buffer_->admit(ingress_port, buffer_port_, priority_class, size_bytes);
   if (SharedBuffer::admitted(charge)) return true;
   if (charge == SharedBuffer::Charge::kRefusedIngress) {
-    drop(QueueDrop::kNoHeadroom, headroom_dropped_, priority_class, size_bytes);
+    drop(QueueDrop::kNoHeadroom, counters_.headroom_dropped, priority_class, size_bytes);
   } else {
     classes_[static_cast<size_t>(priority_class)].tail_dropped.add(size_bytes);
-    drop(QueueDrop::kFull, tail_dropped_, priority_class, size_bytes);
+    drop(QueueDrop::kFull, counters_.tail_dropped, priority_class, size_bytes);
   }
   return false;
 }
@@ -142,7 +139,7 @@ void TransmitPort::receive(int port, PacketPtr packet) {
 
 void TransmitPort::send_control(PacketPtr frame) {
   if (!up_) return;
-  engine_.ledger().enter(LedgerSource::kFlowControl, frame->wire_bytes());
+  engine_.conservation().enter(PacketOrigin::kFlowControl, frame->wire_bytes());
   control_.push(std::move(frame));
   nonempty_classes_ |= kControlBit;
   kick();
@@ -190,11 +187,13 @@ void TransmitPort::set_up(bool up) {
 void TransmitPort::drop_all_waiting() {
   for (int priority_class = 0; priority_class <= last_class_; ++priority_class) {
     while (!classes_[static_cast<size_t>(priority_class)].packets.empty())
-      drop(QueueDrop::kDown, down_dropped_, priority_class, take_first(priority_class).packet->wire_bytes());
+      drop(QueueDrop::kDown, counters_.down_dropped, priority_class,
+           take_first(priority_class).packet->wire_bytes());
   }
-  while (!control_.empty()) drop(QueueDrop::kDown, down_dropped_, kControl, control_.pop()->wire_bytes());
+  while (!control_.empty())
+    drop(QueueDrop::kDown, counters_.down_dropped, kControl, control_.pop()->wire_bytes());
   nonempty_classes_ &= ~kControlBit;
-  line_free_.cancel();
+  serialiser_free_.cancel();
 }
 
 void TransmitPort::set_rate_bps(uint64_t rate_bps) {
@@ -210,14 +209,14 @@ void TransmitPort::kick() {
 }
 
 void TransmitPort::start_if_idle(TimePs now, TimePs earliest_ps) {
-  if (serving_ || line_free_.armed()) return;
+  if (serving_ || serialiser_free_.armed()) return;
   if (now < busy_until_ps_)
-    line_free_.arm(busy_until_ps_);
+    serialiser_free_.arm(busy_until_ps_);
   else
     serve(std::max(earliest_ps, busy_until_ps_));
 }
 
-void TransmitPort::on_line_free() { serve(busy_until_ps_); }
+void TransmitPort::on_serialiser_free() { serve(busy_until_ps_); }
 
 bool TransmitPort::may_send() const {
   return (nonempty_classes_ & ~blocked_classes_) != 0 || (source_ != nullptr && source_->may_have_packets());
@@ -230,11 +229,11 @@ void TransmitPort::prefetch_for(int priority_class) const {
   prefetch(&classes_[static_cast<size_t>(priority_class)], sizeof(ClassQueue));
 }
 
-// What a packet that passes at once skips: queue, weighted turns, and the wait for the line.
+// What a packet that passes at once skips: queue, weighted turns, and the wait for the serialiser.
 bool TransmitPort::passes_at_once(int priority_class, TimePs now) const {
   return plain_ && queue_depth_packets_ == 0 && nonempty_classes_ == 0 && dwrr_classes_ == 0 &&
          (blocked_classes_ >> priority_class & 1) == 0 && source_ == nullptr && !serving_ &&
-         busy_until_ps_ <= now && !line_free_.armed();
+         busy_until_ps_ <= now && !serialiser_free_.armed();
 }
 
 void TransmitPort::pass(PacketPtr packet, int priority_class, TimePs now) {
@@ -260,7 +259,7 @@ bool TransmitPort::send(PacketPtr packet, int priority_class, TimePs start_ps) {
   const uint64_t size = packet->wire_bytes();
   transmitted_.add(size);
   if (priority_class == kControl) [[unlikely]]
-    control_transmitted_.add(size);
+    counters_.control_transmitted.add(size);
   else
     classes_[static_cast<size_t>(priority_class)].transmitted.add(size);
   if (capture_ != nullptr) capture_->write(start_ps, *packet, CaptureDirection::kOutbound);
@@ -272,8 +271,9 @@ bool TransmitPort::send(PacketPtr packet, int priority_class, TimePs start_ps) {
   if (end_ps == start_ps) return false;
   busy_until_ps_ = end_ps;
   sending_class_ = priority_class;
-  // Nothing to send next: the line falls idle without costing an event, and kick() looks at busy_until_ps_.
-  if (may_send()) line_free_.arm(end_ps);
+  // Nothing to send next: the serialiser falls idle without costing an event, and kick() looks at
+  // busy_until_ps_.
+  if (may_send()) serialiser_free_.arm(end_ps);
   return true;
 }
 
@@ -309,13 +309,13 @@ PacketPtr TransmitPort::through_stage(PacketPtr packet, const QueueStamp& stamp)
   prefetch(&link_, kCacheLineBytes);  // for when the stage has had its turn
   const uint64_t size = packet->wire_bytes();
   packet = stage_->on_dequeue(stage_port_, std::move(packet), stamp);
-  if (packet == nullptr) egress_dropped_.add(size);
+  if (packet == nullptr) counters_.egress_dropped.add(size);
   return packet;
 }
 
 PacketPtr TransmitPort::pull_from_source(TimePs start_ps, int& priority_class) {
   PacketPtr packet = source_->pull(start_ps, priority_class);
-  if (packet != nullptr) engine_.ledger().enter(LedgerSource::kSent, packet->wire_bytes());
+  if (packet != nullptr) engine_.conservation().enter(PacketOrigin::kSent, packet->wire_bytes());
   return packet;
 }
 
@@ -328,7 +328,7 @@ int TransmitPort::next_class(uint32_t ready) {
   });
 }
 
-// What has waited is no longer in the caches, and each part of it tells where the next one is: the three
+// What has waited is no longer in the caches, and each part of it holds where the next one is: the three
 // packets that come next get one step each. Those of a short queue have come a moment ago.
 void TransmitPort::prefetch_waiting(const RingBuffer<Waiting>& packets) {
   if (packets.size() < 3) return;
@@ -365,7 +365,6 @@ PacketPtr TransmitPort::dequeue(int priority_class, TimePs start_ps, QueueStamp&
   Waiting waiting = take_first(priority_class);
   const ClassQueue& queue = classes_[static_cast<size_t>(priority_class)];
   stamp = {.enqueued_ps = waiting.enqueued_ps,
-           .enqueue_depth_bytes = waiting.enqueue_depth_bytes,
            .dequeued_ps = start_ps,
            .dequeue_depth_bytes = queue_depth_bytes_,
            .priority_class = priority_class,
@@ -399,8 +398,8 @@ void TransmitPort::count_held(const void* port, HeldPackets& held) {
 }
 
 void TransmitPort::reset_counters() {
-  transmitted_ = control_transmitted_ = tail_dropped_ = TrafficCounter();
-  headroom_dropped_ = down_dropped_ = egress_dropped_ = TrafficCounter();
+  transmitted_ = TrafficCounter();
+  counters_ = PortCounters();
   for (ClassQueue& queue : classes_) queue.transmitted = queue.tail_dropped = TrafficCounter();
   max_queue_depth_bytes_ = queue_depth_bytes_;
 }

@@ -9,6 +9,7 @@
 #include "links/link.hpp"
 #include "links/node.hpp"
 #include "memory/ring_buffer.hpp"
+#include "observe/statistics.hpp"
 #include "observe/traffic_counter.hpp"
 #include "packets/packet.hpp"
 #include "switch/shared_buffer.hpp"
@@ -31,10 +32,9 @@ struct PortConfig {
 };
 
 // What a transmit port knows about a packet's stay in its queue. Depths are those of the whole port, in
-// bytes: before the packet was added, and after it was taken out.
+// bytes, after it was taken out.
 struct QueueStamp {
   TimePs enqueued_ps = 0;
-  uint64_t enqueue_depth_bytes = 0;
   TimePs dequeued_ps = 0;
   uint64_t dequeue_depth_bytes = 0;
   int priority_class = 0;
@@ -51,6 +51,20 @@ enum class QueueDrop : uint8_t {
 };
 const char* queue_drop_name(QueueDrop reason);
 
+#define WEFT_PORT_COUNTERS(STATISTIC)                                                                        \
+  STATISTIC(TrafficCounter, control_transmitted, "frames of the MAC")                                        \
+  STATISTIC(                                                                                                 \
+      TrafficCounter, tail_dropped,                                                                          \
+      "found no memory in the queue, in any class: the port's own capacity, or a shared buffer's threshold") \
+  STATISTIC(TrafficCounter, headroom_dropped,                                                                \
+            "found no memory left for the ingress port and class: more came than flow control allows for")   \
+  STATISTIC(TrafficCounter, down_dropped, "queued at, or sent to, a port that was down")                     \
+  STATISTIC(TrafficCounter, egress_dropped, "by the egress pipeline")
+
+struct PortCounters {
+  WEFT_STATISTICS(PortCounters, WEFT_PORT_COUNTERS)
+};
+
 // The egress pipeline, run when a packet leaves the queue and before it is serialised.
 struct EgressStage {
   virtual ~EgressStage() = default;
@@ -58,14 +72,14 @@ struct EgressStage {
   virtual PacketPtr on_dequeue(int port, PacketPtr packet, const QueueStamp& stamp) = 0;
 };
 
-// A sender that decides what to send only when the line is free (a NIC).
+// A sender that decides what to send only when the serialiser is free (a NIC).
 struct PacketSource {
   virtual ~PacketSource() = default;
   // The packet to send now and its class, or null: then the port asks again after kick().
   virtual PacketPtr pull(TimePs now, int& priority_class) = 0;
   // Whether pull() may give one, for all that the source knows by now: if not, it is asked after kick() only.
   virtual bool may_have_packets() const = 0;
-  // Classes (a bit each) of which it must give no packet until it is told otherwise.
+  // Classes (a bit each) of which it must give no packet until the next call.
   virtual void on_blocked_classes(uint32_t blocked_classes) = 0;
 };
 
@@ -98,7 +112,7 @@ class TransmitPort : public Node {
   // Has the processor fetch what enqueue() with this class (0 to 7) is going to use.
   void prefetch_for(int priority_class) const;
 
-  // number is what the stage is told as its port.
+  // number is the stage's number of the port.
   void set_egress_stage(EgressStage* stage, int number);
   // Queued packets go before the source's.
   void set_source(PacketSource* source);
@@ -117,7 +131,7 @@ class TransmitPort : public Node {
   void set_blocked_classes(uint32_t blocked_classes);
   uint32_t blocked_classes() const { return blocked_classes_; }
   void set_observer(TransmitObserver* observer) { observer_ = observer; }
-  // Down: what waits is dropped, and what comes; the source is not asked. What is on the line is the link's
+  // Down: what waits is dropped, and what comes; the source is not asked. What is under way is the link's
   // (Link::cut). So switches do: their MAC goes on draining the queues of a port without a link and discards
   // what it takes out, because packets that waited for the link would hold memory that other ports need.
   void set_up(bool up);
@@ -141,8 +155,8 @@ class TransmitPort : public Node {
     const ClassQueue& queue = classes_[static_cast<size_t>(priority_class)];
     return {queue.packets.size(), queue.depth_bytes};
   }
-  // Largest depth left waiting since the start or reset_counters(); a packet that finds the line free never
-  // waits.
+  // Largest depth left waiting since the start or reset_counters(); a packet that finds the serialiser free
+  // never waits.
   uint64_t max_queue_depth_bytes() const { return max_queue_depth_bytes_; }
   TimePs busy_until_ps() const { return busy_until_ps_; }
   // Of the frame that is being sent, what has not left by then, and its class (below 0: the MAC's own frame).
@@ -152,18 +166,20 @@ class TransmitPort : public Node {
   // All frames, those of the MAC included.
   const TrafficCounter& transmitted() const { return transmitted_; }
   const TrafficCounter& transmitted(int priority_class) const;
-  const TrafficCounter& control_transmitted() const { return control_transmitted_; }
+  const TrafficCounter& control_transmitted() const { return counters_.control_transmitted; }
   // Found no memory in the queue, in any class: the port's own capacity, or a shared buffer's threshold.
-  const TrafficCounter& tail_dropped() const { return tail_dropped_; }
+  const TrafficCounter& tail_dropped() const { return counters_.tail_dropped; }
   const TrafficCounter& tail_dropped(int priority_class) const;
   // Found no memory left for its ingress port and class: more came than flow control allows for.
-  const TrafficCounter& headroom_dropped() const { return headroom_dropped_; }
+  const TrafficCounter& headroom_dropped() const { return counters_.headroom_dropped; }
   // Queued at, or sent to, a port that was down.
-  const TrafficCounter& down_dropped() const { return down_dropped_; }
+  const TrafficCounter& down_dropped() const { return counters_.down_dropped; }
   // When the last of these, frames of the MAC apart, was dropped; -1: none was.
   TimePs last_down_drop_ps() const { return last_down_drop_ps_; }
   // Dropped by the egress stage.
-  const TrafficCounter& egress_dropped() const { return egress_dropped_; }
+  const TrafficCounter& egress_dropped() const { return counters_.egress_dropped; }
+  // What is counted of few packets; transmitted() is not among them.
+  const PortCounters& counters() const { return counters_; }
   // Counters and the maximum depth to zero (the maximum: to the present depth).
   void reset_counters();
 
@@ -174,7 +190,6 @@ class TransmitPort : public Node {
   struct Waiting {
     PacketPtr packet;
     TimePs enqueued_ps = 0;
-    uint32_t enqueue_depth_bytes = 0;
     uint16_t ingress_port = 0;
     SharedBuffer::Charge charge = SharedBuffer::Charge::kShared;
   };
@@ -195,7 +210,7 @@ class TransmitPort : public Node {
   void give_back(const Waiting& waiting, int priority_class, uint64_t size_bytes);
   void drop(QueueDrop reason, TrafficCounter& counter, int priority_class, uint64_t size_bytes);
   bool admit(int priority_class, uint32_t ingress_port, uint64_t size_bytes, SharedBuffer::Charge& charge);
-  void on_line_free();
+  void on_serialiser_free();
   void start_if_idle(TimePs now, TimePs earliest_ps);
   // An egress stage or a source may call back into enqueue() or kick() meanwhile; what they add is sent by
   // who is serving.
@@ -214,7 +229,7 @@ class TransmitPort : public Node {
   void pass(PacketPtr packet, int priority_class, TimePs now);
   void serve(TimePs start_ps);
   void send_waiting(TimePs start_ps);
-  // Whether the line is busy then.
+  // Whether the serialiser is busy then.
   bool send(PacketPtr packet, int priority_class, TimePs start_ps);
   bool may_send() const;
   PacketPtr next_packet(TimePs start_ps, int& priority_class);
@@ -234,7 +249,7 @@ class TransmitPort : public Node {
   PacketSource* source_ = nullptr;
   BitRate rate_;
   TimePs busy_until_ps_ = 0;
-  Timer line_free_;
+  Timer serialiser_free_;
   uint64_t queue_depth_bytes_ = 0;
   uint64_t queue_depth_packets_ = 0;
   uint64_t max_queue_depth_bytes_ = 0;
@@ -259,12 +274,8 @@ class TransmitPort : public Node {
   uint32_t buffer_port_ = 0;
   DeficitRoundRobin round_robin_;
   PortConfig config_;
-  TrafficCounter control_transmitted_;
-  TrafficCounter tail_dropped_;
-  TrafficCounter headroom_dropped_;
-  TrafficCounter down_dropped_;
+  PortCounters counters_;
   TimePs last_down_drop_ps_ = -1;
-  TrafficCounter egress_dropped_;
 };
 
 }  // namespace weft

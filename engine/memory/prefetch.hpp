@@ -1,4 +1,4 @@
-// Tells the processor what is going to be used, so that it comes into its caches meanwhile.
+// Hints to the processor what is going to be used, so that it comes into its caches meanwhile.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,9 @@
-// The ledger of an engine under the virtual clock: every packet that came into being, where it ended, and
-// what is under way in between. At every instant between two events
+// Packet conservation of an engine under the virtual clock: every packet that came into being, where it
+// ended, and what is under way in between. At every instant between two events
 //
 //   entered + resized = left + dropped + queued + in flight + in switches
 //
-// in packets and in bytes on the wire, where `resized` is of bytes only. A host's packets enter as its line
+// in packets and in bytes on the wire, where `resized` is of bytes only. A host's packets enter as its port
 // takes them and leave as its NIC accepts them; what a NIC has fetched ahead, or has not yet put into memory,
 // is the host's. Messages over scale-up links are no packets.
 #pragma once
@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "observe/traffic_counter.hpp"
@@ -24,28 +25,34 @@ constexpr int64_t drop_code(DropPlace place, size_t reason) {
   return static_cast<int64_t>(place) << 8 | static_cast<int64_t>(reason);
 }
 
-// Where packets come from.
-enum class LedgerSource : uint8_t {
-  kSent,            // by hosts
-  kFromController,  // packet-outs
-  kMulticast,       // copies of a switch's, beyond the original
-  kCloned,          // copies of a switch's for clone sessions
-  kDuplicated,      // by a link's faults
-  kFlowControl,     // made by a port's MAC
-  kInjected,        // by a caller
-  kCount,
-};
-const char* ledger_source_name(LedgerSource source);
+// Where packets come from: enumerator, name, and what is said of them after "packets".
+#define WEFT_PACKET_ORIGINS(ORIGIN)                                 \
+  ORIGIN(kSent, "sent", "sent by hosts")                            \
+  ORIGIN(kFromController, "from_controller", "from the controller") \
+  ORIGIN(kMulticast, "multicast", "multicast copies")               \
+  ORIGIN(kCloned, "cloned", "clones")                               \
+  ORIGIN(kDuplicated, "duplicated", "duplicated by links")          \
+  ORIGIN(kFlowControl, "flow_control", "of flow control")           \
+  ORIGIN(kInjected, "injected", "injected")
 
-// Where packets end that nobody has dropped.
-enum class LedgerSink : uint8_t {
-  kDelivered,     // to a queue pair
-  kToController,  // packet-ins
-  kFlowControl,   // taken by a port's MAC
-  kCollected,     // by a caller
-  kCount,
+// Where packets end that were not dropped.
+#define WEFT_PACKET_ENDS(END)                              \
+  END(kDelivered, "delivered", "delivered to hosts")       \
+  END(kToController, "to_controller", "to the controller") \
+  END(kFlowControl, "flow_control", "of flow control")     \
+  END(kCollected, "collected", "collected")
+
+#define WEFT_ENUMERATOR(enumerator, name, meaning) enumerator,
+enum class PacketOrigin : uint8_t { WEFT_PACKET_ORIGINS(WEFT_ENUMERATOR) kCount };
+enum class PacketEnd : uint8_t { WEFT_PACKET_ENDS(WEFT_ENUMERATOR) kCount };
+
+struct NameAndMeaning {
+  const char* name;
+  const char* meaning;
 };
-const char* ledger_sink_name(LedgerSink sink);
+// By number.
+std::span<const NameAndMeaning> packet_origins();
+std::span<const NameAndMeaning> packet_ends();
 
 // Packets that exist: in the queues of ports, on links (serialisation included), and in switches that take
 // their time before they queue them.
@@ -55,12 +62,12 @@ struct HeldPackets {
   TrafficCounter in_switches;
 };
 
-class Ledger {
+class PacketConservation {
  public:
-  void enter(LedgerSource source, uint64_t size_bytes) {
+  void enter(PacketOrigin source, uint64_t size_bytes) {
     entered_[static_cast<size_t>(source)].add(size_bytes);
   }
-  void leave(LedgerSink sink, uint64_t size_bytes) { left_[static_cast<size_t>(sink)].add(size_bytes); }
+  void leave(PacketEnd sink, uint64_t size_bytes) { left_[static_cast<size_t>(sink)].add(size_bytes); }
   void drop(DropPlace place, size_t reason, uint64_t size_bytes) {
     std::vector<TrafficCounter>& reasons = dropped_[static_cast<size_t>(place)];
     if (reason >= reasons.size()) [[unlikely]]
@@ -77,31 +84,31 @@ class Ledger {
   }
 
  private:
-  friend class LedgerBalance;
+  friend class ConservationBalance;
   struct Holder {
     const void* component;
     CountHeld count_held;
   };
 
-  std::array<TrafficCounter, static_cast<size_t>(LedgerSource::kCount)> entered_{};
-  std::array<TrafficCounter, static_cast<size_t>(LedgerSink::kCount)> left_{};
+  std::array<TrafficCounter, static_cast<size_t>(PacketOrigin::kCount)> entered_{};
+  std::array<TrafficCounter, static_cast<size_t>(PacketEnd::kCount)> left_{};
   int64_t resized_bytes_ = 0;
   std::array<std::vector<TrafficCounter>, static_cast<size_t>(DropPlace::kCount)> dropped_;
   std::vector<Holder> holders_;
 };
 
-// The sum of several engines' ledgers at one instant.
-class LedgerBalance {
+// The sum over several engines at one instant.
+class ConservationBalance {
  public:
-  void add(const Ledger& ledger);
+  void add(const PacketConservation& one);
 
-  const TrafficCounter& entered(LedgerSource source) const { return entered_[static_cast<size_t>(source)]; }
-  const TrafficCounter& left(LedgerSink sink) const { return left_[static_cast<size_t>(sink)]; }
+  const TrafficCounter& entered(PacketOrigin source) const { return entered_[static_cast<size_t>(source)]; }
+  const TrafficCounter& left(PacketEnd sink) const { return left_[static_cast<size_t>(sink)]; }
   // By drop_code().
   const std::map<int64_t, TrafficCounter>& dropped() const { return dropped_; }
   int64_t resized_bytes() const { return resized_bytes_; }
   const HeldPackets& held() const { return held_; }
-  // What has entered and is nowhere: 0, or the ledger is wrong.
+  // What has entered and is nowhere: 0, unless packets were lost or made unnoticed.
   int64_t missing_packets() const;
   int64_t missing_bytes() const;
 
@@ -109,8 +116,8 @@ class LedgerBalance {
   TrafficCounter total_entered() const;
   TrafficCounter total_accounted() const;
 
-  std::array<TrafficCounter, static_cast<size_t>(LedgerSource::kCount)> entered_{};
-  std::array<TrafficCounter, static_cast<size_t>(LedgerSink::kCount)> left_{};
+  std::array<TrafficCounter, static_cast<size_t>(PacketOrigin::kCount)> entered_{};
+  std::array<TrafficCounter, static_cast<size_t>(PacketEnd::kCount)> left_{};
   std::map<int64_t, TrafficCounter> dropped_;
   int64_t resized_bytes_ = 0;
   HeldPackets held_;

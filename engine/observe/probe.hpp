@@ -1,4 +1,4 @@
-// What a run is observed by: one probe an engine, which records what the engine's components tell it. An
+// What a run is observed by: one probe an engine, which records what the engine's components report. An
 // engine without a probe records nothing, and costs its components a look at a null pointer at most.
 #pragma once
 

@@ -98,7 +98,7 @@ class alignas(64) Packet {
     as_length_ = true;
   }
 
-  // Writes the virtual bytes out as zeros, for whoever looks at them.
+  // Writes the virtual bytes out as zeros, so that they can be read.
   void materialise() {
     if (virtual_bytes_ != 0) resize(wire_bytes());
   }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "packets/crc32.hpp"
+#include "python/typed.hpp"
 
 namespace weft {
 
@@ -229,7 +230,7 @@ std::string_view view_of(const py::bytes& data) { return static_cast<std::string
 
 const uint8_t* bytes_at(std::string_view data) { return reinterpret_cast<const uint8_t*>(data.data()); }
 
-py::bytes build(const py::dict& dict, const py::bytes& payload) {
+py::bytes build(const Record<"RoceHeaders">& dict, const py::bytes& payload) {
   const roce::RoceHeaders headers = headers_of(dict);
   const std::string_view view = view_of(payload);
   std::vector<uint8_t> frame(roce::frame_bytes(headers, view.size()));
@@ -237,7 +238,7 @@ py::bytes build(const py::dict& dict, const py::bytes& payload) {
   return {reinterpret_cast<const char*>(frame.data()), frame.size()};
 }
 
-py::tuple parse(const py::bytes& frame) {
+Typed<"tuple[RoceHeaders, bytes]", py::tuple> parse(const py::bytes& frame) {
   const std::string_view view = view_of(frame);
   roce::ParsedPacket packet;
   const roce::ParseError error = roce::parse_frame(bytes_at(view), view.size(), packet);
@@ -320,10 +321,22 @@ py::dict telemetry_dict(const roce::IntStack& stack) {
 }
 
 void bind_codec(py::module_& m) {
-  m.def("build_packet", &build, "headers"_a, "payload"_a = py::bytes());
-  m.def("parse_packet", &parse, "frame"_a);
-  m.def("parse_error", &parse_error, "frame"_a);
-  m.def("icrc", &icrc, "ip_packet"_a);
+  m.def("build_packet", &build, "headers"_a, "payload"_a = py::bytes(),
+        R"doc(An Ethernet frame (without FCS): lengths, pad, checksums and iCRC computed, UDP checksum 0.
+
+Fields left out have RoCEv2's usual values (DSCP 26, ECT(0), hop limit 64, P_Key 0xFFFF) or 0. Raises
+ValueError for unknown fields, values that do not fit, or a payload that the opcode does not carry.)doc");
+  m.def("parse_packet", &parse, "frame"_a, R"doc(Headers and payload (without pad) of an Ethernet frame.
+
+Raises ValueError, ending in parse_error()'s name, unless the frame is valid.)doc");
+  m.def("parse_error", &parse_error, "frame"_a,
+        "What parse_packet() would refuse the frame for: \"none\", \"not_roce\", \"truncated\", \"bad_icrc\" "
+        "…");
+  m.def(
+      "icrc", &icrc, "ip_packet"_a,
+      R"doc(Invariant CRC over a packet from its IP header up to, and without, the iCRC itself (annex A17.3.3).
+
+It is sent little-endian. Raises ValueError if IP, UDP and BTH headers are not complete.)doc");
   m.def(
       "crc32",
       [](const py::bytes& data, bool portable) {
@@ -331,7 +344,8 @@ void bind_codec(py::module_& m) {
         const auto update = portable ? &crc32_update_portable : &crc32_update;
         return ~update(kCrc32Initial, bytes_at(view), view.size());
       },
-      "data"_a, py::kw_only(), "portable"_a = false);
+      "data"_a, py::kw_only(), "portable"_a = false,
+      "CRC-32 of IEEE 802.3, as zlib.crc32; portable: by tables whatever the CPU offers.");
 }
 
 }  // namespace weft

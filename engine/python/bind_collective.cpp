@@ -24,6 +24,8 @@
 #include "python/bindings.hpp"
 #include "python/bindings_support.hpp"
 #include "python/python_buffer.hpp"
+#include "python/statistics_dict.hpp"
+#include "python/typed.hpp"
 #include "time/event_fd.hpp"
 
 namespace weft {
@@ -57,8 +59,15 @@ BufferRange range_of(const Range& range) {
 using Predecessors = std::vector<uint32_t>;
 
 void bind_schedule(py::module_& m) {
-  py::class_<RunnableSchedule, std::shared_ptr<RunnableSchedule>>(m, "RunnableSchedule");
-  py::class_<Schedule, RunnableSchedule, std::shared_ptr<Schedule>>(m, "Schedule")
+  py::class_<RunnableSchedule, std::shared_ptr<RunnableSchedule>>(m, "RunnableSchedule",
+                                                                  "What a `ScheduleExecutor` runs.");
+  py::class_<Schedule, RunnableSchedule, std::shared_ptr<Schedule>>(
+      m, "Schedule",
+      R"doc(A dependency graph of one rank. Each add_... returns the number of the buffer or node it adds.
+
+A node starts when all nodes of `after` are done. Raises ValueError, naming the node, for a range beyond
+its buffer, ranges that do not fit each other or the data type, or a predecessor that does not exist.
+`dtype` is "int32" or "float32", `operation` "sum", "max" or "min".)doc")
       .def(py::init())
       .def(
           "add_buffer",
@@ -68,14 +77,15 @@ void bind_schedule(py::module_& m) {
             const uint64_t length_bytes = held->size_bytes();
             return schedule.add_buffer(data, length_bytes, std::move(held));
           },
-          "buffer"_a)
+          "buffer"_a, "Add a writable C-contiguous array, kept alive while the schedule is.")
       .def(
           "add_zeros",
           [](Schedule& schedule, uint64_t length_bytes) {
             return schedule.add_buffer(nullptr, length_bytes, nullptr);
           },
-          "length_bytes"_a)
-      .def("add_lengths", &Schedule::add_lengths, "length_bytes"_a)
+          "length_bytes"_a, "Add a source of zeros without memory, for writes only.")
+      .def("add_lengths", &Schedule::add_lengths, "length_bytes"_a,
+           "Add a source of zeros for writes only, whose packets carry their payload as a length.")
       .def(
           "add_write",
           [](Schedule& schedule, uint32_t channel, const Range& source, uint64_t remote_address,
@@ -165,7 +175,7 @@ std::optional<TimePs> time_or_none(TimePs time_ps) {
   return time_ps == kNever ? std::nullopt : std::optional(time_ps);
 }
 
-py::dict run_status(PythonScheduleExecutor& executor, uint64_t run) {
+Record<"RunStatus"> run_status(PythonScheduleExecutor& executor, uint64_t run) {
   PythonGuard guard(executor.engine());
   const RunStatus& status = executor.status(run);
   return py::dict("state"_a = run_state_name(status.state), "started_ps"_a = time_or_none(status.started_ps),
@@ -173,7 +183,7 @@ py::dict run_status(PythonScheduleExecutor& executor, uint64_t run) {
                   "node_count"_a = status.node_count, "error"_a = status.error);
 }
 
-py::dict run_writes(PythonScheduleExecutor& executor, uint64_t run) {
+Record<"RunWrites"> run_writes(PythonScheduleExecutor& executor, uint64_t run) {
   PythonGuard guard(executor.engine());
   const std::vector<WriteRecord>& writes = executor.writes(run);
   return py::dict("node"_a = column_of(writes, &WriteRecord::node),
@@ -185,7 +195,11 @@ py::dict run_writes(PythonScheduleExecutor& executor, uint64_t run) {
 void bind_executor(py::module_& m) {
   using Executor = PythonScheduleExecutor;
   py::class_<ScheduleExecutor, CompletionHandler, std::shared_ptr<ScheduleExecutor>>(m, "_ScheduleExecutor");
-  py::class_<Executor, ScheduleExecutor, std::shared_ptr<Executor>>(m, "ScheduleExecutor")
+  py::class_<Executor, ScheduleExecutor, std::shared_ptr<Executor>>(
+      m, "ScheduleExecutor",
+      R"doc(Runs schedules over the queue pairs that were made with it as their completion handler.
+
+As a file (`fileno`) it becomes readable when a run ends.)doc")
       .def(py::init([](Engine& engine) { return make_component<Executor>(engine, engine); }), "engine"_a,
            py::keep_alive<1, 2>())
       .def("add_channel", locked<&ScheduleExecutor::add_channel, RcQueuePair&>(), "queue_pair"_a)
@@ -201,20 +215,26 @@ void bind_executor(py::module_& m) {
             PythonGuard guard(executor.engine());
             return executor.start(schedule, start_ps, {.number = run, .keep_writes = keep_writes});
           },
-          "schedule"_a, "start_ps"_a = 0, py::kw_only(), "run"_a = 0, "keep_writes"_a = false)
+          "schedule"_a, "start_ps"_a = 0, py::kw_only(), "run"_a = 0, "keep_writes"_a = false,
+          R"doc(Start at start_ps (now, if that is past); returns the number of the run, `run` or the next one.
+
+Raises ValueError if the schedule names a channel or aggregator that does not exist, or if there is such a run.)doc")
       .def("status", &run_status, "run"_a)
-      .def("writes", &run_writes, "run"_a)
+      .def("writes", &run_writes, "run"_a,
+           "Columns of the WRITEs acknowledged so far, of a run that was started to keep them; by their "
+           "nodes.")
       .def("cancel", locked<&ScheduleExecutor::cancel, uint64_t>(), "run"_a)
-      .def("forget", locked<&ScheduleExecutor::forget, uint64_t>(), "run"_a)
-      .def("take_ended", locked<&Executor::take_ended>())
+      .def("forget", locked<&ScheduleExecutor::forget, uint64_t>(), "run"_a,
+           "Release a run that has ended. Raises RuntimeError if it has not.")
+      .def("take_ended", locked<&Executor::take_ended>(), "Runs that ended since the last call.")
       .def(
           "set_end_listener",
-          [](Executor& executor, std::optional<py::function> listener) {
+          [](Executor& executor, std::optional<Callback> listener) {
             std::function<void()> held = listener_of(executor.engine(), std::move(listener));
             PythonGuard guard(executor.engine());
             executor.set_end_listener(std::move(held));
           },
-          "listener"_a.none(true))
+          "listener"_a.none(true), "Call listener() from the engine whenever a run ends; None ends that.")
       .def(
           "observe",
           [](Executor& executor, int32_t rank) {
@@ -222,7 +242,10 @@ void bind_executor(py::module_& m) {
             if (executor.engine().probe() == nullptr) throw std::logic_error("the engine has no probe");
             executor.observe(executor.engine().probe(), rank);
           },
-          "rank"_a)
+          "rank"_a,
+          R"doc(Have the engine's probe record every node of runs that start from now on, as a step of this rank.
+
+Raises RuntimeError if the engine has no probe.)doc")
       .def("fileno", &Executor::event_fd);
 }
 
@@ -261,28 +284,28 @@ std::shared_ptr<PythonAggregationClient> make_aggregation_client(
   return client;
 }
 
-py::dict aggregation_stats(PythonAggregationClient& client) {
+Record<"AggregationStats"> aggregation_stats(PythonAggregationClient& client) {
   PythonGuard guard(client.engine());
-  const AggregationCounters& counters = client.counters();
-  return py::dict(
-      "contributions_sent"_a = counters.contributions_sent,
-      "retransmitted_packets"_a = counters.retransmitted_packets, "timeouts"_a = counters.timeouts,
-      "early_retransmissions"_a = counters.early_retransmissions,
-      "results_accepted"_a = counters.results_accepted, "ce_marked_packets"_a = counters.ce_marked_packets,
-      "stale_results"_a = counters.stale_results, "foreign_results"_a = counters.foreign_results,
-      "wrong_epoch_results"_a = counters.wrong_epoch_results,
-      "unexpected_results"_a = counters.unexpected_results, "invalid_results"_a = counters.invalid_results,
-      "unexpected_packets"_a = counters.unexpected_packets, "dropped_in_error"_a = counters.dropped_in_error,
-      "messages_in_flight"_a = client.messages_in_flight(),
-      "outstanding_requests"_a = client.outstanding_requests(),
-      "error"_a = completion_status_name(client.error()));
+  py::dict stats = statistics_dict(client.counters());
+  stats["messages_in_flight"] = client.messages_in_flight();
+  stats["outstanding_requests"] = client.outstanding_requests();
+  stats["error"] = completion_status_name(client.error());
+  return stats;
 }
 
 void bind_aggregation(py::module_& m) {
+  declare_record<AggregationCounters>(
+      "AggregationStats", {{"messages_in_flight", "int", "sent, without their result yet"},
+                           {"outstanding_requests", "int", "posted and not completed"},
+                           {"error", "str", "why requests fail; \"success\" as long as they do not"}});
   const AggregationConfig defaults;
   py::class_<AggregationClient, QueuePair, std::shared_ptr<AggregationClient>>(m, "_AggregationClient");
   py::class_<PythonAggregationClient, AggregationClient, std::shared_ptr<PythonAggregationClient>>(
-      m, "AggregationClient")
+      m, "AggregationClient",
+      R"doc(A worker of an in-network aggregation job. All workers must post the same reductions in the same order.
+
+Contributions go to `destination_ip` by way of `destination_mac`; results come to `group_ip`. `slot_count` is
+the window in messages. Raises ValueError for parameters out of range or a group that is taken.)doc")
       .def(py::init(
                [](Nic& nic, int port, std::shared_ptr<CompletionHandler> completions, uint16_t job_id,
                   uint16_t epoch, uint32_t q_key, uint16_t rank, uint32_t rank_count, uint16_t slot_count,
@@ -326,7 +349,8 @@ void bind_block_floating_point(py::module_& m) {
       [](const Array<float>& block) {
         return bfp::block_exponent(block.data(), static_cast<size_t>(block.size()), 0);
       },
-      "block"_a);
+      "block"_a,
+      "Smallest e with |x| < 2^e for all elements, -149 for zeros. Raises ValueError for NaN and infinity.");
   m.def(
       "quantise_block",
       [](const Array<float>& block, int32_t exponent, uint32_t rank_count) {
@@ -335,7 +359,8 @@ void bind_block_floating_point(py::module_& m) {
                       bfp::headroom_bits(rank_count), integers.mutable_data());
         return integers;
       },
-      "block"_a, "exponent"_a, "rank_count"_a);
+      "block"_a, "exponent"_a, "rank_count"_a,
+      "Integers that `rank_count` ranks can add without overflow. All |x| < 2^exponent.");
   m.def(
       "dequantise_block",
       [](const Array<int32_t>& sums, int32_t exponent, uint32_t rank_count) {
@@ -344,7 +369,7 @@ void bind_block_floating_point(py::module_& m) {
                         bfp::headroom_bits(rank_count), block.mutable_data());
         return block;
       },
-      "sums"_a, "exponent"_a, "rank_count"_a);
+      "sums"_a, "exponent"_a, "rank_count"_a, "Floats that sums of quantised blocks stand for.");
 }
 
 }  // namespace

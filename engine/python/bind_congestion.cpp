@@ -15,6 +15,7 @@
 #include "python/bindings.hpp"
 #include "python/python_congestion_control.hpp"
 #include "python/python_path_choice.hpp"
+#include "python/typed.hpp"
 
 namespace weft {
 
@@ -26,7 +27,7 @@ namespace {
 void acknowledge(CongestionControl& control, TimePs now_ps, uint64_t acknowledged_bytes,
                  uint64_t acknowledged_packets, uint64_t in_flight_bytes, TimePs round_trip_ps,
                  uint64_t sequence, uint64_t next_sequence, uint8_t hops, bool congestion_experienced,
-                 const std::optional<py::dict>& telemetry) {
+                 const std::optional<Record<"TelemetryFields">>& telemetry) {
   std::optional<roce::IntStack> stack;
   if (telemetry) stack = int_stack_of(*telemetry);
   control.on_acknowledgement({.now = now_ps,
@@ -47,25 +48,32 @@ std::optional<TimePs> deadline_of(const CongestionControl& control) {
 }
 
 void bind_path_choices(py::module_& m) {
-  py::class_<PathChoice, std::shared_ptr<PathChoice>>(m, "PathChoice")
+  py::class_<PathChoice, std::shared_ptr<PathChoice>>(
+      m, "PathChoice",
+      "Decides the entropy (14 bits) of every packet of a queue pair, made by spray() or flowlet().")
       .def_property_readonly("name", &PathChoice::name)
-      .def("entropy", &PathChoice::entropy, "now_ps"_a, "sequence"_a = 0, "retransmission"_a = false)
+      .def("entropy", &PathChoice::entropy, "now_ps"_a, "sequence"_a = 0, "retransmission"_a = false,
+           "The entropy of the packet that is about to be sent: of its UDP source port and IPv6 flow label.")
       .def("on_delivered", &PathChoice::on_delivered, "now_ps"_a, "entropy"_a, "round_trip_ps"_a,
-           "congestion_experienced"_a = false)
-      .def("on_lost", &PathChoice::on_lost, "now_ps"_a, "entropy"_a)
+           "congestion_experienced"_a = false,
+           R"doc(Tell that a packet has arrived; round_trip_ps 0: it had been sent twice.
+
+congestion_experienced: a switch had marked it (CE).)doc")
+      .def("on_lost", &PathChoice::on_lost, "now_ps"_a, "entropy"_a, "Tell that a packet counts as lost.")
       .def("on_congestion_notification", &PathChoice::on_congestion_notification, "now_ps"_a);
   m.def(
       "spray",
       [](uint64_t seed, uint32_t path_count) -> std::shared_ptr<PathChoice> {
         return std::make_shared<Spray>(seed, path_count);
       },
-      "seed"_a, "path_count"_a);
+      "seed"_a, "path_count"_a,
+      "Another of path_count (1 to 2^14) entropies for every packet, pseudo-randomly.");
   m.def(
       "flowlet",
       [](uint64_t seed, TimePs gap_ps) -> std::shared_ptr<PathChoice> {
         return std::make_shared<Flowlet>(seed, gap_ps);
       },
-      "seed"_a, "gap_ps"_a);
+      "seed"_a, "gap_ps"_a, "Another entropy after every pause of more than gap_ps.");
 }
 
 void bind_registry(py::module_& m) {
@@ -143,7 +151,13 @@ PathProperties path_of(const py::kwargs& given, uint32_t ack_interval_packets) {
 
 void bind_congestion(py::module_& m) {
   bind_path_choices(m);
-  py::class_<CongestionControl, std::shared_ptr<CongestionControl>>(m, "CongestionControl")
+  py::class_<CongestionControl, std::shared_ptr<CongestionControl>>(
+      m, "CongestionControl",
+      R"doc(Decides a queue pair's window and rate from acknowledgements, CNPs, losses and timers.
+
+Made by make_congestion_control() and given to one queue pair, which calls it; calling it oneself is for
+tests and models. Times are emulated picoseconds, window_bytes counts frame bytes (Ethernet to iCRC),
+pacing_rate_bps 0 means as fast as the port takes frames, next_deadline_ps None that no timer runs.)doc")
       .def_property_readonly("name", &CongestionControl::name)
       .def_property_readonly("window_bytes", &CongestionControl::window_bytes)
       .def_property_readonly("pacing_rate_bps", &CongestionControl::pacing_rate_bps)
@@ -153,29 +167,48 @@ void bind_congestion(py::module_& m) {
       .def("on_acknowledgement", &acknowledge, "now_ps"_a, py::kw_only(), "acknowledged_bytes"_a = 0,
            "acknowledged_packets"_a = 1, "in_flight_bytes"_a = 0, "round_trip_ps"_a = 0, "sequence"_a = 0,
            "next_sequence"_a = 0, "hops"_a = 0, "congestion_experienced"_a = false,
-           "telemetry"_a = py::none())
-      .def("on_congestion_notification", &CongestionControl::on_congestion_notification, "now_ps"_a)
-      .def("on_loss", &CongestionControl::on_loss, "now_ps"_a, "timeout"_a)
-      .def("on_deadline", &CongestionControl::on_deadline, "now_ps"_a);
+           "telemetry"_a = py::none(), R"doc(Tell of an acknowledgement.
+
+sequence: of the newest packet covered, counted from the queue pair's start; next_sequence: of the
+next packet never sent before; round_trip_ps 0: that packet had been sent twice; hops: routers that
+the acknowledgement passed; congestion_experienced: a switch marked (CE) what it newly covers; telemetry:
+the INT stack that it echoes.)doc")
+      .def("on_congestion_notification", &CongestionControl::on_congestion_notification, "now_ps"_a,
+           "Tell of a CNP.")
+      .def("on_loss", &CongestionControl::on_loss, "now_ps"_a, "timeout"_a,
+           "Tell of a sequence NAK or a retransmission timeout.")
+      .def("on_deadline", &CongestionControl::on_deadline, "now_ps"_a,
+           "Tell that next_deadline_ps has come.");
 
   bind_registry(m);
   m.def(
       "make_congestion_control",
       [](const std::string& name, uint32_t ack_interval_packets, const CongestionParameters& parameters,
-         const std::string& preset, const py::kwargs& given) {
+         const std::string& preset, const py::KWArgs<Typed<"typing.Unpack[PathArguments]">>& given) {
         return std::shared_ptr<CongestionControl>(
             make_congestion_control(name, path_of(given, ack_interval_packets), parameters, preset));
       },
       "name"_a, py::kw_only(), "ack_interval_packets"_a = 1, "parameters"_a = CongestionParameters(),
-      "preset"_a = "");
+      "preset"_a = "",
+      R"doc(A congestion control for a path: rate of the sender's port, idle round trip, frame of a full packet.
+
+ack_interval_packets: how many packets are acknowledged together; nearest_round_trip_ps and nearest_hops: of the
+nearest peer's path, and the routers on it; hop_round_trip_ps: what each router more adds; int_rates_bps: what the
+16 rate codes of the fabric's INT stand for, by default the standard ones.
+
+Parameters left out are the preset's (empty: the default one), and fit the path; their names are those that the
+control declares (congestion_control_kind). Raises ValueError for unknown names and values
+out of range, naming the valid ones.)doc");
   m.def(
       "congestion_parameters_in_force",
       [](const std::string& name, uint32_t ack_interval_packets, const CongestionParameters& parameters,
-         const std::string& preset, const py::kwargs& given) {
+         const std::string& preset, const py::KWArgs<Typed<"typing.Unpack[PathArguments]">>& given) {
         return congestion_parameters_in_force(name, path_of(given, ack_interval_packets), parameters, preset);
       },
       "name"_a, py::kw_only(), "ack_interval_packets"_a = 1, "parameters"_a = CongestionParameters(),
-      "preset"_a = "");
+      "preset"_a = "",
+      "All parameters of what make_congestion_control() would make, those left out by their defaults. Raises "
+      "as it.");
   bind_python_congestion_control(m);
   bind_python_path_choice(m);
 }

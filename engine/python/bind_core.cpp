@@ -14,6 +14,7 @@
 #include "links/pcap_writer.hpp"
 #include "python/bindings.hpp"
 #include "python/bindings_support.hpp"
+#include "python/typed.hpp"
 #include "time/engine.hpp"
 
 namespace weft {
@@ -53,7 +54,7 @@ std::shared_ptr<Engine> own_engine(Engine* engine) {
               py::gil_scoped_release release;  // the thread may be in a Python callback
               dying->stop();
             } catch (const std::exception&) {
-              // Nobody is left to be told; failure() said it as long as somebody could ask.
+              // Nobody is left to report to; failure() had it for as long as somebody could ask.
             }
             delete dying;
           }};
@@ -72,12 +73,12 @@ void inject(Engine& engine, Node& node, int port, const py::bytes& data, std::op
   engine.schedule_at(time_ps.value_or(engine.now()),
                      [&engine, &node, port, packet = std::move(packet)]() mutable {
                        packet->received_ps = engine.now();
-                       engine.ledger().enter(LedgerSource::kInjected, packet->wire_bytes());
+                       engine.conservation().enter(PacketOrigin::kInjected, packet->wire_bytes());
                        node.receive(port, std::move(packet));
                      });
 }
 
-py::dict lateness(Engine& engine) {
+Record<"Lateness"> lateness(Engine& engine) {
   PythonGuard guard(engine);
   return lateness_dict(engine.lateness());
 }
@@ -102,30 +103,42 @@ void translate_system_error(std::exception_ptr pointer) {
 }
 
 void bind_engine(py::module_& m) {
-  py::class_<Rng>(m, "Rng")
+  py::class_<Rng>(m, "Rng", "A seeded random stream (xoshiro256++).")
       .def("next_u64", &Rng::next_u64)
-      .def("uniform", &Rng::uniform)
+      .def("uniform", &Rng::uniform, "Uniform in [0, 1).")
       .def(
           "below",
           [](Rng& rng, uint64_t bound) {
             if (bound == 0) throw std::invalid_argument("below(0): the bound is 1 or more");
             return rng.below(bound);
           },
-          "bound"_a);
+          "bound"_a, "Uniform integer in [0, bound). Raises ValueError for 0.");
 
-  py::class_<EngineLock>(m, "EngineLock")
+  py::class_<EngineLock>(m, "EngineLock", "Holds an engine still: `with engine.lock(): ...`.")
       .def("__enter__", &EngineLock::enter)
-      .def("__exit__", [](EngineLock& lock, const py::args&) { lock.exit(); });
+      .def("__exit__", [](EngineLock& lock, const py::Args<py::object>&) { lock.exit(); });
 
-  py::class_<Engine, std::shared_ptr<Engine>>(m, "Engine")
+  py::class_<Engine, std::shared_ptr<Engine>>(
+      m, "Engine",
+      R"doc(A clock and its event queue; owns the components made for it, which live as long as it does.
+
+`Engine(seed=1)` has a virtual clock and runs as fast as it can; `Engine.real_clock(...)` is paced by
+CLOCK_MONOTONIC. All times are int picoseconds of emulated time. At equal times arrivals from links are served
+first, in the order of the links' connecting, then events in the order in which they were scheduled. Every method
+may be called from any thread. `Partitions.add()` makes an engine that is run together with others.)doc")
       .def(py::init([](uint64_t seed) { return own_engine(new Engine(seed)); }), py::kw_only(), "seed"_a = 0)
       .def_static(
           "real_clock",
           [](std::optional<int64_t> epoch_ns, double dilation, uint64_t seed) {
             return own_engine(new Engine(RealClock{epoch_ns.value_or(monotonic_now_ns()), dilation}, seed));
           },
-          py::kw_only(), "epoch_ns"_a = py::none(), "dilation"_a = 1.0, "seed"_a = 0)
-      .def_property_readonly("now_ps", locked<&Engine::now>())
+          py::kw_only(), "epoch_ns"_a = py::none(), "dilation"_a = 1.0, "seed"_a = 0,
+          R"doc(An engine whose time is (CLOCK_MONOTONIC - epoch_ns) / dilation; epoch_ns None means now.
+
+Raises ValueError unless dilation is above 0.)doc")
+      .def_property_readonly(
+          "now_ps", locked<&Engine::now>(),
+          "Time of the event being served; between events of a real clock, the clock's time.")
       .def_property_readonly("seed", &Engine::seed)
       .def_property_readonly("is_real", &Engine::is_real)
       .def_property_readonly("epoch_ns",
@@ -139,35 +152,45 @@ void bind_engine(py::module_& m) {
                                                        : std::nullopt;
                              })
       .def_property_readonly("events_served", locked<&Engine::events_served>())
-      .def_property_readonly("live_packets",
-                             [](Engine& engine) {
-                               PythonGuard guard(engine);
-                               return engine.packets().live_packets();
-                             })
+      .def_property_readonly(
+          "live_packets",
+          [](Engine& engine) {
+            PythonGuard guard(engine);
+            return engine.packets().live_packets();
+          },
+          R"doc(Packets that exist at this moment, in queues, on links, in nodes; for one of several partitions without those
+that come from others and are still on links.)doc")
       .def(
           "schedule_at",
-          [](Engine& engine, TimePs time_ps, py::function callback) {
+          [](Engine& engine, TimePs time_ps, Callback callback) {
             PythonCallback held(std::move(callback));
             PythonGuard guard(engine);
             engine.schedule_at(time_ps, std::move(held));
           },
-          "time_ps"_a, "callback"_a)
-      .def("ledger",
-           [](Engine& engine) {
-             PythonGuard guard(engine);
-             return ledger_dict(engine.balance());
-           })
-      .def("inject", &inject, "node"_a, "port"_a, "data"_a, "time_ps"_a = py::none())
+          "time_ps"_a, "callback"_a,
+          "Call callback() at time_ps (at once if that is past). What it raises, the run raises.")
+      .def(
+          "packet_conservation",
+          [](Engine& engine) {
+            PythonGuard guard(engine);
+            return conservation_dict(engine.balance());
+          },
+          "What became of all packets so far. Raises RuntimeError on a real clock, and for one of several "
+          "partitions.")
+      .def("inject", &inject, "node"_a, "port"_a, "data"_a, "time_ps"_a = py::none(),
+           "Have node receive a packet at its port at time_ps (None: now).")
       .def(
           "stream", [](const Engine& engine, const std::string& name) { return engine.stream(name); },
-          "name"_a)
+          "name"_a, "A random stream that depends on the engine's seed and the name only.")
       .def(
           "run", [](Engine& engine) { engine.run(&check_python_signals); },
-          py::call_guard<py::gil_scoped_release>())
+          py::call_guard<py::gil_scoped_release>(),
+          "Serve events until there are none. Raises RuntimeError on a real clock.")
       .def(
           "run_until",
           [](Engine& engine, TimePs time_ps) { engine.run_until(time_ps, &check_python_signals); },
-          "time_ps"_a, py::call_guard<py::gil_scoped_release>())
+          "time_ps"_a, py::call_guard<py::gil_scoped_release>(),
+          "Serve all events up to and including time_ps; now_ps is then time_ps.")
       .def(
           "run_for",
           [](Engine& engine, TimePs duration_ps) {
@@ -179,58 +202,75 @@ void bind_engine(py::module_& m) {
             engine.run_until(start_ps + duration_ps, &check_python_signals);
           },
           "duration_ps"_a, py::call_guard<py::gil_scoped_release>())
-      .def("request_stop", &Engine::request_stop)
+      .def("request_stop", &Engine::request_stop,
+           "Make the run in progress return after the event being served (of partitions: its window).")
       .def("start", &Engine::start, py::kw_only(), "realtime_priority"_a = 0,
-           py::call_guard<py::gil_scoped_release>())
-      .def("stop", &Engine::stop, py::call_guard<py::gil_scoped_release>())
-      .def_property_readonly("running", &Engine::running)
-      .def_property_readonly("failure", locked<&Engine::failure>())
-      .def_property_readonly("failure_fd", &Engine::failure_fd)
+           py::call_guard<py::gil_scoped_release>(),
+           R"doc(Serve events in a thread of the engine's own. Raises RuntimeError on a virtual clock.
+
+With a realtime priority (1 to 99) the thread goes before all ordinary ones, so that it is late less
+often. That takes CAP_SYS_NICE; raises PermissionError without.)doc")
+      .def("stop", &Engine::stop, py::call_guard<py::gil_scoped_release>(),
+           "End the thread. Raises what an event raised in it. Does nothing when there is none.")
+      .def_property_readonly("running", &Engine::running, "start() was called and stop() not yet.")
+      .def_property_readonly("failure", locked<&Engine::failure>(),
+                             "Why the thread ended by itself, if it did.")
+      .def_property_readonly(
+          "failure_fd", &Engine::failure_fd,
+          "A descriptor that is readable while there is a failure. Raises RuntimeError on a virtual clock.")
       .def(
           "lock", [](Engine& engine) { return EngineLock(engine); }, py::keep_alive<0, 1>())
-      .def("lateness", &lateness)
+      .def("lateness", &lateness,
+           "How far behind its time each event of a real clock was served, in emulated picoseconds.")
       .def("reset_lateness", locked<&Engine::reset_lateness>());
 
-  py::class_<PythonTimer>(m, "Timer")
-      .def(py::init<Engine&, py::function>(), "engine"_a, "callback"_a, py::keep_alive<1, 2>())
+  py::class_<PythonTimer>(m, "Timer", "Calls callback() when it fires; cancelled when it is garbage.")
+      .def(py::init<Engine&, Callback>(), "engine"_a, "callback"_a, py::keep_alive<1, 2>())
       .def(
           "arm",
           [](PythonTimer& timer, TimePs time_ps) {
             PythonGuard guard(timer.engine());
             timer.timer().arm(time_ps);
           },
-          "time_ps"_a)
+          "time_ps"_a,
+          "Fire at time_ps, after all that was armed for that time before. An armed timer moves.")
       .def("cancel",
            [](PythonTimer& timer) {
              PythonGuard guard(timer.engine());
              timer.timer().cancel();
            })
-      .def_property_readonly("deadline_ps", [](PythonTimer& timer) -> std::optional<TimePs> {
-        PythonGuard guard(timer.engine());
-        return timer.timer().armed() ? std::optional(timer.timer().deadline()) : std::nullopt;
-      });
+      .def_property_readonly(
+          "deadline_ps",
+          [](PythonTimer& timer) -> std::optional<TimePs> {
+            PythonGuard guard(timer.engine());
+            return timer.timer().armed() ? std::optional(timer.timer().deadline()) : std::nullopt;
+          },
+          "None when not armed.");
 }
 
 void bind_nodes(py::module_& m) {
-  py::class_<Node, std::shared_ptr<Node>>(m, "Node");
+  py::class_<Node, std::shared_ptr<Node>>(m, "Node", "Whatever takes packets.");
 
-  py::class_<Collector, Node, std::shared_ptr<Collector>>(m, "Collector")
+  py::class_<Collector, Node, std::shared_ptr<Collector>>(m, "Collector", "Keeps what it receives.")
       .def(py::init([](Engine& engine) { return make_component<Collector>(engine, engine); }), "engine"_a,
            py::keep_alive<1, 2>())
       .def_property_readonly(
           "packets",
           [](Collector& collector) {
             PythonGuard guard(collector.engine());
-            py::list packets;
+            Typed<"list[tuple[int, int, bytes]]", py::list> packets;
             for (const Collector::Arrival& arrival : collector.arrivals())
               packets.append(py::make_tuple(arrival.time_ps, arrival.port, bytes_of(*arrival.packet)));
             return packets;
-          })
-      .def_property_readonly("received_packets",
-                             [](Collector& collector) {
-                               PythonGuard guard(collector.engine());
-                               return collector.received_packets();
-                             })
+          },
+          "(time_ps, port, bytes) of each packet since the start or clear().")
+      .def_property_readonly(
+          "received_packets",
+          [](Collector& collector) {
+            PythonGuard guard(collector.engine());
+            return collector.received_packets();
+          },
+          "Total; clear() does not reset it.")
       .def_property_readonly("received_bytes",
                              [](Collector& collector) {
                                PythonGuard guard(collector.engine());
@@ -241,7 +281,12 @@ void bind_nodes(py::module_& m) {
         collector.clear();
       });
 
-  py::class_<PcapWriter, std::shared_ptr<PcapWriter>>(m, "PcapWriter")
+  py::class_<PcapWriter, std::shared_ptr<PcapWriter>>(
+      m, "PcapWriter",
+      R"doc(A capture file with nanosecond stamps of emulated time. Raises OSError if it can't be written.
+
+pcapng where `path` ends so, else pcap, which has no room for directions and for what the interface is. Frames of
+time 0 are dated `origin_ns`.)doc")
       .def(py::init([](const std::string& path, uint32_t snap_length, int64_t origin_ns,
                        const std::string& interface, const std::string& description, uint64_t rate_bps) {
              return std::make_shared<PcapWriter>(path, snap_length, origin_ns,
@@ -252,9 +297,10 @@ void bind_nodes(py::module_& m) {
       .def_property_readonly("path", &PcapWriter::path)
       .def_property_readonly("packets_written", &PcapWriter::packets_written)
       .def_property_readonly("packets_failed", &PcapWriter::packets_failed)
-      .def_property_readonly("error", &PcapWriter::error)
+      .def_property_readonly("error", &PcapWriter::error,
+                             "Why the file is incomplete, as an errno; 0 as long as nothing has failed.")
       .def("flush", &PcapWriter::flush)
-      .def("close", &PcapWriter::close);
+      .def("close", &PcapWriter::close, "Raises OSError, once, if what was written is not all in the file.");
 }
 
 }  // namespace

@@ -15,9 +15,10 @@
 #include "hosts/flow_generator.hpp"
 #include "python/bind_codec.hpp"
 #include "python/bind_columns.hpp"
-#include "python/bind_counters.hpp"
 #include "python/bind_path_properties.hpp"
 #include "python/bindings_support.hpp"
+#include "python/statistics_dict.hpp"
+#include "python/typed.hpp"
 
 namespace weft {
 
@@ -25,6 +26,9 @@ namespace py = pybind11;
 using namespace py::literals;
 
 namespace {
+
+using MakesCongestionControl = Typed<"collections.abc.Callable[[int], CongestionControl]", py::function>;
+using MakesPathChoice = Typed<"collections.abc.Callable[[int, int], PathChoice | None]", py::function>;
 
 // Knows the engine and keeps the executor alive.
 class PythonFlowGenerator final {
@@ -86,12 +90,13 @@ Retransmission retransmission_of(const std::string& name) {
 }
 
 uint32_t add_port(PythonFlowGenerator& flows, int port, const std::string& destination_mac,
-                  const std::variant<std::string, py::function>& congestion_control,
+                  const std::variant<std::string, MakesCongestionControl>& congestion_control,
                   const CongestionParameters& parameters, const std::string& preset,
-                  std::optional<py::function> path_choice, const std::string& retransmission,
+                  std::optional<MakesPathChoice> path_choice, const std::string& retransmission,
                   TimePs retransmission_timeout_ps, TimePs reordering_window_ps,
                   uint32_t ack_interval_packets, TimePs cnp_interval_ps, uint32_t path_mtu_bytes,
-                  bool telemetry, bool as_lengths, const py::kwargs& path_given) {
+                  bool telemetry, bool as_lengths,
+                  const py::KWArgs<Typed<"typing.Unpack[PathOptions]">>& path_given) {
   FlowPort added;
   added.port = port;
   added.config.destination_mac = parse_mac(destination_mac);
@@ -108,7 +113,7 @@ uint32_t add_port(PythonFlowGenerator& flows, int port, const std::string& desti
     path.ack_interval_packets = ack_interval_packets;
     added.make_congestion_control = maker_of(*name, path, parameters, preset);
   } else {
-    added.make_congestion_control = maker_of(std::get<py::function>(congestion_control));
+    added.make_congestion_control = maker_of(std::get<MakesCongestionControl>(congestion_control));
   }
   if (path_choice) added.make_path_choice = path_choice_maker_of(std::move(*path_choice));
   PythonGuard guard(flows.engine);
@@ -128,7 +133,7 @@ FlowEnd flow_end(uint32_t flow, TimePs start_ps, uint32_t place, const std::stri
   return end;
 }
 
-py::dict status(PythonFlowGenerator& flows) {
+Record<"RunStatus"> status(PythonFlowGenerator& flows) {
   PythonGuard guard(flows.engine);
   const RunStatus& status = flows.generator.status();
   const auto time_or_none = [](TimePs time_ps) {
@@ -139,7 +144,7 @@ py::dict status(PythonFlowGenerator& flows) {
                   "node_count"_a = status.node_count, "error"_a = status.error);
 }
 
-py::dict records(PythonFlowGenerator& flows) {
+Record<"FlowRecords"> records(PythonFlowGenerator& flows) {
   PythonGuard guard(flows.engine);
   const std::vector<FlowRecord>& records = flows.generator.records();
   return py::dict("flow"_a = column_of(records, &FlowRecord::flow),
@@ -151,13 +156,19 @@ py::dict records(PythonFlowGenerator& flows) {
 }  // namespace
 
 void bind_flows(py::module_& m) {
-  py::class_<ObservedFlow>(m, "ObservedFlow")
+  py::class_<ObservedFlow>(m, "ObservedFlow",
+                           "What an engine's probe records of a flow that is sent, and under which names.")
       .def(py::init([](int32_t source, int32_t destination, int32_t plane, bool message, bool telemetry) {
              return ObservedFlow{{source, destination, plane}, message, telemetry};
            }),
            "source"_a, "destination"_a, "plane"_a, py::kw_only(), "message"_a = true, "telemetry"_a = false);
   using Flows = PythonFlowGenerator;
-  py::class_<Flows, std::shared_ptr<Flows>>(m, "FlowGenerator")
+  py::class_<Flows, std::shared_ptr<Flows>>(
+      m, "FlowGenerator",
+      R"doc(WRITEs of a host that start at given times, each over a queue pair of its own that lives as long as the flow.
+
+Both ends of a flow are told of it, each by its own generator: `place` is what add_port() returned, sizes are 1 byte
+to 2 GiB, starts count from the run's. The executor's listener is told of the end.)doc")
       .def(py::init([](std::shared_ptr<Nic> nic, std::shared_ptr<ScheduleExecutor> executor) {
              Engine& engine = nic->engine();
              return make_component<Flows>(engine, std::move(nic), std::move(executor));
@@ -167,7 +178,12 @@ void bind_flows(py::module_& m) {
            "parameters"_a = CongestionParameters(), "preset"_a = "", "path_choice"_a = py::none(),
            "retransmission"_a = "go-back-n", "retransmission_timeout_ps"_a, "reordering_window_ps"_a = 0,
            "ack_interval_packets"_a = 1, "cnp_interval_ps"_a = RcConfig().cnp_interval_ps, "path_mtu_bytes"_a,
-           "telemetry"_a = false, "as_lengths"_a = false)
+           "telemetry"_a = false, "as_lengths"_a = false,
+           R"doc(Say how queue pairs of a port are made; returns the place by which flows name it.
+
+congestion_control: a name, with its parameters and the path's properties (make_congestion_control), or what
+makes one for each flow, given the size of its full frames; path_choice makes one from the number of a flow's
+queue pair and that size; as_lengths: packets carry their payload as a length.)doc")
       .def(
           "add_sent",
           [](Flows& flows, uint32_t flow, TimePs start_ps, uint32_t place, const std::string& peer_ip,
@@ -198,19 +214,28 @@ void bind_flows(py::module_& m) {
             PythonGuard guard(flows.engine);
             flows.generator.start(start_ps, run);
           },
-          "start_ps"_a = 0, py::kw_only(), "run"_a = 0)
-      .def("cancel",
-           [](Flows& flows) {
-             PythonGuard guard(flows.engine);
-             flows.generator.cancel();
-           })
-      .def("status", &status)
-      .def("records", &records)
-      .def("counters",
-           [](Flows& flows) {
-             PythonGuard guard(flows.engine);
-             return counters_dict(flows.generator.counters());
-           })
+          "start_ps"_a = 0, py::kw_only(), "run"_a = 0,
+          R"doc(Start at start_ps (now, if that is past). Raises RuntimeError the second time.
+
+What is recorded of its messages bears the number of the run, and as their step that of the flow.)doc")
+      .def(
+          "cancel",
+          [](Flows& flows) {
+            PythonGuard guard(flows.engine);
+            flows.generator.cancel();
+          },
+          "End the run, if it has not ended; its queue pairs go.")
+      .def("status", &status, "The run's state; nodes are flows, sent (and acknowledged) and received.")
+      .def(
+          "records", &records,
+          "Columns of the flows sent and acknowledged so far, in that order; times are emulated picoseconds.")
+      .def(
+          "counters",
+          [](Flows& flows) {
+            PythonGuard guard(flows.engine);
+            return Record<"RcCounters">(statistics_dict(flows.generator.counters()));
+          },
+          "Sums over all its queue pairs, those that are gone included.")
       .def("reset_counters", [](Flows& flows) {
         PythonGuard guard(flows.engine);
         flows.generator.reset_counters();

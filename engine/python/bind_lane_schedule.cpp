@@ -16,6 +16,7 @@
 #include "python/bind_schedules.hpp"
 #include "python/bindings.hpp"
 #include "python/python_buffer.hpp"
+#include "python/typed.hpp"
 
 namespace weft {
 
@@ -102,13 +103,17 @@ void add_marks_instruction(LaneSchedule& schedule, const Operand& elements, uint
 
 void bind_description(py::module_& m) {
   using Kind = LaneInstructionKind;
-  py::class_<ElementTable, std::shared_ptr<ElementTable>>(m, "ElementTable")
+  py::class_<ElementTable, std::shared_ptr<ElementTable>>(
+      m, "ElementTable",
+      "Ranges of elements by number, modulo how many there are. ValueError for none, and for descending "
+      "ones.")
       .def_static(
           "evenly",
           [](uint64_t start, uint64_t stop, uint64_t parts) {
             return std::make_shared<ElementTable>(Elements{start, stop}, parts);
           },
-          "start"_a, "stop"_a, "parts"_a)
+          "start"_a, "stop"_a, "parts"_a,
+          "Parts of a range, whose lengths differ by at most one, as a formula.")
       .def_static(
           "of",
           [](const std::vector<std::pair<uint64_t, uint64_t>>& ranges) {
@@ -117,7 +122,7 @@ void bind_description(py::module_& m) {
             for (const auto& [start, stop] : ranges) elements.push_back({start, stop});
             return std::make_shared<ElementTable>(std::move(elements));
           },
-          "ranges"_a)
+          "ranges"_a, "Starts and ends.")
       .def("__len__", &ElementTable::size)
       .def(
           "at",
@@ -126,7 +131,11 @@ void bind_description(py::module_& m) {
             return std::pair(elements.start, elements.stop);
           },
           "number"_a);
-  py::class_<LaneSchedule, std::shared_ptr<LaneSchedule>>(m, "LaneSchedule")
+  py::class_<LaneSchedule, std::shared_ptr<LaneSchedule>>(
+      m, "LaneSchedule",
+      R"doc(What a rank does as lanes with loops; see weft.traffic.lane_schedule.LaneSchedule.
+
+Raises ValueError for numbers that name nothing, and for more transfers than immediates.)doc")
       .def(py::init([](const std::string& dtype, const std::string& operation, uint32_t run_tag) {
              return std::make_shared<LaneSchedule>(parse_data_type(dtype), parse_operation(operation),
                                                    run_tag);
@@ -181,7 +190,8 @@ void bind_description(py::module_& m) {
                                    std::move(after));
           },
           "part"_a, "data_elements"_a, "scratch_elements"_a, "first_transfer"_a, "first_channel"_a, "after"_a)
-      .def_property_readonly("transfer_limit", &LaneSchedule::transfer_limit)
+      .def_property_readonly("transfer_limit", &LaneSchedule::transfer_limit,
+                             "Above the largest number of a transfer.")
       .def("step_count", &LaneSchedule::step_count, "with_data"_a);
 }
 
@@ -223,53 +233,71 @@ std::shared_ptr<BoundLanes> bind_lanes(std::shared_ptr<LaneSchedule> schedule, c
 }
 
 void bind_stepper(py::module_& m) {
-  py::class_<ScheduleStepper>(m, "ScheduleStepper")
+  py::class_<ScheduleStepper>(
+      m, "ScheduleStepper",
+      R"doc(A run of a schedule without engine or network: it says what is to be transferred, and is told what arrives.
+
+Reductions and copies are done as they come up. Each call goes as far as the schedule can without more arrivals.)doc")
       .def(py::init([](std::shared_ptr<RunnableSchedule> schedule) {
              return ScheduleStepper(std::move(schedule));
            }),
            "schedule"_a)
       .def("begin", &ScheduleStepper::begin)
       .def("arrived", &ScheduleStepper::arrived, "channel"_a, "immediate"_a)
-      .def("completed", &ScheduleStepper::completed, "step"_a)
+      .def("completed", &ScheduleStepper::completed, "step"_a,
+           "A write has been acknowledged, or an aggregation is done.")
       .def("delay_over", &ScheduleStepper::delay_over, "token"_a)
-      .def("take_writes",
-           [](ScheduleStepper& stepper) {
-             py::list writes;
-             for (const auto& [step, request] : stepper.take_writes()) {
-               writes.append(py::make_tuple(step, request.channel,
-                                            reinterpret_cast<uintptr_t>(request.source), request.length_bytes,
-                                            request.remote_address, request.rkey, request.immediate));
-             }
-             return writes;
-           })
+      .def(
+          "take_writes",
+          [](ScheduleStepper& stepper) {
+            Typed<"list[tuple[int, int, int, int, int, int, int | None]]", py::list> writes;
+            for (const auto& [step, request] : stepper.take_writes()) {
+              writes.append(py::make_tuple(step, request.channel, reinterpret_cast<uintptr_t>(request.source),
+                                           request.length_bytes, request.remote_address, request.rkey,
+                                           request.immediate));
+            }
+            return writes;
+          },
+          "Since the last call: step, channel, source (0: zeros), length, remote address, rkey, immediate.")
       .def(
           "take_aggregations",
           [](ScheduleStepper& stepper) {
-            py::list aggregations;
+            Typed<"list[tuple[int, int, int, int]]", py::list> aggregations;
             for (const auto& [step, request] : stepper.take_aggregations()) {
               aggregations.append(py::make_tuple(
                   step, request.aggregator, reinterpret_cast<uintptr_t>(request.data), request.length_bytes));
             }
             return aggregations;
-          })
-      .def("take_delays",
-           [](ScheduleStepper& stepper) {
-             py::list delays;
-             for (const auto& [step, duration_ps, token] : stepper.take_delays()) {
-               delays.append(py::make_tuple(step, duration_ps, token));
-             }
-             return delays;
-           })
-      .def_property_readonly("done", [](const ScheduleStepper& stepper) { return stepper.done(); })
+          },
+          "Since the last call: step, aggregator, address, length in bytes.")
+      .def(
+          "take_delays",
+          [](ScheduleStepper& stepper) {
+            Typed<"list[tuple[int, int, int]]", py::list> delays;
+            for (const auto& [step, duration_ps, token] : stepper.take_delays()) {
+              delays.append(py::make_tuple(step, duration_ps, token));
+            }
+            return delays;
+          },
+          "Since the last call: step, duration in ps, token.")
+      .def_property_readonly(
+          "done", [](const ScheduleStepper& stepper) { return stepper.done(); },
+          "Steps that are done, in that order.")
       .def_property_readonly("is_done", &ScheduleStepper::is_done)
-      .def_property_readonly("unclaimed_arrivals", &ScheduleStepper::unclaimed_arrivals);
+      .def_property_readonly("unclaimed_arrivals", &ScheduleStepper::unclaimed_arrivals,
+                             "Writes that have arrived and that nothing has waited for.");
 }
 
 }  // namespace
 
 void bind_lane_schedule(py::module_& m) {
   bind_description(m);
-  py::class_<BoundLanes, RunnableSchedule, std::shared_ptr<BoundLanes>>(m, "BoundLanes")
+  py::class_<BoundLanes, RunnableSchedule, std::shared_ptr<BoundLanes>>(
+      m, "BoundLanes", R"doc(A rank's lanes over its buffers and channels.
+
+`payload` is "data", "zeros" or "lengths". Channels, in the schedule's order: the executor's number, address and key
+of the peer's data, address and key of its scratch buffer; aggregators, by plane: the executor's numbers. Raises
+ValueError for what the schedule needs and lacks.)doc")
       .def(py::init(&bind_lanes), "schedule"_a, py::kw_only(), "payload"_a, "data"_a, "scratch"_a,
            "channels"_a, "aggregators"_a)
       .def_property_readonly("step_count", &BoundLanes::step_count);

@@ -12,6 +12,8 @@
 #include "python/bind_codec.hpp"
 #include "python/bindings.hpp"
 #include "python/bindings_support.hpp"
+#include "python/statistics_dict.hpp"
+#include "python/typed.hpp"
 #include "switch/shared_buffer.hpp"
 #include "switch/switch.hpp"
 
@@ -39,14 +41,7 @@ std::array<double, kClasses> alpha_of_one() {
   return alpha;
 }
 
-py::dict group_stats(const SharedBuffer::Group& group) {
-  return py::dict("held_bytes"_a = group.held_bytes, "max_held_bytes"_a = group.max_held_bytes,
-                  "own_used_bytes"_a = group.own_used_bytes,
-                  "max_own_used_bytes"_a = group.max_own_used_bytes, "is_paused"_a = group.paused,
-                  "dropped_packets"_a = group.dropped_packets, "dropped_bytes"_a = group.dropped_bytes);
-}
-
-py::dict buffer_stats(SharedBuffer& buffer) {
+Record<"BufferStats"> buffer_stats(SharedBuffer& buffer) {
   PythonGuard guard(buffer.engine());
   py::dict ports;
   for (const uint32_t number : buffer.ports()) {
@@ -54,7 +49,7 @@ py::dict buffer_stats(SharedBuffer& buffer) {
     py::list ingress;
     for (int each = 0; each < kClasses; ++each) {
       queues.append(buffer.queue_bytes(number, each));
-      ingress.append(group_stats(buffer.group(number, each)));
+      ingress.append(statistics_dict<IngressStatistics>(buffer.group(number, each)));
     }
     ports[py::int_(number)] = py::dict("queue_bytes"_a = queues, "ingress"_a = ingress);
   }
@@ -68,7 +63,11 @@ py::dict buffer_stats(SharedBuffer& buffer) {
 }
 
 void bind_buffer(py::module_& m) {
-  py::class_<SharedBuffer, std::shared_ptr<SharedBuffer>>(m, "SharedBuffer")
+  py::class_<SharedBuffer, std::shared_ptr<SharedBuffer>>(
+      m, "SharedBuffer",
+      R"doc(A switch's packet memory. reserved_bytes and alpha are by class (eight of each).
+
+Raises ValueError for a capacity of 0 or an alpha that is not above 0.)doc")
       .def(py::init(&make_buffer), "engine"_a, py::kw_only(), "capacity_bytes"_a,
            "reserved_bytes"_a = std::array<uint64_t, kClasses>{}, "alpha"_a = alpha_of_one(),
            py::keep_alive<1, 2>())
@@ -78,14 +77,14 @@ void bind_buffer(py::module_& m) {
             PythonGuard guard(buffer.engine());
             buffer.add_port(number);
           },
-          "number"_a)
+          "number"_a, "Add a port and its queues' reservations. Raises ValueError when they do not fit.")
       .def(
           "threshold_bytes",
           [](SharedBuffer& buffer, int priority_class) {
             PythonGuard guard(buffer.engine());
             return buffer.threshold_bytes(priority_class);
           },
-          "priority_class"_a)
+          "priority_class"_a, "What a queue of the class may take of the shared memory now.")
       .def("stats", &buffer_stats)
       .def("reset_stats", [](SharedBuffer& buffer) {
         PythonGuard guard(buffer.engine());
@@ -96,11 +95,9 @@ void bind_buffer(py::module_& m) {
 py::list pfc_stats(const PriorityFlowControl& pfc) {
   py::list classes;
   for (int each = 0; each < kClasses; ++each) {
-    const PfcClassCounters counters = pfc.counters(each);
-    classes.append(py::dict(
-        "pauses_sent"_a = counters.pauses_sent, "resumes_sent"_a = counters.resumes_sent,
-        "pauses_received"_a = counters.pauses_received, "resumes_received"_a = counters.resumes_received,
-        "paused_ps"_a = counters.paused_ps, "is_paused"_a = (pfc.paused_classes() >> each & 1u) != 0));
+    py::dict stats = statistics_dict(pfc.counters(each));
+    stats["is_paused"] = (pfc.paused_classes() >> each & 1u) != 0;
+    classes.append(stats);
   }
   return classes;
 }
@@ -110,22 +107,21 @@ py::object credit_stats(const CreditFlowControl* credits) {
   py::list lanes;
   for (int each = 0; each < kClasses; ++each) {
     if (!credits->is_lane(each)) continue;
-    const CreditLaneCounters counters = credits->lane_counters(each);
-    lanes.append(py::dict("priority_class"_a = each, "stalls"_a = counters.stalls,
-                          "stalled_ps"_a = counters.stalled_ps, "is_stalled"_a = credits->is_stalled(each),
-                          "available_blocks"_a = credits->available_blocks(each)));
+    py::dict stats("priority_class"_a = each);
+    stats.attr("update")(statistics_dict(credits->lane_counters(each)));
+    stats["is_stalled"] = credits->is_stalled(each);
+    stats["available_blocks"] = credits->available_blocks(each);
+    lanes.append(stats);
   }
-  return py::dict("updates_sent"_a = credits->counters().updates_sent,
-                  "updates_received"_a = credits->counters().updates_received, "lanes"_a = lanes);
+  py::dict stats = statistics_dict(credits->counters());
+  stats["lanes"] = lanes;
+  return stats;
 }
 
-py::dict mac_stats(PortMac& mac) {
+Record<"PortMacStats"> mac_stats(PortMac& mac) {
   PythonGuard guard(mac.engine());
-  const PortMacCounters& counters = mac.counters();
-  py::dict stats("received"_a = counter_dict(counters.received),
-                 "control_taken"_a = counter_dict(counters.control_taken),
-                 "unknown_control_packets"_a = counters.unknown_control_packets,
-                 "passing"_a = counter_dict(mac.passing()));
+  py::dict stats = statistics_dict(mac.counters());
+  stats["passing"] = counter_dict(mac.passing());
   stats["credits"] = credit_stats(mac.credits());
   stats["pfc"] = mac.pfc() == nullptr ? py::object(py::none()) : py::object(pfc_stats(*mac.pfc()));
   return stats;
@@ -161,7 +157,9 @@ void enable_credits(PortMac& mac, const std::string& source_mac, const std::vect
 }
 
 void bind_mac(py::module_& m) {
-  py::class_<PortMac, Node, std::shared_ptr<PortMac>>(m, "PortMac")
+  py::class_<PortMac, Node, std::shared_ptr<PortMac>>(
+      m, "PortMac",
+      "The receiving half of a port with flow control, in front of `node`; `transmit` is its sending half.")
       .def(py::init([](Engine& engine, TransmitPort& transmit, Node& node, int port) {
              return make_component<PortMac>(engine, engine, transmit, node, port);
            }),
@@ -172,19 +170,34 @@ void bind_mac(py::module_& m) {
             PythonGuard guard(mac.engine());
             mac.enable_pfc({parse_mac(source_mac), pause_quanta});
           },
-          py::kw_only(), "source_mac"_a, "pause_quanta"_a = PfcConfig().pause_quanta)
-      .def("set_pause_limits", &set_pause_limits, "buffer"_a, "number"_a, "priority_class"_a, py::kw_only(),
-           "headroom_bytes"_a, "xoff_bytes"_a = 0, "alpha"_a = 0.0, "hysteresis_bytes"_a = 0)
+          py::kw_only(), "source_mac"_a, "pause_quanta"_a = PfcConfig().pause_quanta,
+          "Obey PFC frames. Raises ValueError for an unpaced port or quanta of 0.")
+      .def(
+          "set_pause_limits", &set_pause_limits, "buffer"_a, "number"_a, "priority_class"_a, py::kw_only(),
+          "headroom_bytes"_a, "xoff_bytes"_a = 0, "alpha"_a = 0.0, "hysteresis_bytes"_a = 0,
+          R"doc(Pause the far end when what came in here holds more than xoff_bytes, or alpha times the free memory.
+
+It goes on below the threshold less hysteresis_bytes. Raises ValueError for a class or port that is not there,
+without a threshold, or when the headroom does not fit; RuntimeError without PFC.)doc")
       .def("enable_credits", &enable_credits, py::kw_only(), "source_mac"_a, "classes"_a, "buffer_bytes"_a,
            "peer_buffer_bytes"_a = py::none(), "largest_frame_bytes"_a,
-           "update_interval_ps"_a = CreditConfig().update_interval_ps)
+           "update_interval_ps"_a = CreditConfig().update_interval_ps,
+           R"doc(Send each class within the far end's credits, and give it credits for buffer_bytes.
+
+`peer_buffer_bytes`: what the far end has, by default as much. The sender waits until it has credit for a frame
+of largest_frame_bytes. Raises ValueError for no class, or a buffer below such a frame or above 128 KiB;
+RuntimeError at a port with PFC.)doc")
       .def(
           "set_credit_memory",
           [](PortMac& mac, SharedBuffer& buffer, uint32_t number, int priority_class) {
             PythonGuard guard(mac.engine());
             mac.set_credit_memory(buffer, number, priority_class);
           },
-          "buffer"_a, "number"_a, "priority_class"_a)
+          "buffer"_a, "number"_a, "priority_class"_a,
+          R"doc(Take the memory of a class from a buffer, in which this is port `number`.
+
+Without it everything is taken at once. Raises ValueError when it does not fit, RuntimeError where the class has
+no credits.)doc")
       .def(
           "set_switching",
           [](PortMac& mac, TimePs latency_ps, bool cut_through, uint64_t header_limit_bytes,
@@ -193,12 +206,19 @@ void bind_mac(py::module_& m) {
             mac.set_switching({latency_ps, cut_through, header_limit_bytes}, parsed_by);
           },
           py::kw_only(), "latency_ps"_a = 0, "cut_through"_a = false,
-          "header_limit_bytes"_a = SwitchingConfig().header_limit_bytes, "parsed_by"_a = py::none())
-      .def("restart",
-           [](PortMac& mac) {
-             PythonGuard guard(mac.engine());
-             mac.restart();
-           })
+          "header_limit_bytes"_a = SwitchingConfig().header_limit_bytes, "parsed_by"_a = py::none(),
+          R"doc(Hand a packet to the node `latency_ps` after it has come whole, or with cut_through after its headers have.
+
+What the program of `parsed_by` parses is header; a packet with more than `header_limit_bytes` of it is stored
+first. Cut-through needs a link that is early. Raises ValueError for a negative latency, or cut-through at an
+unpaced port or without a switch.)doc")
+      .def(
+          "restart",
+          [](PortMac& mac) {
+            PythonGuard guard(mac.engine());
+            mac.restart();
+          },
+          "Forget what the far end had asked for, and ask it anew: the link has come up again.")
       .def("stats", &mac_stats)
       .def("reset_stats", [](PortMac& mac) {
         PythonGuard guard(mac.engine());
@@ -209,12 +229,35 @@ void bind_mac(py::module_& m) {
 }  // namespace
 
 void bind_memory(py::module_& m) {
+  declare_record<IngressStatistics>("IngressStats");
+  declare_record("BufferPortStats", {{"queue_bytes", "list[int]", "in its queues, by class"},
+                                     {"ingress", "list[IngressStats]", "of what came in by it, by class"}});
+  declare_record("BufferStats", {{"capacity_bytes", "int", "all of it"},
+                                 {"shared_capacity_bytes", "int", "what no queue or class has for itself"},
+                                 {"used_bytes", "int", ""},
+                                 {"max_used_bytes", "int", ""},
+                                 {"shared_used_bytes", "int", ""},
+                                 {"class_bytes", "list[int]", "by class"},
+                                 {"ports", "dict[int, BufferPortStats]", "by number"}});
+  declare_record<PfcClassCounters>("PfcClassStats", {{"is_paused", "bool", "held by the far end"}});
+  declare_record<CreditLaneCounters>("CreditLaneStats",
+                                     {{"priority_class", "int", ""},
+                                      {"is_stalled", "bool", "waits for credit"},
+                                      {"available_blocks", "int", "credit left, in blocks of 64 bytes"}});
+  declare_record<CreditCounters>("CreditStats",
+                                 {{"lanes", "list[CreditLaneStats]", "of the classes with credits"}});
+  declare_record<PortMacCounters>("PortMacStats",
+                                  {{"passing", "TrafficCounter", "received, and not yet at the node"},
+                                   {"credits", "CreditStats | None", ""},
+                                   {"pfc", "list[PfcClassStats] | None", "by class"}});
   bind_buffer(m);
   bind_mac(m);
   m.attr("CREDIT_BLOCK_BYTES") = uint64_t{SharedBuffer::kCreditBlockBytes};
   m.attr("MOST_CREDIT_BUFFER_BYTES") = uint64_t{CreditConfig::kMaxBufferBytes};
-  m.def("pfc_headroom_bytes", &pfc_headroom_bytes, py::kw_only(), "rate_bps"_a, "delay_ps"_a, "frame_bytes"_a,
-        "response_ps"_a = 0);
+  m.def(
+      "pfc_headroom_bytes", &pfc_headroom_bytes, py::kw_only(), "rate_bps"_a, "delay_ps"_a, "frame_bytes"_a,
+      "response_ps"_a = 0,
+      "Return the bytes that may still come after a port has decided to pause a class (802.1Qbb, annex O).");
 }
 
 }  // namespace weft

@@ -1,11 +1,13 @@
-// Ledgers as Python dictionaries.
+// Packet conservation in Python.
 #include <pybind11/pybind11.h>
 
 #include <map>
+#include <span>
 #include <string>
 
 #include "observe/packet_conservation.hpp"
 #include "observe/probe.hpp"
+#include "python/bindings.hpp"
 #include "python/bindings_support.hpp"
 
 namespace weft {
@@ -25,17 +27,13 @@ const std::map<int64_t, std::string>& names_of_drops() {
 
 }  // namespace
 
-py::dict ledger_dict(const LedgerBalance& balance) {
+Record<"ConservationCounts"> conservation_dict(const ConservationBalance& balance) {
   py::dict entered;
-  for (size_t each = 0; each < static_cast<size_t>(LedgerSource::kCount); ++each) {
-    const auto source = static_cast<LedgerSource>(each);
-    entered[ledger_source_name(source)] = counter_dict(balance.entered(source));
-  }
+  for (size_t each = 0; each < packet_origins().size(); ++each)
+    entered[packet_origins()[each].name] = counter_dict(balance.entered(static_cast<PacketOrigin>(each)));
   py::dict left;
-  for (size_t each = 0; each < static_cast<size_t>(LedgerSink::kCount); ++each) {
-    const auto sink = static_cast<LedgerSink>(each);
-    left[ledger_sink_name(sink)] = counter_dict(balance.left(sink));
-  }
+  for (size_t each = 0; each < packet_ends().size(); ++each)
+    left[packet_ends()[each].name] = counter_dict(balance.left(static_cast<PacketEnd>(each)));
   py::dict dropped;
   for (const auto& [code, counter] : balance.dropped())
     dropped[py::str(names_of_drops().at(code))] = counter_dict(counter);
@@ -45,6 +43,20 @@ py::dict ledger_dict(const LedgerBalance& balance) {
       "in_flight"_a = counter_dict(balance.held().in_flight),
       "in_switches"_a = counter_dict(balance.held().in_switches),
       "missing"_a = py::dict("packets"_a = balance.missing_packets(), "bytes"_a = balance.missing_bytes()));
+}
+
+void bind_packet_conservation(py::module_& m) {
+  const auto meanings = [](std::span<const NameAndMeaning> names) {
+    Record<"dict[str, str]"> dict;
+    for (const auto& [name, meaning] : names) dict[name] = meaning;
+    return dict;
+  };
+  m.def(
+      "packet_origins", [meanings] { return meanings(packet_origins()); },
+      "What packets that entered are, by the keys of `entered` in packet conservation.");
+  m.def(
+      "packet_ends", [meanings] { return meanings(packet_ends()); },
+      "What packets that left are, by the keys of `left` in packet conservation.");
 }
 
 }  // namespace weft

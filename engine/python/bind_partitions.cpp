@@ -8,6 +8,7 @@
 
 #include "python/bindings.hpp"
 #include "python/bindings_support.hpp"
+#include "python/typed.hpp"
 #include "time/partitions.hpp"
 
 namespace weft {
@@ -32,61 +33,88 @@ auto locked() {
 }  // namespace
 
 void bind_partitions(py::module_& m) {
-  py::class_<PartitionsLock>(m, "PartitionsLock")
+  py::class_<PartitionsLock>(m, "PartitionsLock",
+                             "Holds all partitions still: `with partitions.lock(): ...`.")
       .def("__enter__", &PartitionsLock::enter)
-      .def("__exit__", [](PartitionsLock& lock, const py::args&) { lock.exit(); });
+      .def("__exit__", [](PartitionsLock& lock, const py::Args<py::object>&) { lock.exit(); });
 
-  py::class_<Partitions, std::shared_ptr<Partitions>>(m, "Partitions")
-      .def(py::init<uint64_t, int>(), py::kw_only(), "seed"_a = 0, "workers"_a = 1)
+  py::class_<Partitions, std::shared_ptr<Partitions>>(
+      m, "Partitions",
+      R"doc(Engines of one virtual clock that meet only through links, run by one thread or several.
+
+In windows of the shortest delay of a link between two of them, each is served alone; the outcome is the same for
+every number of workers. Components of one partition must not be touched by events of another. All times are int
+picoseconds. Every method may be called from any thread, but not from events of the partitions.)doc")
+      .def(py::init<uint64_t, int>(), py::kw_only(), "seed"_a = 0, "workers"_a = 1,
+           "Raises ValueError for a number of workers outside 1 to 256.")
       .def(
           "add",
           [](const std::shared_ptr<Partitions>& partitions, std::optional<int> group) {
             PythonPartitionsGuard guard(*partitions);
-            // Whoever holds one engine keeps all: links lead from one to another.
+            // A reference to one engine keeps all: links lead from one to another.
             return std::shared_ptr<Engine>(partitions,
                                            &partitions->add(group.value_or(Partitions::kNoGroup)));
           },
-          py::kw_only(), "group"_a = py::none())
+          py::kw_only(), "group"_a = py::none(), R"doc(A new partition's engine, which is not run by itself.
+
+Partitions of one `group` (0 or more) have their traffic with each other, as the switches of a plane do: one
+worker serves them all, where groups can be shared out evenly.)doc")
       .def("__len__", locked<&Partitions::count>())
       .def_property_readonly("seed", &Partitions::seed)
-      .def_property("workers", &Partitions::workers,
-                    [](Partitions& partitions, int workers) {
-                      PythonPartitionsGuard guard(partitions);
-                      partitions.set_workers(workers);
-                    })
-      .def("shares", locked<&Partitions::shares>())
-      .def_property_readonly("now_ps", locked<&Partitions::now>())
-      .def_property_readonly("window_ps", locked<&Partitions::window_ps>())
+      .def_property(
+          "workers", &Partitions::workers,
+          [](Partitions& partitions, int workers) {
+            PythonPartitionsGuard guard(partitions);
+            partitions.set_workers(workers);
+          },
+          "Threads that serve a run, the caller's included; may be set between runs.")
+      .def("shares", locked<&Partitions::shares>(),
+           "Which partitions each worker serves, by number in the order in which they were added.")
+      .def_property_readonly("now_ps", locked<&Partitions::now>(), "Up to when everything has been served.")
+      .def_property_readonly(
+          "window_ps", locked<&Partitions::window_ps>(),
+          R"doc(How long windows are: the shortest delay of a link between partitions, at most a microsecond.
+
+What an event tells Python (a listener's call) is told that much later.)doc")
       .def_property_readonly("windows_served", locked<&Partitions::windows_served>())
       .def_property_readonly("events_served", locked<&Partitions::events_served>())
-      .def_property_readonly("live_packets", locked<&Partitions::live_packets>())
-      .def("ledger",
-           [](Partitions& partitions) {
-             PythonPartitionsGuard guard(partitions);
-             return ledger_dict(partitions.balance());
-           })
+      .def_property_readonly("live_packets", locked<&Partitions::live_packets>(),
+                             "Packets that exist at this moment, in queues, on links, in nodes.")
+      .def(
+          "packet_conservation",
+          [](Partitions& partitions) {
+            PythonPartitionsGuard guard(partitions);
+            return conservation_dict(partitions.balance());
+          },
+          "What became of all packets of all partitions so far.")
       .def(
           "schedule_at",
-          [](Partitions& partitions, TimePs time_ps, py::function callback) {
+          [](Partitions& partitions, TimePs time_ps, Callback callback) {
             PythonCallback held(std::move(callback));
             PythonPartitionsGuard guard(partitions);
             partitions.schedule_at(time_ps, std::move(held));
           },
-          "time_ps"_a, "callback"_a)
-      .def("forget_scheduled",
-           [](Partitions& partitions) {
-             PythonPartitionsGuard guard(partitions);
-             partitions.forget_scheduled();
-           })
+          "time_ps"_a, "callback"_a,
+          "Call callback() at time_ps (at once if that is past), after all events of that time; it may touch "
+          "all.")
+      .def(
+          "forget_scheduled",
+          [](Partitions& partitions) {
+            PythonPartitionsGuard guard(partitions);
+            partitions.forget_scheduled();
+          },
+          "Drop all calls that have not been made, and what they keep alive. RuntimeError: within a run.")
       .def(
           "run", [](Partitions& partitions) { partitions.run(&check_python_signals); },
-          py::call_guard<py::gil_scoped_release>())
+          py::call_guard<py::gil_scoped_release>(),
+          "Serve events until there are none. Raises what an event raised, when its window has been served.")
       .def(
           "run_until",
           [](Partitions& partitions, TimePs time_ps) {
             partitions.run_until(time_ps, &check_python_signals);
           },
-          "time_ps"_a, py::call_guard<py::gil_scoped_release>())
+          "time_ps"_a, py::call_guard<py::gil_scoped_release>(),
+          "Serve all events up to and including time_ps; now_ps is then time_ps.")
       .def(
           "run_for",
           [](Partitions& partitions, TimePs duration_ps) {
@@ -98,8 +126,11 @@ void bind_partitions(py::module_& m) {
             partitions.run_until(start_ps + duration_ps, &check_python_signals);
           },
           "duration_ps"_a, py::call_guard<py::gil_scoped_release>())
-      .def("request_stop", &Partitions::request_stop)
-      .def("lateness", [](const Partitions&) { return lateness_dict(LatenessHistogram()); })
+      .def("request_stop", &Partitions::request_stop,
+           "Make the run in progress return after the present window or callback.")
+      .def(
+          "lateness", [](const Partitions&) { return lateness_dict(LatenessHistogram()); },
+          "Nothing: a virtual clock is never late.")
       .def("reset_lateness", [](const Partitions&) {})
       .def("lock", [](Partitions& partitions) { return PartitionsLock(partitions); }, py::keep_alive<0, 1>());
 }

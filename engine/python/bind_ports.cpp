@@ -12,6 +12,8 @@
 #include "links/transmit_port.hpp"
 #include "python/bindings.hpp"
 #include "python/bindings_support.hpp"
+#include "python/statistics_dict.hpp"
+#include "python/typed.hpp"
 
 namespace weft {
 
@@ -21,7 +23,14 @@ using namespace py::literals;
 namespace {
 
 void bind_link(py::module_& m) {
-  py::class_<Link, std::shared_ptr<Link>>(m, "Link")
+  declare_record<LinkCounters>("LinkStats");
+  py::class_<Link, std::shared_ptr<Link>>(
+      m, "Link", R"doc(One direction of a link: delay, seeded faults, and the node at its far end.
+
+Probabilities are per packet. `extra_delay_ps` is what a delayed packet takes longer. `bit_error_rate` is that of
+each bit: a packet of n bytes arrives whole with probability (1 - bit_error_rate)^(8n), and is dropped on arrival
+otherwise. The faults' random stream is the engine's stream "link <name>". Raises ValueError for a probability
+outside 0 to 1 or a negative delay.)doc")
       .def(
           py::init([](Engine& engine, const std::string& name, TimePs delay_ps, double loss, double duplicate,
                       double delay_probability, TimePs extra_delay_ps, double bit_error_rate) {
@@ -55,38 +64,38 @@ void bind_link(py::module_& m) {
             PythonGuard guard(link.engine());
             link.draw_from(stream);
           },
-          "stream"_a)
+          "stream"_a, "Draw faults from a stream from now on.")
       .def(
           "set_capture",
           [](Link& link, std::shared_ptr<PcapWriter> capture) {
             PythonGuard guard(link.engine());
             link.set_capture(std::move(capture));
           },
-          "capture"_a.none(true))
+          "capture"_a.none(true), "Record every packet as it arrives at the far end.")
       .def(
           "set_early",
           [](Link& link, bool early) {
             PythonGuard guard(link.engine());
             link.set_early(early);
           },
-          "early"_a)
-      .def("cut",
-           [](Link& link) {
-             PythonGuard guard(link.engine());
-             return counter_dict(link.cut());
-           })
+          "early"_a,
+          "Let packets arrive with their first bit, for a far end that cuts through; by default with their "
+          "last.")
+      .def(
+          "cut",
+          [](Link& link) {
+            PythonGuard guard(link.engine());
+            return counter_dict(link.cut());
+          },
+          R"doc(Lose what is on the link, serialisation included, as a failure does; returns how much.
+
+The sending port is to be told by itself (`TransmitPort.set_up`). Raises RuntimeError within an event of a
+partition.)doc")
       .def_property_readonly("delay_ps", &Link::delay_ps)
       .def("stats",
            [](Link& link) {
              PythonGuard guard(link.engine());
-             const LinkCounters counters = link.counters();
-             return py::dict(
-                 "delivered_packets"_a = counters.delivered_packets,
-                 "delivered_bytes"_a = counters.delivered_bytes, "lost_packets"_a = counters.lost_packets,
-                 "lost_bytes"_a = counters.lost_bytes, "corrupted_packets"_a = counters.corrupted_packets,
-                 "corrupted_bytes"_a = counters.corrupted_bytes, "cut"_a = counter_dict(counters.cut),
-                 "duplicated_packets"_a = counters.duplicated_packets,
-                 "delayed_packets"_a = counters.delayed_packets);
+             return Record<"LinkStats">(statistics_dict(link.counters()));
            })
       .def("reset_stats", [](Link& link) {
         PythonGuard guard(link.engine());
@@ -94,26 +103,46 @@ void bind_link(py::module_& m) {
       });
 }
 
-py::dict port_stats(TransmitPort& port) {
+Record<"PortStats"> port_stats(TransmitPort& port) {
   PythonGuard guard(port.engine());
   py::list classes;
   for (int priority_class = 0; priority_class < port.config().classes; ++priority_class)
     classes.append(py::dict("queue_depth_bytes"_a = port.queue_depth_bytes(priority_class),
                             "transmitted"_a = counter_dict(port.transmitted(priority_class)),
                             "tail_dropped"_a = counter_dict(port.tail_dropped(priority_class))));
-  return py::dict(
-      "queue_depth_bytes"_a = port.queue_depth_bytes(), "queue_depth_packets"_a = port.queue_depth_packets(),
-      "max_queue_depth_bytes"_a = port.max_queue_depth_bytes(),
-      "transmitted"_a = counter_dict(port.transmitted()),
-      "control_transmitted"_a = counter_dict(port.control_transmitted()),
-      "tail_dropped"_a = counter_dict(port.tail_dropped()),
-      "headroom_dropped"_a = counter_dict(port.headroom_dropped()),
-      "down_dropped"_a = counter_dict(port.down_dropped()), "last_down_drop_ps"_a = port.last_down_drop_ps(),
-      "egress_dropped"_a = counter_dict(port.egress_dropped()), "classes"_a = classes);
+  py::dict stats("queue_depth_bytes"_a = port.queue_depth_bytes(),
+                 "queue_depth_packets"_a = port.queue_depth_packets(),
+                 "max_queue_depth_bytes"_a = port.max_queue_depth_bytes(),
+                 "transmitted"_a = counter_dict(port.transmitted()));
+  PortCounters::each_statistic([&](const char* name, auto member, const char*) {
+    stats[name] = python_statistic(port.counters().*member);
+  });
+  stats["last_down_drop_ps"] = port.last_down_drop_ps();
+  stats["classes"] = classes;
+  return stats;
 }
 
 void bind_transmit_port(py::module_& m) {
-  py::class_<TransmitPort, Node, std::shared_ptr<TransmitPort>>(m, "TransmitPort")
+  declare_record("ClassStats", {{"queue_depth_bytes", "int", "waiting"},
+                                {"transmitted", "TrafficCounter", ""},
+                                {"tail_dropped", "TrafficCounter", "found no memory in the queue"}});
+  declare_record<PortCounters>(
+      "PortStats",
+      {{"queue_depth_bytes", "int", "waiting in all classes"},
+       {"queue_depth_packets", "int", "waiting in all classes"},
+       {"max_queue_depth_bytes", "int", "the most that was left waiting"},
+       {"transmitted", "TrafficCounter", "all frames, those of the MAC included"},
+       {"last_down_drop_ps", "int", "when a packet was last dropped at the port that was down, or -1"},
+       {"classes", "list[ClassStats]", "by class"}});
+  py::class_<TransmitPort, Node, std::shared_ptr<TransmitPort>>(
+      m, "TransmitPort",
+      R"doc(Byte-accounted queues (strict priority, the highest class first) in front of a serialiser.
+
+rate_bps 0 is unpaced. queue_capacity_bytes bounds all classes together. Classes with quantum_bytes share what the
+strict ones leave, by deficit weighted round robin. As a Node it queues what it
+receives in class 0. With arrivals_serialised a packet that finds the line idle leaves as it comes (its sender
+has paced it), and only what comes faster than the rate is held back. Raises ValueError for classes outside
+1 to 8, a capacity of 0, or a quantum of 1 to 63.)doc")
       .def(
           py::init([](Engine& engine, Link& link, uint64_t rate_bps, uint64_t queue_capacity_bytes,
                       int classes, bool arrivals_serialised, const DeficitRoundRobin::Quanta& quantum_bytes) {
@@ -130,24 +159,26 @@ void bind_transmit_port(py::module_& m) {
           [](TransmitPort& port, const py::bytes& data, int priority_class, uint32_t ingress_port) {
             PythonGuard guard(port.engine());
             PacketPtr packet = port.engine().packets().copy_of(view_of(data));
-            port.engine().ledger().enter(LedgerSource::kInjected, packet->wire_bytes());
+            port.engine().conservation().enter(PacketOrigin::kInjected, packet->wire_bytes());
             return port.enqueue(std::move(packet), priority_class, ingress_port);
           },
-          "data"_a, "priority_class"_a = 0, "ingress_port"_a = TransmitPort::kNoIngress)
+          "data"_a, "priority_class"_a = 0, "ingress_port"_a = TransmitPort::kNoIngress,
+          "Queue a frame now. False: dropped, and counted. ingress_port is where a switch took it in.")
       .def(
           "set_buffer",
           [](TransmitPort& port, SharedBuffer& buffer, uint32_t number) {
             PythonGuard guard(port.engine());
             port.set_buffer(&buffer, number);
           },
-          "buffer"_a, "number"_a, py::keep_alive<1, 2>())
+          "buffer"_a, "number"_a, py::keep_alive<1, 2>(),
+          "Take memory of a buffer, as its port `number`. Raises RuntimeError when packets wait already.")
       .def(
           "set_up",
           [](TransmitPort& port, bool up) {
             PythonGuard guard(port.engine());
             port.set_up(up);
           },
-          "up"_a)
+          "up"_a, "Down: drop what waits and what comes, and ask no source.")
       .def_property_readonly("is_up", &TransmitPort::is_up)
       .def_property("rate_bps", &TransmitPort::rate_bps,
                     [](TransmitPort& port, uint64_t rate_bps) {
@@ -165,7 +196,7 @@ void bind_transmit_port(py::module_& m) {
             PythonGuard guard(port.engine());
             port.set_capture(std::move(capture));
           },
-          "capture"_a.none(true))
+          "capture"_a.none(true), "Record every frame as its serialisation starts.")
       .def("stats", &port_stats)
       .def("reset_stats", [](TransmitPort& port) {
         PythonGuard guard(port.engine());
@@ -173,24 +204,19 @@ void bind_transmit_port(py::module_& m) {
       });
 }
 
-py::dict socket_stats(PacketSocket& socket) {
+Record<"PacketSocketStats"> socket_stats(PacketSocket& socket) {
   PythonGuard guard(socket.engine());
-  const PacketSocketCounters& counters = socket.counters();
-  return py::dict("received_packets"_a = counters.received_packets,
-                  "received_bytes"_a = counters.received_bytes,
-                  "ring_dropped_packets"_a = counters.ring_dropped_packets,
-                  "truncated_packets"_a = counters.truncated_packets,
-                  "transmitted_packets"_a = counters.transmitted_packets,
-                  "transmitted_bytes"_a = counters.transmitted_bytes,
-                  "oversize_packets"_a = counters.oversize_packets, "runt_packets"_a = counters.runt_packets,
-                  "unfinished_checksum_packets"_a = counters.unfinished_checksum_packets,
-                  "interface_down_packets"_a = counters.interface_down_packets,
-                  "no_buffer_packets"_a = counters.no_buffer_packets,
-                  "send_error_packets"_a = counters.send_error_packets);
+  return statistics_dict(socket.counters());
 }
 
 void bind_packet_socket(py::module_& m) {
-  py::class_<PacketSocket, Node, std::shared_ptr<PacketSocket>>(m, "PacketSocket")
+  declare_record<PacketSocketCounters>("PacketSocketStats");
+  py::class_<PacketSocket, Node, std::shared_ptr<PacketSocket>>(
+      m, "PacketSocket",
+      R"doc(An AF_PACKET socket on an interface of this process's network namespace; real clock only.
+
+What it receives as a Node is sent out of the interface; what arrives there goes to the connected node.
+Raises OSError if it can't be opened, RuntimeError on a virtual clock.)doc")
       .def(py::init([](Engine& engine, const std::string& interface, bool promiscuous, uint64_t ring_bytes) {
              return make_component<PacketSocket>(engine, engine,
                                                  PacketSocketConfig{interface, promiscuous, ring_bytes});
@@ -203,7 +229,7 @@ void bind_packet_socket(py::module_& m) {
             PythonGuard guard(socket.engine());
             socket.connect(node, port);
           },
-          "node"_a, "port"_a = 0)
+          "node"_a, "port"_a = 0, "Where received frames go. Until then they wait in the ring.")
       .def("close",
            [](PacketSocket& socket) {
              PythonGuard guard(socket.engine());
@@ -217,7 +243,8 @@ void bind_packet_socket(py::module_& m) {
             PythonGuard guard(socket.engine());
             socket.set_capture(std::move(received), std::move(sent));
           },
-          "received"_a.none(true), "sent"_a.none(true))
+          "received"_a.none(true), "sent"_a.none(true),
+          "Record frames received from and sent to the interface, in one file or two.")
       .def("stats", &socket_stats)
       .def("reset_stats", [](PacketSocket& socket) {
         PythonGuard guard(socket.engine());
@@ -234,7 +261,8 @@ void bind_ports(py::module_& m) {
   m.def(
       "serialisation_ps",
       [](uint64_t bytes, uint64_t rate_bps) { return BitRate(rate_bps).serialisation_ps(bytes); },
-      "size_bytes"_a, "rate_bps"_a);
+      "size_bytes"_a, "rate_bps"_a,
+      "Picoseconds that size_bytes occupy a line of rate_bps (0: none), rounded to the nearest.");
 }
 
 }  // namespace weft

@@ -11,10 +11,11 @@
 #include "congestion/bandwidth_delay_product.hpp"
 #include "hosts/rc_queue_pair.hpp"
 #include "python/bind_codec.hpp"
-#include "python/bind_counters.hpp"
 #include "python/bindings.hpp"
 #include "python/bindings_support.hpp"
 #include "python/registered_memory.hpp"
+#include "python/statistics_dict.hpp"
+#include "python/typed.hpp"
 
 namespace weft {
 
@@ -95,7 +96,7 @@ std::shared_ptr<RcQueuePair> make_rc_queue_pair(
     const std::string& destination_mac, const std::string& destination_ip,
     std::shared_ptr<CongestionControl> congestion_control, TimePs retransmission_timeout,
     std::shared_ptr<PathChoice> path_choice, std::optional<uint32_t> queue_pair,
-    std::optional<uint16_t> source_udp_port, const py::kwargs& options) {
+    std::optional<uint16_t> source_udp_port, const py::KWArgs<Typed<"typing.Unpack[RcOptions]">>& options) {
   py::dict left = options.attr("copy")();
   RcConfig config = take_config(left);
   for (const auto& [name, value] : left) {
@@ -124,9 +125,9 @@ std::shared_ptr<RcQueuePair> make_rc_queue_pair(
           }};
 }
 
-py::dict rc_stats(const RcQueuePair& queue_pair) {
+Record<"RcStats"> rc_stats(const RcQueuePair& queue_pair) {
   PythonGuard guard(PythonRcQueuePair::engine_of(queue_pair));
-  py::dict stats = counters_dict(queue_pair.counters());
+  py::dict stats = statistics_dict(queue_pair.counters());
   stats["in_flight_bytes"] = queue_pair.in_flight_bytes();
   stats["outstanding_requests"] = queue_pair.outstanding_requests();
   stats["error"] = completion_status_name(queue_pair.error());
@@ -170,7 +171,7 @@ void post_receive(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint6
   queue_pair.post_receive(engine.now(), local.data, length_bytes, work_id, std::move(local.owner));
 }
 
-std::optional<py::dict> last_telemetry(const RcQueuePair& queue_pair) {
+std::optional<Record<"TelemetryFields">> last_telemetry(const RcQueuePair& queue_pair) {
   PythonGuard guard(PythonRcQueuePair::engine_of(queue_pair));
   if (!queue_pair.last_telemetry()) return std::nullopt;
   return telemetry_dict(*queue_pair.last_telemetry());
@@ -178,50 +179,55 @@ std::optional<py::dict> last_telemetry(const RcQueuePair& queue_pair) {
 
 }  // namespace
 
-py::dict counters_dict(const RcCounters& counters) {
-  return py::dict(
-      "data_packets_sent"_a = counters.data_packets_sent, "data_bytes_sent"_a = counters.data_bytes_sent,
-      "retransmitted_packets"_a = counters.retransmitted_packets, "timeouts"_a = counters.timeouts,
-      "sequence_naks_received"_a = counters.sequence_naks_received,
-      "rnr_naks_received"_a = counters.rnr_naks_received,
-      "fatal_naks_received"_a = counters.fatal_naks_received,
-      "acknowledgements_received"_a = counters.acknowledgements_received,
-      "stale_acknowledgements"_a = counters.stale_acknowledgements,
-      "invalid_acknowledgements"_a = counters.invalid_acknowledgements,
-      "cnps_received"_a = counters.cnps_received, "data_packets_received"_a = counters.data_packets_received,
-      "data_bytes_received"_a = counters.data_bytes_received,
-      "duplicate_packets"_a = counters.duplicate_packets,
-      "out_of_sequence_packets"_a = counters.out_of_sequence_packets,
-      "out_of_window_packets"_a = counters.out_of_window_packets,
-      "ce_marked_packets"_a = counters.ce_marked_packets,
-      "acknowledgements_sent"_a = counters.acknowledgements_sent,
-      "sequence_naks_sent"_a = counters.sequence_naks_sent, "rnr_naks_sent"_a = counters.rnr_naks_sent,
-      "fatal_naks_sent"_a = counters.fatal_naks_sent, "cnps_sent"_a = counters.cnps_sent,
-      "wrong_source"_a = counters.wrong_source, "wrong_partition_key"_a = counters.wrong_partition_key,
-      "unexpected_opcode"_a = counters.unexpected_opcode, "dropped_in_error"_a = counters.dropped_in_error);
-}
-
 void bind_queue_pair(py::module_& m) {
-  py::class_<QueuePair, std::shared_ptr<QueuePair>>(m, "QueuePair");
-  py::class_<RcQueuePair, QueuePair, std::shared_ptr<RcQueuePair>>(m, "RcQueuePair")
+  declare_record<RcCounters>("RcCounters");
+  declare_record<RcCounters>("RcStats",
+                             {{"in_flight_bytes", "int", "sent and not acknowledged"},
+                              {"outstanding_requests", "int", "posted and not completed"},
+                              {"error", "str", "why requests fail; \"success\" as long as they do not"},
+                              {"responder_error", "str", "why what the peer sends is refused"}});
+  py::class_<QueuePair, std::shared_ptr<QueuePair>>(m, "QueuePair", "What a NIC sends and receives for.");
+  py::class_<RcQueuePair, QueuePair, std::shared_ptr<RcQueuePair>>(
+      m, "RcQueuePair", R"doc(A connected RC queue pair on a port of a NIC: WRITE and SEND.
+
+retransmission "selective-repeat" (at both ends) carries WRITEs only, places them in any order and sends
+again only what was overtaken by a packet sent more than reordering_window_ps later. path_choice None: all
+packets have one entropy. congestion_control and path_choice serve this queue pair alone.
+retransmission_timeout_ps must lie above the round trip and, on a real clock, the host's jitter (see the
+function of that name). queue_pair None allocates a number; source_udp_port None takes 14 bits of entropy
+from addresses and numbers. telemetry: data carries the INT shim. An acknowledgement is asked for with
+every ack_interval_packets-th packet, the last of a message and one that closes the window.
+receive_for_immediate: a WRITE with immediate consumes a posted receive, as the specification has it;
+otherwise it needs none. rnr_retry_limit 7: for ever. Raises ValueError naming the parameter that is out of
+range.)doc")
       .def(py::init(&make_rc_queue_pair), "nic"_a, "port"_a, "completions"_a, py::kw_only(),
            "remote_queue_pair"_a, "destination_mac"_a, "destination_ip"_a, "congestion_control"_a,
            "retransmission_timeout_ps"_a, "path_choice"_a = py::none(), "queue_pair"_a = py::none(),
            "source_udp_port"_a = py::none(), py::keep_alive<1, 2>(), py::keep_alive<1, 4>())
-      .def_property_readonly("queue_pair",
-                             [](const RcQueuePair& queue_pair) { return queue_pair.config().queue_pair; })
+      .def_property_readonly(
+          "queue_pair", [](const RcQueuePair& queue_pair) { return queue_pair.config().queue_pair; },
+          "Its number.")
       .def_property_readonly(
           "source_udp_port",
           [](const RcQueuePair& queue_pair) { return queue_pair.config().source_udp_port; })
       .def("post_write", &post_write, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a,
-           "remote_address"_a, "rkey"_a, py::kw_only(), "immediate"_a = py::none(), "work_id"_a = 0)
+           "remote_address"_a, "rkey"_a, py::kw_only(), "immediate"_a = py::none(), "work_id"_a = 0,
+           R"doc(RDMA WRITE from memory (None: zeros) to the peer's remote_address; completes as "write".
+
+With an immediate, the peer gets "write_immediate" when all has arrived. The bytes must not change
+before the completion. Raises ValueError for a range outside the region or more than 2^31 bytes.)doc")
       .def("post_write_as_length", &post_write_as_length, "length_bytes"_a, "remote_address"_a, "rkey"_a,
-           py::kw_only(), "immediate"_a = py::none(), "work_id"_a = 0)
+           py::kw_only(), "immediate"_a = py::none(), "work_id"_a = 0,
+           "Like post_write, with payloads that are only counted: the peer writes nothing, nothing is "
+           "checked.")
       .def("post_send", &post_send, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a, py::kw_only(),
-           "immediate"_a = py::none(), "work_id"_a = 0)
+           "immediate"_a = py::none(), "work_id"_a = 0,
+           "SEND into a receive that the peer has posted; completes as \"send\".")
       .def("post_receive", &post_receive, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a,
-           py::kw_only(), "work_id"_a = 0)
-      .def_property_readonly("last_telemetry", &last_telemetry)
+           py::kw_only(), "work_id"_a = 0,
+           "A place (None: bytes are discarded) for one incoming SEND; completes as \"receive\".")
+      .def_property_readonly("last_telemetry", &last_telemetry,
+                             "The INT stack that the newest acknowledgement echoed.")
       .def("stats", &rc_stats)
       .def(
           "observe",
@@ -232,14 +238,20 @@ void bind_queue_pair(py::module_& m) {
             if (engine.probe() == nullptr) throw std::logic_error("the engine has no probe");
             queue_pair.observe(engine.probe(), {source, destination, plane}, messages, telemetry);
           },
-          "source"_a, "destination"_a, "plane"_a, py::kw_only(), "messages"_a = true, "telemetry"_a = false)
+          "source"_a, "destination"_a, "plane"_a, py::kw_only(), "messages"_a = true, "telemetry"_a = false,
+          R"doc(Have the engine's probe record messages sent, and INT stacks echoed, under these ranks and plane.
+
+Raises RuntimeError if the engine has no probe.)doc")
       .def("reset_stats", [](RcQueuePair& queue_pair) {
         PythonGuard guard(PythonRcQueuePair::engine_of(queue_pair));
         queue_pair.reset_counters();
       });
 
   m.def("retransmission_timeout_ps", &retransmission_timeout_ps, "base_round_trip_ps"_a, py::kw_only(),
-        "round_trips"_a = 4.0, "wall_clock_floor_ns"_a = 0, "dilation"_a = 1.0);
+        "round_trips"_a = 4.0, "wall_clock_floor_ns"_a = 0, "dilation"_a = 1.0,
+        R"doc(The larger of round_trips base round trips and a floor of real time, in emulated time.
+
+Under a real clock a host's process may run late, so the floor must lie above its jitter.)doc");
   m.def(
       "full_frame_bytes",
       [](uint32_t path_mtu_bytes, bool is_ipv6, bool telemetry, const std::string& retransmission) {
@@ -251,8 +263,10 @@ void bind_queue_pair(py::module_& m) {
         return full_frame_bytes(config);
       },
       "path_mtu_bytes"_a, py::kw_only(), "is_ipv6"_a = false, "telemetry"_a = false,
-      "retransmission"_a = "go-back-n");
-  m.def("bandwidth_delay_product_bytes", &bandwidth_delay_product_bytes, "rate_bps"_a, "round_trip_ps"_a);
+      "retransmission"_a = "go-back-n",
+      "Frame of a data packet with a full payload, from Ethernet to iCRC (go-back-N: within a message).");
+  m.def("bandwidth_delay_product_bytes", &bandwidth_delay_product_bytes, "rate_bps"_a, "round_trip_ps"_a,
+        "Bytes on the way in a round trip, rounded up.");
 }
 
 }  // namespace weft

@@ -9,6 +9,8 @@
 #include "hosts/scale_up.hpp"
 #include "python/bind_flows.hpp"
 #include "python/bindings_support.hpp"
+#include "python/statistics_dict.hpp"
+#include "python/typed.hpp"
 
 namespace weft {
 
@@ -32,19 +34,22 @@ class PythonScaleUpChannel final : public ScaleUpChannel {
   std::shared_ptr<CompletionHandler> handler_;
 };
 
-py::dict stats(ScaleUpDomain& domain, uint32_t port) {
+Record<"ScaleUpStats"> stats(ScaleUpDomain& domain, uint32_t port) {
   PythonGuard guard(domain.engine());
-  const ScaleUpCounters& counters = domain.counters(port);
-  return py::dict(
-      "sent_messages"_a = counters.sent_messages, "sent_bytes"_a = counters.sent_bytes,
-      "received_messages"_a = counters.received_messages, "received_bytes"_a = counters.received_bytes,
-      "refused_messages"_a = counters.refused_messages, "abandoned_messages"_a = counters.abandoned_messages);
+  return statistics_dict(domain.counters(port));
 }
 
 }  // namespace
 
 void bind_scale_up(py::module_& m) {
-  py::class_<ScaleUpDomain, std::shared_ptr<ScaleUpDomain>>(m, "ScaleUpDomain")
+  declare_record<ScaleUpCounters>("ScaleUpStats");
+  py::class_<ScaleUpDomain, std::shared_ptr<ScaleUpDomain>>(
+      m, "ScaleUpDomain",
+      R"doc(The links between the ranks of a host: a crossbar with a port for each, which blocks nothing and loses nothing.
+
+A message takes its bytes at the rate out of the sender's port, the latency, and its bytes in through the
+receiver's port; out and in overlap, so n bytes on idle ports take n/rate + latency. Raises ValueError for a rate
+of 0 or a negative latency.)doc")
       .def(py::init([](Engine& engine, uint64_t rate_bps, TimePs latency_ps, uint32_t port_count) {
              return make_component<ScaleUpDomain>(engine, engine, rate_bps, latency_ps, port_count);
            }),
@@ -59,7 +64,8 @@ void bind_scale_up(py::module_& m) {
             PythonGuard guard(domain.engine());
             domain.attach(port, nic.memory());
           },
-          "port"_a, "nic"_a, py::keep_alive<1, 3>())
+          "port"_a, "nic"_a, py::keep_alive<1, 3>(),
+          "Let what is sent to a port be written to memory that is registered with a NIC of the same engine.")
       .def("stats", &stats, "port"_a)
       .def(
           "reset_stats",
@@ -71,7 +77,12 @@ void bind_scale_up(py::module_& m) {
 
   using Channel = PythonScaleUpChannel;
   py::class_<ScaleUpChannel, std::shared_ptr<ScaleUpChannel>>(m, "_ScaleUpChannel");
-  py::class_<Channel, ScaleUpChannel, std::shared_ptr<Channel>>(m, "ScaleUpChannel")
+  py::class_<Channel, ScaleUpChannel, std::shared_ptr<Channel>>(
+      m, "ScaleUpChannel",
+      R"doc(One end of a connection between two ports of a domain; numbers are unique at a port, as queue pairs' are.
+
+Completions are those of an RDMA WRITE, at both ends when the last bit is in. Raises ValueError for ports there
+are not and a number in use.)doc")
       .def(py::init([](ScaleUpDomain& domain, std::shared_ptr<CompletionHandler> completions, uint32_t port,
                        uint32_t number, uint32_t peer_port, uint32_t peer_number) {
              return make_component<Channel>(domain.engine(), domain, std::move(completions), port, number,
@@ -79,10 +90,13 @@ void bind_scale_up(py::module_& m) {
            }),
            "domain"_a, "completions"_a, py::kw_only(), "port"_a, "number"_a, "peer_port"_a, "peer_number"_a,
            py::keep_alive<1, 2>())
-      .def("close", [](Channel& channel) {
-        PythonGuard guard(channel.engine);
-        channel.close();
-      });
+      .def(
+          "close",
+          [](Channel& channel) {
+            PythonGuard guard(channel.engine);
+            channel.close();
+          },
+          "Forget what is under way; its data is read no more.");
 }
 
 }  // namespace weft

@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "python/bindings.hpp"
+#include "python/typed.hpp"
 #include "switch/runtime.hpp"
 
 namespace py = pybind11;
+using namespace py::literals;
 
 namespace weft {
 
@@ -34,7 +36,8 @@ std::shared_ptr<SwitchProgram> make_program(const std::map<std::string, uintptr_
                                             py::object code, uint32_t state_bytes, uint32_t cleared_bytes,
                                             uint32_t metadata_offset_bytes, uint32_t metadata_bytes,
                                             uint32_t max_headers_bytes, uint32_t max_digest_bytes,
-                                            uint32_t max_action_data_bytes, const py::list& tables,
+                                            uint32_t max_action_data_bytes,
+                                            const Typed<"list[dict[str, object]]", py::list>& tables,
                                             uint32_t action_profile_count, uint64_t registers_bytes,
                                             uint64_t counter_count, uint64_t meter_count,
                                             uint32_t value_set_count, std::vector<std::string> log_formats) {
@@ -100,7 +103,9 @@ void bind_switch(py::module_& m) {
   m.def("switch_runtime_symbols", &switch_runtime_symbols,
         "Functions that generated code may call, by name.");
 
-  py::class_<SwitchProgram, std::shared_ptr<SwitchProgram>>(m, "SwitchProgram")
+  py::class_<SwitchProgram, std::shared_ptr<SwitchProgram>>(
+      m, "SwitchProgram",
+      "A compiled program; `functions` are addresses of its entry points, `code` is kept alive with it.")
       .def(py::init(&make_program), py::kw_only(), py::arg("functions"), py::arg("code"),
            py::arg("state_bytes"), py::arg("cleared_bytes"), py::arg("metadata_offset_bytes"),
            py::arg("metadata_bytes"), py::arg("max_headers_bytes"), py::arg("max_digest_bytes"),
@@ -117,31 +122,34 @@ void bind_switch(py::module_& m) {
           py::keep_alive<1, 2>(), py::arg("engine"), py::kw_only(), py::arg("name"),
           py::arg("cpu_port") = 510, py::arg("drop_port") = 511, py::arg("depth_unit") = "cells",
           py::arg("time_unit") = "ns")
-      .def("load",
-           [](Switch& self, std::shared_ptr<SwitchProgram> program) {
-             PythonGuard guard(self.engine());
-             self.load(std::move(program));
-           })
+      .def(
+          "load",
+          [](Switch& self, std::shared_ptr<SwitchProgram> program) {
+            PythonGuard guard(self.engine());
+            self.load(std::move(program));
+          },
+          "program"_a)
       .def(
           "draw_from",
           [](Switch& self, const Rng& stream) {
             PythonGuard guard(self.engine());
             self.draw_from(stream);
           },
-          py::arg("stream"))
+          py::arg("stream"), "Draw the program's random numbers from a stream from now on.")
       .def(
           "attach_port",
           [](Switch& self, uint32_t port, TransmitPort& transmit_port) {
             PythonGuard guard(self.engine());
             self.attach_port(port, transmit_port);
           },
-          py::arg("port"), py::arg("transmit_port"))
+          py::arg("port"), py::arg("transmit_port"),
+          "Packets for `port` go to `transmit_port`; the egress pipeline runs as they leave its queue.")
       .def(
           "receive",
           [](Switch& self, int port, const py::bytes& data) {
             PythonGuard guard(self.engine());
             PacketPtr packet = self.engine().packets().copy_of(view_of(data));
-            self.engine().ledger().enter(LedgerSource::kInjected, packet->wire_bytes());
+            self.engine().conservation().enter(PacketOrigin::kInjected, packet->wire_bytes());
             self.receive(port, std::move(packet));
           },
           py::arg("port"), py::arg("data"))

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "python/bind_switch.hpp"
+#include "python/typed.hpp"
 
 namespace py = pybind11;
+using namespace py::literals;
 
 namespace weft {
 
@@ -27,47 +29,55 @@ void bind_switch_packets(SwitchClass& cls) {
     for (const auto& [port, instance] : pairs) result.push_back(Replica{port, instance});
     return result;
   };
-  cls.def("multicast_group_set",
-          [replicas_of](Switch& self, uint32_t id, const Replicas& replicas) {
+  cls.def(
+         "multicast_group_set",
+         [replicas_of](Switch& self, uint32_t id, const Replicas& replicas) {
+           PythonGuard guard(self.engine());
+           self.replication().multicast_groups[id] = replicas_of(replicas);
+         },
+         "id"_a, "replicas"_a)
+      .def(
+          "multicast_group_delete",
+          [](Switch& self, uint32_t id) {
             PythonGuard guard(self.engine());
-            self.replication().multicast_groups[id] = replicas_of(replicas);
-          })
-      .def("multicast_group_delete",
-           [](Switch& self, uint32_t id) {
-             PythonGuard guard(self.engine());
-             return self.replication().multicast_groups.erase(id) != 0;
-           })
-      .def("clone_session_set",
-           [replicas_of](Switch& self, uint32_t id, const Replicas& replicas, uint32_t priority_class,
-                         uint32_t packet_length_bytes) {
-             PythonGuard guard(self.engine());
-             self.replication().clone_sessions[id] = {replicas_of(replicas), priority_class,
-                                                      packet_length_bytes};
-           })
-      .def("clone_session_delete",
-           [](Switch& self, uint32_t id) {
-             PythonGuard guard(self.engine());
-             return self.replication().clone_sessions.erase(id) != 0;
-           })
+            return self.replication().multicast_groups.erase(id) != 0;
+          },
+          "id"_a)
+      .def(
+          "clone_session_set",
+          [replicas_of](Switch& self, uint32_t id, const Replicas& replicas, uint32_t priority_class,
+                        uint32_t packet_length_bytes) {
+            PythonGuard guard(self.engine());
+            self.replication().clone_sessions[id] = {replicas_of(replicas), priority_class,
+                                                     packet_length_bytes};
+          },
+          "id"_a, "replicas"_a, "priority_class"_a, "packet_length_bytes"_a)
+      .def(
+          "clone_session_delete",
+          [](Switch& self, uint32_t id) {
+            PythonGuard guard(self.engine());
+            return self.replication().clone_sessions.erase(id) != 0;
+          },
+          "id"_a)
       .def(
           "packet_out",
           [](Switch& self, const py::bytes& data) {
             PythonGuard guard(self.engine());
             PacketPtr packet = self.engine().packets().copy_of(view_of(data));
-            self.engine().ledger().enter(LedgerSource::kFromController, packet->wire_bytes());
+            self.engine().conservation().enter(PacketOrigin::kFromController, packet->wire_bytes());
             self.receive(static_cast<int>(self.options().cpu_port), std::move(packet));
           },
-          "Let the switch receive a packet on its CPU port.")
+          "Let the switch receive a packet on its CPU port.", "data"_a)
       .def(
           "process",
           [](Switch& self, uint32_t port, const py::bytes& data) {
             PythonGuard guard(self.engine());
-            py::list result;
+            Typed<"list[tuple[int, bytes]]", py::list> result;
             for (const Switch::Output& output : self.process(port, view_of(data)))
               result.append(py::make_tuple(output.port, to_bytes(output.bytes)));
             return result;
           },
-          py::arg("port"), py::arg("data"))
+          py::arg("port"), py::arg("data"), "Run a packet through both pipelines at once; what leaves.")
       .def(
           "process_repeatedly",
           [](Switch& self, uint32_t port, const std::vector<py::bytes>& packets, uint64_t count) {
@@ -78,10 +88,10 @@ void bind_switch_packets(SwitchClass& cls) {
             py::gil_scoped_release release;
             return self.process_repeatedly(port, views, count);
           },
-          py::arg("port"), py::arg("packets"), py::arg("count"))
+          py::arg("port"), py::arg("packets"), py::arg("count"),
+          "`count` packets, the given ones over and over; how many left.")
       .def(
-          "wait_event",
-          [](Switch& self, double timeout_s) -> py::object {
+          "wait_event", [](Switch& self, double timeout_s)->Typed<"tuple[str, int, bytes, int] | None"> {
             std::optional<StreamEvent> event;
             {
               py::gil_scoped_release release;
@@ -92,47 +102,56 @@ void bind_switch_packets(SwitchClass& cls) {
             return py::make_tuple(digest ? "digest" : "packet_in", event->learn_list, to_bytes(event->bytes),
                                   event->time_ps);
           },
-          py::arg("timeout_s"))
+          py::arg("timeout_s"),
+          "(\"packet_in\" or \"digest\", learn list, bytes, time in ps), or None when the time is over.")
       .def(
           "set_event_listener",
-          [](Switch& self, std::optional<py::function> listener) {
+          [](Switch& self, std::optional<Callback> listener) {
             std::function<void()> held = listener_of(self.engine(), std::move(listener));
             PythonGuard guard(self.engine());
             self.events().set_listener(std::move(held));
           },
-          py::arg("listener").none(true))
-      .def("replace_code",
-           [](Switch& self, std::shared_ptr<SwitchProgram> program) {
-             PythonGuard guard(self.engine());
-             self.replace_code(std::move(program));
-           })
+          py::arg("listener").none(true),
+          "Call listener() from the engine whenever wait_event() has one more; None ends that.")
+      .def(
+          "replace_code",
+          [](Switch& self, std::shared_ptr<SwitchProgram> program) {
+            PythonGuard guard(self.engine());
+            self.replace_code(std::move(program));
+          },
+          "program"_a, "Go on with other code for the same program. ValueError if its shape is another.")
       .def(
           "start_trace",
           [](Switch& self, uint64_t packets, std::optional<uint32_t> port) {
             PythonGuard guard(self.engine());
             self.trace().start({port, packets});
           },
-          py::arg("packets"), py::arg("port").none(true))
+          py::arg("packets"), py::arg("port").none(true),
+          "Trace the next packets (received on a port); see engine/switch/trace.hpp.")
       .def("stop_trace",
            [](Switch& self) {
              PythonGuard guard(self.engine());
              self.trace().stop();
            })
-      .def("take_trace",
-           [](Switch& self) {
-             PythonGuard guard(self.engine());
-             return to_bytes(self.trace().take());
-           })
+      .def(
+          "take_trace",
+          [](Switch& self) {
+            PythonGuard guard(self.engine());
+            return to_bytes(self.trace().take());
+          },
+          "All records so far, each a SwitchTrace::Head and its data.")
       .def_property_readonly("trace_packets_missed",
                              [](Switch& self) {
                                PythonGuard guard(self.engine());
                                return self.trace().packets_missed();
                              })
-      .def("set_logging",
-           [](Switch& self, bool enabled) {
-             PythonGuard guard(self.engine());
-             self.set_logging(enabled);
-           })
+      .def(
+          "set_logging",
+          [](Switch& self, bool enabled) {
+            PythonGuard guard(self.engine());
+            self.set_logging(enabled);
+          },
+          "enabled"_a)
       .def("take_log", [](Switch& self) {
         PythonGuard guard(self.engine());
         return self.take_log();

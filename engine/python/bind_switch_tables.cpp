@@ -12,8 +12,10 @@
 
 #include "python/bind_switch.hpp"
 #include "python/bind_switch_meters.hpp"
+#include "python/typed.hpp"
 
 namespace py = pybind11;
+using namespace py::literals;
 
 namespace weft {
 
@@ -105,7 +107,7 @@ struct PreparedAction {
 
 // How many entries were inserted before one that the switch refuses. In portions: packets of a real clock
 // must not wait until a large batch is done.
-size_t insert_prepared(Switch& self, const py::list& entries) {
+size_t insert_prepared(Switch& self, const Typed<"collections.abc.Sequence[object]", py::list>& entries) {
   constexpr size_t kPortion = 64;
   size_t done = 0;
   while (done < entries.size()) {
@@ -129,8 +131,11 @@ TableEntry& entry_of(Switch& self, uint32_t table, const MatchArgument& match) {
 }
 
 // Calls use(entry) with the entry, or with the default entry where `key` is none.
+// None stands for the default entry.
+using EntryKey = Typed<"tuple[bytes, bytes, bytes, bytes, int] | None">;
+
 template <typename Use>
-auto with_entry(Switch& self, uint32_t table, const py::object& key, Use&& use) {
+auto with_entry(Switch& self, uint32_t table, const EntryKey& key, Use&& use) {
   if (key.is_none()) return use(self.objects().default_entry(table));
   const auto [value, mask, low, high, priority] =
       key.cast<std::tuple<py::bytes, py::bytes, py::bytes, py::bytes, int32_t>>();
@@ -158,7 +163,8 @@ py::tuple to_python(const EntryRecord& record, int64_t idle_timeout_ns) {
   return py::make_tuple(static_cast<int>(record.kind), record.id, py::bytes(record.data), idle_timeout_ns);
 }
 
-py::list table_entries(Switch& self, uint32_t table) {
+Typed<"list[tuple[bytes, bytes, bytes, bytes, int, int, int, bytes, int]]", py::list> table_entries(
+    Switch& self, uint32_t table) {
   struct Copy {
     std::string value, mask, low, high;
     int32_t priority;
@@ -201,20 +207,25 @@ Meter& meter_of(TableEntry& entry) {
 void bind_switch_tables(SwitchClass& cls) {
   py::class_<PreparedKey>(cls, "PreparedKey");
   py::class_<PreparedAction>(cls, "PreparedAction");
-  cls.def("prepare_key",
-          [](Switch& self, uint32_t table, const py::bytes& value, const py::bytes& mask,
-             const py::bytes& low, const py::bytes& high, int32_t priority, uint64_t max_size) {
-            PythonGuard guard(self.engine());
-            const MatchTable& matcher = self.objects().table(table);
-            return PreparedKey(matcher, table, {matcher, value, mask, low, high, priority}, max_size);
-          })
-      .def("prepare_action",
-           [](Switch&, uint32_t number, const py::bytes& data) {
-             const std::span<const uint8_t> bytes = view_of(data);
-             return PreparedAction{number, {bytes.begin(), bytes.end()}};
-           })
+  cls.def(
+         "prepare_key",
+         [](Switch& self, uint32_t table, const py::bytes& value, const py::bytes& mask, const py::bytes& low,
+            const py::bytes& high, int32_t priority, uint64_t max_size) {
+           PythonGuard guard(self.engine());
+           const MatchTable& matcher = self.objects().table(table);
+           return PreparedKey(matcher, table, {matcher, value, mask, low, high, priority}, max_size);
+         },
+         "table"_a, "value"_a, "mask"_a, "low"_a, "high"_a, "priority"_a, "max_size"_a)
+      .def(
+          "prepare_action",
+          [](Switch&, uint32_t number, const py::bytes& data) {
+            const std::span<const uint8_t> bytes = view_of(data);
+            return PreparedAction{number, {bytes.begin(), bytes.end()}};
+          },
+          "number"_a, "data"_a)
       .def("insert_prepared", &insert_prepared,
-           "Inserts entries, each a tuple of a prepared key and action; how many until one that is refused.");
+           "Inserts entries, each a tuple of a prepared key and action; how many until one that is refused.",
+           "entries"_a);
   cls.def(
          "table_insert",
          [](Switch& self, uint32_t table, const py::bytes& value, const py::bytes& mask, const py::bytes& low,
@@ -233,82 +244,104 @@ void bind_switch_tables(SwitchClass& cls) {
          py::arg("priority"), py::arg("kind"), py::arg("id"), py::arg("data"), py::arg("idle_timeout_ns"),
          py::arg("max_size") = std::numeric_limits<uint64_t>::max(),
          "False: such an entry exists. OverflowError: the table has max_size entries.")
-      .def("table_modify",
-           [](Switch& self, uint32_t table, const py::bytes& value, const py::bytes& mask,
-              const py::bytes& low, const py::bytes& high, int32_t priority, int kind, uint32_t id,
-              const py::bytes& data, int64_t idle_timeout_ns) {
-             PythonGuard guard(self.engine());
-             const MatchArgument match(self.objects().table(table), value, mask, low, high, priority);
-             return present_objects(self).modify(table, *match, binding(kind, id, data), idle_timeout_ns);
-           })
-      .def("table_delete",
-           [](Switch& self, uint32_t table, const py::bytes& value, const py::bytes& mask,
-              const py::bytes& low, const py::bytes& high, int32_t priority) {
-             PythonGuard guard(self.engine());
-             const MatchArgument match(self.objects().table(table), value, mask, low, high, priority);
-             return self.objects().erase(table, *match);
-           })
-      .def("table_set_default",
-           [](Switch& self, uint32_t table, int kind, uint32_t id, const py::bytes& data) {
-             PythonGuard guard(self.engine());
-             self.objects().set_default(table, binding(kind, id, data));
-           })
-      .def("table_size",
-           [](Switch& self, uint32_t table) {
-             PythonGuard guard(self.engine());
-             return self.objects().table(table).size();
-           })
+      .def(
+          "table_modify",
+          [](Switch& self, uint32_t table, const py::bytes& value, const py::bytes& mask,
+             const py::bytes& low, const py::bytes& high, int32_t priority, int kind, uint32_t id,
+             const py::bytes& data, int64_t idle_timeout_ns) {
+            PythonGuard guard(self.engine());
+            const MatchArgument match(self.objects().table(table), value, mask, low, high, priority);
+            return present_objects(self).modify(table, *match, binding(kind, id, data), idle_timeout_ns);
+          },
+          "table"_a, "value"_a, "mask"_a, "low"_a, "high"_a, "priority"_a, "kind"_a, "id"_a, "data"_a,
+          "idle_timeout_ns"_a)
+      .def(
+          "table_delete",
+          [](Switch& self, uint32_t table, const py::bytes& value, const py::bytes& mask,
+             const py::bytes& low, const py::bytes& high, int32_t priority) {
+            PythonGuard guard(self.engine());
+            const MatchArgument match(self.objects().table(table), value, mask, low, high, priority);
+            return self.objects().erase(table, *match);
+          },
+          "table"_a, "value"_a, "mask"_a, "low"_a, "high"_a, "priority"_a)
+      .def(
+          "table_set_default",
+          [](Switch& self, uint32_t table, int kind, uint32_t id, const py::bytes& data) {
+            PythonGuard guard(self.engine());
+            self.objects().set_default(table, binding(kind, id, data));
+          },
+          "table"_a, "kind"_a, "id"_a, "data"_a)
+      .def(
+          "table_size",
+          [](Switch& self, uint32_t table) {
+            PythonGuard guard(self.engine());
+            return self.objects().table(table).size();
+          },
+          "table"_a)
       .def(
           "entry_action",
-          [](Switch& self, uint32_t table, const py::object& key) -> py::object {
+          [](Switch& self, uint32_t table, const EntryKey& key)->Typed<"tuple[int, int, bytes, int]"> {
             PythonGuard guard(self.engine());
             return with_entry(self, table, key, [](const TableEntry& entry) {
               return to_python(EntryRecord(entry), entry.idle_timeout_ns);
             });
           },
-          "Kind, number and data of an entry's action, and its idle timeout.")
+          "Kind, number and data of an entry's action, and its idle timeout.", "table"_a, "key"_a)
       .def("table_entries", &table_entries,
-           "All entries: value, mask, low, high and priority, then as entry_action.")
-      .def("entry_idle_ns",
-           [](Switch& self, uint32_t table, const py::object& key) {
-             PythonGuard guard(self.engine());
-             const TimePs now = self.engine().now();
-             return with_entry(self, table, key, [now](const TableEntry& entry) {
-               return (now - entry.last_hit_ps) / kPsPerNs;
-             });
-           })
-      .def("entry_counter",
-           [](Switch& self, uint32_t table, const py::object& key) {
-             PythonGuard guard(self.engine());
-             return with_entry(self, table, key, [](const TableEntry& entry) {
-               return std::pair(entry.counter.packets, entry.counter.bytes);
-             });
-           })
-      .def("set_entry_counter",
-           [](Switch& self, uint32_t table, const py::object& key, uint64_t packets, uint64_t bytes) {
-             PythonGuard guard(self.engine());
-             with_entry(self, table, key, [&](TableEntry& entry) { entry.counter = {packets, bytes}; });
-           })
-      .def("entry_meter",
-           [](Switch& self, uint32_t table, const py::object& key) {
-             PythonGuard guard(self.engine());
-             return with_entry(self, table, key, [](const TableEntry& entry) {
-               return to_python(entry.meter == nullptr ? MeterState() : entry.meter->state());
-             });
-           })
-      .def("set_entry_meter",
-           [](Switch& self, uint32_t table, const py::object& key,
-              const std::optional<MeterConfigTuple>& config) {
-             PythonGuard guard(self.engine());
-             const TimePs now = self.engine().now();
-             with_entry(self, table, key,
-                        [&](TableEntry& entry) { meter_of(entry).configure(meter_config(config), now); });
-           })
-      .def("restore_entry_meter", [](Switch& self, uint32_t table, const py::object& key,
-                                     const MeterStateTuple& state) {
-        PythonGuard guard(self.engine());
-        with_entry(self, table, key, [&](TableEntry& entry) { meter_of(entry).restore(meter_state(state)); });
-      });
+           "All entries: value, mask, low, high and priority, then as entry_action.", "table"_a)
+      .def(
+          "entry_idle_ns",
+          [](Switch& self, uint32_t table, const EntryKey& key) {
+            PythonGuard guard(self.engine());
+            const TimePs now = self.engine().now();
+            return with_entry(self, table, key, [now](const TableEntry& entry) {
+              return (now - entry.last_hit_ps) / kPsPerNs;
+            });
+          },
+          "table"_a, "key"_a)
+      .def(
+          "entry_counter",
+          [](Switch& self, uint32_t table, const EntryKey& key) {
+            PythonGuard guard(self.engine());
+            return with_entry(self, table, key, [](const TableEntry& entry) {
+              return std::pair(entry.counter.packets, entry.counter.bytes);
+            });
+          },
+          "table"_a, "key"_a)
+      .def(
+          "set_entry_counter",
+          [](Switch& self, uint32_t table, const EntryKey& key, uint64_t packets, uint64_t bytes) {
+            PythonGuard guard(self.engine());
+            with_entry(self, table, key, [&](TableEntry& entry) { entry.counter = {packets, bytes}; });
+          },
+          "table"_a, "key"_a, "packets"_a, "bytes"_a)
+      .def(
+          "entry_meter",
+          [](Switch& self, uint32_t table, const EntryKey& key) {
+            PythonGuard guard(self.engine());
+            return with_entry(self, table, key, [](const TableEntry& entry) {
+              return to_python(entry.meter == nullptr ? MeterState() : entry.meter->state());
+            });
+          },
+          "table"_a, "key"_a)
+      .def(
+          "set_entry_meter",
+          [](Switch& self, uint32_t table, const EntryKey& key,
+             const std::optional<MeterConfigTuple>& config) {
+            PythonGuard guard(self.engine());
+            const TimePs now = self.engine().now();
+            with_entry(self, table, key,
+                       [&](TableEntry& entry) { meter_of(entry).configure(meter_config(config), now); });
+          },
+          "table"_a, "key"_a, "config"_a)
+      .def(
+          "restore_entry_meter",
+          [](Switch& self, uint32_t table, const EntryKey& key, const MeterStateTuple& state) {
+            PythonGuard guard(self.engine());
+            with_entry(self, table, key,
+                       [&](TableEntry& entry) { meter_of(entry).restore(meter_state(state)); });
+          },
+          "table"_a, "key"_a, "state"_a);
 }
 
 }  // namespace weft

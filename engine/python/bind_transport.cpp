@@ -18,6 +18,8 @@
 #include "python/bindings_support.hpp"
 #include "python/python_buffer.hpp"
 #include "python/registered_memory.hpp"
+#include "python/statistics_dict.hpp"
+#include "python/typed.hpp"
 
 namespace weft {
 
@@ -37,28 +39,36 @@ py::dict completion_dict(const Completion& completion) {
 }
 
 void bind_completions(py::module_& m) {
-  py::class_<CompletionHandler, std::shared_ptr<CompletionHandler>>(m, "CompletionHandler");
+  py::class_<CompletionHandler, std::shared_ptr<CompletionHandler>>(
+      m, "CompletionHandler", "Takes the completions of queue pairs, on the engine's thread.");
 
-  py::class_<CompletionQueue, CompletionHandler, std::shared_ptr<CompletionQueue>>(m, "CompletionQueue")
+  py::class_<CompletionQueue, CompletionHandler, std::shared_ptr<CompletionQueue>>(
+      m, "CompletionQueue", "Keeps completions until they are polled.")
       .def(py::init([](Engine& engine) { return make_component<CompletionQueue>(engine); }), "engine"_a,
            py::keep_alive<1, 2>())
       .def(
           "poll",
           [](CompletionQueue& queue, std::optional<size_t> limit) {
-            py::list result;
+            Typed<"list[Completion]", py::list> result;
             for (const Completion& completion :
                  queue.poll(limit.value_or(std::numeric_limits<size_t>::max())))
               result.append(completion_dict(completion));
             return result;
           },
-          "limit"_a = py::none())
+          "limit"_a = py::none(), R"doc(Take out completions, oldest first.
+
+kind: write, send (ours, acknowledged), receive, write_immediate (the peer's, arrived), aggregate.
+status: success, local_length_error, remote_invalid_request, remote_access_error,
+remote_operation_error, retry_exceeded, rnr_retry_exceeded, flushed. fault: none, local, peer,
+network: whose doing the error is.)doc")
       .def(
           "wait",
           [](CompletionQueue& queue, size_t count, double timeout_seconds) {
             py::gil_scoped_release release;
             return queue.wait(count, std::chrono::duration<double>(timeout_seconds));
           },
-          "count"_a, "timeout_seconds"_a);
+          "count"_a, "timeout_seconds"_a,
+          "True once count completions wait to be polled, False after that much real time.");
 }
 
 std::vector<roce::IpAddress> parse_addresses(const std::vector<std::string>& texts) {
@@ -67,7 +77,7 @@ std::vector<roce::IpAddress> parse_addresses(const std::vector<std::string>& tex
   return addresses;
 }
 
-py::dict nic_stats(Nic& nic, int port) {
+Record<"NicStats"> nic_stats(Nic& nic, int port) {
   PythonGuard guard(nic.engine());
   const NicPortCounters& counters = nic.counters(port);
   py::dict dropped;
@@ -77,27 +87,38 @@ py::dict nic_stats(Nic& nic, int port) {
   }
   for (size_t reason = 0; reason < counters.drops.size(); ++reason)
     dropped[nic_drop_name(static_cast<NicDrop>(reason))] = counters.drops[reason];
-  return py::dict("received_packets"_a = counters.received_packets,
-                  "received_bytes"_a = counters.received_bytes,
-                  "not_roce_packets"_a = counters.not_roce_packets, "dropped"_a = dropped);
+  py::dict stats = statistics_dict(counters);
+  stats["dropped"] = dropped;
+  return stats;
 }
 
 void bind_nic(py::module_& m) {
-  py::class_<RegisteredMemory, std::shared_ptr<RegisteredMemory>>(m, "MemoryRegion")
+  declare_record<NicPortCounters>("NicStats", {{"dropped", "dict[str, int]", "packets, by reason"}});
+  py::class_<RegisteredMemory, std::shared_ptr<RegisteredMemory>>(
+      m, "MemoryRegion", "Memory registered with a NIC, by Nic.register_memory() or Nic.register_sink().")
       .def_property_readonly("rkey", &RegisteredMemory::rkey)
       .def_property_readonly("virtual_address", &RegisteredMemory::virtual_address)
       .def_property_readonly("length_bytes", &RegisteredMemory::length_bytes)
-      .def("deregister", &RegisteredMemory::deregister);
+      .def("deregister", &RegisteredMemory::deregister,
+           "Refuse the rkey from now on, for ever. Requests in progress keep the buffer alive.");
 
-  py::class_<Nic, Node, std::shared_ptr<Nic>>(m, "Nic")
-      .def(py::init([](Engine& engine, const std::string& name, uint64_t pcie_rate_bps, TimePs dma_latency_ps,
-                       TimePs per_message_overhead_ps, TimePs per_packet_overhead_ps) {
-             const NicConfig config{pcie_rate_bps, dma_latency_ps, per_message_overhead_ps,
-                                    per_packet_overhead_ps};
-             return make_component<Nic>(engine, engine, name, config);
-           }),
-           "engine"_a, "name"_a, py::kw_only(), "pcie_rate_bps"_a = 0, "dma_latency_ps"_a = 0,
-           "per_message_overhead_ps"_a = 0, "per_packet_overhead_ps"_a = 0, py::keep_alive<1, 2>())
+  py::class_<Nic, Node, std::shared_ptr<Nic>>(
+      m, "Nic",
+      "A RoCEv2 adapter: validates what arrives, hands it to queue pairs, lets them take turns in sending.")
+      .def(
+          py::init([](Engine& engine, const std::string& name, uint64_t pcie_rate_bps, TimePs dma_latency_ps,
+                      TimePs per_message_overhead_ps, TimePs per_packet_overhead_ps) {
+            const NicConfig config{pcie_rate_bps, dma_latency_ps, per_message_overhead_ps,
+                                   per_packet_overhead_ps};
+            return make_component<Nic>(engine, engine, name, config);
+          }),
+          "engine"_a, "name"_a, py::kw_only(), "pcie_rate_bps"_a = 0, "dma_latency_ps"_a = 0,
+          "per_message_overhead_ps"_a = 0, "per_packet_overhead_ps"_a = 0, py::keep_alive<1, 2>(),
+          R"doc(A NIC whose payload crosses PCIe, at pcie_rate_bps (0: unlimited) in each direction for all ports.
+
+dma_latency_ps passes from the end of a transfer until its bytes are there, per_message_overhead_ps
+before the first packet of each message sent, per_packet_overhead_ps before each data packet sent or
+received. Raises ValueError for negative times.)doc")
       .def_property_readonly("name", &Nic::name)
       .def(
           "add_port",
@@ -106,12 +127,15 @@ void bind_nic(py::module_& m) {
             PythonGuard guard(nic.engine());
             return nic.add_port({parse_mac(mac), parse_addresses(addresses)}, line);
           },
-          "line"_a, py::kw_only(), "mac"_a, "addresses"_a)
-      .def("allocate_queue_pair_number",
-           [](Nic& nic) {
-             PythonGuard guard(nic.engine());
-             return nic.allocate_queue_pair_number();
-           })
+          "line"_a, py::kw_only(), "mac"_a, "addresses"_a,
+          "Send through line, at its rate; returns the port's number, from 0, for Link.connect().")
+      .def(
+          "allocate_queue_pair_number",
+          [](Nic& nic) {
+            PythonGuard guard(nic.engine());
+            return nic.allocate_queue_pair_number();
+          },
+          "A number not in use, for a queue pair to be made later.")
       .def(
           "register_memory",
           [](std::shared_ptr<Nic> nic, const py::buffer& buffer, uint64_t virtual_address,
@@ -121,29 +145,36 @@ void bind_nic(py::module_& m) {
             return std::make_shared<RegisteredMemory>(std::move(nic), std::move(held), length_bytes,
                                                       virtual_address, remote_write);
           },
-          "buffer"_a, py::kw_only(), "virtual_address"_a = 0, "remote_write"_a = true, py::keep_alive<0, 1>())
+          "buffer"_a, py::kw_only(), "virtual_address"_a = 0, "remote_write"_a = true, py::keep_alive<0, 1>(),
+          R"doc(Register a C-contiguous buffer without copying it.
+
+remote_write False: to send from only; the buffer may be read-only then. Raises ValueError if it is
+not contiguous, BufferError if it is read-only.)doc")
       .def(
           "register_sink",
           [](std::shared_ptr<Nic> nic, uint64_t length_bytes, uint64_t virtual_address) {
             return std::make_shared<RegisteredMemory>(std::move(nic), nullptr, length_bytes, virtual_address,
                                                       true);
           },
-          "length_bytes"_a, py::kw_only(), "virtual_address"_a = 0, py::keep_alive<0, 1>())
+          "length_bytes"_a, py::kw_only(), "virtual_address"_a = 0, py::keep_alive<0, 1>(),
+          "A region whose bytes are checked and counted, but kept nowhere (load generators).")
       .def(
           "detach",
           [](Nic& nic, QueuePair& queue_pair) {
             PythonGuard guard(nic.engine());
             nic.detach(queue_pair);
           },
-          "queue_pair"_a)
+          "queue_pair"_a, "Packets for it are dropped and counted from now on.")
       .def(
           "set_capture",
           [](Nic& nic, int port, std::shared_ptr<PcapWriter> capture) {
             PythonGuard guard(nic.engine());
             nic.set_capture(port, std::move(capture));
           },
-          "port"_a, "capture"_a.none(true))
-      .def("stats", &nic_stats, "port"_a)
+          "port"_a, "capture"_a.none(true), "Record what the port receives and sends.")
+      .def("stats", &nic_stats, "port"_a, R"doc(What arrived at a port; `dropped` by reason.
+
+Reasons: parse_error()'s names and foreign_mac, foreign_address, unknown_queue_pair.)doc")
       .def("reset_stats", [](Nic& nic) {
         PythonGuard guard(nic.engine());
         nic.reset_counters();

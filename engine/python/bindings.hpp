@@ -16,5 +16,7 @@ void bind_congestion(pybind11::module_& m);     // congestion controls
 void bind_collective(pybind11::module_& m);     // schedules of collectives, aggregation client
 void bind_lane_schedule(pybind11::module_& m);  // schedules of lanes
 void bind_probe(pybind11::module_& m);          // what a run is observed by
+void bind_packet_conservation(pybind11::module_& m);
+void bind_record_types(pybind11::module_& m);  // of the dictionaries that the others return
 
 }  // namespace weft

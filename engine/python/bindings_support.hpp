@@ -14,6 +14,7 @@
 
 #include "memory/cache_line.hpp"
 #include "packets/packet.hpp"
+#include "python/typed.hpp"
 #include "time/engine.hpp"
 
 namespace weft {
@@ -74,7 +75,7 @@ class PythonCallback {
 };
 
 // A Python callable as a listener to something of the engine's; an empty one for None. It is called when what
-// events tell may leave the engine: see Engine::hand_over().
+// events report may leave the engine: see Engine::hand_over().
 inline std::function<void()> listener_of(Engine& engine, std::optional<pybind11::function> function) {
   if (!function) return {};
   auto callback = std::make_shared<PythonCallback>(std::move(*function));
@@ -106,18 +107,18 @@ class PythonLock {
 };
 using EngineLock = PythonLock<Engine, Engine::Guard>;
 
-inline pybind11::dict lateness_dict(const LatenessHistogram& histogram) {
+inline Record<"Lateness"> lateness_dict(const LatenessHistogram& histogram) {
   using namespace pybind11::literals;
   return pybind11::dict("count"_a = histogram.count(), "max_ps"_a = histogram.max_ps(),
                         "p50_ps"_a = histogram.quantile_ps(0.5), "p99_ps"_a = histogram.quantile_ps(0.99));
 }
 
-inline pybind11::dict counter_dict(const TrafficCounter& counter) {
+inline Record<"TrafficCounter"> counter_dict(const TrafficCounter& counter) {
   using namespace pybind11::literals;
   return pybind11::dict("packets"_a = counter.packets, "bytes"_a = counter.bytes);
 }
 
-pybind11::dict ledger_dict(const LedgerBalance& balance);
+Record<"ConservationCounts"> conservation_dict(const ConservationBalance& balance);
 
 inline std::span<const uint8_t> view_of(const pybind11::bytes& data) {
   const auto text = static_cast<std::string_view>(data);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "python/bind_codec.hpp"
+#include "python/typed.hpp"
 
 namespace weft {
 
@@ -62,12 +63,15 @@ void PythonCongestionControl::ask() {
 
 namespace {
 
-std::shared_ptr<CongestionControl> make(const std::string& name, const py::object& window_bytes,
-                                        const py::object& pacing_rate_bps, const py::object& next_deadline_ps,
-                                        const py::object& on_packet_sent,
-                                        const py::object& on_acknowledgement,
-                                        const py::object& on_congestion_notification,
-                                        const py::object& on_loss, const py::object& on_deadline) {
+std::shared_ptr<CongestionControl> make(
+    const std::string& name, const Typed<"collections.abc.Callable[[], object]">& window_bytes,
+    const Typed<"collections.abc.Callable[[], object] | None">& pacing_rate_bps,
+    const Typed<"collections.abc.Callable[[], object] | None">& next_deadline_ps,
+    const Typed<"collections.abc.Callable[[int, int, bool], object] | None">& on_packet_sent,
+    const Typed<"collections.abc.Callable[[Acknowledgement], object]">& on_acknowledgement,
+    const Typed<"collections.abc.Callable[[int], object] | None">& on_congestion_notification,
+    const Typed<"collections.abc.Callable[[int, bool], object] | None">& on_loss,
+    const Typed<"collections.abc.Callable[[int], object] | None">& on_deadline) {
   const auto method = [&name](const py::object& callable, const char* called) {
     return PythonMethod(callable, name + "." + called);
   };
@@ -110,17 +114,17 @@ void bind_python_congestion_control(py::module_& m) {
           "congestion_experienced", [](const Event& self) { return self.event.congestion_experienced; },
           "Whether a switch marked (CE) the packets that it newly covers.")
       .def_property_readonly(
-          "telemetry",
-          [](const Event& self) -> py::object {
-            if (!self.telemetry) return py::none();
-            return telemetry_dict(*self.telemetry);
+          "telemetry", [](const Event& self)->Typed<"TelemetryFields | None"> {
+            if (!self.telemetry) return py::object(py::none());
+            return py::object(telemetry_dict(*self.telemetry));
           },
           "The INT stack that the receiver echoed, None without INT.");
   m.def("python_congestion_control", &make, "name"_a, py::kw_only(), "window_bytes"_a, "pacing_rate_bps"_a,
         "next_deadline_ps"_a, "on_packet_sent"_a, "on_acknowledgement"_a, "on_congestion_notification"_a,
         "on_loss"_a, "on_deadline"_a,
         "A congestion control that calls these; None stands for a method that there is not.");
-  py::register_exception<ExtensionError>(m, "ExtensionError", PyExc_ValueError);
+  py::register_exception<ExtensionError>(m, "ExtensionError", PyExc_ValueError).doc() =
+      "A user's class cannot be used, or gave what cannot be used.";
 }
 
 }  // namespace weft

@@ -2,6 +2,8 @@
 
 #include <memory>
 
+#include "python/typed.hpp"
+
 namespace weft {
 
 namespace py = pybind11;
@@ -25,9 +27,11 @@ void PythonPathChoice::on_congestion_notification(TimePs now) { methods_.on_cong
 void bind_python_path_choice(py::module_& m) {
   m.def(
       "python_path_choice",
-      [](const std::string& name, const py::object& entropy, const py::object& on_delivered,
-         const py::object& on_lost,
-         const py::object& on_congestion_notification) -> std::shared_ptr<PathChoice> {
+      [](const std::string& name, const Typed<"collections.abc.Callable[[int, int, bool], object]">& entropy,
+         const Typed<"collections.abc.Callable[[int, int, int, bool], object] | None">& on_delivered,
+         const Typed<"collections.abc.Callable[[int, int], object] | None">& on_lost,
+         const Typed<"collections.abc.Callable[[int], object] | None">& on_congestion_notification)
+          -> std::shared_ptr<PathChoice> {
         const auto method = [&name](const py::object& callable, const char* called) {
           return PythonMethod(callable, name + "." + called);
         };

@@ -1,5 +1,5 @@
-// What a switch tells its control plane: packets to the CPU port, digests, expired entries. Produced by the
-// engine's thread, taken by another.
+// What a switch reports to its control plane: packets to the CPU port, digests, expired entries. Produced by
+// the engine's thread, taken by another.
 #pragma once
 
 #include <chrono>
@@ -45,7 +45,8 @@ class StreamEventQueue {
     events_.clear();
   }
 
-  // Called after every event that was queued, by whoever queues it; with the virtual clock nobody waits.
+  // Called after every event that was queued, by the thread that queues it; with the virtual clock nobody
+  // waits.
   void set_listener(std::function<void()> listener) { listener_ = std::move(listener); }
 
   // Waits at most this long in real time.

@@ -94,7 +94,7 @@ SharedBuffer::Charge SharedBuffer::choose(const Group* group, const Queue& queue
     return Charge::kReserved;
   const bool shared_has_room = size_bytes <= free_shared_bytes();
   if (kind == IngressLimits::Kind::kPause) {
-    if (!group->paused && shared_has_room) return Charge::kShared;
+    if (!group->is_paused && shared_has_room) return Charge::kShared;
     const bool fits = group->own_used_bytes + size_bytes <= group->limits.own_bytes;
     return fits ? Charge::kOwn : Charge::kRefusedIngress;
   }
@@ -177,11 +177,11 @@ void SharedBuffer::update_pause(Group& group, int priority_class) {
   const uint64_t threshold_bytes = pause_threshold_bytes(group);
   const uint64_t margin_bytes = std::min(threshold_bytes, group.limits.hysteresis_bytes);
   const bool wanted =
-      group.paused ? group.held_bytes != 0 &&
-                         (group.own_used_bytes != 0 || group.held_bytes > threshold_bytes - margin_bytes)
-                   : group.held_bytes > threshold_bytes || group.own_used_bytes != 0;
-  if (wanted == group.paused) return;
-  group.paused = wanted;
+      group.is_paused ? group.held_bytes != 0 &&
+                            (group.own_used_bytes != 0 || group.held_bytes > threshold_bytes - margin_bytes)
+                      : group.held_bytes > threshold_bytes || group.own_used_bytes != 0;
+  if (wanted == group.is_paused) return;
+  group.is_paused = wanted;
   if (group.listener != nullptr) group.listener->on_pause_wanted(priority_class, wanted);
 }
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "observe/statistics.hpp"
+
 namespace weft {
 
 class Engine;
@@ -25,10 +27,10 @@ struct IngressLimits {
   enum class Kind : uint8_t {
     kNone,     // not at all: the egress queues' thresholds drop
     kPause,    // a signal at a threshold (PFC), then a headroom of its own
-    kCredits,  // memory of its own, which the sender has been told of
+    kCredits,  // memory of its own, which the sender knows from its credits
   };
   Kind kind = Kind::kNone;
-  uint64_t own_bytes = 0;   // headroom, or the memory that credits tell of
+  uint64_t own_bytes = 0;   // headroom, or the memory that credits promise
   uint64_t xoff_bytes = 0;  // pause above that; 0: above alpha times the free shared memory
   double alpha = 0.0;
   uint64_t hysteresis_bytes = 0;  // go on below the threshold less this (and at nothing at all)
@@ -40,12 +42,26 @@ struct SharedBufferConfig {
   std::array<ClassMemory, kClasses> classes{};
 };
 
-// Told what the memory that came in by a port, in a class, demands of its sender.
+// Is notified when the memory that a port holds for a class asks something of its sender.
 struct IngressListener {
   virtual ~IngressListener() = default;
   virtual void on_pause_wanted(int priority_class, bool wanted) = 0;
   // Memory of a group with credits was given back.
   virtual void on_credit_freed(int priority_class, uint64_t bytes) = 0;
+};
+
+// What came in by a port in a class and is still held.
+#define WEFT_INGRESS_STATISTICS(STATISTIC)                                                                \
+  STATISTIC(uint64_t, held_bytes, "held now")                                                             \
+  STATISTIC(uint64_t, max_held_bytes, "the most held")                                                    \
+  STATISTIC(uint64_t, own_used_bytes, "of that, in memory of its own: headroom, or what credits promise") \
+  STATISTIC(uint64_t, max_own_used_bytes, "the most used of it")                                          \
+  STATISTIC(bool, is_paused, "the far end has been asked to pause")                                       \
+  STATISTIC(uint64_t, dropped_packets, "found no memory left")                                            \
+  STATISTIC(uint64_t, dropped_bytes, "found no memory left")
+
+struct IngressStatistics {
+  WEFT_STATISTICS(IngressStatistics, WEFT_INGRESS_STATISTICS)
 };
 
 // A packet is charged as a whole to the reservation of its queue, to the shared memory, or to the own memory
@@ -58,22 +74,15 @@ class SharedBuffer {
 
   enum class Charge : uint8_t { kReserved, kShared, kOwn, kRefusedQueue, kRefusedIngress };
   static bool admitted(Charge charge) { return charge <= Charge::kOwn; }
-  // Memory that credits tell of is given in whole blocks (InfiniBand Architecture 1.4, 7.9.4.2).
+  // Memory that credits promise is given in whole blocks (InfiniBand Architecture 1.4, 7.9.4.2).
   static constexpr uint64_t kCreditBlockBytes = 64;
   static uint64_t in_blocks(uint64_t size_bytes) {
     return (size_bytes + kCreditBlockBytes - 1) / kCreditBlockBytes * kCreditBlockBytes;
   }
 
-  struct Group {
+  struct Group : IngressStatistics {
     IngressLimits limits;
     IngressListener* listener = nullptr;
-    bool paused = false;
-    uint64_t held_bytes = 0;
-    uint64_t own_used_bytes = 0;
-    uint64_t max_held_bytes = 0;
-    uint64_t max_own_used_bytes = 0;
-    uint64_t dropped_packets = 0;
-    uint64_t dropped_bytes = 0;
   };
 
   // Throws std::invalid_argument for a capacity of 0 or an alpha that is not above 0.
@@ -111,7 +120,7 @@ class SharedBuffer {
   struct Queue {
     uint64_t reserved_used_bytes = 0;
     uint64_t shared_used_bytes = 0;  // beyond the reservation, in headroom or not
-    uint64_t credit_used_bytes = 0;  // in memory that credits tell of
+    uint64_t credit_used_bytes = 0;  // in memory that credits promise
   };
   struct Port {
     std::array<Queue, kClasses> queues;

@@ -118,9 +118,9 @@ void Switch::point_at(PacketState& state, const Packet& packet) {
   state.virtual_bytes = static_cast<uint32_t>(packet.virtual_bytes());
 }
 
-PacketPtr Switch::copy_with_state(const Packet& packet, LedgerSource source) {
+PacketPtr Switch::copy_with_state(const Packet& packet, PacketOrigin source) {
   PacketPtr copy = packet.clone();
-  engine_.ledger().enter(source, copy->wire_bytes());
+  engine_.conservation().enter(source, copy->wire_bytes());
   StateBlock* block = states_->acquire();
   const PacketState& from = static_cast<const StateBlock*>(packet.context)->state;
   const SwitchProgram& program = objects_->program();
@@ -132,8 +132,8 @@ PacketPtr Switch::copy_with_state(const Packet& packet, LedgerSource source) {
   return copy;
 }
 
-// What its program drops, a program tells by counters of its own, and what it absorbs on purpose looks alike.
-// What a port refuses is the port's to tell.
+// A program counts what it drops by counters of its own, and what it absorbs on purpose looks alike. A port
+// reports what it refuses itself.
 void Switch::tell_dropped(DropReason reason, uint64_t size_bytes) {
   if (reason == DropReason::kProgramIngress || reason == DropReason::kProgramEgress ||
       reason == DropReason::kTailDrop || reason == DropReason::kPortDown)
@@ -306,7 +306,7 @@ void Switch::clone_from_ingress(const Packet& packet) {
   }
   // The clone is the packet as it entered ingress, parsed again.
   PacketPtr clone = packet.clone();
-  engine_.ledger().enter(LedgerSource::kCloned, clone->wire_bytes());
+  engine_.conservation().enter(PacketOrigin::kCloned, clone->wire_bytes());
   clone->materialise();
   StateBlock* block = new_state();
   PacketState& state = block->state;
@@ -345,7 +345,7 @@ void Switch::clone_from_egress(const Packet& packet) {
     return;
   }
   original.pass_budget /= 2;
-  PacketPtr clone = copy_with_state(packet, LedgerSource::kCloned);
+  PacketPtr clone = copy_with_state(packet, PacketOrigin::kCloned);
   PacketState& state = state_of(*clone)->state;
   clear_metadata(state);
   clear_requests(state);
@@ -386,7 +386,7 @@ void Switch::multicast(PacketPtr packet, const std::vector<Replica>& replicas) {
   if (replicas.size() > 1) state.pass_budget /= static_cast<uint32_t>(replicas.size());
   for (size_t i = 0; i < replicas.size(); ++i) {
     const bool last = i + 1 == replicas.size();
-    PacketPtr copy = last ? std::move(packet) : copy_with_state(*packet, LedgerSource::kMulticast);
+    PacketPtr copy = last ? std::move(packet) : copy_with_state(*packet, PacketOrigin::kMulticast);
     // The original's records end here, unless it is the only copy.
     if (replicas.size() > 1)
       trace_.copied(original, state_of(*copy)->state.trace, kReplicated, engine_.now());
@@ -464,7 +464,7 @@ void Switch::run_bypassing() {
     headers_bytes = program.deparse(&state, room.data(), static_cast<uint32_t>(room.size()));
   }
   if (headers_bytes != parsed_bytes) [[unlikely]]
-    engine_.ledger().resize(int64_t{headers_bytes} - int64_t{parsed_bytes});
+    engine_.conservation().resize(int64_t{headers_bytes} - int64_t{parsed_bytes});
   packet.replace_front(parsed_bytes, headers_bytes);
 }
 
@@ -494,8 +494,8 @@ void Switch::run_bypassing() {
   }
   // BMv2 recirculates the whole packet, so this comes last.
   if (packet->wire_bytes() > state.truncated_length_bytes) {
-    engine_.ledger().resize(int64_t{state.truncated_length_bytes} -
-                            static_cast<int64_t>(packet->wire_bytes()));
+    engine_.conservation().resize(int64_t{state.truncated_length_bytes} -
+                                  static_cast<int64_t>(packet->wire_bytes()));
     packet->resize(state.truncated_length_bytes);
   }
   record(state.trace, TraceSite::kSent, {port}, packet->bytes());
@@ -531,7 +531,7 @@ PacketPtr Switch::on_dequeue(int port, PacketPtr packet, const QueueStamp& stamp
 void Switch::deliver(uint32_t port, PacketPtr packet) {
   packet->materialise();
   const bool captured = captured_count_ != nullptr || captured_ != nullptr;
-  if (captured) engine_.ledger().leave(LedgerSink::kCollected, packet->size());
+  if (captured) engine_.conservation().leave(PacketEnd::kCollected, packet->size());
   if (captured_count_ != nullptr) {
     ++*captured_count_;
   } else if (captured_ != nullptr) {
@@ -541,7 +541,7 @@ void Switch::deliver(uint32_t port, PacketPtr packet) {
     event.bytes.assign(packet->data(), packet->data() + packet->size());
     event.time_ps = engine_.now();
     if (events_.push(std::move(event)))
-      engine_.ledger().leave(LedgerSink::kToController, packet->size());
+      engine_.conservation().leave(PacketEnd::kToController, packet->size());
     else
       drop(DropReason::kCpuQueueFull, *packet, {});
   }
@@ -552,7 +552,7 @@ void Switch::deliver(uint32_t port, PacketPtr packet) {
 std::vector<Switch::Output> Switch::process(uint32_t port, std::span<const uint8_t> bytes) {
   std::vector<Output> outputs;
   captured_ = &outputs;
-  engine_.ledger().enter(LedgerSource::kInjected, bytes.size());
+  engine_.conservation().enter(PacketOrigin::kInjected, bytes.size());
   receive(static_cast<int>(port), engine_.packets().copy_of(bytes));
   captured_ = nullptr;
   return outputs;
@@ -563,7 +563,7 @@ uint64_t Switch::process_repeatedly(uint32_t port, std::span<const std::span<con
   uint64_t left = 0;
   captured_count_ = &left;
   for (size_t next = 0; count > 0; --count) {
-    engine_.ledger().enter(LedgerSource::kInjected, packets[next].size());
+    engine_.conservation().enter(PacketOrigin::kInjected, packets[next].size());
     receive(static_cast<int>(port), engine_.packets().copy_of(packets[next]));
     if (++next == packets.size()) next = 0;
   }

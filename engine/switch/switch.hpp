@@ -137,7 +137,7 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   void clear_metadata(PacketState& state);
   void clear_requests(PacketState& state);
   void point_at(PacketState& state, const Packet& packet);
-  PacketPtr copy_with_state(const Packet& packet, LedgerSource source);
+  PacketPtr copy_with_state(const Packet& packet, PacketOrigin source);
   static bool spend_pass(PacketState& state);
 
   // Where the packet is going to be queued.
@@ -169,7 +169,7 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   void deliver(uint32_t port, PacketPtr packet);
   // A packet ends here. Its state is still there.
   void drop(DropReason reason, const Packet& packet, TraceNumbers of) {
-    engine_.ledger().drop(DropPlace::kSwitch, static_cast<size_t>(reason), packet.wire_bytes());
+    engine_.conservation().drop(DropPlace::kSwitch, static_cast<size_t>(reason), packet.wire_bytes());
     count(reason, packet.wire_bytes());
     record(of, TraceSite::kDropped, {static_cast<uint32_t>(reason)});
   }

@@ -53,7 +53,7 @@ class SwitchTrace {
   void begin(TraceNumbers& numbers, uint32_t port) {
     if (filter_.packets != 0) mark(numbers, port);
   }
-  // Gives a copy a number of its own and tells so in the original's records.
+  // Gives a copy a number of its own and records it in those of the original.
   void copied(TraceNumbers original, TraceNumbers& copy, uint32_t instance_type, TimePs now);
 
   void record(TraceNumbers of, TraceSite site, std::initializer_list<uint32_t> values, TimePs now,

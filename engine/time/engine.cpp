@@ -209,12 +209,14 @@ void Engine::hand_over(std::function<void()> call) {
     call();
 }
 
-LedgerBalance Engine::balance() const {
-  if (is_real()) throw std::logic_error("a ledger under the real clock: packets come and go by sockets");
+ConservationBalance Engine::balance() const {
+  if (is_real())
+    throw std::logic_error("no packet conservation under the real clock: packets come and go by sockets");
   if (partition_ != nullptr)
-    throw std::logic_error("the ledger of one partition: packets go to others (ask for all of them)");
-  LedgerBalance balance;
-  balance.add(ledger_);
+    throw std::logic_error(
+        "no packet conservation of one partition: packets go to others (ask for all of them)");
+  ConservationBalance balance;
+  balance.add(conservation_);
   return balance;
 }
 

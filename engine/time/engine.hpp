@@ -92,10 +92,10 @@ class Engine {
 
   EventQueue& events() { return events_; }
   PacketPool& packets() { return packets_; }
-  Ledger& ledger() { return ledger_; }
+  PacketConservation& conservation() { return conservation_; }
   // Of this engine alone, between two events. Throws std::logic_error on a real clock, whose packets come
   // from and go to the outside, and for a partition, whose packets go to others.
-  LedgerBalance balance() const;
+  ConservationBalance balance() const;
   Rng stream(std::string_view name) const { return Rng(seed_, name); }
   uint64_t seed() const { return seed_; }
 
@@ -203,7 +203,7 @@ class Engine {
   EventQueue events_;
   OneShotPool one_shots_;
   PacketPool packets_;
-  Ledger ledger_;
+  PacketConservation conservation_;
   Partition* partition_ = nullptr;
   uint64_t seed_;
   std::optional<RealClock> clock_;

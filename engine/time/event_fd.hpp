@@ -1,4 +1,4 @@
-// Descriptors that tell whoever polls them that something has happened (eventfd(2)).
+// Descriptors that become readable when something has happened (eventfd(2)).
 #pragma once
 
 #include <sys/eventfd.h>

@@ -15,17 +15,18 @@ class Partition;
 
 // What a link has sent in one window to a partition of another worker's: its sender fills one of two while
 // the receiver empties the other.
-struct alignas(kCacheLineBytes) Parcels {
+struct alignas(kCacheLineBytes) OutboxBatch {
   PacketChain chain;
-  DelayLine* line = nullptr;  // where they go
+  DelayLine* line = nullptr;  // where it goes
 };
 
-// Where a link's packets go. Where one worker serves both ends, that is the line at once.
+// Where a link's packets go. Where one worker serves both ends, that is the delay line at once.
 struct Outbox {
   DelayLine* line = nullptr;
   Partition* sender = nullptr;
-  Partition* target = nullptr;  // whose line it is; null: the sender's own, and nothing goes through this
-  std::unique_ptr<std::array<Parcels, 2>> parcels;  // by the window's parity
+  Partition* target =
+      nullptr;  // whose delay line it is; null: the sender's own, and nothing goes through this
+  std::unique_ptr<std::array<OutboxBatch, 2>> batches;  // by the window's parity
   uint32_t assignment = 0;  // of partitions to workers, for which `near` is known; 0: for none
   bool near = false;        // one worker serves both ends
 };

@@ -14,7 +14,7 @@ namespace weft {
 
 namespace {
 
-constexpr size_t kParcelsDistance = 6;
+constexpr size_t kBatchDistance = 6;
 constexpr size_t kLineDistance = 3;
 
 // Since they were used last, a whole window of other packets has passed.
@@ -22,9 +22,9 @@ void prefetch_ahead(const CacheLineVector<DelayLine*>& lines, size_t at) {
   if (at + kLineDistance < lines.size()) prefetch(lines[at + kLineDistance], sizeof(DelayLine));
 }
 
-void prefetch_ahead(const CacheLineVector<Parcels*>& parcels, size_t at) {
-  if (at + kParcelsDistance < parcels.size()) prefetch(parcels[at + kParcelsDistance], sizeof(Parcels));
-  if (at + kLineDistance < parcels.size()) prefetch(parcels[at + kLineDistance]->line, sizeof(DelayLine));
+void prefetch_ahead(const CacheLineVector<OutboxBatch*>& batches, size_t at) {
+  if (at + kBatchDistance < batches.size()) prefetch(batches[at + kBatchDistance], sizeof(OutboxBatch));
+  if (at + kLineDistance < batches.size()) prefetch(batches[at + kLineDistance]->line, sizeof(DelayLine));
 }
 
 }  // namespace
@@ -46,12 +46,12 @@ void Partition::send(Outbox& outbox, PacketPtr packet, TimePs due_ps) {
   Packet* sent = engine_.packets().part_with(std::move(packet));
   if (outbox.near) {
     if (outbox.line->push_from_other(sent, due_ps))
-      worker.mail_for(*outbox.target).lines.push_back(outbox.line);
+      worker.deliveries_to(*outbox.target).lines.push_back(outbox.line);
     return;
   }
-  Parcels& parcels = (*outbox.parcels)[worker.parity_];
-  if (parcels.chain.empty()) worker.mail_for(*outbox.target).parcels.push_back(&parcels);
-  parcels.chain.push(sent, due_ps);
+  OutboxBatch& batches = (*outbox.batches)[worker.parity_];
+  if (batches.chain.empty()) worker.deliveries_to(*outbox.target).batches.push_back(&batches);
+  batches.chain.push(sent, due_ps);
 }
 
 uint64_t Partition::unclaimed_packets() const {
@@ -91,7 +91,7 @@ void PartitionWorker::take(Partition& partition) {
 }
 
 void PartitionWorker::set_partition_count(size_t count) {
-  for (auto& by_partition : mail_) by_partition.resize(count);
+  for (auto& by_partition : deliveries_) by_partition.resize(count);
 }
 
 void PartitionWorker::look_at(Partition& partition) {
@@ -109,15 +109,15 @@ void PartitionWorker::serve_window(std::vector<std::unique_ptr<PartitionWorker>>
   latest_ps_ = 0;
   for (const auto& sender : all) {
     CacheLineVector<uint32_t>& places = sender->addressed_[full][static_cast<size_t>(index_)];
-    for (const uint32_t place : places) next_times_[place] = kMail;
+    for (const uint32_t place : places) next_times_[place] = kDelivery;
     places.clear();
   }
   TimePs earliest_ps = kNever;
   for (size_t place = 0; place < next_times_.size(); ++place) {
     if (next_times_[place] <= limit_ps) {
       Partition& partition = *partitions_[place];
-      if (next_times_[place] == kMail)
-        for (const auto& sender : all) deliver(sender->mail_[full][partition.index_]);
+      if (next_times_[place] == kDelivery)
+        for (const auto& sender : all) deliver(sender->deliveries_[full][partition.index_]);
       next_times_[place] = visit(partition, limit_ps);
     }
     earliest_ps = std::min(earliest_ps, next_times_[place]);
@@ -145,35 +145,36 @@ TimePs PartitionWorker::visit(Partition& partition, TimePs limit_ps) {
   return engine.next_event_ps();
 }
 
-PartitionWorker::Mail& PartitionWorker::mail_for(const Partition& target) {
-  Mail& mail = mail_[parity_][target.index_];
-  if (mail.empty()) addressed_[parity_][static_cast<size_t>(target.worker_->index_)].push_back(target.place_);
-  return mail;
+PartitionWorker::Deliveries& PartitionWorker::deliveries_to(const Partition& target) {
+  Deliveries& deliveries = deliveries_[parity_][target.index_];
+  if (deliveries.empty())
+    addressed_[parity_][static_cast<size_t>(target.worker_->index_)].push_back(target.place_);
+  return deliveries;
 }
 
-void PartitionWorker::deliver(Mail& mail) {
-  for (size_t i = 0; i < mail.lines.size(); ++i) {
-    prefetch_ahead(mail.lines, i);
-    mail.lines[i]->wake();
+void PartitionWorker::deliver(Deliveries& deliveries) {
+  for (size_t i = 0; i < deliveries.lines.size(); ++i) {
+    prefetch_ahead(deliveries.lines, i);
+    deliveries.lines[i]->wake();
   }
-  mail.lines.clear();
-  for (size_t i = 0; i < mail.parcels.size(); ++i) {
-    prefetch_ahead(mail.parcels, i);
-    mail.parcels[i]->line->take_in(mail.parcels[i]->chain);
+  deliveries.lines.clear();
+  for (size_t i = 0; i < deliveries.batches.size(); ++i) {
+    prefetch_ahead(deliveries.batches, i);
+    deliveries.batches[i]->line->take_in(deliveries.batches[i]->chain);
   }
-  mail.parcels.clear();
+  deliveries.batches.clear();
 }
 
 void PartitionWorker::deliver_sent() {
-  for (auto& by_partition : mail_)
-    for (Mail& mail : by_partition) deliver(mail);
+  for (auto& by_partition : deliveries_)
+    for (Deliveries& deliveries : by_partition) deliver(deliveries);
 }
 
-uint64_t PartitionWorker::parcels_waiting() const {
+uint64_t PartitionWorker::packets_waiting() const {
   uint64_t count = 0;
-  for (const auto& by_partition : mail_)
-    for (const Mail& mail : by_partition)
-      for (const Parcels* parcels : mail.parcels) count += parcels->chain.size();
+  for (const auto& by_partition : deliveries_)
+    for (const Deliveries& deliveries : by_partition)
+      for (const OutboxBatch* batches : deliveries.batches) count += batches->chain.size();
   return count;
 }
 

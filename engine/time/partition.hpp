@@ -1,4 +1,4 @@
-// A partition of a virtual run, an engine and its mail, and the worker that serves it.
+// A partition of a virtual run, an engine and what other partitions send it, and the worker that serves it.
 #pragma once
 
 #include <array>
@@ -37,10 +37,10 @@ class Partition : public InCacheLines {
   uint32_t index() const { return index_; }
   int group() const { return group_; }
 
-  // A line on which packets of another partition come. It lives until the run's components are destroyed, and
-  // is not looked at after that.
+  // A delay line on which packets of another partition come. It lives until the run's components are
+  // destroyed, and is not looked at after that.
   void add_incoming(const DelayLine& line) { incoming_.push_back(&line); }
-  // On such lines, and no pool's.
+  // On such delay lines, and no pool's.
   uint64_t unclaimed_packets() const;
   // Sends a packet of this partition's to the other one that the outbox is for. Throws std::logic_error if it
   // would be late there.
@@ -77,9 +77,9 @@ struct PartitionFailure {
 
 // Serves its partitions one after the other, each for a whole window, so that what a partition works with
 // stays in the processor's caches meanwhile. What is sent in a window to a partition of the same worker lies
-// on its line already, which is woken at the start of the next window; what is sent to another worker's is
-// delivered then, by that one. Windows alternate between two sets of mail, so senders and receivers need
-// no locks.
+// on its delay line already, which is woken at the start of the next window; what is sent to another worker's
+// is delivered then, by that one. Windows alternate between two sets of outboxes, so senders and receivers
+// need no locks.
 class alignas(64) PartitionWorker {
  public:
   // assignment: which assignment of partitions to workers this is, from 1 on; no two have the same.
@@ -94,7 +94,7 @@ class alignas(64) PartitionWorker {
   // Delivers what it has sent, as serve_window() of the receivers does at its start. Not in a window.
   void deliver_sent();
   // Sent by it to others and not delivered yet. Not in a window.
-  uint64_t parcels_waiting() const;
+  uint64_t packets_waiting() const;
   // Looks again when the partition's next event is.
   void look_at(Partition& partition);
 
@@ -111,29 +111,29 @@ class alignas(64) PartitionWorker {
 
  private:
   friend class Partition;
-  // Stands for the time of the next event while there is mail: before every window's end.
-  static constexpr TimePs kMail = INT64_MIN;
+  // Stands for the time of the next event while there is deliveries: before every window's end.
+  static constexpr TimePs kDelivery = INT64_MIN;
 
   // What is to be brought to one partition.
-  struct alignas(kCacheLineBytes) Mail {
+  struct alignas(kCacheLineBytes) Deliveries {
     CacheLineVector<DelayLine*> lines;  // have got their first packet by this worker, and are to be woken
-    CacheLineVector<Parcels*> parcels;
-    bool empty() const { return lines.empty() && parcels.empty(); }
+    CacheLineVector<OutboxBatch*> batches;
+    bool empty() const { return lines.empty() && batches.empty(); }
   };
 
   TimePs visit(Partition& partition, TimePs limit_ps);
-  Mail& mail_for(const Partition& target);
-  static void deliver(Mail& mail);
+  Deliveries& deliveries_to(const Partition& target);
+  static void deliver(Deliveries& deliveries);
   void note_failure(const Partition& partition);
 
   int index_;
   uint32_t assignment_;
   std::shared_ptr<PacketStore> store_;
   std::vector<Partition*> partitions_;
-  std::vector<TimePs> next_times_;             // of the partitions, by place
-  unsigned parity_ = 0;                        // of the present window, or of the last one
-  TimePs limit_ps_ = -1;                       // the same window's
-  std::array<CacheLineVector<Mail>, 2> mail_;  // by parity and the receiving partition's index
+  std::vector<TimePs> next_times_;                         // of the partitions, by place
+  unsigned parity_ = 0;                                    // of the present window, or of the last one
+  TimePs limit_ps_ = -1;                                   // the same window's
+  std::array<CacheLineVector<Deliveries>, 2> deliveries_;  // by parity and the receiving partition's index
   // Places of partitions that something was sent to, by parity and their worker.
   std::array<std::vector<CacheLineVector<uint32_t>>, 2> addressed_;
   TimePs earliest_ps_ = kNever;

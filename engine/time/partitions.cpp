@@ -56,9 +56,9 @@ Partitions::Partitions(uint64_t seed, int workers)
 }
 
 Partitions::~Partitions() {
-  crew_.reset();
-  // Packets under way come to their lines, and end with them.
-  deliver_mail();
+  pool_.reset();
+  // Packets under way come to their delay lines, and end with them.
+  deliver_outboxes();
   while (!components_.empty()) components_.pop_back();
 }
 
@@ -100,18 +100,18 @@ uint64_t Partitions::live_packets() const {
   uint64_t count = 0;
   for (const auto& partition : partitions_)
     count += partition->engine().packets().live_packets() + partition->unclaimed_packets();
-  for (const auto& worker : workers_) count += worker->parcels_waiting();
+  for (const auto& worker : workers_) count += worker->packets_waiting();
   return count;
 }
 
-LedgerBalance Partitions::balance() {
-  deliver_mail();
-  LedgerBalance balance;
-  for (const auto& partition : partitions_) balance.add(partition->engine().ledger());
+ConservationBalance Partitions::balance() {
+  deliver_outboxes();
+  ConservationBalance balance;
+  for (const auto& partition : partitions_) balance.add(partition->engine().conservation());
   return balance;
 }
 
-void Partitions::deliver_mail() {
+void Partitions::deliver_outboxes() {
   for (const auto& worker : workers_) worker->deliver_sent();
 }
 
@@ -166,8 +166,8 @@ void Partitions::serve_window(TimePs limit_ps) {
   ++windows_served_;
   uint64_t served = 0;
   for (const auto& worker : workers_) served -= worker->events_served();
-  if (crew_ != nullptr && events_in_last_window_ >= kEventsWorthSharing)
-    crew_->run_round();
+  if (pool_ != nullptr && events_in_last_window_ >= kEventsWorthSharing)
+    pool_->run_round();
   else
     for (const auto& worker : workers_) worker->serve_window(workers_, limit_ps);
   for (const auto& worker : workers_) {
@@ -245,9 +245,9 @@ std::vector<std::vector<uint32_t>> Partitions::shares() const {
 }
 
 void Partitions::assign() {
-  crew_.reset();
+  pool_.reset();
   collect_hand_overs();
-  deliver_mail();
+  deliver_outboxes();
 
   const std::vector<std::vector<uint32_t>> shared = shares();
   const auto count = static_cast<int>(shared.size());
@@ -262,7 +262,7 @@ void Partitions::assign() {
   }
   workers_ = std::move(workers);
   if (count > 1)
-    crew_ = std::make_unique<ThreadCrew>(count, [this](int member) {
+    pool_ = std::make_unique<WorkerPool>(count, [this](int member) {
       workers_[static_cast<size_t>(member)]->serve_window(workers_, limit_ps_);
     });
   assigned_ = true;

@@ -22,7 +22,7 @@ namespace weft {
 class PacketDepot;
 class Partition;
 class PartitionWorker;
-class ThreadCrew;
+class WorkerPool;
 
 // Conservative parallel simulation (Chandy and Misra 1979; windows as in Nicol's YAWNS, 1993): partitions
 // meet only through links, and the shortest propagation delay of a link between two of them is the
@@ -70,10 +70,10 @@ class Partitions {
   uint64_t events_served() const;
   uint64_t live_packets() const;
   // Of all partitions, between windows.
-  LedgerBalance balance();
-  // Brings what is on its way from one partition to another to its lines: sooner than the next window does,
-  // for the same outcome. Between windows.
-  void deliver_mail();
+  ConservationBalance balance();
+  // Brings what is on its way from one partition to another to its delay lines: sooner than the next window
+  // does, for the same outcome. Between windows.
+  void deliver_outboxes();
 
   // Calls callable() at time (now() if that is past), between windows. Not from events of partitions.
   template <class Callable>
@@ -139,7 +139,7 @@ class Partitions {
   bool assigned_ = false;
   bool running_ = false;
   uint32_t assignments_ = 1;
-  std::unique_ptr<ThreadCrew> crew_;
+  std::unique_ptr<WorkerPool> pool_;
   std::vector<Partition*> touched_;
   std::vector<std::shared_ptr<void>> components_;
 };

@@ -14,7 +14,7 @@ constexpr TimePs kPsPerUs = 1'000'000;
 constexpr TimePs kPsPerMs = 1'000'000'000;
 constexpr TimePs kPsPerSecond = 1'000'000'000'000;
 
-// A bit rate that answers how long a frame occupies the line. Rate 0 means unpaced: no time at all.
+// A bit rate that answers how long a frame occupies the link. Rate 0 means unpaced: no time at all.
 // Only the frame's own bytes count (no preamble, FCS or gap), as in ns-3's and htsim's link models.
 class BitRate {
  public:

@@ -38,7 +38,7 @@ void wait_for_change(const std::atomic<T>& value, T old) {
 
 }  // namespace
 
-ThreadCrew::ThreadCrew(int size, std::function<void(int)> task) : task_(std::move(task)) {
+WorkerPool::WorkerPool(int size, std::function<void(int)> task) : task_(std::move(task)) {
   // Signals belong to the caller's threads: one that landed here would interrupt nothing.
   sigset_t all;
   sigset_t before;
@@ -48,14 +48,14 @@ ThreadCrew::ThreadCrew(int size, std::function<void(int)> task) : task_(std::mov
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-ThreadCrew::~ThreadCrew() {
+WorkerPool::~WorkerPool() {
   ending_ = true;
   round_.fetch_add(1, std::memory_order_release);
   round_.notify_all();
   for (std::thread& thread : threads_) thread.join();
 }
 
-void ThreadCrew::run_round() {
+void WorkerPool::run_round() {
   still_working_.store(size() - 1, std::memory_order_relaxed);
   round_.fetch_add(1, std::memory_order_release);
   round_.notify_all();
@@ -65,7 +65,7 @@ void ThreadCrew::run_round() {
     wait_for_change(still_working_, left);
 }
 
-void ThreadCrew::work(int member) {
+void WorkerPool::work(int member) {
   prctl(PR_SET_NAME, "weft-worker");
   for (uint32_t round = 0;; ++round) {
     wait_for_change(round_, round);

@@ -1,5 +1,5 @@
 // Threads that do one task together, again and again: the caller starts a round, takes part, and waits for
-// the others. Rounds may be a microsecond apart, so whoever waits spins a while before it sleeps.
+// the others. Rounds may be a microsecond apart, so a waiting thread spins a while before it sleeps.
 #pragma once
 
 #include <atomic>
@@ -10,13 +10,13 @@
 
 namespace weft {
 
-class ThreadCrew {
+class WorkerPool {
  public:
   // Makes size - 1 threads; the caller of run_round() is the first member. task(member) must not throw.
-  ThreadCrew(int size, std::function<void(int member)> task);
-  ~ThreadCrew();
-  ThreadCrew(const ThreadCrew&) = delete;
-  ThreadCrew& operator=(const ThreadCrew&) = delete;
+  WorkerPool(int size, std::function<void(int member)> task);
+  ~WorkerPool();
+  WorkerPool(const WorkerPool&) = delete;
+  WorkerPool& operator=(const WorkerPool&) = delete;
 
   int size() const { return static_cast<int>(threads_.size()) + 1; }
   // Runs task(0) here and task(1), task(2), ... in the threads; returns when all have ended. What was

@@ -42,14 +42,14 @@ class Ring:
     def fail(self, number: int) -> None:
         self.ports[number].set_up(False)
         self.links[number].cut()
-        assert self.clock.ledger()["missing"] == {"packets": 0, "bytes": 0}
+        assert self.clock.packet_conservation()["missing"] == {"packets": 0, "bytes": 0}
 
     def outcome(self) -> list[Any]:
         return [
             *(port.stats() for port in self.ports),
             *(link.stats() for link in self.links),
             self.collector.packets,
-            self.clock.ledger(),
+            self.clock.packet_conservation(),
             self.clock.live_packets,
         ]
 
@@ -95,11 +95,11 @@ def test_failures_at_any_time_lose_the_same_and_balance(
             )
         for time in sorted(stops):
             ring.clock.run_until(time * NS)
-            assert ring.clock.ledger()["missing"] == {"packets": 0, "bytes": 0}
+            assert ring.clock.packet_conservation()["missing"] == {"packets": 0, "bytes": 0}
         ring.clock.run()
         outcomes.append(ring.outcome())
     assert outcomes[0] == outcomes[1] == outcomes[2] == outcomes[3]
-    ledger = ring.clock.ledger()
+    ledger = ring.clock.packet_conservation()
     assert ledger["queued"]["packets"] == ledger["in_flight"]["packets"] == 0
 
 

@@ -306,7 +306,7 @@ def test_credit_begins_anew_on_a_link_that_comes_back(
     assert output.stats()["headroom_dropped"]["packets"] == output.stats()["tail_dropped"]["packets"] == 0
     assert memory.stats()["used_bytes"] == 0
     assert not joined.lane()["is_stalled"]
-    assert engine.ledger()["missing"] == {"packets": 0, "bytes": 0}
+    assert engine.packet_conservation()["missing"] == {"packets": 0, "bytes": 0}
 
 
 # --- whole fabrics

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from weft.engine import build_packet, flowlet, parse_packet, spray
 
 if TYPE_CHECKING:
-    from weft.engine._core import RoceHeaders
+    from weft.engine.records import RoceHeaders
 from tests.transport.rdma_pair import (
     US,
     Bytes,

@@ -33,7 +33,7 @@ from weft.topologies.int_rates import STANDARD_INT_RATES, IntRates, int_rates
 from weft.traffic.control import EndpointGroup
 
 if TYPE_CHECKING:
-    from weft.engine._core import Ledger
+    from weft.engine.records import ConservationCounts
 
 # Ethernet, INT shim, UDP, BTH, RETH, immediate and iCRC around the payload of a path MTU, and the IP header.
 FRAME_OVERHEAD_BYTES = 14 + 46 + 8 + 12 + 16 + 4 + 4
@@ -122,7 +122,7 @@ class Lab(abc.ABC):
         return switch_configs(self.fabric, self.options, self.frame_bytes)
 
     @abc.abstractmethod
-    def ledger(self) -> Ledger | None:
+    def packet_conservation(self) -> ConservationCounts | None:
         """Return what became of all packets so far; None under the real clock, which does not know."""
 
     @abc.abstractmethod

@@ -1,159 +1,427 @@
-"""Types of the native module. Each part of the engine adds its classes in a section of its own."""
+"""Types of the native module, made by `make stubs` (engine/python/make_stub.py): do not edit."""
 
-from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
-from typing import Any, Literal, TypedDict
+import collections.abc
+import typing
 
-import numpy as np
-from numpy.typing import NDArray
-from typing_extensions import Buffer
+import numpy
+import numpy.typing
+import typing_extensions
 
-# --- core: clock, events, links, ports, packet sockets (python/bind_core.cpp, python/bind_ports.cpp) ---
+from weft.engine.records import (
+    AethFields as AethFields,
+)
+from weft.engine.records import (
+    AggregationFields as AggregationFields,
+)
+from weft.engine.records import (
+    AtomicEthFields as AtomicEthFields,
+)
+from weft.engine.records import (
+    BthFields as BthFields,
+)
+from weft.engine.records import (
+    Completion as Completion,
+)
+from weft.engine.records import (
+    ConservationCounts as ConservationCounts,
+)
+from weft.engine.records import (
+    DethFields as DethFields,
+)
+from weft.engine.records import (
+    FlowRecords as FlowRecords,
+)
+from weft.engine.records import (
+    IntHopFields as IntHopFields,
+)
+from weft.engine.records import (
+    Lateness as Lateness,
+)
+from weft.engine.records import (
+    MeterRates as MeterRates,
+)
+from weft.engine.records import (
+    MeterStateTuple as MeterStateTuple,
+)
+from weft.engine.records import (
+    MissingTraffic as MissingTraffic,
+)
+from weft.engine.records import (
+    NativeKey as NativeKey,
+)
+from weft.engine.records import (
+    PathArguments as PathArguments,
+)
+from weft.engine.records import (
+    PathOptions as PathOptions,
+)
+from weft.engine.records import (
+    RcOptions as RcOptions,
+)
+from weft.engine.records import (
+    RethFields as RethFields,
+)
+from weft.engine.records import (
+    RoceHeaders as RoceHeaders,
+)
+from weft.engine.records import (
+    RunStatus as RunStatus,
+)
+from weft.engine.records import (
+    RunWrites as RunWrites,
+)
+from weft.engine.records import (
+    TelemetryFields as TelemetryFields,
+)
+from weft.engine.records import (
+    TrafficCounter as TrafficCounter,
+)
 
-class TrafficCounter(TypedDict):
-    packets: int
-    bytes: int
+class AggregationStats(typing.TypedDict):
+    contributions_sent: int
+    """Retransmissions included."""
+    retransmitted_packets: int
+    """Contributions sent again."""
+    timeouts: int
+    """Retransmission timeouts."""
+    early_retransmissions: int
+    """Because results of later messages had come."""
+    results_accepted: int
+    """Of this job, awaited."""
+    ce_marked_packets: int
+    """Accepted results that a switch marked."""
+    stale_results: int
+    """Not accepted: of a round already finished."""
+    foreign_results: int
+    """Not accepted: of another job, or with a wrong Q_Key."""
+    wrong_epoch_results: int
+    """Not accepted."""
+    unexpected_results: int
+    """Not accepted: of a slot or round nothing was sent for, or another operation."""
+    invalid_results: int
+    """Not accepted: refused by the request."""
+    unexpected_packets: int
+    """Not a result of an aggregation at all."""
+    dropped_in_error: int
+    """Arrived after the client had failed."""
+    messages_in_flight: int
+    """Sent, without their result yet."""
+    outstanding_requests: int
+    """Posted and not completed."""
+    error: str
+    """Why requests fail; "success" as long as they do not."""
 
-class ClassStats(TypedDict):
-    queue_depth_bytes: int
-    transmitted: TrafficCounter
-    tail_dropped: TrafficCounter
-
-class PortStats(TypedDict):
-    queue_depth_bytes: int
-    queue_depth_packets: int
-    max_queue_depth_bytes: int
-    transmitted: TrafficCounter
-    control_transmitted: TrafficCounter
-    tail_dropped: TrafficCounter
-    headroom_dropped: TrafficCounter
-    down_dropped: TrafficCounter
-    last_down_drop_ps: int
-    egress_dropped: TrafficCounter
-    classes: list[ClassStats]
-
-class LinkStats(TypedDict):
-    delivered_packets: int
-    delivered_bytes: int
-    lost_packets: int
-    lost_bytes: int
-    corrupted_packets: int
-    corrupted_bytes: int
-    cut: TrafficCounter
-    duplicated_packets: int
-    delayed_packets: int
-
-class MissingTraffic(TypedDict):
-    packets: int
-    bytes: int
-
-class Ledger(TypedDict):
-    """What became of all packets: entered + resized_bytes = left + dropped + what is held, or some are missing.
-
-    `entered`: sent (by hosts), from_controller, multicast and cloned (copies by switches), duplicated (by faults),
-    flow_control (made by MACs), injected (by callers). `left`: delivered (to queue pairs), to_controller, flow_control
-    (taken by MACs), collected (by callers). `dropped`: by the names of `drop_names`, those that there were. Held are
-    `queued`, `in_flight` on links, and `in_switches`, whose pipelines take time.
-    """
-
-    entered: dict[str, TrafficCounter]
-    left: dict[str, TrafficCounter]
-    dropped: dict[str, TrafficCounter]
-    resized_bytes: int
-    queued: TrafficCounter
-    in_flight: TrafficCounter
-    in_switches: TrafficCounter
-    missing: MissingTraffic
-
-class IngressStats(TypedDict):
-    held_bytes: int
-    max_held_bytes: int
-    own_used_bytes: int
-    max_own_used_bytes: int
-    is_paused: bool
-    dropped_packets: int
-    dropped_bytes: int
-
-class BufferPortStats(TypedDict):
+class BufferPortStats(typing.TypedDict):
     queue_bytes: list[int]
+    """In its queues, by class."""
     ingress: list[IngressStats]
+    """Of what came in by it, by class."""
 
-class BufferStats(TypedDict):
+class BufferStats(typing.TypedDict):
     capacity_bytes: int
+    """All of it."""
     shared_capacity_bytes: int
+    """What no queue or class has for itself."""
     used_bytes: int
     max_used_bytes: int
     shared_used_bytes: int
     class_bytes: list[int]
+    """By class."""
     ports: dict[int, BufferPortStats]
+    """By number."""
 
-class PfcClassStats(TypedDict):
-    pauses_sent: int
-    resumes_sent: int
-    pauses_received: int
-    resumes_received: int
-    paused_ps: int
-    is_paused: bool
+class ClassStats(typing.TypedDict):
+    queue_depth_bytes: int
+    """Waiting."""
+    transmitted: TrafficCounter
+    tail_dropped: TrafficCounter
+    """Found no memory in the queue."""
 
-class CreditLaneStats(TypedDict):
-    priority_class: int
+class CreditLaneStats(typing.TypedDict):
     stalls: int
+    """How often this port ran out of credit for a frame."""
     stalled_ps: int
+    """For how long in all, up to the last change."""
+    priority_class: int
     is_stalled: bool
+    """Waits for credit."""
     available_blocks: int
+    """Credit left, in blocks of 64 bytes."""
 
-class CreditStats(TypedDict):
+class CreditStats(typing.TypedDict):
     updates_sent: int
+    """Frames, all lanes together."""
     updates_received: int
+    """Frames, all lanes together."""
     lanes: list[CreditLaneStats]
+    """Of the classes with credits."""
 
-class PortMacStats(TypedDict):
+class IngressStats(typing.TypedDict):
+    held_bytes: int
+    """Held now."""
+    max_held_bytes: int
+    """The most held."""
+    own_used_bytes: int
+    """Of that, in memory of its own: headroom, or what credits promise."""
+    max_own_used_bytes: int
+    """The most used of it."""
+    is_paused: bool
+    """The far end has been asked to pause."""
+    dropped_packets: int
+    """Found no memory left."""
+    dropped_bytes: int
+    """Found no memory left."""
+
+class LinkStats(typing.TypedDict):
+    delivered_packets: int
+    """Handed to the far end."""
+    delivered_bytes: int
+    """Handed to the far end."""
+    lost_packets: int
+    """By a fault."""
+    lost_bytes: int
+    """By a fault."""
+    corrupted_packets: int
+    """Dropped on arrival for a wrong bit."""
+    corrupted_bytes: int
+    """Dropped on arrival for a wrong bit."""
+    cut: TrafficCounter
+    """On the link as it failed."""
+    duplicated_packets: int
+    """By a fault."""
+    delayed_packets: int
+    """By a fault."""
+
+class NicStats(typing.TypedDict):
+    received_packets: int
+    """Delivered to a queue pair."""
+    received_bytes: int
+    """Delivered to a queue pair."""
+    not_roce_packets: int
+    """Other traffic (ARP, ping), left to the host's kernel."""
+    dropped: dict[str, int]
+    """Packets, by reason."""
+
+class PacketSocketStats(typing.TypedDict):
+    received_packets: int
+    """From the interface."""
+    received_bytes: int
+    """From the interface."""
+    ring_dropped_packets: int
+    """The kernel found the ring full."""
+    truncated_packets: int
+    """Dropped: longer than a ring slot."""
+    transmitted_packets: int
+    """Out of the interface."""
+    transmitted_bytes: int
+    """Out of the interface."""
+    oversize_packets: int
+    """Dropped: longer than the interface's MTU."""
+    runt_packets: int
+    """Dropped: shorter than an Ethernet header."""
+    unfinished_checksum_packets: int
+    """Received with a checksum that the sender left to its adapter (transmit checksum offload is on), and passed
+    on: their receiver will refuse them."""
+    interface_down_packets: int
+    """Dropped."""
+    no_buffer_packets: int
+    """Dropped: the kernel had no memory."""
+    send_error_packets: int
+    """Dropped for any other reason."""
+
+class PfcClassStats(typing.TypedDict):
+    pauses_sent: int
+    """Refreshed ones included."""
+    resumes_sent: int
+    """To the far end."""
+    pauses_received: int
+    """From the far end."""
+    resumes_received: int
+    """From the far end."""
+    paused_ps: int
+    """For how long this port's class was held, up to the last change."""
+    is_paused: bool
+    """Held by the far end."""
+
+class PortMacStats(typing.TypedDict):
     received: TrafficCounter
+    """All frames."""
     control_taken: TrafficCounter
+    """Frames of the MAC's own, which no node sees."""
     unknown_control_packets: int
+    """Frames of an unknown opcode."""
     passing: TrafficCounter
+    """Received, and not yet at the node."""
     credits: CreditStats | None
     pfc: list[PfcClassStats] | None
+    """By class."""
 
-class PacketSocketStats(TypedDict):
-    received_packets: int
+class PortStats(typing.TypedDict):
+    control_transmitted: TrafficCounter
+    """Frames of the MAC."""
+    tail_dropped: TrafficCounter
+    """Found no memory in the queue, in any class: the port's own capacity, or a shared buffer's threshold."""
+    headroom_dropped: TrafficCounter
+    """Found no memory left for the ingress port and class: more came than flow control allows for."""
+    down_dropped: TrafficCounter
+    """Queued at, or sent to, a port that was down."""
+    egress_dropped: TrafficCounter
+    """By the egress pipeline."""
+    queue_depth_bytes: int
+    """Waiting in all classes."""
+    queue_depth_packets: int
+    """Waiting in all classes."""
+    max_queue_depth_bytes: int
+    """The most that was left waiting."""
+    transmitted: TrafficCounter
+    """All frames, those of the MAC included."""
+    last_down_drop_ps: int
+    """When a packet was last dropped at the port that was down, or -1."""
+    classes: list[ClassStats]
+    """By class."""
+
+class RcCounters(typing.TypedDict):
+    data_packets_sent: int
+    """Retransmissions included."""
+    data_bytes_sent: int
+    """Payload, retransmissions included."""
+    retransmitted_packets: int
+    """Data packets sent again."""
+    timeouts: int
+    """Retransmission timeouts."""
+    sequence_naks_received: int
+    """NAKs that name a missing packet."""
+    rnr_naks_received: int
+    """The receiver was not ready."""
+    fatal_naks_received: int
+    """NAKs that end the connection."""
+    acknowledgements_received: int
+    """ACKs."""
+    stale_acknowledgements: int
+    """For something acknowledged before."""
+    invalid_acknowledgements: int
+    """For something never sent, or of an unknown syndrome."""
+    cnps_received: int
+    """Congestion notifications."""
+    data_packets_received: int
+    """Accepted; go-back-N: in order."""
+    data_bytes_received: int
+    """Payload, accepted."""
+    duplicate_packets: int
+    """Received before."""
+    out_of_sequence_packets: int
+    """Received behind a gap."""
+    out_of_window_packets: int
+    """Selective repeat: too far ahead of the gap to be remembered."""
+    ce_marked_packets: int
+    """That a switch marked (CE)."""
+    acknowledgements_sent: int
+    """ACKs."""
+    sequence_naks_sent: int
+    """NAKs that name a missing packet."""
+    rnr_naks_sent: int
+    """No receive was posted."""
+    fatal_naks_sent: int
+    """NAKs that end the connection."""
+    cnps_sent: int
+    """Congestion notifications."""
+    wrong_source: int
+    """Dropped: not from the address of the connected peer."""
+    wrong_partition_key: int
+    """Dropped."""
+    unexpected_opcode: int
+    """Dropped: not a packet for an RC queue pair in this state."""
+    dropped_in_error: int
+    """Dropped: arrived after the queue pair had failed."""
+
+class RcStats(typing.TypedDict):
+    data_packets_sent: int
+    """Retransmissions included."""
+    data_bytes_sent: int
+    """Payload, retransmissions included."""
+    retransmitted_packets: int
+    """Data packets sent again."""
+    timeouts: int
+    """Retransmission timeouts."""
+    sequence_naks_received: int
+    """NAKs that name a missing packet."""
+    rnr_naks_received: int
+    """The receiver was not ready."""
+    fatal_naks_received: int
+    """NAKs that end the connection."""
+    acknowledgements_received: int
+    """ACKs."""
+    stale_acknowledgements: int
+    """For something acknowledged before."""
+    invalid_acknowledgements: int
+    """For something never sent, or of an unknown syndrome."""
+    cnps_received: int
+    """Congestion notifications."""
+    data_packets_received: int
+    """Accepted; go-back-N: in order."""
+    data_bytes_received: int
+    """Payload, accepted."""
+    duplicate_packets: int
+    """Received before."""
+    out_of_sequence_packets: int
+    """Received behind a gap."""
+    out_of_window_packets: int
+    """Selective repeat: too far ahead of the gap to be remembered."""
+    ce_marked_packets: int
+    """That a switch marked (CE)."""
+    acknowledgements_sent: int
+    """ACKs."""
+    sequence_naks_sent: int
+    """NAKs that name a missing packet."""
+    rnr_naks_sent: int
+    """No receive was posted."""
+    fatal_naks_sent: int
+    """NAKs that end the connection."""
+    cnps_sent: int
+    """Congestion notifications."""
+    wrong_source: int
+    """Dropped: not from the address of the connected peer."""
+    wrong_partition_key: int
+    """Dropped."""
+    unexpected_opcode: int
+    """Dropped: not a packet for an RC queue pair in this state."""
+    dropped_in_error: int
+    """Dropped: arrived after the queue pair had failed."""
+    in_flight_bytes: int
+    """Sent and not acknowledged."""
+    outstanding_requests: int
+    """Posted and not completed."""
+    error: str
+    """Why requests fail; "success" as long as they do not."""
+    responder_error: str
+    """Why what the peer sends is refused."""
+
+class ScaleUpStats(typing.TypedDict):
+    sent_messages: int
+    """Out of the port."""
+    sent_bytes: int
+    """Out of the port."""
+    received_messages: int
+    """Into memory."""
     received_bytes: int
-    ring_dropped_packets: int
-    truncated_packets: int
-    unfinished_checksum_packets: int
-    transmitted_packets: int
-    transmitted_bytes: int
-    oversize_packets: int
-    runt_packets: int
-    interface_down_packets: int
-    no_buffer_packets: int
-    send_error_packets: int
-
-class Lateness(TypedDict):
-    count: int
-    max_ps: int
-    p50_ps: int
-    p99_ps: int
+    """Into memory."""
+    refused_messages: int
+    """To memory that the receiver has not registered."""
+    abandoned_messages: int
+    """Whose channel was closed at either end."""
 
 class Rng:
     """A seeded random stream (xoshiro256++)."""
-
+    def below(self, bound: int) -> int:
+        """Uniform integer in [0, bound). Raises ValueError for 0."""
     def next_u64(self) -> int: ...
     def uniform(self) -> float:
         """Uniform in [0, 1)."""
-    def below(self, bound: int) -> int:
-        """Uniform integer in [0, bound). Raises ValueError for 0."""
 
 class EngineLock:
     """Holds an engine still: `with engine.lock(): ...`."""
-
     def __enter__(self) -> None: ...
-    def __exit__(
-        self,
-        exception_type: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *args: object) -> None: ...
 
 class Engine:
     """A clock and its event queue; owns the components made for it, which live as long as it does.
@@ -163,47 +431,30 @@ class Engine:
     first, in the order of the links' connecting, then events in the order in which they were scheduled. Every method
     may be called from any thread. `Partitions.add()` makes an engine that is run together with others.
     """
-
-    def __init__(self, *, seed: int = 0) -> None: ...
     @staticmethod
     def real_clock(*, epoch_ns: int | None = None, dilation: float = 1.0, seed: int = 0) -> Engine:
         """An engine whose time is (CLOCK_MONOTONIC - epoch_ns) / dilation; epoch_ns None means now.
 
         Raises ValueError unless dilation is above 0.
         """
-    @property
-    def now_ps(self) -> int:
-        """Time of the event being served; between events of a real clock, the clock's time."""
-    @property
-    def seed(self) -> int: ...
-    @property
-    def is_real(self) -> bool: ...
-    @property
-    def epoch_ns(self) -> int | None: ...
-    @property
-    def dilation(self) -> float | None: ...
-    @property
-    def events_served(self) -> int: ...
-    @property
-    def live_packets(self) -> int:
-        """Packets that exist at this moment, in queues, on links, in nodes; for one of several partitions without those
-        that come from others and are still on links.
-        """
-    def ledger(self) -> Ledger:
-        """What became of all packets so far. Raises RuntimeError on a real clock, and for one of several partitions."""
-    def schedule_at(self, time_ps: int, callback: Callable[[], object]) -> None:
-        """Call callback() at time_ps (at once if that is past). What it raises, the run raises."""
+    def __init__(self, *, seed: int = 0) -> None: ...
     def inject(self, node: Node, port: int, data: bytes, time_ps: int | None = None) -> None:
         """Have node receive a packet at its port at time_ps (None: now)."""
-    def stream(self, name: str) -> Rng:
-        """A random stream that depends on the engine's seed and the name only."""
-    def run(self) -> None:
-        """Serve events until there are none. Raises RuntimeError on a real clock."""
-    def run_until(self, time_ps: int) -> None:
-        """Serve all events up to and including time_ps; now_ps is then time_ps."""
-    def run_for(self, duration_ps: int) -> None: ...
+    def lateness(self) -> Lateness:
+        """How far behind its time each event of a real clock was served, in emulated picoseconds."""
+    def lock(self) -> EngineLock: ...
+    def packet_conservation(self) -> ConservationCounts:
+        """What became of all packets so far. Raises RuntimeError on a real clock, and for one of several partitions."""
     def request_stop(self) -> None:
         """Make the run in progress return after the event being served (of partitions: its window)."""
+    def reset_lateness(self) -> None: ...
+    def run(self) -> None:
+        """Serve events until there are none. Raises RuntimeError on a real clock."""
+    def run_for(self, duration_ps: int) -> None: ...
+    def run_until(self, time_ps: int) -> None:
+        """Serve all events up to and including time_ps; now_ps is then time_ps."""
+    def schedule_at(self, time_ps: int, callback: collections.abc.Callable[[], object]) -> None:
+        """Call callback() at time_ps (at once if that is past). What it raises, the run raises."""
     def start(self, *, realtime_priority: int = 0) -> None:
         """Serve events in a thread of the engine's own. Raises RuntimeError on a virtual clock.
 
@@ -212,95 +463,39 @@ class Engine:
         """
     def stop(self) -> None:
         """End the thread. Raises what an event raised in it. Does nothing when there is none."""
+    def stream(self, name: str) -> Rng:
+        """A random stream that depends on the engine's seed and the name only."""
     @property
-    def running(self) -> bool:
-        """start() was called and stop() not yet."""
+    def dilation(self) -> float | None: ...
+    @property
+    def epoch_ns(self) -> int | None: ...
+    @property
+    def events_served(self) -> int: ...
     @property
     def failure(self) -> str | None:
         """Why the thread ended by itself, if it did."""
     @property
     def failure_fd(self) -> int:
         """A descriptor that is readable while there is a failure. Raises RuntimeError on a virtual clock."""
-    def lock(self) -> EngineLock: ...
-    def lateness(self) -> Lateness:
-        """How far behind its time each event of a real clock was served, in emulated picoseconds."""
-    def reset_lateness(self) -> None: ...
-
-class PartitionsLock:
-    """Holds all partitions still: `with partitions.lock(): ...`."""
-
-    def __enter__(self) -> None: ...
-    def __exit__(
-        self,
-        exception_type: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None: ...
-
-class Partitions:
-    """Engines of one virtual clock that meet only through links, run by one thread or several.
-
-    In windows of the shortest delay of a link between two of them, each is served alone; the outcome is the same for
-    every number of workers. Components of one partition must not be touched by events of another. All times are int
-    picoseconds. Every method may be called from any thread, but not from events of the partitions.
-    """
-
-    def __init__(self, *, seed: int = 0, workers: int = 1) -> None:
-        """Raises ValueError for a number of workers outside 1 to 256."""
-    def add(self, *, group: int | None = None) -> Engine:
-        """A new partition's engine, which is not run by itself.
-
-        Partitions of one `group` (0 or more) have their traffic with each other, as the switches of a plane do: one
-        worker serves them all, where groups can be shared out evenly.
-        """
-    def __len__(self) -> int: ...
     @property
-    def seed(self) -> int: ...
-    @property
-    def workers(self) -> int:
-        """Threads that serve a run, the caller's included; may be set between runs."""
-    @workers.setter
-    def workers(self, workers: int) -> None: ...
-    def shares(self) -> list[list[int]]:
-        """Which partitions each worker serves, by number in the order in which they were added."""
-    @property
-    def now_ps(self) -> int:
-        """Up to when everything has been served."""
-    @property
-    def window_ps(self) -> int:
-        """How long windows are: the shortest delay of a link between partitions, at most a microsecond.
-
-        What an event tells Python (a listener's call) is told that much later.
-        """
-    @property
-    def windows_served(self) -> int: ...
-    @property
-    def events_served(self) -> int: ...
+    def is_real(self) -> bool: ...
     @property
     def live_packets(self) -> int:
-        """Packets that exist at this moment, in queues, on links, in nodes."""
-    def ledger(self) -> Ledger:
-        """What became of all packets of all partitions so far."""
-    def schedule_at(self, time_ps: int, callback: Callable[[], object]) -> None:
-        """Call callback() at time_ps (at once if that is past), after all events of that time; it may touch all."""
-    def forget_scheduled(self) -> None:
-        """Drop all calls that have not been made, and what they keep alive. RuntimeError: within a run."""
-    def run(self) -> None:
-        """Serve events until there are none. Raises what an event raised, when its window has been served."""
-    def run_until(self, time_ps: int) -> None:
-        """Serve all events up to and including time_ps; now_ps is then time_ps."""
-    def run_for(self, duration_ps: int) -> None: ...
-    def request_stop(self) -> None:
-        """Make the run in progress return after the present window or callback."""
-    def lock(self) -> PartitionsLock: ...
-    def lateness(self) -> Lateness:
-        """Nothing: a virtual clock is never late."""
-    def reset_lateness(self) -> None: ...
+        """Packets that exist at this moment, in queues, on links, in nodes; for one of several partitions without those
+        that come from others and are still on links.
+        """
+    @property
+    def now_ps(self) -> int:
+        """Time of the event being served; between events of a real clock, the clock's time."""
+    @property
+    def running(self) -> bool:
+        """start() was called and stop() not yet."""
+    @property
+    def seed(self) -> int: ...
 
 class Timer:
     """Calls callback() when it fires; cancelled when it is garbage."""
-
-    def __init__(self, engine: Engine, callback: Callable[[], object]) -> None: ...
+    def __init__(self, engine: Engine, callback: collections.abc.Callable[[], object]) -> None: ...
     def arm(self, time_ps: int) -> None:
         """Fire at time_ps, after all that was armed for that time before. An armed timer moves."""
     def cancel(self) -> None: ...
@@ -313,17 +508,16 @@ class Node:
 
 class Collector(Node):
     """Keeps what it receives."""
-
     def __init__(self, engine: Engine) -> None: ...
+    def clear(self) -> None: ...
     @property
     def packets(self) -> list[tuple[int, int, bytes]]:
         """(time_ps, port, bytes) of each packet since the start or clear()."""
     @property
+    def received_bytes(self) -> int: ...
+    @property
     def received_packets(self) -> int:
         """Total; clear() does not reset it."""
-    @property
-    def received_bytes(self) -> int: ...
-    def clear(self) -> None: ...
 
 class PcapWriter:
     """A capture file with nanosecond stamps of emulated time. Raises OSError if it can't be written.
@@ -331,7 +525,6 @@ class PcapWriter:
     pcapng where `path` ends so, else pcap, which has no room for directions and for what the interface is. Frames of
     time 0 are dated `origin_ns`.
     """
-
     def __init__(
         self,
         path: str,
@@ -342,134 +535,133 @@ class PcapWriter:
         description: str = "",
         rate_bps: int = 0,
     ) -> None: ...
-    @property
-    def path(self) -> str: ...
-    @property
-    def packets_written(self) -> int: ...
-    @property
-    def packets_failed(self) -> int: ...
+    def close(self) -> None:
+        """Raises OSError, once, if what was written is not all in the file."""
+    def flush(self) -> None: ...
     @property
     def error(self) -> int:
         """Why the file is incomplete, as an errno; 0 as long as nothing has failed."""
-    def flush(self) -> None: ...
-    def close(self) -> None:
-        """Raises OSError, once, if what was written is not all in the file."""
+    @property
+    def packets_failed(self) -> int: ...
+    @property
+    def packets_written(self) -> int: ...
+    @property
+    def path(self) -> str: ...
 
-class Link:
-    """One direction of a link: delay, seeded faults, and the node at its far end.
+class PartitionsLock:
+    """Holds all partitions still: `with partitions.lock(): ...`."""
+    def __enter__(self) -> None: ...
+    def __exit__(self, *args: object) -> None: ...
 
-    Probabilities are per packet. `extra_delay_ps` is what a delayed packet takes longer. `bit_error_rate` is that of
-    each bit: a packet of n bytes arrives whole with probability (1 - bit_error_rate)^(8n), and is dropped on arrival
-    otherwise. The faults' random stream is the engine's stream "link <name>". Raises ValueError for a probability
-    outside 0 to 1 or a negative delay.
+class Partitions:
+    """Engines of one virtual clock that meet only through links, run by one thread or several.
+
+    In windows of the shortest delay of a link between two of them, each is served alone; the outcome is the same for
+    every number of workers. Components of one partition must not be touched by events of another. All times are int
+    picoseconds. Every method may be called from any thread, but not from events of the partitions.
     """
+    def __init__(self, *, seed: int = 0, workers: int = 1) -> None:
+        """Raises ValueError for a number of workers outside 1 to 256."""
+    def __len__(self) -> int: ...
+    def add(self, *, group: int | None = None) -> Engine:
+        """A new partition's engine, which is not run by itself.
 
-    def __init__(
-        self,
-        engine: Engine,
-        *,
-        name: str = "",
-        delay_ps: int = 0,
-        loss: float = 0.0,
-        duplicate: float = 0.0,
-        delay_probability: float = 0.0,
-        extra_delay_ps: int = 0,
-        bit_error_rate: float = 0.0,
-    ) -> None: ...
-    def connect(self, node: Node, port: int = 0) -> None: ...
-    def set_faults(
-        self,
-        *,
-        loss: float = 0.0,
-        duplicate: float = 0.0,
-        delay_probability: float = 0.0,
-        extra_delay_ps: int = 0,
-        bit_error_rate: float = 0.0,
-    ) -> None: ...
-    def draw_from(self, stream: Rng) -> None:
-        """Draw faults from a stream from now on."""
-    def cut(self) -> TrafficCounter:
-        """Lose what is on the link, serialisation included, as a failure does; returns how much.
-
-        The sending port is to be told by itself (`TransmitPort.set_up`). Raises RuntimeError within an event of a
-        partition.
+        Partitions of one `group` (0 or more) have their traffic with each other, as the switches of a plane do: one
+        worker serves them all, where groups can be shared out evenly.
         """
-    def set_capture(self, capture: PcapWriter | None) -> None:
-        """Record every packet as it arrives at the far end."""
-    def set_early(self, early: bool) -> None:
-        """Let packets arrive with their first bit, for a far end that cuts through; by default with their last."""
+    def forget_scheduled(self) -> None:
+        """Drop all calls that have not been made, and what they keep alive. RuntimeError: within a run."""
+    def lateness(self) -> Lateness:
+        """Nothing: a virtual clock is never late."""
+    def lock(self) -> PartitionsLock: ...
+    def packet_conservation(self) -> ConservationCounts:
+        """What became of all packets of all partitions so far."""
+    def request_stop(self) -> None:
+        """Make the run in progress return after the present window or callback."""
+    def reset_lateness(self) -> None: ...
+    def run(self) -> None:
+        """Serve events until there are none. Raises what an event raised, when its window has been served."""
+    def run_for(self, duration_ps: int) -> None: ...
+    def run_until(self, time_ps: int) -> None:
+        """Serve all events up to and including time_ps; now_ps is then time_ps."""
+    def schedule_at(self, time_ps: int, callback: collections.abc.Callable[[], object]) -> None:
+        """Call callback() at time_ps (at once if that is past), after all events of that time; it may touch all."""
+    def shares(self) -> list[list[int]]:
+        """Which partitions each worker serves, by number in the order in which they were added."""
     @property
-    def delay_ps(self) -> int: ...
-    def stats(self) -> LinkStats: ...
-    def reset_stats(self) -> None: ...
+    def events_served(self) -> int: ...
+    @property
+    def live_packets(self) -> int:
+        """Packets that exist at this moment, in queues, on links, in nodes."""
+    @property
+    def now_ps(self) -> int:
+        """Up to when everything has been served."""
+    @property
+    def seed(self) -> int: ...
+    @property
+    def window_ps(self) -> int:
+        """How long windows are: the shortest delay of a link between partitions, at most a microsecond.
 
-class TransmitPort(Node):
-    """Byte-accounted queues (strict priority, the highest class first) in front of a serialiser.
-
-    rate_bps 0 is unpaced. queue_capacity_bytes bounds all classes together. Classes with quantum_bytes share what the
-    strict ones leave, by deficit weighted round robin. As a Node it queues what it
-    receives in class 0. With arrivals_serialised a packet that finds the line idle leaves as it comes (its sender
-    has paced it), and only what comes faster than the rate is held back. Raises ValueError for classes outside
-    1 to 8, a capacity of 0, or a quantum of 1 to 63.
-    """
-
-    def __init__(
-        self,
-        engine: Engine,
-        link: Link,
-        *,
-        rate_bps: int = 0,
-        queue_capacity_bytes: int = 524288,
-        classes: int = 8,
-        arrivals_serialised: bool = False,
-        quantum_bytes: Sequence[int] = ...,
-    ) -> None: ...
-    def enqueue(self, data: bytes, priority_class: int = 0, ingress_port: int = 0xFFFF) -> bool:
-        """Queue a frame now. False: dropped, and counted. ingress_port is where a switch took it in."""
-    def set_buffer(self, buffer: SharedBuffer, number: int) -> None:
-        """Take memory of a buffer, as its port `number`. Raises RuntimeError when packets wait already."""
-    def set_up(self, up: bool) -> None:
-        """Down: drop what waits and what comes, and ask no source."""
+        What an event tells Python (a listener's call) is told that much later.
+        """
     @property
-    def is_up(self) -> bool: ...
+    def windows_served(self) -> int: ...
     @property
-    def rate_bps(self) -> int: ...
-    @rate_bps.setter
-    def rate_bps(self, rate_bps: int) -> None: ...
-    @property
-    def queue_depth_bytes(self) -> int: ...
-    def set_capture(self, capture: PcapWriter | None) -> None:
-        """Record every frame as its serialisation starts."""
-    def stats(self) -> PortStats: ...
-    def reset_stats(self) -> None: ...
+    def workers(self) -> int:
+        """Threads that serve a run, the caller's included; may be set between runs."""
+    @workers.setter
+    def workers(self, arg1: int) -> None: ...
 
 class SharedBuffer:
     """A switch's packet memory. reserved_bytes and alpha are by class (eight of each).
 
     Raises ValueError for a capacity of 0 or an alpha that is not above 0.
     """
-
     def __init__(
         self,
         engine: Engine,
         *,
         capacity_bytes: int,
-        reserved_bytes: Sequence[int] = ...,
-        alpha: Sequence[float] = ...,
+        reserved_bytes: collections.abc.Sequence[int] = [0, 0, 0, 0, 0, 0, 0, 0],
+        alpha: collections.abc.Sequence[float] = [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0],
     ) -> None: ...
     def add_port(self, number: int) -> None:
         """Add a port and its queues' reservations. Raises ValueError when they do not fit."""
+    def reset_stats(self) -> None: ...
+    def stats(self) -> BufferStats: ...
     def threshold_bytes(self, priority_class: int) -> int:
         """What a queue of the class may take of the shared memory now."""
-    def stats(self) -> BufferStats: ...
-    def reset_stats(self) -> None: ...
 
 class PortMac(Node):
     """The receiving half of a port with flow control, in front of `node`; `transmit` is its sending half."""
-
     def __init__(self, engine: Engine, transmit: TransmitPort, node: Node, port: int = 0) -> None: ...
-    def enable_pfc(self, *, source_mac: str, pause_quanta: int = 0xFFFF) -> None:
+    def enable_credits(
+        self,
+        *,
+        source_mac: str,
+        classes: collections.abc.Sequence[int],
+        buffer_bytes: int,
+        peer_buffer_bytes: int | None = None,
+        largest_frame_bytes: int,
+        update_interval_ps: int = 20000000,
+    ) -> None:
+        """Send each class within the far end's credits, and give it credits for buffer_bytes.
+
+        `peer_buffer_bytes`: what the far end has, by default as much. The sender waits until it has credit for a frame
+        of largest_frame_bytes. Raises ValueError for no class, or a buffer below such a frame or above 128 KiB;
+        RuntimeError at a port with PFC.
+        """
+    def enable_pfc(self, *, source_mac: str, pause_quanta: int = 65535) -> None:
         """Obey PFC frames. Raises ValueError for an unpaced port or quanta of 0."""
+    def reset_stats(self) -> None: ...
+    def restart(self) -> None:
+        """Forget what the far end had asked for, and ask it anew: the link has come up again."""
+    def set_credit_memory(self, buffer: SharedBuffer, number: int, priority_class: int) -> None:
+        """Take the memory of a class from a buffer, in which this is port `number`.
+
+        Without it everything is taken at once. Raises ValueError when it does not fit, RuntimeError where the class has
+        no credits.
+        """
     def set_pause_limits(
         self,
         buffer: SharedBuffer,
@@ -486,28 +678,6 @@ class PortMac(Node):
         It goes on below the threshold less hysteresis_bytes. Raises ValueError for a class or port that is not there,
         without a threshold, or when the headroom does not fit; RuntimeError without PFC.
         """
-    def enable_credits(
-        self,
-        *,
-        source_mac: str,
-        classes: Sequence[int],
-        buffer_bytes: int,
-        peer_buffer_bytes: int | None = None,
-        largest_frame_bytes: int,
-        update_interval_ps: int = 20_000_000,
-    ) -> None:
-        """Send each class within the far end's credits, and give it credits for buffer_bytes.
-
-        `peer_buffer_bytes`: what the far end has, by default as much. The sender waits until it has credit for a frame
-        of largest_frame_bytes. Raises ValueError for no class, or a buffer below such a frame or above 128 KiB;
-        RuntimeError at a port with PFC.
-        """
-    def set_credit_memory(self, buffer: SharedBuffer, number: int, priority_class: int) -> None:
-        """Take the memory of a class from a buffer, in which this is port `number`.
-
-        Without it everything is taken at once. Raises ValueError when it does not fit, RuntimeError where the class has
-        no credits.
-        """
     def set_switching(
         self,
         *,
@@ -522,10 +692,93 @@ class PortMac(Node):
         first. Cut-through needs a link that is early. Raises ValueError for a negative latency, or cut-through at an
         unpaced port or without a switch.
         """
-    def restart(self) -> None:
-        """Forget what the far end had asked for, and ask it anew: the link has come up again."""
     def stats(self) -> PortMacStats: ...
+
+class Link:
+    """One direction of a link: delay, seeded faults, and the node at its far end.
+
+    Probabilities are per packet. `extra_delay_ps` is what a delayed packet takes longer. `bit_error_rate` is that of
+    each bit: a packet of n bytes arrives whole with probability (1 - bit_error_rate)^(8n), and is dropped on arrival
+    otherwise. The faults' random stream is the engine's stream "link <name>". Raises ValueError for a probability
+    outside 0 to 1 or a negative delay.
+    """
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        name: str = "",
+        delay_ps: int = 0,
+        loss: float = 0.0,
+        duplicate: float = 0.0,
+        delay_probability: float = 0.0,
+        extra_delay_ps: int = 0,
+        bit_error_rate: float = 0.0,
+    ) -> None: ...
+    def connect(self, node: Node, port: int = 0) -> None: ...
+    def cut(self) -> TrafficCounter:
+        """Lose what is on the link, serialisation included, as a failure does; returns how much.
+
+        The sending port is to be told by itself (`TransmitPort.set_up`). Raises RuntimeError within an event of a
+        partition.
+        """
+    def draw_from(self, stream: Rng) -> None:
+        """Draw faults from a stream from now on."""
     def reset_stats(self) -> None: ...
+    def set_capture(self, capture: PcapWriter | None) -> None:
+        """Record every packet as it arrives at the far end."""
+    def set_early(self, early: bool) -> None:
+        """Let packets arrive with their first bit, for a far end that cuts through; by default with their last."""
+    def set_faults(
+        self,
+        *,
+        loss: float = 0.0,
+        duplicate: float = 0.0,
+        delay_probability: float = 0.0,
+        extra_delay_ps: int = 0,
+        bit_error_rate: float = 0.0,
+    ) -> None: ...
+    def stats(self) -> LinkStats: ...
+    @property
+    def delay_ps(self) -> int: ...
+
+class TransmitPort(Node):
+    """Byte-accounted queues (strict priority, the highest class first) in front of a serialiser.
+
+    rate_bps 0 is unpaced. queue_capacity_bytes bounds all classes together. Classes with quantum_bytes share what the
+    strict ones leave, by deficit weighted round robin. As a Node it queues what it
+    receives in class 0. With arrivals_serialised a packet that finds the line idle leaves as it comes (its sender
+    has paced it), and only what comes faster than the rate is held back. Raises ValueError for classes outside
+    1 to 8, a capacity of 0, or a quantum of 1 to 63.
+    """
+    def __init__(
+        self,
+        engine: Engine,
+        link: Link,
+        *,
+        rate_bps: int = 0,
+        queue_capacity_bytes: int = 524288,
+        classes: int = 8,
+        arrivals_serialised: bool = False,
+        quantum_bytes: collections.abc.Sequence[int] = [0, 0, 0, 0, 0, 0, 0, 0],
+    ) -> None: ...
+    def enqueue(self, data: bytes, priority_class: int = 0, ingress_port: int = 65535) -> bool:
+        """Queue a frame now. False: dropped, and counted. ingress_port is where a switch took it in."""
+    def reset_stats(self) -> None: ...
+    def set_buffer(self, buffer: SharedBuffer, number: int) -> None:
+        """Take memory of a buffer, as its port `number`. Raises RuntimeError when packets wait already."""
+    def set_capture(self, capture: PcapWriter | None) -> None:
+        """Record every frame as its serialisation starts."""
+    def set_up(self, up: bool) -> None:
+        """Down: drop what waits and what comes, and ask no source."""
+    def stats(self) -> PortStats: ...
+    @property
+    def is_up(self) -> bool: ...
+    @property
+    def queue_depth_bytes(self) -> int: ...
+    @property
+    def rate_bps(self) -> int: ...
+    @rate_bps.setter
+    def rate_bps(self, arg1: int) -> None: ...
 
 class PacketSocket(Node):
     """An AF_PACKET socket on an interface of this process's network namespace; real clock only.
@@ -533,272 +786,220 @@ class PacketSocket(Node):
     What it receives as a Node is sent out of the interface; what arrives there goes to the connected node.
     Raises OSError if it can't be opened, RuntimeError on a virtual clock.
     """
-
     def __init__(
         self, engine: Engine, interface: str, *, promiscuous: bool = True, ring_bytes: int = 2097152
     ) -> None: ...
+    def close(self) -> None: ...
     def connect(self, node: Node, port: int = 0) -> None:
         """Where received frames go. Until then they wait in the ring."""
-    def close(self) -> None: ...
+    def reset_stats(self) -> None: ...
+    def set_capture(self, received: PcapWriter | None, sent: PcapWriter | None) -> None:
+        """Record frames received from and sent to the interface, in one file or two."""
+    def stats(self) -> PacketSocketStats: ...
     @property
     def interface(self) -> str: ...
     @property
     def mtu_bytes(self) -> int: ...
-    def set_capture(self, received: PcapWriter | None, sent: PcapWriter | None) -> None:
-        """Record frames received from and sent to the interface, in one file or two."""
-    def stats(self) -> PacketSocketStats: ...
-    def reset_stats(self) -> None: ...
 
-CREDIT_BLOCK_BYTES: int
-"""What credits count (InfiniBand Architecture 1.4, volume 1, 7.9.4.2)."""
-MOST_CREDIT_BUFFER_BYTES: int
-"""Half of what the twelve bits of a count can tell apart."""
+class SwitchProgram:
+    """A compiled program; `functions` are addresses of its entry points, `code` is kept alive with it."""
+    def __init__(
+        self,
+        *,
+        functions: collections.abc.Mapping[str, int],
+        code: object,
+        state_bytes: int,
+        cleared_bytes: int,
+        metadata_offset_bytes: int,
+        metadata_bytes: int,
+        max_headers_bytes: int,
+        max_digest_bytes: int,
+        max_action_data_bytes: int,
+        tables: list[dict[str, object]],
+        action_profile_count: int,
+        registers_bytes: int,
+        counter_count: int,
+        meter_count: int,
+        value_set_count: int,
+        log_formats: collections.abc.Sequence[str],
+    ) -> None: ...
 
-def pfc_headroom_bytes(*, rate_bps: int, delay_ps: int, frame_bytes: int, response_ps: int = 0) -> int:
-    """Return the bytes that may still come after a port has decided to pause a class (802.1Qbb, annex O)."""
+class Switch(Node):
+    class PreparedKey:
+        pass
 
-def serialisation_ps(size_bytes: int, rate_bps: int) -> int:
-    """Picoseconds that size_bytes occupy a line of rate_bps (0: none), rounded to the nearest."""
+    class PreparedAction:
+        pass
 
-# --- transport: RoCEv2 codec, NIC, queue pairs (python/bind_codec.cpp, python/bind_transport.cpp) ---
-
-class IntHopFields(TypedDict, total=False):
-    rate_code: int
-    timestamp_ns: int
-    tx_units: int
-    queue_cells: int
-
-class TelemetryFields(TypedDict, total=False):
-    echo: bool
-    overflow: bool
-    hop_count: int
-    path_id: int
-    hops: list[IntHopFields]
-
-class BthFields(TypedDict, total=False):
-    opcode: int
-    solicited: bool
-    migrated: bool
-    partition_key: int
-    fecn: bool
-    becn: bool
-    destination_qp: int
-    acknowledge_request: bool
-    psn: int
-
-class DethFields(TypedDict, total=False):
-    q_key: int
-    source_qp: int
-
-class RethFields(TypedDict, total=False):
-    virtual_address: int
-    rkey: int
-    length_bytes: int
-
-class AtomicEthFields(TypedDict, total=False):
-    virtual_address: int
-    rkey: int
-    swap_or_add: int
-    compare: int
-
-class AethFields(TypedDict, total=False):
-    syndrome: int
-    msn: int
-
-class AggregationFields(TypedDict, total=False):
-    kind: int
-    operation: int
-    job_id: int
-    epoch: int
-    slot: int
-    round: int
-    rank: int
-    lane_count: int
-    flags: int
-
-class RoceHeaders(TypedDict, total=False):
-    """Everything of a packet above its payload; MAC and IP addresses are text.
-
-    `telemetry` is the INT shim; `identification` and `dont_fragment` are IPv4's, `flow_label` is IPv6's. Of
-    the extension headers (`deth` to `aggregation`) a packet has those of its opcode.
-    """
-
-    destination_mac: str
-    source_mac: str
-    telemetry: TelemetryFields
-    source_ip: str
-    destination_ip: str
-    dscp: int
-    ecn: int
-    hop_limit: int
-    identification: int
-    dont_fragment: bool
-    flow_label: int
-    source_udp_port: int
-    bth: BthFields
-    deth: DethFields
-    reth: RethFields
-    atomic_eth: AtomicEthFields
-    aeth: AethFields
-    atomic_ack_original: int
-    immediate: int
-    invalidate_rkey: int
-    aggregation: AggregationFields
-
-def build_packet(headers: RoceHeaders, payload: bytes = b"") -> bytes:
-    """An Ethernet frame (without FCS): lengths, pad, checksums and iCRC computed, UDP checksum 0.
-
-    Fields left out have RoCEv2's usual values (DSCP 26, ECT(0), hop limit 64, P_Key 0xFFFF) or 0. Raises
-    ValueError for unknown fields, values that do not fit, or a payload that the opcode does not carry.
-    """
-
-def parse_packet(frame: bytes) -> tuple[RoceHeaders, bytes]:
-    """Headers and payload (without pad) of an Ethernet frame.
-
-    Raises ValueError, ending in parse_error()'s name, unless the frame is valid.
-    """
-
-def parse_error(frame: bytes) -> str:
-    """What parse_packet() would refuse the frame for: "none", "not_roce", "truncated", "bad_icrc" …"""
-
-def icrc(ip_packet: bytes) -> int:
-    """Invariant CRC over a packet from its IP header up to, and without, the iCRC itself (annex A17.3.3).
-
-    It is sent little-endian. Raises ValueError if IP, UDP and BTH headers are not complete.
-    """
-
-def crc32(data: bytes, *, portable: bool = False) -> int:
-    """CRC-32 of IEEE 802.3, as zlib.crc32; portable: by tables whatever the CPU offers."""
-
-class Completion(TypedDict):
-    work_id: int
-    kind: str
-    status: str
-    fault: str
-    queue_pair: int
-    length_bytes: int
-    immediate: int | None
-    posted_ps: int
-    completed_ps: int
-
-class CompletionHandler:
-    """Takes the completions of queue pairs, on the engine's thread."""
-
-class CompletionQueue(CompletionHandler):
-    """Keeps completions until they are polled."""
-
-    def __init__(self, engine: Engine) -> None: ...
-    def poll(self, limit: int | None = None) -> list[Completion]:
-        """Take out completions, oldest first.
-
-        kind: write, send (ours, acknowledged), receive, write_immediate (the peer's, arrived), aggregate.
-        status: success, local_length_error, remote_invalid_request, remote_access_error,
-        remote_operation_error, retry_exceeded, rnr_retry_exceeded, flushed. fault: none, local, peer,
-        network: whose doing the error is.
-        """
-    def wait(self, count: int, timeout_seconds: float) -> bool:
-        """True once count completions wait to be polled, False after that much real time."""
-
-class MemoryRegion:
-    """Memory registered with a NIC, by Nic.register_memory() or Nic.register_sink()."""
-
-    @property
-    def rkey(self) -> int: ...
-    @property
-    def virtual_address(self) -> int: ...
-    @property
-    def length_bytes(self) -> int: ...
-    def deregister(self) -> None:
-        """Refuse the rkey from now on, for ever. Requests in progress keep the buffer alive."""
-
-class NicStats(TypedDict):
-    received_packets: int
-    received_bytes: int
-    not_roce_packets: int
-    dropped: dict[str, int]
-
-class Nic(Node):
-    """A RoCEv2 adapter: validates what arrives, hands it to queue pairs, lets them take turns in sending."""
-
+    @staticmethod
+    def drop_reasons() -> list[str]:
+        """Names of the reasons by number."""
     def __init__(
         self,
         engine: Engine,
-        name: str,
         *,
-        pcie_rate_bps: int = 0,
-        dma_latency_ps: int = 0,
-        per_message_overhead_ps: int = 0,
-        per_packet_overhead_ps: int = 0,
-    ) -> None:
-        """A NIC whose payload crosses PCIe, at pcie_rate_bps (0: unlimited) in each direction for all ports.
+        name: str,
+        cpu_port: int = 510,
+        drop_port: int = 511,
+        depth_unit: str = "cells",
+        time_unit: str = "ns",
+    ) -> None: ...
+    def attach_port(self, port: int, transmit_port: TransmitPort) -> None:
+        """Packets for `port` go to `transmit_port`; the egress pipeline runs as they leave its queue."""
+    def clone_session_delete(self, id: int) -> bool: ...
+    def clone_session_set(
+        self,
+        id: int,
+        replicas: collections.abc.Sequence[tuple[int, int]],
+        priority_class: int,
+        packet_length_bytes: int,
+    ) -> None: ...
+    def counter_write(self, index: int, packets: int, bytes: int) -> None: ...
+    def counters_read(self, first: int, count: int) -> list[tuple[int, int]]: ...
+    def draw_from(self, stream: Rng) -> None:
+        """Draw the program's random numbers from a stream from now on."""
+    def drops(self) -> dict[str, int]:
+        """Packets dropped, by reason."""
+    def entry_action(
+        self, table: int, key: tuple[bytes, bytes, bytes, bytes, int] | None
+    ) -> tuple[int, int, bytes, int]:
+        """Kind, number and data of an entry's action, and its idle timeout."""
+    def entry_counter(
+        self, table: int, key: tuple[bytes, bytes, bytes, bytes, int] | None
+    ) -> tuple[int, int]: ...
+    def entry_idle_ns(self, table: int, key: tuple[bytes, bytes, bytes, bytes, int] | None) -> int: ...
+    def entry_meter(
+        self, table: int, key: tuple[bytes, bytes, bytes, bytes, int] | None
+    ) -> tuple[tuple[int, int, int, int, int | None] | None, list[tuple[int, int]], bytes]: ...
+    def group_delete(self, profile: int, id: int) -> bool: ...
+    def group_insert(
+        self, profile: int, id: int, members: collections.abc.Sequence[tuple[int, int, int]], is_random: bool
+    ) -> bool: ...
+    def group_modify(
+        self, profile: int, id: int, members: collections.abc.Sequence[tuple[int, int, int]]
+    ) -> None: ...
+    def insert_prepared(self, entries: collections.abc.Sequence[object]) -> int:
+        """Inserts entries, each a tuple of a prepared key and action; how many until one that is refused."""
+    def load(self, program: SwitchProgram) -> None: ...
+    def member_delete(self, profile: int, id: int) -> bool: ...
+    def member_insert(self, profile: int, id: int, action: int, data: bytes) -> bool: ...
+    def member_modify(self, profile: int, id: int, action: int, data: bytes) -> None: ...
+    def meter_read(
+        self, index: int
+    ) -> tuple[tuple[int, int, int, int, int | None] | None, list[tuple[int, int]], bytes]: ...
+    def meter_restore(
+        self,
+        index: int,
+        state: tuple[
+            tuple[int, int, int, int, int | None] | None, collections.abc.Sequence[tuple[int, int]], bytes
+        ],
+    ) -> None: ...
+    def meter_write(self, index: int, config: tuple[int, int, int, int, int | None] | None) -> None: ...
+    def multicast_group_delete(self, id: int) -> bool: ...
+    def multicast_group_set(self, id: int, replicas: collections.abc.Sequence[tuple[int, int]]) -> None: ...
+    def packet_out(self, data: bytes) -> None:
+        """Let the switch receive a packet on its CPU port."""
+    def prepare_action(self, number: int, data: bytes) -> Switch.PreparedAction: ...
+    def prepare_key(
+        self, table: int, value: bytes, mask: bytes, low: bytes, high: bytes, priority: int, max_size: int
+    ) -> Switch.PreparedKey: ...
+    def process(self, port: int, data: bytes) -> list[tuple[int, bytes]]:
+        """Run a packet through both pipelines at once; what leaves."""
+    def process_repeatedly(self, port: int, packets: collections.abc.Sequence[bytes], count: int) -> int:
+        """`count` packets, the given ones over and over; how many left."""
+    def profile_sizes(self, profile: int) -> tuple[int, int]: ...
+    def receive(self, port: int, data: bytes) -> None: ...
+    def registers_fill(self, offset: int, stride: int, cell: bytes, count: int) -> None: ...
+    def registers_read(self, offset: int, stride: int, cell_bytes: int, count: int) -> bytes: ...
+    def replace_code(self, program: SwitchProgram) -> None:
+        """Go on with other code for the same program. ValueError if its shape is another."""
+    def reset_drops(self) -> None: ...
+    def restore_entry_meter(
+        self,
+        table: int,
+        key: tuple[bytes, bytes, bytes, bytes, int] | None,
+        state: tuple[
+            tuple[int, int, int, int, int | None] | None, collections.abc.Sequence[tuple[int, int]], bytes
+        ],
+    ) -> None: ...
+    def set_entry_counter(
+        self, table: int, key: tuple[bytes, bytes, bytes, bytes, int] | None, packets: int, bytes: int
+    ) -> None: ...
+    def set_entry_meter(
+        self,
+        table: int,
+        key: tuple[bytes, bytes, bytes, bytes, int] | None,
+        config: tuple[int, int, int, int, int | None] | None,
+    ) -> None: ...
+    def set_event_listener(self, listener: collections.abc.Callable[[], object] | None) -> None:
+        """Call listener() from the engine whenever wait_event() has one more; None ends that."""
+    def set_logging(self, enabled: bool) -> None: ...
+    def set_watch_port_up(self, profile: int, port: int, up: bool) -> None: ...
+    def start_trace(self, packets: int, port: int | None) -> None:
+        """Trace the next packets (received on a port); see engine/switch/trace.hpp."""
+    def stop_trace(self) -> None: ...
+    def table_delete(
+        self, table: int, value: bytes, mask: bytes, low: bytes, high: bytes, priority: int
+    ) -> bool: ...
+    def table_entries(self, table: int) -> list[tuple[bytes, bytes, bytes, bytes, int, int, int, bytes, int]]:
+        """All entries: value, mask, low, high and priority, then as entry_action."""
+    def table_insert(
+        self,
+        table: int,
+        value: bytes,
+        mask: bytes,
+        low: bytes,
+        high: bytes,
+        priority: int,
+        kind: int,
+        id: int,
+        data: bytes,
+        idle_timeout_ns: int,
+        max_size: int = 18446744073709551615,
+    ) -> bool:
+        """False: such an entry exists. OverflowError: the table has max_size entries."""
+    def table_modify(
+        self,
+        table: int,
+        value: bytes,
+        mask: bytes,
+        low: bytes,
+        high: bytes,
+        priority: int,
+        kind: int,
+        id: int,
+        data: bytes,
+        idle_timeout_ns: int,
+    ) -> bool: ...
+    def table_set_default(self, table: int, kind: int, id: int, data: bytes) -> None: ...
+    def table_size(self, table: int) -> int: ...
+    def take_log(self) -> list[str]: ...
+    def take_trace(self) -> bytes:
+        """All records so far, each a SwitchTrace::Head and its data."""
+    def value_set_write(self, index: int, members: collections.abc.Sequence[tuple[bytes, bytes]]) -> None: ...
+    def wait_event(self, timeout_s: float) -> tuple[str, int, bytes, int] | None:
+        """("packet_in" or "digest", learn list, bytes, time in ps), or None when the time is over."""
+    @property
+    def received_packets(self) -> int: ...
+    @property
+    def trace_packets_missed(self) -> int: ...
 
-        dma_latency_ps passes from the end of a transfer until its bytes are there, per_message_overhead_ps
-        before the first packet of each message sent, per_packet_overhead_ps before each data packet sent or
-        received. Raises ValueError for negative times.
+class PathChoice:
+    """Decides the entropy (14 bits) of every packet of a queue pair, made by spray() or flowlet()."""
+    def entropy(self, now_ps: int, sequence: int = 0, retransmission: bool = False) -> int:
+        """The entropy of the packet that is about to be sent: of its UDP source port and IPv6 flow label."""
+    def on_congestion_notification(self, now_ps: int) -> None: ...
+    def on_delivered(
+        self, now_ps: int, entropy: int, round_trip_ps: int, congestion_experienced: bool = False
+    ) -> None:
+        """Tell that a packet has arrived; round_trip_ps 0: it had been sent twice.
+
+        congestion_experienced: a switch had marked it (CE).
         """
+    def on_lost(self, now_ps: int, entropy: int) -> None:
+        """Tell that a packet counts as lost."""
     @property
     def name(self) -> str: ...
-    def add_port(self, line: TransmitPort, *, mac: str, addresses: Sequence[str]) -> int:
-        """Send through line, at its rate; returns the port's number, from 0, for Link.connect()."""
-    def allocate_queue_pair_number(self) -> int:
-        """A number not in use, for a queue pair to be made later."""
-    def register_memory(
-        self, buffer: Buffer | NDArray[Any], *, virtual_address: int = 0, remote_write: bool = True
-    ) -> MemoryRegion:
-        """Register a C-contiguous buffer without copying it.
-
-        remote_write False: to send from only; the buffer may be read-only then. Raises ValueError if it is
-        not contiguous, BufferError if it is read-only.
-        """
-    def register_sink(self, length_bytes: int, *, virtual_address: int = 0) -> MemoryRegion:
-        """A region whose bytes are checked and counted, but kept nowhere (load generators)."""
-    def detach(self, queue_pair: QueuePair) -> None:
-        """Packets for it are dropped and counted from now on."""
-    def set_capture(self, port: int, capture: PcapWriter | None) -> None:
-        """Record what the port receives and sends."""
-    def stats(self, port: int) -> NicStats:
-        """What arrived at a port; `dropped` by reason.
-
-        Reasons: parse_error()'s names and foreign_mac, foreign_address, unknown_queue_pair.
-        """
-    def reset_stats(self) -> None: ...
-
-class QueuePair:
-    """What a NIC sends and receives for."""
-
-class RcCounters(TypedDict):
-    data_packets_sent: int
-    data_bytes_sent: int
-    retransmitted_packets: int
-    timeouts: int
-    sequence_naks_received: int
-    rnr_naks_received: int
-    fatal_naks_received: int
-    acknowledgements_received: int
-    stale_acknowledgements: int
-    invalid_acknowledgements: int
-    cnps_received: int
-    data_packets_received: int
-    data_bytes_received: int
-    duplicate_packets: int
-    out_of_sequence_packets: int
-    out_of_window_packets: int
-    ce_marked_packets: int
-    acknowledgements_sent: int
-    sequence_naks_sent: int
-    rnr_naks_sent: int
-    fatal_naks_sent: int
-    cnps_sent: int
-    wrong_source: int
-    wrong_partition_key: int
-    unexpected_opcode: int
-    dropped_in_error: int
-
-class RcStats(RcCounters):
-    in_flight_bytes: int
-    outstanding_requests: int
-    error: str
-    responder_error: str
 
 class CongestionControl:
     """Decides a queue pair's window and rate from acknowledgements, CNPs, losses and timers.
@@ -807,16 +1008,6 @@ class CongestionControl:
     tests and models. Times are emulated picoseconds, window_bytes counts frame bytes (Ethernet to iCRC),
     pacing_rate_bps 0 means as fast as the port takes frames, next_deadline_ps None that no timer runs.
     """
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def window_bytes(self) -> int: ...
-    @property
-    def pacing_rate_bps(self) -> int: ...
-    @property
-    def next_deadline_ps(self) -> int | None: ...
-    def on_packet_sent(self, now_ps: int, frame_bytes: int, retransmission: bool = False) -> None: ...
     def on_acknowledgement(
         self,
         now_ps: int,
@@ -840,52 +1031,33 @@ class CongestionControl:
         """
     def on_congestion_notification(self, now_ps: int) -> None:
         """Tell of a CNP."""
-    def on_loss(self, now_ps: int, timeout: bool) -> None:
-        """Tell of a sequence NAK or a retransmission timeout."""
     def on_deadline(self, now_ps: int) -> None:
         """Tell that next_deadline_ps has come."""
-
-class PathChoice:
-    """Decides the entropy (14 bits) of every packet of a queue pair, made by spray() or flowlet()."""
-
+    def on_loss(self, now_ps: int, timeout: bool) -> None:
+        """Tell of a sequence NAK or a retransmission timeout."""
+    def on_packet_sent(self, now_ps: int, frame_bytes: int, retransmission: bool = False) -> None: ...
     @property
     def name(self) -> str: ...
-    def entropy(self, now_ps: int, sequence: int = 0, retransmission: bool = False) -> int:
-        """The entropy of the packet that is about to be sent: of its UDP source port and IPv6 flow label."""
-    def on_delivered(
-        self, now_ps: int, entropy: int, round_trip_ps: int, congestion_experienced: bool = False
-    ) -> None:
-        """Tell that a packet has arrived; round_trip_ps 0: it had been sent twice.
-
-        congestion_experienced: a switch had marked it (CE).
-        """
-    def on_lost(self, now_ps: int, entropy: int) -> None:
-        """Tell that a packet counts as lost."""
-
-def spray(seed: int, path_count: int) -> PathChoice:
-    """Another of path_count (1 to 2^14) entropies for every packet, pseudo-randomly."""
-
-def flowlet(seed: int, gap_ps: int) -> PathChoice:
-    """Another entropy after every pause of more than gap_ps."""
+    @property
+    def next_deadline_ps(self) -> int | None: ...
+    @property
+    def pacing_rate_bps(self) -> int: ...
+    @property
+    def window_bytes(self) -> int: ...
 
 class CongestionPreset:
     """A named set of an algorithm's parameters, and what goes with it at the receiver."""
-
+    @property
+    def cnp_interval_ps(self) -> int:
+        """A receiver's CNPs for a flow come at most so often."""
     @property
     def name(self) -> str: ...
     @property
     def source(self) -> str:
         """Where its values come from."""
-    @property
-    def cnp_interval_ps(self) -> int:
-        """A receiver's CNPs for a flow come at most so often."""
 
 class CongestionParameter:
     """A parameter as its algorithm declares it."""
-
-    @property
-    def name(self) -> str:
-        """It ends in its unit (_ps, _bps, _bytes, _packets) if it has one."""
     @property
     def default(self) -> float | None:
         """None where it follows from `default_rule`."""
@@ -895,16 +1067,18 @@ class CongestionParameter:
     @property
     def least(self) -> float: ...
     @property
+    def meaning(self) -> str: ...
+    @property
     def most(self) -> float: ...
     @property
-    def meaning(self) -> str: ...
+    def name(self) -> str:
+        """It ends in its unit (_ps, _bps, _bytes, _packets) if it has one."""
     @property
     def source(self) -> str:
         """Paper and section, or where else it comes from."""
 
 class CongestionNeeds:
     """What an algorithm needs of the fabric and of receivers."""
-
     def __init__(
         self,
         *,
@@ -914,27 +1088,22 @@ class CongestionNeeds:
         one_path: bool = False,
     ) -> None: ...
     @property
-    def telemetry(self) -> bool:
-        """INT in data packets, echoed by acknowledgements."""
+    def every_acknowledgement(self) -> bool:
+        """An acknowledgement of each packet, not one for several."""
     @property
     def marks(self) -> bool:
         """CE marks of switches: as CNPs, or echoed by acknowledgements."""
     @property
-    def every_acknowledgement(self) -> bool:
-        """An acknowledgement of each packet, not one for several."""
-    @property
     def one_path(self) -> bool:
         """All packets of a flow on one path."""
+    @property
+    def telemetry(self) -> bool:
+        """INT in data packets, echoed by acknowledgements."""
 
 class CongestionControlKind:
     """A congestion control as its file declares it."""
-
     @property
     def name(self) -> str: ...
-    @property
-    def summary(self) -> str: ...
-    @property
-    def source(self) -> str: ...
     @property
     def needs(self) -> CongestionNeeds: ...
     @property
@@ -943,71 +1112,32 @@ class CongestionControlKind:
     @property
     def presets(self) -> list[CongestionPreset]:
         """The default first; none where it has none."""
-
-def congestion_controls() -> list[CongestionControlKind]:
-    """All congestion controls, in alphabetical order."""
-
-def congestion_control_names() -> list[str]: ...
-def congestion_control_kind(name: str) -> CongestionControlKind:
-    """A congestion control by its name. Raises ValueError for an unknown one, naming the valid ones."""
-
-def make_congestion_control(
-    name: str,
-    *,
-    line_rate_bps: int,
-    base_round_trip_ps: int,
-    frame_bytes: int,
-    ack_interval_packets: int = 1,
-    parameters: Mapping[str, float] = {},
-    preset: str = "",
-    nearest_round_trip_ps: int = 0,
-    nearest_hops: int = 0,
-    hop_round_trip_ps: int = 0,
-    int_rates_bps: Sequence[int] = ...,
-) -> CongestionControl:
-    """A congestion control for a path: rate of the sender's port, idle round trip, frame of a full packet.
-
-    ack_interval_packets: how many packets are acknowledged together; nearest_round_trip_ps and nearest_hops: of the
-    nearest peer's path, and the routers on it; hop_round_trip_ps: what each router more adds; int_rates_bps: what the
-    16 rate codes of the fabric's INT stand for, by default the standard ones.
-
-    Parameters left out are the preset's (empty: the default one), and fit the path; their names are those that the
-    control declares (congestion_control_kind). Raises ValueError for unknown names and values
-    out of range, naming the valid ones.
-    """
-
-def congestion_parameters_in_force(
-    name: str,
-    *,
-    line_rate_bps: int,
-    base_round_trip_ps: int,
-    frame_bytes: int,
-    ack_interval_packets: int = 1,
-    parameters: Mapping[str, float] = {},
-    preset: str = "",
-    nearest_round_trip_ps: int = 0,
-    nearest_hops: int = 0,
-    hop_round_trip_ps: int = 0,
-    int_rates_bps: Sequence[int] = ...,
-) -> dict[str, float]:
-    """All parameters of what make_congestion_control() would make, those left out by their defaults. Raises as it."""
-
-class ExtensionError(ValueError):
-    """A user's class cannot be used, or gave what cannot be used."""
+    @property
+    def source(self) -> str: ...
+    @property
+    def summary(self) -> str: ...
 
 class Acknowledgement:
     """What a sender learns from an acknowledgement."""
-
-    @property
-    def now_ps(self) -> int: ...
     @property
     def acknowledged_bytes(self) -> int:
         """Frame bytes, from Ethernet to iCRC, that it newly covers."""
     @property
     def acknowledged_packets(self) -> int: ...
     @property
+    def congestion_experienced(self) -> bool:
+        """Whether a switch marked (CE) the packets that it newly covers."""
+    @property
+    def hops(self) -> int:
+        """Routers that the acknowledgement itself passed."""
+    @property
     def in_flight_bytes(self) -> int:
         """Frame bytes that are still not acknowledged."""
+    @property
+    def next_sequence(self) -> int:
+        """The next packet that will be sent for the first time."""
+    @property
+    def now_ps(self) -> int: ...
     @property
     def round_trip_ps(self) -> int:
         """Of the newest packet covered; 0 if that one was retransmitted."""
@@ -1015,48 +1145,91 @@ class Acknowledgement:
     def sequence(self) -> int:
         """The newest packet covered, counted from the queue pair's start."""
     @property
-    def next_sequence(self) -> int:
-        """The next packet that will be sent for the first time."""
-    @property
-    def hops(self) -> int:
-        """Routers that the acknowledgement itself passed."""
-    @property
-    def congestion_experienced(self) -> bool:
-        """Whether a switch marked (CE) the packets that it newly covers."""
-    @property
     def telemetry(self) -> TelemetryFields | None:
         """The INT stack that the receiver echoed, None without INT."""
 
-def python_congestion_control(
-    name: str,
-    *,
-    window_bytes: Callable[[], object],
-    pacing_rate_bps: Callable[[], object] | None,
-    next_deadline_ps: Callable[[], object] | None,
-    on_packet_sent: Callable[[int, int, bool], object] | None,
-    on_acknowledgement: Callable[[Acknowledgement], object],
-    on_congestion_notification: Callable[[int], object] | None,
-    on_loss: Callable[[int, bool], object] | None,
-    on_deadline: Callable[[int], object] | None,
-) -> CongestionControl:
-    """A congestion control that calls these; None stands for a method that there is not.
+class ExtensionError(ValueError):
+    """A user's class cannot be used, or gave what cannot be used."""
 
-    After each event window, rate and deadline are asked for. What they raise ends the run, and so does a value out of
-    range (ExtensionError).
-    """
+class CompletionHandler:
+    """Takes the completions of queue pairs, on the engine's thread."""
 
-def python_path_choice(
-    name: str,
-    *,
-    entropy: Callable[[int, int, bool], object],
-    on_delivered: Callable[[int, int, int, bool], object] | None,
-    on_lost: Callable[[int, int], object] | None,
-    on_congestion_notification: Callable[[int], object] | None,
-) -> PathChoice:
-    """A choice of path that calls these; None stands for a method that there is not.
+class CompletionQueue(CompletionHandler):
+    """Keeps completions until they are polled."""
+    def __init__(self, engine: Engine) -> None: ...
+    def poll(self, limit: int | None = None) -> list[Completion]:
+        """Take out completions, oldest first.
 
-    What they raise ends the run, and so does an entropy out of range (ExtensionError).
-    """
+        kind: write, send (ours, acknowledged), receive, write_immediate (the peer's, arrived), aggregate.
+        status: success, local_length_error, remote_invalid_request, remote_access_error,
+        remote_operation_error, retry_exceeded, rnr_retry_exceeded, flushed. fault: none, local, peer,
+        network: whose doing the error is.
+        """
+    def wait(self, count: int, timeout_seconds: float) -> bool:
+        """True once count completions wait to be polled, False after that much real time."""
+
+class MemoryRegion:
+    """Memory registered with a NIC, by Nic.register_memory() or Nic.register_sink()."""
+    def deregister(self) -> None:
+        """Refuse the rkey from now on, for ever. Requests in progress keep the buffer alive."""
+    @property
+    def length_bytes(self) -> int: ...
+    @property
+    def rkey(self) -> int: ...
+    @property
+    def virtual_address(self) -> int: ...
+
+class Nic(Node):
+    """A RoCEv2 adapter: validates what arrives, hands it to queue pairs, lets them take turns in sending."""
+    def __init__(
+        self,
+        engine: Engine,
+        name: str,
+        *,
+        pcie_rate_bps: int = 0,
+        dma_latency_ps: int = 0,
+        per_message_overhead_ps: int = 0,
+        per_packet_overhead_ps: int = 0,
+    ) -> None:
+        """A NIC whose payload crosses PCIe, at pcie_rate_bps (0: unlimited) in each direction for all ports.
+
+        dma_latency_ps passes from the end of a transfer until its bytes are there, per_message_overhead_ps
+        before the first packet of each message sent, per_packet_overhead_ps before each data packet sent or
+        received. Raises ValueError for negative times.
+        """
+    def add_port(self, line: TransmitPort, *, mac: str, addresses: collections.abc.Sequence[str]) -> int:
+        """Send through line, at its rate; returns the port's number, from 0, for Link.connect()."""
+    def allocate_queue_pair_number(self) -> int:
+        """A number not in use, for a queue pair to be made later."""
+    def detach(self, queue_pair: QueuePair) -> None:
+        """Packets for it are dropped and counted from now on."""
+    def register_memory(
+        self,
+        buffer: typing_extensions.Buffer | numpy.typing.NDArray[typing.Any],
+        *,
+        virtual_address: int = 0,
+        remote_write: bool = True,
+    ) -> MemoryRegion:
+        """Register a C-contiguous buffer without copying it.
+
+        remote_write False: to send from only; the buffer may be read-only then. Raises ValueError if it is
+        not contiguous, BufferError if it is read-only.
+        """
+    def register_sink(self, length_bytes: int, *, virtual_address: int = 0) -> MemoryRegion:
+        """A region whose bytes are checked and counted, but kept nowhere (load generators)."""
+    def reset_stats(self) -> None: ...
+    def set_capture(self, port: int, capture: PcapWriter | None) -> None:
+        """Record what the port receives and sends."""
+    def stats(self, port: int) -> NicStats:
+        """What arrived at a port; `dropped` by reason.
+
+        Reasons: parse_error()'s names and foreign_mac, foreign_address, unknown_queue_pair.
+        """
+    @property
+    def name(self) -> str: ...
+
+class QueuePair:
+    """What a NIC sends and receives for."""
 
 class RcQueuePair(QueuePair):
     """A connected RC queue pair on a port of a NIC: WRITE and SEND.
@@ -1072,7 +1245,6 @@ class RcQueuePair(QueuePair):
     otherwise it needs none. rnr_retry_limit 7: for ever. Raises ValueError naming the parameter that is out of
     range.
     """
-
     def __init__(
         self,
         nic: Nic,
@@ -1087,25 +1259,8 @@ class RcQueuePair(QueuePair):
         path_choice: PathChoice | None = None,
         queue_pair: int | None = None,
         source_udp_port: int | None = None,
-        initial_psn: int = 0,
-        remote_initial_psn: int = 0,
-        path_mtu_bytes: int = 1024,
-        telemetry: bool = False,
-        retransmission: str = "go-back-n",
-        reordering_window_ps: int = 0,
-        ack_interval_packets: int = 1,
-        timeout_backoff_limit: int = 5,
-        retry_limit: int = 7,
-        rnr_retry_limit: int = 7,
-        rnr_timer_code: int = 4,
-        receive_for_immediate: bool = False,
-        cnp_interval_ps: int = 50_000_000,
+        **kwargs: typing.Unpack[RcOptions],
     ) -> None: ...
-    @property
-    def queue_pair(self) -> int:
-        """Its number."""
-    @property
-    def source_udp_port(self) -> int: ...
     def observe(
         self, source: int, destination: int, plane: int, *, messages: bool = True, telemetry: bool = False
     ) -> None:
@@ -1113,6 +1268,20 @@ class RcQueuePair(QueuePair):
 
         Raises RuntimeError if the engine has no probe.
         """
+    def post_receive(
+        self, memory: MemoryRegion | None, offset_bytes: int, length_bytes: int, *, work_id: int = 0
+    ) -> None:
+        """A place (None: bytes are discarded) for one incoming SEND; completes as "receive"."""
+    def post_send(
+        self,
+        memory: MemoryRegion | None,
+        offset_bytes: int,
+        length_bytes: int,
+        *,
+        immediate: int | None = None,
+        work_id: int = 0,
+    ) -> None:
+        """SEND into a receive that the peer has posted; completes as "send"."""
     def post_write(
         self,
         memory: MemoryRegion | None,
@@ -1139,274 +1308,16 @@ class RcQueuePair(QueuePair):
         work_id: int = 0,
     ) -> None:
         """Like post_write, with payloads that are only counted: the peer writes nothing, nothing is checked."""
-    def post_send(
-        self,
-        memory: MemoryRegion | None,
-        offset_bytes: int,
-        length_bytes: int,
-        *,
-        immediate: int | None = None,
-        work_id: int = 0,
-    ) -> None:
-        """SEND into a receive that the peer has posted; completes as "send"."""
-    def post_receive(
-        self, memory: MemoryRegion | None, offset_bytes: int, length_bytes: int, *, work_id: int = 0
-    ) -> None:
-        """A place (None: bytes are discarded) for one incoming SEND; completes as "receive"."""
+    def reset_stats(self) -> None: ...
+    def stats(self) -> RcStats: ...
     @property
     def last_telemetry(self) -> TelemetryFields | None:
         """The INT stack that the newest acknowledgement echoed."""
-    def stats(self) -> RcStats: ...
-    def reset_stats(self) -> None: ...
-
-def retransmission_timeout_ps(
-    base_round_trip_ps: int, *, round_trips: float = 4.0, wall_clock_floor_ns: int = 0, dilation: float = 1.0
-) -> int:
-    """The larger of round_trips base round trips and a floor of real time, in emulated time.
-
-    Under a real clock a host's process may run late, so the floor must lie above its jitter.
-    """
-
-def full_frame_bytes(
-    path_mtu_bytes: int, *, is_ipv6: bool = False, telemetry: bool = False, retransmission: str = "go-back-n"
-) -> int:
-    """Frame of a data packet with a full payload, from Ethernet to iCRC (go-back-N: within a message)."""
-
-def bandwidth_delay_product_bytes(rate_bps: int, round_trip_ps: int) -> int:
-    """Bytes on the way in a round trip, rounded up."""
-
-# --- collectives: schedules, aggregation client, block floating point (python/bind_collective.cpp) ---
-
-_Range = tuple[int, int, int]  # buffer, offset_bytes, length_bytes
-
-class RunStatus(TypedDict):
-    state: Literal["waiting", "running", "finished", "failed", "cancelled"]
-    started_ps: int | None
-    finished_ps: int | None
-    nodes_done: int
-    node_count: int
-    error: str
-
-class AggregationStats(TypedDict):
-    contributions_sent: int
-    retransmitted_packets: int
-    timeouts: int
-    early_retransmissions: int
-    results_accepted: int
-    ce_marked_packets: int
-    stale_results: int
-    foreign_results: int
-    wrong_epoch_results: int
-    unexpected_results: int
-    invalid_results: int
-    unexpected_packets: int
-    dropped_in_error: int
-    messages_in_flight: int
-    outstanding_requests: int
-    error: str
-
-class RunnableSchedule:
-    """What a `ScheduleExecutor` runs."""
-
-class Schedule(RunnableSchedule):
-    """A dependency graph of one rank. Each add_... returns the number of the buffer or node it adds.
-
-    A node starts when all nodes of `after` are done. Raises ValueError, naming the node, for a range beyond
-    its buffer, ranges that do not fit each other or the data type, or a predecessor that does not exist.
-    `dtype` is "int32" or "float32", `operation` "sum", "max" or "min".
-    """
-
-    def __init__(self) -> None: ...
-    def add_buffer(self, buffer: Buffer | NDArray[Any]) -> int:
-        """Add a writable C-contiguous array, kept alive while the schedule is."""
-    def add_zeros(self, length_bytes: int) -> int:
-        """Add a source of zeros without memory, for writes only."""
-    def add_lengths(self, length_bytes: int) -> int:
-        """Add a source of zeros for writes only, whose packets carry their payload as a length."""
-    def add_write(
-        self,
-        channel: int,
-        source: _Range,
-        *,
-        remote_address: int,
-        rkey: int,
-        immediate: int | None = None,
-        after: Sequence[int] = (),
-    ) -> int: ...
-    def add_wait_receive(self, channel: int, immediate: int, *, after: Sequence[int] = ()) -> int: ...
-    def add_reduce(
-        self, destination: _Range, source: _Range, *, dtype: str, operation: str, after: Sequence[int] = ()
-    ) -> int: ...
-    def add_copy(self, destination: _Range, source: _Range, *, after: Sequence[int] = ()) -> int: ...
-    def add_aggregate(
-        self, aggregator: int, range: _Range, *, dtype: str, operation: str, after: Sequence[int] = ()
-    ) -> int: ...
-    def add_delay(self, duration_ps: int, *, after: Sequence[int] = ()) -> int: ...
     @property
-    def node_count(self) -> int: ...
-
-_Formula = tuple[int, int, int]
-"""First, and so much more per turn of a loop and per lane of a block."""
-_Chunk = tuple[int, int, int, int, bool]
-"""A table's number, the formula of the chunk's number, and whether it is cut into as many pieces as there are lanes."""
-
-class ElementTable:
-    """Ranges of elements by number, modulo how many there are. ValueError for none, and for descending ones."""
-
-    @staticmethod
-    def evenly(start: int, stop: int, parts: int) -> ElementTable:
-        """Parts of a range, whose lengths differ by at most one, as a formula."""
-    @staticmethod
-    def of(ranges: Sequence[tuple[int, int]]) -> ElementTable:
-        """Starts and ends."""
-    def __len__(self) -> int: ...
-    def at(self, number: int) -> tuple[int, int]: ...
-
-class LaneSchedule:
-    """What a rank does as lanes with loops; see weft.traffic.lane_schedule.LaneSchedule.
-
-    Raises ValueError for numbers that name nothing, and for more transfers than immediates.
-    """
-
-    def __init__(self, dtype: str, operation: str, run_tag: int = 0) -> None: ...
-    def add_table(self, table: ElementTable) -> int: ...
-    def add_marks(self) -> int: ...
-    def add_stage(self, after: Sequence[int] = ()) -> int: ...
-    def add_grid(self, cell_count: int, moves_data: Sequence[bool]) -> int: ...
-    def add_block(self, lane_count: int) -> None: ...
-    def add_loop(self, turns: int, grid: int, cell: _Formula) -> None: ...
-    def send(
-        self,
-        elements: _Chunk,
-        channel: _Formula,
-        transfer: int,
-        to_scratch: bool,
-        landing: _Chunk | None,
-        shift: int,
-        slot: int,
-        ahead: int,
-    ) -> None: ...
-    def receive(
-        self, elements: _Chunk, channel: _Formula, transfer: int, in_turn: bool, slot: int
-    ) -> None: ...
-    def reduce(self, elements: _Chunk, shift: int, slot: int) -> None: ...
-    def copy(self, elements: _Chunk, shift: int, slot: int) -> None: ...
-    def aggregate(self, elements: _Chunk, plane: int, slot: int) -> None: ...
-    def delay(self, duration_ps: int, slot: int) -> None: ...
-    def await_elements(self, elements: _Chunk, marks: int) -> None: ...
-    def mark_elements(self, elements: _Chunk, marks: int) -> None: ...
-    def await_acknowledgement(self) -> None: ...
-    def append(
-        self,
-        part: LaneSchedule,
-        data_elements: int,
-        scratch_elements: int,
-        first_transfer: int,
-        first_channel: int,
-        after: Sequence[int],
-    ) -> int: ...
+    def queue_pair(self) -> int:
+        """Its number."""
     @property
-    def transfer_limit(self) -> int:
-        """Above the largest number of a transfer."""
-    def step_count(self, with_data: bool) -> int: ...
-
-class BoundLanes(RunnableSchedule):
-    """A rank's lanes over its buffers and channels.
-
-    `payload` is "data", "zeros" or "lengths". Channels, in the schedule's order: the executor's number, address and key
-    of the peer's data, address and key of its scratch buffer; aggregators, by plane: the executor's numbers. Raises
-    ValueError for what the schedule needs and lacks.
-    """
-
-    def __init__(
-        self,
-        schedule: LaneSchedule,
-        *,
-        payload: str,
-        data: Buffer | NDArray[Any] | None,
-        scratch: Buffer | NDArray[Any] | None,
-        channels: Sequence[tuple[int, int, int, int, int]],
-        aggregators: Sequence[int | None],
-    ) -> None: ...
-    @property
-    def step_count(self) -> int: ...
-
-class ScheduleStepper:
-    """A run of a schedule without engine or network: it says what is to be transferred, and is told what arrives.
-
-    Reductions and copies are done as they come up. Each call goes as far as the schedule can without more arrivals.
-    """
-
-    def __init__(self, schedule: RunnableSchedule) -> None: ...
-    def begin(self) -> None: ...
-    def arrived(self, channel: int, immediate: int) -> None: ...
-    def completed(self, step: int) -> None:
-        """A write has been acknowledged, or an aggregation is done."""
-    def delay_over(self, token: int) -> None: ...
-    def take_writes(self) -> list[tuple[int, int, int, int, int, int, int | None]]:
-        """Since the last call: step, channel, source (0: zeros), length, remote address, rkey, immediate."""
-    def take_aggregations(self) -> list[tuple[int, int, int, int]]:
-        """Since the last call: step, aggregator, address, length in bytes."""
-    def take_delays(self) -> list[tuple[int, int, int]]:
-        """Since the last call: step, duration in ps, token."""
-    @property
-    def done(self) -> list[int]:
-        """Steps that are done, in that order."""
-    @property
-    def is_done(self) -> bool: ...
-    @property
-    def unclaimed_arrivals(self) -> int:
-        """Writes that have arrived and that nothing has waited for."""
-
-class RunWrites(TypedDict):
-    node: NDArray[np.int64]
-    posted_ps: NDArray[np.int64]
-    completed_ps: NDArray[np.int64]
-    retransmitted_packets: NDArray[np.int64]
-
-class ScheduleExecutor(CompletionHandler):
-    """Runs schedules over the queue pairs that were made with it as their completion handler.
-
-    As a file (`fileno`) it becomes readable when a run ends.
-    """
-
-    def __init__(self, engine: Engine) -> None: ...
-    def add_channel(self, queue_pair: RcQueuePair) -> int: ...
-    def add_scale_up_channel(self, channel: ScaleUpChannel) -> int: ...
-    def add_aggregator(self, client: AggregationClient) -> int: ...
-    def remove_channel(self, channel: int) -> None: ...
-    def remove_aggregator(self, aggregator: int) -> None: ...
-    def start(
-        self, schedule: RunnableSchedule, start_ps: int = 0, *, run: int = 0, keep_writes: bool = False
-    ) -> int:
-        """Start at start_ps (now, if that is past); returns the number of the run, `run` or the next one.
-
-        Raises ValueError if the schedule names a channel or aggregator that does not exist, or if there is such a run.
-        """
-    def status(self, run: int) -> RunStatus: ...
-    def writes(self, run: int) -> RunWrites:
-        """Columns of the WRITEs acknowledged so far, of a run that was started to keep them; by their nodes."""
-    def cancel(self, run: int) -> None: ...
-    def forget(self, run: int) -> None:
-        """Release a run that has ended. Raises RuntimeError if it has not."""
-    def observe(self, rank: int) -> None:
-        """Have the engine's probe record every node of runs that start from now on, as a step of this rank.
-
-        Raises RuntimeError if the engine has no probe.
-        """
-    def take_ended(self) -> list[int]:
-        """Runs that ended since the last call."""
-    def set_end_listener(self, listener: Callable[[], object] | None) -> None:
-        """Call listener() from the engine whenever a run ends; None ends that."""
-    def fileno(self) -> int: ...
-
-class ScaleUpStats(TypedDict):
-    sent_messages: int
-    sent_bytes: int
-    received_messages: int
-    received_bytes: int
-    refused_messages: int
-    abandoned_messages: int
+    def source_udp_port(self) -> int: ...
 
 class ScaleUpDomain:
     """The links between the ranks of a host: a crossbar with a port for each, which blocks nothing and loses nothing.
@@ -1415,20 +1326,21 @@ class ScaleUpDomain:
     receiver's port; out and in overlap, so n bytes on idle ports take n/rate + latency. Raises ValueError for a rate
     of 0 or a negative latency.
     """
-
     def __init__(self, engine: Engine, *, rate_bps: int, latency_ps: int, port_count: int) -> None: ...
     def attach(self, port: int, nic: Nic) -> None:
         """Let what is sent to a port be written to memory that is registered with a NIC of the same engine."""
-    def stats(self, port: int) -> ScaleUpStats: ...
     def reset_stats(self, port: int) -> None: ...
+    def stats(self, port: int) -> ScaleUpStats: ...
 
-class ScaleUpChannel:
+class _ScaleUpChannel:
+    pass
+
+class ScaleUpChannel(_ScaleUpChannel):
     """One end of a connection between two ports of a domain; numbers are unique at a port, as queue pairs' are.
 
     Completions are those of an RDMA WRITE, at both ends when the last bit is in. Raises ValueError for ports there
     are not and a number in use.
     """
-
     def __init__(
         self,
         domain: ScaleUpDomain,
@@ -1442,109 +1354,183 @@ class ScaleUpChannel:
     def close(self) -> None:
         """Forget what is under way; its data is read no more."""
 
-class FlowRecords(TypedDict):
-    flow: NDArray[np.int64]
-    started_ps: NDArray[np.int64]
-    finished_ps: NDArray[np.int64]
-    retransmitted_packets: NDArray[np.int64]
+class RunnableSchedule:
+    """What a `ScheduleExecutor` runs."""
 
-class ObservedFlow:
-    """What an engine's probe records of a flow that is sent, and under which names."""
+class Schedule(RunnableSchedule):
+    """A dependency graph of one rank. Each add_... returns the number of the buffer or node it adds.
 
-    def __init__(
-        self,
-        source: int,
-        destination: int,
-        plane: int,
-        *,
-        message: bool = True,
-        telemetry: bool = False,
-    ) -> None: ...
-
-class FlowGenerator:
-    """WRITEs of a host that start at given times, each over a queue pair of its own that lives as long as the flow.
-
-    Both ends of a flow are told of it, each by its own generator: `place` is what add_port() returned, sizes are 1 byte
-    to 2 GiB, starts count from the run's. The executor's listener is told of the end.
+    A node starts when all nodes of `after` are done. Raises ValueError, naming the node, for a range beyond
+    its buffer, ranges that do not fit each other or the data type, or a predecessor that does not exist.
+    `dtype` is "int32" or "float32", `operation` "sum", "max" or "min".
     """
-
-    def __init__(self, nic: Nic, executor: ScheduleExecutor) -> None: ...
-    def add_port(
+    def __init__(self) -> None: ...
+    def add_aggregate(
         self,
-        port: int,
+        aggregator: int,
+        range: tuple[int, int, int],
         *,
-        destination_mac: str,
-        congestion_control: str | Callable[[int], CongestionControl],
-        line_rate_bps: int = ...,
-        base_round_trip_ps: int = ...,
-        nearest_round_trip_ps: int = 0,
-        nearest_hops: int = 0,
-        hop_round_trip_ps: int = 0,
-        int_rates_bps: Sequence[int] = ...,
-        parameters: Mapping[str, float] = {},
-        preset: str = "",
-        path_choice: Callable[[int, int], PathChoice | None] | None = None,
-        retransmission: str = "go-back-n",
-        retransmission_timeout_ps: int,
-        reordering_window_ps: int = 0,
-        ack_interval_packets: int = 1,
-        cnp_interval_ps: int = 50_000_000,
-        path_mtu_bytes: int,
-        telemetry: bool = False,
-        as_lengths: bool = False,
-    ) -> int:
-        """Say how queue pairs of a port are made; returns the place by which flows name it.
-
-        congestion_control: a name, with its parameters and the path's properties (make_congestion_control), or what
-        makes one for each flow, given the size of its full frames; path_choice makes one from the number of a flow's
-        queue pair and that size; as_lengths: packets carry their payload as a length.
-        """
-    def add_sent(
+        dtype: str,
+        operation: str,
+        after: collections.abc.Sequence[int] = [],
+    ) -> int: ...
+    def add_buffer(self, buffer: typing_extensions.Buffer | numpy.typing.NDArray[typing.Any]) -> int:
+        """Add a writable C-contiguous array, kept alive while the schedule is."""
+    def add_copy(
         self,
-        flow: int,
-        start_ps: int,
-        place: int,
-        peer_ip: str,
-        queue_pair: int,
-        remote_queue_pair: int,
-        size_bytes: int,
+        destination: tuple[int, int, int],
+        source: tuple[int, int, int],
+        *,
+        after: collections.abc.Sequence[int] = [],
+    ) -> int: ...
+    def add_delay(self, duration_ps: int, *, after: collections.abc.Sequence[int] = []) -> int: ...
+    def add_lengths(self, length_bytes: int) -> int:
+        """Add a source of zeros for writes only, whose packets carry their payload as a length."""
+    def add_reduce(
+        self,
+        destination: tuple[int, int, int],
+        source: tuple[int, int, int],
+        *,
+        dtype: str,
+        operation: str,
+        after: collections.abc.Sequence[int] = [],
+    ) -> int: ...
+    def add_wait_receive(
+        self, channel: int, immediate: int, *, after: collections.abc.Sequence[int] = []
+    ) -> int: ...
+    def add_write(
+        self,
+        channel: int,
+        source: tuple[int, int, int],
+        *,
         remote_address: int,
         rkey: int,
-        *,
-        observed: ObservedFlow = ...,
-    ) -> None: ...
-    def add_received(
+        immediate: int | None = None,
+        after: collections.abc.Sequence[int] = [],
+    ) -> int: ...
+    def add_zeros(self, length_bytes: int) -> int:
+        """Add a source of zeros without memory, for writes only."""
+    @property
+    def node_count(self) -> int: ...
+
+class ElementTable:
+    """Ranges of elements by number, modulo how many there are. ValueError for none, and for descending ones."""
+    @staticmethod
+    def evenly(start: int, stop: int, parts: int) -> ElementTable:
+        """Parts of a range, whose lengths differ by at most one, as a formula."""
+    @staticmethod
+    def of(ranges: collections.abc.Sequence[tuple[int, int]]) -> ElementTable:
+        """Starts and ends."""
+    def __len__(self) -> int: ...
+    def at(self, number: int) -> tuple[int, int]: ...
+
+class LaneSchedule:
+    """What a rank does as lanes with loops; see weft.traffic.lane_schedule.LaneSchedule.
+
+    Raises ValueError for numbers that name nothing, and for more transfers than immediates.
+    """
+    def __init__(self, dtype: str, operation: str, run_tag: int = 0) -> None: ...
+    def add_block(self, lane_count: int) -> None: ...
+    def add_grid(self, cell_count: int, moves_data: collections.abc.Sequence[bool]) -> int: ...
+    def add_loop(self, turns: int, grid: int, cell: collections.abc.Sequence[int]) -> None: ...
+    def add_marks(self) -> int: ...
+    def add_stage(self, after: collections.abc.Sequence[int] = []) -> int: ...
+    def add_table(self, table: ElementTable) -> int: ...
+    def aggregate(self, elements: tuple[int, int, int, int, bool], plane: int, slot: int) -> None: ...
+    def append(
         self,
-        flow: int,
-        start_ps: int,
-        place: int,
-        peer_ip: str,
-        queue_pair: int,
-        remote_queue_pair: int,
-        size_bytes: int,
+        part: LaneSchedule,
+        data_elements: int,
+        scratch_elements: int,
+        first_transfer: int,
+        first_channel: int,
+        after: collections.abc.Sequence[int],
+    ) -> int: ...
+    def await_acknowledgement(self) -> None: ...
+    def await_elements(self, elements: tuple[int, int, int, int, bool], marks: int) -> None: ...
+    def copy(self, elements: tuple[int, int, int, int, bool], shift: int, slot: int) -> None: ...
+    def delay(self, duration_ps: int, slot: int) -> None: ...
+    def mark_elements(self, elements: tuple[int, int, int, int, bool], marks: int) -> None: ...
+    def receive(
+        self,
+        elements: tuple[int, int, int, int, bool],
+        channel: collections.abc.Sequence[int],
+        transfer: int,
+        in_turn: bool,
+        slot: int,
     ) -> None: ...
-    def start(self, start_ps: int = 0, *, run: int = 0) -> None:
-        """Start at start_ps (now, if that is past). Raises RuntimeError the second time.
+    def reduce(self, elements: tuple[int, int, int, int, bool], shift: int, slot: int) -> None: ...
+    def send(
+        self,
+        elements: tuple[int, int, int, int, bool],
+        channel: collections.abc.Sequence[int],
+        transfer: int,
+        to_scratch: bool,
+        landing: tuple[int, int, int, int, bool] | None,
+        shift: int,
+        slot: int,
+        ahead: int,
+    ) -> None: ...
+    def step_count(self, with_data: bool) -> int: ...
+    @property
+    def transfer_limit(self) -> int:
+        """Above the largest number of a transfer."""
 
-        What is recorded of its messages bears the number of the run, and as their step that of the flow.
-        """
-    def cancel(self) -> None:
-        """End the run, if it has not ended; its queue pairs go."""
-    def status(self) -> RunStatus:
-        """The run's state; nodes are flows, sent (and acknowledged) and received."""
-    def records(self) -> FlowRecords:
-        """Columns of the flows sent and acknowledged so far, in that order; times are emulated picoseconds."""
-    def counters(self) -> RcCounters:
-        """Sums over all its queue pairs, those that are gone included."""
-    def reset_counters(self) -> None: ...
+class BoundLanes(RunnableSchedule):
+    """A rank's lanes over its buffers and channels.
 
-class AggregationClient(QueuePair):
+    `payload` is "data", "zeros" or "lengths". Channels, in the schedule's order: the executor's number, address and key
+    of the peer's data, address and key of its scratch buffer; aggregators, by plane: the executor's numbers. Raises
+    ValueError for what the schedule needs and lacks.
+    """
+    def __init__(
+        self,
+        schedule: LaneSchedule,
+        *,
+        payload: str,
+        data: typing_extensions.Buffer | numpy.typing.NDArray[typing.Any] | None,
+        scratch: typing_extensions.Buffer | numpy.typing.NDArray[typing.Any] | None,
+        channels: collections.abc.Sequence[tuple[int, int, int, int, int]],
+        aggregators: collections.abc.Sequence[int | None],
+    ) -> None: ...
+    @property
+    def step_count(self) -> int: ...
+
+class ScheduleStepper:
+    """A run of a schedule without engine or network: it says what is to be transferred, and is told what arrives.
+
+    Reductions and copies are done as they come up. Each call goes as far as the schedule can without more arrivals.
+    """
+    def __init__(self, schedule: RunnableSchedule) -> None: ...
+    def arrived(self, channel: int, immediate: int) -> None: ...
+    def begin(self) -> None: ...
+    def completed(self, step: int) -> None:
+        """A write has been acknowledged, or an aggregation is done."""
+    def delay_over(self, token: int) -> None: ...
+    def take_aggregations(self) -> list[tuple[int, int, int, int]]:
+        """Since the last call: step, aggregator, address, length in bytes."""
+    def take_delays(self) -> list[tuple[int, int, int]]:
+        """Since the last call: step, duration in ps, token."""
+    def take_writes(self) -> list[tuple[int, int, int, int, int, int, int | None]]:
+        """Since the last call: step, channel, source (0: zeros), length, remote address, rkey, immediate."""
+    @property
+    def done(self) -> list[int]:
+        """Steps that are done, in that order."""
+    @property
+    def is_done(self) -> bool: ...
+    @property
+    def unclaimed_arrivals(self) -> int:
+        """Writes that have arrived and that nothing has waited for."""
+
+class _AggregationClient(QueuePair):
+    pass
+
+class AggregationClient(_AggregationClient):
     """A worker of an in-network aggregation job. All workers must post the same reductions in the same order.
 
     Contributions go to `destination_ip` by way of `destination_mac`; results come to `group_ip`. `slot_count` is
     the window in messages. Raises ValueError for parameters out of range or a group that is taken.
     """
-
     def __init__(
         self,
         nic: Nic,
@@ -1561,222 +1547,145 @@ class AggregationClient(QueuePair):
         destination_ip: str,
         group_ip: str,
         retransmission_timeout_ps: int,
-        source_udp_port: int = 0xC000,
+        source_udp_port: int = 49152,
         timeout_backoff_limit: int = 5,
         retry_limit: int = 30,
         early_retransmit_distance: int = 16,
     ) -> None: ...
-    def stats(self) -> AggregationStats: ...
     def reset_stats(self) -> None: ...
+    def stats(self) -> AggregationStats: ...
 
-def block_exponent(block: NDArray[np.float32]) -> int:
-    """Smallest e with |x| < 2^e for all elements, -149 for zeros. Raises ValueError for NaN and infinity."""
+class _ScheduleExecutor(CompletionHandler):
+    pass
 
-def quantise_block(block: NDArray[np.float32], exponent: int, rank_count: int) -> NDArray[np.int32]:
-    """Integers that `rank_count` ranks can add without overflow. All |x| < 2^exponent."""
+class ScheduleExecutor(_ScheduleExecutor):
+    """Runs schedules over the queue pairs that were made with it as their completion handler.
 
-def dequantise_block(sums: NDArray[np.int32], exponent: int, rank_count: int) -> NDArray[np.float32]:
-    """Floats that sums of quantised blocks stand for."""
-
-# --- switch: the v1model runtime (python/bind_switch.cpp) ---
-
-NativeKey = tuple[bytes, bytes, bytes, bytes, int]
-MeterRates = tuple[int, int, int, int, int | None]
-"""Committed rate and burst, peak rate and burst, excess burst of a single-rate meter (None: two rates)."""
-MeterStateTuple = tuple[MeterRates | None, list[tuple[int, int]], bytes]
-"""Configuration, (packets, bytes) counted as green, yellow and red, and the buckets, opaque."""
-
-def switch_abi() -> dict[str, int]:
-    """Offsets ("Struct.member"), sizes and constants that generated code shares with the switch runtime."""
-
-def switch_runtime_symbols() -> dict[str, int]:
-    """Addresses of the functions that generated code may call, by name."""
-
-class SwitchProgram:
-    """A compiled program; `functions` are addresses of its entry points, `code` is kept alive with it."""
-
-    def __init__(
-        self,
-        *,
-        functions: dict[str, int],
-        code: object,
-        state_bytes: int,
-        metadata_offset_bytes: int,
-        metadata_bytes: int,
-        max_headers_bytes: int,
-        max_digest_bytes: int,
-        max_action_data_bytes: int,
-        tables: list[dict[str, object]],
-        action_profile_count: int,
-        registers_bytes: int,
-        counter_count: int,
-        meter_count: int,
-        value_set_count: int,
-        log_formats: list[str],
-    ) -> None: ...
-
-class Switch(Node):
-    """A v1model switch. Tables, profiles and arrays are addressed by index; `weft.switch.native` knows the names.
-
-    A match is (value, mask, low, high, priority) as bytes of the table's key; an action is (kind, id, data) with
-    kind 0 action, 1 member, 2 group. ValueError for depth_unit or time_unit; RuntimeError without a program.
+    As a file (`fileno`) it becomes readable when a run ends.
     """
+    def __init__(self, engine: Engine) -> None: ...
+    def add_aggregator(self, client: _AggregationClient) -> int: ...
+    def add_channel(self, queue_pair: RcQueuePair) -> int: ...
+    def add_scale_up_channel(self, channel: _ScaleUpChannel) -> int: ...
+    def cancel(self, run: int) -> None: ...
+    def fileno(self) -> int: ...
+    def forget(self, run: int) -> None:
+        """Release a run that has ended. Raises RuntimeError if it has not."""
+    def observe(self, rank: int) -> None:
+        """Have the engine's probe record every node of runs that start from now on, as a step of this rank.
 
+        Raises RuntimeError if the engine has no probe.
+        """
+    def remove_aggregator(self, aggregator: int) -> None: ...
+    def remove_channel(self, channel: int) -> None: ...
+    def set_end_listener(self, listener: collections.abc.Callable[[], object] | None) -> None:
+        """Call listener() from the engine whenever a run ends; None ends that."""
+    def start(
+        self, schedule: RunnableSchedule, start_ps: int = 0, *, run: int = 0, keep_writes: bool = False
+    ) -> int:
+        """Start at start_ps (now, if that is past); returns the number of the run, `run` or the next one.
+
+        Raises ValueError if the schedule names a channel or aggregator that does not exist, or if there is such a run.
+        """
+    def status(self, run: int) -> RunStatus: ...
+    def take_ended(self) -> list[int]:
+        """Runs that ended since the last call."""
+    def writes(self, run: int) -> RunWrites:
+        """Columns of the WRITEs acknowledged so far, of a run that was started to keep them; by their nodes."""
+
+class ObservedFlow:
+    """What an engine's probe records of a flow that is sent, and under which names."""
     def __init__(
+        self, source: int, destination: int, plane: int, *, message: bool = True, telemetry: bool = False
+    ) -> None: ...
+
+class FlowGenerator:
+    """WRITEs of a host that start at given times, each over a queue pair of its own that lives as long as the flow.
+
+    Both ends of a flow are told of it, each by its own generator: `place` is what add_port() returned, sizes are 1 byte
+    to 2 GiB, starts count from the run's. The executor's listener is told of the end.
+    """
+    def __init__(self, nic: Nic, executor: _ScheduleExecutor) -> None: ...
+    def add_port(
         self,
-        engine: Engine,
+        port: int,
         *,
-        name: str,
-        cpu_port: int = 510,
-        drop_port: int = 511,
-        depth_unit: str = "cells",
-        time_unit: str = "ns",
+        destination_mac: str,
+        congestion_control: str | collections.abc.Callable[[int], CongestionControl],
+        parameters: collections.abc.Mapping[str, float] = {},
+        preset: str = "",
+        path_choice: collections.abc.Callable[[int, int], PathChoice | None] | None = None,
+        retransmission: str = "go-back-n",
+        retransmission_timeout_ps: int,
+        reordering_window_ps: int = 0,
+        ack_interval_packets: int = 1,
+        cnp_interval_ps: int = 50000000,
+        path_mtu_bytes: int,
+        telemetry: bool = False,
+        as_lengths: bool = False,
+        **kwargs: typing.Unpack[PathOptions],
+    ) -> int:
+        """Say how queue pairs of a port are made; returns the place by which flows name it.
+
+        congestion_control: a name, with its parameters and the path's properties (make_congestion_control), or what
+        makes one for each flow, given the size of its full frames; path_choice makes one from the number of a flow's
+        queue pair and that size; as_lengths: packets carry their payload as a length.
+        """
+    def add_received(
+        self,
+        flow: int,
+        start_ps: int,
+        place: int,
+        peer_ip: str,
+        queue_pair: int,
+        remote_queue_pair: int,
+        size_bytes: int,
     ) -> None: ...
-    def load(self, program: SwitchProgram) -> None: ...
-    def draw_from(self, stream: Rng) -> None:
-        """Draw the program's random numbers from a stream from now on."""
-    def attach_port(self, port: int, transmit_port: TransmitPort) -> None:
-        """Packets for `port` go to `transmit_port`; the egress pipeline runs as they leave its queue."""
-
-    def receive(self, port: int, data: bytes) -> None: ...
-    def process(self, port: int, data: bytes) -> list[tuple[int, bytes]]:
-        """Run a packet through both pipelines at once; what leaves."""
-
-    def process_repeatedly(self, port: int, packets: Sequence[bytes], count: int) -> int:
-        """`count` packets, the given ones over and over; how many left."""
-
-    def packet_out(self, data: bytes) -> None: ...
-    def wait_event(self, timeout_s: float) -> tuple[str, int, bytes, int] | None:
-        """("packet_in" or "digest", learn list, bytes, time in ps), or None when the time is over."""
-    def set_event_listener(self, listener: Callable[[], object] | None) -> None:
-        """Call listener() from the engine whenever wait_event() has one more; None ends that."""
-
-    def drops(self) -> dict[str, int]: ...
-    @staticmethod
-    def drop_reasons() -> list[str]:
-        """Names of the reasons by number."""
-    def reset_drops(self) -> None: ...
-    @property
-    def received_packets(self) -> int: ...
-    def replace_code(self, program: SwitchProgram) -> None:
-        """Go on with other code for the same program. ValueError if its shape is another."""
-    def start_trace(self, packets: int, port: int | None) -> None:
-        """Trace the next packets (received on a port); see engine/switch/trace.hpp."""
-    def stop_trace(self) -> None: ...
-    def take_trace(self) -> bytes:
-        """All records so far, each a SwitchTrace::Head and its data."""
-    @property
-    def trace_packets_missed(self) -> int: ...
-    def set_logging(self, enabled: bool) -> None: ...
-    def take_log(self) -> list[str]: ...
-    class PreparedKey:
-        """A table and a match in it, for any switch that runs the program they were prepared for."""
-
-    class PreparedAction:
-        """An action with its data."""
-
-    def prepare_key(
+    def add_sent(
         self,
-        table: int,
-        value: bytes,
-        mask: bytes,
-        low: bytes,
-        high: bytes,
-        priority: int,
-        max_size: int,
-    ) -> PreparedKey: ...
-    def prepare_action(self, number: int, data: bytes) -> PreparedAction: ...
-    def insert_prepared(self, entries: Sequence[object]) -> int:
-        """Insert entries, each a tuple of a prepared key and action, in a list; how many until one that is refused."""
-
-    def table_insert(
-        self,
-        table: int,
-        value: bytes,
-        mask: bytes,
-        low: bytes,
-        high: bytes,
-        priority: int,
-        kind: int,
-        id: int,
-        data: bytes,
-        idle_timeout_ns: int,
-        max_size: int = ...,
-    ) -> bool: ...
-    def table_modify(
-        self,
-        table: int,
-        value: bytes,
-        mask: bytes,
-        low: bytes,
-        high: bytes,
-        priority: int,
-        kind: int,
-        id: int,
-        data: bytes,
-        idle_timeout_ns: int,
-    ) -> bool: ...
-    def table_delete(
-        self, table: int, value: bytes, mask: bytes, low: bytes, high: bytes, priority: int
-    ) -> bool: ...
-    def table_set_default(self, table: int, kind: int, id: int, data: bytes) -> None: ...
-    def table_size(self, table: int) -> int: ...
-    def entry_action(
-        self, table: int, key: tuple[bytes, bytes, bytes, bytes, int] | None
-    ) -> tuple[int, int, bytes, int]: ...
-    def table_entries(
-        self, table: int
-    ) -> list[tuple[bytes, bytes, bytes, bytes, int, int, int, bytes, int]]: ...
-    def entry_idle_ns(self, table: int, key: NativeKey | None) -> int: ...
-    def entry_counter(self, table: int, key: NativeKey | None) -> tuple[int, int]: ...
-    def set_entry_counter(self, table: int, key: NativeKey | None, packets: int, bytes: int) -> None: ...
-    def entry_meter(self, table: int, key: NativeKey | None) -> MeterStateTuple: ...
-    def set_entry_meter(self, table: int, key: NativeKey | None, config: MeterRates | None) -> None: ...
-    def restore_entry_meter(self, table: int, key: NativeKey | None, state: MeterStateTuple) -> None: ...
-    def member_insert(self, profile: int, id: int, action: int, data: bytes) -> bool: ...
-    def member_modify(self, profile: int, id: int, action: int, data: bytes) -> None: ...
-    def member_delete(self, profile: int, id: int) -> bool: ...
-    def group_insert(
-        self, profile: int, id: int, members: list[tuple[int, int, int]], is_random: bool
-    ) -> bool: ...
-    def group_modify(self, profile: int, id: int, members: list[tuple[int, int, int]]) -> None: ...
-    def group_delete(self, profile: int, id: int) -> bool: ...
-    def profile_sizes(self, profile: int) -> tuple[int, int]: ...
-    def set_watch_port_up(self, profile: int, port: int, up: bool) -> None: ...
-    def registers_read(self, offset: int, stride: int, cell_bytes: int, count: int) -> bytes: ...
-    def registers_fill(self, offset: int, stride: int, cell: bytes, count: int) -> None: ...
-    def counters_read(self, first: int, count: int) -> list[tuple[int, int]]: ...
-    def counter_write(self, index: int, packets: int, bytes: int) -> None: ...
-    def meter_read(self, index: int) -> MeterStateTuple: ...
-    def meter_write(self, index: int, config: MeterRates | None) -> None: ...
-    def meter_restore(self, index: int, state: MeterStateTuple) -> None: ...
-    def value_set_write(self, index: int, members: list[tuple[bytes, bytes]]) -> None: ...
-    def multicast_group_set(self, id: int, replicas: list[tuple[int, int]]) -> None: ...
-    def multicast_group_delete(self, id: int) -> bool: ...
-    def clone_session_set(
-        self, id: int, replicas: list[tuple[int, int]], priority_class: int, packet_length_bytes: int
+        flow: int,
+        start_ps: int,
+        place: int,
+        peer_ip: str,
+        queue_pair: int,
+        remote_queue_pair: int,
+        size_bytes: int,
+        remote_address: int,
+        rkey: int,
+        *,
+        observed: ObservedFlow = ...,
     ) -> None: ...
-    def clone_session_delete(self, id: int) -> bool: ...
+    def cancel(self) -> None:
+        """End the run, if it has not ended; its queue pairs go."""
+    def counters(self) -> RcCounters:
+        """Sums over all its queue pairs, those that are gone included."""
+    def records(self) -> FlowRecords:
+        """Columns of the flows sent and acknowledged so far, in that order; times are emulated picoseconds."""
+    def reset_counters(self) -> None: ...
+    def start(self, start_ps: int = 0, *, run: int = 0) -> None:
+        """Start at start_ps (now, if that is past). Raises RuntimeError the second time.
 
-# --- what a run is observed by (python/bind_probe.cpp) ---
+        What is recorded of its messages bears the number of the run, and as their step that of the flow.
+        """
+    def status(self) -> RunStatus:
+        """The run's state; nodes are flows, sent (and acknowledged) and received."""
 
 class Probe:
     """Records what components of an engine tell; one an engine, which owns it. Times in ps, sizes in bytes.
 
     Rows beyond row_limit of a table are counted and not kept. Raises RuntimeError if the engine has a probe.
     """
-
-    def __init__(self, engine: Engine, *, row_limit: int = 20_000_000) -> None: ...
     @staticmethod
     def of(port: TransmitPort) -> Probe:
         """Return the probe of the port's engine; makes it if there is none."""
-    def watch(self, component: TransmitPort | Link | Switch, place: int) -> None:
-        """Record drops and pauses of the component, under this number for the place."""
-    def start_sampling(self, interval_ps: int) -> None:
-        """Sample ports at every multiple of the interval. ValueError below 1; RuntimeError if it has begun."""
+    def __init__(self, engine: Engine, *, row_limit: int = 20000000) -> None: ...
+    def rows_lost(self) -> dict[str, int]:
+        """Rows beyond the limit, by table."""
     def sample(self, port: TransmitPort, place: int) -> None:
         """Make a port's queues and what it has sent series of a place. RuntimeError before start_sampling."""
-    def take(self, until_ps: int = 0) -> dict[str, dict[str, NDArray[np.int64]]]:
+    def start_sampling(self, interval_ps: int) -> None:
+        """Sample ports at every multiple of the interval. ValueError below 1; RuntimeError if it has begun."""
+    def take(self, until_ps: int = 0) -> dict[str, dict[str, numpy.typing.NDArray[numpy.int64]]]:
         """Hand over all that was recorded since the last call: columns by name, by table.
 
         Ports are sampled once more at until_ps (the engine's now, if that is later): all events up to it have been
@@ -1791,11 +1700,160 @@ class Probe:
         where a sample differs from the series' last: time_ps, place, priority_class, queue_bytes,
         transmitted_bytes.
         """
-    def rows_lost(self) -> dict[str, int]:
-        """Rows beyond the limit, by table."""
+    @typing.overload
+    def watch(self, component: TransmitPort, place: int) -> None:
+        """Record drops and pauses of the component, under this number for the place."""
+    @typing.overload
+    def watch(self, component: Link, place: int) -> None: ...
+    @typing.overload
+    def watch(self, component: Switch, place: int) -> None: ...
+
+def bandwidth_delay_product_bytes(rate_bps: int, round_trip_ps: int) -> int:
+    """Bytes on the way in a round trip, rounded up."""
+
+def block_exponent(block: numpy.typing.NDArray[numpy.float32]) -> int:
+    """Smallest e with |x| < 2^e for all elements, -149 for zeros. Raises ValueError for NaN and infinity."""
+
+def build_packet(headers: RoceHeaders, payload: bytes = b"") -> bytes:
+    """An Ethernet frame (without FCS): lengths, pad, checksums and iCRC computed, UDP checksum 0.
+
+    Fields left out have RoCEv2's usual values (DSCP 26, ECT(0), hop limit 64, P_Key 0xFFFF) or 0. Raises
+    ValueError for unknown fields, values that do not fit, or a payload that the opcode does not carry.
+    """
+
+def completion_status_names() -> list[str]:
+    """Return the names of a completion's status, in the order of their numbers."""
+
+def congestion_control_kind(name: str) -> CongestionControlKind:
+    """A congestion control by its name. Raises ValueError for an unknown one, naming the valid ones."""
+
+def congestion_control_names() -> list[str]: ...
+def congestion_controls() -> list[CongestionControlKind]:
+    """All congestion controls, in alphabetical order."""
+
+def congestion_parameters_in_force(
+    name: str,
+    *,
+    ack_interval_packets: int = 1,
+    parameters: collections.abc.Mapping[str, float] = {},
+    preset: str = "",
+    **kwargs: typing.Unpack[PathArguments],
+) -> dict[str, float]:
+    """All parameters of what make_congestion_control() would make, those left out by their defaults. Raises as it."""
+
+def crc32(data: bytes, *, portable: bool = False) -> int:
+    """CRC-32 of IEEE 802.3, as zlib.crc32; portable: by tables whatever the CPU offers."""
+
+def dequantise_block(
+    sums: numpy.typing.NDArray[numpy.int32], exponent: int, rank_count: int
+) -> numpy.typing.NDArray[numpy.float32]:
+    """Floats that sums of quantised blocks stand for."""
 
 def drop_names() -> dict[int, str]:
     """Return what the codes in the column `reason` of drops mean."""
 
-def completion_status_names() -> list[str]:
-    """Return the names of a completion's status, in the order of their numbers."""
+def flowlet(seed: int, gap_ps: int) -> PathChoice:
+    """Another entropy after every pause of more than gap_ps."""
+
+def full_frame_bytes(
+    path_mtu_bytes: int, *, is_ipv6: bool = False, telemetry: bool = False, retransmission: str = "go-back-n"
+) -> int:
+    """Frame of a data packet with a full payload, from Ethernet to iCRC (go-back-N: within a message)."""
+
+def icrc(ip_packet: bytes) -> int:
+    """Invariant CRC over a packet from its IP header up to, and without, the iCRC itself (annex A17.3.3).
+
+    It is sent little-endian. Raises ValueError if IP, UDP and BTH headers are not complete.
+    """
+
+def make_congestion_control(
+    name: str,
+    *,
+    ack_interval_packets: int = 1,
+    parameters: collections.abc.Mapping[str, float] = {},
+    preset: str = "",
+    **kwargs: typing.Unpack[PathArguments],
+) -> CongestionControl:
+    """A congestion control for a path: rate of the sender's port, idle round trip, frame of a full packet.
+
+    ack_interval_packets: how many packets are acknowledged together; nearest_round_trip_ps and nearest_hops: of the
+    nearest peer's path, and the routers on it; hop_round_trip_ps: what each router more adds; int_rates_bps: what the
+    16 rate codes of the fabric's INT stand for, by default the standard ones.
+
+    Parameters left out are the preset's (empty: the default one), and fit the path; their names are those that the
+    control declares (congestion_control_kind). Raises ValueError for unknown names and values
+    out of range, naming the valid ones.
+    """
+
+def packet_ends() -> dict[str, str]:
+    """What packets that left are, by the keys of `left` in packet conservation."""
+
+def packet_origins() -> dict[str, str]:
+    """What packets that entered are, by the keys of `entered` in packet conservation."""
+
+def parse_error(frame: bytes) -> str:
+    """What parse_packet() would refuse the frame for: "none", "not_roce", "truncated", "bad_icrc" …"""
+
+def parse_packet(frame: bytes) -> tuple[RoceHeaders, bytes]:
+    """Headers and payload (without pad) of an Ethernet frame.
+
+    Raises ValueError, ending in parse_error()'s name, unless the frame is valid.
+    """
+
+def pfc_headroom_bytes(*, rate_bps: int, delay_ps: int, frame_bytes: int, response_ps: int = 0) -> int:
+    """Return the bytes that may still come after a port has decided to pause a class (802.1Qbb, annex O)."""
+
+def python_congestion_control(
+    name: str,
+    *,
+    window_bytes: collections.abc.Callable[[], object],
+    pacing_rate_bps: collections.abc.Callable[[], object] | None,
+    next_deadline_ps: collections.abc.Callable[[], object] | None,
+    on_packet_sent: collections.abc.Callable[[int, int, bool], object] | None,
+    on_acknowledgement: collections.abc.Callable[[Acknowledgement], object],
+    on_congestion_notification: collections.abc.Callable[[int], object] | None,
+    on_loss: collections.abc.Callable[[int, bool], object] | None,
+    on_deadline: collections.abc.Callable[[int], object] | None,
+) -> CongestionControl:
+    """A congestion control that calls these; None stands for a method that there is not."""
+
+def python_path_choice(
+    name: str,
+    *,
+    entropy: collections.abc.Callable[[int, int, bool], object],
+    on_delivered: collections.abc.Callable[[int, int, int, bool], object] | None,
+    on_lost: collections.abc.Callable[[int, int], object] | None,
+    on_congestion_notification: collections.abc.Callable[[int], object] | None,
+) -> PathChoice:
+    """A choice of path that calls these; None stands for a method that there is not."""
+
+def quantise_block(
+    block: numpy.typing.NDArray[numpy.float32], exponent: int, rank_count: int
+) -> numpy.typing.NDArray[numpy.int32]:
+    """Integers that `rank_count` ranks can add without overflow. All |x| < 2^exponent."""
+
+def record_types() -> dict[str, dict[str, tuple[str, str]]]:
+    """Types of dictionaries, by name: for each key its type in Python's notation, and what it means."""
+
+def retransmission_timeout_ps(
+    base_round_trip_ps: int, *, round_trips: float = 4.0, wall_clock_floor_ns: int = 0, dilation: float = 1.0
+) -> int:
+    """The larger of round_trips base round trips and a floor of real time, in emulated time.
+
+    Under a real clock a host's process may run late, so the floor must lie above its jitter.
+    """
+
+def serialisation_ps(size_bytes: int, rate_bps: int) -> int:
+    """Picoseconds that size_bytes occupy a line of rate_bps (0: none), rounded to the nearest."""
+
+def spray(seed: int, path_count: int) -> PathChoice:
+    """Another of path_count (1 to 2^14) entropies for every packet, pseudo-randomly."""
+
+def switch_abi() -> dict[str, int]:
+    """Offsets and constants that generated code shares with the switch runtime."""
+
+def switch_runtime_symbols() -> dict[str, int]:
+    """Functions that generated code may call, by name."""
+
+CREDIT_BLOCK_BYTES: int = 64
+MOST_CREDIT_BUFFER_BYTES: int = 131072

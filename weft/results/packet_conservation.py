@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from weft.engine import packet_ends, packet_origins
 from weft.errors import CheckFailedError
 
 if TYPE_CHECKING:
-    from weft.engine._core import Ledger, TrafficCounter
+    from weft.engine.records import ConservationCounts, TrafficCounter
 
 
 @dataclass(frozen=True)
@@ -36,17 +37,17 @@ class PacketConservation:
     missing: Count
 
     @classmethod
-    def of(cls, ledger: Ledger) -> PacketConservation:
+    def of(cls, counts: ConservationCounts) -> PacketConservation:
         """Return what an engine has counted."""
         return cls(
-            entered=_counts(ledger["entered"]),
-            left=_counts(ledger["left"]),
-            dropped=_counts(ledger["dropped"]),
-            resized_bytes=ledger["resized_bytes"],
-            queued=Count(**ledger["queued"]),
-            in_flight=Count(**ledger["in_flight"]),
-            in_switches=Count(**ledger["in_switches"]),
-            missing=Count(**ledger["missing"]),
+            entered=_counts(counts["entered"]),
+            left=_counts(counts["left"]),
+            dropped=_counts(counts["dropped"]),
+            resized_bytes=counts["resized_bytes"],
+            queued=Count(**counts["queued"]),
+            in_flight=Count(**counts["in_flight"]),
+            in_switches=Count(**counts["in_switches"]),
+            missing=Count(**counts["missing"]),
         )
 
     @property
@@ -59,42 +60,25 @@ def _counts(counters: Mapping[str, TrafficCounter]) -> dict[str, Count]:
     return {name: Count(**counter) for name, counter in counters.items()}
 
 
-def checked_ledger(ledger: Ledger) -> Ledger:
+def checked_conservation(counts: ConservationCounts) -> ConservationCounts:
     """Return what an engine has counted, if no packet is missing.
 
     Raises:
         CheckFailedError: packets or bytes are nowhere, or have come from nowhere; says how many.
     """
-    missing = ledger["missing"]
+    missing = counts["missing"]
     if missing["packets"] or missing["bytes"]:
         raise CheckFailedError(
             f"packets are not conserved: {missing['packets']} packets and {missing['bytes']} B of what entered the "
             "fabric have neither left it, nor been dropped, nor are under way (below 0: have come from nowhere); "
-            f"dropped: {', '.join(ledger['dropped']) or 'none'}"
+            f"dropped: {', '.join(counts['dropped']) or 'none'}"
         )
-    return ledger
+    return counts
 
 
-def packets_under_way(ledger: Ledger) -> int:
+def packets_under_way(counts: ConservationCounts) -> int:
     """Return how many packets wait in queues, are on links, or are in switches that take their time."""
-    return sum(ledger[where]["packets"] for where in ("queued", "in_flight", "in_switches"))
-
-
-_ENTERED = {
-    "sent": "sent by hosts",
-    "from_controller": "from the controller",
-    "multicast": "multicast copies",
-    "cloned": "clones",
-    "duplicated": "duplicated by links",
-    "flow_control": "of flow control",
-    "injected": "injected",
-}
-_LEFT = {
-    "delivered": "delivered to hosts",
-    "to_controller": "to the controller",
-    "flow_control": "of flow control",
-    "collected": "collected",
-}
+    return sum(counts[where]["packets"] for where in ("queued", "in_flight", "in_switches"))
 
 
 def print_packet_conservation(
@@ -106,10 +90,11 @@ def print_packet_conservation(
     """
     if conservation is None:
         return
+    origins, ends = packet_origins(), packet_ends()
     taken = sum(absorbed.values())
-    came = [(_ENTERED[name], count.packets) for name, count in conservation.entered.items()]
+    came = [(origins[name], count.packets) for name, count in conservation.entered.items()]
     went = [
-        *((_LEFT[name], count.packets) for name, count in conservation.left.items()),
+        *((ends[name], count.packets) for name, count in conservation.left.items()),
         ("absorbed by aggregation", taken),
         ("dropped", sum(each.packets for each in conservation.dropped.values()) - taken),
         ("under way", conservation.packets_under_way),

@@ -42,7 +42,7 @@ from weft.results.kinds import R, ResultKind
 from weft.results.link_events import LinkEventResult
 from weft.results.link_faults import link_fault_results
 from weft.results.model import IntPath, MadeBy, Phase
-from weft.results.packet_conservation import PacketConservation, checked_ledger
+from weft.results.packet_conservation import PacketConservation, checked_conservation
 from weft.results.run_result import RunResult
 from weft.results.switch_memory import memory_results
 from weft.results.training_steps import TrainingStepResult, verify_gradients
@@ -80,7 +80,7 @@ from weft.traffic.training import GRADIENT_COLLECTIVE, TrainingStep
 from weft.traffic.workload import poisson_flows
 
 if TYPE_CHECKING:
-    from weft.engine._core import Ledger
+    from weft.engine.records import ConservationCounts
 
 JOB_ID = 1
 
@@ -548,16 +548,16 @@ class Fabric:
         return self.lab.link_events.schedule(a, b, state, after_ps, self._since_up_ps() + after_ps)
 
     @raised_as_weft_errors()
-    def ledger(self) -> Ledger:
+    def packet_conservation(self) -> ConservationCounts:
         """Return what became of all packets so far.
 
         Raises:
             CheckFailedError: it does not balance. EnvironmentLacksError: the clock is the real one.
         """
-        ledger = self.lab.ledger()
+        ledger = self.lab.packet_conservation()
         if ledger is None:
             raise EnvironmentLacksError("only the virtual clock counts what becomes of all packets")
-        return checked_ledger(ledger)
+        return checked_conservation(ledger)
 
     @raised_as_weft_errors()
     def read(self, switch: str, entities: Iterable[Any]) -> list[Any]:
@@ -700,7 +700,9 @@ class Fabric:
             rows_lost=observations.rows_lost,
             drops=drop_totals(counters, switches, endpoints),
             absorbed=absorbed_totals(counters),
-            ledger=None if self.options.clock == "real" else PacketConservation.of(self.ledger()),
+            ledger=None
+            if self.options.clock == "real"
+            else PacketConservation.of(self.packet_conservation()),
             link_events=self.lab.link_events.finish(),
             retransmissions=totals.retransmissions,
             cnps=totals.cnps,

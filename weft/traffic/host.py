@@ -41,19 +41,7 @@ from weft.traffic.transport_settings import (
 )
 
 DEFAULT_RETRY_LIMIT = 7
-_QUEUE_PAIR_TOTALS = (
-    "data_packets_sent",
-    "data_bytes_sent",
-    "data_packets_received",
-    "data_bytes_received",
-    "retransmitted_packets",
-    "timeouts",
-    "duplicate_packets",
-    "out_of_sequence_packets",
-    "ce_marked_packets",
-    "cnps_sent",
-    "cnps_received",
-)
+_QUEUE_PAIR_TOTALS = tuple(_core.record_types()["RcCounters"])
 _AGGREGATION_TOTAL = "aggregation_retransmitted_packets"
 
 

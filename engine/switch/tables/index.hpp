@@ -1,6 +1,6 @@
 // What lookups in a small table with a narrow key go through: the keys of all its tuples beside the addresses
-// of their entries in one array, so that a lookup touches a line for the table, one for each tuple it tries,
-// and the entry. Made anew from the tuples after a change.
+// of their entries in one array, so that a lookup touches a cache line for the table, one for each tuple it
+// tries, and the entry. Made anew from the tuples after a change.
 #pragma once
 
 #include <array>

@@ -33,7 +33,7 @@ class Tuple {
       uint64_t candidates = zero_bytes(window ^ kEveryByte * tag_of(key_hash)) & below_lowest(empty);
       for (; candidates != 0; candidates &= candidates - 1) {
         TableEntry* head = heads_[(slot + static_cast<uint64_t>(std::countr_zero(candidates)) / 8) & last];
-        // The action's data may be on the next line, which is on its way while the key is compared.
+        // The action's data may be on the next cache line, which is on its way while the key is compared.
         __builtin_prefetch(head->key() + words<kWords>() + 2);
         if (agree<kWords>(*head, key)) return head;
       }

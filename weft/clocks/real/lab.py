@@ -155,7 +155,7 @@ class MininetLab(Lab):
         """Return False: nobody knows what is under way; see Lab."""
         return False
 
-    def ledger(self) -> None:
+    def packet_conservation(self) -> None:
         """See Lab."""
 
     def switch_stats(self) -> SwitchesStats | None:

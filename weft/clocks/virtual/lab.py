@@ -52,7 +52,7 @@ from weft.traffic.host_config import HostConfig
 from weft.traffic.transport_settings import TransportSettings
 
 if TYPE_CHECKING:
-    from weft.engine._core import Ledger
+    from weft.engine.records import ConservationCounts
 
 _PS_PER_NS = 1000
 # What a lab has only while it runs.
@@ -232,7 +232,7 @@ class VirtualLab(Lab):
         """
         step_ps = path_round_trip_ps(self.fabric, self.frame_bytes, self.options.switching.latency)
         for _ in range(_MOST_SETTLING_STEPS):
-            if not packets_under_way(self.partitions.ledger()):
+            if not packets_under_way(self.partitions.packet_conservation()):
                 break
             self._loop.run_here(self._loop.sleep_ps(step_ps))
         else:
@@ -246,7 +246,7 @@ class VirtualLab(Lab):
         """See Lab."""
         with self.partitions.lock():
             done, count = hosts.steps(run)
-            ledger = self.partitions.ledger()
+            ledger = self.partitions.packet_conservation()
             sent, delivered = ledger["entered"].get("sent"), ledger["left"].get("delivered")
             return Sample(
                 self.partitions.now_ps,
@@ -256,9 +256,9 @@ class VirtualLab(Lab):
                 delivered["bytes"] if delivered else 0,
             )
 
-    def ledger(self) -> Ledger:
+    def packet_conservation(self) -> ConservationCounts:
         """See Lab."""
-        return self.partitions.ledger()
+        return self.partitions.packet_conservation()
 
     def switch_stats(self) -> SwitchesStats:
         """See Lab."""

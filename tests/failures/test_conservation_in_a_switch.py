@@ -90,7 +90,7 @@ class Bench:
         self.switch.native.clone_session_set(2, [], 0, 0)
 
     def balance(self) -> dict[str, Any]:
-        ledger = self.engine.ledger()
+        ledger = self.engine.packet_conservation()
         require_balanced(ledger)
         held = sum(ledger[where]["packets"] for where in HELD)
         assert self.engine.live_packets == held + ledger["left"]["collected"]["packets"]
@@ -129,7 +129,7 @@ def test_whatever_a_program_does(
     pending = len(orders)  # live from the start, but not anywhere yet
     for time_ps in sorted(stops_ps):
         bench.engine.run_until(time_ps)
-        ledger = bench.engine.ledger()
+        ledger = bench.engine.packet_conservation()
         require_balanced(ledger)
         pending = sum(1 for _, _, at in orders if at > time_ps)
         held = sum(ledger[where]["packets"] for where in HELD)
@@ -200,10 +200,10 @@ def test_a_switch_without_a_program_and_one_whose_program_is_replaced(program: P
     assert dropped["switch pipeline_replaced"] == {"packets": 2, "bytes": 600}
 
 
-def test_the_real_clock_and_one_partition_have_no_ledger() -> None:
+def test_the_real_clock_and_one_partition_have_no_packet_conservation() -> None:
     from weft.engine import Partitions
 
     with pytest.raises(RuntimeError, match="sockets"):
-        Engine.real_clock().ledger()
+        Engine.real_clock().packet_conservation()
     with pytest.raises(RuntimeError, match="ask for all"):
-        Partitions().add().ledger()
+        Partitions().add().packet_conservation()

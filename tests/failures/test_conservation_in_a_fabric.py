@@ -9,7 +9,7 @@ import pytest
 
 from weft import Fabric, topologies
 from weft.errors import CheckFailedError
-from weft.results.packet_conservation import checked_ledger
+from weft.results.packet_conservation import checked_conservation
 from weft.run.runner import run_scenario
 from weft.scenario import (
     BufferSection,
@@ -140,7 +140,7 @@ def test_nothing_is_missing_at_any_instant(name: str, workers: int) -> None:
         start_ps = partitions.now_ps
 
         def look() -> None:
-            ledger = partitions.ledger()
+            ledger = partitions.packet_conservation()
             for unit in ("packets", "bytes"):
                 entered = sum(each[unit] for each in ledger["entered"].values())
                 ended = sum(each[unit] for part in ("left", "dropped") for each in ledger[part].values())
@@ -186,14 +186,14 @@ def test_results_have_the_ledger() -> None:
     assert ledger["entered"]["sent"]["packets"] >= 9
 
 
-def test_a_ledger_that_does_not_balance_fails_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_loses_packets_unnoticed_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     topology = topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=2)
     with Fabric(topology, clock="virtual") as fabric:
-        ledger = fabric.ledger()
+        ledger = fabric.packet_conservation()
         assert ledger["missing"] == NOTHING
         broken: Any = {**ledger, "missing": {"packets": 2, "bytes": 300}}
         with pytest.raises(CheckFailedError, match="2 packets and 300 B"):
-            checked_ledger(broken)
-        monkeypatch.setattr(fabric.lab, "ledger", lambda: broken)
+            checked_conservation(broken)
+        monkeypatch.setattr(fabric.lab, "packet_conservation", lambda: broken)
         with pytest.raises(CheckFailedError, match="not conserved"):
             fabric.summary()

@@ -1,0 +1,251 @@
+"""Types of the dictionaries and tuples that the native module takes and returns.
+
+Those of statistics are not here: the engine declares them (`weft.engine.record_types()`).
+"""
+
+from collections.abc import Sequence
+from typing import Literal, NotRequired, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+NativeKey = tuple[bytes, bytes, bytes, bytes, int]
+"""Value, mask, low, high and priority of a table entry, as bytes of the table's key."""
+MeterRates = tuple[int, int, int, int, int | None]
+"""Committed rate and burst, peak rate and burst, excess burst of a single-rate meter (None: two rates)."""
+MeterStateTuple = tuple[MeterRates | None, list[tuple[int, int]], bytes]
+"""Configuration, (packets, bytes) counted as green, yellow and red, and the buckets, opaque."""
+
+
+class TrafficCounter(TypedDict):
+    """Packets and their bytes on the wire."""
+
+    packets: int
+    bytes: int
+
+
+class MissingTraffic(TypedDict):
+    """What entered and is nowhere; below 0: came from nowhere."""
+
+    packets: int
+    bytes: int
+
+
+class ConservationCounts(TypedDict):
+    """What became of all packets: entered + resized_bytes = left + dropped + what is held, or some are missing.
+
+    `entered`: sent (by hosts), from_controller, multicast and cloned (copies by switches), duplicated (by faults),
+    flow_control (made by MACs), injected (by callers). `left`: delivered (to queue pairs), to_controller, flow_control
+    (taken by MACs), collected (by callers). `dropped`: by the names of `drop_names`, those that there were. Held are
+    `queued`, `in_flight` on links, and `in_switches`, whose pipelines take time.
+    """
+
+    entered: dict[str, TrafficCounter]
+    left: dict[str, TrafficCounter]
+    dropped: dict[str, TrafficCounter]
+    resized_bytes: int
+    queued: TrafficCounter
+    in_flight: TrafficCounter
+    in_switches: TrafficCounter
+    missing: MissingTraffic
+
+
+class Lateness(TypedDict):
+    """How far behind its time events were served."""
+
+    count: int
+    max_ps: int
+    p50_ps: int
+    p99_ps: int
+
+
+class IntHopFields(TypedDict, total=False):
+    """What one switch stamped."""
+
+    rate_code: int
+    timestamp_ns: int
+    tx_units: int
+    queue_cells: int
+
+
+class TelemetryFields(TypedDict, total=False):
+    """An INT stack."""
+
+    echo: bool
+    overflow: bool
+    hop_count: int
+    path_id: int
+    hops: list[IntHopFields]
+
+
+class BthFields(TypedDict, total=False):
+    """The base transport header."""
+
+    opcode: int
+    solicited: bool
+    migrated: bool
+    partition_key: int
+    fecn: bool
+    becn: bool
+    destination_qp: int
+    acknowledge_request: bool
+    psn: int
+
+
+class DethFields(TypedDict, total=False):
+    """The datagram extended transport header."""
+
+    q_key: int
+    source_qp: int
+
+
+class RethFields(TypedDict, total=False):
+    """The RDMA extended transport header."""
+
+    virtual_address: int
+    rkey: int
+    length_bytes: int
+
+
+class AtomicEthFields(TypedDict, total=False):
+    """The atomic extended transport header."""
+
+    virtual_address: int
+    rkey: int
+    swap_or_add: int
+    compare: int
+
+
+class AethFields(TypedDict, total=False):
+    """The ACK extended transport header."""
+
+    syndrome: int
+    msn: int
+
+
+class AggregationFields(TypedDict, total=False):
+    """The header of in-network aggregation (docs/spec/aggregation.md)."""
+
+    kind: int
+    operation: int
+    job_id: int
+    epoch: int
+    slot: int
+    round: int
+    rank: int
+    lane_count: int
+    flags: int
+
+
+class RoceHeaders(TypedDict, total=False):
+    """Everything of a packet above its payload; MAC and IP addresses are text.
+
+    `telemetry` is the INT shim; `identification` and `dont_fragment` are IPv4's, `flow_label` is IPv6's. Of
+    the extension headers (`deth` to `aggregation`) a packet has those of its opcode.
+    """
+
+    destination_mac: str
+    source_mac: str
+    telemetry: TelemetryFields
+    source_ip: str
+    destination_ip: str
+    dscp: int
+    ecn: int
+    hop_limit: int
+    identification: int
+    dont_fragment: bool
+    flow_label: int
+    source_udp_port: int
+    bth: BthFields
+    deth: DethFields
+    reth: RethFields
+    atomic_eth: AtomicEthFields
+    aeth: AethFields
+    atomic_ack_original: int
+    immediate: int
+    invalidate_rkey: int
+    aggregation: AggregationFields
+
+
+class Completion(TypedDict):
+    """How a posted request, or a receive, ended."""
+
+    work_id: int
+    kind: str
+    status: str
+    fault: str
+    queue_pair: int
+    length_bytes: int
+    immediate: int | None
+    posted_ps: int
+    completed_ps: int
+
+
+class RunStatus(TypedDict):
+    """How far a run is."""
+
+    state: Literal["waiting", "running", "finished", "failed", "cancelled"]
+    started_ps: int | None
+    finished_ps: int | None
+    nodes_done: int
+    node_count: int
+    error: str
+
+
+class RunWrites(TypedDict):
+    """Columns of the WRITEs of a run."""
+
+    node: NDArray[np.int64]
+    posted_ps: NDArray[np.int64]
+    completed_ps: NDArray[np.int64]
+    retransmitted_packets: NDArray[np.int64]
+
+
+class FlowRecords(TypedDict):
+    """Columns of flows."""
+
+    flow: NDArray[np.int64]
+    started_ps: NDArray[np.int64]
+    finished_ps: NDArray[np.int64]
+    retransmitted_packets: NDArray[np.int64]
+
+
+class PathOptions(TypedDict):
+    """The path of a flow, where a congestion control is given by name."""
+
+    line_rate_bps: NotRequired[int]
+    base_round_trip_ps: NotRequired[int]
+    nearest_round_trip_ps: NotRequired[int]
+    nearest_hops: NotRequired[int]
+    hop_round_trip_ps: NotRequired[int]
+    int_rates_bps: NotRequired[Sequence[int]]
+
+
+class PathArguments(TypedDict):
+    """What a congestion control knows of its path when it starts; the last four are optional."""
+
+    line_rate_bps: int
+    base_round_trip_ps: int
+    frame_bytes: int
+    nearest_round_trip_ps: NotRequired[int]
+    nearest_hops: NotRequired[int]
+    hop_round_trip_ps: NotRequired[int]
+    int_rates_bps: NotRequired[Sequence[int]]
+
+
+class RcOptions(TypedDict, total=False):
+    """Options of an RcQueuePair; those left out have RcConfig's defaults (engine/hosts/rc_config.hpp)."""
+
+    initial_psn: int
+    remote_initial_psn: int
+    path_mtu_bytes: int
+    telemetry: bool
+    retransmission: str
+    reordering_window_ps: int
+    ack_interval_packets: int
+    timeout_backoff_limit: int
+    retry_limit: int
+    rnr_retry_limit: int
+    rnr_timer_code: int
+    receive_for_immediate: bool
+    cnp_interval_ps: int
