@@ -5,7 +5,8 @@
 Each size is a process of its own, so that its peak of memory is its own. The fabric is built and programmed by the
 controller over P4Runtime as `weft run` does it, fabric.p4 at each switch, ECN and INT on; then every NIC writes to
 another host's on its plane (1 MiB, MTU 4,096 B, a window of one bandwidth-delay product, payloads as lengths). Times
-are of the wall clock; a packet-hop is one packet through one switch.
+are of the wall clock, and of the processor where it says so; a packet-hop is one packet through one switch.
+`--sizes 1024` has three tiers: 16 pods of 8 leaves and 8 spines, 64 cores. `--setup-only` leaves the traffic out.
 """
 
 from __future__ import annotations
@@ -48,14 +49,66 @@ class Size:
         """Leaves and spines of all planes."""
         return self.planes * (self.leaves + self.spines)
 
+    def build(self) -> topologies.FabricSpec:
+        """Return the fabric."""
+        return topologies.leaf_spine(
+            planes=self.planes,
+            leaves=self.leaves,
+            spines=self.spines,
+            hosts_per_leaf=self.spines,
+            host_rate_bps=RATE_BPS,
+            delay_ps=DELAY_PS,
+            queue_capacity_bytes=QUEUE_CAPACITY_BYTES,
+        )
 
-SIZES = {"128": Size(1, 16, 8), "512": Size(1, 32, 16), "2048": Size(1, 64, 32), "16384": Size(8, 64, 32)}
-GOALS = {"16384": {"built and programmed": 60.0, "permutation": 90.0, "peak memory": 8.0}}
+
+@dataclass(frozen=True)
+class ThreeTiers:
+    """A three-tier fabric: `half` leaves and spines a pod, hosts a leaf and cores a spine."""
+
+    pods: int
+    half: int
+
+    @property
+    def endpoints(self) -> int:
+        """NICs of all hosts."""
+        return self.pods * self.half**2
+
+    @property
+    def switches(self) -> int:
+        """Leaves, spines and cores."""
+        return self.pods * 2 * self.half + self.half**2
+
+    def build(self) -> topologies.FabricSpec:
+        """Return the fabric."""
+        return topologies.fat_tree(
+            pods=self.pods,
+            leaves_per_pod=self.half,
+            spines_per_pod=self.half,
+            cores_per_spine=self.half,
+            hosts_per_leaf=self.half,
+            host_rate_bps=RATE_BPS,
+            delay_ps=DELAY_PS,
+            queue_capacity_bytes=QUEUE_CAPACITY_BYTES,
+        )
 
 
-def measure(size: Size, workers: int, size_bytes: int) -> dict[str, float]:
+SIZES: dict[str, Size | ThreeTiers] = {
+    "128": Size(1, 16, 8),
+    "512": Size(1, 32, 16),
+    "1024": ThreeTiers(16, 8),
+    "2048": Size(1, 64, 32),
+    "16384": Size(8, 64, 32),
+}
+GOALS = {
+    "1024": {"built and programmed": 3.0},
+    "16384": {"built and programmed": 20.0, "permutation": 90.0, "peak memory": 8.0},
+}
+
+
+def measure(size: Size | ThreeTiers, workers: int, size_bytes: int) -> dict[str, float]:
     """Seconds of each phase, bytes at most resident, packet-hops."""
-    began = time.monotonic()
+    began, began_cpu = time.monotonic(), time.process_time()
     phases: dict[str, float] = {}
     last = began
 
@@ -65,15 +118,7 @@ def measure(size: Size, workers: int, size_bytes: int) -> dict[str, float]:
         phases[name] = phases.get(name, 0.0) + now - last
         last = now
 
-    topology = topologies.leaf_spine(
-        planes=size.planes,
-        leaves=size.leaves,
-        spines=size.spines,
-        hosts_per_leaf=size.spines,
-        host_rate_bps=RATE_BPS,
-        delay_ps=DELAY_PS,
-        queue_capacity_bytes=QUEUE_CAPACITY_BYTES,
-    )
+    topology = size.build()
     lap("topology")
     # What ends when the fabric tells of something new.
     steps = iter(
@@ -97,6 +142,13 @@ def measure(size: Size, workers: int, size_bytes: int) -> dict[str, float]:
     with Fabric(topology, clock="virtual", mtu_bytes=MTU_BYTES, workers=workers, progress=progress) as fabric:
         lap("starting hosts")
         up = time.monotonic()
+        set_up = {
+            **{f"phase {name}": seconds for name, seconds in phases.items()},
+            "built and programmed": up - began,
+            "built and programmed, processor time": time.process_time() - began_cpu,
+        }
+        if not size_bytes:
+            return set_up
         flows = fabric.permutation(size_bytes, data="lengths")
         done = time.monotonic()
         summary = fabric.summary()
@@ -107,8 +159,7 @@ def measure(size: Size, workers: int, size_bytes: int) -> dict[str, float]:
     if flows.bytes_delivered != size.endpoints * size_bytes:
         raise RuntimeError(f"{flows.bytes_delivered} bytes of {size.endpoints * size_bytes} arrived")
     return {
-        **{f"phase {name}": seconds for name, seconds in phases.items()},
-        "built and programmed": up - began,
+        **set_up,
         "permutation": done - up,
         "summary": summed - done,
         "hops": hops,
@@ -118,13 +169,15 @@ def measure(size: Size, workers: int, size_bytes: int) -> dict[str, float]:
     }
 
 
-def _child(connection: Any, size: Size, workers: int, size_bytes: int, realtime: bool) -> None:
+def _child(connection: Any, size: Size | ThreeTiers, workers: int, size_bytes: int, realtime: bool) -> None:
     if realtime:
         realtime_this_process()
     connection.send(measure(size, workers, size_bytes))
 
 
-def measured_apart(size: Size, workers: int, size_bytes: int, realtime: bool) -> dict[str, float]:
+def measured_apart(
+    size: Size | ThreeTiers, workers: int, size_bytes: int, realtime: bool
+) -> dict[str, float]:
     """`measure` in a new process. RuntimeError if it fails."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe(duplex=False)
@@ -140,17 +193,23 @@ def measured_apart(size: Size, workers: int, size_bytes: int, realtime: bool) ->
     return found
 
 
-def figures_of(name: str, size: Size, found: dict[str, float]) -> list[Figure]:
+def figures_of(name: str, size: Size | ThreeTiers, found: dict[str, float]) -> list[Figure]:
     """The figures of one size; the largest has goals."""
     goals = GOALS.get(name, {})
 
     def figure(key: str, unit: str) -> Figure:
         return Figure(f"  {key}", found[key], unit, goal=goals.get(key), at_most=True)
 
-    return [
+    set_up = [
         Figure(f"{size.endpoints} endpoints, {size.switches} switches", size.endpoints, "endpoints"),
         *(Figure(f"    {key[6:]}", value, "s") for key, value in found.items() if key.startswith("phase ")),
         figure("built and programmed", "s"),
+        figure("built and programmed, processor time", "s"),
+    ]
+    if "permutation" not in found:
+        return set_up
+    return [
+        *set_up,
         figure("permutation", "s"),
         Figure("    in emulated time", found["emulated_us"], "us"),
         Figure("    packets sent again", found["retransmissions"], "packets"),
@@ -167,10 +226,13 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES), help="endpoints")
     parser.add_argument("--workers", type=int, default=2, help="threads that serve the fabric")
     parser.add_argument("--bytes", type=int, default=1 << 20, help="of each flow")
+    parser.add_argument("--setup-only", action="store_true", help="no traffic")
     options = parser.parse_args()
     figures: list[Figure] = []
     for name in options.sizes:
-        found = measured_apart(SIZES[name], options.workers, options.bytes, options.realtime)
+        found = measured_apart(
+            SIZES[name], options.workers, 0 if options.setup_only else options.bytes, options.realtime
+        )
         figures += figures_of(name, SIZES[name], found)
     report("fabrics in virtual time, by size", figures, as_json=options.json)
 

@@ -6,6 +6,9 @@ same seeded weights, as data-parallel training does.
 
 from __future__ import annotations
 
+import importlib.util
+from pathlib import Path
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,18 +24,12 @@ def mlp_gradients(ranks: int, seed: int, hidden_units: int = HIDDEN_UNITS) -> li
         EnvironmentLacksError: scikit-learn, which carries the data, is not installed.
         BadInputError: there are more ranks than images.
     """
-    try:
-        from sklearn.datasets import load_digits
-    except ImportError:
-        raise EnvironmentLacksError(
-            "scikit-learn is missing, and mlp-gradients come from its digits: pip install scikit-learn"
-        ) from None
-    images, labels = load_digits(return_X_y=True)
+    images, labels = _digits()
     if ranks > len(labels):
         raise BadInputError(f"{len(labels)} images make no shards for {ranks} ranks")
     generator = np.random.default_rng(seed)
     order = generator.permutation(len(labels))
-    images = (images[order] / 16.0).astype(np.float32)
+    inputs = (images[order] / 16.0).astype(np.float32)
     labels = labels[order]
     weights = [
         (generator.standard_normal((images.shape[1], hidden_units)) / np.sqrt(images.shape[1])).astype(
@@ -42,8 +39,26 @@ def mlp_gradients(ranks: int, seed: int, hidden_units: int = HIDDEN_UNITS) -> li
         (generator.standard_normal((hidden_units, 10)) / np.sqrt(hidden_units)).astype(np.float32),
         np.zeros(10, np.float32),
     ]
-    shards = zip(np.array_split(images, ranks), np.array_split(labels, ranks), strict=True)
+    shards = zip(np.array_split(inputs, ranks), np.array_split(labels, ranks), strict=True)
     return [_gradients(weights, shard_images, shard_labels) for shard_images, shard_labels in shards]
+
+
+def _digits() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return scikit-learn's images, 64 pixels a row, and what they show.
+
+    They are read from the file that its `load_digits` reads. To import scikit-learn takes longer than most runs.
+    """
+    found = importlib.util.find_spec("sklearn")
+    if found is None or found.origin is None:
+        raise EnvironmentLacksError(
+            "scikit-learn is missing, and mlp-gradients come from its digits: pip install scikit-learn"
+        )
+    file = Path(found.origin).with_name("datasets") / "data" / "digits.csv.gz"
+    try:
+        rows = np.loadtxt(file, delimiter=",")
+    except OSError as error:
+        raise EnvironmentLacksError(f"scikit-learn's digits cannot be read: {error}") from None
+    return rows[:, :-1], rows[:, -1].astype(np.int64)
 
 
 def _gradients(

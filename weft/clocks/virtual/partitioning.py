@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
-from networkx.utils import UnionFind
+from collections.abc import Iterable, Mapping, Sequence
 
 from weft.topologies import FabricSpec
+from weft.topologies.distances import distances_from
 
 
 def partition_nodes(fabric: FabricSpec) -> list[list[str]]:
@@ -17,24 +16,35 @@ def partition_nodes(fabric: FabricSpec) -> list[list[str]]:
     without delay share one, too, because between partitions it is the delay that lets each go ahead alone.
     """
     nodes = [*(switch.name for switch in fabric.switches), *(host.name for host in fabric.hosts)]
-    together = UnionFind(nodes)
+    together: dict[str, list[str]] = {node: [] for node in nodes}
+
+    def join(one: str, other: str) -> None:
+        together[one].append(other)
+        together[other].append(one)
+
     first_at: dict[tuple[str, ...], str] = {}
     for host in fabric.hosts:
         leaves = tuple(nic.leaf for nic in host.nics)
-        together.union(first_at.setdefault(leaves, host.name), host.name)
+        join(first_at.setdefault(leaves, host.name), host.name)
     for ranks in fabric.scale_up.hosts(len(fabric.hosts)) if fabric.scale_up else ():
-        together.union(*(fabric.hosts[rank].name for rank in ranks))
+        for rank in ranks[1:]:
+            join(fabric.hosts[ranks[0]].name, fabric.hosts[rank].name)
     for link in fabric.links:
         if link.link.delay_ps == 0:
-            together.union(link.a.node, link.b.node)
-    return _in_order(nodes, together)
+            join(link.a.node, link.b.node)
+    return _in_order(together)
 
 
-def _in_order(nodes: Sequence[str], together: UnionFind) -> list[list[str]]:
-    partitions: dict[str, list[str]] = {}
-    for node in nodes:
-        partitions.setdefault(together[node], []).append(node)
-    return list(partitions.values())
+def _in_order(together: Mapping[str, Sequence[str]]) -> list[list[str]]:
+    """Return the nodes that are joined, directly or by way of others, in the order of the first of each."""
+    partition_of: dict[str, int] = {}
+    partitions: list[list[str]] = []
+    for node in together:
+        if node not in partition_of:
+            partition_of.update(dict.fromkeys(distances_from(node, together.__getitem__), len(partitions)))
+            partitions.append([])
+        partitions[partition_of[node]].append(node)
+    return partitions
 
 
 def number_by_node(partitions: Iterable[Iterable[str]]) -> dict[str, int]:

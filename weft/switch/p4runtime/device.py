@@ -20,7 +20,6 @@ from weft.switch.backend import (
     StreamEvent,
     SwitchBackend,
 )
-from weft.switch.oracle import OracleSwitch
 from weft.switch.p4runtime.arbitration import Arbitration
 from weft.switch.p4runtime.batches import Outcome, apply_batch
 from weft.switch.p4runtime.encoded_messages import decode_update
@@ -98,7 +97,7 @@ class Device:
             self._require_primary(request)
             match request.action:
                 case actions.VERIFY_AND_SAVE:
-                    self._staged, self._staged_updates = self._load(OracleSwitch(), pipeline), []
+                    self._staged, self._staged_updates = self._load(_rehearsal(), pipeline), []
                 case actions.VERIFY_AND_COMMIT:
                     self._session, self._staged = self._load(self.backend, pipeline), None
                 case actions.RECONCILE_AND_COMMIT:
@@ -118,7 +117,7 @@ class Device:
             return
         check_same_names(old.pipeline, pipeline)
         updates = state_of(old)
-        restore(self._load(OracleSwitch(), pipeline), old.pipeline, updates)
+        restore(self._load(_rehearsal(), pipeline), old.pipeline, updates)
         with self.backend.atomically():
             self._session, self._staged = self._load(self.backend, pipeline), None
             restore(self._session, old.pipeline, updates)
@@ -326,3 +325,11 @@ def stream_error(message: p4r.StreamMessageRequest, error: RequestError) -> p4r.
         case _:
             answer.other.other.CopyFrom(message.other)
     return p4r.StreamMessageResponse(error=answer)
+
+
+def _rehearsal() -> SwitchBackend:
+    """Return a switch that takes entries in place of the device's own."""
+    # Not at the top: few controllers save a pipeline or reconcile one, and every run begins with the imports.
+    from weft.switch.oracle import OracleSwitch
+
+    return OracleSwitch()
