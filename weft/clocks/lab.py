@@ -31,13 +31,11 @@ from weft.system.signals import interruptions_first, signals_unwind, signals_wai
 from weft.topologies import FabricSpec
 from weft.topologies.int_rates import STANDARD_INT_RATES, IntRates, int_rates
 from weft.traffic.control import EndpointGroup
+from weft.traffic.header_sizes import largest_frame_bytes
 
 if TYPE_CHECKING:
     from weft.engine.records import ConservationCounts
 
-# Ethernet, INT shim, UDP, BTH, RETH, immediate and iCRC around the payload of a path MTU, and the IP header.
-FRAME_OVERHEAD_BYTES = 14 + 46 + 8 + 12 + 16 + 4 + 4
-IP_HEADER_BYTES = {4: 20, 6: 40}
 Progress = Callable[[str], None]
 
 
@@ -148,7 +146,7 @@ class Lab(abc.ABC):
     @property
     def frame_bytes(self) -> int:
         """Largest frame of an RDMA WRITE."""
-        return self.options.mtu_bytes + FRAME_OVERHEAD_BYTES + IP_HEADER_BYTES[self.options.ip_version]
+        return largest_frame_bytes(self.options.ip_version, self.options.mtu_bytes)
 
     def _pipeline(self) -> Pipeline:
         return Pipeline.load(self.program.p4info, self.program.json)

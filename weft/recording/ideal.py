@@ -5,12 +5,7 @@ from __future__ import annotations
 from weft.topologies import FabricSpec, LinkSpec, serialisation_ps
 from weft.topologies.addressing import IpVersion
 from weft.topologies.paths import ports_towards
-
-_ETHERNET, _UDP, _BTH, _ICRC, _INT_SHIM = 14, 8, 12, 4, 46
-_IP: dict[IpVersion, int] = {4: 20, 6: 40}
-_RETH, _AETH, _IMMEDIATE = 16, 4, 4
-_PAD = 4
-"""A payload is padded to a multiple of this."""
+from weft.traffic.header_sizes import AETH, IMMEDIATE, PAD, RETH, overhead_bytes
 
 
 class IdealTimes:
@@ -30,9 +25,7 @@ class IdealTimes:
         self._fabric = fabric
         self._switch_latency_ps = switch_latency_ps
         self._mtu_bytes = mtu_bytes
-        self._outer_bytes = (
-            _ETHERNET + _IP[ip_version] + _UDP + _BTH + _ICRC + (_INT_SHIM if int_telemetry else 0)
-        )
+        self._outer_bytes = overhead_bytes(ip_version, int_telemetry)
         self._links: dict[tuple[str, str, int], tuple[LinkSpec, ...]] = {}
         self._times: dict[tuple[tuple[LinkSpec, ...], int], int] = {}
 
@@ -42,7 +35,7 @@ class IdealTimes:
         key = (links, size_bytes)
         if key not in self._times:
             acknowledgement_ps = sum(
-                serialisation_ps(self._outer_bytes + _AETH, link.rate_bps) + link.delay_ps for link in links
+                serialisation_ps(self._outer_bytes + AETH, link.rate_bps) + link.delay_ps for link in links
             )
             latencies_ps = 2 * (len(links) - 1) * self._switch_latency_ps
             self._times[key] = self._data_ps(links, size_bytes) + acknowledgement_ps + latencies_ps
@@ -57,9 +50,9 @@ class IdealTimes:
         full = self._outer_bytes + self._mtu_bytes
         frames = [full] * followed
         rest = size_bytes - (packets - 1) * self._mtu_bytes
-        frames[-1] = self._outer_bytes + rest + -rest % _PAD
-        frames[0] += _RETH
-        frames[-1] += _IMMEDIATE
+        frames[-1] = self._outer_bytes + rest + -rest % PAD
+        frames[0] += RETH
+        frames[-1] += IMMEDIATE
         free_ps = [0] * len(links)
         for number, frame in enumerate(frames):
             if number == followed - 1:

@@ -11,14 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.topologies import FabricSpec, serialisation_ps, shortest_path
+from weft.topologies.addressing import IpVersion
+from weft.traffic.header_sizes import AETH, IMMEDIATE, PAD, RETH, overhead_bytes
 from weft.traffic.patterns import Flow
 
 Times = npt.NDArray[np.int64]
 Links = tuple[tuple[int, int], ...]
 """Rate (bit/s) and delay (ps) of every link of a path."""
-
-_ETHERNET, _INT_SHIM, _UDP, _BTH, _RETH, _AETH, _IMMEDIATE, _ICRC = 14, 46, 8, 12, 16, 4, 4, 4
-_IP = {4: 20, 6: 40}
 
 
 @dataclass(frozen=True)
@@ -30,18 +29,18 @@ class Framing:
 
     mtu_bytes: int
     telemetry: bool
-    ip_version: int
+    ip_version: IpVersion
     ack_interval_packets: int = 1
 
     @property
     def overhead_bytes(self) -> int:
         """Return the bytes around every packet's payload."""
-        return _ETHERNET + (_INT_SHIM if self.telemetry else 0) + _IP[self.ip_version] + _UDP + _BTH + _ICRC
+        return overhead_bytes(self.ip_version, self.telemetry)
 
     @property
     def acknowledgement_bytes(self) -> int:
         """Return the size of an acknowledgement."""
-        return self.overhead_bytes + _AETH
+        return self.overhead_bytes + AETH
 
 
 class IdealTimes:
@@ -82,10 +81,10 @@ class IdealTimes:
         packets = -(-sizes_bytes // framing.mtu_bytes)
         last_payload = _padded(sizes_bytes - (packets - 1) * framing.mtu_bytes)
         first_payload = np.where(packets > 1, framing.mtu_bytes, last_payload)
-        alone = np.where(packets == 1, _IMMEDIATE, 0)
-        first = [_sent_ps(framing.overhead_bytes + _RETH + alone + first_payload, rate) for rate in rates_bps]
+        alone = np.where(packets == 1, IMMEDIATE, 0)
+        first = [_sent_ps(framing.overhead_bytes + RETH + alone + first_payload, rate) for rate in rates_bps]
         full = [serialisation_ps(framing.overhead_bytes + framing.mtu_bytes, rate) for rate in rates_bps]
-        last = [_sent_ps(framing.overhead_bytes + _IMMEDIATE + last_payload, rate) for rate in rates_bps]
+        last = [_sent_ps(framing.overhead_bytes + IMMEDIATE + last_payload, rate) for rate in rates_bps]
         back = [serialisation_ps(framing.acknowledgement_bytes, rate) for rate in rates_bps]
         one = np.asarray(np.sum(first, axis=0), dtype=np.int64)
         # The last acknowledgement may come up, at the slowest link of the way back, with that of the packet before.
@@ -101,7 +100,7 @@ class IdealTimes:
 
 def _padded(payload_bytes: Times) -> Times:
     """Payloads are padded to whole words of four bytes (InfiniBand specification, section 9.2.4)."""
-    return np.asarray(-(-payload_bytes // 4) * 4, dtype=np.int64)
+    return np.asarray(-(-payload_bytes // PAD) * PAD, dtype=np.int64)
 
 
 def _sent_ps(frame_bytes: Times, rate_bps: int) -> Times:
