@@ -11,11 +11,12 @@ ALLOWED = {
     "cache": set(),
     "compiler": {"cache"},
     "engine": set(),
+    "registry": set(),
     "quantities": {"errors"},
-    "topologies": {"quantities"},
+    "topologies": {"quantities", "registry"},
     "switch": {"cache", "engine"},
-    "controller": {"topologies"},
-    "traffic": {"engine", "quantities", "topologies"},
+    "controller": {"registry", "topologies"},
+    "traffic": {"engine", "quantities", "registry", "topologies"},
 }
 # Above those, each imports only from what stands before it.
 LAYERS = [

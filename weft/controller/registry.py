@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Generic, TypeVar
+
+from weft.registry import modules_of
 
 _Kind = TypeVar("_Kind")
 
@@ -28,10 +28,7 @@ class Registry(Mapping[str, _Kind], Generic[_Kind]):
 
     @cached_property
     def _kinds(self) -> dict[str, _Kind]:
-        path = importlib.import_module(self._package).__path__
-        names = sorted(module.name for module in pkgutil.iter_modules(path))
-        modules = (importlib.import_module(f"{self._package}.{name}") for name in names)
-        found = (getattr(module, "KIND", None) for module in modules)
+        found = (getattr(module, "KIND", None) for module in modules_of(self._package))
         return {kind.name: kind for kind in found if isinstance(kind, self._kind)}  # type: ignore[attr-defined]
 
     def look_again(self) -> None:

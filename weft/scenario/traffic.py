@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import pkgutil
 from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal
@@ -13,6 +11,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from weft.quantities.units import shown
+from weft.registry import modules_of
 from weft.scenario.places import KeyProblem
 from weft.scenario.values import Name, Section
 from weft.topologies.kinds.base import TopologySection
@@ -41,10 +40,9 @@ class TrafficSection(Section):
 @cache
 def traffic_kinds() -> Mapping[str, type[TrafficSection]]:
     """Return the sections of all kinds by name: classes with a `kind` that the modules of `KINDS_PACKAGE` define."""
-    package = importlib.import_module(KINDS_PACKAGE)
     found = {}
-    for module in pkgutil.iter_modules(package.__path__, f"{KINDS_PACKAGE}."):
-        for value in vars(importlib.import_module(module.name)).values():
+    for module in modules_of(KINDS_PACKAGE):
+        for value in vars(module).values():
             if inspect.isclass(value) and issubclass(value, TrafficSection) and "kind" in vars(value):
                 found[value.kind] = value
     return dict(sorted(found.items()))

@@ -5,12 +5,11 @@ A module in this folder is found by itself; docs/howto/topology.md says what it 
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from weft.registry import modules_of
 from weft.topologies.errors import TopologyError
 from weft.topologies.fabric import FabricSpec
 from weft.topologies.kinds.base import TopologyKind
@@ -22,9 +21,8 @@ DEFAULT_KIND = "leaf_spine"
 @cache
 def topology_kinds() -> Mapping[str, TopologyKind]:
     """Return all kinds by name, the default first."""
-    names = [module.name for module in pkgutil.iter_modules(__path__) if module.name != "base"]
-    modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
-    found: dict[str, TopologyKind] = {module.KIND.name: module.KIND for module in modules}
+    kinds = (getattr(module, "KIND", None) for module in modules_of(__name__))
+    found = {kind.name: kind for kind in kinds if isinstance(kind, TopologyKind)}
     return {DEFAULT_KIND: found.pop(DEFAULT_KIND), **dict(sorted(found.items()))}
 
 

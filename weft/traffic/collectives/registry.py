@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import pkgutil
 import re
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
 from weft.engine import ExtensionError
+from weft.registry import modules_of
 from weft.traffic.class_reference import is_class_reference
 from weft.traffic.collectives.definition import Collective
 from weft.traffic.extensions.loading import ClassSpec, make
@@ -22,9 +21,8 @@ _NAME = r"[a-z][a-z0-9_-]{0,40}"
 def collectives() -> Mapping[str, Collective]:
     """Return Weft's own by name: of each module of this package the class that it defines, if it does."""
     found = {}
-    package = importlib.import_module(__package__)
-    for module in pkgutil.iter_modules(package.__path__, f"{__package__}."):
-        for value in vars(importlib.import_module(module.name)).values():
+    for module in modules_of(__package__):
+        for value in vars(module).values():
             if inspect.isclass(value) and issubclass(value, Collective) and not inspect.isabstract(value):
                 found[value.name] = _named(value(), value.name)
     return MappingProxyType(found)
