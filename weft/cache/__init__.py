@@ -1,4 +1,4 @@
-"""The on-disk cache that the compiler and the switch keep their results in, and what speeds up making these."""
+"""The on-disk cache for results of the compiler and the switch, and helpers that produce these results faster."""
 
 from weft.cache.collector import collector_paused
 from weft.cache.files import UnreadableFileError, read_bytes, read_text

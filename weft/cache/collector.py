@@ -1,4 +1,4 @@
-"""The garbage collector, out of the way while a large result is made."""
+"""Suspends the garbage collector while a large result is built."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """No garbage collection: the trees that are built live until the end, and looking through them again and again
+    """Suspend garbage collection: the trees that are built live until the end, and traversing them repeatedly
     takes a quarter of the time.
     """
     enabled = gc.isenabled()

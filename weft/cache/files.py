@@ -1,4 +1,4 @@
-"""Reading files that a user names: what is no file, or has no end, is refused before it fills the memory."""
+"""Reads files that a user names; refuses what is not a regular file or is too large before it fills the memory."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _KINDS = {
 
 
 class UnreadableFileError(OSError):
-    """What was named is no regular file, or is too large; the message has its name."""
+    """The path is not that of a regular file, or the file is too large; the message has its name."""
 
 
 def read_bytes(path: str | Path, limit_bytes: int) -> bytes:
-    """The content of a regular file of at most `limit_bytes`. Raises UnreadableFileError and other OSErrors."""
+    """Return the content of a regular file of at most `limit_bytes`. Raises UnreadableFileError and other OSErrors."""
     # Not blocking: opening a pipe would wait for a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     kind = stat.S_IFMT(os.fstat(descriptor).st_mode)
@@ -28,7 +28,7 @@ def read_bytes(path: str | Path, limit_bytes: int) -> bytes:
         os.close(descriptor)
         raise UnreadableFileError(f"{path}: this is {_KINDS.get(kind, 'no file')}, not a regular file")
     with open(descriptor, "rb") as file:
-        # Some files, such as those of /proc, do not tell their size.
+        # Some files, such as those of /proc, do not report their size.
         data = file.read(limit_bytes + 1)
     if len(data) > limit_bytes:
         raise UnreadableFileError(f"{path}: the file is larger than {limit_bytes} bytes")
@@ -36,5 +36,5 @@ def read_bytes(path: str | Path, limit_bytes: int) -> bytes:
 
 
 def read_text(path: str | Path, limit_bytes: int) -> str:
-    """As `read_bytes`; the content as UTF-8, every end of line a newline. Raises UnicodeDecodeError, too."""
+    """Like `read_bytes`, decoded as UTF-8, with every line ending a newline. Also raises UnicodeDecodeError."""
     return read_bytes(path, limit_bytes).decode().replace("\r\n", "\n").replace("\r", "\n")

@@ -1,8 +1,8 @@
-"""Checked, bounded files of results, keyed by all that they depend on.
+"""Cached results in files of limited size, checked when read and keyed by everything they depend on.
 
-They lie in $WEFT_CACHE_DIR, else $XDG_CACHE_HOME/weft, else ~/.cache/weft; WEFT_CACHE_DIR set to nothing
-turns caching off. A cache never makes anything fail: an entry that is missing, damaged or not ours is a miss,
-one that cannot be written is not kept. Processes may share the directory, since entries appear whole.
+They are in $WEFT_CACHE_DIR, else $XDG_CACHE_HOME/weft, else ~/.cache/weft; an empty WEFT_CACHE_DIR
+turns caching off. The cache never causes a failure: an entry that is missing, damaged or not ours is a miss,
+and one that cannot be written is not kept. Processes may share the directory, since entries appear atomically.
 
 Machine code is loaded from here, so only files and directories that belong to this user, and that nobody else
 may write, are trusted.
@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 SIZE_LIMIT_BYTES = 64 * 1024 * 1024
-"""Size of all entries of one kind; those unused for longest go first."""
+"""Size of all entries of one kind; the least recently used are deleted first."""
 
 ENTRY_LIMIT = 64
 """Number of entries of one kind."""
@@ -31,18 +31,18 @@ _SUFFIX = ".entry"
 
 
 def cache_directory() -> Path | None:
-    """Where the cache lies; None if it is turned off."""
+    """Return the cache's directory; None if caching is off."""
     setting = os.environ.get("WEFT_CACHE_DIR")
     if setting is not None:
         return Path(setting) if setting else None
     base = os.environ.get("XDG_CACHE_HOME", "")
-    # The XDG base directory specification has relative paths ignored.
+    # The XDG base directory specification says to ignore relative paths.
     folder = Path(base) if os.path.isabs(base) else Path.home() / ".cache"
     return folder / "weft"
 
 
 def remove_cache() -> list[Path]:
-    """Delete all entries, and the directory if nothing else lies in it; what was deleted."""
+    """Delete all entries, and the directory if nothing else is in it; return what was deleted."""
     folder = cache_directory()
     if folder is None or not folder.is_dir():
         return []
@@ -59,8 +59,8 @@ def remove_cache() -> list[Path]:
 def version_of(folders: Iterable[Path], suffixes: tuple[str, ...] = (".py",)) -> str:
     """SHA-256 over the names and contents of the files in `folders` that end in one of `suffixes`.
 
-    As a part of a key it makes results of other versions of the code that computes them misses, with nobody
-    having to remember a version number.
+    As part of a key, it makes results of other versions of the code that computes them misses, so that nobody has
+    to maintain a version number.
     """
     digest = hashlib.sha256()
     for folder in folders:
@@ -101,7 +101,7 @@ class Store:
         return digest.hexdigest()
 
     def read(self, key: str) -> dict[str, bytes] | None:
-        """An entry, None if there is no sound one; it then counts as used just now."""
+        """Return an entry and mark it as just used; None if there is no valid one."""
         path = self.path(key)
         if path is None or not _is_ours(path.parent):
             return None
@@ -116,7 +116,7 @@ class Store:
         return _unpack(data)
 
     def write(self, key: str, parts: Mapping[str, bytes]) -> None:
-        """Keep an entry; silently nothing where that is impossible."""
+        """Store an entry; do nothing, silently, where that is impossible."""
         path = self.path(key)
         if path is None:
             return
@@ -126,7 +126,7 @@ class Store:
                 return
             partial = path.with_name(f"{os.getpid()}-{threading.get_ident()}.partial")
             try:
-                # Whatever the umask allows, nobody else may write it.
+                # Nobody else may write it, whatever the umask allows.
                 with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                     file.write(_pack(parts))
                 os.replace(partial, path)

@@ -33,7 +33,7 @@ class RoundTrips:
     switch_ps: int = 0
 
     def longer_by(self, time_ps: int) -> RoundTrips:
-        """Return round trips which hosts, too, take time for."""
+        """Return these round trips with the time that hosts add to them."""
         return replace(self, farthest_ps=self.farthest_ps + time_ps, nearest_ps=self.nearest_ps + time_ps)
 
 
@@ -68,7 +68,7 @@ def nic_settings(
 
 
 def recording_of(observe: ObserveSection, fabric: FabricSpec, host: HostSpec) -> HostRecording:
-    """Return what a host is to record; TopologyError for a pair of hosts that are not."""
+    """Return what a host is to record; TopologyError for a pair with an unknown host."""
     chosen = [] if observe.int_flows == "all" else [pair.split("->") for pair in observe.int_flows]
     return HostRecording(
         messages=observe.flows,
@@ -93,10 +93,10 @@ def _latencies_ps(path: Path, switch_latency_ps: int) -> int:
 
 
 def loaded_round_trip_ps(fabric: FabricSpec, frame_bytes: int, switch_latency_ps: int = 0) -> int:
-    """Return the round trip that windows and timeouts are made for: that of a path which carries other traffic, too.
+    """Return the round trip that windows and timeouts are sized for: that of a path that also carries other traffic.
 
-    On top of the base round trip an acknowledgement waits for a frame that is being sent at every hop. A window of the
-    idle path's product would leave links idle.
+    Beyond the base round trip, an acknowledgement waits at every hop for a frame that is being sent. A window of the
+    idle path's bandwidth-delay product would leave links idle.
     """
     if len(fabric.hosts) < 2:
         return 2 * path_round_trip_ps(fabric, frame_bytes, switch_latency_ps)
@@ -126,11 +126,11 @@ def _switches(path: Path) -> int:
 def patient_timeout_ps(
     fabric: FabricSpec, frame_bytes: int, switch_latency_ps: int = 0, lossless_buffer_bytes: int = 0
 ) -> int:
-    """Return a retransmission timeout that no full queue runs out: four round trips, and one such queue's drain.
+    """Return a retransmission timeout that no full queue exceeds: four round trips, and the time to drain such a queue.
 
-    Of queue pairs, which go back by a window when it is up: a timeout that an incast's queue runs out fills that queue
-    with packets sent before. Under flow control one queue may have nearly all of a switch's memory, and those
-    behind it wait as long. Aggregation repeats single packets; its timeout is shorter
+    This is for queue pairs, which go back by a window when it expires: if an incast's queue outlasts the timeout, the
+    queue fills with packets sent before. Under flow control one queue may hold nearly all of a switch's memory, and
+    the queues behind it wait as long. Aggregation repeats single packets, so its timeout is shorter
     (`weft.traffic.host.Host.timeout_ps`).
     """
     drain_ps = max(
@@ -143,7 +143,7 @@ def patient_timeout_ps(
 def default_slot_count(fabric: FabricSpec, ip_version: IpVersion, switch_latency_ps: int = 0) -> int:
     """Return the slots of a job: two bandwidth-delay products of aggregation packets, a power of two.
 
-    One product keeps the links busy; the second lets ranks run apart by a round trip before they wait.
+    One product keeps the links busy; the second lets ranks drift apart by a round trip before they wait.
     """
     product_bytes = 0
     frame_bytes = FRAME_BYTES[ip_version]

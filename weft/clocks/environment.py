@@ -1,4 +1,4 @@
-"""What a run needs of the machine, checked before anything is made."""
+"""Checks what a run needs of the machine before anything is created."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PROGRAMS = {
     "ethtool": "ethtool",
     "sysctl": "procps",
 }
-# By their bits (linux/capability.h): network namespaces and mounts, entering these, interfaces, packet sockets.
+# By bit number (linux/capability.h): for namespaces and mounts, entering them, interfaces, and packet sockets.
 _CAPABILITIES = {"SYS_ADMIN": 21, "SYS_CHROOT": 18, "NET_ADMIN": 12, "NET_RAW": 13}
 _DEFAULTS = FabricOptions()
 _BMV2_HINT = (
@@ -63,7 +63,7 @@ def require_mininet() -> None:
 
 
 def missing_capabilities() -> list[str]:
-    """Return which of the capabilities that a fabric in Mininet takes this process lacks, by their names."""
+    """Return the names of the capabilities that a fabric in Mininet needs and this process lacks."""
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     effective = int(next(line for line in status.splitlines() if line.startswith("CapEff:")).split()[1], 16)
     return [name for name, bit in _CAPABILITIES.items() if not effective >> bit & 1]
@@ -85,9 +85,9 @@ def require_bmv2() -> tuple[str, str]:
 
 
 def with_clock(options: FabricOptions) -> FabricOptions:
-    """Return the options with a clock: the real one where Mininet can be had or BMv2 is asked for, else the virtual.
+    """Return the options with a clock: the real one if Mininet is available or BMv2 is requested, else the virtual one.
 
-    Dilation and the kind of links mean something to the real clock only; under the virtual one they say what is.
+    Only the real clock uses dilation and the kind of links; under the virtual clock they are set to what it has.
     """
     clock = options.clock
     if clock is None:
@@ -101,7 +101,7 @@ def require_for(fabric: FabricSpec, options: FabricOptions) -> None:
     """Check all that a fabric needs.
 
     Raises:
-        EnvironmentLacksError: something is missing, or clock or target are asked for what they do not have.
+        EnvironmentLacksError: something is missing, or the clock or target does not support what is requested.
     """
     options = with_clock(options)
     if options.clock == "virtual":

@@ -1,4 +1,4 @@
-"""A fabric that runs, whatever its clock: switches, the controller that programs them, and a way to start hosts."""
+"""A running fabric under either clock: switches, the controller that programs them, and a way to start hosts."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ Progress = Callable[[str], None]
 
 
 class NotRunningError(WeftError, AttributeError):
-    """Something was asked for that a fabric has only while it runs."""
+    """Something was requested that a fabric has only while it runs."""
 
 
 class Lab(abc.ABC):
-    """Everything of a fabric but the traffic. Use as a context manager; leaving it leaves nothing behind.
+    """A fabric without its traffic. Use as a context manager; leaving it cleans everything up.
 
-    What a clock has of its own is in its subclass: `weft.clocks.real.lab`, `weft.clocks.virtual.lab`.
+    Each clock has its subclass: `weft.clocks.real.lab`, `weft.clocks.virtual.lab`.
     """
 
     shares_memory: ClassVar[bool] = False
@@ -78,7 +78,7 @@ class Lab(abc.ABC):
         return self
 
     def __exit__(self, *_: object) -> None:
-        # The handlers outlast the taking down, and are put back in the reverse order.
+        # The handlers stay in place during teardown and are restored in reverse order.
         with self._signals, signals_wait():
             self._exit.close()
 
@@ -91,7 +91,7 @@ class Lab(abc.ABC):
 
     @abc.abstractmethod
     def _build(self, stack: contextlib.ExitStack) -> None:
-        """Make everything; each step puts its own undoing on the stack before the next begins."""
+        """Build everything; each step pushes its cleanup onto the stack before the next begins."""
 
     @abc.abstractmethod
     def hosts(self) -> contextlib.AbstractContextManager[EndpointGroup]:
@@ -103,15 +103,15 @@ class Lab(abc.ABC):
         """Links that fail and come back; the hosts have been started."""
 
     def run_sample(self, hosts: EndpointGroup, run: int) -> Sample:
-        """Return how far a run is; `emulated_ps` and `packets` count from when the fabric was made."""
+        """Return a run's progress; `emulated_ps` and `packets` count from when the fabric was built."""
         done, count = hosts.steps(run)
         return Sample(hosts.now_ps(), done, count, None)
 
     @abc.abstractmethod
     def settle(self, draw: int = 0) -> bool:
-        """Make the fabric as it was before its first traffic, as far as the clock can; see `VirtualLab.settle`.
+        """Restore the fabric to its state before its first traffic, as far as the clock can; see `VirtualLab.settle`.
 
-        Returns whether nothing is under way any more, so that numbers of queue pairs may be given again.
+        Returns whether nothing is in flight any more, so that queue pair numbers may be reused.
         """
 
     @cached_property
@@ -141,7 +141,7 @@ class Lab(abc.ABC):
 
     @abc.abstractmethod
     def recorded(self) -> tuple[list[Recorded], int]:
-        """Return what was recorded since the last call, probe by probe, and how many rows were beyond the limit."""
+        """Return what each probe recorded since the last call, and how many rows were beyond the limit."""
 
     @property
     def frame_bytes(self) -> int:
@@ -180,7 +180,7 @@ class Lab(abc.ABC):
 
 def make_lab(fabric: FabricSpec, options: FabricOptions, progress: Progress = lambda _: None) -> Lab:
     """Return a lab of the clock that the options name, not yet built."""
-    # Imported here, so that neither clock needs what only the other one does.
+    # Imported here so that neither clock needs the other's dependencies.
     if options.clock == "virtual":
         from weft.clocks.virtual.lab import VirtualLab
 

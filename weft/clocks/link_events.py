@@ -15,9 +15,9 @@ from weft.topologies import FabricLink, FabricSpec
 
 
 class LinkEvents(abc.ABC):
-    """The events of a lab. What a clock has of its own is in its subclass.
+    """The events of a lab. Each clock has its subclass.
 
-    Events are in `results` in the order in which they were asked for.
+    Events are in `results` in the order in which they were requested.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class LinkEvents(abc.ABC):
         self._is_up: dict[frozenset[str], bool] = {}
 
     def start(self) -> None:
-        """Bring down what is down from the start, and have the rest of `options.events` happen from now on."""
+        """Bring down the links that are down from the start, and schedule the rest of `options.events` from now on."""
         for _, event in events_in_order(self._options.events):
             for link in links_of_event(self.fabric, self._options, event.link, "events"):
                 if event.at is None:
@@ -40,7 +40,7 @@ class LinkEvents(abc.ABC):
                     self.schedule(link.a.node, link.b.node, event.state, event.at, event.at)
 
     def schedule(self, a: str, b: str, state: str, after_ps: int, at_ps: int | None) -> LinkEventResult:
-        """Have a link fail or come back after so much time of the fabric; `at_ps` is what the result says."""
+        """Schedule a link's failure or recovery after so much fabric time; `at_ps` is the time stated in the result."""
         link = checked_link(self.fabric, self._options, a, b, "link")
         if state not in ("down", "up"):
             raise BadInputError(f"state '{state}' of {a}-{b}; valid: down, up")
@@ -51,7 +51,7 @@ class LinkEvents(abc.ABC):
         return result
 
     def note_hit(self, repair: Repair, result: LinkEventResult) -> None:
-        """Write down which jobs a failure has hit."""
+        """Record which jobs a failure has affected."""
         result.rebuilt_jobs = sorted(repair.memberships)
         result.lost_jobs = dict(repair.lost)
 
@@ -65,7 +65,7 @@ class LinkEvents(abc.ABC):
         result.reprogrammed_ps = self._now_ps()
 
     def _is_change(self, link: FabricLink, result: LinkEventResult) -> bool:
-        """Note the link's state; returns whether it is another one than before."""
+        """Record the link's state; return whether it has changed."""
         ends = frozenset((link.a.node, link.b.node))
         up = result.state == "up"
         changed = self._is_up.get(ends, True) != up
@@ -73,7 +73,7 @@ class LinkEvents(abc.ABC):
         return changed
 
     def check(self) -> None:
-        """Raise what has gone wrong while events happened."""
+        """Raise the errors that occurred during events."""
         if self._failure is not None:
             raise self._failure
 
@@ -87,7 +87,7 @@ class LinkEvents(abc.ABC):
 
     @abc.abstractmethod
     def _schedule(self, link: FabricLink, result: LinkEventResult, after_ps: int) -> None:
-        """Have the event happen, be detected and reported to the controller."""
+        """Carry out the event, its detection and its report to the controller."""
 
     @abc.abstractmethod
     def _apply(self, link: FabricLink, result: LinkEventResult) -> None:
@@ -95,4 +95,4 @@ class LinkEvents(abc.ABC):
 
     @abc.abstractmethod
     def _notify_switches(self, link: FabricLink, result: LinkEventResult) -> None:
-        """Let the switches at its ends know."""
+        """Notify the switches at its ends."""

@@ -1,4 +1,4 @@
-"""How far a run is, for who watches it. Watching reads counters between two windows and changes nothing."""
+"""A run's progress, for its watchers. Watching reads counters between two windows and changes nothing."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-# Of the time between two samples, what taking one may cost.
+# Share of the time between two samples that taking one may cost.
 _MOST_SHARE = 0.02
-# What comes twice after a loss counts as delivered, too, so bytes alone never make a run done.
+# Duplicates after a loss count as delivered, too, so bytes alone never make a run done.
 _MOST_SHARE_OF_BYTES = 0.99
 
 
@@ -44,12 +44,12 @@ class Sample:
 
 
 class Watcher(Protocol):
-    """Who wants to know how far runs are. Called from a thread of its own, but for `ended`."""
+    """Receives the progress of runs. Called from a thread of its own, except `ended`."""
 
     interval_s: float
 
     def see(self, sample: Sample) -> None:
-        """Take note of how far the present run is."""
+        """Receive the progress of the present run."""
 
     def ended(self) -> None:
         """The run has ended."""

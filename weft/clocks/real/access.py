@@ -1,7 +1,7 @@
-"""Who may talk to a lab's switches: a directory of its own for the P4Runtime socket, and what its clients read.
+"""Access to a lab's switches: a directory of its own for the P4Runtime socket and the files that its clients read.
 
-On a machine with several users a TCP port of the loopback is open to all of them, and P4Runtime asks nobody who they
-are. A socket is a file, with an owner.
+On a machine with several users a TCP port on the loopback is open to all of them, and P4Runtime does not authenticate
+its clients. A Unix socket is a file with an owner.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_PATH_BYTES = 107
 
 
 def owner() -> tuple[int, int]:
-    """Return user and group of who runs the lab: who called sudo, if root came by that."""
+    """Return the user and group that run the lab: those that called sudo, if it runs under sudo."""
     if os.geteuid() == 0:
         try:
             return int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"])
@@ -34,7 +34,7 @@ class LabAccess:
     """The directory, which only its owner and root may enter, and the owner once it has been handed over."""
 
     def __init__(self, parent: Path, announce: Callable[[Path], None]) -> None:
-        """Make it below `parent`, having announced its path.
+        """Create it below `parent`, after announcing its path.
 
         Raises:
             EnvironmentLacksError: the path is too long for a socket.

@@ -1,7 +1,7 @@
 """The reference switch under Mininet: one simple_switch_grpc process for each switch of a fabric.
 
-BMv2 has no bit rates and no byte queues. Its nearest are a rate in packets per second and a depth in packets, both
-set through its Thrift port; they are derived here from the nominal frame.
+BMv2 has no bit rates and no byte queues. Its nearest equivalents are a rate in packets per second and a depth in
+packets, both set through its Thrift port and derived here from the nominal frame.
 """
 
 from __future__ import annotations

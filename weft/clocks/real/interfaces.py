@@ -1,7 +1,7 @@
 """Network interfaces of a lab in the root namespace, distinguished from others of the same name by their group.
 
-The kernel gives an interface its group as it makes it, so there is no moment at which one of the lab's could be taken
-for another's.
+The kernel sets an interface's group as it creates it, so none of the lab's interfaces can ever be mistaken for
+another's.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def is_of_group(interface: str, group: int) -> bool:
 
 
 def add_pair(group: int, one: tuple[str, str, int], other: tuple[str, str, int]) -> None:
-    """Make a veth pair, both ends of the group and at once in the network namespaces of processes.
+    """Create a veth pair in the group, with both ends in the network namespaces of processes from the start.
 
     Args:
         group: see `new_group`.

@@ -1,8 +1,8 @@
 """Links that fail and come back under the real clock: the interface of a switch at one end goes down.
 
 Its veth peer loses the carrier, the kernel notifies the embedded switches of both (`weft.switch.daemon.port_monitor`),
-and the controller is notified. What was lost is not known: packets are in the kernel's hands. What others do to
-interfaces the switches report (`notice`), and the controller programs them anew just the same.
+and the controller is notified. What was lost is unknown, because the kernel holds the packets. Switches also report
+what others do to interfaces (`notice`), and the controller reprograms the switches just the same.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class EmulatedLinkEvents(LinkEvents):
         super().start()
 
     def notice(self, switch: str, port: int, up: bool) -> None:
-        """Take note that a switch's port has gained or lost its carrier, whoever has done it; from any thread."""
+        """Record that a switch's port has gained or lost its carrier, whatever the cause. Callable from any thread."""
         self._after(0, lambda: self._port_changed(switch, port, up))
 
     def _port_changed(self, switch: str, port: int, up: bool) -> None:
@@ -71,13 +71,13 @@ class EmulatedLinkEvents(LinkEvents):
             return
         now_ps = self._now_ps()
         result = LinkEventResult(link_name(link), "up" if up else "down", now_ps - self._started_ps, now_ps)
-        # Otherwise it was asked for, or the other end has reported it.
+        # Otherwise it was requested, or the other end has reported it.
         if self._is_change(link, result):
             self.results.append(result)
             self._after(self._options.control.detection, lambda: self._replan(link, result))
 
     def close(self) -> None:
-        """Let nothing more happen."""
+        """Cancel all further events."""
         with self._changed:
             self._closing = True
             self._changed.notify()
@@ -104,7 +104,7 @@ class EmulatedLinkEvents(LinkEvents):
         result.reprogrammed_ps = self._now_ps()
 
     def _apply(self, link: FabricLink, result: LinkEventResult) -> None:
-        # The far end is a switch's always, the near one may be a host's.
+        # The far end is always a switch's; the near end may be a host's.
         interface = self.fabric.switch(link.b.node).port(link.b.port).interface
         done = subprocess.run(
             ["ip", "link", "set", "dev", interface, result.state], capture_output=True, text=True, check=False
@@ -116,7 +116,7 @@ class EmulatedLinkEvents(LinkEvents):
         result.happened_ps = self._now_ps()
 
     def _notify_switches(self, link: FabricLink, result: LinkEventResult) -> None:
-        """Only note the time: the kernel has notified them."""
+        """Only record the time: the kernel has notified them."""
         result.detected_ps = self._now_ps()
 
     def _after(self, after_ps: int, action: Callable[[], None]) -> None:
@@ -130,7 +130,7 @@ class EmulatedLinkEvents(LinkEvents):
             try:
                 action()
             except BaseException as error:
-                # Told by `check`, as nobody waits for this thread.
+                # `check` raises it, as nobody waits for this thread.
                 self._failure = self._failure or error
 
     def _next_due(self) -> Callable[[], None] | None:

@@ -45,7 +45,7 @@ class FabricSwitch(Switch):  # type: ignore[misc]
 
 
 class FabricInterface(Intf):  # type: ignore[misc]
-    """An interface that takes nobody else's with it."""
+    """An interface whose removal leaves others' interfaces alone."""
 
     def __init__(self, *arguments: Any, group: int, **parameters: Any) -> None:
         self._group = group
@@ -126,7 +126,7 @@ class FabricNetwork:
                     self.net.get(host.name).use_hosts_file(hosts_file)
             self.net.start()
         except BaseException:
-            # Half a network may refuse to be stopped; the error to raise is the one that left it so.
+            # A half-built network may fail to stop; the error to raise is the one that interrupted the build.
             with contextlib.suppress(Exception):
                 self.stop()
             raise
@@ -186,9 +186,9 @@ class FabricNetwork:
             _run([*enter, "ethtool", "-K", nic.interface, *_offloads_off()])
 
     def restore_routes(self, host: str, plane: int) -> None:
-        """Give a host the routes again that Linux has taken from it while a NIC was down.
+        """Restore the routes of a host that Linux removed while a NIC was down.
 
-        Nothing is done where they cannot be had: somebody has given the host other addresses.
+        Does nothing where they cannot be restored because the host's addresses have been changed.
         """
         command = ["mnexec", "-a", str(self.net.get(host).pid), "ip", "-force", "-batch", "-"]
         with contextlib.suppress(EnvironmentLacksError):
@@ -204,7 +204,7 @@ class FabricNetwork:
         try:
             self.net.stop()
         except AssertionError:
-            # A node whose command was interrupted takes no other, so its interfaces go with its namespace.
+            # A node whose command was interrupted accepts no other, so its interfaces go with its namespace.
             for node in (*self.net.hosts, *self.net.switches):
                 node.terminate()
 
@@ -236,7 +236,7 @@ def _require_free_names(fabric: FabricSpec) -> None:
 
 
 def _quiet_namespace(pid: int) -> None:
-    """Let interfaces that come into a namespace send nothing of their own (IPv6 itself stays on)."""
+    """Keep interfaces that enter a namespace from sending anything of their own (IPv6 itself stays on)."""
     settings = [f"net.ipv6.conf.default.{name}={value}" for name, value in _QUIET_IPV6.items()]
     _run(["mnexec", "-a", str(pid), "sysctl", "-qw", *settings])
 

@@ -1,4 +1,4 @@
-"""Listens to the embedded switches' ports while a lab runs: others may take links down, a person at the prompt, say."""
+"""Watches the embedded switches' ports while a lab runs: others may take links down, such as a user at the prompt."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PortChanged = Callable[[str, int, bool], None]
 class PortWatch(threading.Thread):
     """Calls `changed` for every port that is down at the start, and for every change; from a thread of its own.
 
-    It does not go through the controller's asyncio: gRPC's serves one event loop a process.
+    It does not use the controller's asyncio: gRPC's asyncio serves one event loop per process.
     """
 
     def __init__(self, fabric: FabricSpec, address: str, changed: PortChanged) -> None:
@@ -28,11 +28,11 @@ class PortWatch(threading.Thread):
         self._call = self._channel.unary_stream(WATCH_PORTS)(b"")
 
     def run(self) -> None:
-        """Listen until closed, or until the switches have gone, which whoever asks them for anything notices."""
+        """Watch until closed or until the switches have gone, which the next caller that needs them reports."""
         try:
             self._listen()
         except grpc.RpcError as over:
-            # The call is the error that ends it: with its traceback it would keep these frames, and so the lab.
+            # The call is itself the error that ends it; its traceback would keep these frames alive, and so the lab.
             over.__traceback__ = None
 
     def _listen(self) -> None:

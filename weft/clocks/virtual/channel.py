@@ -50,7 +50,7 @@ class InProcessChannel:
 
     Args:
         devices: by device id.
-        loop: whose time passes.
+        loop: the event loop whose time passes.
         latency_ps: of a request and its answer together.
         on_served: called after each call that may have changed a device.
 
@@ -109,7 +109,7 @@ class InProcessChannel:
         """Do nothing: calls end by themselves."""
 
     def let_go(self) -> None:
-        """Serve nothing more, and keep no device."""
+        """Stop serving, and release the devices."""
         del self._devices, self._service, self._loop, self._on_served
 
     def _handler(self, method: str) -> Callable[[Any, _Context], Any]:
@@ -194,7 +194,7 @@ class InProcessStream:
             self._loop.call_after_ps(self._there_ps, self._leave)
 
     async def done_writing(self) -> None:
-        """Leave as `cancel` does; the stream ends when the switch's word of it is back."""
+        """Leave as `cancel` does; the stream ends when the switch's answer arrives."""
         if not self._cancelled and not self._ended:
             self.cancel()
             self._loop.call_after_ps(self._there_ps + self._back_ps, lambda: self._inbox.put_nowait(None))

@@ -22,7 +22,7 @@ class EventPump:
         switch.native.set_event_listener(self._happened)
 
     def pump(self) -> None:
-        """Pass on what there is, and come back for what falls due later."""
+        """Pass on what is pending, and schedule the next call for what is due later."""
         self._scheduled = False
         while (event := self._switch.wait_stream_event(0.0)) is not None:
             with self._loop.as_of(self._happened_ps(event)):
@@ -36,7 +36,7 @@ class EventPump:
             self._come_back(min(waits_ps))
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._switch.native.set_event_listener(None)
 
     def _happened_ps(self, event: StreamEvent) -> int:

@@ -1,4 +1,4 @@
-"""The two ports of a link of the virtual clock, as one who lets it fail needs them."""
+"""The two ports of a link under the virtual clock, for failing it and bringing it back."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class LinkEnds:
         return Direction(wired.transmit, wired.link, wired.mac)
 
     def set_port_up(self, link: FabricLink, up: bool) -> None:
-        """Tell the switches at the ends, for members and replicas that watch the port."""
+        """Notify the switches at the ends, for members and replicas that watch the port."""
         for end in (link.a, link.b):
             if end.node not in self._hosts:
                 device_id = self._fabric.switch(end.node).device_id

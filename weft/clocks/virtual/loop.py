@@ -40,7 +40,7 @@ class SimulatedClock(Protocol):
 
 
 class StalledError(RuntimeError):
-    """A coroutine waits for something that no event and no timer is going to bring about."""
+    """A coroutine waits for something that no pending event or timer can cause."""
 
 
 class _EventSelector(selectors.SelectSelector):
@@ -70,7 +70,7 @@ class _EventSelector(selectors.SelectSelector):
         return []
 
     def let_go(self) -> None:
-        """Keep the clock no longer."""
+        """Release the clock."""
         del self._clock
 
 
@@ -91,7 +91,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self.set_exception_handler(_report)
 
     def close(self) -> None:
-        """Close it, and let go of the clock and of what was to be called."""
+        """Close it, and release the clock and all pending callbacks."""
         if self.is_closed():
             return
         super().close()
@@ -154,7 +154,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         """Run a coroutine to its end while the caller waits, and the fabric meanwhile.
 
         Raises:
-            StalledError: it waits for what will never happen.
+            StalledError: it waits for something that cannot happen.
         """
         try:
             asyncio.get_running_loop()
@@ -170,7 +170,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
             try:
                 return self.run_until_complete(task)
             except (KeyboardInterrupt, SystemExit):
-                # It must neither go on when the loop runs again, nor end that run in place of its own.
+                # It must neither resume when the loop runs again, nor end that later run instead of this one.
                 task.cancel()
                 self.stop()
                 self.run_forever()
@@ -178,7 +178,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
 
 def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Tell what nobody waited for, but no interruption: that has left the loop already."""
+    """Report errors that nobody awaited, except an interruption: that has left the loop already."""
     if not isinstance(context.get("exception"), KeyboardInterrupt | SystemExit):
         loop.default_exception_handler(context)
 
@@ -196,7 +196,7 @@ class VirtualTimeRunner:
         """Do nothing: there is no thread to start."""
 
     def run(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
-        """Run a coroutine to its end. StalledError: it waits for what will never happen."""
+        """Run a coroutine to its end. StalledError: it waits for something that cannot happen."""
         return self._loop.run_here(coroutine)
 
     def stop(self) -> None:
