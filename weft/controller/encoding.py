@@ -1,8 +1,8 @@
 """From the plan's entities to protobuf, for fabrics of many switches.
 
-The switches of a fabric hold mostly the same: a prefix stands on every switch, a next hop in several entries, a port's
-thresholds on all switches alike. So a match and an action are encoded once each, by finsy, and entries that are equal
-are one object, which nobody may change.
+The switches of a fabric hold mostly the same: a prefix is on every switch, a next hop in several entries, a port's
+thresholds on all switches. So finsy encodes each match and each action once, and equal entries
+are one object, which must not be changed.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class EntityEncoder:
         encoded = self._encode_new(entity)
         if len(self._remembered) >= _MOST_REMEMBERED:
             self._remembered.clear()
-        # With the entity, so that its id is not another's meanwhile.
+        # Kept with the entity, so that its id is not reused meanwhile.
         self._remembered[id(entity)] = entity, encoded
         return encoded
 

@@ -239,7 +239,7 @@ class FabricController:
         """
         self._jobs.add(job_id, hosts, slot_count, planes, self._failures, ip_version)
         programmed = None
-        # A failure that comes meanwhile may give it other trees, in another epoch, or take it away.
+        # A failure meanwhile may give it other trees, in another epoch, or remove it.
         while (epoch := self._jobs.epoch(job_id)) not in (programmed, None):
             try:
                 await self.apply()
@@ -253,12 +253,12 @@ class FabricController:
         return self._jobs.memberships(job_id)
 
     async def remove_job(self, job_id: int) -> None:
-        """Take a job's trees away and give its slots back. JobError: there is no such job."""
+        """Remove a job's trees and free its slots. JobError: there is no such job."""
         self._jobs.remove(job_id)
         await self.apply()
 
     async def discard_job(self, job_id: int) -> None:
-        """As `remove_job`, of a job that a failure may have taken away already."""
+        """Like `remove_job`, for a job that a failure may have removed already."""
         self._jobs.discard(job_id)
         await self.apply()
 
@@ -379,7 +379,7 @@ class FabricController:
         return len(updates)
 
     def _forget(self, name: str) -> None:
-        """Take nothing for granted that a switch held."""
+        """Discard what is known of a switch's entries."""
         self._installed.pop(name, None)
         self._applied.pop(name, None)
 

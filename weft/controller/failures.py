@@ -1,4 +1,4 @@
-"""What of a fabric is down: an immutable set that routing and tree planning avoid."""
+"""The failed links and switches of a fabric: an immutable set that routing and tree planning avoid."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Failures:
         return replace(self, switches=self.switches - {name})
 
     def is_up(self, switch: str, port: PortSpec) -> bool:
-        """Tell whether a port of a switch leads anywhere."""
+        """Return whether a port of a switch has a working link to a working neighbour."""
         return (
             switch not in self.switches
             and port.peer.node not in self.switches

@@ -1,4 +1,4 @@
-"""Is a switch well: does it answer, run the right program, hold what it should, and what does it drop."""
+"""Health of a switch: whether it answers, runs the right program and holds the planned entries, and what it drops."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class SwitchHealth:
 
     Attributes:
         switch: name.
-        problems: why it is not well; empty means it is.
+        problems: what is wrong with it; empty if it is healthy.
         entries: entities that it holds.
         missing: of the plan (jobs apart), how many it does not hold.
         changed: of the plan, how many it holds with another action, as after `ecn set`.
         drops: packets dropped by the program, by reason.
-        answers: whether it answered at all.
-        links_down: to whom it has links that are down.
+        answers: whether it answered.
+        links_down: the neighbours to which its links are down.
 
     """
 
@@ -61,7 +61,7 @@ async def check_switch(
         session: to the switch; it only reads.
         pipeline: program it should run; None accepts any.
         planned: what it should hold; None accepts anything.
-        links_down: to whom its links are down.
+        links_down: the neighbours to which its links are down.
 
     """
     cut = [f"its link to {peer} is down" for peer in links_down]

@@ -1,4 +1,4 @@
-"""Links of a running lab that a person takes down and up again beside it: `weft controller link`."""
+"""Takes links of a running lab down and up again from outside it: `weft controller link`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def named_link(fabric: FabricSpec, name: str) -> FabricLink:
 
 
 def set_link(lab: Lab, link: FabricLink, up: bool) -> None:
-    """Bring the interfaces of a link's switches up or down: the switches hear of it, and tell the lab's controller.
+    """Bring the interfaces of a link's switches up or down; the switches notice, and notify the lab's controller.
 
     Raises:
         LinkRefusedError: the lab has no interfaces there, or the machine does not permit that.
@@ -74,7 +74,7 @@ def set_link(lab: Lab, link: FabricLink, up: bool) -> None:
 
 
 def _is_the_labs(interface: str, group: int) -> bool:
-    """Return whether an interface is there and of the lab's group, by which it is told from others of its name."""
+    """Return whether an interface exists and is in the lab's group, which distinguishes it from others of its name."""
     try:
         found = Path("/sys/class/net", interface, "netdev_group").read_text(encoding="ascii")
     except OSError:
@@ -95,10 +95,10 @@ async def ports_of(lab: Lab) -> dict[tuple[int, int], bool]:
 
 
 async def wait_until_followed(lab: Lab, link: FabricLink, up: bool) -> None:
-    """Wait until the switches say that a link is as it should be, and until all tables follow.
+    """Wait until the switches report the link's intended state and all tables reflect it.
 
     Raises:
-        RequestRefusedError: they do not within some seconds; says what is amiss.
+        RequestRefusedError: that does not happen within some seconds; says what is wrong.
 
     """
     deadline = time.monotonic() + FOLLOW_TIMEOUT_S

@@ -29,7 +29,7 @@ Entities = tuple[Entity, ...]
 class SwitchPlan:
     """What one switch should hold: what follows from the settings, its routes, its part in the jobs.
 
-    A planner gives a switch that nothing has touched the very tuples of the plan before.
+    For an unaffected switch, a planner returns the same tuple objects as in the previous plan.
     """
 
     features: Entities
@@ -41,7 +41,7 @@ class SwitchPlan:
         return chain(self.features, self.routes, self.jobs)
 
     def is_same_as(self, other: SwitchPlan | None) -> bool:
-        """Whether both are of the very same parts."""
+        """Whether both consist of the same objects."""
         return (
             other is not None
             and self.features is other.features

@@ -1,4 +1,4 @@
-"""Which ports of switches are up, as the embedded switches tell (`weft.switch.daemon.port_service` has the format)."""
+"""Which ports are up, as the embedded switches report (`weft.switch.daemon.port_service` has the format)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def states_told(message: bytes) -> list[PortState]:
 async def watch_ports(channel: Channel, name: str = "ports") -> AsyncIterator[list[PortState]]:
     """Yield all ports of a server's switches that have an interface, then changes as they come; `name` is for errors.
 
-    Nothing, if the server does not tell (BMv2).
+    Yields nothing if the server does not report ports (BMv2).
 
     Raises:
         SwitchUnavailableError: no answer, or it has gone.
@@ -71,7 +71,7 @@ def failures_of(fabric: FabricSpec, states: Mapping[tuple[int, int], bool]) -> F
 def peers_of_ports_down(
     fabric: FabricSpec | None, device_id: int, states: Mapping[tuple[int, int], bool]
 ) -> list[str]:
-    """Return to whom the ports lead that are down on a switch; their numbers, if nothing is known of its fabric."""
+    """Return the neighbours behind a switch's ports that are down, or the port numbers if its fabric is unknown."""
     down = [port for (device, port), up in sorted(states.items()) if device == device_id and not up]
     if fabric is None:
         return [f"port {port}" for port in down]

@@ -14,12 +14,12 @@ A key with the top bit set would be a privileged one (InfiniBand Architecture, v
 
 
 def random_queue_key(job_id: int, epoch: int) -> int:
-    """Draw a key from the operating system's randomness; nothing that is known about the job tells it."""
+    """Draw a key from the operating system's randomness; nothing known about the job reveals it."""
     return 1 + secrets.randbelow(0x7FFFFFFF)
 
 
 def repeatable_queue_keys(seed: int) -> QueueKeys:
-    """Derive keys from a seed, so that a run of the virtual clock repeats to the byte; whoever knows it knows them."""
+    """Derive keys from a seed, so that a virtual-clock run repeats to the byte; anyone with the seed has the keys."""
 
     def key(job_id: int, epoch: int) -> int:
         text = f"{seed}/{job_id}/{epoch}"

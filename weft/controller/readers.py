@@ -1,4 +1,4 @@
-"""Open read-only sessions to several switches at once; no election is taken part in."""
+"""Open read-only sessions to several switches at once, without taking part in an election."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ def rank_of_action(action: p4r.TableAction) -> int:
 
 
 def is_default(entity: p4r.Entity) -> bool:
-    """Tell whether an entity is the default action of a table."""
+    """Return whether an entity is the default action of a table."""
     return entity.HasField("table_entry") and entity.table_entry.is_default_action
 
 

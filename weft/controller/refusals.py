@@ -1,4 +1,4 @@
-"""Make readable errors of gRPC's: which switch, which update, what the server said."""
+"""Turn gRPC errors into readable ones: which switch, which update, what the server said."""
 
 from __future__ import annotations
 

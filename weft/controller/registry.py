@@ -16,7 +16,7 @@ class Registry(Mapping[str, _Kind], Generic[_Kind]):
 
     Args:
         package: whose modules are looked at, when a kind is first asked for.
-        kind: their class; modules without a `KIND` of it are none of its.
+        kind: their class; modules without a `KIND` of this class are ignored.
         error: raised for an unknown name.
 
     """

@@ -1,6 +1,6 @@
 """One switch over P4Runtime: arbitration, pipeline, writes in batches, reads, packets.
 
-The session speaks through a stub of the P4Runtime service, so that anything with its calls can stand behind it.
+The session uses a stub of the P4Runtime service, so anything that offers its calls can serve the session.
 finsy's entities and schema are used, its `Switch` is not: it hides why a pipeline was refused, and its calls time out
 after ten seconds, which loading a pipeline on a busy machine can exceed.
 """
@@ -26,10 +26,10 @@ from weft.controller.reconcile import EncodedUpdate, EntitySet
 from weft.controller.refusals import explain
 
 BATCH_UPDATES = 1000
-# Not 1: what only wants to watch, such as p4runtime-shell, must bid too, and needs ids below the controller's.
+# Not 1: clients that only watch, such as p4runtime-shell, must bid too, and need ids below the controller's.
 FIRST_ELECTION_ID = 1 << 16
 _MAX_PREEMPTIONS = 16
-# A switch that does not notice for so long that its controller leaves is left.
+# How long to wait for a switch to notice that its controller is leaving; after that the session leaves anyway.
 _LEAVING_PATIENCE_S = 5.0
 _ELECTION_ID = re.compile("election.?id", re.IGNORECASE)
 
@@ -302,7 +302,7 @@ class SwitchSession:
         else:
             self._primary.clear()
             if answer.status.code == rpc_code.NOT_FOUND:
-                # The primary has left: whoever bids at least the highest id seen becomes primary.
+                # The primary has left: the next to bid at least the highest id seen becomes primary.
                 self._election_id = max(self._election_id, self._highest_election_id)
                 await self._send_bid()
                 return

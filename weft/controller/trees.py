@@ -1,4 +1,4 @@
-"""Aggregation trees: per job and plane, which switch is the root and who is whose child.
+"""Aggregation trees: the root and the parent of each node, per job and plane.
 
 Workers are children of their leaf. A job below one leaf has that leaf as its root; otherwise the root is a switch
 that still reaches all the job's leaves downwards, of the lowest tier there is, and every switch between is a node
@@ -72,7 +72,7 @@ class AggregationTree:
         return (frozenset((node.switch, child.name)) for node in self.nodes for child in node.children)
 
     def is_hit_by(self, failures: Failures) -> bool:
-        """Tell whether a failure takes a switch or a link of the tree."""
+        """Return whether a failure hits a switch or a link of the tree."""
         return any(node.switch in failures.switches for node in self.nodes) or any(
             link in failures.links for link in self.links()
         )

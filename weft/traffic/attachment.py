@@ -13,10 +13,10 @@ class Attachment(Protocol):
 
     @property
     def link(self) -> Link:
-        """Where the port's line sends to."""
+        """What the port transmits into."""
 
     def connect(self, node: Node, port: int) -> None:
-        """Let the port have what arrives."""
+        """Deliver what arrives to the port."""
 
     def stats(self) -> Mapping[str, Any] | None:
         """Return the counters that are the host's own; None if the fabric has them all."""
@@ -25,7 +25,7 @@ class Attachment(Protocol):
         """Set these counters to zero."""
 
     def close(self) -> None:
-        """Give back what was opened."""
+        """Close what was opened."""
 
 
 Attach = Callable[[str], Attachment]

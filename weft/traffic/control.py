@@ -30,7 +30,7 @@ _WAITING_ROUND_S = 2.0
 
 
 class JsonLines(Protocol):
-    """A process that takes a command a line and gives an answer a line; `weft` starts it in a host's namespace.
+    """A process that reads one command per line and writes one answer per line; `weft` starts it in a host's namespace.
 
     read_answer raises if the process is gone or late, or if the answer has `error`. An answer bears its command's `id`.
     """
@@ -49,7 +49,7 @@ class RunClock(Protocol):
         """Return the time."""
 
     def start_margin_ps(self, ranks: int) -> int:
-        """Return how far ahead a common start must lie for so many endpoints to be told of it in time."""
+        """Return how far ahead a common start must lie for so many endpoints to be notified in time."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class EndpointGroup:
         return self._clock.now_ps()
 
     def disconnect(self, first_number: int | None = None) -> None:
-        """Have all ranks forget their connections; runs make them anew, and with them all that they learn.
+        """Have all ranks drop their connections; runs create them again, with no memory of what the old ones learned.
 
         Queue pairs are numbered from FIRST_QUEUE_PAIR + `first_number` on again, and the paths that follow from their
         numbers repeat. That is for a fabric in which nothing is under way to a queue pair of the same number; None: the
@@ -324,7 +324,7 @@ class EndpointGroup:
                 {rank: {"command": "connect", "connections": items} for rank, items in commands.items()}
             )
         except BaseException:
-            # Refused or interrupted: what may not be there is made anew.
+            # Refused or interrupted: connections that may be missing are created again.
             self._connected = before
             raise
 
@@ -362,7 +362,7 @@ class EndpointGroup:
     def start(self, run: int, start_ps: int | None = None) -> int:
         """Start a prepared run on all its ranks at the same emulated time; returns that time.
 
-        None: as soon as every endpoint can have been told.
+        None: as soon as every endpoint can have been notified.
         """
         prepared = self._runs[run]
         if start_ps is None:
@@ -382,7 +382,7 @@ class EndpointGroup:
         ranks = self._runs[run].ranks
         answers: dict[int, dict[str, Any]] = {}
         unfinished, left_s = list(ranks), timeout_s
-        # In rounds, because a rank whose peer has failed would otherwise be waited for till its time is up.
+        # In rounds, because otherwise a rank whose peer has failed would be awaited until its timeout.
         while unfinished and left_s >= 0.0 and not _any_ended_badly(answers):
             message = {"command": "wait", "run": run, "timeout_s": min(left_s, _WAITING_ROUND_S)}
             answers |= self._call_all(
@@ -427,9 +427,9 @@ class EndpointGroup:
     def release(self, run: int) -> None:
         """Have the ranks forget a run and its buffers, cancelling it if it has not ended.
 
-        Unless the run has finished, its connections go, and are made anew for the next run that needs them.
-        Aggregation jobs must then be joined anew, in another epoch: the ranks' streams of messages may have
-        parted.
+        Unless the run has finished, its connections are dropped, and created again for the next run that needs them.
+        Aggregation jobs must then be joined again, in another epoch: the ranks' message streams may have
+        diverged.
         """
         released = self._runs.pop(run)
         if released.state == "started":
@@ -438,7 +438,7 @@ class EndpointGroup:
         self._call_all({rank: {"command": "release", "run": run} for rank in released.ranks})
 
     def run(self, run: int, timeout_s: float = 120.0) -> RunOutcome:
-        """Start a prepared run, wait for its end and release it, whatever comes."""
+        """Start a prepared run, wait for its end and release it in any case."""
         try:
             self.start(run)
             return self.wait(run, timeout_s)
@@ -458,7 +458,7 @@ class EndpointGroup:
         return [cast("HostStats", answer) for answer in self._call_each({"command": "stats"}).values()]
 
     def transport_in_force(self, telemetry: bool = True) -> dict[str, Any]:
-        """Return `weft.traffic.host.Host.transport_in_force` of rank 0; all hosts of a fabric are told the same."""
+        """Return `weft.traffic.host.Host.transport_in_force` of rank 0; it is the same on all hosts of a fabric."""
         message = {"command": "transport", "ip_version": self._ip_version, "telemetry": telemetry}
         return self._call_all({0: message})[0]
 
@@ -485,7 +485,7 @@ class EndpointGroup:
     ) -> dict[int, dict[str, Any]]:
         """Send to all ranks named, then read all answers, so that one refusal leaves no answer unread.
 
-        What an interrupted call has left unread, the next one drops.
+        Answers that an interrupted call has left unread are dropped by the next call.
         """
         number = next(self._command_numbers)
         for rank, message in messages.items():
@@ -515,7 +515,7 @@ def _any_ended_badly(answers: Mapping[int, dict[str, Any]]) -> bool:
 
 
 def _spec_message(spec: CollectiveSpec) -> dict[str, Any]:
-    """Return a spec as endpoints are told it; their runs' tags are their own."""
+    """Return a spec as it is sent to endpoints, without its run tag."""
     return {
         "rank_count": spec.rank_count,
         "element_count": spec.element_count,

@@ -117,7 +117,7 @@ class Host:
         for plane in self._planes:
             plane.attachment.close()
         for capture in self._captures.values():
-            # Whoever wants to know ends the capture before.
+            # Callers who need the capture's error end the capture first.
             with contextlib.suppress(OSError):
                 capture.close()
 

@@ -1,4 +1,4 @@
-"""The commands that a host carries out, whoever brings them: lines on stdin, or a caller in the same process."""
+"""The commands that a host carries out, whether they come from stdin or from a caller in the same process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.traffic.host_runs import HostRuns
 from weft.traffic.messages import Message, MessageError, take, take_list, take_optional
 
 WAIT = "wait"
-"""The one command that is answered later; how to wait is the clock's business."""
+"""The one command that is answered later; how to wait depends on the clock."""
 ENDED = ("finished", "failed", "cancelled")
 
 
@@ -49,7 +49,7 @@ class HostCommands:
         return self._commands[name](message)
 
     def close(self) -> None:
-        """Carry out nothing more, and let go of the host."""
+        """Stop carrying out commands, and release the host."""
         self._commands.clear()
 
     def status(self, message: Message) -> dict[str, Any]:

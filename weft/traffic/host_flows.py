@@ -1,4 +1,4 @@
-"""A host's part in a workload of many flows: what it sends, what it receives, and what became of it."""
+"""A host's part in a workload of many flows: what it sends and receives, and the outcome."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def flows_by_rank(flows: Sequence[Flow]) -> dict[int, dict[int, Flow]]:
 def flow_schedule(flows: Mapping[int, Flow], rank: int, run_tag: int = 0) -> RankSchedule:
     """Return what `rank` does for the flows it takes part in; done when all it sends and receives is through.
 
-    A flow's number tells it apart from all others of the run.
+    A flow's number distinguishes it from all others of the run.
 
     Raises ValueError for a flow from a rank to itself, of a size outside 1 byte to 2 GiB, or before the start.
     """

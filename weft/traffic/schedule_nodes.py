@@ -51,9 +51,9 @@ class DataType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A reliable connection to `peer` (a rank) over `plane`; `label` tells apart those of the same two.
+    """A reliable connection to `peer` (a rank) over `plane`; `label` distinguishes those of the same pair.
 
-    Of one labelled `SCALE_UP`, which takes no plane's network, `plane` only tells apart those of the same two.
+    For one labelled `SCALE_UP`, which uses no plane's network, `plane` only distinguishes those of the same pair.
     """
 
     plane: int

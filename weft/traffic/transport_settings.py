@@ -16,7 +16,7 @@ RETRANSMISSIONS = ("go-back-n", "selective-repeat")
 PATHS = ("flow", "flowlet", "spray")
 MAX_SPRAY_PATHS = 1 << 14
 DEFAULT_CNP_INTERVAL_PS = 50_000_000
-"""A receiver's CNPs for a flow come at most so often, where no preset says (Zhu et al., SIGCOMM 2015, section 3.1)."""
+"""Least time between a receiver's CNPs for a flow without a preset's (Zhu et al., SIGCOMM 2015, section 3.1)."""
 
 # Of controls that do not need an acknowledgement of each packet: acknowledgements take rate from data that goes the
 # other way.
@@ -66,7 +66,7 @@ class TransportSettings:
         )
 
     def to_message(self) -> dict[str, Any]:
-        """Return the settings as the endpoint is told them, of JSON's types."""
+        """Return the settings as they are sent to the endpoint, of JSON's types."""
         return asdict(self) | {
             "parameters": dict(self.parameters),
             "path_parameters": dict(self.path_parameters),
@@ -113,7 +113,7 @@ def preset_of(congestion_control: str, name: str | None) -> CongestionPreset | N
 
 @dataclass(frozen=True)
 class NicCosts:
-    """What the way between memory and line costs a host's NIC (engine/hosts/nic_dma.hpp); rate 0: unlimited."""
+    """What the way between memory and port costs a host's NIC (engine/hosts/nic_dma.hpp); rate 0: unlimited."""
 
     pcie_rate_bps: int = 0
     dma_latency_ps: int = 0

@@ -1,4 +1,4 @@
-"""Open workloads: flows that arrive at random, whatever became of those before."""
+"""Open workloads: flows that arrive at random, regardless of the progress of earlier flows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who a switch is, and which priority class a packet's DSCP means."""
+"""A switch's identity, and the priority class of each DSCP."""
 
 from __future__ import annotations
 

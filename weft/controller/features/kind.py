@@ -1,4 +1,4 @@
-"""What a feature of the controller says of itself; the files beside this one each define one as `KIND`."""
+"""The definition of a controller feature; each other file of this package defines one as `KIND`."""
 
 from __future__ import annotations
 

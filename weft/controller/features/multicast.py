@@ -23,5 +23,5 @@ def multicast_group(group_id: int, ports: Iterable[int]) -> finsy.P4MulticastGro
     replicas = sorted(ports)
     if not replicas or len(set(replicas)) != len(replicas):
         raise SettingError(f"multicast group {group_id} needs different ports, at least one (got {replicas})")
-    # Replicas of one group are told apart by (port, instance); one per port needs no instance.
+    # Replicas of one group are distinguished by (port, instance); one per port needs no instance.
     return finsy.P4MulticastGroupEntry(group_id, replicas=replicas)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 TABLE = "int_port"
 BYTE_COUNTERS = "port_tx_bytes"
-"""The register with what every port has sent, of which stamps tell multiples of 128 B."""
+"""The register of bytes sent by each port; stamps carry them in multiples of 128 B."""
 
 
 @dataclass(frozen=True)

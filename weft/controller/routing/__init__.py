@@ -1,4 +1,4 @@
-"""How packets are routed: a kind a file, found by listing this folder (docs/howto/routing.md)."""
+"""How packets are routed: one kind per file, found by listing this folder (docs/howto/routing.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kind of routing says of itself; the files beside this one each define one as `KIND`."""
+"""The definition of a kind of routing; each other file of this package defines one as `KIND`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class PlaneRouting(Protocol):
     def plan(self, failures: Failures) -> dict[str, tuple[Entity, ...]]:
         """Return every switch's entities by name.
 
-        They follow from the fabric and the failures alone, whatever was planned before. A switch whose routes have not
-        changed keeps its tuple, the very object, so that nothing is compared or written for it.
+        They depend on the fabric and the failures alone, not on earlier plans. A switch whose routes have not
+        changed keeps the same tuple object, so that nothing is compared or written for it.
         """
 
 

@@ -77,7 +77,7 @@ _LivePort = tuple[int, NextHop]
 
 
 class ShortestPaths(PlaneRouting):
-    """The routes of a plane. After a failure only what it touches is made anew.
+    """The routes of a plane. A failure recomputes only the routes that it affects.
 
     Attributes:
         routes: of the latest plan, by switch name.
@@ -274,7 +274,7 @@ def _selector_entities(switch: SwitchSpec, groups: dict[NextHops, int]) -> list[
                 SELECTOR,
                 group_id=group_id,
                 max_size=largest,
-                # A member whose port has lost its link is skipped at once, before the controller has heard of it.
+                # A member whose port has lost its link is skipped at once, before the controller is notified.
                 members=[finsy.P4Member(hop.port, weight=(1, hop.port)) for hop in hops],
             )
         )
@@ -293,7 +293,7 @@ def _objection(fabric: FabricSpec) -> str:
 
 
 def _is_deadlock_free(fabric: FabricSpec) -> bool:
-    """Between tiers a shortest path goes up, then down, so no circle of queues waits for itself."""
+    """Between tiers a shortest path goes up, then down, so there is no cycle of queues waiting for each other."""
     tiers = {switch.name: switch.tier for switch in fabric.switches}
     return all(tiers.get(link.a.node, -1) != tiers.get(link.b.node, -1) for link in fabric.links)
 

@@ -1,4 +1,4 @@
-"""What a collective says of itself: buffers, what ranks must hold afterwards, figures, and the algorithms it has."""
+"""The definition of a collective: its buffers, the results that ranks must hold, its figures and its algorithms."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class CongestionControl(abc.ABC):
 
     @abc.abstractmethod
     def on_acknowledgement(self, event: Acknowledgement) -> None:
-        """Take note of an acknowledgement."""
+        """Process an acknowledgement."""
 
     def pacing_rate_bps(self) -> int:
         """Rate at which frames may leave; 0: as fast as the port takes them."""
@@ -66,16 +66,16 @@ class CongestionControl(abc.ABC):
         return None
 
     def on_deadline(self, now_ps: int) -> None:  # noqa: B027
-        """The time has come; the next deadline must be later."""
+        """Called when the deadline is reached; the next deadline must be later."""
 
     def on_congestion_notification(self, now_ps: int) -> None:  # noqa: B027
-        """Take note of a CNP: the receiver has got a packet that a switch marked."""
+        """Process a CNP: the receiver has received a packet that a switch marked."""
 
     def on_loss(self, now_ps: int, timeout: bool) -> None:  # noqa: B027
-        """Take note of a sequence NAK, or of a retransmission timeout."""
+        """Process a sequence NAK or a retransmission timeout."""
 
     def on_packet_sent(self, now_ps: int, frame_bytes: int, retransmission: bool) -> None:  # noqa: B027
-        """Take note of a packet; a class without this method is not called for each one."""
+        """Process a packet that was sent; a class without this method is not called for each packet."""
 
 
 def congestion_needs(name: str) -> CongestionNeeds:

@@ -1,4 +1,4 @@
-"""Classes of users: found by `path/to/file.py:Class`, checked, made, and their errors told where they happened."""
+"""Users' classes: found by `path/to/file.py:Class`, checked and instantiated; their errors say where they occurred."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def make(spec: ClassSpec, base: type[T], *arguments: Any) -> T:
 
 @contextlib.contextmanager
 def user_code(what: str) -> Iterator[None]:
-    """Tell exceptions of a user's code as ExtensionError, with the traceback from where that code begins."""
+    """Raise exceptions of a user's code as ExtensionError, with the traceback from where that code begins."""
     try:
         yield
     except ExtensionError:

@@ -35,16 +35,16 @@ class PathChoice(abc.ABC):
     def on_delivered(  # noqa: B027
         self, now_ps: int, entropy: int, round_trip_ps: int, congestion_experienced: bool
     ) -> None:
-        """Take note of a packet that was acknowledged.
+        """Process the acknowledgement of a packet.
 
         `round_trip_ps` is 0 if it had been sent twice; `congestion_experienced`: a switch had marked it (CE).
         """
 
     def on_lost(self, now_ps: int, entropy: int) -> None:  # noqa: B027
-        """Take note of a packet that has to be sent again."""
+        """Process the loss of a packet, which has to be sent again."""
 
     def on_congestion_notification(self, now_ps: int) -> None:  # noqa: B027
-        """Take note of a CNP: the receiver has got a packet that a switch marked."""
+        """Process a CNP: the receiver has received a packet that a switch marked."""
 
 
 def path_choice(spec: ClassSpec, path: PathProperties, rng: np.random.Generator) -> NativePathChoice:

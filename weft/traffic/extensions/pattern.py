@@ -19,7 +19,7 @@ MAX_START_PS = 10**15
 
 
 class TrafficPattern(abc.ABC):
-    """Who sends how much to whom, and when. What a scenario gives as `parameters` are the class's keyword arguments."""
+    """A traffic pattern: senders, receivers, sizes and times. A scenario's `parameters` are its keyword arguments."""
 
     @abc.abstractmethod
     def flows(self, fabric: FabricSpec, rng: np.random.Generator) -> Iterable[Flow]:

@@ -77,7 +77,7 @@ def ip_packet_of(frame: bytes) -> bytes:
 
 
 def icrc_is_valid(frame: bytes) -> bool:
-    """Tell whether an Ethernet frame is a RoCEv2 packet ending in its right iCRC (False if malformed)."""
+    """Return whether an Ethernet frame is a RoCEv2 packet that ends in the correct iCRC (False if malformed)."""
     try:
         packet = ip_packet_of(frame)
         return icrc(packet[:-ICRC_BYTES]) == packet[-ICRC_BYTES:]

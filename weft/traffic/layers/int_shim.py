@@ -37,7 +37,7 @@ def _empty_hops() -> list[BasePacket]:
 
 
 class IntShim(Packet):
-    """The shim as its sender allocates it: room for five hops, none stamped."""
+    """The shim as its sender allocates it: space for five hops, none stamped."""
 
     name = "IntShim"
     fields_desc = [
