@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, astuple, dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -18,7 +18,7 @@ from weft.traffic.host_stats import HostStats
 from weft.traffic.lane_schedule import Schedule
 from weft.traffic.messages import AS_BYTES
 from weft.traffic.patterns import Flow, flow_schedule, flows_by_rank
-from weft.traffic.schedule_nodes import Channel
+from weft.traffic.schedule_nodes import MAX_RUN_TAG, Channel
 from weft.traffic.schedules import CollectiveSpec, peers_of
 from weft.traffic.training import TrainingStep, training_step_schedule
 
@@ -102,7 +102,8 @@ class _PreparedRun:
 class EndpointGroup:
     """All endpoints of a fabric, by rank. Commands go to all of them before any answer is read.
 
-    `ip_version` is that of the connections; jobs bring theirs. `clock` is the hosts' wall clock unless given.
+    `ip_version` is that of the connections; jobs bring theirs. `clock` is the hosts' wall clock unless given. Endpoints
+    that are in this process (`shares_memory`) are given schedules as they are; others make the same ones.
     Errors of `JsonLines.read_answer` pass through; RunError is about runs.
     """
 
@@ -113,6 +114,8 @@ class EndpointGroup:
         answer_timeout_s: float = 30.0,
         ip_version: int = 4,
         clock: RunClock | None = None,
+        *,
+        shares_memory: bool = False,
     ) -> None:
         if ip_version not in (4, 6):
             raise ValueError(f"IP version {ip_version} (valid: 4, 6)")
@@ -128,7 +131,8 @@ class EndpointGroup:
         self._connected: dict[tuple[int, Channel], bool] = {}
         self._next_queue_pair = [count(FIRST_QUEUE_PAIR) for _ in hosts]
         self._psn = random.Random(hosts[0].seed if hosts else 0)
-        self._run_numbers = count(1)
+        self._shares_memory = shares_memory
+        self._next_run = 1
         self._command_numbers = count(1)
         self._runs: dict[int, _PreparedRun] = {}
 
@@ -184,6 +188,7 @@ class EndpointGroup:
         travel as `payload` says (of traffic.messages.PAYLOADS).
         """
         found = collective_named(collective)
+        spec = self._next_tagged(spec)
         schedules = [found.schedule(algorithm, spec, rank) for rank in range(spec.rank_count)]
         message = _spec_message(spec) | {
             "command": "collective",
@@ -191,7 +196,11 @@ class EndpointGroup:
             "algorithm": algorithm,
             "payload": payload,
         }
-        return self._prepare(schedules, _with_files(message, spec, buffers, results), telemetry)
+        return self._prepare(
+            schedules,
+            self._with_schedules(_with_files(message, spec, buffers, results), schedules),
+            telemetry,
+        )
 
     def prepare_training_step(
         self,
@@ -206,6 +215,7 @@ class EndpointGroup:
     ) -> int:
         """As `prepare_collective`, for a training step whose gradients the buffers are."""
         ranks = range(spec.rank_count)
+        spec = self._next_tagged(spec)
         schedules = [training_step_schedule(step, algorithm, spec, rank) for rank in ranks]
         message = _spec_message(spec) | {
             "command": "training_step",
@@ -215,7 +225,11 @@ class EndpointGroup:
             "optimizer_ps": step.optimizer_ps,
             "payload": payload,
         }
-        return self._prepare(schedules, _with_files(message, spec, buffers, results), telemetry)
+        return self._prepare(
+            schedules,
+            self._with_schedules(_with_files(message, spec, buffers, results), schedules),
+            telemetry,
+        )
 
     def prepare_traffic(
         self, flows: Sequence[Flow], *, telemetry: bool = True, payload: str = AS_BYTES
@@ -243,7 +257,7 @@ class EndpointGroup:
 
         The flows are of zeros, which travel as `payload` says.
         """
-        number = next(self._run_numbers)
+        number = self._new_run_number()
         sent: list[list[list[Any]]] = [[] for _ in self._hosts]
         received: list[list[list[Any]]] = [[] for _ in self._hosts]
         for index, flow in enumerate(flows):
@@ -298,11 +312,27 @@ class EndpointGroup:
         columns = list(zip(*sorted(rows), strict=True)) or [()] * len(names)
         return {name: list(column) for name, column in zip(names, columns, strict=True)}
 
+    def _with_schedules(
+        self, messages: Sequence[dict[str, Any]], schedules: Sequence[Schedule]
+    ) -> Sequence[dict[str, Any]]:
+        """Return the messages with the schedules, where endpoints need not make their own."""
+        if not self._shares_memory:
+            return messages
+        return [message | {"schedule": each} for message, each in zip(messages, schedules, strict=True)]
+
+    def _new_run_number(self) -> int:
+        number, self._next_run = self._next_run, self._next_run + 1
+        return number
+
+    def _next_tagged(self, spec: CollectiveSpec) -> CollectiveSpec:
+        """Return the spec of the next run, as endpoints read it."""
+        return replace(spec, run_tag=self._next_run % (MAX_RUN_TAG + 1))
+
     def _prepare(
         self, schedules: Sequence[Schedule], messages: Sequence[dict[str, Any]], telemetry: bool
     ) -> int:
         self._connect(schedules, telemetry)
-        number = next(self._run_numbers)
+        number = self._new_run_number()
         ranks = [schedule.rank for schedule in schedules]
         answers = self._call_all(
             {rank: message | {"run": number} for rank, message in zip(ranks, messages, strict=True)}

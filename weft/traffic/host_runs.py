@@ -15,7 +15,7 @@ from weft.traffic.aggregation_format import Operation
 from weft.traffic.collectives import collective_named
 from weft.traffic.host import Host
 from weft.traffic.host_flows import HostFlows
-from weft.traffic.lane_schedule import Schedule
+from weft.traffic.lane_schedule import LaneSchedule, Schedule
 from weft.traffic.messages import (
     AS_BYTES,
     PAYLOADS,
@@ -27,7 +27,7 @@ from weft.traffic.messages import (
 )
 from weft.traffic.native_schedule import RemoteBuffer, build_native_schedule
 from weft.traffic.patterns import Flow, flow_schedule
-from weft.traffic.schedule_nodes import DATA, MAX_RUN_TAG, SINK, ZEROS, DataType, Write
+from weft.traffic.schedule_nodes import DATA, MAX_RUN_TAG, SINK, ZEROS, DataType, RankSchedule, Write
 from weft.traffic.schedules import DEFAULT_PIECE_BYTES, CollectiveSpec
 from weft.traffic.training import Layer, TrainingStep, training_step_schedule
 
@@ -53,13 +53,17 @@ class HostRuns:
     def prepare_collective(self, message: Message) -> dict[str, Any]:
         """Map the buffers of a collective and register them. Returns where peers may write to."""
         spec = _collective_spec(message)
-        collective = collective_named(take(message, "collective", str, "allreduce"))
-        schedule = collective.schedule(take(message, "algorithm", str), spec, self._rank(message))
+        schedule = _made_by_the_runner(message)
+        if schedule is None:
+            collective = collective_named(take(message, "collective", str, "allreduce"))
+            schedule = collective.schedule(take(message, "algorithm", str), spec, self._rank(message))
         return self._prepare_with_data(message, schedule, spec)
 
     def prepare_training_step(self, message: Message) -> dict[str, Any]:
         """As `prepare_collective`, for a step; `layers` are [gradient_count, forward_ps, backward_ps] each."""
-        spec = _collective_spec(message)
+        spec, schedule = _collective_spec(message), _made_by_the_runner(message)
+        if schedule is not None:
+            return self._prepare_with_data(message, schedule, spec)
         step = TrainingStep(
             layers=tuple(_layer(item) for item in take_list(message, "layers", list)),
             bucket_bytes=take(message, "bucket_bytes", int),
@@ -221,6 +225,12 @@ class HostRuns:
             known = ", ".join(map(str, sorted(self._runs))) or "none"
             raise ValueError(f"no run {number} (valid: {known})")
         return self._runs[number]
+
+
+def _made_by_the_runner(message: Message) -> Schedule | None:
+    """Return the schedule that a runner in the same process has made; None where the host makes its own."""
+    made = message.get("schedule")
+    return made if isinstance(made, LaneSchedule | RankSchedule) else None
 
 
 def _remote_buffers(memory: Message) -> dict[str, RemoteBuffer]:

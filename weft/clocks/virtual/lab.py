@@ -181,7 +181,13 @@ class VirtualLab(Lab):
                 stack.callback(endpoint.close)
                 endpoints.append(endpoint)
                 configs.append(config)
-            group = EndpointGroup(endpoints, configs, ip_version=self.options.ip_version, clock=self._loop)
+            group = EndpointGroup(
+                endpoints,
+                configs,
+                ip_version=self.options.ip_version,
+                clock=self._loop,
+                shares_memory=self.shares_memory,
+            )
             self._endpoints = endpoints
             ends = LinkEnds(self.fabric, self.switches, [endpoint.host for endpoint in endpoints])
             self._link_events = VirtualLinkEvents(
