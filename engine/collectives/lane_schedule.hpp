@@ -105,7 +105,7 @@ struct StageOffsets {
   uint32_t first_channel = 0;
 };
 
-// What a rank does, whoever its peers' queue pairs and wherever its memory are; see BoundLanes.
+// What a rank does, with no queue pairs of its peers and no memory yet; see BoundLanes.
 class LaneSchedule {
  public:
   // The upper 12 of an immediate's 32 bits are the run's, the lower ones number transfers.

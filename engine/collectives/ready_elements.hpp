@@ -9,7 +9,8 @@
 
 namespace weft {
 
-// Tells apart no elements that were ready from the start: what waits, waits for elements that will be marked.
+// Does not distinguish elements that were ready from the start: what waits, waits for elements that will be
+// marked.
 class ReadyElements {
  public:
   // Returns the tokens, in ascending order, for which all elements are ready now. None of these was marked

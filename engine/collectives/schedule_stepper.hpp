@@ -1,4 +1,4 @@
-// A run of a schedule without engine or network: says what is to be transferred, and is told what has
+// A run of a schedule without engine or network: says what is to be transferred, and learns what has
 // arrived.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace weft {
 
-// For whoever looks at schedules or checks them. Reductions and copies are done as they come up. Time stands
+// For reading and checking schedules. Reductions and copies are done as they come up. Time stands
 // still at 0.
 class ScheduleStepper final : private StepActions {
  public:

@@ -56,10 +56,10 @@ void bind_path_choices(py::module_& m) {
            "The entropy of the packet that is about to be sent: of its UDP source port and IPv6 flow label.")
       .def("on_delivered", &PathChoice::on_delivered, "now_ps"_a, "entropy"_a, "round_trip_ps"_a,
            "congestion_experienced"_a = false,
-           R"doc(Tell that a packet has arrived; round_trip_ps 0: it had been sent twice.
+           R"doc(A packet has arrived; round_trip_ps 0: it had been sent twice.
 
 congestion_experienced: a switch had marked it (CE).)doc")
-      .def("on_lost", &PathChoice::on_lost, "now_ps"_a, "entropy"_a, "Tell that a packet counts as lost.")
+      .def("on_lost", &PathChoice::on_lost, "now_ps"_a, "entropy"_a, "A packet counts as lost.")
       .def("on_congestion_notification", &PathChoice::on_congestion_notification, "now_ps"_a);
   m.def(
       "spray",
@@ -155,7 +155,7 @@ void bind_congestion(py::module_& m) {
       m, "CongestionControl",
       R"doc(Decides a queue pair's window and rate from acknowledgements, CNPs, losses and timers.
 
-Made by make_congestion_control() and given to one queue pair, which calls it; calling it oneself is for
+Made by make_congestion_control() and given to one queue pair, which calls it. Direct calls are for
 tests and models. Times are emulated picoseconds, window_bytes counts frame bytes (Ethernet to iCRC),
 pacing_rate_bps 0 means as fast as the port takes frames, next_deadline_ps None that no timer runs.)doc")
       .def_property_readonly("name", &CongestionControl::name)
@@ -167,18 +167,17 @@ pacing_rate_bps 0 means as fast as the port takes frames, next_deadline_ps None 
       .def("on_acknowledgement", &acknowledge, "now_ps"_a, py::kw_only(), "acknowledged_bytes"_a = 0,
            "acknowledged_packets"_a = 1, "in_flight_bytes"_a = 0, "round_trip_ps"_a = 0, "sequence"_a = 0,
            "next_sequence"_a = 0, "hops"_a = 0, "congestion_experienced"_a = false,
-           "telemetry"_a = py::none(), R"doc(Tell of an acknowledgement.
+           "telemetry"_a = py::none(), R"doc(An acknowledgement has come.
 
 sequence: of the newest packet covered, counted from the queue pair's start; next_sequence: of the
 next packet never sent before; round_trip_ps 0: that packet had been sent twice; hops: routers that
 the acknowledgement passed; congestion_experienced: a switch marked (CE) what it newly covers; telemetry:
 the INT stack that it echoes.)doc")
       .def("on_congestion_notification", &CongestionControl::on_congestion_notification, "now_ps"_a,
-           "Tell of a CNP.")
+           "A CNP has come.")
       .def("on_loss", &CongestionControl::on_loss, "now_ps"_a, "timeout"_a,
-           "Tell of a sequence NAK or a retransmission timeout.")
-      .def("on_deadline", &CongestionControl::on_deadline, "now_ps"_a,
-           "Tell that next_deadline_ps has come.");
+           "A sequence NAK has come, or a retransmission has timed out.")
+      .def("on_deadline", &CongestionControl::on_deadline, "now_ps"_a, "The time next_deadline_ps has come.");
 
   bind_registry(m);
   m.def(

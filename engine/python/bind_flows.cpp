@@ -167,8 +167,8 @@ void bind_flows(py::module_& m) {
       m, "FlowGenerator",
       R"doc(WRITEs of a host that start at given times, each over a queue pair of its own that lives as long as the flow.
 
-Both ends of a flow are told of it, each by its own generator: `place` is what add_port() returned, sizes are 1 byte
-to 2 GiB, starts count from the run's. The executor's listener is told of the end.)doc")
+Both ends of a flow must know it, each its own generator: `place` is what add_port() returned, sizes are 1 byte
+to 2 GiB, starts count from the run's. The executor's listener is notified of the end.)doc")
       .def(py::init([](std::shared_ptr<Nic> nic, std::shared_ptr<ScheduleExecutor> executor) {
              Engine& engine = nic->engine();
              return make_component<Flows>(engine, std::move(nic), std::move(executor));

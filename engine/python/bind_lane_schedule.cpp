@@ -235,7 +235,7 @@ std::shared_ptr<BoundLanes> bind_lanes(std::shared_ptr<LaneSchedule> schedule, c
 void bind_stepper(py::module_& m) {
   py::class_<ScheduleStepper>(
       m, "ScheduleStepper",
-      R"doc(A run of a schedule without engine or network: it says what is to be transferred, and is told what arrives.
+      R"doc(A run of a schedule without engine or network: it says what is to be transferred, and learns what arrives.
 
 Reductions and copies are done as they come up. Each call goes as far as the schedule can without more arrivals.)doc")
       .def(py::init([](std::shared_ptr<RunnableSchedule> schedule) {

@@ -75,7 +75,7 @@ worker serves them all, where groups can be shared out evenly.)doc")
           "window_ps", locked<&Partitions::window_ps>(),
           R"doc(How long windows are: the shortest delay of a link between partitions, at most a microsecond.
 
-What an event tells Python (a listener's call) is told that much later.)doc")
+What an event reports to Python (a listener's call) arrives that much later.)doc")
       .def_property_readonly("windows_served", locked<&Partitions::windows_served>())
       .def_property_readonly("events_served", locked<&Partitions::events_served>())
       .def_property_readonly("live_packets", locked<&Partitions::live_packets>(),

@@ -89,7 +89,7 @@ outside 0 to 1 or a negative delay.)doc")
           },
           R"doc(Lose what is on the link, serialisation included, as a failure does; returns how much.
 
-The sending port is to be told by itself (`TransmitPort.set_up`). Raises RuntimeError within an event of a
+The sending port is taken down apart (`TransmitPort.set_up`). Raises RuntimeError within an event of a
 partition.)doc")
       .def_property_readonly("delay_ps", &Link::delay_ps)
       .def("stats",

@@ -87,7 +87,7 @@ void watch(PythonProbe& probe, const Component& component, int64_t place) {
 void bind_probe(py::module_& m) {
   py::class_<PythonProbe, std::shared_ptr<PythonProbe>>(
       m, "Probe",
-      R"doc(Records what components of an engine tell; one an engine, which owns it. Times in ps, sizes in bytes.
+      R"doc(Records what components of an engine report; one an engine, which owns it. Times in ps, sizes in bytes.
 
 Rows beyond row_limit of a table are counted and not kept. Raises RuntimeError if the engine has a probe.)doc")
       .def(py::init([](Engine& engine, size_t row_limit) {
@@ -122,7 +122,7 @@ Rows beyond row_limit of a table are counted and not kept. Raises RuntimeError i
 Ports are sampled once more at until_ps (the engine's now, if that is later): all events up to it have been
 served.
 
-drops: time_ps, place, reason (a code of `drop_names`), priority_class, size_bytes (0: not told; class -1:
+drops: time_ps, place, reason (a code of `drop_names`), priority_class, size_bytes (0: unknown; class -1:
 none). pauses: place, priority_class, begin_ps, end_ps. flows, a message of a queue pair each: source,
 destination, plane, run, step, size_bytes, start_ps (posted), end_ps (acknowledged), retransmitted_packets,
 status (index in `completion_status_names`). telemetry, a row per hop: time_ps, source, destination, plane,

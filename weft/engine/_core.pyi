@@ -602,7 +602,7 @@ class Partitions:
     def window_ps(self) -> int:
         """How long windows are: the shortest delay of a link between partitions, at most a microsecond.
 
-        What an event tells Python (a listener's call) is told that much later.
+        What an event reports to Python (a listener's call) arrives that much later.
         """
     @property
     def windows_served(self) -> int: ...
@@ -718,7 +718,7 @@ class Link:
     def cut(self) -> TrafficCounter:
         """Lose what is on the link, serialisation included, as a failure does; returns how much.
 
-        The sending port is to be told by itself (`TransmitPort.set_up`). Raises RuntimeError within an event of a
+        The sending port is taken down apart (`TransmitPort.set_up`). Raises RuntimeError within an event of a
         partition.
         """
     def draw_from(self, stream: Rng) -> None:
@@ -992,19 +992,19 @@ class PathChoice:
     def on_delivered(
         self, now_ps: int, entropy: int, round_trip_ps: int, congestion_experienced: bool = False
     ) -> None:
-        """Tell that a packet has arrived; round_trip_ps 0: it had been sent twice.
+        """A packet has arrived; round_trip_ps 0: it had been sent twice.
 
         congestion_experienced: a switch had marked it (CE).
         """
     def on_lost(self, now_ps: int, entropy: int) -> None:
-        """Tell that a packet counts as lost."""
+        """A packet counts as lost."""
     @property
     def name(self) -> str: ...
 
 class CongestionControl:
     """Decides a queue pair's window and rate from acknowledgements, CNPs, losses and timers.
 
-    Made by make_congestion_control() and given to one queue pair, which calls it; calling it oneself is for
+    Made by make_congestion_control() and given to one queue pair, which calls it. Direct calls are for
     tests and models. Times are emulated picoseconds, window_bytes counts frame bytes (Ethernet to iCRC),
     pacing_rate_bps 0 means as fast as the port takes frames, next_deadline_ps None that no timer runs.
     """
@@ -1022,7 +1022,7 @@ class CongestionControl:
         congestion_experienced: bool = False,
         telemetry: TelemetryFields | None = None,
     ) -> None:
-        """Tell of an acknowledgement.
+        """An acknowledgement has come.
 
         sequence: of the newest packet covered, counted from the queue pair's start; next_sequence: of the
         next packet never sent before; round_trip_ps 0: that packet had been sent twice; hops: routers that
@@ -1030,11 +1030,11 @@ class CongestionControl:
         the INT stack that it echoes.
         """
     def on_congestion_notification(self, now_ps: int) -> None:
-        """Tell of a CNP."""
+        """A CNP has come."""
     def on_deadline(self, now_ps: int) -> None:
-        """Tell that next_deadline_ps has come."""
+        """The time next_deadline_ps has come."""
     def on_loss(self, now_ps: int, timeout: bool) -> None:
-        """Tell of a sequence NAK or a retransmission timeout."""
+        """A sequence NAK has come, or a retransmission has timed out."""
     def on_packet_sent(self, now_ps: int, frame_bytes: int, retransmission: bool = False) -> None: ...
     @property
     def name(self) -> str: ...
@@ -1497,7 +1497,7 @@ class BoundLanes(RunnableSchedule):
     def step_count(self) -> int: ...
 
 class ScheduleStepper:
-    """A run of a schedule without engine or network: it says what is to be transferred, and is told what arrives.
+    """A run of a schedule without engine or network: it says what is to be transferred, and learns what arrives.
 
     Reductions and copies are done as they come up. Each call goes as far as the schedule can without more arrivals.
     """
@@ -1602,8 +1602,8 @@ class ObservedFlow:
 class FlowGenerator:
     """WRITEs of a host that start at given times, each over a queue pair of its own that lives as long as the flow.
 
-    Both ends of a flow are told of it, each by its own generator: `place` is what add_port() returned, sizes are 1 byte
-    to 2 GiB, starts count from the run's. The executor's listener is told of the end.
+    Both ends of a flow must know it, each its own generator: `place` is what add_port() returned, sizes are 1 byte
+    to 2 GiB, starts count from the run's. The executor's listener is notified of the end.
     """
     def __init__(self, nic: Nic, executor: _ScheduleExecutor) -> None: ...
     def add_port(
@@ -1671,7 +1671,7 @@ class FlowGenerator:
         """The run's state; nodes are flows, sent (and acknowledged) and received."""
 
 class Probe:
-    """Records what components of an engine tell; one an engine, which owns it. Times in ps, sizes in bytes.
+    """Records what components of an engine report; one an engine, which owns it. Times in ps, sizes in bytes.
 
     Rows beyond row_limit of a table are counted and not kept. Raises RuntimeError if the engine has a probe.
     """
@@ -1691,7 +1691,7 @@ class Probe:
         Ports are sampled once more at until_ps (the engine's now, if that is later): all events up to it have been
         served.
 
-        drops: time_ps, place, reason (a code of `drop_names`), priority_class, size_bytes (0: not told; class -1:
+        drops: time_ps, place, reason (a code of `drop_names`), priority_class, size_bytes (0: unknown; class -1:
         none). pauses: place, priority_class, begin_ps, end_ps. flows, a message of a queue pair each: source,
         destination, plane, run, step, size_bytes, start_ps (posted), end_ps (acknowledged), retransmitted_packets,
         status (index in `completion_status_names`). telemetry, a row per hop: time_ps, source, destination, plane,
