@@ -9,7 +9,7 @@ all have arrived. Beside each stands the null program on as many switches, ports
 switches; it sends everything to one port, whose rate is that of all the hosts.
 Every switch is a partition, and so are the hosts of a leaf. Only the run is timed: one worker in processor time,
 several in real time. Each figure is the best of several rounds, and what is compared takes turns. What several workers
-can reach at most on this machine is told by as many fabrics at once that have nothing to do with each other: two
+can reach at most on this machine is measured with as many independent fabrics at once: two
 virtual processors may be one real one.
 """
 
@@ -72,7 +72,7 @@ class Rig:
         self.senders[nic] = TransmitPort(engine, towards, rate_bps=link.rate_bps)
 
     def add_sink(self, engine: Engine) -> TransmitPort:
-        """Where packets end: a queue without room counts what comes and lets it go."""
+        """Where packets end: a queue without space counts and drops what arrives."""
         sink = TransmitPort(engine, Link(engine), queue_capacity_bytes=1)
         self.sinks.append(sink)
         return sink
@@ -138,7 +138,7 @@ def null_rig(fabric: FabricSpec) -> Rig:
 
 
 def frames(fabric: FabricSpec) -> dict[Nic, bytes]:
-    """What each NIC sends: an RDMA WRITE with room for INT, to the next leaf but one's host of the same number."""
+    """What each NIC sends: an RDMA WRITE with space for INT, to the host of the same number two leaves further on."""
     hosts = fabric.hosts
     on_leaf = len(fabric.switch(hosts[0].nic(0).leaf).host_ports)
     return {
@@ -193,7 +193,7 @@ class Runner:
 
 
 def take_turns(runners: list[Runner], rounds: int) -> list[float]:
-    """The best of each, in hops/s. They take turns, so that none has the machine's better moments to itself."""
+    """The best of each, in hops/s. They take turns, so that the machine's fast moments favour none of them."""
     for _ in range(rounds):
         for runner in runners:
             runner.round()
@@ -246,7 +246,7 @@ def one_worker_figures(program: Program, size: int, rounds: int, small: Runner) 
 
 
 def workers_figures(program: Program, size: int, planes: int, rounds: int, workers: int) -> list[Figure]:
-    """The rate of several workers beside that of one, and beside as many fabrics of one each, which share nothing."""
+    """The rate of several workers, compared with one worker and with as many independent fabrics of one worker each."""
     fabric = fabric_of(size, planes)
     bursts = frames(fabric)
     rigs = [fabric_rig(fabric, program) for _ in range(workers)]
@@ -264,7 +264,7 @@ def workers_figures(program: Program, size: int, planes: int, rounds: int, worke
 
 
 def endpoints(size: int) -> str:
-    """What a fabric of this size is called."""
+    """The name of a fabric of this size."""
     return f"{size * size} endpoints, {2 * size} switches"
 
 

@@ -5,7 +5,7 @@
 Queue pairs of both hosts write to each other at 100 Gb/s with packets of 1,024 bytes as lengths, a window of one
 bandwidth-delay product, and every packet is acknowledged. A packet's cost is that of sending and of receiving it, of
 its acknowledgement, and of the port and the link at each end. Subtracted from a fabric's benchmark
-(bench_websearch.py), it tells what the switches cost there.
+(bench_websearch.py), it gives the cost of the switches there.
 """
 
 from __future__ import annotations

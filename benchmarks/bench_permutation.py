@@ -11,8 +11,8 @@ pair keeps one path, which HPCC needs; HPCC's packets carry INT.
 A packet-hop is one packet, data or acknowledgement, through one switch: parse, tables, queue, deparse, link. The
 processor time is that of the run alone; building the fabric, programming it and connecting the queue pairs is shown
 apart. In between, the burst benchmark (bench_hops.py, 64 endpoints), whose hosts do nothing but send prepared frames,
-takes its turns in the same process. Each figure is the best of the rounds. The ratio is what the machine's speed of the
-hour leaves untouched.
+takes its turns in the same process. Each figure is the best of the rounds. The ratio does not depend on how fast the
+machine happens to be.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Stopwatch:
     started_s: float = field(default_factory=time.process_time)
 
     def progress(self, text: str) -> None:
-        """Start afresh when the flows are about to run."""
+        """Restart the timer when the flows are about to run."""
         if text.startswith("running "):
             self.started_s = time.process_time()
 

@@ -120,7 +120,7 @@ def measure(size: Size | ThreeTiers, workers: int, size_bytes: int) -> dict[str,
 
     topology = size.build()
     lap("topology")
-    # What ends when the fabric tells of something new.
+    # The phases, in order; each ends when the fabric reports the next one.
     steps = iter(
         (
             "preparing",

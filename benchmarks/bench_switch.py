@@ -3,7 +3,7 @@
     sudo .venv/bin/python benchmarks/bench_switch.py [--bytes 128 1024] [--seconds 1] [--json] [--realtime]
 
 RoCEv2 frames of 64 flows, INT on, go through fabric.p4 with the controller's entries. Sender and switch get a core
-each, whatever else the switch's process does included; the load is stepped up, and the figure is the highest rate
+each, for everything that the switch's process does; the load is stepped up, and the figure is the highest rate
 that arrives with under 1 % loss. The bare forwarder takes frames from the same mapped receive ring and gives them
 to sendmmsg, with nothing in between; "engine" is the engine's sockets and port without a program. BMv2 runs the
 same JSON with the same entries, where simple_switch_grpc is on PATH; a small router (router.p4) shows both with a

@@ -5,7 +5,7 @@
 Lookups: 20,000 different packets that all match go through a program with one table of each kind, in memory, once
 with 100 entries in it and once with many. Keys, prefix lengths (8 to 32) and masks (a prefix of either address,
 a port or any) are random, seeded. Inserts: batches of 1,000 by gRPC from this process into a `weft switch`;
-memory is what that process has grown by, whatever for.
+memory is how much that process has grown in total.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def roce_frames(
 def write_frame(
     source: NicSpec, destination: NicSpec, flow: int, payload: bytes, *, telemetry: bool = True
 ) -> bytes:
-    """An RDMA WRITE frame of a queue pair of its own for each flow, with or without room for INT."""
+    """An RDMA WRITE frame of a queue pair of its own for each flow, with or without space for INT."""
     frame = rdma_write_frame(
         source_mac=source.mac,
         destination_mac=source.gateway_mac,

@@ -35,7 +35,7 @@ def build_forwarder(folder: Path) -> str:
 
 @dataclass(frozen=True)
 class Offer:
-    """What came of offering a rate."""
+    """The outcome of offering a rate."""
 
     sent: int
     received: int

@@ -166,7 +166,7 @@ def _wait_until_serving(port: int, process: subprocess.Popen[bytes]) -> None:
 def weft_daemon(
     fabric: FabricSpec, program: Program, folder: Path, *, realtime: bool
 ) -> Iterator[JsonLinesChild]:
-    """The process that runs all switches of a lab, links between switches internal, programmed; it tells counters."""
+    """The process that runs all switches of a lab, programmed and with internal links; it reports counters."""
     config_path, log_path = folder / "switches.json", folder / "switches.log"
     config_path.write_text(json.dumps(_daemon_config(fabric)))
     with log_path.open("w") as log:

@@ -17,15 +17,15 @@ _READING_INTERVAL_S = 0.02
 
 
 def enter_own_network() -> None:
-    """Move this process into a new network namespace, for whatever it starts from now on; OSError if it may not.
+    """Move this process, and all that it starts from now on, into a new network namespace; OSError if not permitted.
 
-    Nothing is left behind however it ends. To be called before any thread is started.
+    Nothing is left behind, however the process ends. To be called before any thread is started.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(_CLONE_NEWNET | _CLONE_NEWNS) != 0:
         error = ctypes.get_errno()
         raise OSError(error, f"cannot make a network namespace: {os.strerror(error)} (root?)")
-    # BMv2 looks for its interfaces in /sys, which shows the network of whoever mounted it.
+    # BMv2 looks for its interfaces in /sys, which shows the network namespace of the process that mounted it.
     _run("mount", "--make-rslave", "/")
     _run("mount", "-t", "sysfs", "sysfs", "/sys")
     for scope in ("all", "default"):  # router solicitations would be counted as frames

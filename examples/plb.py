@@ -1,7 +1,7 @@
 """A choice of path of one's own: change it when the present one is congested, as PLB does.
 
 After Qureshi et al., "PLB: Congestion Signals are Simple and Effective for Network Load Balancing", SIGCOMM 2022,
-section 3: the signal is the share of packets in a round trip that switches marked, as acknowledgements tell of it.
+section 3: the signal is the share of packets in a round trip that switches marked, as acknowledgements report it.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Fuzzing of everything that reads what others wrote: P4 source, BMv2 JSON, P4Runtime requests, packets.
+"""Fuzzing of everything that reads untrusted input: P4 source, BMv2 JSON, P4Runtime requests, packets.
 
 `python -m fuzz TARGET --minutes 60 --seed 1` runs one target; `python -m fuzz TARGET CASE…` replays cases.
 """

@@ -1,6 +1,6 @@
 """Which lines of some packages have run: the measure of whether a case does anything new.
 
-A function that brings no new line for a while is looked at in one call of sixteen only, so that tracing
+A function that has reached no new line for a while is traced in only one call of sixteen, so that tracing
 costs little once most lines have been seen.
 """
 
@@ -32,7 +32,7 @@ class LineCoverage:
         sys.settrace(self._on_call)
 
     def stop(self) -> None:
-        """Trace this thread and new ones no longer."""
+        """Stop tracing this thread and new ones."""
         sys.settrace(None)
         threading.settrace(None)
 

@@ -1,4 +1,4 @@
-"""Random tables of P4 programs: their keys, actions, and entries that the program gives."""
+"""Random tables of P4 programs: their keys, actions, and the entries in the program."""
 
 from __future__ import annotations
 

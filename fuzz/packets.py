@@ -1,4 +1,4 @@
-"""The packet path: native switch and oracle do the same with every packet, and lose none uncounted.
+"""The packet path: native switch and oracle do the same with every packet, and count every loss.
 
 A case is an STF script whose first line names the program, `# program fabric.p4`: what it sets up, and packets.
 """

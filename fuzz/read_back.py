@@ -1,4 +1,4 @@
-"""What a write that was answered OK must have done: it reads back."""
+"""Checks that a write that was answered OK reads back."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NOT_KEPT = frozenset({"counter_data", "meter_counter_data", "time_since_last_hi
 
 
 def expectations(updates: list[p4r.Update]) -> list[tuple[p4r.Entity, p4r.Entity | None]]:
-    """For each entity that was written: the query that reads it, and what it should say (None: be gone)."""
+    """For each entity that was written: the query that reads it, and the expected answer (None: it was deleted)."""
     last: dict[bytes, tuple[p4r.Entity, p4r.Entity | None]] = {}
     for update in updates:
         query = key_of(update.entity)

@@ -1,4 +1,4 @@
-"""Runs a worker in a process of its own, and turns its death or silence into a finding."""
+"""Runs a worker in a process of its own, and turns its crash or hang into a finding."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 def fuzz(make_target: Callable[[], Target], root: Path, seed: int, duration_s: float) -> Statistics:
-    """Fuzz for `duration_s`; what was found and the figures are in `root`, from which a next run goes on."""
+    """Fuzz for `duration_s`; findings and figures are in `root`, from which the next run continues."""
     folder = Folder(root)
     folder.prepare()
     target = make_target()
@@ -84,7 +84,7 @@ def _run_worker(
 
 
 def _cpu_s(pid: int | None) -> float:
-    """CPU time of a process, all threads; 0 when it has gone."""
+    """CPU time of a process, all threads; 0 once it has ended."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
     except OSError:

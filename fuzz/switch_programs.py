@@ -1,4 +1,4 @@
-"""The switch: whatever a program computes, the machine code computes what the interpreter does."""
+"""The switch: for any program, the machine code computes what the interpreter computes."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _BURSTS_BYTES = (0, 60, 500)
 def random_setup(
     rng: random.Random, program: Program, ports: int, sessions: tuple[int, ...], groups: tuple[int, ...]
 ) -> Iterator[Step]:
-    """Requests that a switch takes or, where two entries are alike, refuses.
+    """Requests that a switch accepts or, where two entries are the same, refuses.
 
     Meters have bursts but no rates, so that no clock matters. Copies leave by the ports below `ports`.
     """
@@ -113,7 +113,7 @@ def _call(rng: random.Random, action: Action) -> ActionCall:
 
 
 def _match(rng: random.Random, key: KeyField) -> Match:
-    """Of values that packets have: small numbers, and what few bits say."""
+    """A match on values that packets often have, such as small numbers, or on random bits."""
     width = key.field.width_bits
     value = rng.choice((0, 1, 2, (1 << width) - 1, rng.getrandbits(width))) & ((1 << width) - 1)
     match key.kind:

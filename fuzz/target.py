@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Finding(Exception):
-    """The tested code broke a promise: the message says which one, and how."""
+    """The tested code violated a property: the message says which one, and how."""
 
 
 class Target(Protocol):
@@ -39,5 +39,5 @@ class Target(Protocol):
     def execute(self, case: bytes) -> str:
         """Run a case and say in a few words how it came out.
 
-        Any exception is a finding: the case broke what is promised of every input.
+        Any exception is a finding: the case violated what must hold for every input.
         """

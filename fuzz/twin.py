@@ -1,4 +1,4 @@
-"""The native switch and the oracle with the same program: what one does with a packet, the other does."""
+"""The native switch and the oracle with the same program: both do the same with each packet."""
 
 from __future__ import annotations
 

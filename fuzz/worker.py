@@ -34,7 +34,7 @@ class Folder:
 
     @property
     def current(self) -> Path:
-        """The case that runs: what is left of a process that died."""
+        """The case that is running: the evidence that a crashed process leaves."""
         return self.root / "current"
 
     @property
@@ -63,7 +63,7 @@ class Folder:
         return self.root / "findings"
 
     def prepare(self) -> None:
-        """Make what is not there yet."""
+        """Create what does not exist yet."""
         self.corpus.mkdir(parents=True, exist_ok=True)
         self.findings.mkdir(exist_ok=True)
         self.progress.write_bytes(PROGRESS.pack(0, time.monotonic(), 0.0))
@@ -134,7 +134,7 @@ class Worker:
         self._save(warm=True)
 
     def _parents(self) -> list[bytes]:
-        """Two cases: often seeds, which are sound, so that mutations of mutations do not only pile up damage."""
+        """Two cases: often seeds, which are valid, so that mutations of mutations do not merely accumulate damage."""
         pools = [self._seeds, self._corpus[-_RECENT:] or self._seeds, self._corpus or self._seeds]
         return [self._rng.choice(self._rng.choice(pools)) for _ in range(2)]
 

@@ -9,6 +9,6 @@ os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 
 def pytest_configure() -> None:
-    """Heed what a shell, or nohup, makes background jobs and their children ignore: tests send these signals."""
+    """Restore the signals that background jobs and nohup ignore, as do their children: tests send these signals."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)

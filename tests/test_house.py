@@ -1,4 +1,4 @@
-"""The house is in order: linters, types, formats, scripts."""
+"""The source tree is clean: linters, types, formats, scripts."""
 
 import os
 import shutil

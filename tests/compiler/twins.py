@@ -41,7 +41,7 @@ def behaviour_differences(ours: str, theirs: str, seed: int, packets: int) -> li
 
 
 def outcome(switch: OracleSwitch, port: int, data: bytes) -> tuple[list[tuple[int, str]], list[str]]:
-    """What leaves, in the order of ports, and what the controller is told."""
+    """What leaves, in the order of ports, and what the controller receives."""
     sent = sorted((output.port, output.data.hex()) for output in switch.process(port, data))
     return sent, sorted(_events(switch))
 

@@ -189,5 +189,5 @@ def test_the_first_packets_are_printed_as_trees(
         "└── out by port 2, 98 bytes",
         "└── out by port 1, 98 bytes",
     ]
-    # the third and fourth packet went through plain code, untold, and the switch may be traced anew
+    # the third and fourth packet went through plain code, untraced, and the switch may be traced again
     assert " 1 received" in hosts[0].run("ping", "-c", "1", "-W", "5", "10.0.1.2")

@@ -1,4 +1,4 @@
-"""Native switch and oracle tell the same of every packet of p4c's test cases (env WEFT_STF_DIR: where they are)."""
+"""Native switch and oracle report the same for every packet of p4c's test cases (in the directory WEFT_STF_DIR)."""
 
 from __future__ import annotations
 

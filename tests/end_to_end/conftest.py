@@ -33,7 +33,7 @@ def small_fabric() -> Iterator[Fabric]:
 
 @pytest.fixture(scope="session", autouse=True)
 def nothing_is_left() -> Iterator[None]:
-    """Whatever the tests did, no interface and no state file may outlive them."""
+    """No interface and no state file may outlive the tests."""
     before = set(os.listdir("/sys/class/net"))
     yield
     assert set(os.listdir("/sys/class/net")) == before

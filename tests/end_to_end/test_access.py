@@ -1,4 +1,4 @@
-"""The lab's P4Runtime is for whoever runs the lab."""
+"""Only the user who runs the lab has access to its P4Runtime."""
 
 import contextlib
 import socket

@@ -1,4 +1,4 @@
-"""Whatever ends a run, nothing of it stays."""
+"""However a run ends, it leaves nothing behind."""
 
 import contextlib
 import gc

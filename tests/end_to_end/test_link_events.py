@@ -1,4 +1,4 @@
-"""Links that fail and come back in Mininet: the kernel tells the switches, the controller programs them anew."""
+"""Links that fail and come back in Mininet: the kernel notifies the switches, the controller reprograms them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Links that a person takes down at Mininet's prompt, or with `weft controller link`: the controller hears of both."""
+"""Links that a user takes down at Mininet's prompt or with `weft controller link`: the controller notices both."""
 
 import json
 import subprocess

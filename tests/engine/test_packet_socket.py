@@ -317,7 +317,7 @@ def test_close_is_final_and_may_be_repeated(
 def test_many_sockets_and_ports_in_one_running_engine(
     real_engine: Engine, wire: Wire, open_socket: Callable[..., PacketSocket]
 ) -> None:
-    """Forty sockets that each hear the wire, each behind an uplink and a port: all deliver."""
+    """Forty sockets that each receive from the same link, each behind an uplink and a port: all deliver."""
     collector = Collector(real_engine)
     for number in range(40):
         node: Node = collector

@@ -39,7 +39,7 @@ class Fixed(CongestionControl):
 
 
 class Diary(Fixed):
-    """Writes down all it is told; beats every 3 us."""
+    """Records every call; sets a deadline every 3 us."""
 
     made: ClassVar[list["Diary"]] = []
 

@@ -1,4 +1,4 @@
-"""Packets balance, to the byte, whatever a program does with them and wherever the run is stopped."""
+"""Packets are conserved, to the byte, whatever a program does with them and wherever the run is stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links that fail and come back in a fabric of the virtual clock: what is lost, who is told when, and what follows."""
+"""Links that fail and come back under the virtual clock: what is lost, who is notified when, and what follows."""
 
 from __future__ import annotations
 

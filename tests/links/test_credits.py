@@ -156,7 +156,7 @@ def test_other_classes_need_no_credit() -> None:
 def test_the_memory_that_credits_tell_of_is_never_overrun(
     buffer_frames: int, out_rate_bps: int, delay_ps: int, sends: list[tuple[int, int]], latency_ps: int
 ) -> None:
-    """A switch between two lines, whatever their rates: nothing is dropped, and nothing stays behind."""
+    """A switch between two links of any rates: nothing is dropped, and nothing stays behind."""
     engine = Engine(seed=1)
     out_link, collector = Link(engine), Collector(engine)
     out_link.connect(collector)
@@ -179,7 +179,7 @@ def test_the_memory_that_credits_tell_of_is_never_overrun(
     stats = output.stats()
     assert stats["headroom_dropped"]["packets"] == stats["tail_dropped"]["packets"] == 0
     assert memory.stats()["used_bytes"] == 0
-    # What was freed and not told of leaves room for a frame.
+    # Credit that is freed but not yet reported still leaves enough for a frame.
     assert joined.lane()["available_blocks"] >= FRAME_BYTES // 64
 
 
@@ -276,7 +276,7 @@ def _lost_updates(joined: Cable) -> int:
 def test_credit_begins_anew_on_a_link_that_comes_back(
     buffer_frames: int, outages: list[tuple[int, int]], sizes: list[int], loss: float
 ) -> None:
-    """Whenever it fails, and whatever the switch holds then: no memory is overrun, and credit is whole again."""
+    """A failure at any time, with anything in the switch, overruns no memory, and all credit is restored."""
     engine = Engine(seed=1)
     out_link, collector = Link(engine), Collector(engine)
     out_link.connect(collector)

@@ -1,4 +1,4 @@
-"""Queues against closed forms: an M/D/1 queue's mean wait, an incast that keeps its line busy."""
+"""Queues against closed forms: an M/D/1 queue's mean wait, an incast that keeps its link busy."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def test_congested_queues_settle_at_the_dynamic_threshold(
     expected = alpha * capacity / (1 + alpha * congested)
     for output in outputs[:congested]:
         assert abs(output.port.queue_depth_bytes - expected) <= size * (1 + alpha * congested)
-    # What is left is 1 / (1 + alpha n) of the memory, so that a queue that is new finds room.
+    # What is left is 1 / (1 + alpha n) of the memory, so that a new queue finds space.
     assert buffer.threshold_bytes(CLASS) == pytest.approx(expected, abs=size * (1 + alpha * congested))
 
 

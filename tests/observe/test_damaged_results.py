@@ -1,4 +1,4 @@
-"""Damaged results: whatever has become of a file, a report is made of the rest, or the file is named with the place."""
+"""Damaged results: a report shows what remains, or the error names the damaged file and the place in it."""
 
 import copy
 import json

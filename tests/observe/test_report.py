@@ -208,7 +208,7 @@ def test_an_invalid_run_marks_every_figure(directory, tmp_path):
 def test_a_browser_draws_it_offline_without_complaint(directory, tmp_path, scheme):
     page = write_report(directory, tmp_path / "report.html")
     opened = open_page(page, scheme)
-    # The page's policy forbids every request: one that was tried would be told here, as errors are.
+    # The page's policy forbids every request: an attempted one would appear here, as errors do.
     assert opened.console == []
     assert f'data-theme="{scheme}"' in opened.dom
     elements = Elements(opened.dom)

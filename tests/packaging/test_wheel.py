@@ -1,4 +1,4 @@
-"""An installed Weft, away from its checkout, among files that bear the names of its packages."""
+"""An installed Weft, away from its checkout, among files with the names of its packages."""
 
 import os
 import shutil
@@ -63,7 +63,7 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A user's folder: its modules have the names of Weft's packages, and break whoever imports them."""
+    """A user's folder: its modules have the names of Weft's packages and raise when imported."""
     for name in OWN_MODULES:
         module = tmp_path / "work" / name
         module.parent.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,7 @@ def small(tmp_path):
 
 
 class Recorder:
-    """Remembers what it is told of a sweep."""
+    """Records the progress that a sweep reports."""
 
     def __init__(self):
         self.left = None

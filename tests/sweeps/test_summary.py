@@ -1,4 +1,4 @@
-"""What of a sweep is shown: the axes that vary, the results that matter, one page of all points."""
+"""What a sweep's summary shows: the axes that vary, the results that matter, one page of all points."""
 
 import json
 import re

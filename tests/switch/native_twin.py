@@ -45,7 +45,7 @@ class Twin:
         return native
 
     def trace(self, port: int, data: bytes) -> CopyTrace:
-        """What happens to the packet; asserts that both switches tell the same. native.trace.start() comes before."""
+        """Return the packet's trace; asserts that both switches report the same. Call native.trace.start() first."""
         told = CopyTrace()
         self.oracle.process(port, data, trace=told)
         self.native.process(port, data)

@@ -30,7 +30,7 @@ def random_match(kind: str, rng: random.Random) -> Match:
 
 
 def near(match: Match, rng: random.Random) -> int:
-    """A value that matches, now and then one beside it."""
+    """A value that matches, or occasionally one next to it."""
     if isinstance(match, RangeMatch):
         value = rng.randint(match.low, match.high)
     elif isinstance(match, LpmMatch):

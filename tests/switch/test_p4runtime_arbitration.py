@@ -25,7 +25,7 @@ def message(election_id: int | None, role: str = "", device_id: int = 1) -> p4r.
 
 
 class Model:
-    """An Arbitration and what each client was told last: the code of its status."""
+    """An Arbitration and the last status code that each client received."""
 
     def __init__(self) -> None:
         self.arbitration: Arbitration[str] = Arbitration(1)

@@ -1,4 +1,4 @@
-"""What a P4Runtime server keeps for controllers is bounded, whatever they do."""
+"""What a P4Runtime server stores for controllers is bounded, whatever they do."""
 
 from __future__ import annotations
 

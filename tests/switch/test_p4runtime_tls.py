@@ -54,7 +54,7 @@ def authority(tmp_path: Path) -> Authority:
 
 @pytest.fixture
 def ask() -> Ask:
-    """The API version that a server with this TLS tells a client with these credentials (None: without TLS)."""
+    """The API version that a server with this TLS reports to a client with these credentials (None: without TLS)."""
 
     def version(tls: ServerTls | None, credentials: grpc.ChannelCredentials | None) -> str:
         server = Server({1: Device(1, OracleSwitch(), 510)}, "127.0.0.1:0", tls)

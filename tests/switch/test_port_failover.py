@@ -1,4 +1,4 @@
-"""Watched ports and backup replicas follow the state of ports; real interfaces tell theirs by netlink."""
+"""Watched ports and backup replicas follow the state of ports; real interfaces report theirs by netlink."""
 
 from __future__ import annotations
 

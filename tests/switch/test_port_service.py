@@ -1,4 +1,4 @@
-"""Who watches the ports of switches is told how they are, and what changes, until it leaves."""
+"""A client that watches switches' ports receives their state and every change until it disconnects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traces: the native switch and the oracle tell the same events of every packet, and tracing changes nothing."""
+"""Traces: the native switch and the oracle report the same events for every packet, and tracing changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kind of topology is one file: whoever adds one has it in scenarios, runs, drawings and the reference."""
+"""A kind of topology is one file: adding it makes it available in scenarios, runs, drawings and the reference."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class PointToPoint:
         start_ps: list[int] = (),
         payload: str = AS_BYTES,
     ) -> list[int]:
-        """Register memory, tell every rank the others', and start all; returns the runs' numbers."""
+        """Register memory, exchange the regions between all ranks, and start all; returns the runs' numbers."""
         for host, schedule, data in zip(self.hosts, schedules, inputs, strict=True):
             host.arrays = {DATA: data.copy(), SCRATCH: np.zeros_like(data)}
             host.memory = {name: host.nic.register_memory(array) for name, array in host.arrays.items()}

@@ -1,4 +1,4 @@
-"""What the runner tells each endpoint is in proportion to what that endpoint does."""
+"""What the runner sends to each endpoint is in proportion to what that endpoint does."""
 
 from __future__ import annotations
 

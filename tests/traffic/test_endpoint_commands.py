@@ -1,4 +1,4 @@
-"""Commands to an endpoint without NICs, in this process: whatever comes in gets one answer, and it lives on."""
+"""Commands to an endpoint without NICs, in this process: any input gets one answer, and the endpoint survives."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""Two hosts with a connected queue pair each: on a cable, or on a wire that the test holds in its hands."""
+"""Two hosts with a connected queue pair each: on a cable, or on a link that the test controls packet by packet."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

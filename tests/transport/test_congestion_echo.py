@@ -1,4 +1,4 @@
-"""Acknowledgements tell the sender of CE marks, and of which packets they are."""
+"""Acknowledgements report CE marks to the sender, and which packets had them."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ ACKNOWLEDGE = 0x11
 
 
 class Ears:
-    """The marks that a sender is told of, by the packets' entropies, which are their numbers."""
+    """The marks that a sender receives, by the packets' entropies, which are their numbers."""
 
     def __init__(self) -> None:
         self.marked: dict[int, bool] = {}
@@ -80,7 +80,7 @@ def with_ecn(frame: bytes, codepoint: int) -> bytes:
 def test_the_sender_learns_which_packets_were_marked(
     marks: list[bool], shuffles: int, interval: int, selective: bool
 ) -> None:
-    """Without loss every mark is told, whatever is acknowledged together, and in whatever order it came."""
+    """Without loss every mark is reported, however packets are grouped in acknowledgements and ordered."""
     ears = Ears()
     pair = wired_pair(
         sender=ears.options(),

@@ -68,7 +68,7 @@ def test_each_message_pays_its_overhead() -> None:
 
 
 def test_data_waits_in_the_queue_pair_and_not_behind_the_line() -> None:
-    """Only so much is fetched ahead as the line takes meanwhile, so an acknowledgement is soon counted."""
+    """Only as much is prefetched as the port sends meanwhile, so an acknowledgement is soon counted."""
     costs = {"pcie_rate_bps": 10 * RATE_BPS, "dma_latency_ps": US}
     pair = cabled_pair(nic_costs=costs, window_bytes=1 << 30, retransmission_timeout_ps=10**10)
     pair.a.queue_pair.post_write(None, 0, 10**6, 0, pair.b.nic.register_sink(10**6).rkey)

@@ -1,4 +1,4 @@
-"""How simple_switch_grpc is started and told its queues, with stand-ins for BMv2's two programs."""
+"""How simple_switch_grpc is started and its queues configured, with stand-ins for BMv2's two programs."""
 
 import os
 import subprocess

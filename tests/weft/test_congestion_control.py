@@ -112,7 +112,7 @@ def test_swift_keeps_the_delay_near_its_target():
 
 
 def test_swift_gives_a_far_flow_what_it_gives_a_near_one():
-    """One within the leaf, one across the spine, into the same port: both leave room for the same queue."""
+    """One within the leaf, one across the spine, into the same port: both target the same queue depth."""
     topology = topologies.leaf_spine(
         planes=1, leaves=2, spines=1, hosts_per_leaf=2, host_rate_bps=100e9, queue_capacity_bytes=1 << 20
     )
@@ -167,7 +167,7 @@ def test_dcqcn_shares_a_link(late_us):
 
 
 def test_marks_by_the_depth_left_behind_halve_the_peak_of_those_by_the_depth_met():
-    """Two senders at line rate: a mark that waited in the queue it tells of comes one queueing delay late."""
+    """Two senders at line rate: a mark that waited in the queue it reports arrives one queueing delay late."""
 
     def peak_bytes(ecn):
         flows = [Flow(sender, 0, 10_000_000) for sender in (1, 2)]

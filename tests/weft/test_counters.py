@@ -57,7 +57,7 @@ def test_a_target_without_such_counters_reports_none(counters):
 
 
 def test_drops_add_up_by_reason_and_count_once(counters):
-    """What the program drops it tells itself, and what finds no room in a queue the queue."""
+    """The program reports its own drops; a queue reports what did not fit into it."""
     own = {"tail_dropped": {"packets": 4}, "headroom_dropped": {"packets": 5}, "down_dropped": {"packets": 6}}
     one = {
         "transmit": own,

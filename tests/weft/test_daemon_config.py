@@ -1,4 +1,4 @@
-"""What the switch daemon is told about a fabric: written as JSON and read back by the daemon's own reader."""
+"""The switch daemon's configuration of a fabric: written as JSON and read back by the daemon's own reader."""
 
 import pytest
 

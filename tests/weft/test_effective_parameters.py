@@ -1,4 +1,4 @@
-"""results.json says what every parameter came to, also those that nobody gave."""
+"""results.json has the effective value of every parameter, including those left at their defaults."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What a machine or a target lacks is told before anything is made, with what would help."""
+"""What a machine or a target lacks is reported before anything is created, with a remedy."""
 
 import importlib.util
 import os

@@ -1,4 +1,4 @@
-"""Whatever goes wrong below is reported without a traceback, with an exit code that says whose fault it was."""
+"""Errors of lower layers are reported without a traceback, with an exit code that says whose fault they were."""
 
 import click
 import pytest

@@ -1,6 +1,6 @@
 """What cannot be written is an error that names the file and why, whatever it is: results, captures, tables, output.
 
-A limit on the size of files stands for a full disk: the write that goes beyond fails, as on a disk without room.
+A limit on the size of files stands for a full disk: a write beyond it fails, as on a disk without space.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What a fabric takes of the process is given back as it is left, not when the garbage collector comes by."""
+"""A fabric releases the process's resources when it is left, not when the garbage collector runs."""
 
 import gc
 import os

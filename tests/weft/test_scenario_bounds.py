@@ -1,4 +1,4 @@
-"""Whatever stands at a key of a scenario: the outcome is a scenario, or an error in Weft's words with key and value."""
+"""Any value at any key of a scenario gives a scenario, or an error in Weft's words with key and value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""P4Runtime within the process: when requests take effect, what is refused, what switches tell, all in virtual time."""
+"""P4Runtime within the process: when requests take effect, what is refused, what switches send, in virtual time."""
 
 import asyncio
 from pathlib import Path
@@ -58,7 +58,7 @@ V1Switch(P(), C(), I(), E(), C(), D()) main;
 
 
 class Bench:
-    """A switch without links, its controller's channel, and when what was told arrived."""
+    """A switch without links, its controller's channel, and the arrival times of its messages."""
 
     def __init__(self, engine, loop, pipeline):
         self.engine, self.loop, self.pipeline = engine, loop, pipeline
@@ -181,7 +181,7 @@ def test_a_second_controller_stays_backup_until_the_first_leaves(bench, primary)
     bench.run(second.become_primary(preempt=True))
     assert not primary.is_primary
     bench.run(second.close())
-    # The switch learns of it, tells the first, which bids and is answered.
+    # The switch notices, notifies the first controller, which bids and is answered.
     bench.run(bench.loop.sleep_ps(2 * LATENCY_PS + 1))
     assert primary.is_primary
 

@@ -301,7 +301,7 @@ def test_marks_reach_the_senders():
 
 
 def test_a_run_that_cannot_end_fails_after_its_virtual_time():
-    """Of a switch that forwards nothing any more, nothing comes back: retries end, or the time is up."""
+    """A switch that no longer forwards returns nothing: retries run out, or the time does."""
     with virtual_fabric(two_hosts()) as fabric:
         fabric.lab.controller.link_down("p0l0", "p0s0")
         begun_ps = fabric.lab.partitions.now_ps

@@ -84,7 +84,7 @@ def test_what_an_event_raises_comes_out(engine, loop):
 
 
 def test_an_engine_that_is_gone_takes_nothing_with_it(engine, loop):
-    """What is still to come when a loop ends calls nobody."""
+    """Callbacks that are pending when a loop ends are never called."""
     loop.call_after_ps(10, lambda: pytest.fail("the loop is gone"))
     loop.close()
     del loop

@@ -12,7 +12,7 @@ from weft.recording.tables import row_count
 from weft.run.runner import Captures, run_scenario
 from weft.scenario import parse_scenario
 
-# Faults, marks, losses that are repaired, and a control latency: whatever draws, waits or is told.
+# Faults, marks, losses that are repaired, and a control latency: everything that draws, waits or is notified.
 SCENARIO = {
     "clock": "virtual",
     "fabric": {
