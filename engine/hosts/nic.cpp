@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "links/pcap_writer.hpp"
+#include "memory/prefetch.hpp"
 #include "memory/ring_buffer.hpp"
 #include "observe/probe.hpp"
 #include "packets/psn.hpp"
+#include "time/partition.hpp"
 
 namespace weft {
 namespace {
@@ -193,6 +195,29 @@ PacketPtr Nic::Port::next_data(TimePs now, PulledPacket& pulled) {
 Nic::Nic(Engine& engine, std::string name, const NicConfig& config)
     : engine_(engine), name_(std::move(name)) {
   if (config.takes_time()) dma_ = std::make_unique<NicDma>(engine, config);
+  if (engine.partition() != nullptr) engine.partition()->add_visited({this, &Nic::fetch});
+}
+
+void Nic::fetch(const void* nic, int step) {
+  // More than that are not all at work at once.
+  constexpr size_t kFewNumbers = 32;
+  const auto& self = *static_cast<const Nic*>(nic);
+  if (step == 0) prefetch<CacheLevel::kSecond>(nic, sizeof(Nic));
+  if (step == 1) {
+    prefetch<CacheLevel::kSecond>(self.ports_.data(), self.ports_.size() * sizeof(self.ports_[0]));
+    self.by_number_.fetch(kFewNumbers);
+  }
+  if (step == 2)
+    for (const auto& port : self.ports_) prefetch<CacheLevel::kSecond>(port.get(), sizeof(Port));
+  if (step == 3)
+    for (const auto& port : self.ports_)
+      prefetch<CacheLevel::kSecond>(port->config.addresses.data(), 2 * sizeof(roce::IpAddress));
+  if (step < 3) return;
+  self.by_number_.for_each_of_few(kFewNumbers, [step](const Attachment& attachment) {
+    if (step == 3) prefetch<CacheLevel::kSecond>(&attachment, sizeof(Attachment));
+    if (step == 4) prefetch<CacheLevel::kSecond>(&attachment.queue_pair, sizeof(QueuePair));
+    if (step >= 5) attachment.queue_pair.fetch(step - 5);
+  });
 }
 
 Nic::~Nic() = default;

@@ -97,6 +97,8 @@ class Nic final : public Node {
   struct Attachment;
   struct Port;
 
+  // See Visited.
+  static void fetch(const void* nic, int step);
   Port& port_at(int port);
   const Port& port_at(int port) const;
   Attachment& attachment_for(QueuePair& queue_pair, int port);

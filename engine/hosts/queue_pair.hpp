@@ -102,6 +102,9 @@ class QueuePair {
   // Time reached next_deadline(); spurious calls are harmless.
   virtual void on_deadline(TimePs now) = 0;
 
+  // Prefetches what packets in either direction pass by, `step` pointers away from this.
+  virtual void fetch(int /*step*/) const {}
+
   // After every on_packet() and on_deadline() the NIC asks again by itself; anything else that makes work
   // (posting) ends with wake(). Null detaches.
   void set_waker(Waker* waker) { waker_ = waker; }

@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "memory/prefetch.hpp"
+
 namespace weft {
 
 template <class T>
@@ -18,6 +20,18 @@ class QueuePairNumbers {
     if (number < kSmall) return nullptr;
     const auto found = large_.find(number);
     return found == large_.end() ? nullptr : found->second;
+  }
+
+  // Calls visit(T&) for the owners of small numbers; if more than `most` numbers have been given, of none.
+  template <class Visit>
+  void for_each_of_few(size_t most, Visit&& visit) const {
+    if (small_.size() > most) return;
+    for (T* owner : small_)
+      if (owner != nullptr) visit(*owner);
+  }
+  // Prefetches what for_each_of_few() reads.
+  void fetch(size_t most) const {
+    if (small_.size() <= most) prefetch<CacheLevel::kSecond>(small_.data(), small_.size() * sizeof(T*));
   }
 
   void insert(uint32_t number, T* owner) {

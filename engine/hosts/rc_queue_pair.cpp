@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "memory/prefetch.hpp"
+
 namespace weft {
 namespace {
 
@@ -33,6 +35,17 @@ RcQueuePair::RcQueuePair(const RcConfig& config, PacketPool& pool, const MemoryR
       path_choice_(std::move(path_choice)),
       requester_(config_, counters_, pool, required(congestion_control_), path_choice_.get(), handler),
       responder_(config_, counters_, pool, memory, handler) {}
+
+void RcQueuePair::fetch(int step) const {
+  if (step == 0) {
+    prefetch<CacheLevel::kSecond>(this, sizeof(RcQueuePair));
+    return;
+  }
+  constexpr size_t kUsualBytes = 128;
+  prefetch<CacheLevel::kSecond>(congestion_control_.get(), kUsualBytes);
+  if (path_choice_ != nullptr) prefetch<CacheLevel::kSecond>(path_choice_.get(), kUsualBytes);
+  requester_.fetch();
+}
 
 void RcQueuePair::post_write(TimePs now, const uint8_t* data, uint64_t length_bytes, uint64_t remote_address,
                              uint32_t rkey, std::optional<uint32_t> immediate, uint64_t work_id,

@@ -51,6 +51,7 @@ class RcQueuePair : public QueuePair {
   bool may_have_data() const override { return requester_.may_have_data(); }
   TimePs next_deadline() const override;
   void on_deadline(TimePs now) override;
+  void fetch(int step) const override;
 
   // See RcResponder::forget_marks.
   void forget_marks() { responder_.forget_marks(); }

@@ -56,6 +56,12 @@ class RcRequester {
   size_t outstanding_requests() const { return requests_.size(); }
   CompletionStatus error() const { return error_; }
 
+  // Prefetches what is remembered of the packets that may be answered next, and of those that are sent next.
+  void fetch() const {
+    sent_.fetch(unacked_sequence_);
+    sent_.fetch(next_sequence_);
+  }
+
  private:
   struct Outstanding : Request {
     uint64_t first_sequence = 0;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "memory/cache_line.hpp"
+#include "memory/prefetch.hpp"
 #include "time/time.hpp"
 
 namespace weft {
@@ -33,6 +34,12 @@ class SentPackets {
     for (uint64_t at = oldest; at < oldest + ring_.size(); ++at)
       larger[at & (larger.size() - 1)] = (*this)[at];
     ring_ = std::move(larger);
+  }
+
+  // Prefetches this one and some that follow it.
+  void fetch(uint64_t sequence) const {
+    if (!ring_.empty())
+      prefetch<CacheLevel::kSecond>(&ring_[sequence & (ring_.size() - 1)], 2 * kCacheLineBytes);
   }
 
  private:

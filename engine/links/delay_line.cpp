@@ -7,6 +7,7 @@
 #include "links/pcap_writer.hpp"
 #include "memory/prefetch.hpp"
 #include "observe/probe.hpp"
+#include "time/partition.hpp"
 
 namespace weft {
 
@@ -17,6 +18,7 @@ DelayLine::DelayLine(Engine& engine, const Link* link)
       rank_(engine.events().reserve_rank()),
       link_(link) {
   engine.conservation().add_holder(this, &DelayLine::count_held);
+  if (engine.partition() != nullptr) engine.partition()->add_visited({this, &DelayLine::fetch});
 }
 
 DelayLine::~DelayLine() { take_all(); }
@@ -68,6 +70,12 @@ std::vector<PacketPtr> DelayLine::take_all() {
   while (first_due_ps() != kNever) packets.push_back(pop_first());
   timer_.cancel();
   return packets;
+}
+
+void DelayLine::fetch(const void* line, int step) {
+  const auto& self = *static_cast<const DelayLine*>(line);
+  if (step == 0) prefetch<CacheLevel::kSecond>(line, sizeof(DelayLine));
+  if (step == 1) prefetch_packet<CacheLevel::kSecond>(self.in_order_.first());
 }
 
 void DelayLine::count_held(const void* line, HeldPackets& held) {

@@ -74,6 +74,8 @@ class alignas(64) DelayLine : public InCacheLines {
   TimePs first_due_ps() const;
   void on_due();
   void drop_damaged(const Packet& packet);
+  // See Visited.
+  static void fetch(const void* line, int step);
   static void count_held(const void* line, HeldPackets& held);
 
   // What every packet needs comes first.

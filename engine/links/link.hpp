@@ -76,6 +76,8 @@ class alignas(64) Link {
   // of the MAC's own excepted.
   void set_early(bool early) { early_ = early; }
   bool is_early() const { return early_; }
+  // Prefetches what a packet for the far end is going to change there, unless another worker serves that.
+  void prefetch_far_end() const;
   // Records every packet as it arrives at the far end; null stops.
   void set_capture(std::shared_ptr<PcapWriter> capture);
 

@@ -10,6 +10,7 @@
 #include "links/pcap_writer.hpp"
 #include "memory/prefetch.hpp"
 #include "observe/probe.hpp"
+#include "time/partition.hpp"
 
 namespace weft {
 
@@ -47,6 +48,7 @@ TransmitPort::TransmitPort(Engine& engine, PortConfig config, Link& link)
                                   " (0 for strict priority, or 64 or more)");
   dwrr_classes_ = round_robin_.members();
   engine.conservation().add_holder(this, &TransmitPort::count_held);
+  if (engine.partition() != nullptr) engine.partition()->add_visited({this, &TransmitPort::fetch});
 }
 
 const TransmitPort::ClassQueue& TransmitPort::class_queue(int priority_class) const {
@@ -229,6 +231,46 @@ void TransmitPort::prefetch_for(int priority_class) const {
   prefetch(&classes_[static_cast<size_t>(priority_class)], sizeof(ClassQueue));
 }
 
+void TransmitPort::fetch(const void* port, int step) {
+  const auto& self = *static_cast<const TransmitPort*>(port);
+  switch (step) {
+    case 0: {
+      const auto hot_bytes = reinterpret_cast<const char*>(&self.classes_) - static_cast<const char*>(port);
+      prefetch<CacheLevel::kSecond>(port, static_cast<size_t>(hot_bytes));
+      break;
+    }
+    case 1:
+      prefetch<CacheLevel::kSecond>(&self.link_, 2 * kCacheLineBytes);
+      for (uint32_t left = self.used_classes_; left != 0; left &= left - 1)
+        prefetch<CacheLevel::kSecond>(&self.classes_[static_cast<size_t>(std::countr_zero(left))],
+                                      sizeof(ClassQueue));
+      break;
+    case 2:
+      self.link_.prefetch_far_end();
+      self.fetch_waiting(step);
+      break;
+    default:
+      self.fetch_waiting(step);
+  }
+}
+
+// Of each class, what waits first: its place, the packet, where its state is, and the state.
+void TransmitPort::fetch_waiting(int step) const {
+  for (uint32_t left = nonempty_classes_ & ~kControlBit; left != 0; left &= left - 1) {
+    const ClassQueue& queue = classes_[static_cast<size_t>(std::countr_zero(left))];
+    if (step == 2) {
+      prefetch<CacheLevel::kSecond>(queue.packets.first_slot(), sizeof(Waiting));
+      continue;
+    }
+    const Packet& packet = *queue.packets.front().packet;
+    if (step == 3)
+      prefetch<CacheLevel::kSecond>(&packet, sizeof(Packet));
+    else if (packet.context != nullptr)
+      prefetch<CacheLevel::kSecond>(packet.context,
+                                    step == 4 ? sizeof(PacketContext) : packet.context->used_bytes);
+  }
+}
+
 // What a packet that passes at once skips: queue, weighted turns, and the wait for the serialiser.
 bool TransmitPort::passes_at_once(int priority_class, TimePs now) const {
   return plain_ && queue_depth_packets_ == 0 && nonempty_classes_ == 0 && dwrr_classes_ == 0 &&
@@ -258,10 +300,12 @@ void TransmitPort::send_waiting(TimePs start_ps) {
 bool TransmitPort::send(PacketPtr packet, int priority_class, TimePs start_ps) {
   const uint64_t size = packet->wire_bytes();
   transmitted_.add(size);
-  if (priority_class == kControl) [[unlikely]]
+  if (priority_class == kControl) [[unlikely]] {
     counters_.control_transmitted.add(size);
-  else
+  } else {
     classes_[static_cast<size_t>(priority_class)].transmitted.add(size);
+    used_classes_ |= 1u << priority_class;
+  }
   if (capture_ != nullptr) capture_->write(start_ps, *packet, CaptureDirection::kOutbound);
   if (observer_ != nullptr && priority_class != kControl) [[unlikely]]
     observer_->on_transmit(priority_class, *packet);

@@ -239,6 +239,9 @@ class TransmitPort : public Node {
   PacketPtr dequeue(int priority_class, TimePs start_ps, QueueStamp& stamp);
   PacketPtr through_stage(PacketPtr packet, const QueueStamp& stamp);
   PacketPtr pull_from_source(TimePs start_ps, int& priority_class);
+  // See Visited.
+  static void fetch(const void* port, int step);
+  void fetch_waiting(int step) const;
   static void count_held(const void* port, HeldPackets& held);
   void drop_all_waiting();
 
@@ -257,6 +260,7 @@ class TransmitPort : public Node {
   uint32_t nonempty_classes_ = 0;  // bit per class, and kControlBit
   uint32_t blocked_classes_ = 0;
   uint32_t dwrr_classes_ = 0;
+  uint32_t used_classes_ = 0;  // bit per class that packets have been sent of
   int stage_port_ = 0;
   int last_class_;
   int sending_class_ = kControl;

@@ -26,6 +26,8 @@ class RingBuffer {
 
   bool empty() const { return size_ == 0; }
   size_t size() const { return size_; }
+  // Where front() is; not looked at.
+  const T* first_slot() const { return slots_ + head_; }
   // The queue must not be empty for these.
   T& front() { return slots_[head_]; }
   const T& front() const { return slots_[head_]; }

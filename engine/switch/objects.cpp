@@ -6,6 +6,8 @@
 #include <string>
 #include <tuple>
 
+#include "memory/prefetch.hpp"
+
 namespace weft {
 
 namespace {
@@ -40,6 +42,19 @@ SwitchObjects::SwitchObjects(std::shared_ptr<const SwitchProgram> program, Switc
   context_.counters = counters_.get();
   context_.meters = meters_.data();
   context_.owner = owner;
+}
+
+void SwitchObjects::fetch(int step) const {
+  if (step == 0) {
+    prefetch<CacheLevel::kSecond>(views_.data(), views_.size() * sizeof(TableView));
+    return;
+  }
+  for (const TableView& view : views_) {
+    if (step == 1) prefetch<CacheLevel::kSecond>(view.default_entry, sizeof(EntryView));
+    if (step == 2) prefetch<CacheLevel::kSecond>(view.default_entry->action, sizeof(ActionData));
+    if (view.entry_count != 0) view.matcher->fetch(step - 1);
+  }
+  for (const auto& profile : action_profiles_) profile->fetch(step - 1);
 }
 
 void SwitchObjects::replace_code(std::shared_ptr<const SwitchProgram> program) {

@@ -5,8 +5,10 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "memory/prefetch.hpp"
 #include "observe/probe.hpp"
 #include "switch/log.hpp"
+#include "time/partition.hpp"
 
 namespace weft {
 
@@ -38,9 +40,26 @@ Switch::Switch(Engine& engine, SwitchOptions options)
     throw std::invalid_argument(
         "switch '" + options_.name + "': cpu_port " + std::to_string(options_.cpu_port) + " and drop_port " +
         std::to_string(options_.drop_port) + " must differ and be at most " + std::to_string(kMaxPort));
+  if (engine.partition() != nullptr) engine.partition()->add_visited({this, &Switch::fetch});
 }
 
 Switch::~Switch() = default;
+
+void Switch::fetch(const void* self, int step) {
+  const auto& of = *static_cast<const Switch*>(self);
+  constexpr size_t kUsualPorts = 32;
+  if (step == 0) {
+    prefetch<CacheLevel::kSecond>(self, sizeof(Switch));
+  } else if (of.objects_ == nullptr) {
+    return;
+  } else if (step == 1) {
+    prefetch<CacheLevel::kSecond>(of.objects_.get(), sizeof(SwitchObjects));
+    prefetch<CacheLevel::kSecond>(of.states_.get(), sizeof(StatePool));
+    prefetch<CacheLevel::kSecond>(of.ports_.data(), kUsualPorts * sizeof(TransmitPort*));
+  } else {
+    of.objects_->fetch(step - 2);
+  }
+}
 
 void Switch::load(std::shared_ptr<const SwitchProgram> program) {
   digest_buffer_.resize(program->max_digest_bytes);

@@ -127,6 +127,8 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
     PacketPtr packet;
   };
 
+  // See Visited.
+  static void fetch(const void* self, int step);
   StateBlock* new_state();
   void clear_state(PacketState& state);
   StateBlock* state_of(Packet& packet) { return static_cast<StateBlock*>(packet.context); }

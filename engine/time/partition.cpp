@@ -116,6 +116,7 @@ void PartitionWorker::serve_window(std::vector<std::unique_ptr<PartitionWorker>>
   for (size_t place = 0; place < next_times_.size(); ++place) {
     if (next_times_[place] <= limit_ps) {
       Partition& partition = *partitions_[place];
+      fetch(partition);
       if (next_times_[place] == kDelivery)
         for (const auto& sender : all) deliver(sender->deliveries_[full][partition.index_]);
       next_times_[place] = visit(partition, limit_ps);
@@ -123,6 +124,13 @@ void PartitionWorker::serve_window(std::vector<std::unique_ptr<PartitionWorker>>
     earliest_ps = std::min(earliest_ps, next_times_[place]);
   }
   earliest_ps_ = earliest_ps;
+}
+
+// Only where about as much happens as there is to fetch.
+void PartitionWorker::fetch(const Partition& partition) {
+  if (partition.events_in_last_visit_ < partition.visited_.size()) return;
+  for (int step = 0; step < Visited::kSteps; ++step)
+    for (const Visited& visited : partition.visited_) visited.fetch(visited.object, step);
 }
 
 TimePs PartitionWorker::visit(Partition& partition, TimePs limit_ps) {
@@ -139,7 +147,8 @@ TimePs PartitionWorker::visit(Partition& partition, TimePs limit_ps) {
         note_failure(partition);
       }
     }
-    events_served_ += engine.events_served() - served_before;
+    partition.events_in_last_visit_ = engine.events_served() - served_before;
+    events_served_ += partition.events_in_last_visit_;
     latest_ps_ = std::max(latest_ps_, engine.now());
   }
   return engine.next_event_ps();

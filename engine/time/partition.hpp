@@ -14,6 +14,7 @@
 #include "time/engine.hpp"
 #include "time/outbox.hpp"
 #include "time/time.hpp"
+#include "time/visited.hpp"
 
 namespace weft {
 
@@ -40,6 +41,9 @@ class Partition : public InCacheLines {
   // A delay line on which packets of another partition come. It lives until the run's components are
   // destroyed, and is not looked at after that.
   void add_incoming(const DelayLine& line) { incoming_.push_back(&line); }
+  // Packets pass this object here. It lives until the run's components are destroyed, and is not looked at
+  // after that.
+  void add_visited(Visited visited) { visited_.push_back(visited); }
   // On such delay lines, and no pool's.
   uint64_t unclaimed_packets() const;
   // Sends a packet of this partition's to the other one that the outbox is for. Throws std::logic_error if it
@@ -66,6 +70,8 @@ class Partition : public InCacheLines {
   bool touched_ = false;
   std::vector<HandOver> hand_overs_;
   std::vector<const DelayLine*> incoming_;
+  CacheLineVector<Visited> visited_;
+  uint64_t events_in_last_visit_ = 0;
 };
 
 // What an event has thrown.
@@ -122,6 +128,7 @@ class alignas(64) PartitionWorker {
   };
 
   TimePs visit(Partition& partition, TimePs limit_ps);
+  static void fetch(const Partition& partition);
   Deliveries& deliveries_to(const Partition& target);
   static void deliver(Deliveries& deliveries);
   void note_failure(const Partition& partition);

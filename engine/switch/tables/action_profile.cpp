@@ -4,6 +4,8 @@
 #include <cstring>
 #include <new>
 
+#include "memory/prefetch.hpp"
+
 namespace weft {
 
 void write_action(ActionData& target, uint32_t action, std::span<const uint8_t> data) {
@@ -62,7 +64,32 @@ void ActionProfile::remove_group(uint32_t id) {
   groups_.erase(id);
 }
 
+void ActionProfile::fetch(int step) const {
+  if (step == 0) prefetch<CacheLevel::kSecond>(this, sizeof(ActionProfile));
+  if (step == 1 && fetched_stale_) find_fetched();
+  if (step == 1) prefetch<CacheLevel::kSecond>(fetched_.data(), fetched_.size() * sizeof(const void*));
+  if (step != 2) return;
+  for (const void* line : fetched_) prefetch<CacheLevel::kSecond>(line, kCacheLineBytes);
+}
+
+void ActionProfile::find_fetched() const {
+  fetched_.clear();
+  for (const auto& [id, group] : groups_) {
+    if (fetched_.size() + group.buckets_.size() > kMostFetched) break;
+    fetched_.push_back(&group.is_random);
+    fetched_.push_back(&group.buckets_);
+    for (size_t at = 0; at < group.buckets_.size(); at += kCacheLineBytes / sizeof(ActionData*))
+      fetched_.push_back(&group.buckets_[at]);
+    fetched_.insert(fetched_.end(), group.buckets_.begin(), group.buckets_.end());
+  }
+  // Groups share members.
+  std::sort(fetched_.begin(), fetched_.end());
+  fetched_.erase(std::unique(fetched_.begin(), fetched_.end()), fetched_.end());
+  fetched_stale_ = false;
+}
+
 void ActionProfile::fill_buckets(ActionGroup& group) {
+  fetched_stale_ = true;
   group.buckets_.clear();
   for (const GroupMember& entry : group.members) {
     if (std::find(down_ports_.begin(), down_ports_.end(), entry.watch_port) != down_ports_.end()) continue;
@@ -80,6 +107,7 @@ void ActionProfile::set_port_up(int32_t port, bool up) {
 void ActionProfile::clear() {
   groups_.clear();
   members_.clear();
+  fetched_stale_ = true;
 }
 
 }  // namespace weft

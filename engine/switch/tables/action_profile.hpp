@@ -82,13 +82,23 @@ class ActionProfile {
   void set_port_up(int32_t port, bool up);
   void clear();
 
+  // Prefetches what select() goes through, `step` pointers away from this; of many groups some.
+  void fetch(int step) const;
+
  private:
+  // That of a spine with as many uplinks as switches have ports.
+  static constexpr size_t kMostFetched = 256;
+
   void fill_buckets(ActionGroup& group);
+  void find_fetched() const;
 
   uint32_t data_capacity_bytes_;
   std::map<uint32_t, ActionMember> members_;
   std::map<uint32_t, ActionGroup> groups_;
   std::vector<int32_t> down_ports_;
+  // What fetch() prefetches, found anew after a change of groups.
+  mutable std::vector<const void*> fetched_;
+  mutable bool fetched_stale_ = true;
 };
 
 }  // namespace weft

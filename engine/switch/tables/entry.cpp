@@ -1,6 +1,7 @@
 #include "switch/tables/entry.hpp"
 
 #include "memory/huge_page_regions.hpp"
+#include "memory/prefetch.hpp"
 #include "switch/meter.hpp"
 
 namespace weft {
@@ -55,6 +56,18 @@ TableEntry* EntryPool::make() {
   entry->key_words = key_words_;
   entry->action_capacity_bytes = action_capacity_bytes_;
   return entry;
+}
+
+void EntryPool::fetch(int step) const {
+  if (step == 0) {
+    prefetch<CacheLevel::kSecond>(blocks_.data(), blocks_.size() * sizeof(blocks_[0]));
+    return;
+  }
+  for (const auto& block : blocks_) {
+    const std::byte* end = block.get() + block.get_deleter().bytes;
+    if (unused_ >= block.get() && unused_ < end) end = unused_;
+    prefetch<CacheLevel::kSecond>(block.get(), static_cast<size_t>(end - block.get()));
+  }
 }
 
 void EntryPool::free(TableEntry* entry) {

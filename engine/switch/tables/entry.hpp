@@ -54,6 +54,8 @@ class EntryPool {
 
   TableEntry* make();
   void free(TableEntry* entry);
+  // Prefetches all entries, once step 0 has fetched where they are.
+  void fetch(int step) const;
 
  private:
   struct GiveBack {

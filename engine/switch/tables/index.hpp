@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "memory/prefetch.hpp"
 #include "switch/tables/entry.hpp"
 #include "switch/tables/tuple.hpp"
 
@@ -28,6 +29,18 @@ class TableIndex {
     if (entry != nullptr ? first_.decides : others_.empty()) [[likely]]
       return entry;
     return find_in_others(entry, key);
+  }
+
+  // Prefetches what find() goes through.
+  void fetch() const {
+    prefetch<CacheLevel::kSecond>(slots_.data(), slots_.size() * sizeof(Slot));
+    fetch_probes();
+  }
+  void fetch_probes() const { prefetch<CacheLevel::kSecond>(others_.data(), others_.size() * sizeof(Probe)); }
+  // Prefetches where find() begins to look for this key in each tuple.
+  void fetch_slots(const Key& key) const {
+    fetch_slot(first_, key);
+    for (const Probe& probe : others_) fetch_slot(probe, key);
   }
 
  private:
@@ -56,6 +69,11 @@ class TableIndex {
       for (size_t i = 0; i < kWords; ++i) difference |= slot.key[i] ^ masked[i];
       if (difference == 0 || slot.entry == nullptr) return slot.entry;
     }
+  }
+  void fetch_slot(const Probe& probe, const Key& key) const {
+    Key masked;
+    for (size_t i = 0; i < kWords; ++i) masked[i] = key[i] & probe.mask[i];
+    prefetch<CacheLevel::kSecond>(&slots_[probe.first_slot + (home(masked) & probe.last)], sizeof(Slot));
   }
   static uint64_t home(const Key& key) {
     uint64_t state = 0;

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "memory/prefetch.hpp"
+
 namespace weft {
 
 namespace {
@@ -206,8 +208,47 @@ TableEntry* MatchTable::insert(const EntryMatch& match) {
   const bool reorder = tuple.empty() || match.priority > tuple.highest_priority();
   tuple.add(entry);
   ++size_;
+  if (size_ > kMostFetched && recent_ == nullptr) recent_ = std::make_unique<RecentKeys>();
   if (reorder) order_tuples();
   return entry;
+}
+
+void MatchTable::fetch(int step) const {
+  if (step == 0) {
+    prefetch<CacheLevel::kSecond>(this, sizeof(MatchTable));
+  } else if (index_state_ != IndexState::kReady) {
+    return;
+  } else if (recent_ != nullptr) {
+    key_words_ == 1 ? fetch_recent<1>(step) : fetch_recent<2>(step);
+  } else if (step == 1) {
+    key_words_ == 1 ? index_of_1_.fetch() : index_of_2_.fetch();
+    pool_.fetch(0);
+  } else if (step == 2) {
+    pool_.fetch(1);
+  }
+}
+
+template <size_t kWords>
+void MatchTable::fetch_recent(int step) const {
+  if (step == 1) {
+    prefetch<CacheLevel::kSecond>(recent_.get(), sizeof(RecentKeys));
+    index<kWords>().fetch_probes();
+    return;
+  }
+  for (size_t i = 0; i < recent_->count; ++i) {
+    std::array<uint64_t, kWords> key;
+    std::copy_n(recent_->keys[i].begin(), kWords, key.begin());
+    if (step == 2) {
+      index<kWords>().fetch_slots(key);
+    } else if (const TableEntry* entry = index<kWords>().find(key)) {
+      // With the key and the beginning of its action's data, wherever within a cache line it begins.
+      const size_t view_bytes =
+          sizeof(EntryView) + kWords * sizeof(uint64_t) + sizeof(ActionData) + kCacheLineBytes;
+      prefetch<CacheLevel::kSecond>(static_cast<const EntryView*>(entry), view_bytes);
+    }
+  }
+  // Keys that are looked up no more are not fetched for ever.
+  if (step == 3) recent_->next = recent_->count = 0;
 }
 
 void MatchTable::erase(TableEntry* entry) {

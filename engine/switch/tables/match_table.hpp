@@ -12,6 +12,7 @@
 // the leading bits that all its values have in common.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -55,6 +56,7 @@ class alignas(64) MatchTable : public InCacheLines {
   // The same for a key as wide as the table's, in registers.
   template <size_t kWords>
   TableEntry* lookup(std::array<uint64_t, kWords> key) const {
+    if (recent_ != nullptr) recent_->add(key);
     if (index_state_ == IndexState::kReady) [[likely]]
       return index<kWords>().find(key);
     return lookup_unindexed(key);
@@ -67,6 +69,9 @@ class alignas(64) MatchTable : public InCacheLines {
   TableEntry* insert(const EntryMatch& match);
   void erase(TableEntry* entry);
   void clear();
+
+  // Prefetches what lookups go through, `step` pointers away from this, unless the table is large.
+  void fetch(int step) const;
 
   uint64_t size() const { return size_; }
   uint32_t key_bytes() const { return key_bytes_; }
@@ -90,6 +95,25 @@ class alignas(64) MatchTable : public InCacheLines {
   static constexpr int kLongestSharedChain = 4;
   // A larger table's index would crowd out of the cache what the tuples' tags leave there.
   static constexpr size_t kMostIndexed = 1024;
+  // A larger one is not fetched as a whole: most of it would come for nothing.
+  static constexpr size_t kMostFetched = 16;
+
+  // The last keys that were looked up, of tables that are not fetched as a whole: of a flow's packets there
+  // are mostly more to come.
+  struct alignas(kCacheLineBytes) RecentKeys : InCacheLines {
+    static constexpr size_t kCount = 128;
+
+    template <size_t kWords>
+    void add(const std::array<uint64_t, kWords>& key) {
+      std::copy_n(key.begin(), kWords, keys[next].begin());
+      next = (next + 1) % kCount;
+      if (count < kCount) ++count;
+    }
+
+    size_t next = 0;
+    size_t count = 0;
+    std::array<std::array<uint64_t, 2>, kCount> keys{};
+  };
 
   // The masks that an entry may be filed under, the finest first.
   enum Grain : uint8_t { kBits, kNibbles, kBytes, kGrains };
@@ -101,6 +125,8 @@ class alignas(64) MatchTable : public InCacheLines {
   TableEntry* lookup_in_tuples(const uint64_t* key) const;
   template <size_t kWords>
   TableEntry* lookup_unindexed(std::array<uint64_t, kWords> key) const;
+  template <size_t kWords>
+  void fetch_recent(int step) const;
   template <size_t kWords>
   TableIndex<kWords>& index() const {
     if constexpr (kWords == 1)
@@ -123,6 +149,7 @@ class alignas(64) MatchTable : public InCacheLines {
 
   // Of the two, the one for the key's width is used.
   mutable IndexState index_state_ = IndexState::kStale;
+  std::unique_ptr<RecentKeys> recent_;
   mutable TableIndex<1> index_of_1_;
   mutable TableIndex<2> index_of_2_;
   uint32_t key_bytes_;
