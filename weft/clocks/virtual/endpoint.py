@@ -36,8 +36,7 @@ class VirtualEndpoint:
         self._host: Host | None = Host(config, engine, attach, scale_up)
         self._commands: HostCommands | None = HostCommands(self._host)
         self._answers: deque[tuple[Any, dict[str, Any]]] = deque()
-        self._run_ended = run_ended = asyncio.Event()
-        self._host.executor.set_end_listener(lambda: loop.wake(run_ended.set))
+        self._run_ended = asyncio.Event()
 
     @property
     def host(self) -> Host:
@@ -89,6 +88,10 @@ class VirtualEndpoint:
 
     async def _wait(self, message: dict[str, Any], deadline_s: float) -> dict[str, Any]:
         assert self._commands is not None
+        loop, run_ended = self._loop, self._run_ended
+        # Only while somebody waits for this host: each end that Python learns of stops the fabric and cuts one of its
+        # windows short, and a thousand hosts would do so a thousand times.
+        self.host.executor.set_end_listener(lambda: loop.wake(run_ended.set))
         try:
             async with asyncio.timeout_at(deadline_s):
                 while (status := self._commands.status(message))["state"] not in ENDED:
@@ -97,3 +100,6 @@ class VirtualEndpoint:
                 return status
         except TimeoutError:
             return self._commands.status(message)
+        finally:
+            if self._host is not None:
+                self._host.executor.set_end_listener(None)
