@@ -1,4 +1,4 @@
-"""Run a scenario for a command: say what is being done, keep and print what was found, choose the exit code."""
+"""Runs a scenario for a command: shows progress, saves and prints the results, chooses the exit code."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OPTIONS = (
 
 
 def report_options(command: _Command) -> _Command:
-    """Add the options on what becomes of the results."""
+    """Add the options for the results."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -45,7 +45,7 @@ def run_and_show(
     from weft.results.printing import show_run
     from weft.run.runner import run_scenario
 
-    # Now, so that a directory that cannot be written is not found out at the end of the run.
+    # Now, so that a directory that cannot be written does not go unnoticed until the end of the run.
     if directory is not None:
         directory.mkdir(parents=True, exist_ok=True)
     try:

@@ -73,7 +73,7 @@ class SwitchCounters:
 
 
 async def read_counters(session: SwitchSession, ports: Collection[int] | None = None) -> SwitchCounters:
-    """Read all counters of a switch, of these ports or (None) of whatever ports there may be."""
+    """Read all counters of a switch, for these ports or (None) for all possible ports."""
     # Of the thousand and more cells of a switch few are its ports', and of these many are 0: reading and decoding
     # them is what takes the time.
     wanted = [finsy.P4CounterEntry(AGGREGATION_OUTCOMES)]

@@ -16,7 +16,7 @@ class PipelineError(ControllerError):
 
 
 class JobError(ControllerError, ValueError):
-    """An aggregation job cannot be had: unknown host, too many children, no slots left, no path to a root."""
+    """An aggregation job is impossible: unknown host, too many children, no slots left, no path to a root."""
 
 
 class SwitchUnavailableError(ControllerError):

@@ -55,7 +55,7 @@ async def check_switch(
     planned: list[Entity] | None,
     links_down: Sequence[str] = (),
 ) -> SwitchHealth:
-    """Look at one switch; never raises for what is wrong with it.
+    """Check one switch; never raises for what is wrong with it.
 
     Args:
         session: to the switch; it only reads.

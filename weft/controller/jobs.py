@@ -162,18 +162,18 @@ class JobTable:
         return job.epoch if job is not None else None
 
     def why_lost(self, job_id: int) -> str | None:
-        """Return why a failure has left a job without a tree; None if it has one, or was never there."""
+        """Return why a failure has left a job without a tree; None if it has one, or never existed."""
         return self._why_lost.get(job_id)
 
     def remove(self, job_id: int) -> Job:
-        """Forget a job, give its slots back and return what it was."""
+        """Remove a job, free its slots and return it."""
         job = self.job(job_id)
         del self._jobs[job_id]
         self._release(job)
         return job
 
     def discard(self, job_id: int) -> None:
-        """Forget a job if there is one of this id."""
+        """Remove the job with this id, if there is one."""
         if job_id in self._jobs:
             self.remove(job_id)
 

@@ -1,4 +1,4 @@
-"""How the CLI prints rows: a rich table on a terminal, aligned plain lines elsewhere, JSON when asked."""
+"""Prints the CLI's rows: a rich table on a terminal, aligned plain lines elsewhere, JSON on request."""
 
 from __future__ import annotations
 

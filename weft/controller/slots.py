@@ -40,7 +40,7 @@ class SlotPool:
         )
 
     def release(self, job_id: int) -> None:
-        """Give a job's slots back; a job without any is fine."""
+        """Free a job's slots; does nothing for a job without any."""
         self._ranges.pop(job_id, None)
 
     @property

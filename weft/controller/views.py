@@ -1,4 +1,4 @@
-"""What the CLI shows, as rows of plain values: read from a switch, given the names that people use."""
+"""The CLI's output as rows of plain values: read from a switch and labelled with the names that people use."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def _value_text(value: Any, name: str, bits: int) -> str:
 
 
 async def counter_rows(session: SwitchSession, spec: SwitchSpec | None) -> list[Row]:
-    """Packets and bytes by port, drops by reason, and what aggregation did."""
+    """Packets and bytes by port, drops by reason, and aggregation outcomes."""
     counters = await read_counters(session)
     rows: list[Row] = []
 

@@ -1,7 +1,7 @@
 """Every quantity that Weft takes: its unit, and the lowest and highest value that is valid.
 
 Scenario files, the command line and the Python API read and check numbers with these. The engine counts picoseconds
-and bytes in 64 bits. The limits leave room for what it computes from them: the drain of a full queue at the lowest
+and bytes in 64 bits. The limits leave a margin for what it computes from them: the drain of a full queue at the lowest
 rate, timeouts of several round trips, the times of a run's events.
 """
 
@@ -118,7 +118,7 @@ class Quantity:
     def __get_pydantic_json_schema__(
         self, _schema: CoreSchema, _handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Return what editors know of it: a text with a unit, or a number within range."""
+        """Return its JSON Schema for editors: a text with a unit, or a number within range."""
         if self.unit in _UNITS:
             # A bare size is bytes; of rates and times only 0 needs no unit.
             bare = {"type": "integer", "minimum": self.lowest} if self.unit == "B" else {"const": 0}
@@ -171,7 +171,7 @@ TIME = Quantity("a time", "ps", 0, 1000 * _SECOND, parse_time_ps, shortest_time,
 """Of emulated time. The engine's clock ends after 106 days."""
 POSITIVE_TIME = TIME.between(1)
 SHORT_TIME = TIME.between(0, limits.MAX_DELAY_PS, example="500ns")
-"""What a packet waits at one place: a link, a switch, an adapter."""
+"""How long a packet waits at one place: a link, a switch, an adapter."""
 RATE = Quantity(
     "a rate", "b/s", limits.MIN_RATE_BPS, limits.MAX_RATE_BPS, parse_rate_bps, shortest_rate, "100Gb/s"
 )

@@ -33,7 +33,7 @@ class Text:
     def __get_pydantic_json_schema__(
         self, _schema: CoreSchema, _handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Return what editors know of it."""
+        """Return its JSON Schema for editors."""
         pattern = self.pattern.replace(r"\A", "^").replace(r"\Z", "$")
         return {"type": "string", "pattern": pattern, "examples": [self.example]}
 

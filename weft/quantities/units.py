@@ -30,7 +30,7 @@ _SIZE_CHOICES = ("B", "KiB", "MiB", "GiB", "KB", "MB", "GB")
 
 
 def shown(value: object) -> str:
-    """Return a value for an error message: quoted text, and no more of it than people read."""
+    """Return a value for an error message: quoted text, shortened to a readable length."""
     try:
         text = repr(value) if isinstance(value, str) else str(value)
     except (ValueError, RecursionError):
@@ -67,7 +67,7 @@ def _listed(choices: Sequence[str]) -> str:
 
 
 def _hint(number: str, unit: str, units: dict[str, int]) -> str:
-    """Return what a quantity of an unknown unit may have meant, with the comma before it."""
+    """Return a suggestion for a quantity of an unknown unit, with the comma before it."""
     if units is RATE_UNITS:
         if unit in ("", *_PREFIXES):
             return f"; did you mean {number}{unit or 'G'}b/s?"

@@ -1,4 +1,4 @@
-"""What a scenario asks to be observed, held to its fabric before anything is built."""
+"""Checks what a scenario observes against its fabric before anything is built."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a message takes that has its path for itself: what slowdown compares flow completion times with."""
+"""How long a message takes on an idle path: slowdown compares flow completion times with it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class IdealTimes:
         return self._times[key]
 
     def _data_ps(self, links: tuple[LinkSpec, ...], size_bytes: int) -> int:
-        """Return when the last bit arrives: each frame leaves a link when it has come, and the one before is gone."""
+        """Return when the last bit arrives: a frame is sent once it has arrived and the one before has been sent."""
         packets = max(1, -(-size_bytes // self._mtu_bytes))
         # Between the first and the last all frames are alike, and after as many as there are links each takes as long
         # as it takes the slowest link: those need not be followed one by one.

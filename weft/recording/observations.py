@@ -1,4 +1,4 @@
-"""From what probes recorded to named tables, the same however many engines the run was split into."""
+"""Turns what probes recorded into named tables, the same for any number of engines in the run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Recorded = Mapping[str, Mapping[str, Integers]]
 """A probe's tables (`Probe.take`), columns by name."""
 
-# What orders a table's rows: nothing that depends on which engine recorded them, nor when.
+# Sort keys of a table's rows: independent of which engine recorded them, and when.
 _ORDER = {
     "queues": ("time_ps", "place", "priority_class"),
     "flows": ("start_ps", "source", "destination", "plane", "run", "step"),
@@ -84,7 +84,7 @@ def merged(recorded: Iterable[Recorded]) -> dict[str, dict[str, Integers]]:
 def named_tables(
     fabric: FabricSpec, options: FabricOptions, recorded: Mapping[str, Mapping[str, Integers]]
 ) -> dict[str, Table]:
-    """Give what was asked for names in place of numbers, and bytes in place of INT's units."""
+    """Replace numbers by names, and INT's units by bytes, in the requested tables."""
     namer = _Namer(fabric, options)
     made = {
         "queues": ("queues", namer.queues),
@@ -199,7 +199,7 @@ def ports_table(
     switch_stats: SwitchesStats | None,
     endpoint_stats: Iterable[HostStats],
 ) -> Table:
-    """What every port is and has counted over the run; -1 for what BMv2 does not report."""
+    """Properties and counters of every port over the run; -1 for what BMv2 does not report."""
     places = Places(fabric)
     counted: dict[str, PortStats] = {}
     for name, switch in switch_stats["switches"].items() if switch_stats else ():

@@ -37,11 +37,11 @@ class Places:
         return self._links[port][0]
 
     def link(self, port: str) -> LinkSpec:
-        """Return what the port's link is like."""
+        """Return the properties of the port's link."""
         return self._links[port][1]
 
     def checked_ports(self, key: str, chosen: list[str]) -> list[str]:
-        """Return ports that a scenario names; KeyProblem for one that there is not."""
+        """Return ports that a scenario names; KeyProblem for one that does not exist."""
         for name in chosen:
             if name not in self._links:
                 raise KeyProblem(f"observe.{key}", f"no port '{name}'; {did_you_mean(name, self._links)}")

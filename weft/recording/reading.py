@@ -1,4 +1,4 @@
-"""Reading the tables of a run, every cell held to its column's schema."""
+"""Reads the tables of a run, and checks every cell against its column's schema."""
 
 from __future__ import annotations
 

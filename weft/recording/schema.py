@@ -1,4 +1,4 @@
-"""Which columns the tables of a run have, and what may stand in them. Readers hold files to this."""
+"""The columns of a run's tables and their valid values. Readers check files against this."""
 
 from __future__ import annotations
 

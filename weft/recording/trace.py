@@ -5,8 +5,8 @@ metadata ("M"). Its timestamps are microseconds; these have six decimals, so tha
 
 A rank is a process, a stream of its schedule a thread: what it computes, what it writes in each plane and over scale-up
 links, what switches aggregate, what it waits for. Steps of a stream overlap (writes are posted before the ones ahead of
-them are done), while events of a thread must nest: a step is drawn from when it was first of its stream, so that a
-stream is busy when any of its steps is. When it was posted, and how long it took, stands in its arguments.
+them are done), while events of a thread must nest: a step is drawn from when it became the first of its stream, so a
+stream is busy when any of its steps is. Its arguments say when it was posted and how long it took.
 """
 
 from __future__ import annotations

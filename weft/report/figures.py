@@ -61,7 +61,7 @@ def all_figures(run: RunDirectory) -> dict[str, Figure]:
 
 
 def _training(run: RunDirectory) -> Figure | None:
-    """Bars of steps: computing, and what of the communication nothing hid."""
+    """Bars of steps: computation, and the communication that it did not hide."""
     steps = run.results.training_steps
     if not steps:
         return None
@@ -95,7 +95,7 @@ def _workload(run: RunDirectory, number: int) -> Figure | None:
         return {"curves": percentiles, "points": None, "note": ""}
     took, ideal = integers_of(flows, "completion_ps"), integers_of(flows, "ideal_ps")
     slowdown = took / np.maximum(1, ideal)
-    # The worst flows are drawn whatever happens: they are what the figure is for.
+    # The worst flows are always drawn: they are the purpose of the figure.
     shown = np.sort(np.argsort(-slowdown, kind="stable")[:MOST_FLOWS])
     points = {
         "x": (integers_of(flows, "size_bytes")[shown] / 1e3).tolist(),
@@ -116,7 +116,7 @@ def _by_size(run: RunDirectory, number: int) -> Figure | None:
 
 
 def _memory(run: RunDirectory, series: list[PortSeries]) -> Figure | None:
-    """What waits in all ports of a switch together: the memory that they share."""
+    """Queue depth of all ports of a switch together: the memory that they share."""
     edges = rate_slots(series, sampling_interval_ps(run))
     switches = {switch.name for switch in run.fabric.switches}
     held: dict[str, NDArray[np.int64]] = {}
@@ -130,7 +130,7 @@ def _memory(run: RunDirectory, series: list[PortSeries]) -> Figure | None:
 
 
 def _pauses(run: RunDirectory) -> Figure:
-    """Stretches in which a port was paused, of those that were held longest."""
+    """Intervals in which ports were paused, for the ports that were paused longest."""
     ports, classes = run.names("pauses", "port"), run.integers("pauses", "priority_class")
     begins, ends = run.integers("pauses", "begin_ps"), run.integers("pauses", "end_ps")
     keys = np.stack([ports.codes, classes])

@@ -1,4 +1,4 @@
-"""The frame of every page: head, sections, scripts; nothing in it is fetched from anywhere."""
+"""The skeleton of every page: head, sections, scripts; it loads nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.results.report_table import Cell, ReportTable
 from weft.system.writing import written_whole
 
 IN_FORCE = "effective"
-"""Key of what made a run: what its parameters came to."""
+"""Key of a run's provenance: its effective parameters."""
 _ASSETS = Path(__file__).parent / "assets"
 
 
@@ -35,7 +35,7 @@ def html_page(
         subtitle: below it, plain text.
         sections: HTML, from top to bottom.
         data: what assets/page.js draws: `figures` by name, `phases`, `events`.
-        valid: whether its figures mean anything; if not, each heading says so.
+        valid: whether its figures are meaningful; if not, each heading says so.
 
     Raises:
         EnvironmentLacksError: there are figures to draw, and plotly is missing.
@@ -70,7 +70,7 @@ def _plotly() -> str:
 
 
 def _json(data: Any) -> str:
-    """JSON that may stand in a script element: nothing in it looks like markup."""
+    """JSON that is safe in a script element: nothing in it looks like markup."""
     return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
 
 

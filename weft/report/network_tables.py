@@ -1,4 +1,4 @@
-"""Tables of a page on the network: links, memory, flow control, drops, and what became of every packet."""
+"""Tables of a page on the network: links, memory, flow control, drops and packet conservation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Pauses:
 
 
 def link_events(run: RunDirectory) -> ReportTable:
-    """Links that failed and came back: when, who knew when, what was lost."""
+    """Links that failed and came back: when, when that was detected, and what was lost."""
     events = run.results.link_events
     rows: list[list[Cell]] = [
         [
@@ -215,7 +215,7 @@ def drops(run: RunDirectory) -> ReportTable:
 
 
 def conservation(run: RunDirectory) -> ReportTable | None:
-    """What became of every packet: what entered is what left, was absorbed or dropped, or is under way."""
+    """Packet conservation: all that entered has left, was absorbed or dropped, or is in flight."""
     ledger = run.results.ledger
     if ledger is None:
         return None

@@ -124,7 +124,7 @@ def _is_valid(results: Results) -> bool:
 
 
 def _invalid(results: Results) -> str:
-    """Say above everything else that no time on the page means anything."""
+    """State at the top that no time on the page is meaningful."""
     late = results.lateness
     if late is None or late.valid:
         return ""
@@ -137,7 +137,7 @@ def _invalid(results: Results) -> str:
 
 
 def _notices(run: RunDirectory) -> str:
-    """What is not on the page, though one might look for it there."""
+    """What is missing from the page, though readers may expect it."""
     notices = [*run.missing, *run.results.incomplete_captures]
     if run.results.rows_lost:
         notices.append(

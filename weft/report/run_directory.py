@@ -1,4 +1,4 @@
-"""What `weft run --out` has left in a directory: read at once, checked, and consistent from then on."""
+"""The files that `weft run --out` has written to a directory: read at once and checked for consistency."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ def _chart(summary: Summary, axis: str, measure: Measure) -> Figure:
         if value is not None:
             names = [f"{column.rpartition('.')[2]} {shown(row.get(column)) or '–'}" for column in others]
             name = ", ".join(each for each in (*names, item) if each) or measure.name
-            # Repetitions of one thing: the last one is as good as any.
+            # Repetitions of the same traffic: any of them will do, so take the last.
             curves.setdefault(name, {})[place] = round(value, 6)
     drawn = list(curves.items())[:MOST_CURVES]
     values = [value for _, curve in drawn for value in curve.values()]

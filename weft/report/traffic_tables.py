@@ -1,4 +1,4 @@
-"""Tables of a page on the traffic: what ran when, and what came of it."""
+"""Tables of a page on the traffic: what ran when, and its results."""
 
 from __future__ import annotations
 

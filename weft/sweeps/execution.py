@@ -15,7 +15,7 @@ from weft.sweeps.store import Outcome, State, SweepStore
 from weft.sweeps.worker import run_point, sees, stop_points
 
 _CONNECT_S = 10.0
-# Dask's own pages on its state; at any free port, and for nobody else.
+# Dask's own status pages, on any free port and for the local machine only.
 _LOOPBACK = "127.0.0.1:0"
 
 
@@ -26,9 +26,9 @@ def run_points(
     scheduler: str | None,
     on_done: Callable[[Point, Outcome], None],
 ) -> None:
-    """Run points, as many at a time as there are workers, and keep what they find; `on_done` is called for each.
+    """Run points, as many at a time as there are workers, and store their results; `on_done` is called for each.
 
-    An interruption ends what runs.
+    An interruption ends the running points.
 
     Raises:
         EnvironmentLacksError: Dask is not installed, or the cluster cannot be used.
@@ -43,7 +43,7 @@ def run_points(
         futures = {}
         for point in points:
             directory = store.prepare(point)
-            # Nothing a worker has found before is taken for an answer: what is finished is the store's to say.
+            # Results that Dask has cached do not count: the store alone decides what is finished.
             key = f"{point.identity}-{sweep}"
             futures[client.submit(run_point, sweep, str(directory), key=key, pure=False)] = point
         try:
@@ -52,7 +52,7 @@ def run_points(
                 store.keep(futures[future], outcome)
                 on_done(futures[future], outcome)
         except BaseException:
-            # Dask would log every point that it does not go on with.
+            # Dask would log every point that it abandons.
             logging.disable(logging.CRITICAL)
             client.run(stop_points, sweep)
             raise
@@ -104,7 +104,7 @@ def _client(workers: int, scheduler: str | None) -> Iterator[Any]:
 
 
 def _require_shared(client: Any, file: Path) -> None:
-    """Every worker sees the sweep's directory; what differs in its Weft, the runs' identities do not show."""
+    """Check that every worker sees the sweep's directory; runs' identities do not cover a worker's version of Weft."""
     blind = [worker for worker, found in client.run(sees, str(file)).items() if not found]
     if blind:
         raise EnvironmentLacksError(

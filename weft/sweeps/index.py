@@ -1,4 +1,4 @@
-"""sweep.json: which points a sweep has, and what has become of each."""
+"""sweep.json: a sweep's points and the outcome of each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INDEX = "sweep.json"
 
 @dataclass(frozen=True)
 class IndexedPoint:
-    """A point by what it sets, and what has become of it."""
+    """A point's parameters and its outcome."""
 
     identity: Annotated[str, Field(pattern=r"\A[0-9a-f]{16}\z")]
     parameters: dict[str, Any]
@@ -28,7 +28,7 @@ class IndexedPoint:
 
     @property
     def outcome(self) -> Outcome:
-        """What has become of it."""
+        """Its outcome."""
         return Outcome(self.state, self.error)
 
 

@@ -1,4 +1,4 @@
-"""`python -m weft.sweeps.point DIRECTORY`: `weft run` on a sweep's point, ended with whoever started it."""
+"""`python -m weft.sweeps.point DIRECTORY`: `weft run` on a sweep's point; it ends when its parent process does."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _RUNNING = ".running"
 
 
 class State(enum.StrEnum):
-    """What has become of a point."""
+    """State of a point."""
 
     FINISHED = "finished"
     FAILED = "failed"
@@ -40,7 +40,7 @@ class State(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What has become of a point, and why if it failed."""
+    """Outcome of a point, with the reason if it failed."""
 
     state: State
     error: str = ""
@@ -61,7 +61,7 @@ class SweepStore:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep the directory for this sweep alone, and clear away what interrupted ones have left.
+        """Reserve the directory for this sweep, and remove what interrupted sweeps have left.
 
         Raises:
             BadInputError: another sweep is using it.
@@ -83,7 +83,7 @@ class SweepStore:
         return self._points / point.identity
 
     def outcome(self, point: Point) -> Outcome:
-        """What has become of a point, in this sweep or one before."""
+        """Outcome of a point, in this sweep or an earlier one."""
         try:
             kept = json.loads((self.directory_of(point) / _OUTCOME).read_text(encoding="utf-8"))
             return Outcome(State(kept["state"]), kept["error"])
@@ -107,7 +107,7 @@ class SweepStore:
         return running
 
     def keep(self, point: Point, outcome: Outcome) -> None:
-        """Keep what a run has left, in place of what an earlier one has."""
+        """Store a run's files in place of those of an earlier run."""
         running = self._points / f"{point.identity}{_RUNNING}"
         with written_whole(running / _OUTCOME) as partial:
             partial.write_text(json.dumps(asdict(outcome), indent=1) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What of a sweep's table is worth a look: the axes that vary, what distinguishes the rows of a point, the results."""
+"""Selects from a sweep's table: the axes that vary, what distinguishes the rows of a point, the results."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class Summary:
 
 
 def summarise(rows: Sequence[Row], parameters: Sequence[str]) -> Summary:
-    """Return what to look at of a sweep's rows; `parameters` are those that its axes set."""
+    """Return the summary of a sweep's rows; `parameters` are those that its axes set."""
     finished = [row for row in rows if row.get("state") == State.FINISHED.value]
     axes = [key for key in parameters if len({shown(row.get(key)) for row in rows}) > 1]
     labels: list[str] = []
@@ -139,7 +139,7 @@ def summarise(rows: Sequence[Row], parameters: Sequence[str]) -> Summary:
 
 
 def _of_bare_rows(rows: Sequence[Row], labels: Sequence[str]) -> list[str]:
-    """Return what more it takes for each row to say what it is of, where others do.
+    """Return the labels to add so that rows without any of `labels` have a name, too.
 
     An incast beside collectives differs by having no algorithm, but a reader looks for its name.
     """
@@ -152,7 +152,7 @@ def names_of_rows(summary: Summary) -> list[str]:
     """Return what each row is of, so that the rows of one thing have one name at all points.
 
     Where all points have as many rows, those in one place are one thing, whose labels may change with an axis (the
-    number of buckets does, with their size): it is called by those that do not.
+    number of buckets does, with their size); its name consists of those that do not change.
     """
     places, counts = _places(summary.rows)
     if len(set(counts.values())) > 1:
@@ -177,7 +177,7 @@ def _places(rows: Sequence[Row]) -> tuple[list[int], dict[str, int]]:
 
 
 def _joined(labels: Sequence[str], row: Row) -> str:
-    """Return a row's labels in one text; a number bears its label's name."""
+    """Return a row's labels in one text; a number is preceded by its label's name."""
     texts = [(label, shown(row.get(label))) for label in labels if row.get(label) is not None]
     return ", ".join(
         text if not _is_number(text) else f"{label.replace('_', ' ')} {text}" for label, text in texts

@@ -19,7 +19,7 @@ from weft.sweeps.table import Row, table_rows, write_table
 
 
 class SweepProgress(Protocol):
-    """Shows how a sweep proceeds."""
+    """Shows the progress of a sweep."""
 
     def begin(self, points: int, left: int) -> None:
         """All points are checked; `left` of them are to be run."""
@@ -84,7 +84,7 @@ def sweep(
 ) -> SweepResult:
     """Run a scenario with every combination of some parameters, each in a process of its own, and make one table.
 
-    What has finished in `out` before is not run again. The table is the same for any number of workers.
+    Points that have already finished in `out` are not run again. The table is the same for any number of workers.
 
     Args:
         file: a scenario, or a sweep's file, whose own axes come first.
@@ -99,7 +99,7 @@ def sweep(
 
     Raises:
         BadInputError: a parameter or value is not valid, or `out` is in use; nothing has been run.
-        EnvironmentLacksError: Dask, or the cluster, is not there; or a scenario needs what the machine has not.
+        EnvironmentLacksError: Dask or the cluster is not available, or a scenario needs what the machine lacks.
     """
     axes = [zip_axis(zip, "zip")] if zip else []
     axes += [points_axis(points, "points")] if points is not None else []
@@ -153,6 +153,6 @@ def run_sweep(
 def _write_index(
     plan: SweepPlan, parameters: Sequence[str], points: Sequence[Point], store: SweepStore
 ) -> None:
-    """Write what has become of the points so far: a sweep that is still running, or was killed, has a page, too."""
+    """Write the outcomes so far, so that a sweep that is still running, or was killed, also has a page."""
     ended = [(point.identity, point.parameters, store.outcome(point)) for point in points]
     index_of(str(plan.tree.get("name", "sweep")), parameters, ended).write(store.directory)

@@ -21,14 +21,14 @@ class MeasuredPoint(Protocol):
 
     @property
     def identity(self) -> str:
-        """By which it is recognised."""
+        """Hash that identifies it."""
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """What it sets."""
+        """Its parameters."""
 
 
-# Of results.json: what says nothing about the run.
+# Keys of results.json that say nothing about the run.
 _LEFT_OUT = ("made_by", "int_paths")
 
 
@@ -93,7 +93,7 @@ def _of_the_run(results: Mapping[str, Any]) -> Row:
 
 
 def _flat(item: Mapping[str, Any], prefix: str = "") -> Row:
-    """Return scalars by dotted name; lists are a matter of the point's own files."""
+    """Return scalars by dotted name; lists are left to the point's own files."""
     row: Row = {}
     for key, value in item.items():
         if isinstance(value, Mapping):

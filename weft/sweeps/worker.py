@@ -1,4 +1,4 @@
-"""What a Dask worker does for a sweep: start a process for a point, wait for it, say how it ended."""
+"""What a Dask worker does for a sweep: start a process for a point, wait for it, report how it ended."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STOPPED = "the sweep was interrupted"
 _ERROR_LINES = 12
 _PATIENCE_S = 5.0
 
-# By sweep: the processes that run, and whether it has been stopped.
+# By sweep: its running processes, and whether it has been stopped.
 _lock = threading.Lock()
 _running: dict[str, set[subprocess.Popen[bytes]]] = {}
 _stopped: set[str] = set()

@@ -1,1 +1,1 @@
-"""The machine below: processes, signals, scratch directories, files that are written whole."""
+"""The underlying machine: processes, signals, scratch directories, files that are written atomically."""

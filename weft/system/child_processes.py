@@ -20,7 +20,7 @@ from weft.paths import ROOT, is_installed
 
 
 def python_module(name: str) -> list[str]:
-    """Return the command that runs a module of ours, whatever lies in the working directory."""
+    """Return the command that runs a module of ours, regardless of what is in the working directory."""
     return [sys.executable, "-P", "-m", name]
 
 
@@ -36,7 +36,7 @@ class ChildError(WeftError):
 
 @dataclass(frozen=True)
 class WatchedProcess:
-    """A process of the lab that others need: what it is called, and where it writes."""
+    """A process of the lab that others need: its name and its log."""
 
     name: str
     process: subprocess.Popen[Any]
@@ -49,7 +49,7 @@ class WatchedProcess:
 
 
 class JsonLinesChild:
-    """Talks to a process in JSON lines: one command a line on its stdin, one answer a line on its stdout.
+    """Exchanges JSON lines with a process: one command per line on its stdin, one answer per line on its stdout.
 
     The death of one that it `needs` ends every wait for an answer at once.
     """
@@ -70,7 +70,7 @@ class JsonLinesChild:
         return WatchedProcess(self.name, self.process, self.log)
 
     def read_answer(self, timeout_s: float, number: int | None = None) -> dict[str, Any]:
-        """Return the next answer, or that to the command whose `id` is `number`: those before it nobody waits for.
+        """Return the next answer, or the one to the command whose `id` is `number`; nobody waits for those before it.
 
         Raises:
             ChildError: the process or one that it needs ended, or it answered something that is not JSON, or not in
@@ -141,7 +141,7 @@ class JsonLinesChild:
         return self.read_answer(timeout_s, number)
 
     def close(self, patience_s: float = 5.0) -> None:
-        """End the process: its stdin closes, which asks it to leave; then SIGTERM, then SIGKILL."""
+        """End the process: close its stdin, which asks it to exit; then SIGTERM, then SIGKILL."""
         if self.process.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
                 self.process.stdin.close()

@@ -1,4 +1,4 @@
-"""Processes, identified for certain: by id and start time, so that a reused id is never mistaken."""
+"""Processes, identified by id and start time, so that a reused id is never mistaken for the original."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ProcessId:
 
     @staticmethod
     def of(pid: int) -> ProcessId | None:
-        """Return the identity of a living process; None where there is none (a zombie does not live)."""
+        """Return the identity of a living process; None if there is none (a zombie does not count)."""
         try:
             fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
         except (OSError, ValueError):
@@ -29,7 +29,7 @@ class ProcessId:
 
     @property
     def alive(self) -> bool:
-        """Return whether this very process still runs."""
+        """Return whether this process still runs."""
         return ProcessId.of(self.pid) == self
 
 

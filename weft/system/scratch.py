@@ -1,7 +1,7 @@
 """Scratch directories of runs, and how to find those of runs that were killed.
 
-The name says whose a directory is (process id and start time), and its maker holds a lock on it for as long as it
-lives: a process of another namespace, a container's, whose id means nothing here, is seen by its lock.
+The name identifies a directory's owner (process id and start time), and the owner holds a lock on it for as long as it
+lives: a process of another namespace, such as a container's, whose id means nothing here, is detected by its lock.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _is_abandoned(path: Path) -> bool:
     if name is None or ProcessId(int(name[1]), int(name[2])).alive:
         return False
     try:
-        # Another user's directory, or something that only has such a name, is none of ours.
+        # Another user's directory, or something else with such a name, is not ours.
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:
         return False

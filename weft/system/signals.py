@@ -1,8 +1,8 @@
-"""SIGINT, SIGTERM and SIGHUP while a fabric exists: they unwind the stack, so that everything is taken down.
+"""SIGINT, SIGTERM and SIGHUP while a fabric exists: they unwind the stack, so that everything is torn down.
 
-What a handler raises may come up anywhere. Within asyncio's own functions it would leave tasks that nobody ends, so an
-event loop of ours holds signals until a moment between two callbacks (a second signal does not wait). Elsewhere C code
-may put an error of its own in its place, which `interruptions_first` puts right.
+A handler's exception may be raised anywhere. Within asyncio's own functions it would leave orphaned tasks, so our
+event loops hold signals until a moment between two callbacks (a second signal does not wait). Elsewhere C code
+may replace it by an error of its own, which `interruptions_first` corrects.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 _NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# Callbacks of those who hold signals, innermost last: each is called when one has come.
+# Callbacks of the holders of signals, innermost last: each is called when a signal arrives.
 _holders: list[Callable[[], None]] = []
 _held: list[int] = []
 _raised: list[BaseException] = []
@@ -24,7 +24,7 @@ _raised: list[BaseException] = []
 def signals_unwind() -> Iterator[None]:
     """While inside, have the signals raise KeyboardInterrupt and SystemExit.
 
-    Those that are ignored stay so, as `nohup` wants it; so does a handler of the program's own for SIGINT.
+    Signals that are ignored stay ignored, as `nohup` requires; a handler of the program's own for SIGINT stays, too.
     """
     ours = (signal.SIG_DFL, signal.default_int_handler, _come)
     numbers = [
@@ -39,7 +39,7 @@ def signals_unwind() -> Iterator[None]:
 
 @contextlib.contextmanager
 def signals_wait() -> Iterator[None]:
-    """While inside, ignore them: taking down finishes."""
+    """While inside, ignore them, so that teardown finishes."""
     with _handlers(signal.SIG_IGN, _NUMBERS):
         yield
 
@@ -56,17 +56,17 @@ def signals_held(notify: Callable[[], None]) -> Iterator[None]:
 
 
 def raise_held() -> None:
-    """Raise what a signal that has come is to raise."""
+    """Raise the exception of a signal that has arrived."""
     if _held:
         _raise(_held.pop())
 
 
 @contextlib.contextmanager
 def interruptions_first(unwound: BaseException | None = None) -> Iterator[None]:
-    """Raise what a signal has raised, whatever became of that since.
+    """Raise a signal's exception, even if another error has replaced it since.
 
-    A signal that comes at a bad moment leaves things half done, so that taking them down may fail; that failure is
-    not the one to report. `unwound`: inside, this is being unwound, so a signal may have come before.
+    A signal at a bad moment leaves things half done, so that their teardown may fail; that failure is
+    not the one to report. `unwound`: inside, this is being unwound, so a signal may have arrived before.
     """
     if unwound is None:
         _raised.clear()

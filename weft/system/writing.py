@@ -1,6 +1,6 @@
-"""Files that are written whole or not at all, and errors that name them.
+"""Files that are written completely or not at all, and errors that name them.
 
-The system's error of a failed write (a full disk, a quota) knows no file.
+The system's error for a failed write (a full disk, a quota) does not name the file.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from weft.errors import EnvironmentLacksError
 
 @contextlib.contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """Give a path beside `path` to write to; it takes the place of `path` if all went well, and goes if not.
+    """Yield a path next to `path` to write to; it replaces `path` on success, and is deleted otherwise.
 
     The suffix is the same. A device or a pipe is written to as it is; of a link, what it leads to is replaced.
 
@@ -44,6 +44,6 @@ def write_errors_named(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        # Libraries that write for us may know no more than that they could not.
+        # Libraries that write for us may report only that they failed.
         reason = error.strerror or (os.strerror(error.errno) if error.errno else str(error))
         raise EnvironmentLacksError(f"{path} cannot be written: {reason}") from error

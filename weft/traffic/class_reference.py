@@ -10,7 +10,7 @@ CLASS_REFERENCE = r"^[^:]+\.py:[A-Za-z_][A-Za-z_0-9]*$"
 
 
 def is_class_reference(text: str) -> bool:
-    """Return whether a text names a class of a user rather than something of Weft's."""
+    """Return whether a text names a user's class rather than one of Weft's."""
     return re.match(CLASS_REFERENCE, text) is not None
 
 

@@ -65,7 +65,7 @@ class _Connection:
 class Host:
     """The NIC of an endpoint, joined to its fabric by `attach`, and what is attached to it.
 
-    Raises ValueError for addresses that are none, and what `attach` raises.
+    Raises ValueError for invalid addresses, and what `attach` raises.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Host:
                 capture.close()
 
     def plane(self, number: int) -> _Plane:
-        """Return a plane. Raises ValueError naming those there are."""
+        """Return a plane. Raises ValueError with the valid ones."""
         if not 0 <= number < len(self._planes):
             raise ValueError(f"plane {number} (valid: 0 to {len(self._planes) - 1})")
         return self._planes[number]
@@ -215,7 +215,7 @@ class Host:
     def transport_in_force(self, message: Message) -> dict[str, Any]:
         """Return what queue pairs over IP version `ip_version`, with INT (`telemetry`) or without, are made with.
 
-        Nothing is left to a default. The parameters of a class of a user's are those that it was given.
+        All defaults are filled in. The parameters of a user's class are those that the scenario gives.
         """
         transport = self.config.transport
         preset = preset_of(transport.congestion_control, transport.preset)
@@ -331,7 +331,7 @@ class Host:
         return generator
 
     def close_flow_generator(self, generator: _core.FlowGenerator) -> None:
-        """End a generator's run if it has not ended, and forget it; the totals keep what it counted."""
+        """End a generator's run if it has not ended, and remove it; its counts remain in the totals."""
         generator.cancel()
         self._generators.remove(generator)
         self._closed_totals.update(_totals_of(generator.counters()))
@@ -353,7 +353,7 @@ class Host:
         return self._scale_up
 
     def disconnect(self, channel: Channel) -> None:
-        """Forget a connection, if there is one; what still arrives for it is dropped and counted."""
+        """Remove a connection, if there is one; what still arrives for it is dropped and counted."""
         if self._scale_up is not None:
             self._scale_up.disconnect(channel)
         connection = self._connections.pop(channel, None)
@@ -462,7 +462,7 @@ class Host:
         }
 
     def _totals(self, connections: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-        """Sum over all queue pairs since the counters were zero, those that are gone included."""
+        """Sum over all queue pairs since the counters were zero, including removed ones."""
         totals = Counter(self._closed_totals)
         for counters in (*connections, *(generator.counters() for generator in self._generators)):
             totals.update(_totals_of(counters))
@@ -503,7 +503,7 @@ class Host:
 
 
 def _totals_of(counters: Mapping[str, Any]) -> dict[str, int]:
-    """Of a queue pair's counters, those that are summed."""
+    """Return those of a queue pair's counters that are summed."""
     return {name: counters[name] for name in _QUEUE_PAIR_TOTALS}
 
 
@@ -518,7 +518,7 @@ def start_engine(engine: Engine, realtime_priority: int) -> None:
 def host_of_namespace(config: HostConfig) -> Host:
     """Return a host of the real clock, whose interfaces are those of this process's network namespace.
 
-    Raises OSError if one cannot be opened and ValueError for addresses that are none.
+    Raises OSError if one cannot be opened and ValueError for invalid addresses.
     """
     engine = Engine.real_clock(epoch_ns=config.epoch_ns, dilation=config.dilation, seed=config.seed)
     host = Host(config, engine, partial(SocketAttachment, engine))

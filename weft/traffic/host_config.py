@@ -73,7 +73,7 @@ class NicConfig:
 
 @dataclass(frozen=True)
 class HostConfig:
-    """What a host is: its NICs, its clock, how it sends. An endpoint process reads it first, as a line of JSON.
+    """A host's configuration: NICs, clock, transport. An endpoint process reads it first, as a line of JSON.
 
     Times of the wall clock are real nanoseconds, all others emulated. `wall_clock_floor_ns`: least retransmission
     timeout in real time. `realtime_priority`: of the engine's thread under SCHED_FIFO, 0 for none.
@@ -94,7 +94,7 @@ class HostConfig:
     int_rates_bps: tuple[int, ...] = STANDARD_INT_RATES
 
     def to_message(self) -> dict[str, Any]:
-        """Return the configuration as an endpoint process is given it, of JSON's types."""
+        """Return the configuration in JSON's types, as it is sent to an endpoint process."""
         return vars(self) | {
             "nics": [nic.to_message() for nic in self.nics],
             "transport": self.transport.to_message(),

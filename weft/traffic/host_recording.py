@@ -1,4 +1,4 @@
-"""What a host has the probe of its engine record."""
+"""What the probe of a host's engine records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The counters of a host: what `Host.stats` returns, and an endpoint process answers to `stats`."""
+"""The counters of a host: the result of `Host.stats`, and an endpoint process's answer to `stats`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class HostPlaneStats(TypedDict):
 
 
 class ConnectionStats(TypedDict):
-    """A queue pair: its peer, and the INT stack that came last. The engine's `RcStats` stand beside these."""
+    """A queue pair: its peer, and the latest INT stack. The engine's `RcStats` are reported with these."""
 
     label: str
     plane: int
@@ -47,7 +47,7 @@ class ConnectionStats(TypedDict):
 
 
 class HostStats(TypedDict):
-    """A host. `totals` are sums over all its queue pairs, those that are gone included."""
+    """A host. `totals` are sums over all its queue pairs, including removed ones."""
 
     name: str
     rank: int

@@ -1,8 +1,8 @@
-"""What one rank does in a collective, as lanes: short programs with loops that run beside each other.
+"""What one rank does in a collective, as lanes: short programs with loops that run concurrently.
 
-A lane goes through its loops in order. What it sends, receives and reduces at each turn is given by formulas over the
-turn and the lane, so a schedule is as small for many chunks as for few; the engine unrolls it as it runs. A rank whose
-steps follow no such pattern has a `weft.traffic.schedule_nodes.RankSchedule` instead. Both run on the same executor.
+A lane runs its loops in order. Formulas over the turn and the lane give what it sends, receives and reduces at each
+turn, so a schedule is as small for many chunks as for few; the engine unrolls it as it runs. A rank whose
+steps follow no such pattern uses a `weft.traffic.schedule_nodes.RankSchedule` instead. The same executor runs both.
 """
 
 from __future__ import annotations

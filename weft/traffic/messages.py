@@ -1,4 +1,4 @@
-"""Fields of the endpoint's JSON messages: taken by name and type, with errors that say what was wrong."""
+"""Reads fields of the endpoint's JSON messages by name and type, with errors that say what was wrong."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 Message = Mapping[str, Any]
 
 AS_BYTES, AS_LENGTHS = PAYLOADS = ("bytes", "lengths")
-"""How zeros travel, which stand for data: as bytes, or only their number (the virtual clock's)."""
+"""How the zeros that stand for data are sent: as bytes, or only as a length (virtual clock)."""
 
 
 class MessageError(ValueError):

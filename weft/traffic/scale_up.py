@@ -46,7 +46,7 @@ class ScaleUpPort:
         self._channels[channel] = (made, self._executor.add_scale_up_channel(made))
 
     def disconnect(self, channel: Channel) -> None:
-        """Forget a channel, if there is one, and what is under way on it."""
+        """Remove a channel, if there is one, and what is in flight on it."""
         made, number = self._channels.pop(channel, (None, 0))
         if made is not None:
             self._executor.remove_channel(number)

@@ -1,6 +1,6 @@
 """What one rank does, step by step: a dependency graph of plain values, named by plane, peer and buffer.
 
-It serves flows, and whatever follows no pattern; collectives have the compact `weft.traffic.lane_schedule`.
+It serves flows and everything else without a regular pattern; collectives use `weft.traffic.lane_schedule`.
 `weft.traffic.native_schedule` turns either into what the engine's executor runs.
 """
 
@@ -17,7 +17,7 @@ ELEMENT_BYTES = 4
 DATA = "data"
 """The rank's buffer: input, and in the end the result."""
 SCRATCH = "scratch"
-"""Where peers put partial results."""
+"""Buffer for peers' partial results."""
 ZEROS = "zeros"
 """A source of zeros without memory behind it."""
 SINK = "sink"
@@ -147,7 +147,7 @@ class RankSchedule:
     def of_lengths(self) -> RankSchedule:
         """Return a schedule that transfers as much, in the same order, without data: zeros into sinks.
 
-        Reductions and copies, which take no time, are left out; what followed them follows what they followed. What the
+        Reductions and copies, which take no time, are left out; their successors follow their predecessors. What the
         network aggregates stays data.
         """
         largest = max(self.buffer_bytes.values(), default=0)

@@ -11,7 +11,7 @@ from weft.traffic.schedule_nodes import DATA, ELEMENT_BYTES, IMMEDIATE_INDEX_BIT
 from weft.traffic.schedules import CollectiveSpec
 
 GRADIENT_COLLECTIVE = "allreduce"
-"""What data-parallel training does with gradients."""
+"""The operation that data-parallel training applies to gradients."""
 
 
 @dataclass(frozen=True)

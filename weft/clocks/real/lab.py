@@ -54,7 +54,7 @@ class MininetLab(Lab):
         self._link_events: EmulatedLinkEvents
 
     def own(self, *processes: int) -> None:
-        """Write processes down as the lab's, so that `weft clean` ends them if this process cannot."""
+        """Record processes as the lab's, so that `weft clean` ends them if this process cannot."""
         for pid in processes:
             process = ProcessId.of(pid)
             if process is not None:
@@ -62,7 +62,7 @@ class MininetLab(Lab):
         self._state.save()
 
     def _own_directory(self, directory: Path) -> None:
-        """Write a directory down that is about to be made."""
+        """Record a directory that is about to be created."""
         self._state.directories.append(str(directory))
         self._state.save()
 
@@ -152,7 +152,7 @@ class MininetLab(Lab):
         return self._link_events
 
     def settle(self, draw: int = 0) -> bool:
-        """Return False: nobody knows what is under way; see Lab."""
+        """Return False, as it is unknown what is in flight; see Lab."""
         return False
 
     def packet_conservation(self) -> None:

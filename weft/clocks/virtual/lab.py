@@ -102,8 +102,8 @@ class VirtualLab(Lab):
     def _let_go(self) -> None:
         """Drop all that takes memory and descriptors, and the cycles in it.
 
-        The collector need not find them, and cannot find those that go through the engine. So a lab, or a traceback,
-        that somebody keeps keeps none of it.
+        The collector then need not find them; it cannot find those that go through the engine. So a lab or a traceback
+        that is still referenced keeps none of it alive.
         """
         if "partitions" in vars(self):
             self.partitions.forget_scheduled()
@@ -111,7 +111,7 @@ class VirtualLab(Lab):
             vars(self).pop(name, None)
 
     def _close_captures(self) -> None:
-        # A failed capture is reported where it is ended; here another error may be on its way.
+        # A failed capture is reported where it is ended; here another error may be propagating.
         with contextlib.suppress(OSError):
             self.switches.close()
 
@@ -231,7 +231,7 @@ class VirtualLab(Lab):
         return self._link_events
 
     def settle(self, draw: int = 0) -> bool:
-        """Wait until no packet is under way, then have switches and links draw and INT count from the beginning again.
+        """Wait until no packet is in flight, then restart the random draws of switches and links and the counts of INT.
 
         `draw` numbers the streams that marking and faults are drawn from: the same number, the same draws. A fabric in
         which packets stand still (a deadlock of flow control) is left as it is.

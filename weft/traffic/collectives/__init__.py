@@ -1,4 +1,4 @@
-"""Collectives: one file each says what there is to know of it, from shapes to algorithms (docs/howto/collective.md)."""
+"""Collectives: one file defines each, from shapes to algorithms (docs/howto/collective.md)."""
 
 from weft.traffic.collectives.definition import Algorithm, Array, Collective, Generator
 from weft.traffic.collectives.registry import algorithm_names, collective_named, collectives

@@ -1,4 +1,4 @@
-"""All-gather: every rank ends with all ranks' parts, one behind the other."""
+"""All-gather: every rank ends with all ranks' parts, in order."""
 
 from __future__ import annotations
 

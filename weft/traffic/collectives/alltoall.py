@@ -20,16 +20,16 @@ class AllToAll(Collective):
     is_parted = True
 
     def terms(self, spec: CollectiveSpec, inputs: Sequence[Array], rank: int) -> Sequence[Array]:
-        """Return every rank's chunk for this one, joined."""
+        """Return every rank's chunk for this rank, joined."""
         own = spec.chunk(rank)
         return [np.concatenate([each[own.start : own.stop] for each in inputs])]
 
     def bus_bandwidth_factor(self, ranks: int) -> float:
-        """Return (n-1)/n: what a rank has for itself stays."""
+        """Return (n-1)/n: a rank's chunk for itself stays."""
         return (ranks - 1) / ranks
 
     def unsuitable(self, spec: CollectiveSpec) -> str:
-        """Return what is wrong with chunks that differ: they change places."""
+        """Return an error if chunks differ in size, since they change places; "" if not."""
         if spec.element_count % spec.rank_count == 0:
             return ""
         return f"{spec.element_count} elements for {spec.rank_count} ranks (valid: a multiple)"

@@ -6,14 +6,14 @@ from weft.traffic.schedules.spec import CollectiveSpec
 
 
 def not_a_power_of_two(spec: CollectiveSpec) -> str:
-    """Of algorithms that halve the ranks until each is left with a chunk."""
+    """Condition of algorithms that halve the ranks until each is left with a chunk."""
     if spec.rank_count & (spec.rank_count - 1) == 0:
         return ""
     return f"{spec.rank_count} ranks are not each left with a chunk (valid: powers of two)"
 
 
 def one_rank_a_host(spec: CollectiveSpec) -> str:
-    """Of algorithms that work inside hosts first, over scale-up links."""
+    """Condition of algorithms that work inside hosts first, over scale-up links."""
     if spec.ranks_per_host > 1:
         return ""
     return "hosts of 1 rank have nothing to reduce inside (valid: 2 ranks a host or more)"

@@ -48,9 +48,9 @@ class Collective(abc.ABC):
     """
 
     name: ClassVar[str]
-    """What scenarios, commands and results call it."""
+    """Its name in scenarios, commands and results."""
     title: ClassVar[str] = ""
-    """What headings call it; by default as `name`."""
+    """Its name in headings; by default `name`."""
     algorithms: ClassVar[tuple[Algorithm, ...]]
     """The first one runs on any fabric."""
     reduces: ClassVar[bool] = False
@@ -58,7 +58,7 @@ class Collective(abc.ABC):
     has_root: ClassVar[bool] = False
     """Whether one rank, the spec's root, is unlike the others."""
     is_parted: ClassVar[bool] = False
-    """Whether each rank contributes or gets a part of its own, `CollectiveSpec.chunk`, of at least one element."""
+    """Whether each rank contributes or receives a part of its own, `CollectiveSpec.chunk`, of at least one element."""
     is_same_on_all_ranks: ClassVar[bool] = False
     """Whether all ranks end with the same result, to the bit."""
     reference: str = ""
@@ -66,10 +66,10 @@ class Collective(abc.ABC):
 
     @abc.abstractmethod
     def terms(self, spec: CollectiveSpec, inputs: Sequence[Array], rank: int) -> Sequence[Array]:
-        """Return what NumPy makes a rank's data of: arrays of `spec.element_count` elements each.
+        """Return the terms from which NumPy computes a rank's data: arrays of `spec.element_count` elements each.
 
-        Combined element by element with the spec's operation they are what the rank's data must be afterwards; of a
-        collective that only moves data there is one, which is just that. Only `result_part` of it counts. Where several
+        Combined element by element with the spec's operation they are the rank's expected data; for a
+        collective that only moves data, the one term is that data. Only `result_part` of it counts. Where several
         ranks have the same terms, return the same object: it is reduced once.
 
         Args:
@@ -100,13 +100,13 @@ class Collective(abc.ABC):
     def input_elements(self, size_bytes: int, ranks: int) -> int:
         """Return the elements of a rank's input for nccl-tests' size, which is that of the larger of input and result.
 
-        As there, a size that cannot be parted evenly among the ranks where it must is rounded down.
+        As there, a size that must be split evenly among the ranks and cannot be is rounded down.
         """
         count = size_bytes // ELEMENT_BYTES
         return count // ranks * ranks if self.is_parted else count
 
     def nccl_count(self, spec: CollectiveSpec) -> int:
-        """Return nccl-tests' count: elements that a rank gives or gets of each other rank."""
+        """Return nccl-tests' count: elements that a rank sends to or receives from each other rank."""
         return spec.element_count // spec.rank_count if self.is_parted else spec.element_count
 
     def least_size_bytes(self, ranks: int) -> int:
@@ -146,7 +146,7 @@ class Collective(abc.ABC):
     def schedule(self, algorithm: str, spec: CollectiveSpec, rank: int) -> Schedule:
         """Return a rank's schedule.
 
-        Raises ValueError for an unknown algorithm, a rank there is not, and what the algorithm cannot do.
+        Raises ValueError for an unknown algorithm, an unknown rank, and what the algorithm cannot do.
         """
         found = self.check(algorithm, spec)
         if not 0 <= rank < spec.rank_count:

@@ -1,4 +1,4 @@
-"""Which collectives there are: a module of this package each, and classes of users."""
+"""The available collectives: one module of this package each, and users' classes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAME = r"[a-z][a-z0-9_-]{0,40}"
 
 @cache
 def collectives() -> Mapping[str, Collective]:
-    """Return Weft's own by name: of each module of this package the class that it defines, if it does."""
+    """Return Weft's own by name: the class that each module of this package defines, if any."""
     found = {}
     for module in modules_of(__package__):
         for value in vars(module).values():
@@ -48,7 +48,7 @@ def collective_named(name: str) -> Collective:
 
 
 def _named(collective: Collective, reference: str) -> Collective:
-    """Check what a class says of itself, and note how it is found. Raises ExtensionError."""
+    """Check a class's attributes, and record its reference. Raises ExtensionError."""
 
     def require(right: bool, what: str) -> None:
         if not right:

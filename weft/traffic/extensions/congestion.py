@@ -1,4 +1,4 @@
-"""Congestion controls of users."""
+"""Users' congestion controls."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class PathProperties:
 class CongestionControl(abc.ABC):
     """One connection's: events in, window and rate out. Times are emulated picoseconds, sizes bytes of whole frames.
 
-    Each connection gets an object of its own. Window, rate and deadline are asked for after each event. A scenario's
+    Each connection has an object of its own. Window, rate and deadline are read after each event. A scenario's
     `parameters` are keyword arguments after `path`. `needs` says what a scenario that names the class must have.
     """
 
@@ -91,7 +91,7 @@ def congestion_needs(name: str) -> CongestionNeeds:
 
 
 def congestion_control(spec: ClassSpec, path: PathProperties) -> NativeCongestionControl:
-    """Make a user's congestion control for one connection. Raises ExtensionError if it cannot be used."""
+    """Create a user's congestion control for one connection. Raises ExtensionError if it cannot be used."""
     user = make(spec, CongestionControl, path)  # type: ignore[type-abstract]
     method = partial(overridden, user, CongestionControl)
     return python_congestion_control(

@@ -31,7 +31,7 @@ class ClassSpec:
 def load_class(reference: str, base: type[T]) -> type[T]:
     """Return the class that `path/to/file.py:Class` names.
 
-    A file is run once in a process, as long as it stays as it is.
+    A file is run once per process, as long as it does not change.
 
     Raises:
         ExtensionError: there is no such file or class, the file cannot be run, or the class is not of `base`, or lacks
@@ -58,7 +58,7 @@ def make(spec: ClassSpec, base: type[T], *arguments: Any) -> T:
     """Make an object of a user's class, with these arguments before its parameters.
 
     Raises:
-        ExtensionError: as `load_class`, or the parameters are not what the class takes, or its making failed.
+        ExtensionError: as `load_class`, or the class does not accept the parameters, or its constructor failed.
     """
     made_class = load_class(spec.reference, base)
     signature = inspect.signature(made_class)
@@ -109,7 +109,7 @@ def _user_traceback(error: BaseException, own: TracebackType | None) -> str:
     told = traceback.TracebackException(type(error), error, own)
     context = told
     seen = error
-    # What was being handled when the user's code raised counts only if it came from there, too.
+    # An exception that was being handled when the user's code raised counts only if it also came from that code.
     while context.__context__ is not None and seen.__context__ is not None:
         if not is_user_error(seen.__context__):
             context.__context__ = None

@@ -1,4 +1,4 @@
-"""Choices of path of users."""
+"""Users' path choices."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PathChoice(abc.ABC):
     def __init__(self, path: PathProperties, rng: np.random.Generator) -> None:
         self.path = path
         self.rng = rng
-        """Whatever is drawn from it repeats with the scenario's seed."""
+        """Random numbers drawn from it repeat with the scenario's seed."""
 
     @abc.abstractmethod
     def entropy(self, now_ps: int, sequence: int, retransmission: bool) -> int:
@@ -48,7 +48,7 @@ class PathChoice(abc.ABC):
 
 
 def path_choice(spec: ClassSpec, path: PathProperties, rng: np.random.Generator) -> NativePathChoice:
-    """Make a user's choice of path for one connection. Raises ExtensionError if it cannot be used."""
+    """Create a user's path choice for one connection. Raises ExtensionError if it cannot be used."""
     user = make(spec, PathChoice, path, rng)  # type: ignore[type-abstract]
     method = partial(overridden, user, PathChoice)
     return python_path_choice(

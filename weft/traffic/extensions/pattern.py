@@ -1,4 +1,4 @@
-"""Traffic patterns of users."""
+"""Users' traffic patterns."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class TrafficPattern(abc.ABC):
 
         Args:
             fabric: hosts, switches and links; a flow's source and destination are hosts' `index`.
-            rng: whatever is drawn from it repeats with the scenario's seed.
+            rng: random numbers drawn from it repeat with the scenario's seed.
         """
 
 
 def flows_of(pattern: TrafficPattern, fabric: FabricSpec, seed: int) -> list[Flow]:
-    """Return a pattern's flows, checked. What they draw depends on the seed alone, not on what ran before.
+    """Return a pattern's flows, checked. Their random numbers depend on the seed alone, not on earlier runs.
 
     Raises:
         ExtensionError: the pattern raised, or one of its flows is not possible on this fabric; says which and why.

@@ -39,7 +39,7 @@ class FlowSizes:
 
     @classmethod
     def from_file(cls, path: Path) -> FlowSizes:
-        """Read a file of `bytes percent` lines. Raises OSError, or ValueError naming the line that is none."""
+        """Read a file of `bytes percent` lines. Raises OSError, or ValueError with the invalid line."""
         return _parse(path.stem, path.read_text(encoding="utf-8"))
 
     @property

@@ -16,7 +16,7 @@ def direct_all_to_all(spec: CollectiveSpec, rank: int) -> LaneSchedule:
 
 
 def pairwise_all_to_all(spec: CollectiveSpec, rank: int) -> LaneSchedule:
-    """Write to the rank one further on, then two further on, …: a step begins when the one before is through.
+    """Write to the rank one further on, then two further on, …: a step begins when the one before is done.
 
     At every step each rank sends to one and receives from one (Thakur, Rabenseifner and Gropp, 2005, section 3.4).
     """

@@ -20,7 +20,7 @@ from weft.traffic.schedules.plan import MAX_PIECES, cut
 from weft.traffic.schedules.spec import CollectiveSpec
 
 _MESSAGE_BYTES = 1 << 30
-"""What a step exchanges is one message where it can be; one of RDMA is at most 2 GiB."""
+"""A step exchanges one message where possible; an RDMA message is at most 2 GiB."""
 
 
 class _EvenChunks:

@@ -1,4 +1,4 @@
-"""A rank's lanes in the making, over one plane."""
+"""Builds a rank's lanes over one plane."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How ranges are cut into pieces, and a rank's dependency graph in the making: transfers over one plane."""
+"""Cuts ranges into pieces, and builds a rank's dependency graph of transfers over one plane."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_PIECES = 64
 
 
 def piece_count(element_count: int, piece_bytes: int) -> int:
-    """Return into how many pieces so many elements are cut, so that transfers of different pieces overlap."""
+    """Return the number of pieces that elements are cut into, so that transfers of different pieces overlap."""
     return max(1, min(-(-element_count * ELEMENT_BYTES // piece_bytes), MAX_PIECES))
 
 

@@ -101,7 +101,7 @@ class Ring:
     def _channels(self, first_sent: int) -> tuple[Formula, Formula]:
         """Return the channels to the next and from the previous rank, named in order of their first transfer.
 
-        Where chunks are empty there may be none over one of them; what names it then is of no consequence.
+        Where chunks are empty there may be no transfer over one of them; its number is then irrelevant.
         """
         peers: dict[int, None] = {}
         for step in range(self.count - 1):
@@ -178,7 +178,7 @@ def _chunk_rings(spec: CollectiveSpec, rank: int, schedule: LaneSchedule) -> Ite
 
 
 def ring_reduce_scatter(spec: CollectiveSpec, rank: int) -> LaneSchedule:
-    """Reduce-scatter by rings: the rank's own chunk ends up reduced, the rest of its data is used up."""
+    """Reduce-scatter by rings: the rank's own chunk ends up reduced, the rest of its data is overwritten."""
     size_bytes = spec.element_count * ELEMENT_BYTES
     schedule = new_schedule(spec, rank, {DATA: size_bytes, SCRATCH: size_bytes})
     for ring in _chunk_rings(spec, rank, schedule):
@@ -223,7 +223,7 @@ def ring_broadcast(spec: CollectiveSpec, rank: int) -> LaneSchedule:
 
 
 def ring_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
-    """Reduce along the ring towards the root, piece after piece; the other ranks' data is used up."""
+    """Reduce along the ring towards the root, piece after piece; the other ranks' data is overwritten."""
     size_bytes = spec.element_count * ELEMENT_BYTES
     schedule = new_schedule(spec, rank, {DATA: size_bytes, SCRATCH: size_bytes})
     before, behind = _chain(spec, rank)

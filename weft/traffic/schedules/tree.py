@@ -53,7 +53,7 @@ class _Tree:
         above = parent_of(role, self.count)
         self.parent = None if above is None else self._rank_of(above)
         self.children = [self._rank_of(child) for child in children_of(role, self.count)]
-        # The parent keeps what its first child sends and what its second one sends apart.
+        # The parent keeps its first child's data apart from its second child's.
         self.place_at_parent = 0 if above is None else children_of(above, self.count).index(role)
 
     def _role_of(self, rank: int) -> int:
@@ -146,7 +146,7 @@ def tree_all_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
 
 
 def tree_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
-    """Reduce to the root by two trees on each plane; the other ranks' data is used up."""
+    """Reduce to the root by two trees on each plane; the other ranks' data is overwritten."""
     return _schedule(spec, rank, up=True, down=False)
 
 
