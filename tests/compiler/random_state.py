@@ -38,7 +38,7 @@ PORTS = 4
 
 
 def number(rng: random.Random, width_bits: int) -> int:
-    """A small number most times, so that keys and fields agree often."""
+    """Usually a small number, so that keys and fields often agree."""
     chosen = rng.choice((0, 1, 1, 2, 3, rng.getrandbits(width_bits), (1 << width_bits) - 1))
     return chosen & ((1 << width_bits) - 1)
 
@@ -86,7 +86,7 @@ class StateGenerator:
             )
 
     def _same(self, switches: tuple[SwitchBackend, ...], act: Callable[[SwitchBackend], object]) -> None:
-        """Do this to each; a key that is taken, for one, is refused by all."""
+        """Do this to each; all refuse a key that is taken, for example."""
         outcomes = []
         for switch in switches:
             try:

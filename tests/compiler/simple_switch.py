@@ -96,7 +96,7 @@ def command_lines(statements: list[Statement], program: Program) -> list[str] | 
 
 
 def differences(json_text: str, statements: list[Statement], lines: list[str], folder: Path) -> list[str]:
-    """What the reference switch does other than the script says, when it runs this JSON."""
+    """How the reference switch deviates from the script when it runs this JSON."""
     ports = Ports()
     packets: list[tuple[int, bytes]] = []
     for statement in statements:

@@ -66,7 +66,7 @@ def test_long_chains_of_branches(tmp_path: Path) -> None:
 
 
 def test_nested_shifts_do_not_double(tmp_path: Path) -> None:
-    """A shift by what is not constant mentions its amount twice."""
+    """A shift by a non-constant amount uses the amount twice."""
     shifts = "(hdr.data.d << " * 40 + "hdr.data.d" + ")" * 40
     # From 4: 4 << 4 is 64, 4 << 64 is 0, 4 << 0 is 4, and so on.
     assert changed(tmp_path, apply=f"hdr.data.d = {shifts};") == "0102000300000040aabb"
@@ -139,7 +139,7 @@ def test_includes_that_double(tmp_path: Path) -> None:
 
 
 def test_the_switch_has_as_many_cells(tmp_path: Path) -> None:
-    """What compiles also loads."""
+    """Every program that compiles also loads."""
     at_limit = f"register<bit<8>>({budgets.ARRAY_CELLS}) r;"
     run(tmp_path, PACKET, locals=at_limit, apply="r.read(hdr.data.a, 1);")
 

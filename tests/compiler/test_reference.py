@@ -55,7 +55,7 @@ def sorted_info(info: p4i.P4Info) -> p4i.P4Info:
 
 
 def reference_text(program: Path, folder: Path) -> tuple[str, p4i.P4Info]:
-    """What p4c makes of a program: BMv2 JSON and P4Info."""
+    """p4c's output for a program: BMv2 JSON and P4Info."""
     output, info = folder / "reference.json", folder / "reference.txtpb"
     assert P4C is not None
     command = [P4C, str(program), "-o", str(output), "--p4runtime-files", str(info)]
@@ -118,7 +118,7 @@ def test_p4info_is_the_same(name: str, tmp_path: Path) -> None:
 
 
 def described(section: list[Any]) -> list[str]:
-    """Objects without numbers and places, in an order of their own."""
+    """Objects without numbers and source positions, in a canonical order."""
     plain = [
         {key: value for key, value in entry.items() if key not in ("id", "source_info", "result_target")}
         if isinstance(entry, dict)

@@ -66,7 +66,7 @@ def three_tiers(pipeline: Pipeline) -> Iterator[tuple[EmulatedFabric, BlockingFa
 def roce(
     fabric: FabricSpec, source: str, destination: str, version: IpVersion, entropy: int, plane: int = 0
 ) -> bytes:
-    """A RoCEv2 packet with room for INT."""
+    """A RoCEv2 packet with space for INT."""
     a, b = fabric.host(source).nic(plane), fabric.host(destination).nic(plane)
     ip = (
         IP(src=str(a.ipv4.ip), dst=str(b.ipv4.ip))

@@ -114,7 +114,7 @@ def test_no_bytes_of_an_outsider_touch_a_slot_or_reach_a_member_as_a_result(
     for place, value in mutations:
         data[place] = value
     if with_checksum and mutations and version == 4 and not with_shim:
-        # As an attacker would: a header that is right again, fragments and options included.
+        # As an attacker would: with a corrected header, including fragments and options.
         header = IP(bytes(data[14:34]))
         data[24:26] = b"\0\0"
         del header.chksum

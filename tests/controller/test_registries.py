@@ -54,7 +54,7 @@ KIND = replace(SHORTEST_PATHS, name="one_path", summary="The first shortest path
 
 @pytest.fixture
 def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Both packages with a file more."""
+    """Both packages with one more file."""
     for package, registry, name, text in (
         (features, FEATURES, "quarantine", TOY_FEATURE),
         (routing, ROUTING_KINDS, "one_path", TOY_ROUTING),

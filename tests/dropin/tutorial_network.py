@@ -23,7 +23,7 @@ GRPC_PORT = 50_061
 
 
 class P4Host(Host):
-    """A host whose neighbours are known, and whose card leaves no checksum to others."""
+    """A host with known neighbours and without checksum offload."""
 
     def config(self, **params: object) -> dict[str, object]:
         """Set the interface up."""

@@ -27,7 +27,7 @@ REPETITIONS = 20
 
 
 def forged_frames(fabric):
-    """Return frames by the reason for which a switch must drop them; h1 sends them, a member of the job."""
+    """Return frames by the reason for which a switch must drop them; h1, a member of the job, sends them."""
     membership = fabric.lab.controller.call(_memberships(fabric))["h1"][0]
     nic = fabric.topology.host("h1").nics[0]
     good = {
@@ -122,7 +122,7 @@ def test_forged_packets_are_counted_by_reason_and_harm_nothing(joined):
 
 
 def test_a_contribution_of_an_old_round_is_dropped(joined):
-    """h1's own contribution of a round long past, replayed: stored nowhere, answered to nobody."""
+    """h1's own contribution of an old round, replayed: it is neither stored nor answered."""
     membership = joined.lab.controller.call(_memberships(joined))["h1"][0]
     # Twice the slots, so that every slot has gone through rounds 0, 1 and 2 at least.
     count = 64 * 2 * membership.slot_count * 2

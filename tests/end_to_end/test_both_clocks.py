@@ -108,7 +108,7 @@ def test_the_same_bytes_are_delivered(outcomes):
 
 
 def test_counters_are_the_same_where_nothing_was_sent_twice(outcomes):
-    """A real host that is held up for longer than a timeout sends again, which is no mistake but is counted."""
+    """A real host that is delayed beyond a timeout retransmits, which is correct but is counted."""
     real, virtual = (outcomes[clock] for clock in CLOCKS)
     assert virtual["summary"].retransmissions == 0
     if real["summary"].retransmissions:
@@ -124,7 +124,7 @@ def test_counters_are_the_same_where_nothing_was_sent_twice(outcomes):
 
 
 def test_times_agree_where_the_emulation_kept_its_time(outcomes):
-    """A host's software costs the real clock some; half and double are far beyond what a valid run may be off."""
+    """Host software adds time under the real clock; half and double are far beyond a valid run's deviation."""
     real, virtual = (outcomes[clock]["flow"].time_ps for clock in CLOCKS)
     lateness = outcomes["real"]["summary"].lateness
     if not lateness.valid:

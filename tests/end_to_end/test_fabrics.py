@@ -79,7 +79,7 @@ def test_both_algorithms_are_exact_over_bad_links(ip_version, links, faults):
 @pytest.mark.slow
 @pytest.mark.parametrize("links", ["veth", "internal"])
 def test_chosen_links_are_bad_and_switches_slow(links):
-    """In real time, too: each fault strikes where it was asked for, and a write waits for every switch's latency."""
+    """In real time, too, each fault occurs where it is configured, and a write waits for every switch's latency."""
     topology = topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=1)
     faults = FaultsSection(
         links=[

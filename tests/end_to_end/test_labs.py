@@ -85,7 +85,7 @@ def compared(request, tmp_path_factory) -> tuple[Lab, RunResult, RunResult]:
 
 
 def outcome(result: RunResult) -> dict[str, Any]:
-    """What must be the same however long anything takes."""
+    """Results that must not depend on how long anything takes."""
     return {
         "clock-free": {key: result.made_by.parameters[key] for key in ("seed", "scenario")},
         "collectives": [

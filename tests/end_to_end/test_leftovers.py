@@ -129,7 +129,7 @@ def test_a_refused_run_leaves_an_interface_of_its_names_alone(scenario, tmp_path
 
 
 def test_clean_tells_a_labs_interfaces_from_others_of_their_names(tmp_path):
-    """As after a kill at any moment: names and group are written down first, some interfaces may not be there yet."""
+    """As after a kill at any moment: names and group are recorded first, and some interfaces may not exist yet."""
     dead = subprocess.Popen(["true"], stdout=subprocess.DEVNULL)
     owner = ProcessId(dead.pid, 1)
     dead.wait()

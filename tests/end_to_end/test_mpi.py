@@ -38,7 +38,7 @@ def test_every_host_has_its_own_name_and_knows_the_others(fabric):
         "10.0.1.2", "10.1.1.2", "10.0.255.2", "fd00:0:1::2"
     ]  # fmt: skip
     assert "0% packet loss" in fabric.lab.network.net.get("h0").cmd("ping -c 1 -W 10 h3")
-    # Nothing of it reaches the machine.
+    # None of it affects the machine itself.
     assert subprocess.run(["hostname"], capture_output=True, text=True, check=True).stdout == here
     assert subprocess.run(["getent", "hosts", "h3-eth1"], check=False).returncode != 0
 

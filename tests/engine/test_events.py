@@ -87,7 +87,7 @@ def test_a_lock_object_is_not_entered_twice(engine: Engine) -> None:
 
 
 class ModelTimers:
-    """What the event queue must do, said simply: a heap with stale entries skipped."""
+    """A simple model of the event queue: a heap that skips stale entries."""
 
     def __init__(self, count: int) -> None:
         self.heap: list[tuple[int, int, int]] = []
@@ -165,7 +165,7 @@ DEEDS = st.lists(
 def test_events_arm_and_cancel_as_a_simple_model_says(
     first_ps: list[int], deeds: list[list[tuple[str, int, int]]]
 ) -> None:
-    """Each event that is served does the next deeds, to its own timer or to others."""
+    """Each served event performs the next actions, on its own timer or on others."""
     engine = Engine()
     fired: list[tuple[int, int]] = []
 

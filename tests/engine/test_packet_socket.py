@@ -192,7 +192,7 @@ def test_vlan_tags_survive(real_engine: Engine, wire: Wire, open_socket: Callabl
 def test_frames_for_others_are_seen_whatever_the_mode(
     real_engine: Engine, wire: Wire, open_socket: Callable[..., PacketSocket], promiscuous: bool
 ) -> None:
-    """A veth device hands over everything; what the mode changes is what the device asks of a real card."""
+    """A veth device delivers everything; the mode only changes what the device requests of a real card."""
     collector = Collector(real_engine)
     open_socket(collector, promiscuous=promiscuous)
     wire.send(frame(b"x", destination=FOREIGN))

@@ -169,7 +169,7 @@ def test_workers_may_change_between_runs():
 
 
 def grouped(groups: list[int | None], workers: int) -> Partitions:
-    """Partitions of these groups, all with as much to do."""
+    """Partitions of these groups, all with the same amount of work."""
     clock = Partitions(workers=workers)
     for group in groups:
         Link(clock.add(group=group))
@@ -338,7 +338,7 @@ def test_other_threads_come_in_between_windows():
     assert all(timer.deadline_ps is not None for timer in timers)
 
 
-# --- what does not fit together
+# --- invalid combinations
 
 
 def test_partitions_meet_only_through_links_with_delay():

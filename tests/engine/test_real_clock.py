@@ -65,7 +65,7 @@ def test_no_event_is_served_before_its_time(dilation: float) -> None:
 
 
 def test_a_late_port_keeps_its_rate_in_emulated_time() -> None:
-    """400 Gb/s undilated is far beyond what software serves in time; the dates are exact nevertheless."""
+    """400 Gb/s undilated is far beyond what software serves in time; the timestamps are exact nevertheless."""
     engine = Engine.real_clock()
     link = Link(engine, delay_ps=1_000_000)
     collector = Collector(engine)
@@ -113,7 +113,7 @@ def test_the_thread_serves_what_other_threads_schedule(real_engine: Engine) -> N
 
 
 def test_a_busy_engine_lets_other_threads_in(real_engine: Engine) -> None:
-    """A timer that is always due keeps the thread busy for ever; the lock is fair all the same."""
+    """A timer that is always due keeps the thread busy forever; the lock is still fair."""
     timer = Timer(real_engine, lambda: timer.arm(0))
     timer.arm(0)
     real_engine.start()

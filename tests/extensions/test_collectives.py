@@ -67,7 +67,7 @@ def test_a_scenario_runs_it_verified(user):
 
 
 def test_a_wrong_one_is_found_out(user):
-    """Ranks that pass their own data on before they have added what comes."""
+    """Ranks that forward their own data before they have added the data that they receive."""
     (run,) = run_scenario(load_scenario(user("after=[summed]", "after=[]"))).collectives
     assert run.wrong > 0
     assert not run.ok

@@ -90,7 +90,7 @@ class Raises(Fixed):
 
 
 class Shrinks(Fixed):
-    """Its window becomes whatever `to` is."""
+    """Its window is set to `to`."""
 
     def __init__(self, path: PathProperties, to: Any) -> None:
         super().__init__(path)

@@ -119,7 +119,7 @@ def test_whatever_a_program_does(
     program: Program, orders: list[tuple[int, int, int]], stops_ps: list[int], cuts_ps: list[int]
 ) -> None:
     bench = Bench(program)
-    # Collectors keep what they get, so all that is live is held by somebody who is asked.
+    # Collectors keep what they receive, so every live packet is held by a part that is counted.
     for order, size, time_ps in orders:
         frame = bytes([order]) + bytes(size - 1)
         bench.engine.inject(bench.switch.native, 0, frame, time_ps)

@@ -52,7 +52,7 @@ def test_a_failure_is_detected_told_and_routed_around_at_its_times() -> None:
     assert up.happened_ps == start_ps + 300 * US
     for event in (down, up):
         assert event.detected_ps == event.happened_ps + 20 * US
-        # Half a latency for the news, a whole one for a request and its answer.
+        # Half a latency for the notification, a whole one for a request and its answer.
         assert event.reprogrammed_ps == event.detected_ps + 75 * US
         assert event.recovery_ps == 95 * US
     assert down.in_flight.packets > 0
@@ -192,7 +192,7 @@ def test_events_after_the_end_have_not_happened() -> None:
 
 
 def test_flow_control_begins_anew_with_a_link() -> None:
-    """A port that was paused as its link failed is not paused for ever."""
+    """A port that was paused when its link failed is not paused forever."""
     result = run(
         traffic=[{"incast": "h0", "bytes_per_sender": "1MiB"}],
         buffer={"capacity": "1MB"},
@@ -260,7 +260,7 @@ def test_a_switch_that_loses_all_its_links_is_routed_around() -> None:
         ("p0l0<->p0s1", "up"),
         ("p0l1<->p0s1", "up"),
     ]
-    # The controller takes news one by one: what came with the first is written after it, a latency later.
+    # The controller handles notifications one by one: one that came with the first is written a latency later.
     assert [event.recovery_ps // US for event in result.link_events] == [95, 145, 95, 145]
     assert result.flows[0].bytes_delivered == 8 * 2 * 2**20
 

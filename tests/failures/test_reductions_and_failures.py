@@ -19,7 +19,7 @@ TOPOLOGY = topologies.leaf_spine(
     planes=1, leaves=2, spines=2, hosts_per_leaf=2, host_rate_bps=100 * 10**9, delay_ps=US
 )
 LINKS = [(leaf, spine) for leaf in ("p0l0", "p0l1") for spine in ("p0s0", "p0s1")]
-# What may be said: a run met a failure, or there is no tree at the moment.
+# The permitted errors: a run met a failure, or there is no tree at the moment.
 KNOWN = re.compile("aggregation tree has failed|no switch of plane 0 reaches all leaves|has lost its trees")
 
 
@@ -58,7 +58,7 @@ def test_failures_at_any_time_leave_sums_right_and_reasons_clear(seed: int) -> N
 
 @pytest.mark.parametrize("apart_ps", [0, 10 * US, 60 * US, 110 * US])
 def test_a_leaf_that_loses_its_spines_one_after_the_other(apart_ps: int) -> None:
-    """The second failure comes at each stage of the answer to the first, and of the hosts' joining anew."""
+    """The second failure comes at each stage of the recovery from the first, including the hosts' rejoining."""
     control = ControlSection(latency=100 * US, detection=5 * US)
     with Fabric(TOPOLOGY, clock="virtual", control=control) as fabric:
         controller = fabric.lab.controller

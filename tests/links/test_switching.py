@@ -137,7 +137,7 @@ def test_packets_follow_each_other_at_line_rate(packets: int) -> None:
     last_headers, back_headers = outer - ICRC + IMMEDIATE, outer - ICRC + AETH
     fixed_ps = 8 * DELAY_PS + 6 * LATENCY_PS + serialisation_ps(back, rate)
     header_ps = 3 * (serialisation_ps(last_headers, rate) + serialisation_ps(back_headers, rate))
-    # The first packet has more headers, but those of the last are parsed while it is on the line.
+    # The first packet has more headers, but those of the last are parsed while it is being received.
     first_headers = outer - ICRC + RETH
     behind_first = 3 * (serialisation_ps(first_headers, rate) - serialisation_ps(last_headers, rate))
     assert times["cut-through"] == line_ps + fixed_ps + header_ps + behind_first

@@ -40,7 +40,7 @@ def test_strict_classes_go_before_all_weighted_ones(engine: Engine) -> None:
     for priority_class in (0, 7, 7, 4, 4, 0, 6):
         output.port.enqueue(bytes([priority_class]) * 1000, priority_class)
     engine.run()
-    # The first packet found the line idle; classes 6 and 0 are strict, though 7 and 4 have higher numbers.
+    # The first packet found the port idle; classes 6 and 0 are strict, though 7 and 4 have higher numbers.
     assert [data[0] for _, _, data in output.collector.packets] == [0, 6, 0, 4, 7, 4, 7]
 
 

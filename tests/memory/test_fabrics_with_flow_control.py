@@ -57,7 +57,7 @@ def test_pfc_loses_nothing_where_a_shallow_buffer_does(ip_version: int) -> None:
 
 
 def test_the_victim_of_a_pause_has_a_completion_time_of_its_own() -> None:
-    """Lab 3: one flow has nothing to do with the incast but the way there."""
+    """Lab 3: one flow shares only the path with the incast."""
 
     def victim_us(xoff: str) -> tuple[float, float]:
         scenario = load_scenario(ROOT / "labs" / "03-switch-memory" / "pfc.yaml")

@@ -94,7 +94,7 @@ def test_with_enough_headroom_nothing_is_dropped_and_the_output_never_idles(engi
 
 
 def test_the_headroom_is_needed_but_for_what_the_worst_case_adds(engine: Engine) -> None:
-    """Both ways of the link hold 2 delay rate; a frame of ours may not be in the way, so two frames may be left."""
+    """Both directions of the link hold 2 delay rate; without a frame of ours in the way, two frames may be left."""
     rate, delay = 100 * GBPS, 1_000_000
     enough = pfc_headroom_bytes(rate_bps=rate, delay_ps=delay, frame_bytes=FRAME)
     hop = make_hop(engine, rate_bps=rate, delay_ps=delay, headroom_bytes=enough - 4 * FRAME)

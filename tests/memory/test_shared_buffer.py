@@ -51,7 +51,7 @@ def test_reservations_cannot_be_taken_by_others(engine: Engine) -> None:
     buffer = SharedBuffer(engine, capacity_bytes=100_000, reserved_bytes=reserved, alpha=[64.0] * 8)
     outputs = make_switch(engine, 4, buffer)
     flood(outputs[:1], 1000, 200)
-    # One packet is on the line. The queue holds its own 10,000 and, of the 60,000 shared, all that fits.
+    # One packet is being sent. The queue holds its own 10,000 and, of the 60,000 shared, all that fits.
     assert outputs[0].port.queue_depth_bytes == 70_000
     for output in outputs[1:]:
         output.port.enqueue(bytes(60), CLASS)

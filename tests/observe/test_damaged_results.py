@@ -99,7 +99,7 @@ def _a_directory(chance, file):
 
 
 def _lines(chance, file):
-    """Lines lost, twice, exchanged, joined, or with a cell more, less or other."""
+    """Lines lost, duplicated, swapped or joined, or with a cell added, removed or changed."""
     lines = file.read_bytes().split(b"\n")
     row = chance.randrange(len(lines))
     cells = lines[row].split(b",")
@@ -121,7 +121,7 @@ def _lines(chance, file):
 
 
 def _json(chance, file):
-    """A value at a random place of another type, gone, or twice."""
+    """A value at a random place, changed in type, removed or duplicated."""
     tree = json.loads(file.read_text())
     parents = []
     here = tree

@@ -90,7 +90,7 @@ def test_samples_equal_what_a_caller_reads_at_these_times(arrivals, interval_ps)
             (each[index] for each in series), port.stats()["classes"], strict=True
         ):
             assert queue_bytes == each["queue_depth_bytes"]
-            # What is being sent has not left whole.
+            # The frame that is being sent has not left completely.
             assert each["transmitted"]["bytes"] - 1500 <= sent_bytes <= each["transmitted"]["bytes"]
     asked.run_until(end_ps)
     assert sampled.events_served == asked.events_served  # sampling needs no events
@@ -122,7 +122,7 @@ def test_tail_drops_and_lost_packets_have_time_place_and_reason():
     rows = list(zip(*(drops[name].tolist() for name in drops), strict=True))
     names = drop_names()
     tail = [row for row in rows if names[row[2]] == "queue full"]
-    # One frame is on the line, two wait: the burst at 10 ps finds the queue full.
+    # One frame is being sent, two wait: the burst at 10 ps finds the queue full.
     assert [row[:2] for row in tail] == [(10, 1)] * 3
     assert all(row[3:] == (5, FRAME_BYTES) for row in tail)
     lost = [row for row in rows if names[row[2]] == "link lost"]

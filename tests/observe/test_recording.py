@@ -311,7 +311,7 @@ def test_the_trace_has_the_documented_shape(run):
 
 
 def test_a_trace_has_a_track_for_each_rank_and_stream(tmp_path):
-    """However many steps overlap: 2,051 tracks for sixteen hosts were of no use to anybody."""
+    """However many steps overlap: 2,051 tracks for sixteen hosts were useless."""
     run_into(
         tmp_path / "run",
         fabric={"planes": 2, "leaves": 2, "spines": 1, "hosts_per_leaf": 2},
@@ -379,7 +379,7 @@ def test_scapy_and_tshark_read_captures(run):
     assert {line.strip() for line in told} == {"p0l1:2"}
 
 
-# --- what cannot be
+# --- impossible requests
 
 
 @pytest.mark.parametrize(

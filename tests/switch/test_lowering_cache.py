@@ -75,7 +75,7 @@ def test_same_program_is_compiled_once_per_process() -> None:
 
 
 def test_programs_that_no_switch_runs_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A controller may push one pipeline after the other for ever."""
+    """A controller may push one pipeline after the other forever."""
     monkeypatch.setattr(jit, "_recent", deque(maxlen=1))
     document = json.loads(router_document())
     switch = NativeSwitch()

@@ -65,7 +65,7 @@ traffic:
 
 @pytest.fixture
 def star(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A file more in the folder of kinds."""
+    """One more file in the folder of kinds."""
     folder = tmp_path / "kinds"
     folder.mkdir()
     (folder / "star.py").write_text(STAR, encoding="utf-8")

@@ -101,7 +101,7 @@ class Interpreter:
         return [memory.get(DATA, np.zeros(0, np.uint8)).view(dtype) for memory in self.memory]
 
     def collect(self, rank: int) -> None:
-        """Take what a rank's schedule wants done."""
+        """Read the steps that a rank's schedule has posted."""
         stepper = self.steppers[rank]
         for step, number, source, length, address, rkey, immediate in stepper.take_writes():
             channel = self.channels[rank][number]
@@ -169,7 +169,7 @@ class Interpreter:
         return False
 
     def pass_time(self) -> bool:
-        """Let time pass until the next delay is over; False without any."""
+        """Advance time to the end of the next delay; False without any."""
         if not self.delays:
             return False
         self.delays.sort()

@@ -55,7 +55,7 @@ def test_every_file_of_the_package_is_a_collective_by_its_name():
 
 @pytest.fixture
 def with_nothing(tmp_path, monkeypatch):
-    """Put one file more into the package."""
+    """Add one more file to the package."""
     (tmp_path / "nothing.py").write_text(NOTHING)
     monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
     registry.cache_clear()

@@ -16,7 +16,7 @@ RANKS = 50
 
 
 class Recorder:
-    """An endpoint that agrees to everything."""
+    """An endpoint that accepts every command."""
 
     def __init__(self, rank: int) -> None:
         self.rank = rank

@@ -79,7 +79,7 @@ def test_messages_of_a_port_follow_each_other():
 
 
 def test_a_receivers_port_takes_one_byte_after_another():
-    """Three to one: the receiver's line is the bottleneck, and it is never idle."""
+    """Three to one: the receiver's link is the bottleneck, and it is never idle."""
     host = HostOfRanks()
     schedules = {rank: host.schedule(rank) for rank in (1, 2, 3)}
     for rank, schedule in schedules.items():

@@ -169,13 +169,13 @@ def test_queue_pairs_go_with_their_flows():
     for number in range(3):
         pair.add(number, 0, 10_000, number * 1000 * DELAY_PS)
     pair.run()
-    # What comes for a flow that is long over meets no queue pair.
+    # Packets of a flow that ended long ago find no queue pair.
     for host in pair.network.hosts:
         assert host.nic.stats(0)["dropped"]["unknown_queue_pair"] == 0
     again = Pair()
     for number in range(2):
         again.add(0, 0, 10, number * 10_000 * DELAY_PS)
-    # The receiver's queue pair of the first flow would still hold the number, had it not gone.
+    # The receiver's queue pair of the first flow would still hold the number if it had not been removed.
     assert [status["state"] for status in again.run()] == ["finished"] * 2
 
 

@@ -34,7 +34,7 @@ def icrc_of_frame(frame: bytes) -> bytes:
 
 
 def reseal(frame: bytes) -> bytes:
-    """The frame with its iCRC (and IPv4 checksum) made right again."""
+    """The frame with its iCRC (and IPv4 checksum) corrected."""
     sealed = bytearray(frame)
     ip = ip_offset(frame)
     if sealed[ip] >> 4 == 4:

@@ -123,13 +123,13 @@ def cabled_pair(
     return RdmaPair(engine, a, b, (there, back))
 
 
-# What the wire makes of a frame that `sender` ("a" or "b") sent: the frames that arrive.
+# The frames that arrive when `sender` ("a" or "b") sends a frame.
 Wire = Callable[[str, bytes], list[bytes]]
 
 
 @dataclass
 class WiredPair:
-    """Joined by a wire in the test's hands: every microsecond it carries what was sent since."""
+    """Joined by a link that the test controls: every microsecond it delivers what was sent since."""
 
     engine: Engine
     a: Host
@@ -156,7 +156,7 @@ class WiredPair:
 def wired_pair(
     *, version: int = 4, rate_bps: int = RATE_BPS, sender: dict[str, Any] | None = None, **options: Any
 ) -> WiredPair:
-    """Joined by a wire in the test's hands; options go to both queue pairs, those of `sender` to a's alone."""
+    """Joined by a link that the test controls; options go to both queue pairs, those of `sender` to a's alone."""
     engine = Engine(seed=1)
     links = Link(engine, name="a"), Link(engine, name="b")
     taps = Collector(engine), Collector(engine)

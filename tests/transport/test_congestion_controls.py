@@ -282,7 +282,7 @@ def test_dcqcn_of_adapters_follows_their_clocks(preset: str, gaps_us: list[int])
 
 
 def test_dcqcn_of_adapters_cuts_once_in_four_microseconds_and_keeps_its_target() -> None:
-    """The paper's cuts twice and aims at half of the line; an adapter's aims at what it had before both."""
+    """The paper's cuts twice and aims at half the line rate; an adapter's aims at its rate before both cuts."""
     rates = {}
     for preset in ("paper-2015", "connectx"):
         dcqcn = control("dcqcn", preset, increase_timer_ps=300 * US)

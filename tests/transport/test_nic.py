@@ -111,7 +111,7 @@ def test_queue_pairs_take_turns_and_acknowledgements_go_first() -> None:
     assert len(data) > 30
     # The first packet left before the others had anything to send.
     assert data == [0x20, *([0x20, 0x21, 0x22] * len(data))[: len(data) - 1]]
-    # The request came while the tenth or eleventh packet was on the line; its answer is the next.
+    # The request came while the tenth or eleventh packet was being sent; its answer is the next.
     assert acknowledgements in ([10], [11])
 
 

@@ -129,7 +129,7 @@ def test_ports_share_what_pcie_carries(ports: int) -> None:
 
 
 def test_paced_queue_pairs_share_a_port_and_hold_up_nobody() -> None:
-    """Hundreds at a thousandth of the line each, to the picosecond; what they leave is another's."""
+    """Hundreds at a thousandth of the line rate each, to the picosecond; another one gets the rest."""
     engine, left, right, _ = star(1)
     done, packets, count = CompletionQueue(engine), 5, 300
     size, pace = packets * 1024, RATE_BPS // 1000

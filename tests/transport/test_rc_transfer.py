@@ -28,7 +28,7 @@ ACK_BYTES = 14 + 20 + 8 + 12 + 4 + 4
 
 
 def write(pair: RdmaPair, source: Bytes, **options: Any) -> Bytes:
-    """Writes source into a buffer of b and runs until nothing happens any more."""
+    """Writes source into a buffer of b and runs until all is quiet."""
     target = np.zeros_like(source)
     rkey = pair.b.register(target).rkey
     pair.a.queue_pair.post_write(pair.a.register(source), 0, len(source), 0, rkey, **options)

@@ -51,7 +51,7 @@ class Window:
 
 
 def watch(flows, before_ps, during_ps, topology=None, port="1", **options):
-    """Run flows, look away for some time and watch a port from then on, while all of them still send."""
+    """Run flows, skip some time and observe a port from then on, while all of them still send."""
     topology = topology or star()
     with Fabric(topology, clock="virtual", **options) as fabric:
         group, call = fabric.hosts, fabric.lab.controller.call
@@ -155,7 +155,7 @@ def test_more_rates_than_int_can_tell_are_refused_before_anything_is_built():
 
 @pytest.mark.parametrize("late_us", [0, 1000])
 def test_dcqcn_shares_a_link(late_us):
-    """Two flows, the second perhaps when the first has the line; in the end each has half of it."""
+    """Two flows, the second possibly starting when the first fills the link; in the end each has half of it."""
     rate_bps = 4 * 10**10
     flows = [Flow(1, 0, 60_000_000, 0, 0), Flow(2, 0, 60_000_000, 0, late_us * US)]
     dcqcn = watch(
@@ -263,7 +263,7 @@ def test_hpcc_needs_int():
 
 @pytest.mark.parametrize("name", ["hpcc", "swift", "dcqcn", "fixed-window"])
 def test_the_lab_runs_under_each(name):
-    """Its README's figures, within a tenth: the line's time, and who keeps how much waiting."""
+    """Its README's figures, within a tenth: the time at line rate, and each control's queue depth."""
     scenario = load_scenario(Path(__file__).parents[2] / "labs" / "02-congestion-control" / "scenario.yaml")
     scenario = scenario.model_copy(update={"transport": transport(name)})
     result = run_scenario(scenario)

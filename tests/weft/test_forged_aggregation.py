@@ -173,7 +173,7 @@ def test_no_host_outside_a_job_changes_its_sums(name: str, version: IpVersion, t
                 np.testing.assert_array_equal(result, wanted)
             fabric.permutation(100_000)  # outlasts the last forgery
             counted = drops(fabric) - before
-            # Not one goes any further than the leaf where it came from, and each is counted there.
+            # None gets beyond the leaf where it entered, and each is counted there.
             assert {leaf: sum(n for (at, _), n in counted.items() if at == leaf) for leaf in sent} == sent
             assert {at for at, _ in counted} == set(sent)
             assert {reason for _, reason in counted} <= REASONS

@@ -70,7 +70,7 @@ def test_an_item_gives_the_same_figures_wherever_it_stands(transport):
 
 
 def test_kept_connections_have_learnt():
-    """The incast before has taught HPCC's senders small windows."""
+    """The preceding incast has left HPCC's senders with small windows."""
     scenario = {
         "clock": "virtual",
         "fabric": {"planes": 1, "leaves": 4, "spines": 2, "hosts_per_leaf": 2, "host_rate": "100Gbps"},

@@ -29,7 +29,7 @@ from weft.traffic.training import Layer, TrainingStep
 FOREIGN_WORDS = ("Input should", "Field required", "validation error", "pydantic", "Extra inputs", "string_")
 KEYS = all_keys()
 IDS = [key.path for _, key in KEYS]
-# At their upper bound these make fabrics and runs that nobody waits for in a test.
+# At their upper bound these give fabrics and runs that take too long for a test.
 LARGE = ("gradients", "bytes_per_sender", "permutation", "sizes", ".count", "repetitions", "planes", "leaves", "spines",
          "pods", "cores_per_spine", "hosts_per_leaf", "ranks_per_host", "warmup")  # fmt: skip
 

@@ -32,7 +32,7 @@ def of_page(language: str) -> str:
 
 @pytest.fixture
 def neighbours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A file more in the folder of kinds."""
+    """One more file in the folder of kinds."""
     kinds = tmp_path / "kinds"
     kinds.mkdir()
     (kinds / "neighbours.py").write_text(of_page("python"), encoding="utf-8")

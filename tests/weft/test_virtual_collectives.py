@@ -120,7 +120,7 @@ def wire_ps(size_bytes, rate_bps):
     ],
 )
 def test_times_are_bound_by_bytes_and_steps(collective, algorithm, sent_share, steps):
-    """S·share through the busiest line, one ACK a packet, and a round trip a step."""
+    """S·share through the busiest link, one ACK per packet, and a round trip per step."""
     topology = four_hosts(fabric_rate_bps=40e9)
     size_bytes = 1 << 20
     rate_bps = topology.hosts[0].nics[0].link.rate_bps
@@ -133,7 +133,7 @@ def test_times_are_bound_by_bytes_and_steps(collective, algorithm, sent_share, s
 
 
 def test_two_trees_take_the_time_of_twice_the_data():
-    """No line carries more than 2S, and pieces fill the pipeline of log2(n) levels up and down."""
+    """No link carries more than 2S, and pieces fill the pipeline of log2(n) levels up and down."""
     topology = four_hosts(fabric_rate_bps=40e9)
     size_bytes = 1 << 20
     rate_bps = topology.hosts[0].nics[0].link.rate_bps

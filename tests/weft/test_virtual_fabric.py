@@ -240,7 +240,7 @@ def test_a_ring_all_reduce_is_bound_by_its_bytes(size_bytes, ack_interval):
 
 
 def test_an_incast_fills_the_receivers_link():
-    """The senders' windows meet at one port, whose line is then never idle: all bytes at line rate and a round trip."""
+    """The senders' windows meet at one port, whose link is then never idle: all bytes at line rate and a round trip."""
     topology = topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=5)
     size_bytes = 1 << 20
     with virtual_fabric(topology, int_telemetry=False) as fabric:

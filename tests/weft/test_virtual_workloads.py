@@ -109,7 +109,7 @@ def test_what_makes_no_sense_is_refused(change, words):
 
 @pytest.mark.parametrize("preset", ["hpcc-comparison", "connectx"])
 def test_notifications_of_flows_that_are_over_are_not_sent(preset):
-    """Its sender's queue pair goes with a flow's last acknowledgement: what came later would count as lost."""
+    """A flow's last acknowledgement removes the sender's queue pair: what came later would count as lost."""
     topology = topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=4, host_rate_bps=100e9)
     options = {
         "transport": TransportSection(congestion_control="dcqcn", preset=preset),
