@@ -1,4 +1,4 @@
-"""What every benchmark prints: figures, each beside its comparison and its goal, as a table or as JSON."""
+"""What every benchmark prints: figures, each with its comparison and its goal, as a table or as JSON."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from weft.switch.bmv2json import load_program
 
 _GENERATED_SHARE = 0.25
 _RUN_ONE_OF = 4
-"""Machine code is made and run for one of so many programs that compile: it takes longer than compiling."""
+"""Machine code is generated and run for one in so many programs that compile, as it takes longer than compiling."""
 _PACKETS = 6
 _PLACELESS = ("the program nests too deep", "the program has no package instance 'main'")
 _DETAIL = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")

@@ -25,7 +25,7 @@ from weft.traffic.aggregation_format import Kind
 from weft.traffic.layers import IntShim, aggregation_frame
 
 FABRIC = leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=2)
-MEMBERS, OUTSIDER = ["h0", "h1", "h2"], "h3"  # the outsider sits beside a member
+MEMBERS, OUTSIDER = ["h0", "h1", "h2"], "h3"  # the outsider shares a leaf with a member
 JOBS: dict[IpVersion, int] = {4: 1, 6: 2}
 State = dict[str, list[int]]
 

@@ -121,7 +121,7 @@ def test_counters_are_the_same_where_nothing_is_lost(compared):
 
 
 def test_times_agree_where_the_emulation_kept_its_time(compared):
-    """A host's software costs the real clock some, and one event of a phase may have been the latest of the run.
+    """Host software adds time under the real clock, and one event of a phase may have been the latest of the run.
 
     Half and double are far beyond what a valid run may be off apart from that.
     """

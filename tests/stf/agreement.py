@@ -47,7 +47,7 @@ class _Both:
 
 
 def differences(case: Case) -> str | None:
-    """What the switches do differently; None if nothing, also for a case that neither takes.
+    """How the switches differ; None if they do not, or if neither accepts the case.
 
     Runs in a process of its own, so that a crash is a difference.
     """
@@ -100,7 +100,7 @@ def _compare(case: Case) -> str | None:
         return same(port, data)
 
     both = Target(_Both(native.backend, oracle.backend), process)  # type: ignore[arg-type]
-    run_script(parse_file(case.script), both, program)  # that it passes is another test's affair
+    run_script(parse_file(case.script), both, program)  # another test checks that it passes
     return _state_differences(native.backend, oracle.backend, program) if comparable else None
 
 

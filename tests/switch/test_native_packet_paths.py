@@ -176,7 +176,7 @@ def test_queue_metadata_in_packets_and_microseconds() -> None:
 def test_tail_drops_are_counted() -> None:
     line = Line()
     packet = paths_packet(payload=100 - len(paths_packet(payload=0)))
-    assert len(line.receive(*[packet] * 9)) == 5  # one on the line, four in the queue of 400 bytes
+    assert len(line.receive(*[packet] * 9)) == 5  # one being sent, four in the queue of 400 bytes
     assert line.switch.drops()["tail_drop"] == 4
 
 

@@ -37,7 +37,7 @@ def json_text() -> str:
 def test_native_and_oracle_agree(json_text: str) -> None:
     twin = Twin(json_text.encode())
     errors = {twin.process(0, data)[0][1][PARSER_ERROR] for data in _packets()}
-    assert len(errors) == 7  # every error that the program tells apart occurs, and none
+    assert len(errors) == 7  # every error that the program distinguishes occurs, and none
 
 
 @pytest.mark.reference

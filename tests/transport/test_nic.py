@@ -251,7 +251,7 @@ def test_a_line_does_not_wake_when_there_is_nothing_to_send() -> None:
     assert target.tobytes() == source.tobytes()
     assert (
         pair.engine.events_served == 3
-    )  # packet, acknowledgement, the timer that finds out that all is there
+    )  # packet, acknowledgement, the timer, which finds that everything has arrived
 
 
 def test_a_window_that_is_full_keeps_the_line_asleep_until_an_acknowledgement() -> None:

@@ -1,4 +1,4 @@
-"""The configuration of hosts' endpoints, whatever the clock."""
+"""The configuration of hosts' endpoints under either clock."""
 
 from __future__ import annotations
 

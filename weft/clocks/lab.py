@@ -121,7 +121,7 @@ class Lab(abc.ABC):
 
     @abc.abstractmethod
     def packet_conservation(self) -> ConservationCounts | None:
-        """Return what became of all packets so far; None under the real clock, which does not know."""
+        """Return the packet conservation of the run so far; None under the real clock, which cannot know it."""
 
     @abc.abstractmethod
     def switch_stats(self) -> SwitchesStats | None:

@@ -234,7 +234,7 @@ class FabricController:
             Per host name what it must know, one membership per plane.
 
         Raises:
-            JobError: it cannot be had, or has lost its trees to a failure before they were programmed.
+            JobError: it is impossible, or has lost its trees to a failure before they were programmed.
 
         """
         self._jobs.add(job_id, hosts, slot_count, planes, self._failures, ip_version)
@@ -321,7 +321,7 @@ class FabricController:
         return await read_counters(self._sessions[name], [*ports, CPU_PORT])
 
     async def packet_ins(self) -> AsyncIterator[PacketIn]:
-        """Packets that switches send to the controller, as they come; those nobody fetches are counted."""
+        """Packets that switches send to the controller, in order of arrival; unfetched ones are counted."""
         while True:
             yield await self._packets.get()
 

@@ -178,7 +178,7 @@ class JobTable:
             self.remove(job_id)
 
     def rebuild(self, failures: Failures) -> tuple[list[Job], dict[int, str]]:
-        """Plan anew, in a new epoch, the jobs that failures hit.
+        """Plan the jobs that failures hit again, in a new epoch.
 
         Returns:
             The rebuilt jobs, whose hosts need their new memberships; and by id, why a job could not be

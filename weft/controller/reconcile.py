@@ -20,7 +20,7 @@ _UPDATE_TYPES = {kind: p4r.Update(type=kind).SerializeToString() for kind in p4r
 
 
 class EncodedEntity:
-    """An entity as canonical bytes, made once for all switches that hold it. Nobody may change it.
+    """An entity as canonical bytes, made once for all switches that hold it. It must not be changed.
 
     Attributes:
         key: what identifies it on its switch.

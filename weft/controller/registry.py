@@ -15,7 +15,7 @@ class Registry(Mapping[str, _Kind], Generic[_Kind]):
     """The kinds that a package's modules define as `KIND`, by name, in order of the modules' names.
 
     Args:
-        package: whose modules are looked at, when a kind is first asked for.
+        package: whose modules are searched when a kind is first requested.
         kind: their class; modules without a `KIND` of this class are ignored.
         error: raised for an unknown name.
 
@@ -32,7 +32,7 @@ class Registry(Mapping[str, _Kind], Generic[_Kind]):
         return {kind.name: kind for kind in found if isinstance(kind, self._kind)}  # type: ignore[attr-defined]
 
     def look_again(self) -> None:
-        """List the package anew when a kind is next asked for."""
+        """List the package again when a kind is next requested."""
         self.__dict__.pop("_kinds", None)
 
     def __getitem__(self, name: str) -> _Kind:

@@ -186,7 +186,7 @@ class SwitchSession:
         """Read entities, given and returned as finsy's; those that `keep` refuses are not even decoded.
 
         Raises:
-            RequestRefusedError: the switch refused, or P4Info does not have what was asked for.
+            RequestRefusedError: the switch refused, or P4Info lacks what was requested.
 
         """
         try:

@@ -1,4 +1,4 @@
-"""Sections of a scenario file, and the texts that they hold beside quantities."""
+"""Sections of a scenario file, and the texts that they hold besides quantities."""
 
 from __future__ import annotations
 

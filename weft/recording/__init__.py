@@ -1,1 +1,1 @@
-"""What a run records beside its results: from probes' columns to named tables, files and traces."""
+"""What a run records besides its results: from probes' columns to named tables, files and traces."""

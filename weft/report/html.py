@@ -31,7 +31,7 @@ def html_page(
 
     Args:
         title: in the head and as heading, plain text.
-        verdict: beside it, HTML.
+        verdict: next to the title, HTML.
         subtitle: below it, plain text.
         sections: HTML, from top to bottom.
         data: what assets/page.js draws: `figures` by name, `phases`, `events`.

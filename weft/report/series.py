@@ -90,7 +90,7 @@ def rates_bps(each: PortSeries, edges: Integers, line_rate_bps: float = np.inf) 
     """
     rows = np.searchsorted(each.time_ps, edges, side="right") - 1
     sent = np.where(rows >= 0, each.transmitted_bytes[np.maximum(rows, 0)], 0)
-    # Counters that are set to zero between two samples begin anew.
+    # Counters that are reset between two samples start from zero.
     bits, seconds = np.maximum(np.diff(sent), 0) * 8.0, np.diff(edges) * 1e-12
     begun = 0.0
     for slot, most in enumerate(seconds * line_rate_bps):

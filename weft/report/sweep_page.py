@@ -31,7 +31,7 @@ def is_sweep(directory: Path) -> bool:
 
 
 def write_sweep_report(directory: Path, target: Path) -> Path:
-    """Write the page of a sweep's directory, and one beside the results of each point; returns where the first is.
+    """Write the page of a sweep's directory, and one next to each point's results; returns the path of the first.
 
     The page says which points have damaged results, and shows the others.
 
@@ -64,7 +64,7 @@ def _point(folder: Path, outcome: Outcome) -> tuple[Outcome, dict[str, Any]]:
 
 
 def sweep_page(index: SweepIndex, rows: Sequence[Row], outcomes: Sequence[Outcome], folder: Path) -> str:
-    """Return the page as HTML; pages of points lie in `folder`, each in a directory of its identity's name."""
+    """Return the page as HTML; pages of points are in `folder`, each in a directory named by its identity."""
     summary = summarise(rows, index.parameters)
     figures = sweep_figures(summary)
     finished = sum(outcome.state is State.FINISHED for outcome in outcomes)

@@ -28,7 +28,7 @@ Assignment = dict[str, Any]
 
 @dataclass(frozen=True)
 class Axis:
-    """One dimension of a sweep: `assignments` are tried one after the other. Relative paths lie below `folder`."""
+    """One dimension of a sweep: `assignments` are tried in order. Relative paths are below `folder`."""
 
     assignments: tuple[Assignment, ...]
     folder: Path = field(default=Path())

@@ -15,11 +15,11 @@ def is_class_reference(text: str) -> bool:
 
 
 def absolute_reference(reference: str, folder: Path) -> str:
-    """Return the reference with its file's absolute path; a relative one lies below `folder`."""
+    """Return the reference with its file's absolute path; a relative one is below `folder`."""
     file, _, name = reference.rpartition(":")
     return f"{(folder / file).resolve()}:{name}"
 
 
 def short_reference(reference: str) -> str:
-    """Return the reference without folders, for results that should not depend on where a file lies."""
+    """Return the reference without folders, for results that should not depend on a file's location."""
     return Path(reference).name

@@ -32,7 +32,7 @@ _WAITING_ROUND_S = 2.0
 class JsonLines(Protocol):
     """A process that reads one command per line and writes one answer per line; `weft` starts it in a host's namespace.
 
-    read_answer raises if the process is gone or late, or if the answer has `error`. An answer bears its command's `id`.
+    read_answer raises if the process is gone or late, or if the answer has `error`. An answer has its command's `id`.
     """
 
     def send(self, command: dict[str, Any]) -> None:
@@ -455,7 +455,7 @@ class EndpointGroup:
         return _steps_of(answers)
 
     def release(self, run: int) -> None:
-        """Have the ranks forget a run and its buffers, cancelling it if it has not ended.
+        """Have the ranks release a run and its buffers, cancelling it if it has not ended.
 
         Unless the run has finished, its connections are dropped, and created again for the next run that needs them.
         Aggregation jobs must then be joined again, in another epoch: the ranks' message streams may have

@@ -2,7 +2,7 @@
 
 The first line on stdin is the configuration (`HostConfig`), every other one a command; every line gets one
 answer, a line of JSON on stdout. An answer with `error` says why a command failed, which changes nothing else;
-`user_error` beside it, where a user's code raised.
+it comes with `user_error` where a user's code raised.
 A `wait` is answered when its run has ended, after answers to later commands. The end of stdin ends the process.
 """
 
@@ -48,7 +48,7 @@ class Endpoint:
                 return
             self._reply(message, self._commands.carry_out(message))
         except Exception as error:
-            # Whatever a message makes a command raise is the answer to it; the host goes on.
+            # Any error that a command raises becomes its answer; the host continues.
             self._reply(message, {"error": f"{message.get('command', 'command')}: {error}"})
 
     def _reply(self, message: Message, answer: dict[str, Any]) -> None:

@@ -83,7 +83,7 @@ class HostFlows:
         return {name: column.tolist() for name, column in columns.items()}
 
     def release(self) -> None:
-        """End the run if it has not ended, and forget its memory."""
+        """End the run if it has not ended, and release its memory."""
         if self._generator is not None:
             self._host.close_flow_generator(self._generator)
         if self._sink is not None:

@@ -194,7 +194,7 @@ class HostRuns:
         return {"run": message["run"], **_without_error_key(self._host.executor.status(run.native_run))}
 
     def release(self, message: Message) -> dict[str, Any]:
-        """Forget a run, cancelling it if it has not ended. Nothing reads or writes its buffers any more.
+        """Release a run, cancelling it if it has not ended. Nothing reads or writes its buffers afterwards.
 
         Unless it has finished, its connections and aggregation jobs go, too: their queue pairs may still have
         requests on buffers whose files the runner is free to truncate.

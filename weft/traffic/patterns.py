@@ -63,7 +63,7 @@ def flows_by_rank(flows: Sequence[Flow]) -> dict[int, dict[int, Flow]]:
 
 
 def flow_schedule(flows: Mapping[int, Flow], rank: int, run_tag: int = 0) -> RankSchedule:
-    """Return what `rank` does for the flows it takes part in; done when all it sends and receives is through.
+    """Return the schedule of `rank` for its flows; it is done when all that it sends and receives has completed.
 
     A flow's number distinguishes it from all others of the run.
 

@@ -25,7 +25,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class TrainingStep:
-    """Forward pass, backward pass with all-reduces beside it, optimizer.
+    """Forward pass, backward pass with concurrent all-reduces, optimizer.
 
     The backward pass goes through the layers from the last to the first. Gradients lie in a rank's data in the order in
     which it makes them. They are all-reduced in buckets of at least `bucket_bytes`, each as soon as its last layer is

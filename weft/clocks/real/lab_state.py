@@ -98,7 +98,7 @@ def claim(path: Path | None = None) -> LabState:
 
 @contextlib.contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Let one process at a time find that there is no lab and write down its own."""
+    """Let one process at a time check that there is no lab and record its own."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

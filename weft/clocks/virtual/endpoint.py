@@ -49,7 +49,7 @@ class VirtualEndpoint:
         try:
             answer = self._begin_wait(command) if command.get("command") == WAIT else self._carry_out(command)
         except Exception as error:
-            # As of an endpoint process: whatever a message makes a command raise is the answer to it.
+            # As in an endpoint process, any error that a command raises becomes its answer.
             answer = {"error": f"{command.get('command', 'command')}: {error}"}
         self._answers.append((command.get("id"), answer))
 
@@ -69,7 +69,7 @@ class VirtualEndpoint:
         return self._commands.status({"run": run}) if self._commands is not None else {}
 
     def close(self) -> None:
-        """Close captures, and let go of the host."""
+        """Close captures, and release the host."""
         if self._host is not None:
             self._host.executor.set_end_listener(None)
             self._host.close()

@@ -1,4 +1,4 @@
-"""A lab of the virtual clock: all switches, links and hosts in partitions, and the controller beside them."""
+"""A lab of the virtual clock: all switches, links and hosts in partitions, and the controller outside them."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Direction:
         return Lost(**self.link.cut()), queued
 
     def come_back(self) -> None:
-        """Bring it up; flow control begins anew."""
+        """Bring it up; flow control restarts."""
         self.transmit.set_up(True)
         if self.mac is not None:
             self.mac.restart()

@@ -1,6 +1,6 @@
 """Links that fail and come back in virtual time.
 
-Everything here runs while all partitions stand still, at the picosecond that was asked for, so that the outcome does
+Everything here runs while all partitions are paused, at the requested picosecond, so that the outcome does
 not depend on how they are served.
 """
 

@@ -75,7 +75,7 @@ class Collective(abc.ABC):
         Args:
             spec: what was run.
             inputs: every rank's data beforehand, in which `input_part` counts.
-            rank: whose data is asked for.
+            rank: whose data to return.
         """
 
     @abc.abstractmethod

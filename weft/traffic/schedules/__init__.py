@@ -2,7 +2,7 @@
 
 Every generator is called alike on all ranks and needs no communication: what one rank writes is what its
 peer waits for, because both derive the same chunks and immediates. One algorithm a file; which collective has which of
-them stands in `weft.traffic.collectives`.
+them is defined in `weft.traffic.collectives`.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class _EvenChunks:
         self.elements, self.count = elements, count
 
     def joined(self, held: range) -> list[range]:
-        """Return the elements of some chunks, which lie side by side."""
+        """Return the elements of some chunks, which are adjacent."""
         start, length = self.elements.start, len(self.elements)
         return [range(start + length * held.start // self.count, start + length * held.stop // self.count)]
 
@@ -42,7 +42,7 @@ class _ListedChunks:
         self.chunks, self.count = chunks, len(chunks)
 
     def joined(self, held: range) -> list[range]:
-        """Return the elements of some chunks; those that lie side by side go together."""
+        """Return the elements of some chunks; adjacent ones are merged."""
         joined: list[range] = []
         for chunk in self.chunks[held.start : held.stop]:
             if joined and joined[-1].stop == chunk.start:

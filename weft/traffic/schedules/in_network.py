@@ -1,4 +1,4 @@
-"""All-reduce by the switches: every rank's data crosses its link once, whatever the number of ranks."""
+"""All-reduce by the switches: every rank's data crosses its link once, for any number of ranks."""
 
 from __future__ import annotations
 
