@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import selectors
+import traceback
 import weakref
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -169,11 +170,15 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
             task = self.create_task(coroutine)
             try:
                 return self.run_until_complete(task)
-            except (KeyboardInterrupt, SystemExit):
+            except (KeyboardInterrupt, SystemExit) as interruption:
                 # It must neither resume when the loop runs again, nor end that later run instead of this one.
                 task.cancel()
                 self.stop()
                 self.run_forever()
+                # The task's own error refers to the interruption. Were the task in its traceback, too, both would keep
+                # each other, and all that the fabric's frames hold, until the collector runs.
+                del task
+                traceback.clear_frames(interruption.__traceback__)
                 raise
 
 
