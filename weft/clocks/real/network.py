@@ -30,7 +30,15 @@ _OFFLOADS = ("tx", "rx", "sg", "tso", "gso", "gro")
 
 # No router advertisements, no solicitations; addr_gen_mode 1: no link-local address by itself.
 # keep_addr_on_down: an interface that goes down keeps its IPv6 addresses, as it does its IPv4 ones.
-_QUIET_IPV6 = {"accept_ra": "0", "router_solicitations": "0", "addr_gen_mode": "1", "keep_addr_on_down": "1"}
+# mldv2_unsolicited_report_interval, in ms: reports of multicast groups are repeated at once, before switches count
+# what they drop.
+_QUIET_IPV6 = {
+    "accept_ra": "0",
+    "router_solicitations": "0",
+    "addr_gen_mode": "1",
+    "keep_addr_on_down": "1",
+    "mldv2_unsolicited_report_interval": "1",
+}
 
 
 class FabricSwitch(Switch):  # type: ignore[misc]
@@ -158,8 +166,8 @@ class FabricNetwork:
     def _configure_switch_interfaces(self) -> None:
         lines = []
         for interface in self.switch_interfaces:
-            for name, value in _QUIET_IPV6.items():
-                _write_sysctl(f"net/ipv6/conf/{interface}/{name}", value)
+            # A port of a switch: frames only, no host that reports multicast groups.
+            _write_sysctl(f"net/ipv6/conf/{interface}/disable_ipv6", "1")
             lines += [
                 f"address flush dev {interface}",
                 f"link set {interface} addrgenmode none mtu {MTU_BYTES} up",
