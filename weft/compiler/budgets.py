@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn, TypeVar
@@ -50,6 +51,7 @@ CONTROL_PLANE_SIZE = (1 << 31) - 1
 
 _PYTHON_FRAMES = 1_000_000
 _STACK_BYTES = 1 << 30
+_STARTS, _PAUSE_S = 100, 0.02
 """Address space, of which only what is used becomes memory."""
 _NUMBER_DIGITS = 25_000
 """Enough to read and print WIDTH_BITS in decimal."""
@@ -112,13 +114,22 @@ _usual_limits = (0, 0)
 
 def _start(run: Callable[[], None]) -> threading.Thread:
     thread = threading.Thread(target=run, name="compiler", daemon=True)
-    with _lock:
-        usual = threading.stack_size(_STACK_BYTES)
-        try:
-            thread.start()
-        finally:
-            threading.stack_size(usual)
-    return thread
+    tries = _STARTS
+    while True:
+        with _lock:
+            usual = threading.stack_size(_STACK_BYTES)
+            try:
+                thread.start()
+                return thread
+            except RuntimeError:
+                # Under a limit of address space there may be room for one stack only, and that of a thread which has
+                # just been joined is unmapped a moment later.
+                tries -= 1
+                if tries == 0:
+                    raise
+            finally:
+                threading.stack_size(usual)
+        time.sleep(_PAUSE_S)
 
 
 @contextmanager
