@@ -6,36 +6,16 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 import pydantic
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
-from pydantic_core import CoreSchema, core_schema
 
 from weft.errors import BadInputError, did_you_mean
 from weft.quantities.units import shown
 from weft.scenario.explain import explain
 from weft.scenario.places import KeyProblem, Places
 from weft.scenario.valid_values import keys_of
+from weft.scenario.values import OfAnyKind
 from weft.topologies import FabricSpec, TopologyError
 from weft.topologies.kinds import kind_of_section, topology_kinds
 from weft.topologies.kinds.base import TopologyKeyError, TopologySection
-
-
-class _OfAnyKind:
-    """Has pydantic take the section of any kind, in Python and in the JSON Schema."""
-
-    def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_plain_validator_function(
-            _section_of,
-            serialization=core_schema.plain_serializer_function_ser_schema(_dumped, info_arg=True),
-        )
-
-    def __get_pydantic_json_schema__(
-        self, _schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        sections = [kind.section for kind in topology_kinds().values()]
-        return {"anyOf": [handler(section.__pydantic_core_schema__) for section in sections]}
-
-
-Fabric = Annotated[TopologySection, _OfAnyKind()]
 
 
 def _section_of(value: object) -> TopologySection:
@@ -46,8 +26,9 @@ def _section_of(value: object) -> TopologySection:
     return kind_of_section(value).section.model_validate(value)
 
 
-def _dumped(section: TopologySection, info: core_schema.SerializationInfo) -> dict[str, Any]:
-    return section.model_dump(mode=info.mode, by_alias=bool(info.by_alias))
+Fabric = Annotated[
+    TopologySection, OfAnyKind(_section_of, lambda: [kind.section for kind in topology_kinds().values()])
+]
 
 
 def parse_fabric(value: Any, places: Places, context: dict[str, Any]) -> TopologySection:

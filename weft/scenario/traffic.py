@@ -7,13 +7,10 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
-from pydantic_core import CoreSchema, core_schema
-
 from weft.quantities.units import shown
 from weft.registry import modules_of
 from weft.scenario.places import KeyProblem
-from weft.scenario.values import Name, Section
+from weft.scenario.values import Name, OfAnyKind, Section
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.collectives import algorithm_names, collectives
 
@@ -57,24 +54,6 @@ def kind_of_item(item: Mapping[Any, Any], key: str) -> type[TrafficSection]:
     return traffic_kinds()[kinds[0]]
 
 
-class _OfAnyKind:
-    """Has pydantic take an item of any kind, in Python and in the JSON Schema."""
-
-    def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_plain_validator_function(
-            _item_of,
-            serialization=core_schema.plain_serializer_function_ser_schema(_dumped, info_arg=True),
-        )
-
-    def __get_pydantic_json_schema__(
-        self, _schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        return {"anyOf": [handler(section.__pydantic_core_schema__) for section in traffic_kinds().values()]}
-
-
-Traffic = Annotated[TrafficSection, _OfAnyKind()]
-
-
 def _item_of(value: object) -> TrafficSection:
     if isinstance(value, TrafficSection):
         return value
@@ -86,5 +65,4 @@ def _item_of(value: object) -> TrafficSection:
         raise ValueError(str(problem)) from None
 
 
-def _dumped(item: TrafficSection, info: core_schema.SerializationInfo) -> dict[str, Any]:
-    return item.model_dump(mode=info.mode, by_alias=bool(info.by_alias))
+Traffic = Annotated[TrafficSection, OfAnyKind(_item_of, lambda: traffic_kinds().values())]

@@ -15,7 +15,7 @@ from weft.quantities.section import Section, Text
 from weft.quantities.units import shown
 from weft.traffic.class_reference import CLASS_REFERENCE, is_class_reference
 
-__all__ = ["CLASSES", "ClassReference", "Name", "PriorityClass", "Section", "Text"]
+__all__ = ["CLASSES", "ClassReference", "Name", "OfAnyKind", "PriorityClass", "Section", "Text"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,31 @@ class Name:
         """Return what editors know of it: they complete the names, and accept others."""
         own = {"type": "string", "pattern": CLASS_REFERENCE} if self.or_class else {"type": "string"}
         return {"anyOf": [{"enum": list(self.known()), "type": "string"}, own]}
+
+
+@dataclass(frozen=True)
+class OfAnyKind:
+    """A section of one of several kinds: `read` makes it from data, `sections` returns those of all kinds."""
+
+    read: Callable[[object], Section]
+    sections: Callable[[], Iterable[type[Section]]]
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Have pydantic read values by `read`, and dump a section with the keys of its own kind."""
+        return core_schema.no_info_plain_validator_function(
+            self.read,
+            serialization=core_schema.plain_serializer_function_ser_schema(_dumped, info_arg=True),
+        )
+
+    def __get_pydantic_json_schema__(
+        self, _schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Return what editors know of it: the keys of every kind."""
+        return {"anyOf": [handler(section.__pydantic_core_schema__) for section in self.sections()]}
+
+
+def _dumped(section: Section, info: core_schema.SerializationInfo) -> dict[str, Any]:
+    return section.model_dump(mode=info.mode, by_alias=bool(info.by_alias))
 
 
 CLASSES = 8
