@@ -34,4 +34,4 @@ def test_a_link_fails_and_comes_back_and_connections_go_on():
     for event in (up, down):
         assert event.happened_ps < event.detected_ps < event.reprogrammed_ps
         assert event.in_flight is None
-    assert summary.ledger is None
+    assert summary.packet_conservation is None

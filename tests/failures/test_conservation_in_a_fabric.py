@@ -140,58 +140,60 @@ def test_nothing_is_missing_at_any_instant(name: str, workers: int) -> None:
         start_ps = partitions.now_ps
 
         def look() -> None:
-            ledger = partitions.packet_conservation()
+            conservation = partitions.packet_conservation()
             for unit in ("packets", "bytes"):
-                entered = sum(each[unit] for each in ledger["entered"].values())
-                ended = sum(each[unit] for part in ("left", "dropped") for each in ledger[part].values())
-                held = sum(ledger[where][unit] for where in HELD)
-                assert entered + (ledger["resized_bytes"] if unit == "bytes" else 0) == ended + held
-            assert ledger["missing"] == NOTHING
-            held = sum(ledger[where]["packets"] for where in HELD)
+                entered = sum(each[unit] for each in conservation["entered"].values())
+                ended = sum(
+                    each[unit] for part in ("left", "dropped") for each in conservation[part].values()
+                )
+                held = sum(conservation[where][unit] for where in HELD)
+                assert entered + (conservation["resized_bytes"] if unit == "bytes" else 0) == ended + held
+            assert conservation["missing"] == NOTHING
+            held = sum(conservation[where]["packets"] for where in HELD)
             # Packets that adapters fetch ahead, or have not yet put into memory, are the hosts'.
             assert partitions.live_packets == held if name != "slow adapters" else held
             seen.append(held)
-            in_switches.append(ledger["in_switches"]["packets"])
+            in_switches.append(conservation["in_switches"]["packets"])
 
         for instant in instants:
             partitions.schedule_at(start_ps + instant, look)
         traffic(fabric)
-        ledger = fabric.summary().ledger
+        conservation = fabric.summary().packet_conservation
     assert len([held for held in seen if held]) > 10  # most instants are in the middle of something
-    assert ledger is not None
-    assert expected <= set(ledger.dropped)
+    assert conservation is not None
+    assert expected <= set(conservation.dropped)
     if not expected:
-        assert ledger.dropped == {}
-        assert ledger.entered["sent"] == ledger.left["delivered"]
+        assert conservation.dropped == {}
+        assert conservation.entered["sent"] == conservation.left["delivered"]
     if "pfc" in name or "headroom" in name or "credits" in name:
         # Not every frame reaches its MAC: a failing link takes those on it.
-        assert 0 < ledger.left["flow_control"].packets <= ledger.entered["flow_control"].packets
+        assert 0 < conservation.left["flow_control"].packets <= conservation.entered["flow_control"].packets
     assert any(in_switches) == (name == "cut-through")
     if name == "aggregation":
-        assert ledger.entered["multicast"].packets > 0
+        assert conservation.entered["multicast"].packets > 0
     if name == "faults":
-        assert ledger.entered["duplicated"].packets > 0
+        assert conservation.entered["duplicated"].packets > 0
 
 
-def test_results_have_the_ledger() -> None:
+def test_results_have_packet_conservation() -> None:
     scenario = {
         "clock": "virtual",
         "fabric": {"planes": 1, "leaves": 1, "spines": 0, "hosts_per_leaf": 2},
         "traffic": [{"incast": "h0", "bytes_per_sender": "8KiB"}],
     }
-    ledger = run_scenario(parse_scenario(scenario)).as_dict()["ledger"]
-    assert ledger["missing"] == ledger["queued"] == ledger["in_flight"] == NOTHING
+    conservation = run_scenario(parse_scenario(scenario)).as_dict()["packet_conservation"]
+    assert conservation["missing"] == conservation["queued"] == conservation["in_flight"] == NOTHING
     # 8 data packets and their acknowledgement.
-    assert ledger["entered"]["sent"] == ledger["left"]["delivered"]
-    assert ledger["entered"]["sent"]["packets"] >= 9
+    assert conservation["entered"]["sent"] == conservation["left"]["delivered"]
+    assert conservation["entered"]["sent"]["packets"] >= 9
 
 
 def test_a_run_that_loses_packets_unnoticed_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     topology = topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=2)
     with Fabric(topology, clock="virtual") as fabric:
-        ledger = fabric.packet_conservation()
-        assert ledger["missing"] == NOTHING
-        broken: Any = {**ledger, "missing": {"packets": 2, "bytes": 300}}
+        conservation = fabric.packet_conservation()
+        assert conservation["missing"] == NOTHING
+        broken: Any = {**conservation, "missing": {"packets": 2, "bytes": 300}}
         with pytest.raises(CheckFailedError, match="2 packets and 300 B"):
             checked_conservation(broken)
         monkeypatch.setattr(fabric.lab, "packet_conservation", lambda: broken)

@@ -64,7 +64,7 @@ V1Switch(P(), C(), I(), E(), C(), D()) main;
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    source: Path = tmp_path_factory.mktemp("ledger") / "orders.p4"
+    source: Path = tmp_path_factory.mktemp("conservation") / "orders.p4"
     source.write_text(SOURCE)
     return load_program(compile_file(source).json_text().encode())
 
@@ -90,22 +90,22 @@ class Bench:
         self.switch.native.clone_session_set(2, [], 0, 0)
 
     def balance(self) -> dict[str, Any]:
-        ledger = self.engine.packet_conservation()
-        require_balanced(ledger)
-        held = sum(ledger[where]["packets"] for where in HELD)
-        assert self.engine.live_packets == held + ledger["left"]["collected"]["packets"]
-        return dict(ledger)
+        conservation = self.engine.packet_conservation()
+        require_balanced(conservation)
+        held = sum(conservation[where]["packets"] for where in HELD)
+        assert self.engine.live_packets == held + conservation["left"]["collected"]["packets"]
+        return dict(conservation)
 
 
-def require_balanced(ledger: Any) -> None:
+def require_balanced(conservation: Any) -> None:
     """Both sides, added up here and not by the engine."""
     for unit in ("packets", "bytes"):
-        entered = sum(each[unit] for each in ledger["entered"].values())
-        ended = sum(each[unit] for part in ("left", "dropped") for each in ledger[part].values())
-        held = sum(ledger[where][unit] for where in HELD)
-        resized = ledger["resized_bytes"] if unit == "bytes" else 0
+        entered = sum(each[unit] for each in conservation["entered"].values())
+        ended = sum(each[unit] for part in ("left", "dropped") for each in conservation[part].values())
+        held = sum(conservation[where][unit] for where in HELD)
+        resized = conservation["resized_bytes"] if unit == "bytes" else 0
         assert entered + resized == ended + held, unit
-        assert ledger["missing"][unit] == 0
+        assert conservation["missing"][unit] == 0
 
 
 ORDERS = st.lists(
@@ -129,15 +129,15 @@ def test_whatever_a_program_does(
     pending = len(orders)  # live from the start, but not anywhere yet
     for time_ps in sorted(stops_ps):
         bench.engine.run_until(time_ps)
-        ledger = bench.engine.packet_conservation()
-        require_balanced(ledger)
+        conservation = bench.engine.packet_conservation()
+        require_balanced(conservation)
         pending = sum(1 for _, _, at in orders if at > time_ps)
-        held = sum(ledger[where]["packets"] for where in HELD)
-        assert bench.engine.live_packets == pending + held + ledger["left"]["collected"]["packets"]
+        held = sum(conservation[where]["packets"] for where in HELD)
+        assert bench.engine.live_packets == pending + held + conservation["left"]["collected"]["packets"]
     bench.engine.run()
-    ledger = bench.balance()
-    assert ledger["entered"]["injected"]["packets"] == len(orders)
-    assert ledger["queued"] == ledger["in_flight"] == {"packets": 0, "bytes": 0}
+    conservation = bench.balance()
+    assert conservation["entered"]["injected"]["packets"] == len(orders)
+    assert conservation["queued"] == conservation["in_flight"] == {"packets": 0, "bytes": 0}
 
 
 @pytest.mark.parametrize(
@@ -170,19 +170,19 @@ def test_every_path_has_its_own_entry(
         link.set_faults()
     bench.engine.inject(bench.switch.native, 0, bytes([order]) + bytes(99))
     bench.engine.run()
-    ledger = bench.balance()
-    came = {name: each["bytes"] for name, each in ledger["entered"].items() if each["packets"]}
+    conservation = bench.balance()
+    came = {name: each["bytes"] for name, each in conservation["entered"].items() if each["packets"]}
     assert came == {"injected": 100} | entered
-    assert {name: each["bytes"] for name, each in ledger["dropped"].items()} == dropped
-    assert ledger["resized_bytes"] == resized_bytes
+    assert {name: each["bytes"] for name, each in conservation["dropped"].items()} == dropped
+    assert conservation["resized_bytes"] == resized_bytes
 
 
 def test_packet_outs_and_packet_ins(program: Program) -> None:
     bench = Bench(program)
     bench.switch.native.packet_out(bytes([TO_CONTROLLER]) + bytes(49))
-    ledger = bench.balance()
-    assert ledger["entered"]["from_controller"] == {"packets": 1, "bytes": 50}
-    assert ledger["left"]["to_controller"] == {"packets": 1, "bytes": 50}
+    conservation = bench.balance()
+    assert conservation["entered"]["from_controller"] == {"packets": 1, "bytes": 50}
+    assert conservation["left"]["to_controller"] == {"packets": 1, "bytes": 50}
 
 
 def test_a_switch_without_a_program_and_one_whose_program_is_replaced(program: Program) -> None:

@@ -63,9 +63,9 @@ def test_a_failure_is_detected_told_and_routed_around_at_its_times() -> None:
     assert result.retransmissions >= down.in_flight.packets
     assert result.flows[0].bytes_delivered == 7 * 2**20
     assert result.drops["queue down"] == down.refused.packets
-    assert result.ledger.dropped["link cut"].packets == down.in_flight.packets
+    assert result.packet_conservation.dropped["link cut"].packets == down.in_flight.packets
     lost = down.queued.bytes + down.refused.bytes
-    assert result.ledger.dropped["queue down"].bytes == lost
+    assert result.packet_conservation.dropped["queue down"].bytes == lost
 
 
 def test_files_of_results_are_the_same_for_every_number_of_workers(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_a_reduction_whose_tree_fails_says_so_and_the_next_one_has_another_tree(
         again = fabric.collective_of_lengths("allreduce", 40_000, "in-network")
         assert again.packets_aggregated > 0
         assert fabric.lab.controller.controller.jobs[0].trees[0].tree.root.switch != root
-        assert fabric.summary().ledger is not None
+        assert fabric.summary().packet_conservation is not None
 
 
 def test_a_tree_that_fails_between_two_reductions_is_another_for_the_second() -> None:

@@ -99,8 +99,8 @@ def test_failures_at_any_time_lose_the_same_and_balance(
         ring.clock.run()
         outcomes.append(ring.outcome())
     assert outcomes[0] == outcomes[1] == outcomes[2] == outcomes[3]
-    ledger = ring.clock.packet_conservation()
-    assert ledger["queued"]["packets"] == ledger["in_flight"]["packets"] == 0
+    conservation = ring.clock.packet_conservation()
+    assert conservation["queued"]["packets"] == conservation["in_flight"]["packets"] == 0
 
 
 def test_what_is_on_a_link_and_in_its_serialiser_is_lost_and_later_packets_are_not() -> None:

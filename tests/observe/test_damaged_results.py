@@ -334,3 +334,11 @@ def test_the_reader_knows_every_key_that_a_run_writes(copied):
     tree = json.loads((copied / "results.json").read_text())
     assert set(tree) == {*RESULT_KEYS, "ok"} - {*ONLY_WHERE_THERE_ARE_SOME}
     assert read_results(copied / "results.json").absent == ()
+
+
+def test_results_that_have_packet_conservation_by_its_old_name_are_read_without_it(copied):
+    _edited(copied, lambda tree: tree.update(ledger=tree.pop("packet_conservation")))
+    run = RunDirectory.read(copied)
+    assert run.results.packet_conservation is None
+    assert run.missing == ["results.json has no 'packet_conservation'"]
+    assert "conservation" not in all_tables(run)

@@ -50,7 +50,7 @@ def link_failure(fabric):
 )
 def test_drops_and_what_aggregation_absorbs_are_all_that_ended_on_its_way(what, tree, causes):
     summary = run(what, tree)
-    ended = sum(each.packets for each in summary.ledger.dropped.values())
+    ended = sum(each.packets for each in summary.packet_conservation.dropped.values())
     assert sum(summary.drops.values()) + sum(summary.absorbed.values()) == ended
     assert causes <= {*summary.drops}
     assert not any(reason.startswith("aggregation") for reason in summary.drops)

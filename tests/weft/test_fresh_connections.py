@@ -66,7 +66,7 @@ def test_an_item_gives_the_same_figures_wherever_it_stands(transport):
     found = dict(forward)
     for name, result in backward:
         assert result == found[name], name
-    assert summary.ledger.missing == Count(0, 0)
+    assert summary.packet_conservation.missing == Count(0, 0)
 
 
 def test_kept_connections_have_learnt():

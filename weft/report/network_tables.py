@@ -216,22 +216,22 @@ def drops(run: RunDirectory) -> ReportTable:
 
 def conservation(run: RunDirectory) -> ReportTable | None:
     """Packet conservation: all that entered has left, was absorbed or dropped, or is in flight."""
-    ledger = run.results.ledger
-    if ledger is None:
+    account = run.results.packet_conservation
+    if account is None:
         return None
-    held = {"in queues": ledger.queued, "on links": ledger.in_flight, "in switches": ledger.in_switches}
-    rows = [*_counted("entered", ledger.entered), *_counted("left", ledger.left)]
+    held = {"in queues": account.queued, "on links": account.in_flight, "in switches": account.in_switches}
+    rows = [*_counted("entered", account.entered), *_counted("left", account.left)]
     rows += [["absorbed", name.replace("_", " "), count, ""] for name, count in run.results.absorbed.items()]
     rows += [
-        ["dropped", cause, count, ledger.dropped[cause].bytes if cause in ledger.dropped else ""]
+        ["dropped", cause, count, account.dropped[cause].bytes if cause in account.dropped else ""]
         for cause, count in run.results.drops.items()
     ]
-    ended = _sum(list(ledger.dropped.values()))
+    ended = _sum(list(account.dropped.values()))
     rows.append(["absorbed and dropped", "in all", ended.packets, ended.bytes])
     rows += _counted("under way", held)
-    if ledger.resized_bytes:
-        rows.append(["resized", "by switches", "", ledger.resized_bytes])
-    rows.append(["missing", "", ledger.missing.packets, ledger.missing.bytes])
+    if account.resized_bytes:
+        rows.append(["resized", "by switches", "", account.resized_bytes])
+    rows.append(["missing", "", account.missing.packets, account.missing.bytes])
     note = "entered + resized = left + absorbed and dropped + under way + missing; what switches add up is absorbed"
     return ReportTable("Packet conservation", ["", "what", "packets", "bytes"], rows, note)
 

@@ -163,7 +163,7 @@ class Results:
     link_faults: list[LinkFaultsResult] = field(default_factory=list)
     drops: dict[str, _COUNT] = field(default_factory=dict)
     absorbed: dict[str, _COUNT] = field(default_factory=dict)
-    ledger: PacketConservation | None = None
+    packet_conservation: PacketConservation | None = None
     link_events: list[LinkEventResult] = field(default_factory=list)
     retransmissions: int = 0
     cnps: int = 0

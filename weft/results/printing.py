@@ -77,7 +77,7 @@ def print_run(console: Console, run: Results) -> None:
             "often, or fewer ports"
         )
     console.print(f"\nretransmitted packets: {run.retransmissions}; CNPs: {run.cnps}")
-    print_packet_conservation(console, run.ledger, run.absorbed)
+    print_packet_conservation(console, run.packet_conservation, run.absorbed)
     if run.lateness is not None:
         _print_lateness(console, run.lateness)
 

@@ -21,7 +21,7 @@ from weft.results.model import ONLY_WHERE_THERE_ARE_SOME, RESULT_KEYS, Results
 RESULTS_FILE = "results.json"
 _UNBOUNDED = ("made_by", "counters", "registers")
 """Keys of results.json whose numbers have ranges of their own: those of the scenario, and of the P4 program."""
-_MAY_BE_NEGATIVE = ("ledger",)
+_MAY_BE_NEGATIVE = ("packet_conservation",)
 
 _ADAPTER = TypeAdapter(Results)
 

@@ -554,10 +554,10 @@ class Fabric:
         Raises:
             CheckFailedError: it does not balance. EnvironmentLacksError: the clock is the real one.
         """
-        ledger = self.lab.packet_conservation()
-        if ledger is None:
+        counts = self.lab.packet_conservation()
+        if counts is None:
             raise EnvironmentLacksError("only the virtual clock counts what becomes of all packets")
-        return checked_conservation(ledger)
+        return checked_conservation(counts)
 
     @raised_as_weft_errors()
     def read(self, switch: str, entities: Iterable[Any]) -> list[Any]:
@@ -700,7 +700,7 @@ class Fabric:
             rows_lost=observations.rows_lost,
             drops=drop_totals(counters, switches, endpoints),
             absorbed=absorbed_totals(counters),
-            ledger=None
+            packet_conservation=None
             if self.options.clock == "real"
             else PacketConservation.of(self.packet_conservation()),
             link_events=self.lab.link_events.finish(),

@@ -252,8 +252,8 @@ class VirtualLab(Lab):
         """See Lab."""
         with self.partitions.lock():
             done, count = hosts.steps(run)
-            ledger = self.partitions.packet_conservation()
-            sent, delivered = ledger["entered"].get("sent"), ledger["left"].get("delivered")
+            counts = self.partitions.packet_conservation()
+            sent, delivered = counts["entered"].get("sent"), counts["left"].get("delivered")
             return Sample(
                 self.partitions.now_ps,
                 done,
