@@ -11,10 +11,11 @@ ALLOWED = {
     "cache": set(),
     "compiler": {"cache"},
     "engine": set(),
+    "hints": set(),
     "registry": set(),
     "quantities": {"errors"},
     "topologies": {"quantities", "registry"},
-    "switch": {"cache", "engine"},
+    "switch": {"cache", "engine", "hints"},
     "controller": {"registry", "topologies"},
     "traffic": {"engine", "quantities", "registry", "topologies"},
 }

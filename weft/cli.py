@@ -14,7 +14,8 @@ from typing import Any
 
 import click
 
-from weft.errors import BadInputError, EnvironmentLacksError, WeftError, did_you_mean
+from weft.errors import BadInputError, EnvironmentLacksError, WeftError
+from weft.hints import did_you_mean
 from weft.quantities.units import parse_size_range_bytes
 from weft.system.shipped_labs import LAB_PREFIX, lab_file
 

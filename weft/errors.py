@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
-
 
 class WeftError(Exception):
     """Base of all errors that the command reports without a traceback."""
@@ -28,10 +25,3 @@ class EnvironmentLacksError(WeftError):
     """Something the machine must offer is missing: root, a program, a kernel feature."""
 
     exit_code = 4
-
-
-def did_you_mean(word: str, valid: Iterable[str]) -> str:
-    """Return a hint that names the nearest valid word, or all of them where none is near."""
-    choices = sorted(valid)
-    nearest = difflib.get_close_matches(word, choices, n=1)
-    return f"did you mean '{nearest[0]}'?" if nearest else f"valid: {', '.join(choices)}"

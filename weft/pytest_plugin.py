@@ -47,7 +47,8 @@ def fabric(request: pytest.FixtureRequest) -> Iterator[Fabric]:
     """Return a running fabric, as the test's mark `fabric` describes it; it is taken down after the test."""
     from weft import topologies
     from weft.clocks.environment import require_for
-    from weft.errors import EnvironmentLacksError, did_you_mean
+    from weft.errors import EnvironmentLacksError
+    from weft.hints import did_you_mean
     from weft.run.fabric import Fabric
     from weft.scenario.options import FabricOptions
 

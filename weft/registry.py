@@ -1,14 +1,96 @@
-"""What all registries share: the modules of a package are listed, so a new file is found by its place."""
+"""Kinds of a thing, each defined by one module of a package: a new file is found by its place."""
 
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from types import ModuleType
+from typing import Generic, TypeVar
+
+_Kind = TypeVar("_Kind")
 
 
-def modules_of(package: str) -> Iterator[ModuleType]:
+class Registry(Mapping[str, _Kind], Generic[_Kind]):
+    """The kinds that a package's modules define, by name, in order of the modules' names.
+
+    Args:
+        package: whose modules are searched when a kind is first requested.
+        what: a kind is, in words.
+        kinds_in: returns those that a module defines, with their names.
+        error: raised for an unknown name.
+        default: name of the kind that stands first.
+        besides: what else is valid where a name is asked for, in words.
+
+    """
+
+    def __init__(
+        self,
+        package: str,
+        what: str,
+        kinds_in: Callable[[ModuleType], Iterable[tuple[str, _Kind]]],
+        error: type[Exception],
+        *,
+        default: str | None = None,
+        besides: str | None = None,
+    ) -> None:
+        self._package = package
+        self._what = what
+        self._kinds_in = kinds_in
+        self._error = error
+        self._default = default
+        self._besides = besides
+
+    @cached_property
+    def _kinds(self) -> dict[str, _Kind]:
+        found = dict(each for module in _modules_of(self._package) for each in self._kinds_in(module))
+        return found if self._default is None else {self._default: found.pop(self._default), **found}
+
+    def look_again(self) -> None:
+        """List the package again when a kind is next requested."""
+        importlib.invalidate_caches()
+        self.__dict__.pop("_kinds", None)
+
+    def named(self, name: object) -> _Kind:
+        """Return the kind of a name. Raises the registry's error, which lists the valid ones."""
+        if isinstance(name, str) and name in self._kinds:
+            return self._kinds[name]
+        valid = [*self._kinds, *([self._besides] if self._besides else [])]
+        raise self._error(f"unknown {self._what} {name!r} (valid: {', '.join(valid)})")
+
+    def __getitem__(self, name: str) -> _Kind:
+        return self._kinds[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kinds)
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+
+def constant_of(kind: type[_Kind]) -> Callable[[ModuleType], Iterable[tuple[str, _Kind]]]:
+    """Return what finds a module's `KIND` if it is of this class; its `name` is the kind's."""
+
+    def kinds_in(module: ModuleType) -> Iterator[tuple[str, _Kind]]:
+        found = getattr(module, "KIND", None)
+        if isinstance(found, kind):
+            yield found.name, found  # type: ignore[attr-defined]
+
+    return kinds_in
+
+
+def classes_of(base: type[_Kind], module: ModuleType) -> Iterator[type[_Kind]]:
+    """Return the classes that a module itself derives from this one, but for abstract ones."""
+    for value in vars(module).values():
+        if not inspect.isclass(value) or value.__module__ != module.__name__ or inspect.isabstract(value):
+            continue
+        if issubclass(value, base) and value is not base:
+            yield value
+
+
+def _modules_of(package: str) -> Iterator[ModuleType]:
     """Import the modules of a package and return them, in order of their names."""
     path = importlib.import_module(package).__path__
     for name in sorted(module.name for module in pkgutil.iter_modules(path, f"{package}.")):

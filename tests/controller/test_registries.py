@@ -13,8 +13,8 @@ from weft.controller.errors import SettingError
 from weft.controller.failures import NO_FAILURES
 from weft.controller.features import FEATURES, Settings
 from weft.controller.plan import FabricState, Planner, desired_entities
-from weft.controller.registry import Registry
 from weft.controller.routing import ROUTING_KINDS
+from weft.registry import Registry, constant_of
 from weft.topologies import FabricSpec, LinkSpec, leaf_spine, shortest_path
 from weft.topologies.assembly import Cable, Design, Place, assemble
 
@@ -104,7 +104,7 @@ def test_an_unknown_routing_is_told_with_the_valid_ones() -> None:
 
 
 def test_what_is_no_kind_is_not_taken_for_one() -> None:
-    assert list(Registry("weft.controller.features", str, SettingError)) == []
+    assert list(Registry("weft.controller.features", "feature", constant_of(str), SettingError)) == []
     assert all(kind.summary and kind.tables for kind in (*FEATURES.values(), *ROUTING_KINDS.values()))
 
 

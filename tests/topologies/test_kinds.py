@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from weft import topologies
 from weft.cli import weft
 from weft.topologies import TopologyError, kinds
-from weft.topologies.kinds import from_parameters, topology_kind, topology_kinds
+from weft.topologies.kinds import TOPOLOGY_KINDS, from_parameters
 
 STAR = '''
 """A star: leaves around one spine."""
@@ -70,14 +70,14 @@ def star(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     folder.mkdir()
     (folder / "star.py").write_text(STAR, encoding="utf-8")
     monkeypatch.setattr(kinds, "__path__", [*kinds.__path__, str(folder)])
-    topology_kinds.cache_clear()
+    TOPOLOGY_KINDS.look_again()
     yield
-    topology_kinds.cache_clear()
+    TOPOLOGY_KINDS.look_again()
     sys.modules.pop("weft.topologies.kinds.star", None)
 
 
 def test_the_kinds_are_those_of_the_folder() -> None:
-    assert list(topology_kinds()) == ["leaf_spine", "fat_tree"]
+    assert list(TOPOLOGY_KINDS) == ["leaf_spine", "fat_tree"]
 
 
 @pytest.mark.usefixtures("star")
@@ -96,7 +96,7 @@ def test_a_new_kind_is_one_file(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("star")
 def test_the_parameters_of_a_new_kind_build_it_again() -> None:
-    fabric = topology_kind("star").builder(arms=4)
+    fabric = TOPOLOGY_KINDS.named("star").builder(arms=4)
     assert from_parameters(fabric.parameters) == fabric
     with pytest.raises(
         TopologyError, match=r"unknown parameter 'legs' of star \(valid: arms, hosts_per_leaf, "
@@ -107,6 +107,6 @@ def test_the_parameters_of_a_new_kind_build_it_again() -> None:
 def test_sections_and_builders_make_equal_fabrics() -> None:
     """Scenario and Python have the same defaults, but for the number of planes of a fat tree."""
     for name, builder in (("leaf_spine", topologies.leaf_spine), ("fat_tree", topologies.fat_tree)):
-        section = topology_kind(name).section(kind=name, planes=1)
+        section = TOPOLOGY_KINDS.named(name).section(kind=name, planes=1)
         parameters = {key: value for key, value in section.build().parameters.items() if key != "kind"}
         assert section.build() == builder(**parameters)

@@ -9,8 +9,13 @@ import pytest
 import weft.traffic.collectives as package
 from weft.engine import ExtensionError
 from weft.traffic.aggregation_format import Operation
-from weft.traffic.collectives import Algorithm, Collective, algorithm_names, collective_named, collectives
-from weft.traffic.collectives.registry import collectives as registry
+from weft.traffic.collectives import (
+    COLLECTIVE_KINDS,
+    Algorithm,
+    Collective,
+    algorithm_names,
+    collective_named,
+)
 from weft.traffic.schedule_nodes import DataType
 from weft.traffic.schedules import CollectiveSpec
 
@@ -50,7 +55,7 @@ def spec_of(ranks, elements=1024, **more):
 
 def test_every_file_of_the_package_is_a_collective_by_its_name():
     files = {path.stem for path in Path(package.__file__).parent.glob("*.py")} - NOT_COLLECTIVES
-    assert set(collectives()) == files == set(FACTORS)
+    assert set(COLLECTIVE_KINDS) == files == set(FACTORS)
 
 
 @pytest.fixture
@@ -58,26 +63,26 @@ def with_nothing(tmp_path, monkeypatch):
     """Add one more file to the package."""
     (tmp_path / "nothing.py").write_text(NOTHING)
     monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
-    registry.cache_clear()
+    COLLECTIVE_KINDS.look_again()
     yield
-    registry.cache_clear()
+    COLLECTIVE_KINDS.look_again()
     sys.modules.pop("weft.traffic.collectives.nothing", None)
 
 
 def test_a_file_in_the_package_is_all_that_a_collective_takes(with_nothing):
-    assert set(collectives()) == {*FACTORS, "nothing"}
+    assert set(COLLECTIVE_KINDS) == {*FACTORS, "nothing"}
     assert "at-all" in algorithm_names()
     assert not collective_named("nothing").schedule("at-all", spec_of(4), 3).nodes
 
 
 @pytest.mark.parametrize("name", FACTORS)
 def test_bus_bandwidths_are_those_of_nccl_tests(name):
-    assert collectives()[name].bus_bandwidth_factor(8) == pytest.approx(FACTORS[name])
+    assert COLLECTIVE_KINDS[name].bus_bandwidth_factor(8) == pytest.approx(FACTORS[name])
 
 
 @pytest.mark.parametrize("name", FACTORS)
 def test_data_for_a_size_is_the_larger_of_input_and_result(name):
-    collective, ranks = collectives()[name], 8
+    collective, ranks = COLLECTIVE_KINDS[name], 8
     elements = collective.element_count(collective.input_elements(8 * 1024, ranks), ranks)
     assert elements * 4 == 8 * 1024
     spec = spec_of(ranks, elements)
@@ -95,9 +100,9 @@ def test_terms_are_as_long_as_the_data(name):
     spec = spec_of(4, 16)
     inputs = [np.arange(16, dtype=np.int32) + 100 * rank for rank in range(4)]
     for rank in range(4):
-        terms = collectives()[name].terms(spec, inputs, rank)
+        terms = COLLECTIVE_KINDS[name].terms(spec, inputs, rank)
         assert {len(term) for term in terms} == {16}
-        assert collectives()[name].reduces or len(terms) == 1
+        assert COLLECTIVE_KINDS[name].reduces or len(terms) == 1
 
 
 @pytest.mark.parametrize(
@@ -107,7 +112,7 @@ def test_terms_are_as_long_as_the_data(name):
         (
             "allreduce",
             spec_of(8, ranks_per_host=2),
-            [each.name for each in collectives()["allreduce"].algorithms],
+            [each.name for each in COLLECTIVE_KINDS["allreduce"].algorithms],
         ),
         ("allgather", spec_of(6), ["ring"]),
         ("allgather", spec_of(8), ["ring", "halving-doubling"]),
@@ -115,7 +120,7 @@ def test_terms_are_as_long_as_the_data(name):
     ],
 )
 def test_what_is_suitable_can_be_made(name, spec, suitable):
-    collective = collectives()[name]
+    collective = COLLECTIVE_KINDS[name]
     assert collective.suitable(spec) == suitable
     for algorithm in collective.algorithms:
         if algorithm.name in suitable:
@@ -154,4 +159,4 @@ def test_users_classes_are_found_by_their_reference(tmp_path):
     assert isinstance(found, Collective)
     assert isinstance(found.algorithms[0], Algorithm)
     assert (found.name, found.reference) == ("nothing", reference)
-    assert "nothing" not in collectives()
+    assert "nothing" not in COLLECTIVE_KINDS

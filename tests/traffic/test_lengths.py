@@ -10,7 +10,7 @@ from point_to_point import DELAY_PS, PointToPoint
 
 from weft.engine import Engine, _core
 from weft.traffic.aggregation_format import Operation
-from weft.traffic.collectives import collectives
+from weft.traffic.collectives import COLLECTIVE_KINDS
 from weft.traffic.lane_schedule import Schedule
 from weft.traffic.messages import AS_BYTES, AS_LENGTHS
 from weft.traffic.patterns import Flow, flow_schedule
@@ -68,7 +68,7 @@ def test_flows(drawn, options):
 def test_a_ring(element_count, options):
     spec = CollectiveSpec(RANKS, element_count, DataType.INT32, Operation.SUM, (10**10,), piece_bytes=4096)
     schedules = [
-        collectives()["allreduce"].schedule("ring", spec, rank).of_lengths() for rank in range(RANKS)
+        COLLECTIVE_KINDS["allreduce"].schedule("ring", spec, rank).of_lengths() for rank in range(RANKS)
     ]
     of_bytes = outcome(schedules, AS_BYTES, element_count, **options)
     assert outcome(schedules, AS_LENGTHS, element_count, **options) == of_bytes

@@ -8,7 +8,7 @@ from point_to_point import DELAY_PS, RATE_BPS, PointToPoint
 
 from weft.engine import Engine, _core
 from weft.traffic.aggregation_format import Operation
-from weft.traffic.collectives import collectives
+from weft.traffic.collectives import COLLECTIVE_KINDS
 from weft.traffic.patterns import flow_schedule, incast, permutation
 from weft.traffic.schedule_nodes import DATA, DataType
 from weft.traffic.schedules import CollectiveSpec
@@ -20,7 +20,7 @@ def ring(
     ranks, elements, dtype=DataType.INT32, operation=Operation.SUM, planes=2, piece_bytes=4096, run_tag=0
 ):
     spec = CollectiveSpec(ranks, elements, dtype, operation, (RATE_BPS,) * planes, piece_bytes, run_tag)
-    return [collectives()["allreduce"].schedule("ring", spec, rank) for rank in range(ranks)]
+    return [COLLECTIVE_KINDS["allreduce"].schedule("ring", spec, rank) for rank in range(ranks)]
 
 
 def integers(ranks, elements, seed=5):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from schedule_interpreter import Interpreter
 
 from weft.traffic.aggregation_format import Operation
-from weft.traffic.collectives import collectives
+from weft.traffic.collectives import COLLECTIVE_KINDS
 from weft.traffic.patterns import Flow, flow_schedule, incast, permutation
 from weft.traffic.schedule_nodes import DATA, SCALE_UP, DataType, run_immediate
 from weft.traffic.schedules import CollectiveSpec, peers_of
@@ -24,15 +24,17 @@ def spec_of(ranks, elements, dtype=DataType.INT32, operation=Operation.SUM, rate
 
 def interpreted(collective, algorithm, spec, inputs, seed=0):
     """All ranks' schedules of a collective, about to run on these inputs."""
-    schedules = [collectives()[collective].schedule(algorithm, spec, rank) for rank in range(spec.rank_count)]
+    schedules = [
+        COLLECTIVE_KINDS[collective].schedule(algorithm, spec, rank) for rank in range(spec.rank_count)
+    ]
     return Interpreter(schedules, inputs, seed, spec.dtype, spec.operation)
 
 
 @st.composite
 def drawn_collectives(draw):
     """Any collective by any algorithm, on hosts of one rank or several, with a size and ranks that it takes."""
-    collective = draw(st.sampled_from(sorted(collectives())))
-    algorithm = draw(st.sampled_from(sorted(each.name for each in collectives()[collective].algorithms)))
+    collective = draw(st.sampled_from(sorted(COLLECTIVE_KINDS)))
+    algorithm = draw(st.sampled_from(sorted(each.name for each in COLLECTIVE_KINDS[collective].algorithms)))
     per_host, stride, blocks = draw(
         st.sampled_from(
             [(1, 1, n) for n in range(1, 10)] + [(2, 1, 3), (4, 1, 2), (2, 2, 2), (3, 2, 1), (2, 4, 1)]
@@ -177,7 +179,7 @@ def test_rings_leave_a_host_by_the_rail_on_which_they_enter_the_next():
     between = [
         (rank, channel.peer)
         for rank in range(16)
-        for channel in collectives()["allreduce"].schedule("ring", spec, rank).channels()
+        for channel in COLLECTIVE_KINDS["allreduce"].schedule("ring", spec, rank).channels()
         if channel.label != SCALE_UP
     ]
     rail = lambda rank: spec.position(rank) % 4  # noqa: E731
@@ -217,7 +219,7 @@ def test_ring_moves_the_optimal_number_of_bytes(ranks, elements):
 
 def test_a_ring_connects_every_rank_with_two_on_each_plane():
     spec = spec_of(6, 10_000, piece_bytes=1024)
-    schedules = [collectives()["allreduce"].schedule("ring", spec, rank) for rank in range(6)]
+    schedules = [COLLECTIVE_KINDS["allreduce"].schedule("ring", spec, rank) for rank in range(6)]
     assert len(peers_of(schedules)) == 6 * 2 * 2
 
 
@@ -232,7 +234,7 @@ def test_chunks_are_cut_into_pieces_that_pipeline():
 def test_a_schedule_is_no_larger_for_more_chunks():
     """Nothing is made for a chunk before its turn, so this takes no time and no memory."""
     spec = spec_of(1 << 16, 1 << 30, rates=(1,), piece_bytes=1 << 20)
-    schedule = collectives()["allreduce"].schedule("ring", spec, 5)
+    schedule = COLLECTIVE_KINDS["allreduce"].schedule("ring", spec, 5)
     assert schedule.step_count == 5 * ((1 << 16) - 1)
 
 
@@ -289,7 +291,7 @@ def test_senseless_collectives_are_refused(change, message):
         "plane_rates_bps": (1, 1),
     }
     with pytest.raises(ValueError, match=message):
-        collectives()["allreduce"].schedule("ring", CollectiveSpec(**(fields | change)), 0)
+        COLLECTIVE_KINDS["allreduce"].schedule("ring", CollectiveSpec(**(fields | change)), 0)
 
 
 @pytest.mark.parametrize(
@@ -302,14 +304,14 @@ def test_senseless_collectives_are_refused(change, message):
 )
 def test_what_an_algorithm_cannot_do_is_refused(collective, algorithm, spec, message):
     with pytest.raises(ValueError, match=message):
-        collectives()[collective].schedule(algorithm, spec, 0)
+        COLLECTIVE_KINDS[collective].schedule(algorithm, spec, 0)
 
 
 def test_unknown_algorithms_and_ranks_are_refused_by_name():
     with pytest.raises(ValueError, match=r"allreduce has no algorithm 'rings' \(valid: ring, tree"):
-        collectives()["allreduce"].schedule("rings", spec_of(2, 1), 0)
+        COLLECTIVE_KINDS["allreduce"].schedule("rings", spec_of(2, 1), 0)
     with pytest.raises(ValueError, match="rank 2"):
-        collectives()["allreduce"].schedule("ring", spec_of(2, 1), 2)
+        COLLECTIVE_KINDS["allreduce"].schedule("ring", spec_of(2, 1), 2)
     with pytest.raises(ValueError, match="1048576"):
         run_immediate(0, 1 << 20)
 

@@ -17,7 +17,7 @@ from weft.results.kinds import result_kinds
 from weft.results.results_file import read_results
 from weft.run import traffic_kinds as folder
 from weft.run.runner import run_scenario
-from weft.scenario import parse_scenario, traffic_kinds
+from weft.scenario import TRAFFIC_KINDS, parse_scenario
 from weft.sweeps.store import Outcome, State
 from weft.sweeps.summary import summarise
 from weft.sweeps.table import table_rows
@@ -37,16 +37,16 @@ def neighbours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     kinds.mkdir()
     (kinds / "neighbours.py").write_text(of_page("python"), encoding="utf-8")
     monkeypatch.setattr(folder, "__path__", [*folder.__path__, str(kinds)])
-    traffic_kinds.cache_clear()
+    TRAFFIC_KINDS.look_again()
     yield
-    traffic_kinds.cache_clear()
+    TRAFFIC_KINDS.look_again()
     sys.modules.pop("weft.run.traffic_kinds.neighbours", None)
 
 
 def test_the_kinds_are_those_of_the_folder() -> None:
     files = {path.stem for path in Path(folder.__file__).parent.glob("*.py")} - {"__init__", "base"}
-    assert set(traffic_kinds()) == files
-    assert all(kind in section.model_fields for kind, section in traffic_kinds().items())
+    assert set(TRAFFIC_KINDS) == files
+    assert all(kind in section.model_fields for kind, section in TRAFFIC_KINDS.items())
 
 
 @pytest.mark.usefixtures("neighbours")

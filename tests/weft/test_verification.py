@@ -7,7 +7,7 @@ from weft.engine._core import block_exponent, dequantise_block, quantise_block
 from weft.results.verification import Verdict
 from weft.results.verification import verify as verify_typed
 from weft.traffic.aggregation_format import Operation
-from weft.traffic.collectives import collectives
+from weft.traffic.collectives import COLLECTIVE_KINDS
 from weft.traffic.schedule_nodes import DataType
 from weft.traffic.schedules import CollectiveSpec
 
@@ -28,7 +28,7 @@ def spec_of(inputs, operation=Operation.SUM, root=0):
 
 
 def verify(collective, algorithm, spec, inputs, results) -> Verdict:
-    found = collectives()[collective]
+    found = COLLECTIVE_KINDS[collective]
     return verify_typed(found, found.algorithm(algorithm), spec, inputs, results)
 
 
@@ -37,7 +37,7 @@ def verify_sum(inputs, results, algorithm):
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.float32])
-@pytest.mark.parametrize("collective", collectives())
+@pytest.mark.parametrize("collective", COLLECTIVE_KINDS)
 def test_a_wrong_element_of_any_collective_is_found(collective, dtype):
     inputs = inputs_of(dtype, ranks=4, elements=8)
     spec = spec_of(inputs, root=2)
@@ -51,10 +51,10 @@ def test_a_wrong_element_of_any_collective_is_found(collective, dtype):
         "broadcast": [inputs[2]] * 4,
         "reduce": [total[:0], total[:0], total, total[:0]],
     }[collective]
-    assert [len(collectives()[collective].result_part(spec, rank)) for rank in range(4)] == [
+    assert [len(COLLECTIVE_KINDS[collective].result_part(spec, rank)) for rank in range(4)] == [
         len(each) for each in right
     ]
-    algorithm = collectives()[collective].algorithms[0].name
+    algorithm = COLLECTIVE_KINDS[collective].algorithms[0].name
     assert verify(collective, algorithm, spec, inputs, right).ok
     wrong = [each.copy() for each in right]
     wrong[2][1] += 1

@@ -11,9 +11,9 @@ import click
 from weft.cli import SIZES
 from weft.commands.reporting import report_options, run_and_show
 from weft.commands.scenario_options import changes_of, scenario_options
-from weft.errors import did_you_mean
+from weft.hints import did_you_mean
 from weft.traffic.class_reference import is_class_reference
-from weft.traffic.collectives import algorithm_names, collectives
+from weft.traffic.collectives import COLLECTIVE_KINDS, algorithm_names
 
 # Where an error of the scenario that the options make comes from.
 _OPTION_OF = {
@@ -38,12 +38,12 @@ class _CollectiveName(click.ParamType[str]):
     name = "collective"
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
-        return f"[{'|'.join(collectives())}|FILE.py:CLASS]"
+        return f"[{'|'.join(COLLECTIVE_KINDS)}|FILE.py:CLASS]"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         name = str(value)
-        if name not in collectives() and not is_class_reference(name):
-            self.fail(f"no collective '{name}'; {did_you_mean(name, collectives())}", param, ctx)
+        if name not in COLLECTIVE_KINDS and not is_class_reference(name):
+            self.fail(f"no collective '{name}'; {did_you_mean(name, COLLECTIVE_KINDS)}", param, ctx)
         return name
 
 

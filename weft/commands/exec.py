@@ -7,7 +7,8 @@ import os
 import click
 
 from weft.clocks.real import lab_state
-from weft.errors import BadInputError, EnvironmentLacksError, did_you_mean
+from weft.errors import BadInputError, EnvironmentLacksError
+from weft.hints import did_you_mean
 
 
 @click.command(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from weft.clocks.real import lab_state
-from weft.errors import BadInputError, EnvironmentLacksError, did_you_mean
+from weft.errors import BadInputError, EnvironmentLacksError
+from weft.hints import did_you_mean
 
 EMBEDDED = "embedded"
 

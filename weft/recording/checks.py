@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 
-from weft.errors import EnvironmentLacksError, did_you_mean
+from weft.errors import EnvironmentLacksError
+from weft.hints import did_you_mean
 from weft.recording.places import Places
 from weft.scenario import KeyProblem
 from weft.scenario.options import FabricOptions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from weft.errors import did_you_mean
+from weft.hints import did_you_mean
 from weft.scenario import KeyProblem
 from weft.topologies import FabricSpec, LinkSpec
 

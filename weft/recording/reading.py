@@ -13,7 +13,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from weft.cache import collector_paused
-from weft.errors import BadInputError, EnvironmentLacksError, did_you_mean
+from weft.errors import BadInputError, EnvironmentLacksError
+from weft.hints import did_you_mean
 from weft.recording.schema import LARGEST, TABLES, ColumnSchema, Holds, TableSchema
 from weft.recording.tables import Column, Names, Table
 

@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from rich.console import Console
 
 from weft.results.report_table import ReportTable
-from weft.scenario.traffic import traffic_kinds
+from weft.scenario.traffic import TRAFFIC_KINDS
 
 
 class ItemResult(Protocol):
@@ -77,6 +77,6 @@ class ResultKind(Generic[R]):
 def result_kinds() -> tuple[ResultKind[Any], ...]:
     """Return the kinds of results that kinds of traffic name, each once, in their order."""
     # Scenarios, where the sections are found, know nothing of results; `TrafficItem` in weft/run names them.
-    named = [inspect.getattr_static(section, "results") for section in traffic_kinds().values()]
+    named = [inspect.getattr_static(section, "results") for section in TRAFFIC_KINDS.values()]
     found = {kind.key: kind for kind in named}
     return tuple(sorted(found.values(), key=lambda kind: (kind.order, kind.key)))

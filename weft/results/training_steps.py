@@ -11,7 +11,7 @@ from rich.table import Table
 
 from weft.results.kinds import MeasuredColumn, ResultKind
 from weft.results.verification import Verdict, verify
-from weft.traffic.collectives import Array, collectives
+from weft.traffic.collectives import COLLECTIVE_KINDS, Array
 from weft.traffic.schedules import CollectiveSpec
 from weft.traffic.training import GRADIENT_COLLECTIVE, TrainingStep
 
@@ -59,7 +59,7 @@ def verify_gradients(
     results: Sequence[Array],
 ) -> Verdict:
     """Compare summed gradients with NumPy's, bucket by bucket, since each is a collective of its own."""
-    all_reduce = collectives()[GRADIENT_COLLECTIVE]
+    all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
     verdicts = [
         verify(
             all_reduce,

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.errors import BadInputError, did_you_mean
+from weft.errors import BadInputError
+from weft.hints import did_you_mean
 from weft.results.collectives import CollectiveResult
 from weft.scenario.places import KeyProblem
 from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.class_reference import absolute_reference, is_class_reference
-from weft.traffic.collectives import Collective, collective_named, collectives
+from weft.traffic.collectives import COLLECTIVE_KINDS, Collective, collective_named
 from weft.traffic.schedule_nodes import DataType
 from weft.traffic.schedules import (
     CollectiveSpec,
@@ -107,9 +108,9 @@ def found_collective(name: str) -> Collective:
     """
     if is_class_reference(name):
         return collective_named(absolute_reference(name, Path()))
-    if name not in collectives():
-        raise BadInputError(f"unknown collective '{name}'; {did_you_mean(name, collectives())}")
-    return collectives()[name]
+    if name not in COLLECTIVE_KINDS:
+        raise BadInputError(f"unknown collective '{name}'; {did_you_mean(name, COLLECTIVE_KINDS)}")
+    return COLLECTIVE_KINDS[name]
 
 
 def collective_spec(

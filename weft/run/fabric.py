@@ -20,7 +20,8 @@ from weft.controller.arrays import DirectCount
 from weft.controller.counters import Count
 from weft.controller.errors import ControllerError, JobError
 from weft.error_translation import raised_as_weft_errors
-from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, did_you_mean
+from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError
+from weft.hints import did_you_mean
 from weft.quantities.definitions import FLOW_SIZE, MESSAGE_SIZE, POSITIVE_TIME, TIME
 from weft.recording.observations import Observations, Recorded, merged, named_tables, ports_table
 from weft.recording.places import Places
@@ -66,7 +67,7 @@ from weft.system.child_processes import ChildError
 from weft.system.signals import interruptions_first
 from weft.topologies import FabricSpec
 from weft.traffic.class_reference import is_class_reference, short_reference
-from weft.traffic.collectives import Collective, collectives
+from weft.traffic.collectives import COLLECTIVE_KINDS, Collective
 from weft.traffic.control import EndpointGroup, RankBuffer, RunError, RunOutcome
 from weft.traffic.extensions import TrafficPattern, flows_of
 from weft.traffic.flow_sizes import FlowSizes
@@ -364,7 +365,7 @@ class Fabric:
         inputs = None if arrays is None else [each.ravel() for each in arrays]
         count = step.gradient_count if inputs is None else inputs[0].size
         name = dtype if inputs is None else inputs[0].dtype.name
-        all_reduce = collectives()[GRADIENT_COLLECTIVE]
+        all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
         spec = collective_spec(self.topology, all_reduce, algorithm, count, name)
         if count != step.gradient_count:
             raise BadInputError(f"buffers of {count} gradients for a step of {step.gradient_count}")

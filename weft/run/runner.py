@@ -9,7 +9,8 @@ from pathlib import Path
 
 from weft.clocks.lab import Progress
 from weft.clocks.watching import Watcher
-from weft.errors import BadInputError, EnvironmentLacksError, did_you_mean
+from weft.errors import BadInputError, EnvironmentLacksError
+from weft.hints import did_you_mean
 from weft.results.run_result import RunResult
 from weft.run.data_memory import require_memory
 from weft.run.fabric import Fabric

@@ -15,7 +15,7 @@ from weft.scenario.parsing import Change, anchor_paths, apply_changes, load_scen
 from weft.scenario.places import KeyProblem, Places
 from weft.scenario.sections import ControlSection, EcnSection, FaultsSection
 from weft.scenario.switching import SwitchingSection
-from weft.scenario.traffic import FLOW_DATA, Traffic, TrafficSection, traffic_kinds
+from weft.scenario.traffic import FLOW_DATA, TRAFFIC_KINDS, Traffic, TrafficSection
 from weft.scenario.transport import TransportSection
 from weft.scenario.yaml_files import read_mapping, read_yaml
 from weft.topologies import LinkChoice
@@ -23,6 +23,7 @@ from weft.topologies import LinkChoice
 __all__ = [
     "FLOW_DATA",
     "MAX_SLOTS",
+    "TRAFFIC_KINDS",
     "BufferSection",
     "Change",
     "ControlSection",
@@ -53,5 +54,4 @@ __all__ = [
     "parse_scenario",
     "read_mapping",
     "read_yaml",
-    "traffic_kinds",
 ]

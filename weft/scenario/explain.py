@@ -9,7 +9,7 @@ from typing import Any, get_args, get_origin
 import pydantic
 from pydantic import BaseModel
 
-from weft.errors import did_you_mean
+from weft.hints import did_you_mean
 from weft.quantities.units import shown
 from weft.scenario.dotted import key_of
 from weft.scenario.places import Path, Places

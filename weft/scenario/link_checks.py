@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.errors import BadInputError, EnvironmentLacksError, did_you_mean
+from weft.errors import BadInputError, EnvironmentLacksError
+from weft.hints import did_you_mean
 from weft.scenario.events import LinkEventSection
 from weft.scenario.options import FabricOptions
 from weft.scenario.places import KeyProblem

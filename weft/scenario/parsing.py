@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 import pydantic
 
-from weft.errors import BadInputError, did_you_mean
+from weft.errors import BadInputError
+from weft.hints import did_you_mean
 from weft.quantities.definitions import UNITS_REQUIRED
 from weft.quantities.units import shown
 from weft.scenario.checks import check_across, check_options

@@ -10,9 +10,9 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from weft.scenario.model import Scenario
-from weft.scenario.traffic import TrafficSection, traffic_kinds
+from weft.scenario.traffic import TRAFFIC_KINDS, TrafficSection
 from weft.scenario.valid_values import sections_in, valid_values
-from weft.topologies.kinds import topology_kinds
+from weft.topologies.kinds import TOPOLOGY_KINDS
 from weft.topologies.kinds.base import TopologySection
 
 
@@ -57,9 +57,9 @@ def _sections_of(path: str, model: type[BaseModel]) -> Iterator[SectionOfKeys]:
         if not inner:
             keys.append(Key(own, model, field))
         elif inner == [TopologySection]:
-            below += [(f"{own} ({kind})", each.section) for kind, each in topology_kinds().items()]
+            below += [(f"{own} ({kind})", each.section) for kind, each in TOPOLOGY_KINDS.items()]
         elif inner == [TrafficSection]:
-            below += [(f"{own}[] ({kind})", each) for kind, each in traffic_kinds().items()]
+            below += [(f"{own}[] ({kind})", each) for kind, each in TRAFFIC_KINDS.items()]
         elif len(inner) == 1:
             below.append((f"{own}[]" if _is_list(field.annotation) else own, inner[0]))
     yield SectionOfKeys(path, model, keys)

@@ -7,14 +7,15 @@ from typing import Annotated, Any
 
 import pydantic
 
-from weft.errors import BadInputError, did_you_mean
+from weft.errors import BadInputError
+from weft.hints import did_you_mean
 from weft.quantities.units import shown
 from weft.scenario.explain import explain
 from weft.scenario.places import KeyProblem, Places
 from weft.scenario.valid_values import keys_of
 from weft.scenario.values import OfAnyKind
 from weft.topologies import FabricSpec, TopologyError
-from weft.topologies.kinds import kind_of_section, topology_kinds
+from weft.topologies.kinds import TOPOLOGY_KINDS, kind_of_section
 from weft.topologies.kinds.base import TopologyKeyError, TopologySection
 
 
@@ -27,7 +28,7 @@ def _section_of(value: object) -> TopologySection:
 
 
 Fabric = Annotated[
-    TopologySection, OfAnyKind(_section_of, lambda: [kind.section for kind in topology_kinds().values()])
+    TopologySection, OfAnyKind(_section_of, lambda: [kind.section for kind in TOPOLOGY_KINDS.values()])
 ]
 
 
@@ -40,7 +41,7 @@ def parse_fabric(value: Any, places: Places, context: dict[str, Any]) -> Topolog
     try:
         kind = kind_of_section(value)
     except TopologyError:
-        choices = did_you_mean(str(value["kind"]), topology_kinds())
+        choices = did_you_mean(str(value["kind"]), TOPOLOGY_KINDS)
         raise KeyProblem("fabric.kind", f"{shown(value['kind'])} is no kind of topology; {choices}") from None
     _refuse_keys_of_other_kinds(value, kind.name)
     try:
@@ -50,9 +51,9 @@ def parse_fabric(value: Any, places: Places, context: dict[str, Any]) -> Topolog
 
 
 def _refuse_keys_of_other_kinds(value: Mapping[Any, Any], kind: str) -> None:
-    own = keys_of(topology_kinds()[kind].section)
+    own = keys_of(TOPOLOGY_KINDS[kind].section)
     for key in value:
-        others = [name for name, other in topology_kinds().items() if key in keys_of(other.section)]
+        others = [name for name, other in TOPOLOGY_KINDS.items() if key in keys_of(other.section)]
         if key not in own and others and value[key] is not None:
             raise KeyProblem(
                 f"fabric.{key}",

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Iterator, Mapping
+from types import ModuleType
 from typing import Annotated, Any, ClassVar, Literal
 
 from weft.quantities.units import shown
-from weft.registry import modules_of
+from weft.registry import Registry, classes_of
 from weft.scenario.places import KeyProblem
 from weft.scenario.values import Name, OfAnyKind, Section
 from weft.topologies.kinds.base import TopologySection
-from weft.traffic.collectives import algorithm_names, collectives
+from weft.traffic.collectives import COLLECTIVE_KINDS, algorithm_names
 
-KINDS_PACKAGE = "weft.run.traffic_kinds"
-"""Every module of it may define a kind. They say how they run, too, so they stand above scenarios."""
-
-CollectiveName = Annotated[str, Name("collective", collectives, or_class=True)]
+CollectiveName = Annotated[str, Name("collective", lambda: COLLECTIVE_KINDS, or_class=True)]
 AlgorithmName = Annotated[str, Name("algorithm", algorithm_names)]
 
 FLOW_DATA = ("zeros", "lengths")
@@ -34,24 +30,24 @@ class TrafficSection(Section):
         """Check what no single key shows. Raises KeyProblem for a key below `key`, the item's own."""
 
 
-@cache
-def traffic_kinds() -> Mapping[str, type[TrafficSection]]:
-    """Return the sections of all kinds by name: classes with a `kind` that the modules of `KINDS_PACKAGE` define."""
-    found = {}
-    for module in modules_of(KINDS_PACKAGE):
-        for value in vars(module).values():
-            if inspect.isclass(value) and issubclass(value, TrafficSection) and "kind" in vars(value):
-                found[value.kind] = value
-    return dict(sorted(found.items()))
+def _kinds_in(module: ModuleType) -> Iterator[tuple[str, type[TrafficSection]]]:
+    return ((section.kind, section) for section in classes_of(TrafficSection, module))
+
+
+# The modules say how a kind runs, too, so they stand above scenarios.
+TRAFFIC_KINDS: Registry[type[TrafficSection]] = Registry(
+    "weft.run.traffic_kinds", "kind of traffic", _kinds_in, ValueError
+)
+"""The sections of all kinds by name."""
 
 
 def kind_of_item(item: Mapping[Any, Any], key: str) -> type[TrafficSection]:
     """Return the section that an item of the traffic is by its keys. Raises KeyProblem for `key`, the item's own."""
-    kinds = [kind for kind in traffic_kinds() if kind in item]
+    kinds = [kind for kind in TRAFFIC_KINDS if kind in item]
     if len(kinds) != 1:
         keys = shown(", ".join(map(str, item)))
-        raise KeyProblem(key, f"needs exactly one of {', '.join(traffic_kinds())}; has keys {keys}")
-    return traffic_kinds()[kinds[0]]
+        raise KeyProblem(key, f"needs exactly one of {', '.join(TRAFFIC_KINDS)}; has keys {keys}")
+    return TRAFFIC_KINDS[kinds[0]]
 
 
 def _item_of(value: object) -> TrafficSection:
@@ -65,4 +61,4 @@ def _item_of(value: object) -> TrafficSection:
         raise ValueError(str(problem)) from None
 
 
-Traffic = Annotated[TrafficSection, OfAnyKind(_item_of, lambda: traffic_kinds().values())]
+Traffic = Annotated[TrafficSection, OfAnyKind(_item_of, lambda: TRAFFIC_KINDS.values())]

@@ -15,7 +15,7 @@ from weft.engine import (
     congestion_control_names,
     make_congestion_control,
 )
-from weft.errors import did_you_mean
+from weft.hints import did_you_mean
 from weft.quantities.definitions import NUMBER, RATE, SIZE, TIME, PositiveTime, Quantity, Time, whole
 from weft.quantities.units import shown
 from weft.scenario.values import Section

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-from weft.errors import did_you_mean
+from weft.hints import did_you_mean
 from weft.quantities.definitions import whole
 from weft.quantities.section import Section, Text
 from weft.quantities.units import shown

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from weft.errors import BadInputError, did_you_mean
+from weft.errors import BadInputError
+from weft.hints import did_you_mean
 from weft.paths import LABS_DIRECTORY
 
 LAB_PREFIX = "lab:"

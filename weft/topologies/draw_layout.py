@@ -100,9 +100,9 @@ class Layout:
 def rows_of(fabric: FabricSpec, plane: int) -> list[list[str]]:
     """Return the names of a plane's switches in rows, the uppermost first, as the topology's kind lays them out."""
     # Not at the top: see weft/topologies/__init__.py.
-    from weft.topologies.kinds import DEFAULT_KIND, topology_kind
+    from weft.topologies.kinds import DEFAULT_KIND, TOPOLOGY_KINDS
 
-    return topology_kind(fabric.parameters.get("kind", DEFAULT_KIND)).rows(fabric, plane)
+    return TOPOLOGY_KINDS.named(fabric.parameters.get("kind", DEFAULT_KIND)).rows(fabric, plane)
 
 
 def _hosts_of_ranks(fabric: FabricSpec) -> list[tuple[str, ...]]:

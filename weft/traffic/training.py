@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from weft.traffic.collectives import collectives
+from weft.traffic.collectives import COLLECTIVE_KINDS
 from weft.traffic.lane_schedule import LaneSchedule
 from weft.traffic.schedule_nodes import DATA, ELEMENT_BYTES, IMMEDIATE_INDEX_BITS, SCRATCH
 from weft.traffic.schedules import CollectiveSpec
@@ -84,7 +84,7 @@ def training_step_schedule(
     for layer in reversed(step.layers):
         done = schedule.add_delay(layer.backward_ps, [done])
         backward.append(done)
-    all_reduce = collectives()[GRADIENT_COLLECTIVE]
+    all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
     buckets = step.buckets()
     transfers_each = (1 << IMMEDIATE_INDEX_BITS) // len(buckets)
     reduced: list[int] = []

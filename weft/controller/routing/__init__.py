@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from weft.controller.errors import SettingError
 from weft.controller.features.kind import DEFAULT_ROUTING
-from weft.controller.registry import Registry
 from weft.controller.routing.kind import PlaneRouting, RoutingKind
+from weft.registry import Registry, constant_of
 from weft.topologies import FabricSpec
 
-ROUTING_KINDS: Registry[RoutingKind] = Registry(__name__, RoutingKind, SettingError)
+ROUTING_KINDS: Registry[RoutingKind] = Registry(__name__, "routing", constant_of(RoutingKind), SettingError)
 
 
 def plane_routings(name: str, fabric: FabricSpec) -> list[PlaneRouting]:
@@ -18,7 +18,7 @@ def plane_routings(name: str, fabric: FabricSpec) -> list[PlaneRouting]:
         SettingError: there is no such kind, or it cannot route the fabric.
 
     """
-    kind = ROUTING_KINDS[name]
+    kind = ROUTING_KINDS.named(name)
     if objection := kind.objection(fabric):
         raise SettingError(f"the fabric cannot be routed by {name}: {objection}")
     return [kind.plane(fabric, plane) for plane in range(fabric.planes)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from weft.clocks.lab import Progress
-from weft.errors import did_you_mean
+from weft.hints import did_you_mean
 from weft.quantities.definitions import FlowSize, whole
 from weft.quantities.units import shown
 from weft.run.traffic_kinds.base import FlowItem

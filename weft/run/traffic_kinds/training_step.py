@@ -18,7 +18,7 @@ from weft.scenario.places import KeyProblem
 from weft.scenario.traffic import AlgorithmName
 from weft.scenario.values import Section
 from weft.topologies.kinds.base import TopologySection
-from weft.traffic.collectives import collectives
+from weft.traffic.collectives import COLLECTIVE_KINDS
 from weft.traffic.schedule_nodes import ELEMENT_BYTES
 from weft.traffic.training import GRADIENT_COLLECTIVE, Layer, TrainingStep
 
@@ -76,7 +76,7 @@ class TrainingStepTraffic(TrafficItem):
                 f"{key}.layers",
                 f"the step computes for {shortest_time(compute_ps)} in all (valid: {TIME.range_text})",
             )
-        check_algorithms(collectives()[GRADIENT_COLLECTIVE], self.algorithms or (), fabric, key)
+        check_algorithms(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms or (), fabric, key)
 
     def data_bytes(self, ranks: int) -> int:
         """Return the size of a rank's gradients."""
@@ -101,6 +101,6 @@ class TrainingStepTraffic(TrafficItem):
             gradients = [
                 random_elements(generator, self.dtype, step.gradient_count) for _ in fabric.topology.hosts
             ]
-        for algorithm in self.algorithms or suitable(fabric.topology, collectives()[GRADIENT_COLLECTIVE]):
+        for algorithm in self.algorithms or suitable(fabric.topology, COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]):
             progress(f"training step of {step.gradient_count * ELEMENT_BYTES} B of gradients, {algorithm}")
             fabric.training_step(step, algorithm, gradients, dtype=self.dtype)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,10 +39,3 @@ class ProgramRefusedError(StfError):
 
 class StfStatementError(Exception):
     """A statement that does not fit the program it is written for; the runner adds the place."""
-
-
-def suggestion(word: str, valid: Iterable[str]) -> str:
-    """A hint for a message: the valid word nearest to `word`, or all of them where none is near."""
-    choices = sorted(valid)
-    nearest = difflib.get_close_matches(word, choices, n=1)
-    return f"did you mean '{nearest[0]}'?" if nearest else f"valid: {', '.join(choices)}"

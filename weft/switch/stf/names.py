@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-from weft.switch.stf.errors import StfStatementError, suggestion
+from weft.hints import did_you_mean
+from weft.switch.stf.errors import StfStatementError
 
 ObjectT = TypeVar("ObjectT")
 _VALIDITY = re.compile(r"(^|\.)(\$valid\$?|valid|isValid\(\))$")
@@ -24,7 +25,7 @@ def resolve(objects: Mapping[str, ObjectT], name: str, what: str) -> ObjectT:
     if not found:
         # tables named tbl_… are the compiler's own, around direct calls of actions
         short = {each.rpartition(".")[2] for each in objects if not each.startswith("tbl_")}
-        hint = suggestion(name.rpartition(".")[2], short) if short else "the program has none"
+        hint = did_you_mean(name.rpartition(".")[2], short) if short else "the program has none"
         raise StfStatementError(f"unknown {what} '{name}'; {hint}")
     if len(found) > 1:
         raise StfStatementError(f"{what} '{name}' is ambiguous: {', '.join(sorted(found))}")

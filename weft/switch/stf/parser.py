@@ -11,7 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from weft.cache import UnreadableFileError, read_text
-from weft.switch.stf.errors import Place, StfError, StfSyntaxError, suggestion
+from weft.hints import did_you_mean
+from weft.switch.stf.errors import Place, StfError, StfSyntaxError
 from weft.switch.stf.literals import check_length, read_bounded, read_key_value, read_number
 from weft.switch.stf.statements import (
     ActionText,
@@ -88,7 +89,7 @@ def _parse_line(line: str, place: Place) -> Statement | None:
         return _parse_command(keyword, TokenReader(line, place, word.end()))
     if keyword not in _PARSERS:
         known = [*_PARSERS, *_COMMANDS, "packet", "expect"]
-        raise StfSyntaxError(place, f"unknown statement {word.group(1)!r}; {suggestion(keyword, known)}")
+        raise StfSyntaxError(place, f"unknown statement {word.group(1)!r}; {did_you_mean(keyword, known)}")
     reader = TokenReader(line, place, word.end())
     statement = _PARSERS[keyword](reader)
     reader.end()

@@ -6,44 +6,30 @@ A module in this folder is found by itself; docs/howto/topology.md says what it 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
-from weft.registry import modules_of
+from weft.registry import Registry, constant_of
 from weft.topologies.errors import TopologyError
 from weft.topologies.fabric import FabricSpec
 from weft.topologies.kinds.base import TopologyKind
 from weft.topologies.scale_up import with_scale_up
 
 DEFAULT_KIND = "leaf_spine"
-
-
-@cache
-def topology_kinds() -> Mapping[str, TopologyKind]:
-    """Return all kinds by name, the default first."""
-    kinds = (getattr(module, "KIND", None) for module in modules_of(__name__))
-    found = {kind.name: kind for kind in kinds if isinstance(kind, TopologyKind)}
-    return {DEFAULT_KIND: found.pop(DEFAULT_KIND), **dict(sorted(found.items()))}
-
-
-def topology_kind(name: object) -> TopologyKind:
-    """Return the kind of a name; TopologyError lists the valid ones."""
-    kinds = topology_kinds()
-    if not isinstance(name, str) or name not in kinds:
-        raise TopologyError(f"unknown topology kind {name!r} (valid: {', '.join(kinds)})")
-    return kinds[name]
+TOPOLOGY_KINDS: Registry[TopologyKind] = Registry(
+    __name__, "topology kind", constant_of(TopologyKind), TopologyError, default=DEFAULT_KIND
+)
 
 
 def kind_of_section(section: Mapping[str, object]) -> TopologyKind:
     """Return the kind that a scenario's `fabric` section means: its `kind`, or that of a key which implies one."""
     if section.get("kind") is not None:
-        return topology_kind(section["kind"])
+        return TOPOLOGY_KINDS.named(section["kind"])
     implied = (
         kind
-        for kind in topology_kinds().values()
+        for kind in TOPOLOGY_KINDS.values()
         if kind.implied_by and section.get(kind.implied_by) is not None
     )
-    return next(implied, topology_kinds()[DEFAULT_KIND])
+    return next(implied, TOPOLOGY_KINDS[DEFAULT_KIND])
 
 
 def from_parameters(parameters: Mapping[str, Any]) -> FabricSpec:
@@ -55,7 +41,7 @@ def from_parameters(parameters: Mapping[str, Any]) -> FabricSpec:
     """
     arguments = dict(parameters)
     scale_up = arguments.pop("scale_up", None)
-    kind = topology_kind(arguments.pop("kind", DEFAULT_KIND))
+    kind = TOPOLOGY_KINDS.named(arguments.pop("kind", DEFAULT_KIND))
     _require_known(arguments, kind.builder.__annotations__, kind.name)
     fabric = kind.builder(**arguments)
     if scale_up is None:

@@ -1,14 +1,14 @@
 """Collectives: one file defines each, from shapes to algorithms (docs/howto/collective.md)."""
 
 from weft.traffic.collectives.definition import Algorithm, Array, Collective, Generator
-from weft.traffic.collectives.registry import algorithm_names, collective_named, collectives
+from weft.traffic.collectives.registry import COLLECTIVE_KINDS, algorithm_names, collective_named
 
 __all__ = [
+    "COLLECTIVE_KINDS",
     "Algorithm",
     "Array",
     "Collective",
     "Generator",
     "algorithm_names",
     "collective_named",
-    "collectives",
 ]

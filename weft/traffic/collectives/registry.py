@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import re
-from collections.abc import Mapping
-from functools import cache
-from types import MappingProxyType
+from collections.abc import Iterator
+from types import ModuleType
 
 from weft.engine import ExtensionError
-from weft.registry import modules_of
+from weft.registry import Registry, classes_of
 from weft.traffic.class_reference import is_class_reference
 from weft.traffic.collectives.definition import Collective
 from weft.traffic.extensions.loading import ClassSpec, make
@@ -17,20 +15,20 @@ from weft.traffic.extensions.loading import ClassSpec, make
 _NAME = r"[a-z][a-z0-9_-]{0,40}"
 
 
-@cache
-def collectives() -> Mapping[str, Collective]:
-    """Return Weft's own by name: the class that each module of this package defines, if any."""
-    found = {}
-    for module in modules_of(__package__):
-        for value in vars(module).values():
-            if inspect.isclass(value) and issubclass(value, Collective) and not inspect.isabstract(value):
-                found[value.name] = _named(value(), value.name)
-    return MappingProxyType(found)
+def _kinds_in(module: ModuleType) -> Iterator[tuple[str, Collective]]:
+    kinds = classes_of(Collective, module)  # type: ignore[type-abstract]
+    return ((kind.name, _named(kind(), kind.name)) for kind in kinds)
+
+
+COLLECTIVE_KINDS: Registry[Collective] = Registry(
+    __package__, "collective", _kinds_in, ValueError, besides="or path/to/file.py:Class"
+)
+"""Weft's own by name."""
 
 
 def algorithm_names() -> tuple[str, ...]:
     """Return the names of all algorithms of Weft's own collectives, each once."""
-    return tuple(dict.fromkeys(each.name for known in collectives().values() for each in known.algorithms))
+    return tuple(dict.fromkeys(each.name for known in COLLECTIVE_KINDS.values() for each in known.algorithms))
 
 
 def collective_named(name: str) -> Collective:
@@ -41,10 +39,7 @@ def collective_named(name: str) -> Collective:
     """
     if is_class_reference(name):
         return _named(make(ClassSpec(name), Collective), name)  # type: ignore[type-abstract]
-    known = collectives()
-    if name not in known:
-        raise ValueError(f"unknown collective {name!r} (valid: {', '.join(known)}, or path/to/file.py:Class)")
-    return known[name]
+    return COLLECTIVE_KINDS.named(name)
 
 
 def _named(collective: Collective, reference: str) -> Collective:
@@ -60,7 +55,7 @@ def _named(collective: Collective, reference: str) -> Collective:
         f"name is {name!r} (valid: a text of up to 41 of a-z, 0-9, _ and -)",
     )
     require(
-        not is_class_reference(reference) or name not in collectives(),
+        not is_class_reference(reference) or name not in COLLECTIVE_KINDS,
         f"name is {name!r}, which is one of Weft's own",
     )
     require(bool(algorithms), "algorithms are missing (valid: a tuple of at least one weft.Algorithm)")
