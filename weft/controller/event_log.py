@@ -1,0 +1,68 @@
+"""What a controller saw and did, with times: a list of bounded length, the oldest entries of which are dropped."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+EventKind = Literal[
+    "link down", "link up", "programmed", "damped", "reused", "lossy", "slow", "cordoned", "draining", "drained",
+    "restored", "kept in use", "still busy", "failed",
+]  # fmt: skip
+EVENT_KINDS = get_args(EventKind)
+MOST_EVENTS = 4096
+
+
+@dataclass(frozen=True)
+class ControllerEvent:
+    """Something that a controller saw or did.
+
+    Attributes:
+        time_ps: when it began, by the fabric's clock.
+        kind: one of `EVENT_KINDS`.
+        element: link, switch or plane that it is about; empty where it is about all switches.
+        detail: more of it, for people.
+        duration_ps: how long it took; None for what takes no time.
+        entries: written to switches.
+        switches: that they were written to.
+
+    """
+
+    time_ps: int
+    kind: EventKind
+    element: str = ""
+    detail: str = ""
+    duration_ps: int | None = None
+    entries: int = 0
+    switches: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return {**asdict(self), "switches": list(self.switches)}
+
+
+class EventLog:
+    """The latest `MOST_EVENTS` events, in the order in which they were added."""
+
+    def __init__(self, most: int = MOST_EVENTS) -> None:
+        self._events: deque[ControllerEvent] = deque(maxlen=most)
+        self._added = 0
+
+    def add(self, event: ControllerEvent) -> None:
+        """Add an event; the oldest one goes if there are too many."""
+        self._added += 1
+        self._events.append(event)
+
+    def __iter__(self) -> Iterator[ControllerEvent]:
+        # A copy: the controller may run in another thread.
+        return iter(list(self._events))
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    @property
+    def dropped(self) -> int:
+        """How many old events are no longer there."""
+        return self._added - len(self._events)
