@@ -1,7 +1,8 @@
-"""JSON files of runs and sweeps, read back into dataclasses: errors name the file and the key."""
+"""JSON files of runs and sweeps, from dataclasses and back into them: errors name the file and the key."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ from pydantic import TypeAdapter
 
 from weft.errors import BadInputError
 from weft.recording.reading import quoted, read_bytes
+from weft.system.writing import written_whole
 
 _MOST_PROBLEMS = 5
 _MUST_BE = {
@@ -27,6 +29,18 @@ _MUST_BE = {
 }
 
 _Read = TypeVar("_Read")
+
+
+def write_object(adapter: TypeAdapter[_Read], path: Path, value: _Read) -> Path:
+    """Write what `validated` reads back, whole or not at all; returns the path.
+
+    Raises:
+        EnvironmentLacksError: the file cannot be written.
+    """
+    tree = adapter.dump_python(value, mode="json")
+    with written_whole(path) as partial:
+        partial.write_text(json.dumps(tree, indent=1) + "\n", encoding="utf-8")
+    return path
 
 
 def read_object(path: Path) -> dict[str, Any]:

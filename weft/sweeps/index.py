@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
 
-from weft.results.json_files import read_object, validated
+from weft.results.json_files import read_object, validated, write_object
 from weft.sweeps.store import Outcome, State
-from weft.system.writing import written_whole
 
 INDEX = "sweep.json"
 
@@ -42,10 +40,7 @@ class SweepIndex:
 
     def write(self, directory: Path) -> Path:
         """Write sweep.json, whole or not at all, and return its path."""
-        path = directory / INDEX
-        with written_whole(path) as partial:
-            partial.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
-        return path
+        return write_object(_ADAPTER, directory / INDEX, self)
 
     @classmethod
     def read(cls, directory: Path) -> SweepIndex:

@@ -6,18 +6,18 @@ import contextlib
 import enum
 import fcntl
 import io
-import json
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import ruamel.yaml
+from pydantic import TypeAdapter
 
 from weft.errors import BadInputError
-from weft.results.json_files import read_object
+from weft.results.json_files import read_object, validated, write_object
 from weft.results.results_file import read_results
 from weft.sweeps.plan import Point
 from weft.system.writing import written_whole
@@ -44,6 +44,9 @@ class Outcome:
 
     state: State
     error: str = ""
+
+
+_ADAPTER = TypeAdapter(Outcome)
 
 
 def checked_results(folder: Path) -> dict[str, Any]:
@@ -83,11 +86,11 @@ class SweepStore:
         return self._points / point.identity
 
     def outcome(self, point: Point) -> Outcome:
-        """Outcome of a point, in this sweep or an earlier one."""
+        """Outcome of a point, in this sweep or an earlier one; a point whose outcome is damaged is to be run anew."""
+        path = self.directory_of(point) / _OUTCOME
         try:
-            kept = json.loads((self.directory_of(point) / _OUTCOME).read_text(encoding="utf-8"))
-            return Outcome(State(kept["state"]), kept["error"])
-        except (OSError, ValueError, KeyError, TypeError):
+            return validated(_ADAPTER, path, read_object(path))
+        except BadInputError:
             return Outcome(State.NOT_RUN)
 
     def results(self, point: Point) -> dict[str, Any]:
@@ -109,8 +112,7 @@ class SweepStore:
     def keep(self, point: Point, outcome: Outcome) -> None:
         """Store a run's files in place of those of an earlier run."""
         running = self._points / f"{point.identity}{_RUNNING}"
-        with written_whole(running / _OUTCOME) as partial:
-            partial.write_text(json.dumps(asdict(outcome), indent=1) + "\n", encoding="utf-8")
+        write_object(_ADAPTER, running / _OUTCOME, outcome)
         final = self.directory_of(point)
         if final.exists():
             shutil.rmtree(final)
