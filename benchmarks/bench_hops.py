@@ -119,9 +119,9 @@ def null_rig(fabric: FabricSpec) -> Rig:
     rig = Rig(Partitions(seed=1))
     document = compile_file(Path(__file__).parent / "null.p4").json_text().encode()
     hosts = fabric.hosts
-    for leaf in sorted({host.nic(0).leaf for host in hosts}):
+    for leaf in sorted({host.nic(0).switch for host in hosts}):
         row = [NativeSwitch(rig.partitions.add(), f"{leaf} {place}") for place in range(HOPS)]
-        attached = {host.name: host.nic(0) for host in hosts if host.nic(0).leaf == leaf}
+        attached = {host.name: host.nic(0) for host in hosts if host.nic(0).switch == leaf}
         rate_bps = sum(nic.link.rate_bps for nic in attached.values())
         for switch, following in zip(row, [*row[1:], None], strict=True):
             switch.load(load_program(document))
@@ -132,7 +132,7 @@ def null_rig(fabric: FabricSpec) -> Rig:
                 link.connect(following.native, 1)
         group = rig.partitions.add()
         for host, nic in attached.items():
-            rig.add_sender((host, 0), group, row[0], nic.leaf_port, nic.link)
+            rig.add_sender((host, 0), group, row[0], nic.switch_port, nic.link)
         rig.switches += row
     return rig
 
@@ -140,7 +140,7 @@ def null_rig(fabric: FabricSpec) -> Rig:
 def frames(fabric: FabricSpec) -> dict[Nic, bytes]:
     """What each NIC sends: an RDMA WRITE with space for INT, to the host of the same number two leaves further on."""
     hosts = fabric.hosts
-    on_leaf = len(fabric.switch(hosts[0].nic(0).leaf).host_ports)
+    on_leaf = len(fabric.switch(hosts[0].nic(0).switch).host_ports)
     return {
         (host.name, nic.plane): write_frame(
             nic, hosts[(index + 2 * on_leaf) % len(hosts)].nic(nic.plane), index, bytes(PAYLOAD_BYTES)

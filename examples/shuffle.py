@@ -29,6 +29,6 @@ class Shuffle(weft.TrafficPattern):
                     source,
                     int(destination),
                     max(1, round(size)),
-                    plane=turn % fabric.planes,
+                    plane=turn % fabric.nics_per_host,
                     start_ps=turn * self.stagger_ps,
                 )

@@ -20,8 +20,8 @@ class IncastAndVictim(weft.TrafficPattern):
 
     def flows(self, fabric: FabricSpec, rng: np.random.Generator) -> Iterator[weft.Flow]:
         """See weft.TrafficPattern."""
-        last_leaf = fabric.hosts[-1].nics[0].leaf
-        senders = [host.index for host in fabric.hosts if host.nics[0].leaf == last_leaf]
+        last_leaf = fabric.hosts[-1].nics[0].switch
+        senders = [host.index for host in fabric.hosts if host.nics[0].switch == last_leaf]
         if len(senders) < 3 or 0 in senders:
             raise ValueError("an incast and a victim need two leaves with three hosts or more")
         yield weft.Flow(senders[0], 1, self.victim_bytes, plane=0, start_ps=0)

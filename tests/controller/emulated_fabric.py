@@ -44,7 +44,7 @@ class EmulatedFabric:
     def send(self, host: str, plane: int, frame: bytes) -> list[Delivery]:
         """Send a frame from a host; return every frame that arrives at hosts because of it."""
         nic = self.fabric.host(host).nic(plane)
-        pending = deque([(nic.leaf, nic.leaf_port, frame)])
+        pending = deque([(nic.switch, nic.switch_port, frame)])
         delivered: list[Delivery] = []
         self.passed = []
         for _ in range(MAX_HOPS):

@@ -99,14 +99,14 @@ def test_a_failed_link_rewrites_little_and_its_repair_restores_the_plan() -> Non
     async def body(double: P4RuntimeDouble, address: str) -> None:
         async with controller(address) as control:
             before = {number: device.writes for number, device in double.devices.items()}
-            repair = await control.link_down("p0l0", "p0s0")
+            repair = await control.link_down(FABRIC.link_between("p0l0", "p0s0"))
             assert repair.memberships == {}
             expected(double, FabricState(control.failures))
             written = {number: device.writes - before[number] for number, device in double.devices.items()}
             plane_1 = [switch.device_id for switch in FABRIC.switches_of_plane(1)]
             assert all(written[number] == 0 for number in plane_1)
             assert 0 < sum(written.values()) < 40
-            await control.link_up("p0l0", "p0s0")
+            await control.link_up(FABRIC.link_between("p0l0", "p0s0"))
             expected(double)
             assert await control.apply() == 0
 
@@ -121,14 +121,14 @@ def test_jobs_are_programmed_rebuilt_around_failures_and_removed() -> None:
             assert set(memberships) == set(hosts)
             expected(double, FabricState(jobs=control.jobs))
             root = control.jobs[0].trees[0].tree.root.switch
-            repair = await control.link_down("p0l1", root)
+            repair = await control.link_down(FABRIC.link_between("p0l1", root))
             assert repair.lost == {}
             again = repair.memberships[5]["h0"][0]
             assert again.epoch != memberships["h0"][0].epoch
             assert again.q_key != memberships["h0"][0].q_key
             assert control.jobs[0].trees[0].tree.root.switch != root
             expected(double, FabricState(control.failures, control.jobs))
-            lost = await control.link_down("h0", "p0l0")
+            lost = await control.link_down(FABRIC.link_between("h0", "p0l0"))
             assert "its link to p0l0 is down" in lost.lost[5]
             assert control.jobs == ()
             expected(double, FabricState(control.failures))

@@ -138,7 +138,7 @@ def test_every_host_reaches_every_host(
                 packet = Ether(delivery.frame)
                 nic = destination.nic(plane)
                 assert (packet.dst, packet.src) == (nic.mac, nic.gateway_mac)
-                hops = 1 if nic.leaf == source.nic(plane).leaf else 3
+                hops = 1 if nic.switch == source.nic(plane).switch else 3
                 assert (packet[IP].ttl if version == 4 else packet[IPv6].hlim) == 64 - hops
                 assert packet[Raw].load == b"payload"
 
@@ -159,11 +159,11 @@ def test_a_failed_link_is_routed_around(fabric: EmulatedFabric, control: Blockin
     fabric.cut.add(frozenset(("p0l1", "p0s0")))
     flows = [udp("h0", "h3", 0, source_port=port) for port in range(1000, 1032)]
     assert sum(len(fabric.send("h0", 0, flow)) for flow in flows) < 32
-    control.link_down("p0l1", "p0s0")
+    control.link_down(FABRIC.link_between("p0l1", "p0s0"))
     assert sum(len(fabric.send("h0", 0, flow)) for flow in flows) == 32
     back = [udp("h3", "h0", 0, source_port=port) for port in range(1000, 1032)]
     assert sum(len(fabric.send("h3", 0, flow)) for flow in back) == 32
-    control.link_up("p0l1", "p0s0")
+    control.link_up(FABRIC.link_between("p0l1", "p0s0"))
 
 
 def test_arp_and_neighbour_discovery_are_answered_by_the_leaf(
@@ -372,11 +372,11 @@ def test_a_job_goes_on_in_a_new_epoch_after_its_root_is_lost(
     root = control.controller.jobs[0].trees[0].tree.root.switch
     assert fabric.send("h0", 0, contribute(memberships["h0"][0], [100])) == []
     fabric.cut.add(frozenset(("p0l0", root)))
-    repaired = control.link_down("p0l0", root).memberships[4]
+    repaired = control.link_down(FABRIC.link_between("p0l0", root)).memberships[4]
     results = all_reduce(fabric, repaired, 0, 0)
     assert {Ether(each.frame)[AggregationHeader].lanes[0] for each in results} == {3}
     assert sorted(each.host for each in results) == ["h0", "h3"]
-    control.link_up("p0l0", root)
+    control.link_up(FABRIC.link_between("p0l0", root))
 
 
 def test_punted_packets_reach_the_controller_and_packet_outs_the_host(

@@ -161,10 +161,10 @@ def test_gradients_add_up_over_three_tiers_and_after_a_core_is_lost(
     check_all_reduce(THREE_TIERS, switches, memberships, 0, version)
     spine = tree.root.children[0].name
     switches.cut.add(frozenset((spine, tree.root.switch)))
-    repaired = control.link_down(spine, tree.root.switch).memberships[job]
+    repaired = control.link_down(THREE_TIERS.link_between(spine, tree.root.switch)).memberships[job]
     check_all_reduce(THREE_TIERS, switches, repaired, 0, version)
     switches.cut.clear()
-    control.link_up(spine, tree.root.switch)
+    control.link_up(THREE_TIERS.link_between(spine, tree.root.switch))
     control.remove_job(job)
 
 

@@ -47,7 +47,7 @@ def test_every_contribution_reaches_the_root_once_and_results_every_worker(
 def walk_up(entities: dict[str, list[Entity]], memberships: dict[str, JobMembership], plane: int) -> None:
     """Deliver one contribution per worker; every node completes exactly, in its own rank and bit."""
     arriving: list[tuple[SwitchSpec, int, int, JobMembership | None]] = [
-        (FABRIC.leaf_of(host, plane), FABRIC.host(host).nic(plane).leaf_port, membership.rank, membership)
+        (FABRIC.switch_of(host, plane), FABRIC.host(host).nic(plane).switch_port, membership.rank, membership)
         for host, membership in memberships.items()
     ]
     first = next(iter(memberships.values()))
@@ -226,12 +226,12 @@ def test_rebuild_moves_the_root_and_reports_what_cannot_be_saved() -> None:
     jobs = table()
     jobs.add(1, ALL, 8, planes=[0])
     jobs.add(2, ["h0", "h1"], 8, planes=[0])
-    failures = NO_FAILURES.with_link("p0l0", "p0s0")
+    failures = NO_FAILURES.with_link(FABRIC.link_between("p0l0", "p0s0"))
     rebuilt, lost = jobs.rebuild(failures)
     assert [job.job_id for job in rebuilt] == [1]
     assert rebuilt[0].trees[0].tree.root.switch == "p0s1"
     assert lost == {}
-    rebuilt, lost = jobs.rebuild(failures.with_link("p0l3", "p0s1"))
+    rebuilt, lost = jobs.rebuild(failures.with_link(FABRIC.link_between("p0l3", "p0s1")))
     assert rebuilt == []
     assert "no switch of plane 0 reaches all leaves of the job: p0l0, p0l1, p0l2, p0l3" in lost[1]
     assert [job.job_id for job in jobs.jobs] == [2]

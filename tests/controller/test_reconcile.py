@@ -34,7 +34,7 @@ def plan(choice: tuple[list[object], list[str], dict[int, EcnProfile] | None, bo
     broken, hosts, ecn, int_enabled = choice
     failures = NO_FAILURES
     for link in broken:
-        failures = failures.with_link(link.a.node, link.b.node)  # type: ignore[attr-defined]
+        failures = failures.with_link(link)  # type: ignore[attr-defined]
     jobs = JobTable(FABRIC, 64)
     jobs.add(3, hosts, 8)
     desired = desired_entities(

@@ -124,5 +124,5 @@ def test_links_within_a_tier_are_links_of_the_fabric() -> None:
     assert kind.is_deadlock_free(FABRIC)
     assert not kind.is_deadlock_free(fabric)
     plane = kind.plane(fabric, 0)
-    around = plane.plan(NO_FAILURES.with_link("p0l0", "p0l2"))
+    around = plane.plan(NO_FAILURES.with_link(fabric.link_between("p0l0", "p0l2")))
     assert len(around["p0l0"]) == len(plane.plan(NO_FAILURES)["p0l0"])

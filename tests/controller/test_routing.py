@@ -63,18 +63,18 @@ def addresses(host: HostSpec, plane: int) -> tuple[IPv4Address, IPv6Address]:
 def test_every_host_reaches_every_host_over_all_spines(plane: int) -> None:
     routes = plane_routes(FABRIC, plane)
     for source in FABRIC.hosts:
-        leaf = source.nic(plane).leaf
+        leaf = source.nic(plane).switch
         for destination in FABRIC.hosts:
             for address in addresses(destination, plane):
                 assert delivered_to(FABRIC, routes, leaf, address, NO_FAILURES) == {destination.name}
                 route = longest_match(routes[leaf], address)
                 assert route is not None
-                assert len(route.next_hops) == (1 if destination.nic(plane).leaf == leaf else 3)
+                assert len(route.next_hops) == (1 if destination.nic(plane).switch == leaf else 3)
 
 
 def test_leaves_reach_the_addresses_of_spines() -> None:
     routes = plane_routes(FABRIC, 0)
-    for spine in FABRIC.spines(0):
+    for spine in FABRIC.switches_with_role(0, "spine"):
         route = longest_match(routes["p0l2"], spine.address)
         assert route is not None
         assert [FABRIC.switch("p0l2").port(hop.port).peer.node for hop in route.next_hops] == [spine.name]
@@ -87,14 +87,14 @@ def test_failures_never_loop_and_lose_only_the_unreachable(data: st.DataObject) 
     broken = data.draw(st.lists(st.sampled_from(fabric_links), max_size=6, unique=True))
     failures = NO_FAILURES
     for link in broken:
-        failures = failures.with_link(link.a.node, link.b.node)
+        failures = failures.with_link(link)
     if data.draw(st.booleans()):
         failures = failures.with_switch("p0s2")
     routes = plane_routes(FABRIC, 0, failures)
     source, destination = data.draw(st.permutations(FABRIC.hosts))[:2]
     for address in addresses(destination, 0):
-        ends = delivered_to(FABRIC, routes, source.nic(0).leaf, address, failures)
-        if connected(source.nic(0).leaf, destination.nic(0).leaf, failures):
+        ends = delivered_to(FABRIC, routes, source.nic(0).switch, address, failures)
+        if connected(source.nic(0).switch, destination.nic(0).switch, failures):
             assert ends == {destination.name}
         else:
             assert all(end.startswith("dropped") for end in ends)
@@ -115,7 +115,7 @@ def test_groups_are_per_set_of_neighbours_and_keep_their_numbers_when_a_link_fai
     routing = ShortestPaths(FABRIC, 0)
     routing.plan(NO_FAILURES)
     assert list(routing.routes["p0l0"].groups().values()) == [1]
-    entities = routing.plan(NO_FAILURES.with_link("p0l3", "p0s0"))["p0l0"]
+    entities = routing.plan(NO_FAILURES.with_link(FABRIC.link_between("p0l3", "p0s0")))["p0l0"]
     groups = routing.routes["p0l0"].groups()
     assert {group: len(hops) for hops, group in groups.items()} == {1: 3, 2: 2}
     selectors = [entity for entity in entities if isinstance(entity, finsy.P4ActionProfileGroup)]
@@ -127,7 +127,7 @@ def test_groups_are_per_set_of_neighbours_and_keep_their_numbers_when_a_link_fai
 
 
 def test_a_dead_host_link_leaves_no_route_to_the_host() -> None:
-    routes = plane_routes(FABRIC, 0, NO_FAILURES.with_link("h0", "p0l0"))
+    routes = plane_routes(FABRIC, 0, NO_FAILURES.with_link(FABRIC.link_between("h0", "p0l0")))
     nic = FABRIC.host("h0").nic(0)
     assert longest_match(routes["p0l0"], nic.ipv4.ip) is None
     assert longest_match(routes["p0l0"], FABRIC.host("h1").nic(0).ipv4.ip) is not None

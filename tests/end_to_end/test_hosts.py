@@ -23,7 +23,7 @@ def test_every_host_pings_every_other(small_fabric, version):
             small_fabric, source.name, "ping", f"-{version}", "-c", "1", "-W", "5", address
         )
         assert status == 0, output
-        hops = 1 if source.nics[0].leaf == nic.leaf else 3
+        hops = 1 if source.nics[0].switch == nic.switch else 3
         assert f"ttl={64 - hops} " in output
 
 

@@ -33,7 +33,7 @@ def test_the_queue_towards_the_receiver_is_the_largest(after_incast, marking_fab
     _, summary = after_incast
     plane = summary.planes[0]
     leaf = marking_fabric.topology.hosts[0].nics[0]
-    assert plane.largest_queue_port == f"{leaf.leaf}:{leaf.leaf_port}"
+    assert plane.largest_queue_port == f"{leaf.switch}:{leaf.switch_port}"
     assert 10_000 < plane.largest_queue_bytes <= leaf.link.queue_capacity_bytes
 
 
@@ -46,8 +46,8 @@ def test_marks_come_back_as_cnps(after_incast):
 def test_int_names_each_hop_of_a_path(after_incast, marking_fabric):
     _, summary = after_incast
     path = summary.int_paths[0]
-    source = marking_fabric.topology.host(path.source).nics[0].leaf
-    destination = marking_fabric.topology.host(path.destination).nics[0].leaf
+    source = marking_fabric.topology.host(path.source).nics[0].switch
+    destination = marking_fabric.topology.host(path.destination).nics[0].switch
     assert [hop.switch for hop in path.hops] == [source, "p0s0", destination]
     assert all(hop.rate_bps == 10**10 for hop in path.hops)
     assert any(hop.tx_bytes > 0 for hop in path.hops)

@@ -15,6 +15,7 @@ from weft.results.run_result import RunResult
 from weft.run.runner import run_scenario
 from weft.scenario import FaultsOfLinks, FaultsSection, LinkChoice, parse_scenario
 from weft.scenario.options import FabricOptions
+from weft.topologies import Endpoint
 
 FABRIC = {
     "planes": 1,
@@ -71,9 +72,10 @@ def test_the_last_item_that_names_a_link_counts_and_keeps_what_it_does_not_say()
             ],
         }
     )
-    assert (faults.on("h0", "p0l0").loss, faults.on("h0", "p0l0").duplicate) == (0.1, 0.2)
-    assert (faults.on("p0s1", "p0l0").loss, faults.on("p0s1", "p0l0").bit_error_rate) == (0.3, 1e-6)
-    last = faults.on("p0l0", "p0s1")
+    host, leaf, spine = Endpoint("h0", 0), Endpoint("p0l0", 1), Endpoint("p0s1", 1)
+    assert (faults.on(host, leaf).loss, faults.on(host, leaf).duplicate) == (0.1, 0.2)
+    assert (faults.on(spine, leaf).loss, faults.on(spine, leaf).bit_error_rate) == (0.3, 1e-6)
+    last = faults.on(leaf, spine)
     assert (last.loss, last.duplicate, last.bit_error_rate) == (0.0, 0.2, 1e-6)
 
 
@@ -95,12 +97,14 @@ def test_switches_are_told_of_each_direction() -> None:
         ("p0l0->p0s1", [("p0l0", "p0s1")], [("p0s1", "p0l0")]),
         (" h* -> * ", [("h0", "p0l0"), ("h12", "p1l3")], [("p0l0", "h0")]),
         ("p?l0<->p?s[01]", [("p1s1", "p1l0")], [("p1s2", "p1l0")]),
+        ("p0l0:1<->p0s1", [("p0l0", "p0s1")], [("p0l1", "p0s1")]),
+        ("p0l0:2<->p0s1", [], [("p0l0", "p0s1"), ("p0s1", "p0l0")]),
     ],
 )
 def test_names_of_links(text: str, taken: list[tuple[str, str]], left: list[tuple[str, str]]) -> None:
     choice = LinkChoice.parse(text)
-    assert all(choice.takes(*pair) for pair in taken)
-    assert not any(choice.takes(*pair) for pair in left)
+    assert all(choice.takes(Endpoint(a, 1), Endpoint(b, 1)) for a, b in taken)
+    assert not any(choice.takes(Endpoint(a, 1), Endpoint(b, 1)) for a, b in left)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from weft import topologies
@@ -18,12 +20,13 @@ def hpcc() -> FabricSpec:
 def test_hpcc_s_fabric_has_the_paper_s_numbers() -> None:
     """SIGCOMM 2019, section 5.1: 320 servers, 20 ToRs, 20 aggregation and 16 core switches."""
     fabric = hpcc()
-    assert (len(fabric.hosts), len(fabric.leaves(0)), len(fabric.spines(0)), len(fabric.cores(0))) == (
+    roles = Counter(switch.role for switch in fabric.switches)
+    assert (len(fabric.hosts), roles["leaf"], roles["spine"], roles["core"]) == (
         320, 20, 20, 16,
     )  # fmt: skip
-    assert {len(leaf.ports) for leaf in fabric.leaves(0)} == {20}
-    assert {len(spine.ports) for spine in fabric.spines(0)} == {8}
-    assert {len(core.ports) for core in fabric.cores(0)} == {5}
+    assert {len(leaf.ports) for leaf in fabric.switches_with_role(0, "leaf")} == {20}
+    assert {len(spine.ports) for spine in fabric.switches_with_role(0, "spine")} == {8}
+    assert {len(core.ports) for core in fabric.switches_with_role(0, "core")} == {5}
     assert fabric.link_between("p0s7", "p0c13").link.rate_bps == 400 * 10**9
     # Every spine of the pod, and every core above it.
     assert len(paths(fabric, "h0", "h319")) == 16

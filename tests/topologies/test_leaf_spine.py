@@ -57,7 +57,7 @@ def test_links_are_symmetric_and_complete(fabric: FabricSpec) -> None:
         for port in switch.ports:
             if port.peer_is_host:
                 nic = fabric.host(port.peer.node).nic(port.peer.port)
-                assert (nic.leaf, nic.leaf_port, nic.interface, nic.link) == (
+                assert (nic.switch, nic.switch_port, nic.interface, nic.link) == (
                     switch.name, port.number, port.peer_interface, port.link,
                 )  # fmt: skip
                 assert (nic.gateway_ipv4, nic.gateway_mac) == (switch.address, switch.mac)

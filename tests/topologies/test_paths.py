@@ -20,7 +20,7 @@ def test_paths_follow_links_and_are_all_the_shortest_ones(
     names = [host.name for host in fabric.hosts]
     source, destination = data.draw(st.lists(st.sampled_from(names), min_size=2, max_size=2, unique=True))
     found = topologies.paths(fabric, source, destination)
-    same_leaf = fabric.leaf_of(source, 0) == fabric.leaf_of(destination, 0)
+    same_leaf = fabric.switch_of(source, 0) == fabric.switch_of(destination, 0)
     assert len(found) == planes * (1 if same_leaf else spines)
     assert len({path.nodes for path in found}) == len(found)
     graph = to_networkx(fabric)
@@ -34,7 +34,7 @@ def test_paths_follow_links_and_are_all_the_shortest_ones(
 
 def test_base_rtt_and_bandwidth_delay_product_by_hand() -> None:
     fabric = leaf_spine(host_rate_bps=10e9, fabric_rate_bps=40e9, delay_ps=1_000_000, hosts_per_leaf=1)
-    path = topologies.paths(fabric, "h0", "h1", plane=0)[0]
+    path = topologies.paths(fabric, "h0", "h1", nic=0)[0]
     # 1000 B: 800 ns at 10 Gb/s on both host links, 200 ns at 40 Gb/s on both fabric links, 4 x 1 us.
     assert topologies.one_way_ps(path, 1000) == 2 * 800_000 + 2 * 200_000 + 4 * 1_000_000
     # 100 B back: 2 x 80 ns + 2 x 20 ns + 4 us.
@@ -56,5 +56,5 @@ def test_impossible_paths_are_refused() -> None:
         topologies.paths(fabric, "h0", "h7")
     with pytest.raises(TopologyError, match="a fabric of one host has no path"):
         topologies.longest_path(fabric)
-    with pytest.raises(TopologyError, match="no NIC in plane 4"):
-        topologies.paths(leaf_spine(), "h0", "h1", plane=4)
+    with pytest.raises(TopologyError, match="h0 has no NIC 4"):
+        topologies.paths(leaf_spine(), "h0", "h1", nic=4)

@@ -128,10 +128,10 @@ def join(fabric: Fabric, job: int, hosts: list[str], version: IpVersion) -> dict
 def entrance(fabric: Fabric, host: HostSpec) -> tuple[Engine, Node, int]:
     """Return where a host's frames enter: its leaf's engine, the leaf and the port."""
     nic = host.nic(0)
-    leaf = fabric.topology.switch(nic.leaf)
+    leaf = fabric.topology.switch(nic.switch)
     lab = fabric.lab
     assert isinstance(lab, VirtualLab)
-    return lab.engines[leaf.name], lab.switches.switches[leaf.device_id].switch.native, nic.leaf_port
+    return lab.engines[leaf.name], lab.switches.switches[leaf.device_id].switch.native, nic.switch_port
 
 
 def drops(fabric: Fabric) -> Counter[tuple[str, str]]:
@@ -165,7 +165,7 @@ def test_no_host_outside_a_job_changes_its_sums(name: str, version: IpVersion, t
                 later = [(frame, WHILE_PS) for frame in any_forgeries(topology, forger, known, draw)]
                 for frame, within_ps in early + later:
                     engine.inject(switch, port, raw(frame), start_ps + draw.randrange(within_ps))
-                    sent[forger.nic(0).leaf] += 1
+                    sent[forger.nic(0).switch] += 1
             before = drops(fabric)
             results, wanted = reduce_among(fabric, len(members), tmp_path, seed)
             assert fabric.lab.partitions.now_ps > start_ps  # and the forgeries came meanwhile
@@ -177,7 +177,7 @@ def test_no_host_outside_a_job_changes_its_sums(name: str, version: IpVersion, t
             assert {leaf: sum(n for (at, _), n in counted.items() if at == leaf) for leaf in sent} == sent
             assert {at for at, _ in counted} == set(sent)
             assert {reason for _, reason in counted} <= REASONS
-            assert counted[topology.host(forgers[0]).nic(0).leaf, "aggregation_not_forwarded"] > 20
+            assert counted[topology.host(forgers[0]).nic(0).switch, "aggregation_not_forwarded"] > 20
             fabric.lab.controller.remove_job(JOB)
 
 

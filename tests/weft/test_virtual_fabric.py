@@ -144,11 +144,11 @@ def test_captures_repeat_and_have_virtual_stamps(tmp_path):
 def test_a_leafs_port_records_both_directions(tmp_path):
     with virtual_fabric(two_hosts()) as fabric:
         leaf = fabric.topology.hosts[0].nics[0]
-        fabric.capture_port(leaf.leaf, leaf.leaf_port, tmp_path / "port.pcap")
+        fabric.capture_port(leaf.switch, leaf.switch_port, tmp_path / "port.pcap")
         fabric.capture("h0", 0, tmp_path / "host.pcap")
         fabric.incast("h0", 4096)
         with pytest.raises(BadInputError, match=r"port 99 \(valid"):
-            fabric.capture_port(leaf.leaf, 99, tmp_path / "none.pcap")
+            fabric.capture_port(leaf.switch, 99, tmp_path / "none.pcap")
     of_port, of_host = (
         sorted(map(bytes, rdpcap(str(tmp_path / name)))) for name in ("port.pcap", "host.pcap")
     )
@@ -285,7 +285,7 @@ def test_control_latency_delays_control_and_not_data():
 def test_a_link_that_fails_is_routed_around():
     topology = topologies.leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=1)
     with virtual_fabric(topology) as fabric:
-        fabric.lab.controller.link_down("p0l0", "p0s0")
+        fabric.lab.controller.link_down(fabric.topology.link_between("p0l0", "p0s0"))
         assert fabric.incast("h0", 65536).bytes_delivered == 65536
         ports = fabric.lab.switch_stats()["switches"]["p0s0"]["ports"]
         assert ports["1"]["transmit"]["transmitted"]["packets"] == 0
@@ -303,7 +303,7 @@ def test_marks_reach_the_senders():
 def test_a_run_that_cannot_end_fails_after_its_virtual_time():
     """A switch that no longer forwards returns nothing: retries run out, or the time does."""
     with virtual_fabric(two_hosts()) as fabric:
-        fabric.lab.controller.link_down("p0l0", "p0s0")
+        fabric.lab.controller.link_down(fabric.topology.link_between("p0l0", "p0s0"))
         begun_ps = fabric.lab.partitions.now_ps
         with pytest.raises(CheckFailedError, match="run 1"):
             fabric.incast("h0", 4096, timeout_s=0.001)

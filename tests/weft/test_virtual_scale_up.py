@@ -84,7 +84,7 @@ def test_where_the_ranks_of_a_host_are(rail_optimised, first):
     hosts = list(fabric.scale_up.hosts(16))
     assert hosts[0] == first
     assert sorted(rank for host in hosts for rank in host) == list(range(16))
-    leaves = {fabric.hosts[rank].nics[0].leaf for rank in first}
+    leaves = {fabric.hosts[rank].nics[0].switch for rank in first}
     assert len(leaves) == (4 if rail_optimised else 1)
     partition = number_by_node(partition_nodes(fabric))
     assert all(len({partition[f"h{rank}"] for rank in host}) == 1 for host in hosts)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from weft.scenario import MAX_SLOTS, ObserveSection
 from weft.topologies import (
+    Endpoint,
     FabricSpec,
     HostSpec,
     Path,
@@ -41,12 +42,12 @@ def nic_settings(
     host: HostSpec,
     round_trips: RoundTrips,
     pfc_quanta: int = 0,
-    credits_of: Callable[[str, str], CreditSettings | None] = lambda _host, _leaf: None,
+    credits_of: Callable[[Endpoint, Endpoint], CreditSettings | None] = lambda _nic, _port: None,
 ) -> tuple[NicConfig, ...]:
     """Return the settings of a host's NICs.
 
     `round_trips` are `loaded_round_trips` of the fabric; `pfc_quanta` those of its priority flow control, 0 without;
-    `credits_of` returns those of a link between host and leaf.
+    `credits_of` returns those of a link between a NIC and a switch's port.
     """
     return tuple(
         NicConfig(
@@ -61,7 +62,7 @@ def nic_settings(
             nearest_hops=round_trips.nearest_switches,
             hop_round_trip_ps=round_trips.switch_ps,
             pfc_quanta=pfc_quanta,
-            credits=credits_of(host.name, nic.leaf),
+            credits=credits_of(Endpoint(host.name, nic.number), Endpoint(nic.switch, nic.switch_port)),
         )
         for nic in host.nics
     )

@@ -9,9 +9,9 @@ from weft.controller.fabric import Repair
 from weft.errors import BadInputError
 from weft.quantities.definitions import TIME
 from weft.results.link_events import LinkEventResult
-from weft.scenario.link_checks import checked_link, events_in_order, link_name, links_of_event
+from weft.scenario.link_checks import checked_link, events_in_order, links_of_event
 from weft.scenario.options import FabricOptions
-from weft.topologies import FabricLink, FabricSpec
+from weft.topologies import FabricLink, FabricSpec, LinkEnds
 
 
 class LinkEvents(abc.ABC):
@@ -28,7 +28,7 @@ class LinkEvents(abc.ABC):
         self._options = options
         self._controller = controller
         self._failure: BaseException | None = None
-        self._is_up: dict[frozenset[str], bool] = {}
+        self._is_up: dict[LinkEnds, bool] = {}
 
     def start(self) -> None:
         """Bring down the links that are down from the start, and schedule the rest of `options.events` from now on."""
@@ -37,15 +37,23 @@ class LinkEvents(abc.ABC):
                 if event.at is None:
                     self._begin_without(link)
                 else:
-                    self.schedule(link.a.node, link.b.node, event.state, event.at, event.at)
+                    self._schedule_link(link, event.state, event.at, event.at)
 
     def schedule(self, a: str, b: str, state: str, after_ps: int, at_ps: int | None) -> LinkEventResult:
-        """Schedule a link's failure or recovery after so much fabric time; `at_ps` is the time stated in the result."""
+        """Schedule a link's failure or recovery after so much fabric time; `at_ps` is the time stated in the result.
+
+        `a` and `b` are its ends, `p0l0`, or `p0l0:3` where two nodes have several links.
+        """
         link = checked_link(self.fabric, self._options, a, b, "link")
         if state not in ("down", "up"):
             raise BadInputError(f"state '{state}' of {a}-{b}; valid: down, up")
         TIME.check(after_ps, f"{a}-{b} is to be {state} after")
-        result = LinkEventResult(link_name(link), state, at_ps)
+        return self._schedule_link(link, state, after_ps, at_ps)
+
+    def _schedule_link(
+        self, link: FabricLink, state: str, after_ps: int, at_ps: int | None
+    ) -> LinkEventResult:
+        result = LinkEventResult(self.fabric.link_name(link), state, at_ps)
         self.results.append(result)
         self._schedule(link, result, after_ps)
         return result
@@ -56,20 +64,19 @@ class LinkEvents(abc.ABC):
         result.lost_jobs = dict(repair.lost)
 
     def _begin_without(self, link: FabricLink) -> None:
-        result = LinkEventResult(link_name(link), "down", None)
+        result = LinkEventResult(self.fabric.link_name(link), "down", None)
         self.results.append(result)
         self._is_change(link, result)
         self._apply(link, result)
         self._notify_switches(link, result)
-        self.note_hit(self._controller.link_down(link.a.node, link.b.node), result)
+        self.note_hit(self._controller.link_down(link), result)
         result.reprogrammed_ps = self._now_ps()
 
     def _is_change(self, link: FabricLink, result: LinkEventResult) -> bool:
         """Record the link's state; return whether it has changed."""
-        ends = frozenset((link.a.node, link.b.node))
         up = result.state == "up"
-        changed = self._is_up.get(ends, True) != up
-        self._is_up[ends] = up
+        changed = self._is_up.get(link.ends, True) != up
+        self._is_up[link.ends] = up
         return changed
 
     def check(self) -> None:

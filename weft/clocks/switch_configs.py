@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.clocks.switch_memory import buffer_config, credits_config, pfc_config, require_shared_memory
 from weft.scenario import FabricOptions, LinkFaults, SwitchingSection
 from weft.switch.daemon.config import FaultsConfig, PortConfig, SwitchConfig, SwitchingConfig
-from weft.topologies import FabricSpec, PortSpec, SwitchSpec
+from weft.topologies import Endpoint, FabricSpec, PortSpec, SwitchSpec
 from weft.topologies.addressing import CPU_PORT
 
 
@@ -35,7 +35,8 @@ def _switch_config(switch: SwitchSpec, options: FabricOptions, frame_bytes: int)
 
 
 def _port_config(port: PortSpec, switch: SwitchSpec, options: FabricOptions, frame_bytes: int) -> PortConfig:
-    peer, faults, credits = port.peer.node, options.faults, options.credits
+    here, peer = Endpoint(switch.name, port.number), port.peer
+    faults, credits = options.faults, options.credits
     has_interface = options.clock == "real" and (port.peer_is_host or options.links == "veth")
     return PortConfig(
         port=port.number,
@@ -44,13 +45,13 @@ def _port_config(port: PortSpec, switch: SwitchSpec, options: FabricOptions, fra
         delay_ps=port.link.delay_ps,
         queue_capacity_bytes=port.link.queue_capacity_bytes,
         host_uplink=port.peer_is_host,
-        faults=_faults_config(faults.on(switch.name, peer)) if faults.any else _NO_FAULTS,
-        uplink_faults=_faults_config(faults.on(peer, switch.name))
+        faults=_faults_config(faults.on(here, peer)) if faults.any else _NO_FAULTS,
+        uplink_faults=_faults_config(faults.on(peer, here))
         if faults.any and port.peer_is_host
         else _NO_FAULTS,
         quantum_bytes=tuple(options.scheduling.quantum_by_class),
         pfc=pfc_config(port, switch, options, frame_bytes),
-        credits=credits_config(switch, options, frame_bytes) if credits.on(switch.name, peer) else None,
+        credits=credits_config(switch, options, frame_bytes) if credits.on(here, peer) else None,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.engine import CREDIT_BLOCK_BYTES, pfc_headroom_bytes
 from weft.scenario import FabricOptions, KeyProblem
 from weft.switch.daemon.config import BufferConfig, CreditsConfig, PfcConfig, SwitchConfig
-from weft.topologies import PortSpec, SwitchSpec
+from weft.topologies import Endpoint, PortSpec, SwitchSpec
 from weft.traffic.transport_settings import CreditSettings
 
 
@@ -92,9 +92,11 @@ def require_shared_memory(config: SwitchConfig, frame_bytes: int) -> None:
         )
 
 
-def host_credits(options: FabricOptions, frame_bytes: int, host: str, leaf: str) -> CreditSettings | None:
-    """Return the credits of a host's port, None where its link has none."""
-    if not options.credits.on(host, leaf):
+def host_credits(
+    options: FabricOptions, frame_bytes: int, nic: Endpoint, port: Endpoint
+) -> CreditSettings | None:
+    """Return the credits of a NIC at a switch's port, None where its link has none."""
+    if not options.credits.on(nic, port):
         return None
     _require_credits_for_a_frame(options, frame_bytes)
     return CreditSettings(

@@ -17,7 +17,7 @@ from weft.controller.features.ecn import EcnDepth, EcnProfile
 from weft.controller.jobs import JobMembership
 from weft.controller.pipeline import Pipeline
 from weft.controller.queue_keys import QueueKeys, random_queue_key
-from weft.topologies import FabricSpec
+from weft.topologies import FabricLink, FabricSpec
 from weft.topologies.addressing import IpVersion
 
 _Result = TypeVar("_Result")
@@ -141,13 +141,13 @@ class BlockingFabricController:
         """See `FabricController.set_ecn`."""
         self.call(self._controller.set_ecn(profiles, at))
 
-    def link_down(self, a: str, b: str) -> Repair:
+    def link_down(self, link: FabricLink) -> Repair:
         """See `FabricController.link_down`."""
-        return self.call(self._controller.link_down(a, b))
+        return self.call(self._controller.link_down(link))
 
-    def link_up(self, a: str, b: str) -> Repair:
+    def link_up(self, link: FabricLink) -> Repair:
         """See `FabricController.link_up`."""
-        return self.call(self._controller.link_up(a, b))
+        return self.call(self._controller.link_up(link))
 
     def read_counters(self) -> dict[str, SwitchCounters]:
         """See `FabricController.read_counters`."""

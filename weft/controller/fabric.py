@@ -29,7 +29,7 @@ from weft.controller.queue_keys import QueueKeys, random_queue_key
 from weft.controller.reconcile import EntitySet, plan_updates
 from weft.controller.session import SwitchSession
 from weft.controller.stub import P4RuntimeStub
-from weft.topologies import FabricSpec, SwitchSpec
+from weft.topologies import FabricLink, FabricSpec, SwitchSpec
 from weft.topologies.addressing import CPU_PORT, IpVersion
 
 MAX_MESSAGE_BYTES = 256 * 1024 * 1024
@@ -286,15 +286,13 @@ class FabricController:
         self._settings = self._settings.with_feature(chosen)
         await self.apply()
 
-    async def link_down(self, a: str, b: str) -> Repair:
-        """Route around the link between two nodes, recompute groups and rebuild the trees that used it."""
-        self.fabric.link_between(a, b)
-        return await self._replan(self._failures.with_link(a, b))
+    async def link_down(self, link: FabricLink) -> Repair:
+        """Route around a link, recompute groups and rebuild the trees that used it."""
+        return await self._replan(self._failures.with_link(link))
 
-    async def link_up(self, a: str, b: str) -> Repair:
+    async def link_up(self, link: FabricLink) -> Repair:
         """Use a link again; trees stay where they are."""
-        self.fabric.link_between(a, b)
-        return await self._replan(self._failures.without_link(a, b))
+        return await self._replan(self._failures.without_link(link))
 
     async def switch_down(self, name: str) -> Repair:
         """Route around a switch; nothing more is written to it."""

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
-from weft.topologies import PortSpec, SwitchSpec
+from weft.topologies import Endpoint, FabricLink, LinkEnds, PortSpec, SwitchSpec
 
 
 @dataclass(frozen=True)
 class Failures:
-    """Failed links, each as the set of its two nodes, and failed switches."""
+    """Failed links, each by its two ends, and failed switches."""
 
-    links: frozenset[frozenset[str]] = frozenset()
+    links: frozenset[LinkEnds] = frozenset()
     switches: frozenset[str] = frozenset()
 
-    def with_link(self, a: str, b: str) -> Failures:
-        """Return these failures and the link between two adjacent nodes."""
-        return replace(self, links=self.links | {frozenset((a, b))})
+    def with_link(self, link: FabricLink) -> Failures:
+        """Return these failures and a link."""
+        return replace(self, links=self.links | {link.ends})
 
-    def without_link(self, a: str, b: str) -> Failures:
+    def without_link(self, link: FabricLink) -> Failures:
         """Return these failures without that link."""
-        return replace(self, links=self.links - {frozenset((a, b))})
+        return replace(self, links=self.links - {link.ends})
 
     def with_switch(self, name: str) -> Failures:
         """Return these failures and a switch."""
@@ -36,8 +37,13 @@ class Failures:
         return (
             switch not in self.switches
             and port.peer.node not in self.switches
-            and frozenset((switch, port.peer.node)) not in self.links
+            and not (self.links and port.peer in self.ports)
         )
+
+    @cached_property
+    def ports(self) -> frozenset[Endpoint]:
+        """Both ends of all failed links."""
+        return frozenset(end for ends in self.links for end in ends)
 
     def live_ports(self, switch: SwitchSpec) -> Iterable[PortSpec]:
         """Ports of a switch to other switches that are up."""

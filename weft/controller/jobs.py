@@ -29,7 +29,7 @@ class JobMembership:
 
     Attributes:
         host: name of the host.
-        plane: plane, and index of the host's NIC.
+        plane: number of the host's NIC, the first that it has in the tree's plane.
         job_id: of the aggregation header.
         q_key: Queue Key of all the job's packets, its secret.
         epoch: of the aggregation header.
@@ -270,13 +270,14 @@ class JobTable:
         return epoch
 
     def _membership(self, job: Job, tree: AggregationTree, host: str) -> JobMembership:
-        leaf = self._fabric.leaf_of(host, tree.plane)
+        nic = self._fabric.first_nics[tree.plane]
+        leaf = self._fabric.switch_of(host, nic)
         node = tree.node(leaf.name)
         assert node is not None  # every worker's leaf is in its tree
         rank = next(child.rank for child in node.children if child.name == host)
         return JobMembership(
             host=host,
-            plane=tree.plane,
+            plane=nic,
             job_id=job.job_id,
             q_key=job.q_key,
             epoch=job.epoch,

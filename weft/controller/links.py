@@ -31,7 +31,7 @@ class LinkRefusedError(ControllerError):
 
 
 def named_link(fabric: FabricSpec, name: str) -> FabricLink:
-    """Return the link of a name, p0l0<->p0s1 or p0l0-p0s1.
+    """Return the link of a name, p0l0<->p0s1 or p0l0-p0s1; of parallel ones p0l0:3<->p0s1:1.
 
     Raises:
         SettingError, TopologyError: there is none; says which there are.
@@ -103,12 +103,11 @@ async def wait_until_followed(lab: Lab, link: FabricLink, up: bool) -> None:
     """
     deadline = time.monotonic() + FOLLOW_TIMEOUT_S
     assert lab.fabric is not None
-    ends = frozenset((link.a.node, link.b.node))
     while True:
         failures = failures_of(lab.fabric, await ports_of(lab))
         amiss = ""
-        if (ends in failures.links) == up:
-            amiss = f"the switches say that {'-'.join(sorted(ends))} is still {'down' if up else 'up'}"
+        if (link.ends in failures.links) == up:
+            amiss = f"the switches say that {lab.fabric.link_name(link)} is still {'down' if up else 'up'}"
             if up and link.a.node not in lab.targets:
                 amiss += f" (is {link.a.node}'s own interface up?)"
         else:

@@ -11,7 +11,7 @@ import grpc
 from weft.controller.fabric import Channel
 from weft.controller.failures import Failures
 from weft.controller.refusals import explain
-from weft.topologies import FabricSpec
+from weft.topologies import Endpoint, FabricSpec
 
 WATCH_PORTS = "/weft.Ports/Watch"
 
@@ -64,15 +64,22 @@ def failures_of(fabric: FabricSpec, states: Mapping[tuple[int, int], bool]) -> F
     links = set()
     for device_id, number in down:
         switch = fabric.device(device_id)
-        links.add(frozenset((switch.name, switch.port(number).peer.node)))
+        links.add(frozenset((Endpoint(switch.name, number), switch.port(number).peer)))
     return Failures(links=frozenset(links))
 
 
 def peers_of_ports_down(
     fabric: FabricSpec | None, device_id: int, states: Mapping[tuple[int, int], bool]
 ) -> list[str]:
-    """Return the neighbours behind a switch's ports that are down, or the port numbers if its fabric is unknown."""
+    """Return the neighbours behind a switch's ports that are down, or the port numbers if its fabric is unknown.
+
+    A neighbour with several links to the switch is named with its port.
+    """
     down = [port for (device, port), up in sorted(states.items()) if device == device_id and not up]
     if fabric is None:
         return [f"port {port}" for port in down]
-    return [fabric.device(device_id).port(port).peer.node for port in down]
+    switch = fabric.device(device_id)
+    peers = [switch.port(port).peer for port in down]
+    return [
+        str(peer) if len(fabric.links_between(switch.name, peer.node)) > 1 else peer.node for peer in peers
+    ]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from weft.controller.errors import JobError
 from weft.controller.failures import Failures
-from weft.topologies import FabricSpec, PortSpec, SwitchSpec
+from weft.topologies import Endpoint, FabricSpec, PortSpec, SwitchSpec
 from weft.topologies.distances import distances_from
 
 MAX_CHILDREN = 32
@@ -67,14 +67,14 @@ class AggregationTree:
         """Return the node of this switch, if it is in the tree."""
         return next((node for node in self.nodes if node.switch == switch), None)
 
-    def links(self) -> Iterable[frozenset[str]]:
-        """Links that the tree uses, each as the set of its two ends."""
-        return (frozenset((node.switch, child.name)) for node in self.nodes for child in node.children)
+    def ports(self) -> Iterable[Endpoint]:
+        """Ports towards children, the upper ends of all links that the tree uses."""
+        return (Endpoint(node.switch, child.port) for node in self.nodes for child in node.children)
 
     def is_hit_by(self, failures: Failures) -> bool:
         """Return whether a failure hits a switch or a link of the tree."""
         return any(node.switch in failures.switches for node in self.nodes) or any(
-            link in failures.links for link in self.links()
+            port in failures.ports for port in self.ports()
         )
 
 
@@ -85,7 +85,7 @@ def plan_tree(
     failures: Failures,
     trees_per_root: Mapping[str, int],
 ) -> AggregationTree:
-    """Plan the tree of a job's hosts in one plane.
+    """Plan the tree of a job's hosts in one plane, over the first NIC that each has there.
 
     Args:
         fabric: where.
@@ -125,8 +125,9 @@ def _workers_by_leaf(
 ) -> dict[str, list[PortSpec]]:
     workers: dict[str, list[PortSpec]] = {}
     for name in hosts:
-        leaf = fabric.leaf_of(name, plane)
-        port = leaf.port(fabric.host(name).nic(plane).leaf_port)
+        nic = fabric.host(name).nic(fabric.first_nics[plane])
+        leaf = fabric.switch(nic.switch)
+        port = leaf.port(nic.switch_port)
         if not failures.is_up(leaf.name, port):
             raise JobError(f"host {name} cannot take part in plane {plane}: its link to {leaf.name} is down")
         workers.setdefault(leaf.name, []).append(port)
@@ -152,7 +153,7 @@ def _choose_root(
     candidates = [
         (root, parents)
         for root in fabric.switches_of_plane(plane)
-        if root.tier > 0 and (parents := _ports_up(fabric, root, leaves, failures)) is not None
+        if (parents := _ports_up(fabric, root, leaves, failures)) is not None
     ]
     if not candidates:
         raise JobError(f"no switch of plane {plane} reaches all leaves of the job: {', '.join(leaves)}")
@@ -178,7 +179,7 @@ def _ports_up(
     if not below.issuperset(leaves):
         return None
     chosen: dict[str, PortSpec] = {}
-    pending = list(leaves)
+    pending = [name for name in leaves if name != root.name]
     for name in pending:
         ways = [
             port

@@ -67,12 +67,12 @@ class IdealTimes:
 
     def _links_between(self, source: str, destination: str, plane: int) -> tuple[LinkSpec, ...]:
         first, last = self._fabric.host(source).nic(plane), self._fabric.host(destination).nic(plane)
-        key = (first.leaf, last.leaf, plane)
+        key = (first.switch, last.switch, plane)
         if key not in self._links:
-            self._links[key] = self._links_between_leaves(first.leaf, last.leaf)
+            self._links[key] = self._links_between_switches(first.switch, last.switch)
         return (first.link, *self._links[key], last.link)
 
-    def _links_between_leaves(self, first: str, last: str) -> tuple[LinkSpec, ...]:
+    def _links_between_switches(self, first: str, last: str) -> tuple[LinkSpec, ...]:
         links = []
         while first != last:
             port = next(ports_towards(self._fabric, first, last))

@@ -19,7 +19,7 @@ class Places:
                 self._links[f"{switch.name}:{port.number}"] = (str(port.peer), port.link)
         for host in fabric.hosts:
             for nic in host.nics:
-                self._links[f"{host.name}:{nic.plane}"] = (f"{nic.leaf}:{nic.leaf_port}", nic.link)
+                self._links[f"{host.name}:{nic.number}"] = (f"{nic.switch}:{nic.switch_port}", nic.link)
         self.names = [*self._links, *(switch.name for switch in fabric.switches)]
 
     @property

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weft.topologies import FabricSpec, serialisation_ps, shortest_path
+from weft.topologies import FabricSpec, LinkSpec, serialisation_ps, shortest_path
 from weft.topologies.addressing import IpVersion
 from weft.traffic.header_sizes import AETH, IMMEDIATE, PAD, RETH, overhead_bytes
 from weft.traffic.patterns import Flow
@@ -53,7 +53,7 @@ class IdealTimes:
     def __init__(self, fabric: FabricSpec, framing: Framing, switch_latency_ps: int = 0) -> None:
         self._fabric, self._framing = fabric, framing
         self._switch_latency_ps = switch_latency_ps
-        self._links: dict[tuple[str, str], Links] = {}
+        self._links: dict[tuple[str, LinkSpec, str, LinkSpec], Links] = {}
 
     def of(self, flows: Sequence[Flow]) -> Times:
         """Return every flow's ideal completion time."""
@@ -66,14 +66,15 @@ class IdealTimes:
         return times
 
     def _links_of(self, flow: Flow) -> Links:
-        """All shortest paths between two leaves are alike, and so are those of all hosts below them."""
+        """Return the links of the first of the shortest paths, which stands for all between its switches."""
         hosts = self._fabric.hosts
         source, destination = hosts[flow.source], hosts[flow.destination]
-        leaves = source.nic(flow.plane).leaf, destination.nic(flow.plane).leaf
-        if leaves not in self._links:
+        first, last = source.nic(flow.plane), destination.nic(flow.plane)
+        key = first.switch, first.link, last.switch, last.link
+        if key not in self._links:
             path = shortest_path(self._fabric, source.name, destination.name, flow.plane)
-            self._links[leaves] = tuple((hop.link.rate_bps, hop.link.delay_ps) for hop in path.hops)
-        return self._links[leaves]
+            self._links[key] = tuple((hop.link.rate_bps, hop.link.delay_ps) for hop in path.hops)
+        return self._links[key]
 
     def _over(self, links: Links, sizes_bytes: Times) -> Times:
         framing = self._framing

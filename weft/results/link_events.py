@@ -30,7 +30,7 @@ class LinkEventResult:
     """A link's failure or repair. Times are of the run's clock, None for what had not happened by its end.
 
     Attributes:
-        link: the two nodes.
+        link: the two nodes, with their ports where several links join them.
         state: "down" or "up".
         at_ps: when it was asked for, counted from when the fabric was up; None: from the start. Of what nobody asked
             for, such as a link taken down at Mininet's prompt: when the switches reported it.

@@ -55,14 +55,17 @@ def link_fault_results(fabric: FabricSpec, switch_stats: SwitchesStats | None) -
 
 
 def _links(fabric: FabricSpec, switch_stats: SwitchesStats) -> Iterator[tuple[str, LinkStats]]:
-    """Counters of both directions of every link; those of a host's link are all the leaf's."""
+    """Counters of both directions of every link; those of a host's link are all the switch's."""
     for switch in fabric.switches:
         ports = switch_stats["switches"][switch.name]["ports"]
         for port in switch.ports:
             stats = ports[str(port.number)]
+            here, peer = switch.name, port.peer.node
+            if len(fabric.links_between(here, peer)) > 1:
+                here, peer = f"{here}:{port.number}", str(port.peer)
             if "uplink_link" in stats:
-                yield f"{port.peer.node}->{switch.name}", stats["uplink_link"]
-            yield f"{switch.name}->{port.peer.node}", stats["link"]
+                yield f"{peer}->{here}", stats["uplink_link"]
+            yield f"{here}->{peer}", stats["link"]
 
 
 def print_link_faults(console: Console, results: Sequence[LinkFaultsResult]) -> None:

@@ -188,7 +188,7 @@ def check_algorithms(
         element_count=0,
         dtype=DataType.INT32,
         operation=Operation.SUM,
-        plane_rates_bps=(fabric.host_rate,) * fabric.planes,
+        plane_rates_bps=(fabric.host_rate,) * fabric.nics_per_host,
         root=root,
         ranks_per_host=fabric.ranks_per_host or 1,
         rank_stride=fabric.hosts_per_leaf if fabric.rail_optimised else 1,

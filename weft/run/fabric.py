@@ -436,7 +436,7 @@ class Fabric:
         self._require_other_hosts("a permutation")
         flows = [
             flow
-            for plane in range(self.topology.planes)
+            for plane in range(self.topology.nics_per_host)
             for flow in permutation(len(self.topology.hosts), bytes_per_host, plane, self.options.seed)
         ]
         return self.run_flows("permutation", flows, timeout_s, data)
@@ -537,7 +537,9 @@ class Fabric:
 
     @raised_as_weft_errors()
     def schedule_link(self, a: str, b: str, state: str, after_ps: int = 0) -> LinkEventResult:
-        """Have the link between two nodes fail ("down") or come back ("up"), `after_ps` of its time from now.
+        """Have a link fail ("down") or come back ("up"), `after_ps` of the fabric's time from now.
+
+        `a` and `b` are the nodes at its ends, or their ports ("p0l0:3") where several links join these.
 
         What is on the link, and in the queues of its ports, is lost when it fails. After `control.detection` and the
         control latency the controller programs the switches anew. The result, which is filled in as things happen, is
@@ -874,7 +876,9 @@ class Fabric:
             )
         except JobError as error:
             failures = self.lab.controller.controller.failures
-            down = sorted("<->".join(sorted(ends)) for ends in failures.links)
+            down = sorted(
+                self.topology.link_name(self.topology.link_at(min(ends))) for ends in failures.links
+            )
             if not down:
                 raise
             raise CheckFailedError(f"{error}; links that are down: {', '.join(down)}") from error

@@ -120,7 +120,7 @@ def _capture(fabric: Fabric, captures: Captures) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     for host in fabric.topology.hosts:
         for nic in host.nics:
-            fabric.capture(host.name, nic.plane, directory / f"{host.name}-plane{nic.plane}.pcap")
+            fabric.capture(host.name, nic.number, directory / f"{host.name}-plane{nic.number}.pcap")
     for name in captures.switches:
         for port in fabric.topology.switch(name).ports:
             fabric.capture_port(name, port.number, directory / f"{port.interface}.pcap")

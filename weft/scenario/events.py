@@ -22,7 +22,7 @@ class LinkEventSection(Section):
     """A link, or several (p0s1<->*: a whole switch), fails or comes back."""
 
     link: Annotated[LinkName, AfterValidator(_both_ways)]
-    """Which: p0l0<->p0s1."""
+    """Which: p0l0<->p0s1, all links between two nodes; p0l0:3<->p0s1:1, one of parallel links."""
     state: Literal["down", "up"]
     """It fails (`down`) or comes back (`up`)."""
     at: Time | None = None

@@ -10,6 +10,7 @@ from weft.scenario.events import LinkEventSection
 from weft.scenario.options import FabricOptions
 from weft.scenario.places import KeyProblem
 from weft.topologies import FabricLink, FabricSpec, LinkChoice, TopologyError
+from weft.topologies.fabric import split_end
 from weft.topologies.int_rates import int_rates
 
 _EXAMPLES = 4
@@ -46,10 +47,12 @@ def check_link_events(fabric: FabricSpec, options: FabricOptions) -> None:
         for link in links_of_event(fabric, options, event.link, f"{key}.link"):
             up = event.state == "up"
             if is_up.get(link, True) == up:
-                raise KeyProblem(f"{key}.state", f"{link_name(link)} is {event.state} already at that time")
+                raise KeyProblem(
+                    f"{key}.state", f"{fabric.link_name(link)} is {event.state} already at that time"
+                )
             if (link, event.at) in times:
                 raise KeyProblem(
-                    f"{key}.at", f"{link_name(link)} has another event at that time, {event.at} ps"
+                    f"{key}.at", f"{fabric.link_name(link)} has another event at that time, {event.at} ps"
                 )
             is_up[link] = up
             times.add((link, event.at))
@@ -64,15 +67,28 @@ def links_of_event(fabric: FabricSpec, options: FabricOptions, name: str, place:
     """Return the links that an event names. Raises as `check_link_events`."""
     choice = LinkChoice.parse(name)
     if not choice.is_pattern:
-        return [checked_link(fabric, options, choice.sender, choice.receiver, place)]
+        _require_neighbours(fabric, choice.sender, choice.receiver, place)
     require_link(fabric, name, place)
-    return [
-        checked_link(fabric, options, link.a.node, link.b.node, place) for link in choice.links_of(fabric)
-    ]
+    links = choice.links_of(fabric)
+    for link in links:
+        _require_mortal(fabric, options, link, place)
+    return links
 
 
 def checked_link(fabric: FabricSpec, options: FabricOptions, a: str, b: str, place: str) -> FabricLink:
-    """Return the link between two nodes. Raises as `check_link_events`."""
+    """Return the one link between two nodes, or two of their ports. Raises as `check_link_events`."""
+    _require_neighbours(fabric, a, b, place)
+    try:
+        link = fabric.link_between(a, b)
+    except TopologyError as error:
+        raise KeyProblem(place, str(error)) from None
+    _require_mortal(fabric, options, link, place)
+    return link
+
+
+def _require_neighbours(fabric: FabricSpec, a: str, b: str, place: str) -> None:
+    """Check that the nodes of two ends of a link have one. Raises KeyProblem."""
+    a, b = split_end(a)[0], split_end(b)[0]
     neighbours: dict[str, list[str]] = {}
     for link in fabric.links:
         neighbours.setdefault(link.a.node, []).append(link.b.node)
@@ -81,29 +97,27 @@ def checked_link(fabric: FabricSpec, options: FabricOptions, a: str, b: str, pla
         if node not in neighbours:
             raise KeyProblem(place, f"no node '{node}'; {did_you_mean(node, neighbours)}")
     if b not in neighbours[a]:
-        raise KeyProblem(place, f"no link joins {a} and {b}; {a} has links to {', '.join(neighbours[a])}")
+        peers = ", ".join(dict.fromkeys(neighbours[a]))
+        raise KeyProblem(place, f"no link joins {a} and {b}; {a} has links to {peers}")
+
+
+def _require_mortal(fabric: FabricSpec, options: FabricOptions, link: FabricLink, place: str) -> None:
+    """Check that the clock can bring a link down. Raises as `check_link_events`."""
     if options.target == "bmv2":
         raise EnvironmentLacksError(f"{place}: links of BMv2 do not fail; valid: target: embedded")
-    link = fabric.link_between(a, b)
-    between_switches = all(end.node not in {host.name for host in fabric.hosts} for end in (link.a, link.b))
+    between_switches = not fabric.switch(link.b.node).port(link.b.port).peer_is_host
     if options.clock == "real" and options.links == "internal" and between_switches:
         raise KeyProblem(
             place,
-            f"{link_name(link)} is within the engine (links: internal), where the real clock cannot bring it "
+            f"{fabric.link_name(link)} is within the engine (links: internal), where the real clock cannot bring it "
             "down; valid: links: veth, or clock: virtual",
         )
-    return link
-
-
-def link_name(link: FabricLink) -> str:
-    """Return what `LinkChoice.parse` reads as both directions of a link."""
-    return f"{link.a.node}<->{link.b.node}"
 
 
 def require_link(fabric: FabricSpec, name: str, key: str) -> None:
     """Check that the fabric has a link of that name. Raises KeyProblem."""
     if LinkChoice.parse(name).links_of(fabric):
         return
-    links = [link_name(link) for link in fabric.links]
+    links = [fabric.link_name(link) for link in fabric.links]
     examples = ", ".join(links[:_EXAMPLES]) + (f", … {links[-1]}" if len(links) > _EXAMPLES else "")
     raise KeyProblem(key, f"the fabric has no link '{name}' (valid: {examples})")

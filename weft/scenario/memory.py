@@ -10,7 +10,7 @@ from weft.engine import MOST_CREDIT_BUFFER_BYTES
 from weft.quantities.definitions import SIZE, QueueSize, Size, SizeOrZero, number, whole
 from weft.scenario.links import LinkName
 from weft.scenario.values import CLASSES, PriorityClass, Section
-from weft.topologies import LinkChoice
+from weft.topologies import Endpoint, LinkChoice
 
 Alpha = Annotated[float, number(0, 1024, above=True)]
 
@@ -108,8 +108,8 @@ class CreditsSection(Section):
                 raise ValueError(f"links: '{name}': credits for one way come the other, so name both (<->)")
         return self
 
-    def on(self, node: str, peer: str) -> bool:
-        """Return whether the link between two nodes has credits."""
+    def on(self, end: Endpoint, peer: Endpoint) -> bool:
+        """Return whether the link between two ports has credits."""
         if not self.classes:
             return False
-        return self.links is None or any(LinkChoice.parse(name).takes(node, peer) for name in self.links)
+        return self.links is None or any(LinkChoice.parse(name).takes(end, peer) for name in self.links)

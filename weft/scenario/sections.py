@@ -11,7 +11,7 @@ from weft.controller.features.ecn import DEFAULT_ECN_DEPTH, EcnDepth
 from weft.quantities.definitions import TIME, ShortTime, Size, number
 from weft.scenario.links import FaultsOfLinks, LinkFaults
 from weft.scenario.values import Section
-from weft.topologies import LinkChoice
+from weft.topologies import Endpoint, LinkChoice
 
 
 class FaultsSection(LinkFaults):
@@ -20,8 +20,8 @@ class FaultsSection(LinkFaults):
     links: list[FaultsOfLinks] = Field(default=[])
     """Other faults on some links, in place of those that an item names; of several items the last counts."""
 
-    def on(self, sender: str, receiver: str) -> LinkFaults:
-        """Return what goes wrong with what one node sends to another."""
+    def on(self, sender: Endpoint, receiver: Endpoint) -> LinkFaults:
+        """Return what goes wrong with what one end of a link sends to the other."""
         faults = self.everywhere
         for some in self.links:
             if LinkChoice.parse(some.link).takes(sender, receiver):

@@ -8,7 +8,6 @@ from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface
 
 from weft.topologies import addressing
 from weft.topologies.fabric import (
-    TIERS,
     Endpoint,
     FabricLink,
     FabricSpec,
@@ -16,7 +15,6 @@ from weft.topologies.fabric import (
     LinkSpec,
     NicSpec,
     PortSpec,
-    Role,
     SwitchSpec,
 )
 
@@ -25,7 +23,7 @@ from weft.topologies.fabric import (
 class Place:
     """A switch's place in its plane."""
 
-    role: Role
+    role: str
     index: int
 
 
@@ -66,7 +64,8 @@ class _Addresses:
     mac: Callable[[int, int], str]
 
 
-_ADDRESSES: Mapping[Role, _Addresses] = {
+_TIERS: Mapping[str, int] = {"leaf": 0, "spine": 1, "core": 2}
+_ADDRESSES: Mapping[str, _Addresses] = {
     "leaf": _Addresses(addressing.leaf_name, addressing.leaf_ipv4, addressing.leaf_ipv6, addressing.leaf_mac),
     "spine": _Addresses(
         addressing.spine_name, addressing.spine_ipv4, addressing.spine_ipv6, addressing.spine_mac
@@ -112,6 +111,7 @@ def _plane(design: Design, plane: int) -> list[SwitchSpec]:
             plane=plane,
             index=place.index,
             role=place.role,
+            tier=_TIERS[place.role],
             address=_ADDRESSES[place.role].ipv4(plane, place.index),
             ipv6=_ADDRESSES[place.role].ipv6(plane, place.index),
             mac=_ADDRESSES[place.role].mac(plane, place.index),
@@ -148,6 +148,7 @@ def _host(design: Design, index: int) -> HostSpec:
 
 def _nic(link: LinkSpec, host: str, plane: int, leaf: int, place: int) -> NicSpec:
     return NicSpec(
+        number=plane,
         plane=plane,
         interface=addressing.interface_name(host, plane),
         mac=addressing.host_mac(plane, leaf, place),
@@ -156,15 +157,15 @@ def _nic(link: LinkSpec, host: str, plane: int, leaf: int, place: int) -> NicSpe
         gateway_ipv4=addressing.leaf_ipv4(plane, leaf),
         gateway_ipv6=addressing.leaf_ipv6(plane, leaf),
         gateway_mac=addressing.leaf_mac(plane, leaf),
-        leaf=addressing.leaf_name(plane, leaf),
-        leaf_port=place + 1,
+        switch=addressing.leaf_name(plane, leaf),
+        switch_port=place + 1,
         link=link,
     )
 
 
 def _links(switches: Sequence[SwitchSpec]) -> list[FabricLink]:
     # Between switches of a tier, the first in order stands for the one nearer to the hosts.
-    places = {switch.name: (TIERS[switch.role], number) for number, switch in enumerate(switches)}
+    places = {switch.name: (switch.tier, number) for number, switch in enumerate(switches)}
     links = []
     for switch in switches:
         for port in switch.ports:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
@@ -12,6 +13,7 @@ from weft.topologies.int_rates import STANDARD_INT_RATES, int_rates
 from weft.topologies.paths import bandwidth_delay_product_bytes, base_rtt_ps, longest_path
 
 _RATE_UNITS = ((10**12, "Tb/s"), (10**9, "Gb/s"), (10**6, "Mb/s"), (10**3, "kb/s"))
+_PLURALS = {"leaf": "leaves", "switch": "switches"}
 _TIME_UNITS = ((10**12, "s"), (10**9, "ms"), (10**6, "µs"), (10**3, "ns"))
 
 
@@ -54,9 +56,8 @@ def as_dict(fabric: FabricSpec) -> dict[str, Any]:
 
 
 def _headline(fabric: FabricSpec) -> str:
-    tiers = [f"{len(fabric.leaves(0))} leaves", f"{len(fabric.spines(0))} spines"]
-    if fabric.cores(0):
-        tiers.append(f"{len(fabric.cores(0))} cores")
+    roles = {"leaf": 0, "spine": 0} | Counter(switch.role for switch in fabric.switches_of_plane(0))
+    tiers = [f"{count} {_PLURALS.get(role, f'{role}s')}" for role, count in roles.items()]
     return (
         f"{fabric.planes} plane(s) x ({' + '.join(tiers)}), "
         f"{len(fabric.hosts)} hosts, {len(fabric.switches)} switches, {len(fabric.links)} links"

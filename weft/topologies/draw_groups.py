@@ -79,7 +79,7 @@ def _host_groups(fabric: FabricSpec, leaves: Sequence[_Group]) -> list[_Group]:
     """Hosts by the group of leaves that they are attached to in the first plane; the other planes' are alike."""
     attached: dict[str, list[str]] = {}
     for host in fabric.hosts:
-        attached.setdefault(host.nics[0].leaf, []).append(host.name)
+        attached.setdefault(host.nics[0].switch, []).append(host.name)
     return [
         _Group(tuple(name for leaf in group.names for name in attached.get(leaf, ())), "host")
         for group in leaves

@@ -136,7 +136,7 @@ def _groups(hosts: Sequence[HostSpec]) -> list[tuple[str, ...]]:
     """Hosts by the leaves that they are attached to."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for host in hosts:
-        groups.setdefault(tuple(nic.leaf for nic in host.nics), []).append(host.name)
+        groups.setdefault(tuple(nic.switch for nic in host.nics), []).append(host.name)
     return [tuple(names) for names in groups.values()]
 
 

@@ -10,6 +10,7 @@ from weft.topologies.draw_layout import Box
 from weft.topologies.fabric import FabricLink
 
 _FILL = {"core": "#e6d9f0", "spine": "#cfe0f5", "leaf": "#d9ecd0", "host": "#f3e6c8"}
+_OTHER_FILL = "#d5e8e4"
 PLANE_COLOURS = ("#3b6ea8", "#b0592b", "#4d8a4d", "#8a4d86", "#8a7a2b", "#3a8a8a", "#a83b52", "#666666")
 _SMALLEST_LABEL = 16.0
 """Width of a box from which its name stands in it."""
@@ -60,7 +61,7 @@ def cross(x: float, y: float, colour: str) -> str:
 def node(name: str, kind: str, box: Box, title: str, fill: str | None = None) -> str:
     """Return a node's box with its name, if that fits; `title` is its tooltip."""
     corner = min(4.0, box.width / 6)
-    fill = fill or _FILL[kind]
+    fill = fill or _FILL.get(kind, _OTHER_FILL)
     rectangle = (
         f'<g><title>{escape(title)}</title><rect x="{box.x - box.width / 2:.1f}" y="{box.y - box.height / 2:.1f}" '
         f'width="{box.width:.1f}" height="{box.height:.1f}" rx="{corner:.1f}" fill="{fill}" stroke="#444" '

@@ -1,7 +1,8 @@
 """Frozen description of a fabric: hosts, switches, ports, links.
 
-Nothing here knows Mininet, P4Runtime or packets. Ports of a switch count from 1; a host's port number is
-its NIC's index, which is the plane it is in. Times in picoseconds, rates in bits per second, sizes in bytes.
+A fabric is a graph: hosts may be on any switch, links may join any two nodes, several the same two. Nothing here knows
+Mininet, P4Runtime or packets. Ports of a switch count from 1; a host's port number is its NIC's number. Times in
+picoseconds, rates in bits per second, sizes in bytes.
 """
 
 from __future__ import annotations
@@ -10,15 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from weft.topologies.addressing import IpVersion
 from weft.topologies.distances import Distances
 from weft.topologies.errors import TopologyError
 
-Role = Literal["leaf", "spine", "core"]
-TIERS: Mapping[Role, int] = {"leaf": 0, "spine": 1, "core": 2}
-"""How far from the hosts a switch of a role is."""
 _Key = TypeVar("_Key")
 _Item = TypeVar("_Item")
 
@@ -34,13 +32,17 @@ class LinkSpec:
 
 @dataclass(frozen=True, order=True)
 class Endpoint:
-    """One end of a link: a port of a node (a switch's port number, or a host's NIC index)."""
+    """One end of a link: a port of a node (a switch's port number, or a host's NIC number)."""
 
     node: str
     port: int
 
     def __str__(self) -> str:
         return f"{self.node}:{self.port}"
+
+
+LinkEnds = frozenset[Endpoint]
+"""What tells a link from all others, parallel ones included: its two ends."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,11 @@ class FabricLink:
     a: Endpoint
     b: Endpoint
     link: LinkSpec
+
+    @property
+    def ends(self) -> LinkEnds:
+        """Both ends."""
+        return frozenset((self.a, self.b))
 
     def __str__(self) -> str:
         return f"{self.a}-{self.b}"
@@ -69,22 +76,36 @@ class PortSpec:
 
 @dataclass(frozen=True)
 class SwitchSpec:
-    """A switch; `index` counts within its plane and role, `address` and `ipv6` are also its aggregation addresses."""
+    """A switch.
+
+    Attributes:
+        name: unique in the fabric.
+        device_id: P4Runtime's, unique in the fabric.
+        plane: the network it belongs to.
+        index: counts within its plane and role.
+        role: a word of its kind of topology: leaf, spine, core, router.
+        tier: how far from the hosts it is, 0 where hosts are; aggregation trees go up the tiers.
+        coordinates: its place in its plane as its kind of topology counts: (pod, leaf), (group, router), (x, y, z).
+        group: the pod, group or block it belongs to; None where there are none.
+        address: its own, where contributions to aggregation go, too.
+        ipv6: likewise.
+        mac: of all its ports.
+        ports: numbered from 1.
+
+    """
 
     name: str
     device_id: int
     plane: int
     index: int
-    role: Role
+    role: str
+    tier: int
     address: IPv4Address
     ipv6: IPv6Address
     mac: str
     ports: tuple[PortSpec, ...]
-
-    @property
-    def tier(self) -> int:
-        """How far from the hosts the switch is; most links lead from one tier to another."""
-        return TIERS[self.role]
+    coordinates: tuple[int, ...] = ()
+    group: int | None = None
 
     def address_of(self, ip_version: IpVersion) -> IPv4Address | IPv6Address:
         """Return the switch's own address of this IP version: where contributions to it go."""
@@ -109,8 +130,9 @@ class SwitchSpec:
 
 @dataclass(frozen=True)
 class NicSpec:
-    """A host's NIC: one per plane, attached to port `leaf_port` of switch `leaf`."""
+    """A host's NIC in a plane, attached to port `switch_port` of switch `switch`; `number` counts within the host."""
 
+    number: int
     plane: int
     interface: str
     mac: str
@@ -119,26 +141,24 @@ class NicSpec:
     gateway_ipv4: IPv4Address
     gateway_ipv6: IPv6Address
     gateway_mac: str
-    leaf: str
-    leaf_port: int
+    switch: str
+    switch_port: int
     link: LinkSpec
 
 
 @dataclass(frozen=True)
 class HostSpec:
-    """A host; `index` counts in the whole fabric, `nics[p]` is its NIC in plane p."""
+    """A host; `index` counts in the whole fabric, `nics[n]` is NIC number n; of one NIC per plane, that of plane n."""
 
     name: str
     index: int
     nics: tuple[NicSpec, ...]
 
-    def nic(self, plane: int) -> NicSpec:
-        """Return the NIC in this plane; TopologyError names the valid planes."""
-        if not 0 <= plane < len(self.nics):
-            raise TopologyError(
-                f"host {self.name} has no NIC in plane {plane} (valid: 0 to {len(self.nics) - 1})"
-            )
-        return self.nics[plane]
+    def nic(self, number: int) -> NicSpec:
+        """Return the NIC of this number; TopologyError names the valid ones."""
+        if not 0 <= number < len(self.nics):
+            raise TopologyError(f"host {self.name} has no NIC {number} (valid: 0 to {len(self.nics) - 1})")
+        return self.nics[number]
 
 
 @dataclass(frozen=True)
@@ -165,7 +185,8 @@ class ScaleUpSpec:
 class FabricSpec:
     """A whole fabric.
 
-    `parameters` is what the builder was given, plain JSON values with its name under "kind":
+    NICs of the same number are in the same plane on all hosts, so that each reaches those of its number. `parameters`
+    is what the builder was given, plain JSON values with its name under "kind":
     `weft.topologies.from_parameters(fabric.parameters)` builds an equal fabric.
     """
 
@@ -189,28 +210,79 @@ class FabricSpec:
         return _lookup("device id", self._switch_by_device_id, device_id)
 
     def switches_of_plane(self, plane: int) -> tuple[SwitchSpec, ...]:
-        """Switches of one plane, leaves first."""
+        """Switches of one plane in order of their device ids."""
         return _lookup("plane", self._switches_by_plane, plane)
 
-    def leaves(self, plane: int) -> tuple[SwitchSpec, ...]:
-        """Leaves of one plane in order of their index."""
-        return tuple(switch for switch in self.switches_of_plane(plane) if switch.role == "leaf")
+    def switches_with_role(self, plane: int, role: str) -> tuple[SwitchSpec, ...]:
+        """Switches of one plane that have a role, in order of their index."""
+        return tuple(switch for switch in self.switches_of_plane(plane) if switch.role == role)
 
-    def spines(self, plane: int) -> tuple[SwitchSpec, ...]:
-        """Spines of one plane in order of their index."""
-        return tuple(switch for switch in self.switches_of_plane(plane) if switch.role == "spine")
+    def edge_switches(self, plane: int) -> tuple[SwitchSpec, ...]:
+        """Switches of one plane that have hosts, in order of their device ids."""
+        return tuple(switch for switch in self.switches_of_plane(plane) if switch.host_ports)
 
-    def cores(self, plane: int) -> tuple[SwitchSpec, ...]:
-        """Cores of one plane in order of their index; none in fabrics of two tiers."""
-        return tuple(switch for switch in self.switches_of_plane(plane) if switch.role == "core")
+    def switch_of(self, host: str, nic: int) -> SwitchSpec:
+        """Return the switch that a NIC of a host is attached to."""
+        return self.switch(self.host(host).nic(nic).switch)
 
-    def leaf_of(self, host: str, plane: int) -> SwitchSpec:
-        """Return the leaf that a host is attached to in a plane."""
-        return self.switch(self.host(host).nic(plane).leaf)
+    @property
+    def nics_per_host(self) -> int:
+        """How many NICs every host has: one in each plane, or a multiple."""
+        return len(self.hosts[0].nics)
+
+    @cached_property
+    def first_nics(self) -> tuple[int, ...]:
+        """Number of the first NIC of every host in each plane."""
+        first: dict[int, int] = {}
+        for nic in self.hosts[0].nics:
+            first.setdefault(nic.plane, nic.number)
+        return tuple(first.values())
+
+    def links_between(self, a: str, b: str) -> tuple[FabricLink, ...]:
+        """Return the links between two nodes, in either order; none if they are not adjacent."""
+        return self._links_by_nodes.get(frozenset((a, b)), ())
 
     def link_between(self, a: str, b: str) -> FabricLink:
-        """Return the link between two adjacent nodes, in either order."""
-        return _lookup("link", self._link_by_nodes, frozenset((a, b)), shown=f"{a}-{b}")
+        """Return the one link between two nodes, in either order, or two of their ports: `p0l0`, `p0l0:3`.
+
+        Raises:
+            TopologyError: there is none, or there are several; lists the valid ones.
+
+        """
+        (node, port), (peer, peer_port) = split_end(a), split_end(b)
+        between = self.links_between(node, peer)
+        named = [
+            link
+            for link in between
+            if all(
+                number in (None, end.port)
+                for end in (link.a, link.b)
+                for name, number in ((node, port), (peer, peer_port))
+                if end.node == name
+            )
+        ]
+        if len(named) == 1:
+            return named[0]
+        if named or between:
+            shown = ", ".join(f"{link.a}<->{link.b}" for link in between)
+            problem = "names several links" if named else "names no link"
+            raise TopologyError(f"{a}<->{b} {problem} (valid: {shown})")
+        return _lookup("link", self._links_by_nodes, frozenset((a, b)), shown=f"{a}-{b}")[0]
+
+    def link_at(self, end: Endpoint) -> FabricLink:
+        """Return the link that a port has; TopologyError names valid ports."""
+        return _lookup("port", self._link_by_end, end, shown=str(end))
+
+    def link_name(self, link: FabricLink) -> str:
+        """Return what people call a link: `p0l0<->p0s1`, or `p0l0:3<->p0s1:1` where it has parallel ones."""
+        if len(self.links_between(link.a.node, link.b.node)) > 1:
+            return f"{link.a}<->{link.b}"
+        return f"{link.a.node}<->{link.b.node}"
+
+    @property
+    def has_parallel_links(self) -> bool:
+        """Whether any two nodes are joined by several links."""
+        return len(self._links_by_nodes) < len(self.links)
 
     def hops_between(self, first: str, second: str) -> int | None:
         """Return how many links are between two switches of a plane; None if no way leads from one to the other."""
@@ -221,7 +293,7 @@ class FabricSpec:
         return tuple(
             Distances(
                 {
-                    switch.name: [port.peer.node for port in switch.fabric_ports]
+                    switch.name: list(dict.fromkeys(port.peer.node for port in switch.fabric_ports))
                     for switch in self.switches_of_plane(plane)
                 }
             )
@@ -248,8 +320,22 @@ class FabricSpec:
         return {plane: tuple(switches) for plane, switches in planes.items()}
 
     @cached_property
-    def _link_by_nodes(self) -> dict[frozenset[str], FabricLink]:
-        return {frozenset((link.a.node, link.b.node)): link for link in self.links}
+    def _links_by_nodes(self) -> dict[frozenset[str], tuple[FabricLink, ...]]:
+        found: dict[frozenset[str], tuple[FabricLink, ...]] = {}
+        for link in self.links:
+            nodes = frozenset((link.a.node, link.b.node))
+            found[nodes] = (*found.get(nodes, ()), link)
+        return found
+
+    @cached_property
+    def _link_by_end(self) -> dict[Endpoint, FabricLink]:
+        return {end: link for link in self.links for end in (link.a, link.b)}
+
+
+def split_end(text: str) -> tuple[str, int | None]:
+    """Return the node and the port that a link's end in words names, `p0l0:3`; None for `p0l0`, any port."""
+    node, colon, port = text.partition(":")
+    return (node, int(port)) if colon and port.isdecimal() else (text, None)
 
 
 def _lookup(what: str, items: Mapping[_Key, _Item], key: _Key, shown: object = None) -> _Item:

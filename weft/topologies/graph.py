@@ -10,8 +10,11 @@ from weft.topologies.fabric import FabricSpec
 
 
 def to_networkx(fabric: FabricSpec) -> networkx.Graph[Any]:
-    """Return an undirected graph: nodes (names) have `kind`, `plane`, `spec`; edges `ports` and `link`."""
-    graph: networkx.Graph[Any] = networkx.Graph()
+    """Return an undirected graph: nodes (names) have `kind`, `plane`, `spec`; edges `ports` and `link`.
+
+    It is a MultiGraph where links are parallel.
+    """
+    graph: networkx.Graph[Any] = networkx.MultiGraph() if fabric.has_parallel_links else networkx.Graph()
     for host in fabric.hosts:
         graph.add_node(host.name, kind="host", plane=None, spec=host)
     for switch in fabric.switches:

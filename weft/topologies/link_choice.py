@@ -1,4 +1,7 @@
-"""How people name links: `p0l0<->p0s1`, `p0l0-p0s1`, one way `h0->p0l0`, of several `p0s1<->*`."""
+"""How people name links: `p0l0<->p0s1`, `p0l0-p0s1`, one way `h0->p0l0`, of several `p0s1<->*`.
+
+Two nodes stand for all links between them; a port, `p0l0:3<->p0s1`, singles one out.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,14 @@ import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from weft.topologies.fabric import FabricLink, FabricSpec
+from weft.topologies.fabric import Endpoint, FabricLink, FabricSpec
 
 LINK_PATTERN = r"^\s*([^\s<>-]{1,64})\s*(<->|->|-)\s*([^\s<>-]{1,64})\s*$"
 
 
 @dataclass(frozen=True)
 class LinkChoice:
-    """Links between nodes whose names match two patterns; only from the first to the second unless `both_ways`."""
+    """Links whose ends match two patterns, NODE or NODE:PORT; only from the first to the second unless `both_ways`."""
 
     sender: str
     receiver: str
@@ -21,7 +24,7 @@ class LinkChoice:
 
     @classmethod
     def parse(cls, text: str) -> LinkChoice:
-        """Read `p0l0<->p0s1` or `p0l0-p0s1`, one way `p0l0->p0s1`, or of several `p0l*<->p0s*`. Raises ValueError."""
+        """Read `p0l0<->p0s1` or `p0l0-p0s1`, one way `p0l0->p0s1`, of several `p0l*<->p0s*`. Raises ValueError."""
         match = re.match(LINK_PATTERN, text)
         if match is None:
             raise ValueError(
@@ -33,20 +36,25 @@ class LinkChoice:
 
     @property
     def is_pattern(self) -> bool:
-        """Return whether it may name several links."""
+        """Return whether it has wildcards."""
         return any(letter in self.sender + self.receiver for letter in "*?[")
 
-    def takes(self, sender: str, receiver: str) -> bool:
-        """Return whether it is about what one node sends to the other."""
+    def takes(self, sender: Endpoint, receiver: Endpoint) -> bool:
+        """Return whether it is about what one end of a link sends to the other."""
         return self._matches(sender, receiver) or (self.both_ways and self._matches(receiver, sender))
 
-    def _matches(self, first: str, second: str) -> bool:
-        return fnmatchcase(first, self.sender) and fnmatchcase(second, self.receiver)
+    def _matches(self, first: Endpoint, second: Endpoint) -> bool:
+        return _is(first, self.sender) and _is(second, self.receiver)
 
     def links_of(self, fabric: FabricSpec) -> list[FabricLink]:
         """Return the links of a fabric that it is about, in one direction at least."""
-        return [
-            link
-            for link in fabric.links
-            if self.takes(link.a.node, link.b.node) or self.takes(link.b.node, link.a.node)
-        ]
+        if not self.is_pattern:
+            nodes = (text.partition(":")[0] for text in (self.sender, self.receiver))
+            among = fabric.links_between(*nodes)
+        else:
+            among = fabric.links
+        return [link for link in among if self.takes(link.a, link.b) or self.takes(link.b, link.a)]
+
+
+def _is(end: Endpoint, pattern: str) -> bool:
+    return fnmatchcase(str(end) if ":" in pattern else end.node, pattern)

@@ -14,7 +14,7 @@ PS_PER_SECOND = 10**12
 
 @dataclass(frozen=True)
 class Hop:
-    """One transmission of a path: `node` sends out of `port` (a host's NIC index) over `link`."""
+    """One transmission of a path: `node` sends out of `port` (a host's NIC number) over `link`."""
 
     node: str
     port: int
@@ -23,7 +23,7 @@ class Hop:
 
 @dataclass(frozen=True)
 class Path:
-    """A path in one plane; `nodes` includes both hosts, `hops` has one fewer."""
+    """A path between two NICs of a number; `nodes` includes both hosts, `hops` has one fewer."""
 
     plane: int
     nodes: tuple[str, ...]
@@ -35,34 +35,34 @@ class Path:
         return min(hop.link.rate_bps for hop in self.hops)
 
 
-def paths(fabric: FabricSpec, source: str, destination: str, plane: int | None = None) -> tuple[Path, ...]:
-    """All shortest paths from host to host, in one plane or in all of them, in order of port numbers.
+def paths(fabric: FabricSpec, source: str, destination: str, nic: int | None = None) -> tuple[Path, ...]:
+    """All shortest paths from host to host, over their NICs of one number or of all, in order of port numbers.
 
     There may be thousands. Whoever wants one, or looks for one, takes `shortest_path` or `shortest_paths`.
 
     Raises:
-        TopologyError: an unknown host or plane, or source and destination are the same host.
+        TopologyError: an unknown host or NIC, or source and destination are the same host.
 
     """
-    planes = range(fabric.planes) if plane is None else (plane,)
-    return tuple(path for each in planes for path in shortest_paths(fabric, source, destination, each))
+    nics = range(fabric.nics_per_host) if nic is None else (nic,)
+    return tuple(path for each in nics for path in shortest_paths(fabric, source, destination, each))
 
 
-def shortest_path(fabric: FabricSpec, source: str, destination: str, plane: int) -> Path:
-    """Return the first of the shortest paths from host to host in a plane: of the lowest port numbers.
+def shortest_path(fabric: FabricSpec, source: str, destination: str, nic: int) -> Path:
+    """Return the first of the shortest paths between two hosts' NICs of a number: of the lowest port numbers.
 
     Raises:
         TopologyError: as `paths`, or there is no path.
 
     """
-    path = next(shortest_paths(fabric, source, destination, plane), None)
+    path = next(shortest_paths(fabric, source, destination, nic), None)
     if path is None:
-        raise TopologyError(f"no path leads from {source} to {destination} in plane {plane}")
+        raise TopologyError(f"no path leads from {source} to {destination} over their NICs {nic}")
     return path
 
 
-def shortest_paths(fabric: FabricSpec, source: str, destination: str, plane: int) -> Iterator[Path]:
-    """Find the shortest paths from host to host in a plane one after the other, in order of port numbers.
+def shortest_paths(fabric: FabricSpec, source: str, destination: str, nic: int) -> Iterator[Path]:
+    """Find the shortest paths between two hosts' NICs of a number one after the other, in order of port numbers.
 
     Raises:
         TopologyError: as `paths`.
@@ -70,24 +70,24 @@ def shortest_paths(fabric: FabricSpec, source: str, destination: str, plane: int
     """
     if source == destination:
         raise TopologyError(f"a path needs two different hosts (got {source!r} twice)")
-    first = fabric.host(source).nic(plane)
-    last = fabric.host(destination).nic(plane)
-    if fabric.hops_between(first.leaf, last.leaf) is None:
+    first = fabric.host(source).nic(nic)
+    last = fabric.host(destination).nic(nic)
+    if fabric.hops_between(first.switch, last.switch) is None:
         return
     # Depth first, so that the first path takes no more than its own steps.
     unfinished: list[tuple[tuple[str, ...], tuple[Hop, ...]]] = [
-        ((source, first.leaf), (Hop(source, plane, first.link),))
+        ((source, first.switch), (Hop(source, nic, first.link),))
     ]
     while unfinished:
         nodes, hops = unfinished.pop()
         name = nodes[-1]
-        if name == last.leaf:
-            final = Hop(name, last.leaf_port, last.link)
-            yield Path(plane, (*nodes, destination), (*hops, final))
+        if name == last.switch:
+            final = Hop(name, last.switch_port, last.link)
+            yield Path(first.plane, (*nodes, destination), (*hops, final))
             continue
         unfinished += [
             ((*nodes, port.peer.node), (*hops, Hop(name, port.number, port.link)))
-            for port in reversed(tuple(ports_towards(fabric, name, last.leaf)))
+            for port in reversed(tuple(ports_towards(fabric, name, last.switch)))
         ]
 
 
@@ -145,12 +145,12 @@ def nearest_path(fabric: FabricSpec, frame_bytes: int = 1024) -> Path:
 def _representative_paths(fabric: FabricSpec) -> list[Path]:
     first = fabric.hosts[0].name
     # Hosts behind the same leaves are equally far away; one of them stands for all.
-    representatives = {tuple(nic.leaf for nic in host.nics): host.name for host in fabric.hosts[1:]}
+    representatives = {tuple(nic.switch for nic in host.nics): host.name for host in fabric.hosts[1:]}
     candidates = [
         path
         for host in representatives.values()
-        for plane in range(fabric.planes)
-        for path in islice(shortest_paths(fabric, first, host, plane), 1)
+        for nic in range(fabric.nics_per_host)
+        for path in islice(shortest_paths(fabric, first, host, nic), 1)
     ]
     if not candidates:
         raise TopologyError("a fabric of one host has no path (valid: at least 2 hosts)")

@@ -36,7 +36,7 @@ def with_scale_up(
     """
     if fabric.scale_up is not None:
         raise TopologyError("the fabric has scale-up links already")
-    leaves = fabric.leaves(0)
+    leaves = fabric.edge_switches(0)
     ranks_per_host = require_range("ranks_per_host", ranks_per_host, 2, max(2, len(fabric.hosts)))
     latency_ps = delay(latency_ps, "latency_ps")
     if not isinstance(rail_optimised, bool):

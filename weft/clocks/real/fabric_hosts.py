@@ -41,14 +41,14 @@ def enter(pid: int) -> list[str]:
 
 
 def hosts_file(fabric: FabricSpec) -> str:
-    """Return an /etc/hosts: a host's name is its address in plane 0, an interface's and a switch's are their own.
+    """Return an /etc/hosts: a host's name is that of its first NIC, an interface's and a switch's are their own.
 
     IPv6 addresses have the same names after `ip6-`.
     """
     lines = [_LOCAL_NAMES]
     for host in fabric.hosts:
         for nic in host.nics:
-            names = f"{host.name} {nic.interface}" if nic.plane == 0 else nic.interface
+            names = f"{host.name} {nic.interface}" if nic.number == 0 else nic.interface
             lines += [f"{nic.ipv4.ip} {names}\n", f"{nic.ipv6.ip} {_of_ipv6(names)}\n"]
     for switch in fabric.switches:
         lines += [f"{switch.address} {switch.name}\n", f"{switch.ipv6} {_of_ipv6(switch.name)}\n"]

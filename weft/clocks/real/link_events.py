@@ -18,10 +18,9 @@ from weft.clocks.link_events import LinkEvents
 from weft.controller.blocking import BlockingFabricController
 from weft.errors import EnvironmentLacksError
 from weft.results.link_events import LinkEventResult
-from weft.scenario.link_checks import link_name
 from weft.scenario.options import FabricOptions
 from weft.switch.daemon.port_monitor import has_carrier
-from weft.topologies import FabricLink, FabricSpec
+from weft.topologies import Endpoint, FabricLink, FabricSpec
 
 
 class EmulatedLinkEvents(LinkEvents):
@@ -33,7 +32,7 @@ class EmulatedLinkEvents(LinkEvents):
         options: FabricOptions,
         controller: BlockingFabricController,
         epoch_ns: int,
-        host_link_up: Callable[[str, int], None] = lambda host, plane: None,
+        host_link_up: Callable[[str, int], None] = lambda host, nic: None,
     ) -> None:
         super().__init__(fabric, options, controller)
         self._epoch_ns = epoch_ns
@@ -58,7 +57,7 @@ class EmulatedLinkEvents(LinkEvents):
 
     def _port_changed(self, switch: str, port: int, up: bool) -> None:
         spec = self.fabric.switch(switch).port(port)
-        link = self.fabric.link_between(switch, spec.peer.node)
+        link = self.fabric.link_at(Endpoint(switch, port))
         if up:
             self._ports_down.discard((switch, port))
             if spec.peer_is_host:
@@ -70,7 +69,9 @@ class EmulatedLinkEvents(LinkEvents):
         if up and any((end.node, end.port) in self._ports_down for end in (link.a, link.b)):
             return
         now_ps = self._now_ps()
-        result = LinkEventResult(link_name(link), "up" if up else "down", now_ps - self._started_ps, now_ps)
+        result = LinkEventResult(
+            self.fabric.link_name(link), "up" if up else "down", now_ps - self._started_ps, now_ps
+        )
         # Otherwise it was requested, or the other end has reported it.
         if self._is_change(link, result):
             self.results.append(result)
@@ -100,7 +101,7 @@ class EmulatedLinkEvents(LinkEvents):
     def _replan(self, link: FabricLink, result: LinkEventResult) -> None:
         self._notify_switches(link, result)
         replan = self._controller.link_up if result.state == "up" else self._controller.link_down
-        self.note_hit(replan(link.a.node, link.b.node), result)
+        self.note_hit(replan(link), result)
         result.reprogrammed_ps = self._now_ps()
 
     def _apply(self, link: FabricLink, result: LinkEventResult) -> None:

@@ -115,7 +115,7 @@ class FabricNetwork:
             own(*(node.pid for node in (*self.net.hosts, *self.net.switches)))
             for host in fabric.hosts:
                 for nic in host.nics:
-                    self._add_link(host.name, nic.interface, nic.leaf, nic.leaf_port)
+                    self._add_link(host.name, nic.interface, nic.switch, nic.switch_port)
             if not internal_links:
                 switch_names = {switch.name for switch in fabric.switches}
                 for link in fabric.links:

@@ -197,8 +197,8 @@ class VirtualLab(Lab):
 
     def _attach(self, host: HostSpec, interface: str) -> Attachment:
         nic = next(each for each in host.nics if each.interface == interface)
-        leaf = self.fabric.switch(nic.leaf)
-        port: WiredPort = self.switches.switches[leaf.device_id].ports[nic.leaf_port]
+        leaf = self.fabric.switch(nic.switch)
+        port: WiredPort = self.switches.switches[leaf.device_id].ports[nic.switch_port]
         assert port.uplink_link is not None
         return LinkAttachment(port.uplink_link, port.link)
 

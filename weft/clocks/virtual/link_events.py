@@ -70,10 +70,10 @@ class VirtualLinkEvents(LinkEvents):
             # The switch's message takes the way of an answer.
             await self._loop.sleep_ps(self._options.control.latency // 2)
             controller = self._controller.controller
-            replan: Callable[[str, str], Coroutine[Any, Any, Any]] = (
+            replan: Callable[[FabricLink], Coroutine[Any, Any, Any]] = (
                 controller.link_up if result.state == "up" else controller.link_down
             )
-            self.note_hit(await replan(link.a.node, link.b.node), result)
+            self.note_hit(await replan(link), result)
             result.reprogrammed_ps = self._now_ps()
 
     def _apply(self, link: FabricLink, result: LinkEventResult) -> None:

@@ -24,7 +24,7 @@ def partition_nodes(fabric: FabricSpec) -> list[list[str]]:
 
     first_at: dict[tuple[str, ...], str] = {}
     for host in fabric.hosts:
-        leaves = tuple(nic.leaf for nic in host.nics)
+        leaves = tuple(nic.switch for nic in host.nics)
         join(first_at.setdefault(leaves, host.name), host.name)
     for ranks in fabric.scale_up.hosts(len(fabric.hosts)) if fabric.scale_up else ():
         for rank in ranks[1:]:

@@ -1,8 +1,9 @@
 """Shortest paths: IPv4 and IPv6 prefixes, ECMP groups of an action selector.
 
 A leaf delivers to its own hosts (/32, /128) with the host's MAC; every other prefix goes to the neighbours
-on shortest live paths: one neighbour makes a plain next hop, several a group. There is one group per set of
-neighbours, so that the groups do not grow with the destinations; a failure changes few of them.
+on shortest live paths: one link makes a plain next hop, several a group; parallel links are next hops each, and where
+links of a group have different rates, its members are weighted by them. There is one group per set of next hops, so
+that the groups do not grow with the destinations; a failure changes few of them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
+from math import gcd
 
 import finsy
 
@@ -20,16 +22,19 @@ from weft.topologies import FabricSpec, PortSpec, SwitchSpec
 from weft.topologies.distances import Rings, bits_of, distance_rings
 
 SELECTOR = "ecmp_selector"
+MOST_WEIGHT = 64
+"""Of the members of a group together, unless it has more members."""
 Prefix = IPv4Network | IPv6Network
 
 
 @dataclass(frozen=True, order=True)
 class NextHop:
-    """Where a packet goes: out of `port` with these MACs."""
+    """Where a packet goes: out of `port` with these MACs, over a link of this rate."""
 
     port: int
     source_mac: str
     destination_mac: str
+    rate_bps: int
 
 
 NextHops = tuple[NextHop, ...]
@@ -224,7 +229,7 @@ def _fabric_ports(
     fabric: FabricSpec, switch: SwitchSpec, place: dict[str, int]
 ) -> list[tuple[int, NextHop, PortSpec]]:
     return [
-        (place[port.peer.node], NextHop(port.number, switch.mac, fabric.switch(port.peer.node).mac), port)
+        (place[port.peer.node], _next_hop(switch, port, fabric.switch(port.peer.node).mac), port)
         for port in switch.fabric_ports
     ]
 
@@ -234,9 +239,13 @@ def _host_routes(fabric: FabricSpec, switch: SwitchSpec) -> list[tuple[PortSpec,
     routes = []
     for port in switch.host_ports:
         nic = fabric.host(port.peer.node).nic(port.peer.port)
-        hop = (NextHop(port.number, switch.mac, nic.mac),)
+        hop = (_next_hop(switch, port, nic.mac),)
         routes.append((port, (Route(IPv4Network(nic.ipv4.ip), hop), Route(IPv6Network(nic.ipv6.ip), hop))))
     return routes
+
+
+def _next_hop(switch: SwitchSpec, port: PortSpec, destination_mac: str) -> NextHop:
+    return NextHop(port.number, switch.mac, destination_mac, port.link.rate_bps)
 
 
 def _prefixes(fabric: FabricSpec, switch: SwitchSpec) -> tuple[Prefix, ...]:
@@ -267,28 +276,41 @@ def _selector_entities(switch: SwitchSpec, groups: dict[NextHops, int]) -> list[
         )
         for hop in members
     ]
-    largest = len(switch.fabric_ports)
+    # The same for every failure, because a group keeps its size.
+    rates = {port.link.rate_bps for port in switch.fabric_ports}
+    largest = len(switch.fabric_ports) if len(rates) < 2 else MOST_WEIGHT + len(switch.fabric_ports)
     for hops, group_id in groups.items():
+        weights = member_weights([hop.rate_bps for hop in hops])
         entities.append(
             finsy.P4ActionProfileGroup(
                 SELECTOR,
                 group_id=group_id,
                 max_size=largest,
                 # A member whose port has lost its link is skipped at once, before the controller is notified.
-                members=[finsy.P4Member(hop.port, weight=(1, hop.port)) for hop in hops],
+                members=[
+                    finsy.P4Member(hop.port, weight=(weight, hop.port))
+                    for hop, weight in zip(hops, weights, strict=True)
+                ],
             )
         )
         entities.append(group_entry("ecmp", {"group": group_id}, group_id))
     return entities
 
 
-def _objection(fabric: FabricSpec) -> str:
-    """Routes and failures name a link by its two ends."""
-    for switch in fabric.switches:
-        peers = [port.peer.node for port in switch.fabric_ports]
-        twice = [peer for peer in peers if peers.count(peer) > 1] if len(set(peers)) < len(peers) else []
-        if twice:
-            return f"{switch.name} and {twice[0]} are joined by more than one link (valid: at most one)"
+def member_weights(rates_bps: Sequence[int]) -> list[int]:
+    """Return the weights of a group's members in proportion to their links' rates, the smallest whole numbers.
+
+    Where these would be more than `MOST_WEIGHT` together, they are rounded so that they are about as many.
+    """
+    divisor = gcd(*rates_bps)
+    weights = [rate_bps // divisor for rate_bps in rates_bps]
+    most = max(MOST_WEIGHT, len(weights))
+    if sum(weights) > most:
+        weights = [max(1, round(rate_bps * most / sum(rates_bps))) for rate_bps in rates_bps]
+    return weights
+
+
+def _objection(_fabric: FabricSpec) -> str:
     return ""
 
 

@@ -40,8 +40,8 @@ class IncastTraffic(FlowItem):
             raise KeyProblem(
                 f"{key}.incast", f"no host {shown(self.incast)}; {did_you_mean(self.incast, hosts)}"
             )
-        if self.plane >= fabric.planes:
-            raise KeyProblem(f"{key}.plane", f"{self.plane} is not one of 0 to {fabric.planes - 1}")
+        if self.plane >= fabric.nics_per_host:
+            raise KeyProblem(f"{key}.plane", f"{self.plane} is not one of 0 to {fabric.nics_per_host - 1}")
 
     def run(self, fabric: Fabric, progress: Progress) -> None:
         """Have the others write."""

@@ -59,6 +59,11 @@ class TopologySection(Section):
         """Switches of a plane that hosts are attached to."""
 
     @property
+    def nics_per_host(self) -> int:
+        """NICs of every host: one in each plane, unless a kind has more."""
+        return self.planes
+
+    @property
     def endpoints_per_leaf(self) -> int:
         """Ports of a leaf towards hosts."""
         return self.hosts_per_leaf * (1 if self.rail_optimised else self.ranks_per_host or 1)
