@@ -15,7 +15,7 @@ from weft.errors import BadInputError
 from weft.report.figures import all_figures
 from weft.report.page import report_page
 from weft.report.run_directory import RunDirectory
-from weft.report.tables import all_tables
+from weft.report.tables import all_tables, parts_of_traffic
 from weft.results.model import ONLY_WHERE_THERE_ARE_SOME, RESULT_KEYS
 from weft.results.results_file import read_results
 from weft.run.runner import run_scenario
@@ -282,13 +282,16 @@ def test_a_page_has_training_workloads_failures_memory_and_conservation(director
     run = RunDirectory.read(directory)
     figures, tables, page = all_figures(run), all_tables(run), report_page(run)
     if "training" in directory.name:
-        assert {"training", "workload-0", "completion-0"} <= set(figures)
-        assert {"training", "workload-0", "conservation"} <= set(tables)
-        step = run.results.training_steps[0]
-        assert sum(part[0] for part in figures["training"]["parts"].values()) == pytest.approx(
-            step.step_ps / 1e6
-        )
-        assert len(figures["workload-0"]["points"]["x"]) == run.results.workloads[0].flows
+        parts = parts_of_traffic(run)
+        of_workload = [f"workloads-{number}" for number in range(3)]
+        assert list(parts) == ["training_steps-0", "training_steps-1", *of_workload]
+        assert "conservation" in tables
+        bars, (slowdowns, times, by_size) = parts["training_steps-0"], [parts[name] for name in of_workload]
+        (step,), (workload,) = run.results.training_steps, run.results.workloads
+        assert sum(part[0] for part in bars.parts.values()) == pytest.approx(step.step_ps / 1e6)
+        assert len(slowdowns.points.x) == workload.flows == by_size.rows[-1][1]
+        assert [curve.name for curve in times.curves] == ["p50", "p95", "p99"]
+        assert times.curves[2].y[-1] == workload.bins[-1].completion_ps[2] / 1e6
         assert ">host 0<" in page  # both of its ranks
     else:
         assert {"links", "memory", "pauses", "conservation"} <= set(tables)

@@ -230,6 +230,27 @@ def test_a_browser_draws_it_offline_without_complaint(directory, tmp_path, schem
 
 
 @pytest.mark.slow
+def test_a_browser_draws_figures_of_kinds_of_results(tmp_path):
+    layers = [{"gradients": "8KiB", "forward": "5us", "backward": "10us"}]
+    scenario = parse_scenario(
+        {
+            "clock": "virtual",
+            "fabric": {"planes": 1, "leaves": 1, "spines": 0, "hosts_per_leaf": 3},
+            "traffic": [
+                {"training_step": "data-parallel", "layers": layers, "algorithms": ["ring"]},
+                {"workload": {"flow_sizes": "fb_hadoop", "load": 0.3, "duration": "1ms"}},
+            ],
+        }
+    )
+    run_scenario(scenario).save(tmp_path)
+    opened = open_page(write_report(tmp_path, tmp_path / "report.html"))
+    assert opened.console == []
+    elements = Elements(opened.dom)
+    drawn = {name for name, found in elements.ids.items() if "js-plotly-plot" in found.get("class", "")}
+    assert drawn == {"figure-training_steps-0", "figure-workloads-0", "figure-workloads-1"}
+
+
+@pytest.mark.slow
 def test_a_browser_draws_a_sweep_without_complaint(tmp_path):
     pytest.importorskip("distributed")
     scenario = tmp_path / "scenario.yaml"

@@ -120,16 +120,17 @@ def test_a_sweep_has_one_page_that_leads_to_its_points(swept):
     assert all((swept.directory / link).stat().st_size > 1000 for link in links)
     data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
     first = data["figures"]["axis-0"]
-    assert first["title"] == "Time against traffic[0].bytes_per_sender"
+    assert (first["x"]["title"], first["y"]["unit"]) == ("traffic[0].bytes_per_sender (B)", "µs")
+    assert "<h2>Time against traffic[0].bytes_per_sender</h2>" in page
     assert [curve["name"] for curve in first["curves"]] == [
         "congestion_control hpcc",
         "congestion_control swift",
     ]
     assert [curve["x"] for curve in first["curves"]] == [[4096, 65536]] * 2
     by_control = next(
-        each for each in data["figures"].values() if each["x"] == "transport.congestion_control"
+        each for each in data["figures"].values() if each["x"]["title"] == "transport.congestion_control"
     )
-    assert by_control["xType"] == "category"
+    assert by_control["x"]["scale"] == "category"
 
 
 def test_a_damaged_point_is_told_of_and_the_others_are_shown(swept):

@@ -66,7 +66,16 @@ def test_a_new_kind_is_one_file(tmp_path: Path) -> None:
     assert spread["spread"] >= 1
     reported = CliRunner().invoke(weft, ["report", str(out)])
     assert reported.exit_code == 0, reported.output
-    assert "<h2>Neighbours</h2>" in (out / "report.html").read_text(encoding="utf-8")
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "<h2>Neighbours</h2>" in page
+    assert (
+        page.index("<h2>Patterns</h2>")
+        < page.index("<h2>Neighbours</h2>")
+        < page.index('id="figure-neighbours-1"')
+    )
+    drawn = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])["figures"]["neighbours-1"]
+    assert (drawn["drawing"], drawn["curves"][0]["x"]) == ("curves", [2])
+    assert drawn["curves"][0]["y"] == [spread["spread"]]
     reference = CliRunner().invoke(weft, ["schema", "--markdown"]).output
     assert "## traffic[] (neighbours)" in reference
     assert "What each host writes to each of them." in reference

@@ -118,17 +118,3 @@ TABLES: Mapping[str, TableSchema] = {
         spans=("start_ps", "end_ps"),
     ),
 }
-PATTERN_FLOWS = TableSchema(
-    (
-        ColumnSchema("flow"),
-        ColumnSchema("source", smallest=0),
-        ColumnSchema("destination", smallest=0),
-        *_numbers("plane", "size_bytes"),
-        _time("start_ps"),
-        _time("completion_ps"),
-        *_numbers("retransmitted_packets"),
-    )
-)
-"""Of pattern-N-flows.csv; hosts by their ranks."""
-WORKLOAD_FLOWS = TableSchema((*PATTERN_FLOWS.columns, _time("ideal_ps")))
-"""Of workload-N-flows.csv."""

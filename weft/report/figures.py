@@ -1,4 +1,4 @@
-"""Figures of a page as plain data; assets/page.js draws them. Times are in µs of emulated time."""
+"""Figures of recorded tables as plain data; assets/page.js draws them. Times are in µs of emulated time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from weft.recording.places import Places
 from weft.recording.tables import Integers
-from weft.report.run_directory import RunDirectory, integers_of
+from weft.report.run_directory import RunDirectory
 from weft.report.series import (
     MOST_CURVES,
     PortSeries,
@@ -23,7 +23,6 @@ from weft.report.series import (
     thinned,
     unions,
 )
-from weft.results.workloads import PERCENTILES
 from weft.topologies.describe import format_time
 
 Figure = dict[str, Any]
@@ -32,19 +31,13 @@ _PS_PER_US = 1e6
 _LANES = ("delay", "write", "aggregate", "wait")
 MOST_HOSTS = 64
 MOST_PAUSED = 32
-MOST_FLOWS = 5000
 _SHORTEST_SHARE = 1 / 4000
 """Of the run's time: gaps of a timeline below this are not shown."""
 
 
 def all_figures(run: RunDirectory) -> dict[str, Figure]:
-    """Return the figures that the run has data for, by name; of workloads one each, `workload-0` and so on."""
-    figures: dict[str, Figure | None] = {"training": _training(run)}
-    for number in range(len(run.results.workloads)):
-        figures |= {
-            f"workload-{number}": _workload(run, number),
-            f"completion-{number}": _by_size(run, number),
-        }
+    """Return the figures of the tables that the run has, by name."""
+    figures: dict[str, Figure | None] = {}
     if run.rows("queues"):
         series = port_series(run)
         figures |= {"queues": _queues(series), "rates": _rates(run, series), "heat": _heat(series)}
@@ -58,61 +51,6 @@ def all_figures(run: RunDirectory) -> dict[str, Figure]:
     if run.rows("pauses"):
         figures["pauses"] = _pauses(run)
     return {name: figure for name, figure in figures.items() if figure is not None}
-
-
-def _training(run: RunDirectory) -> Figure | None:
-    """Bars of steps: computation, and the communication that it did not hide."""
-    steps = run.results.training_steps
-    if not steps:
-        return None
-    parts = {
-        "compute": [step.compute_ps / _PS_PER_US for step in steps],
-        "exposed communication": [step.exposed_ps / _PS_PER_US for step in steps],
-    }
-    names = [
-        f"{number} {step.algorithm}, {step.buckets} bucket{'s' if step.buckets != 1 else ''}"
-        for number, step in enumerate(steps, 1)
-    ]
-    return {"rows": names, "parts": parts, "note": ""}
-
-
-def _workload(run: RunDirectory, number: int) -> Figure | None:
-    """Slowdown by size: a point for each flow, and percentiles of each bin."""
-    workload = run.results.workloads[number]
-    if not workload.bins:
-        return None
-    sizes = [each.upper_bytes / 1e3 for each in workload.bins]
-    percentiles = [
-        {
-            "name": f"p{percentile}",
-            "x": sizes,
-            "y": [round(each.slowdown[place], 4) for each in workload.bins],
-        }
-        for place, percentile in enumerate(PERCENTILES)
-    ]
-    flows = run.workload_flows.get(number)
-    if flows is None:
-        return {"curves": percentiles, "points": None, "note": ""}
-    took, ideal = integers_of(flows, "completion_ps"), integers_of(flows, "ideal_ps")
-    slowdown = took / np.maximum(1, ideal)
-    # The worst flows are always drawn: they are the purpose of the figure.
-    shown = np.sort(np.argsort(-slowdown, kind="stable")[:MOST_FLOWS])
-    points = {
-        "x": (integers_of(flows, "size_bytes")[shown] / 1e3).tolist(),
-        "y": np.round(slowdown[shown], 4).tolist(),
-    }
-    return {"curves": percentiles, "points": points, "note": _note(len(shown), len(slowdown), "flows")}
-
-
-def _by_size(run: RunDirectory, number: int) -> Figure | None:
-    """Completion times by size: percentiles of each bin."""
-    bins = run.results.workloads[number].bins
-    sizes = [each.upper_bytes / 1e3 for each in bins]
-    curves = [
-        {"name": f"p{percentile}", "x": sizes, "y": [each.completion_ps[place] / _PS_PER_US for each in bins]}
-        for place, percentile in enumerate(PERCENTILES)
-    ]
-    return {"curves": curves, "note": ""} if bins else None
 
 
 def _memory(run: RunDirectory, series: list[PortSeries]) -> Figure | None:

@@ -11,7 +11,7 @@ from string import Template
 from typing import Any
 
 from weft.errors import EnvironmentLacksError
-from weft.results.report_table import Cell, ReportTable
+from weft.results.report_parts import Cell, ReportPart, ReportTable
 from weft.system.writing import written_whole
 
 IN_FORCE = "effective"
@@ -87,6 +87,13 @@ class Section:
             f'<div class="figure" id="figure-{key}" role="img" aria-label="{escape(title)}"></div>'
             f'<div class="chips" id="chips-{key}"></div></section>'
         )
+
+    @staticmethod
+    def part(name: str, part: ReportPart) -> str:
+        """Return a part of its own name."""
+        if isinstance(part, ReportTable):
+            return Section.table(part)
+        return Section.figure(name, part.title, part.text, part.note)
 
     @staticmethod
     def table(table: ReportTable, links: Mapping[str, str] | None = None) -> str:

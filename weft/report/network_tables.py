@@ -11,7 +11,7 @@ import numpy as np
 from weft.report.run_directory import RunDirectory
 from weft.results.link_events import LinkEventResult, Lost
 from weft.results.packet_conservation import Count
-from weft.results.report_table import MOST_ROWS, Cell, ReportTable, shown_of
+from weft.results.report_parts import MOST_ROWS, Cell, ReportTable, shown_of
 from weft.topologies.describe import format_rate, format_time
 
 

@@ -10,16 +10,14 @@ from typing import Any
 from weft.report.figures import Figure, all_figures
 from weft.report.html import Section, html_page, in_force_table, made_by_table, write_page
 from weft.report.run_directory import RunDirectory
-from weft.report.tables import OF_KINDS, all_tables
-from weft.report.traffic_tables import workload_name
+from weft.report.tables import all_tables, parts_of_traffic
 from weft.report.utilisation import FAILED_COLOUR, colour_of, width_of
 from weft.results.model import Results
-from weft.results.report_table import ReportTable
+from weft.results.report_parts import ReportPart, ReportTable
 from weft.topologies import FabricLink, LinkStyle, to_svg
 from weft.topologies.describe import format_rate, format_time
 
 _FIGURES = {
-    "training": ("Training steps", "What a step took: computing, and the communication that nothing hid."),
     "queues": ("Queues", "Bytes waiting at ports; shaded: phases of the traffic, by number."),
     "heat": ("Queues over all ports", "The largest queue in each slot of time."),
     "rates": ("Rates", "What ports sent."),
@@ -33,14 +31,11 @@ _FIGURES = {
     "slowdown": ("Slowdown", "Completion time over that of the same message alone on an idle path."),
     "int": ("Queues as INT saw them", "Depth at each hop, at the time when the acknowledgement came back."),
 }
-_OF_WORKLOADS = "A point is a flow: its completion time over that of a lone flow. Lines: percentiles by size."
 _MOST_LINKS = 4096
 """Of a drawing; beyond, a fabric is drawn in groups, so that pages stay small and open."""
-# Figures and tables from top to bottom; a figure stands with the table of the same thing. `workloads` and
-# `flows` are all of them.
+# Figures and tables below those of the traffic's results; a figure stands with the table of the same thing.
 _ORDER = (
-    ("table", "phases"), ("table", "collectives"), ("figure", "training"), ("table", "training"),
-    ("workloads", ""), ("table", "patterns"), ("flows", ""), ("table", "links"), ("figure", "queues"),
+    ("table", "links"), ("figure", "queues"),
     ("figure", "heat"), ("figure", "rates"), ("figure", "memory"), ("figure", "pauses"), ("figure", "timeline"),
     ("figure", "fct"), ("figure", "slowdown"), ("table", "slowest"), ("figure", "int"), ("table", "int"),
     ("table", "planes"), ("table", "memory"), ("table", "pauses"), ("table", "credits"), ("table", "drops"),
@@ -61,7 +56,8 @@ def write_report(directory: Path, target: Path) -> Path:
 
 def report_page(run: RunDirectory) -> str:
     """Return the page as HTML; the same run gives the same page."""
-    figures = all_figures(run)
+    figures, parts = all_figures(run), parts_of_traffic(run)
+    drawn = {name: part.data() for name, part in parts.items() if not isinstance(part, ReportTable)}
     return html_page(
         title=run.results.made_by.scenario,
         verdict=_verdict(run.results),
@@ -71,38 +67,24 @@ def report_page(run: RunDirectory) -> str:
             _notices(run),
             _cards(run),
             _topology(run),
-            *_sections(run, figures, all_tables(run)),
+            *_sections(parts, figures, all_tables(run)),
             in_force_table(run.results.made_by.parameters),
             made_by_table(run.results.made_by.parameters),
         ],
-        data={"figures": figures, "phases": _phases(run), "events": _events(run)},
+        data={"figures": drawn | figures, "phases": _phases(run), "events": _events(run)},
         valid=_is_valid(run.results),
     )
 
 
 def _sections(
-    run: RunDirectory, figures: Mapping[str, Figure], tables: Mapping[str, ReportTable]
+    parts: Mapping[str, ReportPart], figures: Mapping[str, Figure], tables: Mapping[str, ReportTable]
 ) -> Iterable[str]:
+    if "phases" in tables:
+        yield Section.table(tables["phases"])
+    for name, part in parts.items():
+        yield Section.part(name, part)
     for kind, key in _ORDER:
-        if kind == "workloads":
-            for number, workload in enumerate(run.results.workloads):
-                name = f"workload-{number}"
-                if name in figures:
-                    title = f"Slowdown by size: {workload_name(workload)}"
-                    yield Section.figure(name, title, _OF_WORKLOADS, figures[name]["note"])
-                by_size = f"completion-{number}"
-                if by_size in figures:
-                    title = f"Completion times by size: {workload_name(workload)}"
-                    yield Section.figure(by_size, title, "Percentiles of the flows up to a size.", "")
-                if name in tables:
-                    yield Section.table(tables[name])
-        elif kind == "flows":
-            yield from (
-                Section.table(table)
-                for name, table in tables.items()
-                if name.startswith(("pattern-", OF_KINDS))
-            )
-        elif kind == "figure" and key in figures:
+        if kind == "figure" and key in figures:
             title, text = _FIGURES[key]
             yield Section.figure(key, title, text, figures[key]["note"])
         elif kind == "table" and key in tables:

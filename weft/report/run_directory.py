@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,10 @@ from numpy.typing import NDArray
 from weft import topologies
 from weft.errors import BadInputError
 from weft.recording.places import Places
-from weft.recording.reading import SavedTable, check_names, quoted, read_table, read_table_of
-from weft.recording.schema import PATTERN_FLOWS, STEP_KINDS, TABLES, WORKLOAD_FLOWS, Holds, TableSchema
+from weft.recording.reading import SavedTable, check_names, quoted, read_table
+from weft.recording.schema import STEP_KINDS, TABLES, Holds
 from weft.recording.tables import Integers, Names, Table, row_count
+from weft.results.kinds import ResultKind, result_kinds
 from weft.results.link_events import LinkEventResult
 from weft.results.model import Phase, Results
 from weft.results.results_file import RESULTS_FILE, read_results
@@ -26,16 +28,15 @@ from weft.topologies import FabricLink, FabricSpec, TopologyError
 class RunDirectory:
     """Results, and those tables that the run has written.
 
-    `missing`: what a page would show and the directory does not have, in words. `workload_flows`: the flows of each of
-    the results' workloads, where their files are there; `pattern_flows`: of each of the patterns.
+    `traffic`: the results of each kind, with their flows' records, where these are there. `missing`: what a page would
+    show and the directory does not have, in words.
     """
 
     path: Path
     results: Results
     fabric: FabricSpec
     tables: Mapping[str, Table]
-    workload_flows: Mapping[int, Table] = field(default_factory=dict)
-    pattern_flows: Mapping[int, Table] = field(default_factory=dict)
+    traffic: Sequence[tuple[ResultKind[Any], Sequence[Any]]]
     missing: Sequence[str] = ()
 
     @classmethod
@@ -57,20 +58,13 @@ class RunDirectory:
         saved = {name: table for name in TABLES if (table := read_table(path, name)) is not None}
         _check_names(file, fabric, saved)
         tables = {name: each.columns for name, each in saved.items()}
-        hosts = len(fabric.hosts)
-        workloads = _flows(path, "workload", WORKLOAD_FLOWS, len(results.workloads), hosts)
-        patterns = _flows(path, "pattern", PATTERN_FLOWS, len(results.flows), hosts)
+        traffic = [(kind, _with_flows(path, kind, results, len(fabric.hosts))) for kind in result_kinds()]
         missing = [
             *(f"{RESULTS_FILE} has no '{key}'" for key in results.absent),
             *_absent_tables(results, tables),
-            *(
-                f"no workload-{each}-flows.csv"
-                for each in range(len(results.workloads))
-                if each not in workloads
-            ),
-            *(f"no pattern-{each}-flows.csv" for each in range(len(results.flows)) if each not in patterns),
+            *_absent_flows(traffic),
         ]
-        return cls(path, results, fabric, tables, workloads, patterns, missing)
+        return cls(path, results, fabric, tables, traffic, missing)
 
     @property
     def phases(self) -> list[Phase]:
@@ -174,19 +168,19 @@ def _absent_tables(results: Results, tables: Mapping[str, Table]) -> list[str]:
     return [f"no table '{name}', though the run recorded it" for name in asked if name not in tables]
 
 
-def _flows(path: Path, kind: str, schema: TableSchema, count: int, hosts: int) -> dict[int, Table]:
-    """Return the tables with a row per flow that are there, by the place of what they belong to."""
-    found = {}
-    for number in range(count):
-        table = read_table_of(schema, path, f"{kind}-{number}-flows")
-        if table is None:
-            continue
-        for end in ("source", "destination"):
-            wrong = np.flatnonzero(integers_of(table.columns, end) >= hosts)
-            if len(wrong):
-                rank = integers_of(table.columns, end)[wrong[0]]
-                table.refuse(
-                    int(wrong[0]), end, f"{rank} is no host of the run's fabric (valid: 0 to {hosts - 1})"
-                )
-        found[number] = table.columns
-    return found
+def _with_flows(path: Path, kind: ResultKind[Any], results: Results, hosts: int) -> list[Any]:
+    """Return the results of a kind with their flows' records, where these are there."""
+    found, file = results.of(kind), kind.flow_file
+    if file is None:
+        return found
+    return [replace(each, records=file.read(path, number, hosts)) for number, each in enumerate(found)]
+
+
+def _absent_flows(traffic: Iterable[tuple[ResultKind[Any], Sequence[Any]]]) -> list[str]:
+    return [
+        f"no {kind.flow_file.of(number)}"
+        for kind, found in traffic
+        if kind.flow_file is not None
+        for number, each in enumerate(found)
+        if not each.records
+    ]

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from weft.errors import BadInputError
-from weft.report.figures import Figure
 from weft.report.html import Section, html_page, write_page
 from weft.report.page import write_report
 from weft.report.series import MOST_CURVES
-from weft.results.report_table import Cell, ReportTable
+from weft.results.report_parts import Axis, Cell, Curve, CurveFigure, ReportTable
 from weft.sweeps.index import INDEX, SweepIndex
 from weft.sweeps.store import Outcome, State, checked_results
 from weft.sweeps.summary import Measure, Summary, as_numbers, names_of_rows, shown, summarise
@@ -67,6 +66,7 @@ def sweep_page(index: SweepIndex, rows: Sequence[Row], outcomes: Sequence[Outcom
     """Return the page as HTML; pages of points are in `folder`, each in a directory named by its identity."""
     summary = summarise(rows, index.parameters)
     figures = sweep_figures(summary)
+    drawn = {name: figure.data() for name, figure in figures.items()}
     finished = sum(outcome.state is State.FINISHED for outcome in outcomes)
     count = len(outcomes)
     verdict = (
@@ -75,13 +75,10 @@ def sweep_page(index: SweepIndex, rows: Sequence[Row], outcomes: Sequence[Outcom
     varying = f"{len(summary.axes)} parameter{'s' if len(summary.axes) != 1 else ''} varied"
     sections = [
         *(Section.table(table) for table in (_axes(rows, summary), _failed(index, outcomes)) if table.rows),
-        *(
-            Section.figure(key, figure["title"], figure["text"], figure["note"])
-            for key, figure in figures.items()
-        ),
+        *(Section.part(name, figure) for name, figure in figures.items()),
         _points(index, summary, folder),
     ]
-    return html_page(f"sweep of {index.scenario}", verdict, varying, sections, {"figures": figures})
+    return html_page(f"sweep of {index.scenario}", verdict, varying, sections, {"figures": drawn})
 
 
 def _axes(rows: Sequence[Row], summary: Summary) -> ReportTable:
@@ -133,7 +130,7 @@ def _measured(measure: Measure, row: Row) -> Cell:
     return round(value) if measure.digits == 0 else round(value, measure.digits)
 
 
-def sweep_figures(summary: Summary) -> dict[str, Figure]:
+def sweep_figures(summary: Summary) -> dict[str, CurveFigure]:
     """Return charts of results against the axis of the most values, and of the first result against the other axes."""
     axes = sorted(summary.axes, key=lambda axis: -len({shown(row.get(axis)) for row in summary.rows}))
     if not axes:
@@ -144,7 +141,7 @@ def sweep_figures(summary: Summary) -> dict[str, Figure]:
     return {f"axis-{number}": chart for number, chart in enumerate(charts)}
 
 
-def _chart(summary: Summary, axis: str, measure: Measure) -> Figure:
+def _chart(summary: Summary, axis: str, measure: Measure) -> CurveFigure:
     others = [column for column in summary.axes if column != axis]
     items = [""] * len(summary.rows) if measure.of_run else names_of_rows(summary)
     numbers = as_numbers([row.get(axis) for row in summary.rows])
@@ -159,21 +156,19 @@ def _chart(summary: Summary, axis: str, measure: Measure) -> Figure:
             curves.setdefault(name, {})[place] = round(value, 6)
     drawn = list(curves.items())[:MOST_CURVES]
     values = [value for _, curve in drawn for value in curve.values()]
-    return {
-        "title": f"{measure.name[0].upper()}{measure.name[1:]} against {axis}",
-        "curves": [
-            {"name": name, "x": [x for x, _ in curve], "y": [y for _, y in curve]}
-            for name, points in drawn
-            for curve in [sorted(points.items()) if numbers else list(points.items())]
-        ],
-        "x": f"{axis} ({numbers[1]})" if numbers and numbers[1] else axis,
-        "y": measure.heading,
-        "unit": measure.unit,
-        "xType": ("log" if _is_wide(places) else "linear") if numbers else "category",
-        "yType": "log" if _is_wide(values) else "linear",
-        "text": "Of the whole run." if measure.of_run and summary.labels else "",
-        "note": f"{len(drawn)} of {len(curves)} curves are drawn" if len(curves) > len(drawn) else "",
-    }
+    ordered = [(name, sorted(curve.items()) if numbers else list(curve.items())) for name, curve in drawn]
+    return CurveFigure(
+        f"{measure.name[0].upper()}{measure.name[1:]} against {axis}",
+        Axis(
+            f"{axis} ({numbers[1]})" if numbers and numbers[1] else axis,
+            numbers[1] if numbers else "",
+            ("log" if _is_wide(places) else "linear") if numbers else "category",
+        ),
+        Axis(measure.heading, measure.unit, "log" if _is_wide(values) else "linear"),
+        [Curve(name, [x for x, _ in curve], [y for _, y in curve]) for name, curve in ordered],
+        text="Of the whole run." if measure.of_run and summary.labels else "",
+        note=f"{len(drawn)} of {len(curves)} curves are drawn" if len(curves) > len(drawn) else "",
+    )
 
 
 def _is_wide(values: Sequence[Any]) -> bool:

@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from weft.results.kinds import MeasuredColumn, ResultKind
+from weft.results.report_parts import Cell, ReportTable, microseconds
+from weft.topologies import FabricSpec
 
 LENGTHS = "lengths"
 """What stands for data where packets carry lengths only: nothing can be verified then."""
@@ -113,9 +115,6 @@ def _print_table(console: Console, results: Sequence[CollectiveResult]) -> None:
     for result in results:
         # nccl-tests' words for what does not apply: no operation, no root.
         exact = result.error_bound == 0.0
-        times_ps = [result.time_ps]
-        if repeated:
-            times_ps += [result.least_time_ps, result.largest_time_ps]
         table.add_row(
             result.algorithm,
             str(result.size_bytes),
@@ -123,7 +122,7 @@ def _print_table(console: Console, results: Sequence[CollectiveResult]) -> None:
             result.dtype,
             result.operation if result.reduces else "none",
             str(-1 if result.root is None else result.root),
-            *(f"{time_ps / 1e6:.1f}" for time_ps in times_ps),
+            *(f"{time_ps / 1e6:.1f}" for time_ps in _times_ps(result, repeated)),
             f"{result.algorithm_bandwidth / 1e9:.2f}",
             f"{result.busbw_bytes_per_s / 1e9:.2f}",
             *_verdict(result, exact),
@@ -138,7 +137,7 @@ def _print_table(console: Console, results: Sequence[CollectiveResult]) -> None:
 def _verdict(result: CollectiveResult, exact: bool) -> tuple[str, str, str]:
     if not result.verified:
         return "N/A", "not verified", ""
-    wrong = str(result.wrong) if result.identical else f"{result.wrong}, ranks differ"
+    wrong = str(_wrong(result))
     if exact and result.ok:
         return wrong, "exact", ""
     return wrong, f"{result.largest_error:.2g}", "" if exact else f"{result.error_bound:.2g}"
@@ -153,6 +152,42 @@ def print_collectives(console: Console, results: Sequence[CollectiveResult]) -> 
         _print_table(console, of_one_kind)
 
 
+def report_collectives(results: Sequence[CollectiveResult], _: FabricSpec) -> Iterator[ReportTable]:
+    """Figures of nccl-tests; of repetitions the mean time, and the least and the largest."""
+    repeated = any(len(each.times_ps) > 1 for each in results)
+    rows: list[list[Cell]] = [
+        [
+            f"{each.collective}, {each.algorithm}",
+            each.size_bytes,
+            each.dtype,
+            each.operation,
+            *(microseconds(time_ps) for time_ps in _times_ps(each, repeated)),
+            *((len(each.times_ps),) if repeated else ()),
+            round(each.algorithm_bandwidth / 1e9, 3),
+            round(each.busbw_bytes_per_s / 1e9, 3),
+            _wrong(each) if each.verified else "lengths only",
+            each.retransmissions,
+            each.cnps,
+        ]
+        for each in results
+    ]
+    times = ("mean (µs)", "least (µs)", "largest (µs)", "repetitions") if repeated else ("time (µs)",)
+    columns = [
+        "collective", "size (B)", "type", "operation", *times, "algbw (GB/s)", "busbw (GB/s)", "wrong",
+        "retransmitted packets", "CNPs",
+    ]  # fmt: skip
+    warm = max((each.warmup for each in results), default=0)
+    yield ReportTable("Collectives", columns, rows, f"after up to {warm} runs to warm up" if warm else "")
+
+
+def _times_ps(result: CollectiveResult, repeated: bool) -> Sequence[int]:
+    return (result.time_ps, result.least_time_ps, result.largest_time_ps) if repeated else (result.time_ps,)
+
+
+def _wrong(result: CollectiveResult) -> int | str:
+    return result.wrong if result.identical else f"{result.wrong}, ranks differ"
+
+
 def _problems(result: CollectiveResult) -> Iterator[tuple[str, str]]:
     if result.ranks <= 0:
         yield "ranks", f"{result.ranks} is out of range (valid: 1 or more)"
@@ -163,6 +198,7 @@ COLLECTIVES = ResultKind(
     model=CollectiveResult,
     show=print_collectives,
     order=1,
+    report=report_collectives,
     problems=_problems,
     name="collective",
     labels=("algorithm", "size_bytes", "dtype", "operation", "root"),

@@ -4,16 +4,34 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from weft.recording.reading import read_table_of
+from weft.recording.schema import ColumnSchema, TableSchema
+from weft.recording.tables import Names
 from weft.system.writing import written_whole
 from weft.traffic.patterns import Flow
 
 FlowTable = Mapping[str, npt.NDArray[Any]]
+FLOW_COLUMNS = tuple(
+    ColumnSchema(name, smallest=smallest)
+    for name, smallest in (
+        ("flow", -1),
+        ("source", 0),
+        ("destination", 0),
+        ("plane", -1),
+        ("size_bytes", -1),
+        ("start_ps", 0),
+        ("completion_ps", 0),
+        ("retransmitted_packets", -1),
+    )
+)
+"""Of `flow_table`; hosts by their ranks."""
 
 
 def flow_table(flows: Sequence[Flow], records: Mapping[str, Sequence[int]]) -> dict[str, npt.NDArray[Any]]:
@@ -34,9 +52,45 @@ def flow_table(flows: Sequence[Flow], records: Mapping[str, Sequence[int]]) -> d
     }
 
 
-def save_flow_table(table: FlowTable, path: Path) -> None:
-    """Write a CSV file with a row per flow."""
-    with written_whole(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(table)
-        writer.writerows(zip(*(column.tolist() for column in table.values()), strict=True))
+@dataclass(frozen=True)
+class FlowFile:
+    """Files with a row per flow, NAME-NUMBER-flows.csv, one for each result of a run that has flows.
+
+    `schema` says which columns are read back, all of them numbers, `source` and `destination` among them.
+    """
+
+    name: str
+    schema: TableSchema
+
+    def of(self, number: int) -> str:
+        """Return the name of the file of a result by its place."""
+        return f"{self._stem(number)}.csv"
+
+    def save(self, table: FlowTable, directory: Path, number: int) -> None:
+        """Write the file of a result."""
+        path = directory / self.of(number)
+        with written_whole(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(table)
+            writer.writerows(zip(*(column.tolist() for column in table.values()), strict=True))
+
+    def read(self, directory: Path, number: int, hosts: int) -> FlowTable:
+        """Return what the file of a result holds, nothing where there is none; hosts are 0 to `hosts` - 1.
+
+        Raises:
+            BadInputError: the file is not what a run writes; says which line.
+        """
+        table = read_table_of(self.schema, directory, self._stem(number))
+        if table is None:
+            return {}
+        columns = {name: values for name, values in table.columns.items() if not isinstance(values, Names)}
+        for end in ("source", "destination"):
+            wrong = np.flatnonzero(columns[end] >= hosts)
+            if len(wrong):
+                rank = columns[end][wrong[0]]
+                known = f"{rank} is no host of the run's fabric (valid: 0 to {hosts - 1})"
+                table.refuse(int(wrong[0]), end, known)
+        return columns
+
+    def _stem(self, number: int) -> str:
+        return f"{self.name}-{number}-flows"

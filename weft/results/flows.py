@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from weft.results.flow_tables import FlowTable, flow_table, save_flow_table
+from weft.recording.schema import TableSchema
+from weft.results.flow_tables import FLOW_COLUMNS, FlowFile, FlowTable, flow_table
 from weft.results.kinds import ResultKind
+from weft.results.report_parts import Cell, ReportTable, microseconds, shown_of
 from weft.topologies import FabricSpec
 from weft.topologies.describe import format_time
 from weft.traffic.patterns import Flow
 
 MOST_SHOWN = 16
 """Flows that a table has; of more, the slowest."""
+FLOW_FILE = FlowFile("pattern", TableSchema(FLOW_COLUMNS))
 
 
 @dataclass(frozen=True)
@@ -49,10 +51,6 @@ class FlowsResult:
     def as_dict(self) -> dict[str, Any]:
         """Return plain data without the records."""
         return {name: value for name, value in vars(self).items() if name not in ("host_names", "records")}
-
-    def save_records(self, path: Path) -> None:
-        """Write a CSV file with a row per flow."""
-        save_flow_table(self.records, path)
 
 
 def flows_result(
@@ -117,16 +115,57 @@ def print_flows(console: Console, number: int, result: FlowsResult) -> None:
     console.print(table)
     times_ps = (result.least_completion_ps, result.mean_completion_ps, result.largest_completion_ps)
     least, mean, largest = (f"{time_ps / 1e6:.1f}" for time_ps in times_ps)
-    more = f"; the {len(shown)} slowest of {result.flows}, all are in {records_file(number)}"
+    more = f"; the {len(shown)} slowest of {result.flows}, all are in {FLOW_FILE.of(number)}"
     console.print(
         f"completion (µs): least {least}, mean {mean}, largest {largest}"
         + (more if len(shown) < result.flows else "")
     )
 
 
-def records_file(number: int) -> str:
-    """Return the name of the file with a row per flow of a run's pattern."""
-    return f"pattern-{number}-flows.csv"
+def report_patterns(results: Sequence[FlowsResult], fabric: FabricSpec) -> Iterator[ReportTable]:
+    """Patterns as a whole and how long single flows took; then the slowest flows of each."""
+    rows: list[list[Cell]] = [
+        [
+            each.pattern,
+            each.flows,
+            each.bytes_delivered,
+            microseconds(each.time_ps),
+            microseconds(each.least_completion_ps),
+            microseconds(each.mean_completion_ps),
+            microseconds(each.largest_completion_ps),
+            each.retransmissions,
+            each.cnps,
+        ]
+        for each in results
+    ]
+    columns = [
+        "pattern", "flows", "delivered (B)", "time (µs)", "least flow (µs)", "mean flow (µs)", "largest flow (µs)",
+        "retransmitted packets", "CNPs",
+    ]  # fmt: skip
+    yield ReportTable("Patterns", columns, rows)
+    for number, each in enumerate(results):
+        if each.records:
+            yield _flows_of(number, each, [host.name for host in fabric.hosts])
+
+
+def _flows_of(number: int, result: FlowsResult, hosts: Sequence[str]) -> ReportTable:
+    records = result.records
+    slowest = np.argsort(-records["completion_ps"], kind="stable")[:MOST_SHOWN].tolist()
+    values = {name: column[slowest].tolist() for name, column in records.items()}
+    rows: list[list[Cell]] = [
+        [
+            f"{hosts[values['source'][row]]} → {hosts[values['destination'][row]]}",
+            values["plane"][row],
+            values["size_bytes"][row],
+            microseconds(values["start_ps"][row]),
+            microseconds(values["completion_ps"][row]),
+            values["retransmitted_packets"][row],
+        ]
+        for row in range(len(slowest))
+    ]
+    columns = ["flow", "plane", "size (B)", "start (µs)", "completion (µs)", "retransmitted packets"]
+    note = shown_of(len(rows), len(records["flow"]), f"the slowest; {FLOW_FILE.of(number)} has all")
+    return ReportTable(f"Flows: {result.pattern}", columns, rows, note)
 
 
 FLOWS = ResultKind(
@@ -134,6 +173,7 @@ FLOWS = ResultKind(
     model=FlowsResult,
     show=print_patterns,
     order=2,
-    save=lambda result, directory, number: result.save_records(directory / records_file(number)),
+    report=report_patterns,
+    flow_file=FLOW_FILE,
     name="pattern",
 )

@@ -10,8 +10,10 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from rich.console import Console
 
-from weft.results.report_table import ReportTable
+from weft.results.flow_tables import FlowFile
+from weft.results.report_parts import ReportPart
 from weft.scenario.traffic import TRAFFIC_KINDS
+from weft.topologies import FabricSpec
 
 
 class ItemResult(Protocol):
@@ -51,9 +53,10 @@ class ResultKind(Generic[R]):
         key: of results.json, which holds a list of them.
         model: what each of them is.
         show: prints all of a run.
-        order: of its place on the terminal and in sweeps, the lowest first.
-        report_tables: tables of the page of a run. Those of Weft's own kinds, and their figures, are in `weft/report/`.
-        save: writes what belongs to one of them beside results.json, given the directory and its place in the list.
+        order: of its place on the terminal, on pages and in sweeps, the lowest first.
+        report: its part of the page of a run, from top to bottom, given all of the run and the fabric.
+        flow_file: of the model's `records`, a row per flow, which are written beside results.json and read back.
+        save: writes what else belongs to one of them there, given the directory and its place in the list.
         problems: what the fields' types do not say of one that was read back: a key below it, and what is wrong.
         name: column of a sweep's table that says what a result is of.
         labels: further columns that tell results of one point apart, the most useful first.
@@ -65,7 +68,8 @@ class ResultKind(Generic[R]):
     model: type[R]
     show: Callable[[Console, Sequence[R]], None]
     order: int = 100
-    report_tables: Callable[[Sequence[R]], Iterable[ReportTable]] = _nothing
+    report: Callable[[Sequence[R], FabricSpec], Iterable[ReportPart]] = _nothing
+    flow_file: FlowFile | None = None
     save: Callable[[R, Path, int], object] = _nothing
     problems: Callable[[R], Iterable[tuple[str, str]]] = _nothing
     name: str = ""

@@ -35,6 +35,8 @@ class RunResult(Results):
         directory.mkdir(parents=True, exist_ok=True)
         for kind in result_kinds():
             for number, result in enumerate(self.of(kind)):
+                if kind.flow_file is not None:
+                    kind.flow_file.save(result.records, directory, number)
                 kind.save(result, directory, number)
         for name, data in (("wall_times.json", self.wall_times_s), ("results.json", self.as_dict())):
             path = directory / name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,9 @@ from rich.console import Console
 from rich.table import Table
 
 from weft.results.kinds import MeasuredColumn, ResultKind
+from weft.results.report_parts import Axis, BarFigure, Cell, ReportPart, ReportTable, microseconds
 from weft.results.verification import Verdict, verify
+from weft.topologies import FabricSpec
 from weft.traffic.collectives import COLLECTIVE_KINDS, Array
 from weft.traffic.schedules import CollectiveSpec
 from weft.traffic.training import GRADIENT_COLLECTIVE, TrainingStep
@@ -106,11 +108,51 @@ def print_training_steps(console: Console, results: Sequence[TrainingStepResult]
     console.print(table)
 
 
+def report_training_steps(results: Sequence[TrainingStepResult], _: FabricSpec) -> Iterator[ReportPart]:
+    """Bars of the steps, and a table with a row for each."""
+    yield BarFigure(
+        "Training steps",
+        Axis("time (µs)", "µs"),
+        rows=[
+            f"{number} {step.algorithm}, {step.buckets} bucket{'s' if step.buckets != 1 else ''}"
+            for number, step in enumerate(results, 1)
+        ],
+        parts={
+            "compute": [step.compute_ps / 1e6 for step in results],
+            "exposed communication": [step.exposed_ps / 1e6 for step in results],
+        },
+        text="What a step took: computing, and the communication that nothing hid.",
+    )
+    rows: list[list[Cell]] = [
+        [
+            each.algorithm,
+            each.layers,
+            each.gradient_bytes,
+            each.dtype,
+            each.buckets,
+            microseconds(each.compute_ps),
+            microseconds(each.step_ps),
+            microseconds(each.exposed_ps),
+            f"{100 * each.exposed_ps / each.step_ps:.1f} %" if each.step_ps else "0.0 %",
+            each.wrong if each.verified else "lengths only",
+            each.retransmissions,
+        ]
+        for each in results
+    ]
+    columns = [
+        "algorithm", "layers", "gradients (B)", "type", "buckets", "compute (µs)", "step (µs)", "exposed (µs)",
+        "exposed", "wrong", "retransmitted packets",
+    ]  # fmt: skip
+    note = "exposed: the part of the step in which ranks only wait for gradients"
+    yield ReportTable("Training steps", columns, rows, note)
+
+
 TRAINING_STEPS = ResultKind(
     key="training_steps",
     model=TrainingStepResult,
     show=print_training_steps,
     order=3,
+    report=report_training_steps,
     labels=("algorithm", "buckets", "layers", "gradient_bytes"),
     measured=(
         MeasuredColumn("step", "µs", 1, "step_ps", 1e6),

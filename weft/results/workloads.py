@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,28 @@ import numpy.typing as npt
 from rich.console import Console
 from rich.table import Table
 
-from weft.results.flow_tables import FlowTable, flow_table, save_flow_table
+from weft.recording.schema import ColumnSchema, TableSchema
+from weft.results.flow_tables import FLOW_COLUMNS, FlowFile, FlowTable, flow_table
 from weft.results.kinds import MeasuredColumn, ResultKind
+from weft.results.report_parts import (
+    Axis,
+    Cell,
+    Curve,
+    CurveFigure,
+    ReportPart,
+    ReportTable,
+    microseconds,
+)
+from weft.topologies import FabricSpec
 from weft.topologies.describe import format_time
 from weft.traffic.flow_sizes import FlowSizes
 from weft.traffic.patterns import Flow
 
 PERCENTILES = (50, 95, 99)
 _BINS = 10
+_MOST_DRAWN = 5000
+"""Flows of a figure; of more, the slowest."""
+_SIZE = Axis("size of the flow (kB)", "kB", "log")
 
 
 @dataclass(frozen=True)
@@ -64,10 +77,6 @@ class WorkloadResult:
         plain = {name: value for name, value in vars(self).items() if name != "records"}
         plain["bins"] = [vars(each) for each in self.bins]
         return plain
-
-    def save_records(self, path: Path) -> None:
-        """Write a CSV file with a row per flow."""
-        save_flow_table(self.records, path)
 
 
 def workload_result(
@@ -156,6 +165,82 @@ def print_workloads(console: Console, results: Sequence[WorkloadResult]) -> None
         print_workload(console, result)
 
 
+def report_workloads(results: Sequence[WorkloadResult], _: FabricSpec) -> Iterator[ReportPart]:
+    """Slowdowns and completion times of each workload, by size of flow."""
+    for each in results:
+        if each.bins:
+            yield _slowdowns(each)
+            yield _completion_times(each)
+        yield _table_by_size(each)
+
+
+def _title(what: str, result: WorkloadResult) -> str:
+    return f"{what}: {result.flow_sizes} at a load of {result.load:g}"
+
+
+def _curves_by_size(result: WorkloadResult, values: Sequence[Sequence[float]]) -> list[Curve]:
+    sizes = [each.upper_bytes / 1e3 for each in result.bins]
+    return [
+        Curve(f"p{percentile}", sizes, [of_bin[place] for of_bin in values])
+        for place, percentile in enumerate(PERCENTILES)
+    ]
+
+
+def _slowdowns(result: WorkloadResult) -> CurveFigure:
+    points, note = None, ""
+    if result.records:
+        slowdown = result.records["completion_ps"] / np.maximum(1, result.records["ideal_ps"])
+        # The worst flows are always drawn: they are the purpose of the figure.
+        shown = np.sort(np.argsort(-slowdown, kind="stable")[:_MOST_DRAWN])
+        sizes = result.records["size_bytes"][shown] / 1e3
+        points = Curve("flows", sizes.tolist(), np.round(slowdown[shown], 4).tolist())
+        if len(shown) < len(slowdown):
+            note = f"{len(shown)} of {len(slowdown)} flows are drawn: the largest"
+    return CurveFigure(
+        _title("Slowdown by size", result),
+        _SIZE,
+        Axis("slowdown", scale="log"),
+        _curves_by_size(result, [[round(value, 4) for value in each.slowdown] for each in result.bins]),
+        points,
+        "A point is a flow: its completion time over that of a lone flow. Lines: percentiles of flows up to a size.",
+        note,
+    )
+
+
+def _completion_times(result: WorkloadResult) -> CurveFigure:
+    return CurveFigure(
+        _title("Completion times by size", result),
+        _SIZE,
+        Axis("completion time (µs)", "µs", "log"),
+        _curves_by_size(result, [[time_ps / 1e6 for time_ps in each.completion_ps] for each in result.bins]),
+        text="Percentiles of the flows up to a size.",
+    )
+
+
+def _table_by_size(result: WorkloadResult) -> ReportTable:
+    names = [f"p{percentile}" for percentile in PERCENTILES]
+    columns = [
+        "flows up to (B)", "flows", *(f"completion {name} (µs)" for name in names),
+        *(f"slowdown {name}" for name in names),
+    ]  # fmt: skip
+    rows: list[list[Cell]] = [
+        [
+            size.upper_bytes,
+            size.flows,
+            *(microseconds(time_ps) for time_ps in size.completion_ps),
+            *(round(value, 2) for value in size.slowdown),
+        ]
+        for size in result.bins
+    ]
+    rows.append(["all", result.flows, *("" for _ in names), *(round(value, 2) for value in result.slowdown)])
+    note = (
+        f"{result.flows} flows started within {format_time(result.duration_ps)}, {result.bytes_delivered} B, all done "
+        f"after {format_time(result.time_ps)}; {result.retransmissions} packets retransmitted, {result.cnps} CNPs. "
+        "Slowdown is the completion time over that of a lone flow"
+    )
+    return ReportTable(_title("Workload", result), columns, rows, note)
+
+
 def _problems(result: WorkloadResult) -> Iterator[tuple[str, str]]:
     of_bins = [
         (f"bins[{number}].{name}", values)
@@ -180,7 +265,8 @@ WORKLOADS = ResultKind(
     model=WorkloadResult,
     show=print_workloads,
     order=4,
-    save=lambda result, directory, number: result.save_records(directory / f"workload-{number}-flows.csv"),
+    report=report_workloads,
+    flow_file=FlowFile("workload", TableSchema((*FLOW_COLUMNS, ColumnSchema("ideal_ps", smallest=0)))),
     problems=_problems,
     name="flow_sizes",
     labels=("load", "duration_ps"),

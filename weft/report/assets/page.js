@@ -151,53 +151,43 @@ function heat(figure) {
   }], layout("time (µs)", "", { yaxis: { autorange: "reversed", type: "category" }, ...marks(figure, "heat", "above") })];
 }
 
-function training(figure, name) {
+// Rows of bars, each stacked from the same parts.
+function bars(figure, name) {
   place(name).style.height = `${Math.max(200, 90 + 30 * figure.rows.length)}px`;
-  const colours = ["#8c6bb1", "#e69f00"];
+  const colours = ["#8c6bb1", "#e69f00", ...COLOURS];
   const traces = Object.entries(figure.parts).map(([part, values], number) => ({
-    type: "bar", orientation: "h", name: part, y: figure.rows, x: values, marker: { color: colours[number] },
-    hovertemplate: "%{y}<br>%{fullData.name}: %{x:.3f} µs<extra></extra>",
+    type: "bar", orientation: "h", name: part, y: figure.rows, x: values, marker: { color: colours[number % colours.length] },
+    hovertemplate: `%{y}<br>%{fullData.name}: %{x:.3~f} ${figure.axis.unit}<extra></extra>`,
   }));
-  return [traces, layout("time (µs)", "", { barmode: "stack", yaxis: { autorange: "reversed", type: "category" } })];
+  const axes = { xaxis: axis(figure.axis, traces.flatMap((trace) => trace.x), true), yaxis: { autorange: "reversed", type: "category" } };
+  return [traces, layout(figure.axis.title, "", { barmode: "stack", ...axes })];
 }
 
-function workload(figure) {
-  const traces = figure.curves.map((curve, number) => ({
-    type: "scatter", mode: "lines+markers", name: curve.name, x: curve.x, y: curve.y, line: { color: colour(number), width: 2 },
-    hovertemplate: "up to %{x:.4~g} kB<br>%{fullData.name}: %{y:.3~g}<extra></extra>",
-  }));
-  if (figure.points) traces.unshift({
-    type: "scatter", mode: "markers", name: "flows", x: figure.points.x, y: figure.points.y,
-    marker: { color: style("--quiet"), size: 4, opacity: 0.45 }, hovertemplate: "%{x:.4~g} kB: %{y:.3~g}<extra></extra>",
-  });
-  const [x, y] = ["x", "y"].map((side) => [...all(figure, side), ...(figure.points?.[side] ?? [])]);
-  return [traces, layout("size of the flow (kB)", "slowdown", { xaxis: logAxis(x, true), yaxis: logAxis(y, false) })];
+// An axis of these values, as its scale says.
+function axis({ scale }, values, isAcross) {
+  if (scale === "log") return logAxis(values, isAcross);
+  return scale === "category" || isAcross ? { type: scale } : { rangemode: "tozero" };
 }
 
-function completion(figure) {
-  const traces = figure.curves.map((curve, number) => ({
-    type: "scatter", mode: "lines+markers", name: curve.name, x: curve.x, y: curve.y, line: { color: colour(number), width: 2 },
-    hovertemplate: "up to %{x:.4~g} kB<br>%{fullData.name}: %{y:.4~g} µs<extra></extra>",
-  }));
-  const axes = { xaxis: logAxis(all(figure, "x"), true), yaxis: logAxis(all(figure, "y"), false) };
-  return [traces, layout("size of the flow (kB)", "completion time (µs)", axes)];
-}
-
-// Results of a sweep against an axis: numbers as a scale, anything else as categories.
-function axisChart(figure) {
+// Curves over numbers, bars over categories; points lie behind them.
+function curves(figure) {
   // A bar on a logarithmic scale would begin anywhere.
-  const isScale = figure.xType !== "category", isBar = !isScale && figure.yType !== "log";
+  const isScale = figure.x.scale !== "category", isBar = !isScale && figure.y.scale !== "log";
+  const label = `${isScale ? `%{x:.7~g} ${figure.x.unit}` : "%{x}"}: %{y:.5~g} ${figure.y.unit}<extra></extra>`;
   const traces = figure.curves.map((curve, number) => ({
     ...(isBar ? { type: "bar" } : { type: "scatter", mode: isScale ? "lines+markers" : "markers" }),
     marker: { color: colour(number), size: isScale ? 6 : 11 },
     name: curve.name, x: curve.x, y: curve.y, line: { color: colour(number), dash: dash(number), width: 1.8 },
-    hovertemplate: `%{fullData.name}<br>%{x}: %{y:.5~g} ${figure.unit}<extra></extra>`,
+    hovertemplate: `%{fullData.name}<br>${label}`,
   }));
-  const kinds = {
-    barmode: "group", xaxis: figure.xType === "log" ? logAxis(all(figure, "x"), true) : { type: figure.xType },
-    yaxis: figure.yType === "log" ? logAxis(all(figure, "y"), false) : { rangemode: "tozero" },
-  };
-  return [traces, layout(figure.x, figure.y, kinds)];
+  if (figure.points) traces.unshift({
+    type: "scatter", mode: "markers", name: figure.points.name, x: figure.points.x, y: figure.points.y,
+    marker: { color: style("--quiet"), size: 4, opacity: 0.45 }, hovertemplate: label,
+  });
+  const [x, y] = ["x", "y"].map((side) => traces.flatMap((trace) => trace[side]));
+  return [traces, layout(figure.x.title, figure.y.title, {
+    barmode: "group", xaxis: axis(figure.x, x, true), yaxis: axis(figure.y, y, false),
+  })];
 }
 
 const share = { tickformat: ".0%", range: [0, 1.02] };
@@ -209,7 +199,7 @@ const DRAWN = {
   timeline: (figure, name) => gantt(name, figure, LANES, 30),
   pauses: (figure, name) => gantt(name, figure, ["pause"], 18),
   memory: (figure, name) => [lines(figure, "kB", "hv"), layout("time (µs)", "held (kB)", marks(figure, name))],
-  training, workload, completion, axis: axisChart,
+  curves, bars,
   fct: (figure) => [shares(figure, "µs"), layout("completion time (µs)", "share of messages", { xaxis: logAxis(all(figure, "x"), true), yaxis: share })],
   slowdown: (figure) => [shares(figure, "times the ideal"), layout("slowdown", "share of messages", { xaxis: logAxis(all(figure, "x"), true), yaxis: share })],
 };
@@ -236,7 +226,7 @@ function chips(name, traces) {
 
 function draw() {
   for (const [name, figure] of Object.entries(figures)) {
-    const [traces, form] = DRAWN[name.replace(/-\d+$/, "")](figure, name);
+    const [traces, form] = DRAWN[figure.drawing ?? name](figure, name);
     Plotly.react(place(name), traces, form, {
       responsive: true, displaylogo: false, displayModeBar: isNarrow() ? false : "hover",
       modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],

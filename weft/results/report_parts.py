@@ -1,0 +1,103 @@
+"""Parts of a page: tables, and figures that assets/page.js in `weft/report/` draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+Cell = str | int | float
+MOST_ROWS = 50
+
+
+@dataclass
+class ReportTable:
+    """A heading, columns and rows; `note` says what is left out, or what a column means."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    note: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether there is nothing to show; such parts are left out."""
+        return not self.rows
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What stands at an axis, and the unit of its values, which a pointer's label has behind them."""
+
+    title: str
+    unit: str = ""
+    scale: Literal["linear", "log", "category"] = "linear"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Points in their order; a name for the legend."""
+
+    name: str
+    x: Sequence[float | str]
+    y: Sequence[float]
+
+
+@dataclass(frozen=True)
+class CurveFigure:
+    """Curves over numbers, or bars over categories; `points` lie behind them, unconnected.
+
+    `text` says what is shown, `note` what is left out.
+    """
+
+    title: str
+    x: Axis
+    y: Axis
+    curves: Sequence[Curve]
+    points: Curve | None = None
+    text: str = ""
+    note: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether there is nothing to show; such parts are left out."""
+        return not self.curves
+
+    def data(self) -> dict[str, Any]:
+        """Return what page.js draws, as plain data."""
+        drawn = {name: value for name, value in asdict(self).items() if name not in ("title", "text", "note")}
+        return {"drawing": "curves", **drawn}
+
+
+@dataclass(frozen=True)
+class BarFigure:
+    """A bar for each of `rows`, stacked from `parts`, each with a value per row; `text` and `note` as of curves."""
+
+    title: str
+    axis: Axis
+    rows: Sequence[str]
+    parts: Mapping[str, Sequence[float]]
+    text: str = ""
+    note: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether there is nothing to show; such parts are left out."""
+        return not self.rows
+
+    def data(self) -> dict[str, Any]:
+        """Return what page.js draws, as plain data."""
+        return {"drawing": "bars", "axis": asdict(self.axis), "rows": self.rows, "parts": self.parts}
+
+
+ReportPart = ReportTable | CurveFigure | BarFigure
+
+
+def shown_of(shown: int, of: int, which: str) -> str:
+    """Return a note on rows that are left out, "" if there are none."""
+    return f"{shown} of {of}: {which}" if shown < of else ""
+
+
+def microseconds(time_ps: int) -> float:
+    """Return a time as cells show it."""
+    return round(time_ps / 1e6, 3)
