@@ -105,9 +105,9 @@ class ServerUnderTest:
                 continue
             if len(found) != 1:
                 raise Finding(f"written, but {len(found)} are read back: {text_format.MessageToString(sent)}")
-            told = difference(canonical(sent), canonical(found[0]))
-            if told is not None:
-                raise Finding(f"{told}; written: {text_format.MessageToString(sent)}")
+            problem = difference(canonical(sent), canonical(found[0]))
+            if problem is not None:
+                raise Finding(f"{problem}; written: {text_format.MessageToString(sent)}")
 
     def _read(self, query: p4r.Entity) -> list[p4r.Entity]:
         try:

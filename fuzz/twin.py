@@ -47,11 +47,13 @@ class Twin:
     def process(self, port: int, data: bytes) -> list[tuple[int, bytes]]:
         """What leaves, copies in any order."""
         before = Counter(self.native.drops()), Counter(self.oracle.drops)
-        told = CopyTrace()
+        expected = CopyTrace()
         native = sorted(self.native.process(port, data))
-        oracle = sorted((output.port, output.data) for output in self.oracle.process(port, data, trace=told))
+        oracle = sorted(
+            (output.port, output.data) for output in self.oracle.process(port, data, trace=expected)
+        )
         for trace in self.native.trace.take():
-            _require_same("traces", [trace.root], [told])
+            _require_same("traces", [trace.root], [expected])
         native_events, oracle_events = _events(self.native), _events(self.oracle)
         oracle = sorted(
             oracle + [(CPU_PORT, event.data) for event in oracle_events if isinstance(event, PacketIn)]

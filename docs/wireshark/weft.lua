@@ -22,7 +22,7 @@ local RATES = {
 
 local int = Proto("weft_int", "Weft INT shim (HPCC)")
 
--- A fabric gives its own codes to rates that have no standard one; `weft topology show` tells which.
+-- A fabric gives its own codes to rates that have no standard one; `weft topology show` lists them.
 int.prefs.own_rates = Pref.string("Rates of the fabric's own codes", "",
   "What rate codes stand for beside the standard ones, in Gb/s, such as 11=133.33,12=66.67")
 

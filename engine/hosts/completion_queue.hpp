@@ -1,4 +1,4 @@
-// Keeps completions until somebody polls them; may be waited for by threads other than the engine's.
+// Keeps completions until they are polled; may be waited for by threads other than the engine's.
 #pragma once
 
 #include <chrono>

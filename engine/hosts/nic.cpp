@@ -86,13 +86,13 @@ struct Nic::Port final : InCacheLines, PacketSource, NicDma::Client {
   }
   void drop(NicDrop reason, const Packet& packet) {
     ++counters.drops[static_cast<size_t>(reason)];
-    tell_dropped(static_cast<size_t>(reason), packet);
+    report_dropped(static_cast<size_t>(reason), packet);
   }
   void drop(roce::ParseError error, const Packet& packet) {
     ++counters.parse_errors[static_cast<size_t>(error)];
-    tell_dropped(kFirstParseErrorDrop + static_cast<size_t>(error), packet);
+    report_dropped(kFirstParseErrorDrop + static_cast<size_t>(error), packet);
   }
-  void tell_dropped(size_t reason, const Packet& packet) {
+  void report_dropped(size_t reason, const Packet& packet) {
     engine.conservation().drop(DropPlace::kNic, reason, packet.wire_bytes());
     if (Probe* probe = engine.probe())
       probe->dropped(&transmit, DropPlace::kNic, reason, packet.wire_bytes(), -1);

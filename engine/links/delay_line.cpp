@@ -44,7 +44,7 @@ void DelayLine::wake() {
 
 bool DelayLine::add_among(Packet* packet, TimePs due_ps) {
   // To the chain whose last packet is the latest of those not later than this one; several senders on one
-  // line may leave none, and then the packet goes forward to its place.
+  // delay line may leave none, and then the packet goes forward to its place.
   const TimePs first_before_ps = first_due_ps();
   const TimePs first_back_ps = in_order_.empty() ? -1 : in_order_.last_due_ps();
   const TimePs second_back_ps = overtaken_.empty() ? -1 : overtaken_.last_due_ps();

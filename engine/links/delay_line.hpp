@@ -46,12 +46,12 @@ class alignas(64) DelayLine : public InCacheLines {
   // has parted with. Whether it is now the first: then wake() must come before it is due.
   bool push_from_other(Packet* packet, TimePs due_ps) { return add(packet, due_ps); }
   void wake();
-  // Takes in what another worker has sent, which leaves the chain empty, and wakes the line.
+  // Takes in what another worker has sent, which leaves the chain empty, and wakes the delay line.
   void take_in(PacketChain& batches);
   size_t size() const { return in_order_.size() + overtaken_.size(); }
   // Records every packet as it is delivered; null stops.
   void set_capture(std::shared_ptr<PcapWriter> capture) { capture_ = std::move(capture); }
-  // Takes all packets off the line, in order of arrival; they are delivered no more.
+  // Takes all packets off the delay line, in order of arrival; they are delivered no more.
   std::vector<PacketPtr> take_all();
   // Arrived with bits wrong, and dropped.
   const TrafficCounter& damaged() const { return damaged_; }
@@ -68,8 +68,8 @@ class alignas(64) DelayLine : public InCacheLines {
     return add_among(packet, due_ps);
   }
   bool add_among(Packet* packet, TimePs due_ps);
-  // From another partition, packets are claimed for the engine's pool as they leave the line, when they are
-  // in the processor's caches anyway.
+  // From another partition, packets are claimed for the engine's pool as they leave the delay line, when they
+  // are in the processor's caches anyway.
   PacketPtr pop_first();
   TimePs first_due_ps() const;
   void on_due();

@@ -47,27 +47,27 @@ void Link::check(const FaultConfig& faults) {
 
 void Link::connect(Node& node, int port) {
   Engine& far = node.engine();
-  if (line_ == nullptr) {
+  if (delay_line_ == nullptr) {
     if (&far != &engine_) Partitions::join(engine_, far, delay_ps_);
-    line_ = std::make_unique<DelayLine>(far, this);
-    line_->set_capture(capture_);
-    outbox_.line = line_.get();
+    delay_line_ = std::make_unique<DelayLine>(far, this);
+    delay_line_->set_capture(capture_);
+    outbox_.delay_line = delay_line_.get();
     if (&far != &engine_) {
       outbox_.sender = engine_.partition();
       outbox_.target = far.partition();
-      outbox_.target->add_incoming(*line_);
+      outbox_.target->add_incoming(*delay_line_);
       outbox_.batches = std::make_unique<std::array<OutboxBatch, 2>>();
-      for (OutboxBatch& batches : *outbox_.batches) batches.line = line_.get();
+      for (OutboxBatch& batches : *outbox_.batches) batches.delay_line = delay_line_.get();
     }
-  } else if (&line_->engine() != &far) {
+  } else if (&delay_line_->engine() != &far) {
     throw std::logic_error("a link that ends in one partition cannot be connected to another");
   }
-  line_->connect(&node, port);
+  delay_line_->connect(&node, port);
 }
 
 void Link::set_capture(std::shared_ptr<PcapWriter> capture) {
   capture_ = std::move(capture);
-  if (line_ != nullptr) line_->set_capture(capture_);
+  if (delay_line_ != nullptr) delay_line_->set_capture(capture_);
 }
 
 void Link::set_faults(FaultConfig faults) {
@@ -78,7 +78,7 @@ void Link::set_faults(FaultConfig faults) {
 }
 
 void Link::transmit(PacketPtr packet, TimePs ready_ps) {
-  if (outbox_.line == nullptr) [[unlikely]]
+  if (outbox_.delay_line == nullptr) [[unlikely]]
     throw std::logic_error("a packet was sent on a link that is connected to nothing");
   const TimePs arrival_ps = ready_ps + delay_ps_;
   if (faulty_)
@@ -121,9 +121,9 @@ double Link::damage_probability(const Packet& packet) const {
 
 LinkCounters Link::counters() const {
   LinkCounters counters = counters_;
-  if (line_ == nullptr) return counters;
-  counters.corrupted_packets = line_->damaged().packets;
-  counters.corrupted_bytes = line_->damaged().bytes;
+  if (delay_line_ == nullptr) return counters;
+  counters.corrupted_packets = delay_line_->damaged().packets;
+  counters.corrupted_bytes = delay_line_->damaged().bytes;
   counters.delivered_packets -= counters.corrupted_packets;
   counters.delivered_bytes -= counters.corrupted_bytes;
   return counters;
@@ -131,7 +131,7 @@ LinkCounters Link::counters() const {
 
 void Link::reset_counters() {
   counters_ = LinkCounters();
-  if (line_ != nullptr) line_->reset_counters();
+  if (delay_line_ != nullptr) delay_line_->reset_counters();
 }
 
 void Link::drop(LinkDrop reason, const Packet& packet) {
@@ -142,14 +142,14 @@ void Link::drop(LinkDrop reason, const Packet& packet) {
 
 TrafficCounter Link::cut() {
   TrafficCounter lost;
-  if (line_ == nullptr) return lost;
+  if (delay_line_ == nullptr) return lost;
   if (outbox_.target != nullptr) {
     if (Engine::served_here() != nullptr)
       throw std::logic_error("a link between partitions is cut between windows, not by an event");
     outbox_.target->owner().deliver_outboxes();
   }
-  const Engine::Guard far_guard(line_->engine());
-  for (const PacketPtr& packet : line_->take_all()) {
+  const Engine::Guard far_guard(delay_line_->engine());
+  for (const PacketPtr& packet : delay_line_->take_all()) {
     lost.add(packet->wire_bytes());
     drop(LinkDrop::kCut, *packet);
   }
@@ -164,7 +164,7 @@ TrafficCounter Link::cut() {
 
 void Link::prefetch_far_end() const {
   if (outbox_.target == nullptr || outbox_.near)
-    prefetch<CacheLevel::kSecond>(outbox_.line, 2 * kCacheLineBytes);
+    prefetch<CacheLevel::kSecond>(outbox_.delay_line, 2 * kCacheLineBytes);
 }
 
 void Link::send_across(PacketPtr packet, TimePs arrival_ps) {

@@ -100,7 +100,7 @@ class alignas(64) Link {
     if (outbox_.target != nullptr)
       send_across(std::move(packet), arrival_ps);
     else
-      outbox_.line->push(std::move(packet), arrival_ps);
+      outbox_.delay_line->push(std::move(packet), arrival_ps);
   }
   void send_across(PacketPtr packet, TimePs arrival_ps);
 
@@ -112,7 +112,7 @@ class alignas(64) Link {
   LinkCounters counters_;  // the first two of them
 
   Engine& engine_;
-  std::unique_ptr<DelayLine> line_;  // the receiver's, who may be served by another thread
+  std::unique_ptr<DelayLine> delay_line_;  // the receiver's, who may be served by another thread
   FaultConfig faults_;
   double log_bit_intact_ = 0.0;  // ln(1 - bit_error_rate)
   Rng rng_;

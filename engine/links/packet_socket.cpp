@@ -52,7 +52,7 @@ int query_mtu(int fd, const std::string& interface) {
 }  // namespace
 
 PacketSocket::PacketSocket(Engine& engine, PacketSocketConfig config)
-    : engine_(engine), config_(std::move(config)), line_(engine) {
+    : engine_(engine), config_(std::move(config)), delay_line_(engine) {
   if (!engine.is_real())
     throw std::logic_error("packet socket on '" + config_.interface + "' needs an engine with a real clock");
   if (config_.interface.empty() || config_.interface.size() >= IFNAMSIZ)
@@ -118,8 +118,8 @@ void PacketSocket::close() {
 
 void PacketSocket::connect(Node& node, int port) {
   if (fd_ < 0) throw std::logic_error("packet socket on '" + config_.interface + "' is closed");
-  const bool first = !line_.connected();
-  line_.connect(&node, port);
+  const bool first = !delay_line_.connected();
+  delay_line_.connect(&node, port);
   if (first) engine_.add_pollable(this);
 }
 
@@ -161,12 +161,12 @@ TimePs PacketSocket::take_frame(const tpacket2_hdr& header) {
   if ((header.tp_status & TP_STATUS_CSUMNOTREADY) != 0) ++counters_.unfinished_checksum_packets;
   ++counters_.received_packets;
   counters_.received_bytes += packet->size();
-  line_.push(std::move(packet), arrival_ps);
+  delay_line_.push(std::move(packet), arrival_ps);
   return arrival_ps;
 }
 
 void PacketSocket::set_capture(std::shared_ptr<PcapWriter> received, std::shared_ptr<PcapWriter> sent) {
-  line_.set_capture(std::move(received));
+  delay_line_.set_capture(std::move(received));
   sent_capture_ = std::move(sent);
 }
 

@@ -93,7 +93,7 @@ class PacketSocket : public Node, public Pollable {
   int interface_index_ = 0;
   int mtu_bytes_ = 0;
   std::unique_ptr<PacketRing> ring_;
-  DelayLine line_;
+  DelayLine delay_line_;
   std::vector<PacketPtr> transmit_batch_;
   PacketSocketCounters counters_;
   int64_t realtime_minus_monotonic_ns_ = 0;

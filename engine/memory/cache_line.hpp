@@ -13,7 +13,7 @@ namespace weft {
 
 constexpr size_t kCacheLineBytes = 64;
 // What one thread writes to all the time is so far from what another one does: processors fetch neighbours of
-// a line, too.
+// a cache line, too.
 constexpr size_t kApartBytes = 2 * kCacheLineBytes;
 
 // The memory of what has been given back serves again, for something of the same size; it stays the

@@ -38,7 +38,7 @@ class alignas(64) PacketStore {
   size_t idle_packets() const;
 
   // What users of this store share beside packets: the T of this key, made by make() if nobody has it. The
-  // key must be of that T alone for as long as somebody has it.
+  // key must be of that T alone as long as anyone holds it.
   template <class T, class Make>
   std::shared_ptr<T> shared(const void* key, Make make) {
     std::erase_if(shared_, [](const Shared& other) { return other.value.expired(); });

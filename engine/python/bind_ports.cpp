@@ -140,7 +140,7 @@ void bind_transmit_port(py::module_& m) {
 
 rate_bps 0 is unpaced. queue_capacity_bytes bounds all classes together. Classes with quantum_bytes share what the
 strict ones leave, by deficit weighted round robin. As a Node it queues what it
-receives in class 0. With arrivals_serialised a packet that finds the line idle leaves as it comes (its sender
+receives in class 0. With arrivals_serialised a packet that finds the serialiser idle leaves as it comes (its sender
 has paced it), and only what comes faster than the rate is held back. Raises ValueError for classes outside
 1 to 8, a capacity of 0, or a quantum of 1 to 63.)doc")
       .def(
@@ -262,7 +262,7 @@ void bind_ports(py::module_& m) {
       "serialisation_ps",
       [](uint64_t bytes, uint64_t rate_bps) { return BitRate(rate_bps).serialisation_ps(bytes); },
       "size_bytes"_a, "rate_bps"_a,
-      "Picoseconds that size_bytes occupy a line of rate_bps (0: none), rounded to the nearest.");
+      "Picoseconds that size_bytes occupy a link of rate_bps (0: none), rounded to the nearest.");
 }
 
 }  // namespace weft

@@ -122,13 +122,13 @@ received. Raises ValueError for negative times.)doc")
       .def_property_readonly("name", &Nic::name)
       .def(
           "add_port",
-          [](Nic& nic, TransmitPort& line, const std::string& mac,
+          [](Nic& nic, TransmitPort& transmit_port, const std::string& mac,
              const std::vector<std::string>& addresses) {
             PythonGuard guard(nic.engine());
-            return nic.add_port({parse_mac(mac), parse_addresses(addresses)}, line);
+            return nic.add_port({parse_mac(mac), parse_addresses(addresses)}, transmit_port);
           },
-          "line"_a, py::kw_only(), "mac"_a, "addresses"_a,
-          "Send through line, at its rate; returns the port's number, from 0, for Link.connect().")
+          "transmit_port"_a, py::kw_only(), "mac"_a, "addresses"_a,
+          "Send through transmit_port, at its rate; returns the port's number, from 0, for Link.connect().")
       .def(
           "allocate_queue_pair_number",
           [](Nic& nic) {

@@ -153,7 +153,7 @@ PacketPtr Switch::copy_with_state(const Packet& packet, PacketOrigin source) {
 
 // A program counts what it drops by counters of its own, and what it absorbs on purpose looks alike. A port
 // reports what it refuses itself.
-void Switch::tell_dropped(DropReason reason, uint64_t size_bytes) {
+void Switch::report_dropped(DropReason reason, uint64_t size_bytes) {
   if (reason == DropReason::kProgramIngress || reason == DropReason::kProgramEgress ||
       reason == DropReason::kTailDrop || reason == DropReason::kPortDown)
     return;

@@ -179,9 +179,9 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   void count(DropReason reason, uint64_t size_bytes = 0) {
     ++dropped_[static_cast<size_t>(reason)];
     if (engine_.probe() != nullptr) [[unlikely]]
-      tell_dropped(reason, size_bytes);
+      report_dropped(reason, size_bytes);
   }
-  void tell_dropped(DropReason reason, uint64_t size_bytes);
+  void report_dropped(DropReason reason, uint64_t size_bytes);
   void record(TraceNumbers of, TraceSite site, std::initializer_list<uint32_t> values,
               std::span<const uint8_t> bytes = {}) {
     if (of.packet != 0) trace_.record(of, site, values, engine_.now(), bytes);

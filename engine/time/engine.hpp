@@ -105,7 +105,7 @@ class Engine {
     one_shots_.schedule(time < now_ ? now_ : time, std::forward<Callable>(callable));
   }
 
-  // What this engine is observed by; null, unless somebody asked for it.
+  // What observes this engine; null unless asked for.
   Probe* probe() const { return probe_; }
   void set_probe(Probe* probe) { probe_ = probe; }
   // Null takes it away again.

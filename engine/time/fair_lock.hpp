@@ -17,7 +17,7 @@ class FairLock {
   bool held_by_this_thread() const {
     return owner_.load(std::memory_order_relaxed) == std::this_thread::get_id();
   }
-  // Somebody waits.
+  // A thread waits.
   bool contended() const { return waiters_.load(std::memory_order_relaxed) != 0; }
   // How often this thread holds it; 1 means that unlock() will set it free.
   int depth() const { return depth_; }

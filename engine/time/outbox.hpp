@@ -17,12 +17,12 @@ class Partition;
 // the receiver empties the other.
 struct alignas(kCacheLineBytes) OutboxBatch {
   PacketChain chain;
-  DelayLine* line = nullptr;  // where it goes
+  DelayLine* delay_line = nullptr;  // where it goes
 };
 
 // Where a link's packets go. Where one worker serves both ends, that is the delay line at once.
 struct Outbox {
-  DelayLine* line = nullptr;
+  DelayLine* delay_line = nullptr;
   Partition* sender = nullptr;
   Partition* target =
       nullptr;  // whose delay line it is; null: the sender's own, and nothing goes through this

@@ -15,16 +15,18 @@ namespace weft {
 namespace {
 
 constexpr size_t kBatchDistance = 6;
-constexpr size_t kLineDistance = 3;
+constexpr size_t kDelayLineDistance = 3;
 
 // Since they were used last, a whole window of other packets has passed.
-void prefetch_ahead(const CacheLineVector<DelayLine*>& lines, size_t at) {
-  if (at + kLineDistance < lines.size()) prefetch(lines[at + kLineDistance], sizeof(DelayLine));
+void prefetch_ahead(const CacheLineVector<DelayLine*>& delay_lines, size_t at) {
+  if (at + kDelayLineDistance < delay_lines.size())
+    prefetch(delay_lines[at + kDelayLineDistance], sizeof(DelayLine));
 }
 
 void prefetch_ahead(const CacheLineVector<OutboxBatch*>& batches, size_t at) {
   if (at + kBatchDistance < batches.size()) prefetch(batches[at + kBatchDistance], sizeof(OutboxBatch));
-  if (at + kLineDistance < batches.size()) prefetch(batches[at + kLineDistance]->line, sizeof(DelayLine));
+  if (at + kDelayLineDistance < batches.size())
+    prefetch(batches[at + kDelayLineDistance]->delay_line, sizeof(DelayLine));
 }
 
 }  // namespace
@@ -45,8 +47,8 @@ void Partition::send(Outbox& outbox, PacketPtr packet, TimePs due_ps) {
   worker.earliest_sent_ps_ = std::min(worker.earliest_sent_ps_, due_ps);
   Packet* sent = engine_.packets().part_with(std::move(packet));
   if (outbox.near) {
-    if (outbox.line->push_from_other(sent, due_ps))
-      worker.deliveries_to(*outbox.target).lines.push_back(outbox.line);
+    if (outbox.delay_line->push_from_other(sent, due_ps))
+      worker.deliveries_to(*outbox.target).delay_lines.push_back(outbox.delay_line);
     return;
   }
   OutboxBatch& batches = (*outbox.batches)[worker.parity_];
@@ -56,7 +58,7 @@ void Partition::send(Outbox& outbox, PacketPtr packet, TimePs due_ps) {
 
 uint64_t Partition::unclaimed_packets() const {
   uint64_t count = 0;
-  for (const DelayLine* line : incoming_) count += line->size();
+  for (const DelayLine* each : incoming_) count += each->size();
   return count;
 }
 
@@ -162,14 +164,14 @@ PartitionWorker::Deliveries& PartitionWorker::deliveries_to(const Partition& tar
 }
 
 void PartitionWorker::deliver(Deliveries& deliveries) {
-  for (size_t i = 0; i < deliveries.lines.size(); ++i) {
-    prefetch_ahead(deliveries.lines, i);
-    deliveries.lines[i]->wake();
+  for (size_t i = 0; i < deliveries.delay_lines.size(); ++i) {
+    prefetch_ahead(deliveries.delay_lines, i);
+    deliveries.delay_lines[i]->wake();
   }
-  deliveries.lines.clear();
+  deliveries.delay_lines.clear();
   for (size_t i = 0; i < deliveries.batches.size(); ++i) {
     prefetch_ahead(deliveries.batches, i);
-    deliveries.batches[i]->line->take_in(deliveries.batches[i]->chain);
+    deliveries.batches[i]->delay_line->take_in(deliveries.batches[i]->chain);
   }
   deliveries.batches.clear();
 }

@@ -40,7 +40,7 @@ class Partition : public InCacheLines {
 
   // A delay line on which packets of another partition come. It lives until the run's components are
   // destroyed, and is not looked at after that.
-  void add_incoming(const DelayLine& line) { incoming_.push_back(&line); }
+  void add_incoming(const DelayLine& delay_line) { incoming_.push_back(&delay_line); }
   // Packets pass this object here. It lives until the run's components are destroyed, and is not looked at
   // after that.
   void add_visited(Visited visited) { visited_.push_back(visited); }
@@ -122,9 +122,10 @@ class alignas(64) PartitionWorker {
 
   // What is to be brought to one partition.
   struct alignas(kCacheLineBytes) Deliveries {
-    CacheLineVector<DelayLine*> lines;  // have got their first packet by this worker, and are to be woken
+    CacheLineVector<DelayLine*>
+        delay_lines;  // have got their first packet by this worker, and are to be woken
     CacheLineVector<OutboxBatch*> batches;
-    bool empty() const { return lines.empty() && batches.empty(); }
+    bool empty() const { return delay_lines.empty() && batches.empty(); }
   };
 
   TimePs visit(Partition& partition, TimePs limit_ps);

@@ -28,5 +28,5 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
         read_bytes(tmp_path / "missing", 1)
 
 
-def test_files_that_do_not_tell_their_size() -> None:
+def test_files_that_do_not_report_their_size() -> None:
     assert b"Name:" in read_bytes("/proc/self/status", 1 << 20)

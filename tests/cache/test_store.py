@@ -41,7 +41,7 @@ def test_entry_comes_back(folder: Path) -> None:
     assert Store("other").read(key) is None
 
 
-def test_keys_tell_where_parts_end() -> None:
+def test_keys_show_where_parts_end() -> None:
     store = Store("kind")
     assert store.key("ab", "c") != store.key("a", "bc") != store.key("abc")
 

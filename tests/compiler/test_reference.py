@@ -86,7 +86,7 @@ PROGRAMS = {
         "locals": "Inner() first; Inner() second;",
         "apply": "first.apply(hdr.data.a); second.apply(hdr.data.b);",
     },
-    "told": {
+    "notes": {
         "metadata": "error problem;",
         "locals": """
             action inner(inout bit<8> x) { x = x + 1; }

@@ -179,7 +179,7 @@ def test_int_and_trees(state: Path) -> None:
     with_lab(state, body)
 
 
-def test_health_tells_what_is_wrong_and_exits_1(state: Path) -> None:
+def test_health_reports_what_is_wrong_and_exits_1(state: Path) -> None:
     async def body(double: P4RuntimeDouble, control: FabricController, invoke: Invoke) -> None:
         well = await invoke("health", "--json")
         assert {row["state"] for row in rows(well)} == {"well"}

@@ -98,7 +98,7 @@ def test_a_kind_of_routing_is_chosen_by_name() -> None:
     assert not any(isinstance(each, finsy.P4ActionProfileGroup) for each in one)
 
 
-def test_an_unknown_routing_is_told_with_the_valid_ones() -> None:
+def test_an_unknown_routing_is_reported_with_the_valid_ones() -> None:
     with pytest.raises(SettingError, match=r"unknown routing 'one_path' \(valid: shortest_paths\)"):
         Planner(FABRIC).plan(Settings(routing="one_path"), FabricState())
 

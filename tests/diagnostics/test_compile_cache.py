@@ -74,7 +74,7 @@ def test_file_that_now_comes_first_is_noticed(
     assert len(compilations) == 2
 
 
-def test_options_and_names_are_told_apart(program: Path, compilations: list[object]) -> None:
+def test_options_and_names_are_distinguished(program: Path, compilations: list[object]) -> None:
     other = program.with_name("other.p4")
     other.write_text(program.read_text())
     texts = {
@@ -86,7 +86,7 @@ def test_options_and_names_are_told_apart(program: Path, compilations: list[obje
     assert len(texts) >= 2
 
 
-def test_broken_program_is_told_each_time(program: Path, compilations: list[object]) -> None:
+def test_broken_program_is_reported_each_time(program: Path, compilations: list[object]) -> None:
     program.write_text(program.read_text().replace("PORT;", "PORT"))
     for _ in range(2):
         with pytest.raises(CompileError, match="expected ';'"):

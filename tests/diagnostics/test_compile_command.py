@@ -46,13 +46,15 @@ def test_macros_from_the_command_line(program: Path, cache: Path) -> None:
 def test_warnings_can_be_left_out_or_be_errors(program: Path, cache: Path, again: bool) -> None:
     if again:
         weft_compile(program)
-    told = weft_compile(program)
-    assert told.exit_code == 0
-    assert "program.p4:10:" in told.stderr
-    assert "warning: the value 300 does not fit 'bit<8>' and is truncated to 44 [--Wmismatch]" in told.stderr
+    compiled = weft_compile(program)
+    assert compiled.exit_code == 0
+    assert "program.p4:10:" in compiled.stderr
+    assert (
+        "warning: the value 300 does not fit 'bit<8>' and is truncated to 44 [--Wmismatch]" in compiled.stderr
+    )
     assert weft_compile(program, "--Wdisable").stderr == ""
     assert weft_compile("--Wdisable=unused,mismatch", program).stderr == ""
-    assert weft_compile("--Wdisable=unused", program).stderr == told.stderr
+    assert weft_compile("--Wdisable=unused", program).stderr == compiled.stderr
     for options in (["--Werror"], ["--Werror=mismatch"], ["--Wdisable", "--Werror=mismatch"]):
         refused = weft_compile(*options, program, "-o", program.with_suffix(".json"))
         assert refused.exit_code == 3
@@ -113,7 +115,7 @@ def test_stages_can_be_dumped(program: Path, cache: Path, stage: str, text: str)
     assert text in done.stdout
 
 
-def test_errors_in_included_files_tell_the_way_there(program: Path, cache: Path) -> None:
+def test_errors_in_included_files_show_the_chain_of_includes(program: Path, cache: Path) -> None:
     types = program.with_name("types.p4")
     types.write_text(types.read_text().replace("bit<8> a", "bit<8> a b"))
     done = weft_compile(program)

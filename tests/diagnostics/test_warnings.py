@@ -17,7 +17,7 @@ P4C = shutil.which("p4c-bm2-ss")
 P4C_WARNING = re.compile(r"^[^\s(]+\((\d+)\): \[--Wwarn=([a-z-]+)\]", re.MULTILINE)
 
 
-def told(program: Path) -> set[tuple[str, int]]:
+def our_warnings(program: Path) -> set[tuple[str, int]]:
     """(kind, line) of our warnings."""
     reports = [warning.report() for warning in compile_file(program).warnings]
     return {(report.kind, report.place.line) for report in reports if report.place is not None}
@@ -37,5 +37,5 @@ def test_p4c_warns_of_the_same_lines(name: str, tmp_path: Path) -> None:
     command = [str(P4C), "--std", "p4-16", "-o", str(tmp_path / "out.json"), str(program)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     theirs = {(kind, int(line)) for line, kind in P4C_WARNING.findall(done.stderr) if kind in kinds}
-    assert theirs <= told(program), theirs - told(program)
+    assert theirs <= our_warnings(program), theirs - our_warnings(program)
     assert bool(theirs) == (name != "initialized")

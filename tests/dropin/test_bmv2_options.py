@@ -37,7 +37,7 @@ def test_no_option_of_the_reference_is_missing() -> None:
 
 
 @pytest.mark.parametrize("option", bmv2_options.GENERAL + bmv2_options.TARGET, ids=lambda each: each.name)
-def test_options_without_effect_are_told(option: bmv2_options.ForeignOption) -> None:
+def test_options_without_effect_are_reported(option: bmv2_options.ForeignOption) -> None:
     given = [f"--{option.name}", *(["7"] if option.argument else [])]
     result = CliRunner().invoke(switch, ["--no-p4", *given, *NOWHERE])
     assert f"--{option.name}" in result.output

@@ -138,7 +138,7 @@ def test_a_running_switch_is_traced_without_losing_its_state(
     assert " 1 received" in hosts[0].run("ping", "-c", "1", "-W", "5", "10.0.1.2")
 
 
-def test_why_a_packet_is_dropped_is_told(hosts: tuple[Namespace, Namespace], start: StartSwitch) -> None:
+def test_why_a_packet_is_dropped_is_reported(hosts: tuple[Namespace, Namespace], start: StartSwitch) -> None:
     switch = start(hosts, "-L", "info")
     hosts[0].run("ip", "route", "add", "10.9.0.0/16", "via", "10.0.1.2")
     pinging = subprocess.Popen(

@@ -72,12 +72,12 @@ def test_a_short_packet_and_a_drop_are_explained() -> None:
         (["/nowhere.json", "--packet", "00"], "/nowhere.json: No such file or directory"),
     ],
 )
-def test_bad_input_is_told(arguments: list[object], message: str) -> None:
+def test_bad_input_is_reported(arguments: list[object], message: str) -> None:
     with pytest.raises(BadInputError, match=message):
         CliRunner().invoke(weft, ["trace", *map(str, arguments)], catch_exceptions=False)
 
 
-def test_a_file_that_is_no_capture_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_no_capture_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "text.pcap"
     path.write_text("no capture, but long enough for a header")
     with pytest.raises(BadInputError, match=r"text\.pcap cannot be read: Not a supported capture file"):

@@ -32,7 +32,7 @@ CASES = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.script.stem)
-def test_both_switches_tell_the_same(case: Case) -> None:
+def test_both_switches_report_the_same(case: Case) -> None:
     try:
         program = load_program(compile_file(case.program).json_text())
         native = _native(case, program)

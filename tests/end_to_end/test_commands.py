@@ -67,7 +67,7 @@ def test_p4runtime_shell_reads_a_switch_of_the_lab(tmp_path):
     assert (tmp_path / "unknown.txt").read_text().endswith("\n3\n")
 
 
-def test_why_a_switch_of_the_lab_drops_a_packet_is_told_with_the_line_of_p4(tmp_path):
+def test_why_a_switch_of_the_lab_drops_a_packet_is_reported_with_the_line_of_p4(tmp_path):
     scenario = tmp_path / "lab.yaml"
     scenario.write_text(SMALL, encoding="utf-8")
     command = f"{sys.executable} -m weft trace"
@@ -168,7 +168,7 @@ def test_bad_scenarios_exit_3(tmp_path, text, words):
     assert "Traceback" not in done.stderr
 
 
-def test_a_broken_program_is_told_by_place(tmp_path):
+def test_a_broken_program_is_reported_by_place(tmp_path):
     program = tmp_path / "broken.p4"
     program.write_text(
         FABRIC_P4.read_text().replace("drops.apply(standard_metadata", "drops.apply(standard_metadatum")

@@ -107,7 +107,7 @@ def test_weft_clean_removes_what_a_killed_run_leaves_and_nothing_else(scenario, 
 
 
 @contextlib.contextmanager
-def somebody_elses(name: str):
+def existing_interface(name: str):
     """An interface that Weft did not make."""
     subprocess.run(["ip", "link", "add", name, "type", "veth", "peer", "name", "weftbystand1"], check=True)
     try:
@@ -118,7 +118,7 @@ def somebody_elses(name: str):
 
 def test_a_refused_run_leaves_an_interface_of_its_names_alone(scenario, tmp_path):
     command = [sys.executable, "-m", "weft", "run", str(scenario), "--clock", "real"]
-    with somebody_elses("p0l0-eth1"):
+    with existing_interface("p0l0-eth1"):
         before = interfaces()
         done = subprocess.run(
             [*command, "--out", str(tmp_path / "out")], capture_output=True, text=True, check=False
@@ -128,7 +128,7 @@ def test_a_refused_run_leaves_an_interface_of_its_names_alone(scenario, tmp_path
         assert interfaces() == before
 
 
-def test_clean_tells_a_labs_interfaces_from_others_of_their_names(tmp_path):
+def test_clean_spares_interfaces_that_only_share_a_labs_names(tmp_path):
     """As after a kill at any moment: names and group are recorded first, and some interfaces may not exist yet."""
     dead = subprocess.Popen(["true"], stdout=subprocess.DEVNULL)
     owner = ProcessId(dead.pid, 1)
@@ -141,7 +141,7 @@ def test_clean_tells_a_labs_interfaces_from_others_of_their_names(tmp_path):
     interfaces_of_labs.add_pair(
         group, *((name, mac, os.getpid()) for name, mac in zip(made, macs, strict=True))
     )
-    with somebody_elses(taken):
+    with existing_interface(taken):
         assert lab_state.clean(tmp_path / "lab.json") == ["interface wefttest0"]
         assert not interfaces() & set(made)
         assert taken in interfaces()
@@ -245,7 +245,7 @@ def run_with_capabilities(bounding_set: str, tmp_path: Path) -> subprocess.Compl
 
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv (util-linux)")
 @pytest.mark.parametrize("name", ["SYS_ADMIN", "SYS_CHROOT", "NET_ADMIN", "NET_RAW"])
-def test_a_missing_capability_is_told_by_name(name, tmp_path):
+def test_a_missing_capability_is_reported_by_name(name, tmp_path):
     done = run_with_capabilities(f"-{name.lower()}", tmp_path)
     assert done.returncode == 4
     assert f"lacks the capability {name}:" in done.stderr

@@ -51,7 +51,7 @@ def test_no_message_is_faster_than_alone(recorded):
         assert (flows["end_ps"] - flows["start_ps"] >= flows["ideal_ps"]).all(), clock
 
 
-def test_int_and_captures_have_something_to_tell(recorded):
+def test_int_and_captures_are_not_empty(recorded):
     directory, tables = recorded
     assert row_count(tables["real"]["int"]) > 0
     for name in ("p0l0-1", "h1-0"):

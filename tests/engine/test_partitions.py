@@ -383,7 +383,7 @@ def test_an_impossible_number_of_workers_is_refused(workers):
         Partitions().workers = workers
 
 
-def test_whoever_holds_one_engine_keeps_all():
+def test_holding_one_engine_keeps_all():
     class Canary:
         def sing(self) -> None:
             raise AssertionError("nobody runs this")

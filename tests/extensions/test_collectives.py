@@ -118,7 +118,7 @@ def test_a_scenario_that_does_not_fit_is_refused(user, old, new, words):
     assert all(word in str(refused.value) for word in words), refused.value
 
 
-def test_an_exception_of_the_file_is_told_with_its_line(user):
+def test_an_exception_of_the_file_is_reported_with_its_line(user):
     path = user("    for plane, stripe", "    1 // 0\n    for plane, stripe")
     with pytest.raises(BadInputError, match=r"mine.py:\d+: ZeroDivisionError"):
         run_scenario(load_scenario(path))

@@ -148,7 +148,7 @@ def test_in_python_or_native_a_fixed_window_does_the_same(window: int, rate: int
     assert python == native
 
 
-def test_everything_is_told_in_order() -> None:
+def test_everything_is_reported_in_order() -> None:
     finished_ps, stats = send(python_control("Diary"), telemetry=True)
     diary = last_diary()
     assert len(diary.sent) == stats["data_packets_sent"] == 196
@@ -166,7 +166,7 @@ def test_everything_is_told_in_order() -> None:
     assert finished_ps >= last.now_ps
 
 
-def test_losses_are_told_and_repaired() -> None:
+def test_losses_are_reported_and_repaired() -> None:
     _, stats = send(python_control("Diary", beats=0), loss=0.05)
     diary = last_diary()
     assert len(diary.losses) == stats["timeouts"] + stats["sequence_naks_received"] > 0
@@ -180,7 +180,7 @@ def test_what_it_raises_ends_the_run_with_its_own_exception() -> None:
     assert caught.traceback[-1].name == "on_acknowledgement"
 
 
-def test_a_timer_that_stands_still_is_told() -> None:
+def test_a_timer_that_stands_still_is_reported() -> None:
     with pytest.raises(
         ExtensionError,
         match=r"Stuck.next_deadline_ps\(\) returned 3000000 after on_deadline\(\) at 3000000 ps",
@@ -189,14 +189,14 @@ def test_a_timer_that_stands_still_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "shown"),
     [(-1, "-1"), (1500.5, "1500.5"), (None, "None"), ("much", "'much'"), (True, "True"), (2**80, str(2**80))],
 )
-def test_a_window_is_a_whole_number(value: Any, told: str) -> None:
+def test_a_window_is_a_whole_number(value: Any, shown: str) -> None:
     valid = r"\(valid: whole numbers from 0 to 1125899906842624\)"
-    with pytest.raises(ExtensionError, match=rf"Fixed.window_bytes\(\) returned {told} {valid}"):
+    with pytest.raises(ExtensionError, match=rf"Fixed.window_bytes\(\) returned {shown} {valid}"):
         python_control("Fixed", window=value)
-    with pytest.raises(ExtensionError, match=rf"Shrinks.window_bytes\(\) returned {told} {valid}"):
+    with pytest.raises(ExtensionError, match=rf"Shrinks.window_bytes\(\) returned {shown} {valid}"):
         send(python_control("Shrinks", to=value))
 
 

@@ -116,8 +116,8 @@ def test_what_it_raises_ends_the_run(mine: Path) -> None:
 
 @pytest.mark.parametrize("value", [-1, 1 << 14, 0.5, None])
 def test_an_entropy_has_fourteen_bits(mine: Path, value: Any) -> None:
-    told = rf"Constant.entropy\(\) returned {value} \(valid: whole numbers from 0 to 16383\)"
-    with pytest.raises(BadInputError, match=told):
+    message = rf"Constant.entropy\(\) returned {value} \(valid: whole numbers from 0 to 16383\)"
+    with pytest.raises(BadInputError, match=message):
         run(mine, "Constant", path_parameters={"value": value})
 
 
@@ -130,7 +130,7 @@ def test_an_entropy_has_fourteen_bits(mine: Path, value: Any) -> None:
         ({"path": "flow", "path_parameters": {"value": 1}}, ["path_parameters", "path/to/file.py:Class"]),
     ],
 )
-def test_what_cannot_be_used_is_told(mine: Path, options: dict[str, Any], words: list[str]) -> None:
+def test_what_cannot_be_used_is_reported(mine: Path, options: dict[str, Any], words: list[str]) -> None:
     options = options | {"path": options["path"].replace("{mine}", str(mine))}
     with pytest.raises(BadInputError) as caught:
         run(mine, "Silent", **options)

@@ -89,7 +89,7 @@ HEAD = "import weft\nclass Mine(weft.TrafficPattern):\n"
         (HEAD + "  def flows(self, f, r): return [weft.Flow(2, 2, 9)]\n", ["from host 2 to itself"]),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_a_class_is_told(user, code, words):
+def test_what_is_wrong_with_a_class_is_reported(user, code, words):
     with pytest.raises(BadInputError) as caught:
         user(code)
     message = str(caught.value)
@@ -109,7 +109,7 @@ def test_what_is_wrong_with_a_class_is_told(user, code, words):
         ("{pattern: mine.py:Mine, parameters: 3}", ["traffic[0].parameters"]),
     ],
 )
-def test_what_is_wrong_with_a_scenario_is_told(user, line, words):
+def test_what_is_wrong_with_a_scenario_is_reported(user, line, words):
     code = HEAD + "  def __init__(self, size=1): pass\n  def flows(self, f, r): ...\n"
     with pytest.raises(BadInputError) as caught:
         user(code, SCENARIO.replace("pattern: mine.py:Mine", line))
@@ -144,7 +144,7 @@ def test_a_sweep_knows_a_pattern_by_its_content(tmp_path):
     assert before.isdisjoint(point.identity for point in again.points)
 
 
-def test_the_command_tells_it_in_one_message(tmp_path):
+def test_the_command_reports_it_in_one_message(tmp_path):
     (tmp_path / "mine.py").write_text(HEAD + "  def flows(self, f, r): return [None]\n", encoding="utf-8")
     (tmp_path / "scenario.yaml").write_text(SCENARIO, encoding="utf-8")
     command = [

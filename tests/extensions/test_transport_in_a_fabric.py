@@ -72,7 +72,7 @@ def test_a_fixed_window_is_the_native_one(mine: Path) -> None:
     assert python.flows == run_scenario(parse_scenario(native)).flows
 
 
-def test_results_tell_which_class_it_was(mine: Path) -> None:
+def test_results_name_the_class(mine: Path) -> None:
     made_by = run_scenario(parse_scenario(scenario_of(mine))).as_dict()["made_by"]
     assert made_by["transport"]["congestion_control"] == "mine.py:Mine"
     assert list(made_by["extensions"]) == ["mine.py"]
@@ -86,13 +86,13 @@ def test_what_it_raises_ends_the_run_with_its_traceback(mine: Path, tmp_path: Pa
     command = [sys.executable, "-m", "weft", "run", str(path), "--out", str(tmp_path / "out")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 3
-    told = done.stderr[done.stderr.index("weft: ") :].splitlines()
-    assert told[0] == f"weft: {mine}:14: RuntimeError: acknowledgement 7, raised by a class of yours"
-    assert told[1].startswith("    raise RuntimeError(")
-    assert told[2] == "Traceback (most recent call last):"
-    assert not any(str(ROOT / "weft") in line for line in told), "no frames of Weft's"
-    assert f'  File "{mine}", line 14, in on_acknowledgement' in told
-    assert told[-1] == "RuntimeError: acknowledgement 7"
+    lines = done.stderr[done.stderr.index("weft: ") :].splitlines()
+    assert lines[0] == f"weft: {mine}:14: RuntimeError: acknowledgement 7, raised by a class of yours"
+    assert lines[1].startswith("    raise RuntimeError(")
+    assert lines[2] == "Traceback (most recent call last):"
+    assert not any(str(ROOT / "weft") in line for line in lines), "no frames of Weft's"
+    assert f'  File "{mine}", line 14, in on_acknowledgement' in lines
+    assert lines[-1] == "RuntimeError: acknowledgement 7"
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_what_it_raises_ends_the_run_with_its_traceback(mine: Path, tmp_path: Pa
         ("cubic", {}, ["no congestion control 'cubic'", "valid: dcqcn", "path/to/file.py:Class"]),
     ],
 )
-def test_what_cannot_be_used_is_told_before_anything_is_built(
+def test_what_cannot_be_used_is_reported_before_anything_is_built(
     mine: Path, reference: str, parameters: dict[str, object], words: list[str]
 ) -> None:
     tree = scenario_of(mine) | {
@@ -140,7 +140,7 @@ def test_it_does_not_matter_how_many_workers_serve_it(mine: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_an_exception_in_a_worker_is_told(mine: Path, workers: int) -> None:
+def test_an_exception_in_a_worker_is_reported(mine: Path, workers: int) -> None:
     transport = TransportSection(congestion_control=f"{mine}:Mine", parameters={"fail_at": 9})
     topology = leaf_spine(planes=2, leaves=4, spines=2, hosts_per_leaf=2)
     with (

@@ -45,7 +45,7 @@ def port_to(fabric: Fabric, switch: str, peer: str) -> int:
     return next(port.number for port in fabric.topology.switch(switch).ports if port.peer.node == peer)
 
 
-def test_a_failure_is_detected_told_and_routed_around_at_its_times() -> None:
+def test_a_failure_is_detected_reported_and_routed_around_at_its_times() -> None:
     result = run(events=[DOWN, UP], traffic=[{"incast": "h0", "bytes_per_sender": "1MiB"}])
     down, up = result.link_events
     start_ps = down.happened_ps - 30 * US
@@ -91,7 +91,7 @@ def test_files_of_results_are_the_same_for_every_number_of_workers(tmp_path: Pat
     assert b"link cut" in written[0]["drops.csv"]
 
 
-def test_a_leaf_goes_round_its_own_port_once_that_is_known_and_others_once_they_are_told() -> None:
+def test_a_leaf_avoids_its_own_port_once_it_is_known_down_and_others_once_they_are_reported() -> None:
     """Members of ECMP groups watch their ports, so a leaf needs no controller; the other leaf does."""
     topology = topologies.leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=4)
     slow = ControlSection(latency=10**9, detection=50 * US)

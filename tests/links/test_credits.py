@@ -153,7 +153,7 @@ def test_other_classes_need_no_credit() -> None:
     sends=st.lists(st.tuples(st.integers(0, 300_000), st.integers(60, FRAME_BYTES)), min_size=1, max_size=80),
     latency_ps=st.sampled_from([0, 400_000]),
 )
-def test_the_memory_that_credits_tell_of_is_never_overrun(
+def test_the_memory_that_credits_report_is_never_overrun(
     buffer_frames: int, out_rate_bps: int, delay_ps: int, sends: list[tuple[int, int]], latency_ps: int
 ) -> None:
     """A switch between two links of any rates: nothing is dropped, and nothing stays behind."""

@@ -79,7 +79,7 @@ def test_the_last_item_that_names_a_link_counts_and_keeps_what_it_does_not_say()
     assert (last.loss, last.duplicate, last.bit_error_rate) == (0.0, 0.2, 1e-6)
 
 
-def test_switches_are_told_of_each_direction() -> None:
+def test_switches_are_notified_of_each_direction() -> None:
     fabric = topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=1)
     faults = FaultsSection(links=[FaultsOfLinks(link="h1->p0l1", loss=0.25)])
     losses = {

@@ -10,7 +10,7 @@ from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
 
 
-def test_a_report_tells_of_faults_and_credits(tmp_path: Path) -> None:
+def test_a_report_shows_faults_and_credits(tmp_path: Path) -> None:
     result = run_scenario(
         parse_scenario(
             {

@@ -249,7 +249,7 @@ def test_latency_shifts_everything_and_changes_nothing_else(
     assert arrivals(latency_ps, 1000) == arrivals(0, 1000 + latency_ps)
 
 
-def test_what_is_in_the_switch_but_not_in_its_queue_is_told() -> None:
+def test_what_is_in_the_switch_but_not_in_its_queue_is_reported() -> None:
     engine = Engine()
     link = Link(engine, delay_ps=1000)
     port = TransmitPort(engine, link, rate_bps=8 * 10**12)  # a byte in a picosecond

@@ -372,11 +372,11 @@ def test_scapy_and_tshark_read_captures(run):
     capture = run[1] / "p0l1-2.pcapng"
     with PcapNgReader(str(capture)) as reader:
         assert all(Ether in packet for packet in reader)
-    told = subprocess.run(
+    lines = subprocess.run(
         ["tshark", "-r", capture, "-T", "fields", "-e", "frame.interface_name", "-e", "_ws.malformed"],
         capture_output=True, text=True, check=True,
     ).stdout.splitlines()  # fmt: skip
-    assert {line.strip() for line in told} == {"p0l1:2"}
+    assert {line.strip() for line in lines} == {"p0l1:2"}
 
 
 # --- impossible requests

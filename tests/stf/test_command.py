@@ -49,7 +49,7 @@ def test_a_directory_as_table(two_cases):
     assert "v1model: 2 of 2 pass, 0 fail, 0 refused" in output
 
 
-def test_one_case_tells_every_reason_in_full(tmp_path):
+def test_one_case_reports_every_reason_in_full(tmp_path):
     assert run(str(CASE.program), str(CASE.script)) == (0, "copies: pass\n")
     script = write(tmp_path / "wrong.stf", "expect 1 00\nexpect 2 00\n")
     code, output = run(str(CASE.program), script)
@@ -63,11 +63,11 @@ def test_one_case_tells_every_reason_in_full(tmp_path):
 
 def test_a_directory_as_json(two_cases):
     code, output = run("--all", str(two_cases), "--json", "--switch", "oracle")
-    told = json.loads(output)
+    report = json.loads(output)
     assert code == 0
-    assert told["switch"] == "oracle"
-    assert told["counts"] == {"v1model": {"pass": 2, "fail": 0, "refused": 0}}
-    assert [case["name"] for case in told["cases"]] == ["copies", "tables"]
+    assert report["switch"] == "oracle"
+    assert report["counts"] == {"v1model": {"pass": 2, "fail": 0, "refused": 0}}
+    assert [case["name"] for case in report["cases"]] == ["copies", "tables"]
 
 
 def test_a_failure_is_exit_code_1(tmp_path):

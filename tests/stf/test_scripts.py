@@ -64,7 +64,7 @@ ANSWER = "setdefault prefix_table answer(9, 1)\npacket 1 02 00 0000 00\n"
         ),
     ],
 )
-def test_a_difference_is_told_with_its_line(script, failure, switch):
+def test_a_difference_is_reported_with_its_line(script, failure, switch):
     assert failure in failures("tables", script, switch)
 
 

@@ -31,7 +31,7 @@ def test_the_command_line_lists_values_as_yaml_does(text, key, values):
         ("seed=[1", ["'[1' is not a list of values"]),
     ],
 )
-def test_what_is_no_assignment_is_told(text, words):
+def test_what_is_no_assignment_is_reported(text, words):
     with pytest.raises(BadInputError) as caught:
         parse_assignment(text, "--grid")
     assert all(word in str(caught.value) for word in words)
@@ -90,7 +90,7 @@ def test_paths_lead_into_sections_and_lists():
         ("a]b", ["is not a parameter's path"]),
     ],
 )
-def test_paths_that_lead_nowhere_are_told(path, words):
+def test_paths_that_lead_nowhere_are_reported(path, words):
     with pytest.raises(BadInputError) as caught:
         set_at({"traffic": [{"incast": "h0"}], "seed": 1}, path, 2)
     assert all(word in str(caught.value) for word in words)

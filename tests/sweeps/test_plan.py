@@ -37,13 +37,13 @@ def test_without_axes_there_is_the_scenario_itself(small):
         ("p4", ["absent.p4"], ["absent.p4", "no such P4 program"]),
     ],
 )
-def test_bad_values_are_told_before_anything_starts(small, key, values, words):
+def test_bad_values_are_reported_before_anything_starts(small, key, values, words):
     with pytest.raises(BadInputError) as caught:
         points_of(small, (key, values))
     assert all(word in str(caught.value) for word in words), caught.value
 
 
-def test_many_bad_values_are_not_all_told(small):
+def test_many_bad_values_are_not_all_reported(small):
     with pytest.raises(BadInputError) as caught:
         points_of(small, ("fabric.planes", "10..20"))
     assert str(caught.value).count("\n") == 5
@@ -105,7 +105,7 @@ def test_a_sweep_file_names_or_holds_its_scenario(small, tmp_path):
         ("scenario: {}\npoints: 3\n", ["points: must be a list"]),
     ],
 )
-def test_a_bad_sweep_file_is_told(tmp_path, text, words):
+def test_a_bad_sweep_file_is_reported(tmp_path, text, words):
     path = tmp_path / "sweep.yaml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(BadInputError) as caught:

@@ -22,7 +22,7 @@ def row(point, **columns):
     return {"point": point, "state": "finished", "error": None, **columns}
 
 
-def test_only_what_varies_and_what_tells_rows_apart_is_shown():
+def test_only_what_varies_and_what_distinguishes_rows_is_shown():
     rows = [
         row("a", seed=1, sizes=[size], collective="allreduce", algorithm=algorithm, size_bytes=size,
             time_ps=time_ps, retransmissions=0, wrong=0)
@@ -133,7 +133,7 @@ def test_a_sweep_has_one_page_that_leads_to_its_points(swept):
     assert by_control["x"]["scale"] == "category"
 
 
-def test_a_damaged_point_is_told_of_and_the_others_are_shown(swept):
+def test_a_damaged_point_is_reported_and_the_others_are_shown(swept):
     first, *_ = swept.points
     (swept.directory_of(first) / "results.json").write_text("{")
     page = write_sweep_report(swept.directory, swept.directory / "report.html").read_text()

@@ -131,7 +131,7 @@ def test_a_cluster_runs_the_points(small, tmp_path):
     assert result.ok
 
 
-def test_a_cluster_that_is_not_there_is_told(small, tmp_path, monkeypatch):
+def test_a_cluster_that_is_not_there_is_reported(small, tmp_path, monkeypatch):
     monkeypatch.setattr(execution, "_CONNECT_S", 0.2)
     with pytest.raises(EnvironmentLacksError, match=r"no Dask cluster with workers at tcp://127\.0\.0\.1:1"):
         weft.sweep(small, tmp_path / "out", scheduler="tcp://127.0.0.1:1")
@@ -156,7 +156,7 @@ def test_a_directory_is_one_sweep_s_at_a_time(small, tmp_path):
     assert weft.sweep(small, tmp_path / "out", progress=Second()).ok
 
 
-def test_the_command_tells_rows_and_failures(small, tmp_path):
+def test_the_command_prints_rows_and_failures(small, tmp_path):
     command = [sys.executable, "-m", "weft", "sweep", str(small), "--out", str(tmp_path / "out")]
     done = subprocess.run(
         [*command, "--grid", "faults.loss=0,0.95"], cwd=ROOT, capture_output=True, text=True

@@ -46,12 +46,12 @@ class Twin:
 
     def trace(self, port: int, data: bytes) -> CopyTrace:
         """Return the packet's trace; asserts that both switches report the same. Call native.trace.start() first."""
-        told = CopyTrace()
-        self.oracle.process(port, data, trace=told)
+        expected = CopyTrace()
+        self.oracle.process(port, data, trace=expected)
         self.native.process(port, data)
         (native,) = self.native.trace.take()
-        assert native.root == told
-        return told
+        assert native.root == expected
+        return expected
 
 
 def _events(switch: SwitchBackend) -> list[StreamEvent]:

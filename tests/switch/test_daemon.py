@@ -239,7 +239,7 @@ def test_the_configuration_is_checked(change: dict[str, Any], message: str) -> N
     assert message in str(caught.value)
 
 
-def test_a_client_of_an_unknown_device_is_told_the_known_ones(daemon: DaemonProcess) -> None:
+def test_a_client_of_an_unknown_device_gets_the_known_ones(daemon: DaemonProcess) -> None:
     ready = daemon.read()
     client = P4RuntimeClient(ready["grpc_address"], device_id=7)
     with pytest.raises(Exception, match=r"unknown device_id 7 \(valid: 1, 2\)"):

@@ -290,7 +290,7 @@ def test_forgeries_are_counted_by_reason_and_answered_to_nobody(twin: Twin, name
     assert drops(twin, reason) == before + 1
 
 
-def test_results_that_come_again_are_told_from_unexpected_ones(twin: Twin) -> None:
+def test_repeated_results_are_distinguished_from_unexpected_ones(twin: Twin) -> None:
     """What a parent answers to a contribution sent again ends here, and is no loss."""
     twin.both(lambda switch: set_job(switch, INNER_JOB, 1))
     for turn in (1, 3):  # both use the same version of the slot

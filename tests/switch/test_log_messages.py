@@ -56,7 +56,7 @@ def test_values_in_decimal(
     assert len(messages) == (4 if small == SMALL_ASSERTED else 3)
 
 
-def test_a_failed_assertion_is_told_with_its_place(twin: Twin) -> None:
+def test_a_failed_assertion_is_reported_with_its_place(twin: Twin) -> None:
     twin.oracle.objects.log_messages.clear()
     assert twin.process(0, bytes([SMALL_ASSERTED]).ljust(44, b"\0")) == []
     messages = list(twin.native.native.take_log())

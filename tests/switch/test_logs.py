@@ -19,7 +19,9 @@ def handlers() -> Iterator[None]:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_log_without_room_is_told_once_and_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_that_cannot_be_written_is_reported_once_and_at_the_end(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     set_up(LogOptions(file=Path("/dev/full")))
     for _ in range(3):
         logging.getLogger("switch").error("something")

@@ -30,8 +30,8 @@ class Model:
     def __init__(self) -> None:
         self.arbitration: Arbitration[str] = Arbitration(1)
 
-    def _codes(self, told: list[Any]) -> dict[str, str]:
-        return {client: rpc_code.Code.Name(update.status.code) for client, update in told}
+    def _codes(self, updates: list[Any]) -> dict[str, str]:
+        return {client: rpc_code.Code.Name(update.status.code) for client, update in updates}
 
     def update(self, client: str, election_id: int | None, role: str = "") -> dict[str, str]:
         return self._codes(self.arbitration.update(client, message(election_id, role)))
@@ -125,7 +125,7 @@ def test_too_many_clients_and_roles_are_refused() -> None:
         model.update("one more", 1, role="one more")
 
 
-def test_an_update_that_changes_nothing_is_told_to_everybody() -> None:
+def test_an_update_that_changes_nothing_is_sent_to_everybody() -> None:
     model = Model()
     model.update("a", 5)
     model.update("b", 3)
@@ -144,9 +144,9 @@ def test_over_grpc(server: Server) -> None:
     first, second = (P4RuntimeClient(server.address, election_id=n) for n in (1, 2))
     assert first.arbitrate().status.code == rpc_code.OK
     assert second.arbitrate().status.code == rpc_code.OK
-    told = first.receive("arbitration").arbitration
-    assert told.status.code == rpc_code.ALREADY_EXISTS
-    assert U128.decode(told.election_id) == 2
+    update = first.receive("arbitration").arbitration
+    assert update.status.code == rpc_code.ALREADY_EXISTS
+    assert U128.decode(update.election_id) == 2
     assert code_of(lambda: first.set_pipeline(config=router_config())) == grpc.StatusCode.PERMISSION_DENIED
     second.set_pipeline(config=router_config())
     second.close()

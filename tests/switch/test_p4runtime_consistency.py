@@ -162,7 +162,7 @@ CASES: list[tuple[Change, str]] = [
 
 
 @pytest.mark.parametrize(("change", "message"), CASES, ids=[message[:40] for _, message in CASES])
-def test_disagreement_is_told(change: Change, message: str) -> None:
+def test_disagreement_is_reported(change: Change, message: str) -> None:
     config = router_config()
     change(config.p4info)
     with pytest.raises(RequestError, match=f"^p4info: (?:.*: )?{message}") as caught:

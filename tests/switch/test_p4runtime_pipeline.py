@@ -154,7 +154,7 @@ def test_packet_out_and_packet_in(client: P4RuntimeClient) -> None:
         ([{"metadata_id": 1, "value": b"\x01"}] * 2, "metadata 'egress_port' is given twice"),
     ],
 )
-def test_a_bad_packet_out_is_told_on_the_stream(
+def test_a_bad_packet_out_is_reported_on_the_stream(
     client: P4RuntimeClient, metadata: list[dict[str, Any]], message: str
 ) -> None:
     client.send(packet={"payload": b"x", "metadata": metadata})

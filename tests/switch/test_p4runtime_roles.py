@@ -135,10 +135,10 @@ def test_bad_configs_end_the_stream(
     assert message in caught.value.details()
 
 
-def test_the_primary_tells_the_backups_its_config(security: P4RuntimeClient, server: Server) -> None:
+def test_backups_receive_the_primarys_config(security: P4RuntimeClient, server: Server) -> None:
     backup = P4RuntimeClient(server.address, election_id=0, role="security")
-    told = backup.arbitrate(role=p4r.Role(name="security", config=packed(can_push_pipeline=True)))
-    assert told.role.config == packed(exclusive_p4_ids=[ACL], shared_p4_ids=[REGISTER])
+    answer = backup.arbitrate(role=p4r.Role(name="security", config=packed(can_push_pipeline=True)))
+    assert answer.role.config == packed(exclusive_p4_ids=[ACL], shared_p4_ids=[REGISTER])
     security.arbitrate(role=p4r.Role(name="security"))  # full access from now on
     assert not backup.receive("arbitration").arbitration.role.HasField("config")
     security.write("INSERT", STATE[0])

@@ -133,20 +133,20 @@ def veth() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.mininet
-def test_an_interface_tells_its_carrier(veth: tuple[str, str], caplog: pytest.LogCaptureFixture) -> None:
-    told: queue.SimpleQueue[bool] = queue.SimpleQueue()
-    monitor = PortMonitor({veth[0]: told.put})
+def test_an_interface_reports_its_carrier(veth: tuple[str, str], caplog: pytest.LogCaptureFixture) -> None:
+    reports: queue.SimpleQueue[bool] = queue.SimpleQueue()
+    monitor = PortMonitor({veth[0]: reports.put})
     monitor.start()
-    assert told.get(timeout=10) is False
+    assert reports.get(timeout=10) is False
     for command, up in (("up", True), ("down", False)):
         for end in veth:
             subprocess.run(["ip", "link", "set", end, command], check=True)
-        assert told.get(timeout=10) is up
+        assert reports.get(timeout=10) is up
     for end in veth:
         subprocess.run(["ip", "link", "set", end, "up"], check=True)
-    assert told.get(timeout=10) is True
+    assert reports.get(timeout=10) is True
     subprocess.run(["ip", "link", "del", veth[0]], check=True)
-    assert told.get(timeout=10) is False
+    assert reports.get(timeout=10) is False
     monitor.stop()
     assert not has_carrier(veth[0])
     states = ["is up", "is down or gone", "is up", "is down or gone"]

@@ -41,7 +41,7 @@ def test_client_and_server_name_the_same_method() -> None:
     assert f"/{SERVICE}/{METHOD}" == WATCH_PORTS
 
 
-def test_a_watcher_is_told_all_ports_and_then_what_changes() -> None:
+def test_a_watcher_gets_all_ports_and_then_changes() -> None:
     board = PortBoard()
     board.set_up(1, 2, True)
     board.set_up(1, 1, False)
@@ -67,7 +67,7 @@ def test_a_watcher_is_told_all_ports_and_then_what_changes() -> None:
     ]
 
 
-def test_a_server_that_tells_nothing_of_ports_has_none_down() -> None:
+def test_a_server_that_does_not_report_ports_has_none_down() -> None:
     async def ask() -> dict[tuple[int, int], bool]:
         async with served(None) as channel:
             return await port_states(channel)
@@ -110,7 +110,7 @@ def test_watchers_that_have_left_make_room_for_others() -> None:
     asyncio.run(ask())
 
 
-def test_ports_are_told_by_the_links_that_they_end() -> None:
+def test_ports_are_named_by_the_links_that_they_end() -> None:
     fabric = leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=2)
     leaf, spine = fabric.switch("p0l1"), fabric.switch("p0s0")
     states = {(leaf.device_id, 1): False, (leaf.device_id, 3): False, (spine.device_id, 2): True}

@@ -42,22 +42,22 @@ def flat(trace: CopyTrace) -> Iterator[Event]:
     ttl=st.integers(0, 255),
     protocol=st.sampled_from([6, 17]),
 )
-def test_both_switches_tell_the_same_of_packets(
+def test_both_switches_report_the_same_of_packets(
     twin: Twin, port: int, source: int, destination: int, ttl: int, protocol: int
 ) -> None:
-    told = twin.trace(port, ipv4_packet(source, destination, ttl, protocol))
-    assert told.ended
+    trace = twin.trace(port, ipv4_packet(source, destination, ttl, protocol))
+    assert trace.ended
 
 
 @ANY_PACKET
 @given(st.sampled_from([0, 1, 2, 3, 4, CPU_PORT]), st.binary(max_size=60))
-def test_both_switches_tell_the_same_of_any_bytes(twin: Twin, port: int, data: bytes) -> None:
-    told = twin.trace(port, data)
-    assert told.events[0] == Received(port, 0, data)
-    assert any(isinstance(event, Step) and isinstance(event.place, ParserEnded) for event in flat(told))
+def test_both_switches_report_the_same_of_any_bytes(twin: Twin, port: int, data: bytes) -> None:
+    trace = twin.trace(port, data)
+    assert trace.events[0] == Received(port, 0, data)
+    assert any(isinstance(event, Step) and isinstance(event.place, ParserEnded) for event in flat(trace))
 
 
-def test_a_trace_tells_tables_actions_and_where_the_packet_goes(twin: Twin) -> None:
+def test_a_trace_shows_tables_actions_and_where_the_packet_goes(twin: Twin) -> None:
     events = list(flat(twin.trace(1, ipv4_packet(0x0C000001, 0x0A010203))))
     steps = [event for event in events if isinstance(event, Step)]
     extracted = [step.data for step in steps if isinstance(step.place, Extracted)]
@@ -72,15 +72,15 @@ def test_a_trace_tells_tables_actions_and_where_the_packet_goes(twin: Twin) -> N
     assert [event.port for event in sent] == [3]
 
 
-def test_copies_are_told_where_they_are_made(twin: Twin) -> None:
-    told = twin.trace(3, ipv4_packet(0x0C000001, 0x0A010203))
-    copies = [event for event in told.events if isinstance(event, Copied)]
+def test_copies_are_reported_where_they_are_made(twin: Twin) -> None:
+    trace = twin.trace(3, ipv4_packet(0x0C000001, 0x0A010203))
+    copies = [event for event in trace.events if isinstance(event, Copied)]
     assert [event.copy.events[-1].port for event in copies] == [1, 2, CPU_PORT]  # type: ignore[union-attr]
 
 
-def test_drops_are_told_with_the_counter_s_reason(twin: Twin) -> None:
-    told = twin.trace(5, ipv4_packet(1, 2))
-    assert told.events[-1] == Dropped("empty_multicast_group")
+def test_drops_are_reported_with_the_counter_s_reason(twin: Twin) -> None:
+    trace = twin.trace(5, ipv4_packet(1, 2))
+    assert trace.events[-1] == Dropped("empty_multicast_group")
 
 
 def test_tracing_keeps_the_state_and_stops() -> None:

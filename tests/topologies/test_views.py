@@ -24,7 +24,7 @@ def test_description_names_everything() -> None:
     assert "base RTT" not in topologies.describe(leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=1))
 
 
-def test_description_tells_codes_that_only_this_fabric_has() -> None:
+def test_description_lists_codes_that_only_this_fabric_has() -> None:
     text = topologies.describe(leaf_spine(host_rate_bps=100e9, oversubscription=3))
     assert "INT rate codes of its own (Gb/s): 11=33.3333" in text
     assert "INT rate codes" not in topologies.describe(leaf_spine())

@@ -36,7 +36,7 @@ class Recorder:
     def read_answer(self, timeout_s: float, number: int | None = None) -> dict[str, Any]:
         return self._answers.popleft()
 
-    def told(self, command: str) -> list[dict[str, Any]]:
+    def commands(self, command: str) -> list[dict[str, Any]]:
         return [message for message in self.messages if message.get("command") == command]
 
 
@@ -60,20 +60,20 @@ def group(recorders: list[Recorder]) -> EndpointGroup:
     return EndpointGroup(recorders, hosts, clock=StandingClock())
 
 
-def test_each_rank_is_told_its_own_flows_and_peers(group, recorders):
+def test_each_rank_gets_its_own_flows_and_peers(group, recorders):
     flows = permutation(RANKS, 1000, seed=3)
     run = group.prepare_traffic(flows, payload=AS_LENGTHS)
     group.start(run)
     for recorder in recorders:
-        (prepared,) = recorder.told("traffic")
+        (prepared,) = recorder.commands("traffic")
         assert prepared["payload"] == AS_LENGTHS
         assert {flow["number"] for flow in prepared["flows"]} == {
             number for number, flow in enumerate(flows) if recorder.rank in (flow.source, flow.destination)
         }
         (peer,) = (flow.destination for flow in flows if flow.source == recorder.rank)
-        (started,) = recorder.told("start")
+        (started,) = recorder.commands("start")
         assert started["peers"] == {str(peer): {"sink": {"virtual_address": peer, "rkey": peer}}}
-        (connected,) = recorder.told("connect")
+        (connected,) = recorder.commands("connect")
         assert len(connected["connections"]) == 2
 
 
@@ -89,13 +89,13 @@ def test_a_failure_ends_the_wait_for_all_others(group, recorders):
     recorders[7].run_state = "failed"
     with pytest.raises(RunError, match=r"failed: h3: running .*; h7: failed"):
         group.run(group.prepare_traffic([Flow(3, 7, 1000)]), timeout_s=3600)
-    assert len(recorders[3].told("wait")) == 1
-    assert recorders[3].told("release")
+    assert len(recorders[3].commands("wait")) == 1
+    assert recorders[3].commands("release")
 
 
 def test_a_run_is_waited_for_until_its_time_is_up(group, recorders):
     recorders[3].run_state = "running"
     with pytest.raises(RunError, match="did not finish within 60 s: h3"):
         group.run(group.prepare_traffic([Flow(3, 7, 1000)]), timeout_s=60)
-    assert sum(wait["timeout_s"] for wait in recorders[3].told("wait")) == 60
-    assert len(recorders[7].told("wait")) == 1
+    assert sum(wait["timeout_s"] for wait in recorders[3].commands("wait")) == 60
+    assert len(recorders[7].commands("wait")) == 1

@@ -347,7 +347,7 @@ def test_access_outside_a_region_is_refused(address: int, size: int, wrong_key: 
     assert not target.any()
 
 
-def test_a_refusal_that_was_lost_is_told_again() -> None:
+def test_a_refusal_that_was_lost_is_sent_again() -> None:
     pair = wired_pair()
     pair.a.queue_pair.post_write(None, 0, 4, 0, 12345)
     pair.run(FaultyWire(["deliver", "drop"]), lambda: pair.a.queue_pair.stats()["error"] != "success")

@@ -50,7 +50,7 @@ def test_an_answer_that_nobody_read_is_not_taken_for_the_next(start):
     assert child.read_answer(10.0, 8)["command"] == "next"
 
 
-def test_a_refusal_is_told_in_the_childs_words(start):
+def test_a_refusal_is_reported_in_the_childs_words(start):
     with pytest.raises(ChildError, match="the child: no such port"):
         start(ECHO).call({"error": "no such port"})
 
@@ -64,7 +64,7 @@ def test_a_refusal_is_told_in_the_childs_words(start):
         ("raise SystemExit(7)", r"ended with status 7 \(its log, .*child\.log, is empty\)"),
     ],
 )
-def test_a_child_that_misbehaves_is_told_with_its_log(start, text, words):
+def test_a_child_that_misbehaves_is_reported_with_its_log(start, text, words):
     with pytest.raises(ChildError, match=words):
         start(text).read_answer(10.0)
 
@@ -74,7 +74,7 @@ def test_a_child_that_does_not_answer_is_given_up(start):
         start("import signal; signal.pause()").read_answer(0.05)
 
 
-def test_a_command_to_a_dead_child_is_told(start):
+def test_a_command_to_a_dead_child_is_reported(start):
     child = start("raise SystemExit(7)")
     child.process.wait()
     with pytest.raises(ChildError, match="the child is gone"):

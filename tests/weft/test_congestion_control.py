@@ -141,7 +141,7 @@ def test_hpcc_sees_the_queue_of_a_link_whose_rate_has_no_standard_code():
     assert 0 not in rates
 
 
-def test_more_rates_than_int_can_tell_are_refused_before_anything_is_built():
+def test_more_rates_than_int_has_codes_for_are_refused_before_anything_is_built():
     topology = topologies.leaf_spine(planes=1, leaves=2, spines=4, hosts_per_leaf=4)
     links = tuple(
         replace(link, link=replace(link.link, rate_bps=(number + 1) * 10**9))
@@ -219,7 +219,7 @@ def test_every_algorithm_finishes_what_it_begins_and_repeats(name):
         ),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(section, words):
+def test_what_is_wrong_is_reported_with_its_place(section, words):
     with pytest.raises(BadInputError, match=words):
         parse_scenario({"transport": section}, "s.yaml")
 

@@ -67,7 +67,7 @@ def test_drops_add_up_by_reason_and_count_once(counters):
     stats = daemon_stats(
         {"p0l0": {"1": one}}, drops={"program_ingress": 9, "no_such_port": 1, "tail_drop": 9, "port_down": 6}
     )
-    endpoint = {"planes": [{"nic": {"dropped": {"bad_icrc": n}}, "line": none} for n in (2, 3)]}
+    endpoint = {"planes": [{"nic": {"dropped": {"bad_icrc": n}}, "transmit": none} for n in (2, 3)]}
     counters["p1l1"] = SwitchCounters(
         "p1l1",
         drops={"ttl_expired": Count(7), "aggregation_duplicate": Count(8), "aggregation_old_round": Count(9)},

@@ -46,7 +46,7 @@ def test_a_missing_program_names_its_package(machine, program, package):
         require_for(FABRIC, FabricOptions())
 
 
-def test_missing_capabilities_are_told_by_name(machine, monkeypatch):
+def test_missing_capabilities_are_reported_by_name(machine, monkeypatch):
     monkeypatch.setattr(environment, "missing_capabilities", lambda: ["SYS_ADMIN", "NET_RAW"])
     with pytest.raises(
         EnvironmentLacksError, match="lacks the capabilities SYS_ADMIN, NET_RAW: a container needs"
@@ -54,7 +54,7 @@ def test_missing_capabilities_are_told_by_name(machine, monkeypatch):
         require_for(FABRIC, FabricOptions())
 
 
-def test_a_container_whose_profile_forbids_namespaces_is_told_so(machine, monkeypatch):
+def test_a_container_whose_profile_forbids_namespaces_is_reported(machine, monkeypatch):
     refusal = subprocess.CompletedProcess([], 1, "", "unshare: Operation not permitted")
     monkeypatch.setattr(subprocess, "run", lambda command, **_: refusal)
     with pytest.raises(EnvironmentLacksError, match=r"Operation not permitted.*seccomp"):

@@ -22,7 +22,7 @@ def fail_with(error: BaseException) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "raised"),
     [
         (TopologyError("unknown host 'h9'"), BadInputError),
         (SettingError("kmax_bytes=1"), BadInputError),
@@ -33,8 +33,8 @@ def fail_with(error: BaseException) -> None:
         (RunError("run 1 did not finish"), CheckFailedError),
     ],
 )
-def test_errors_of_the_rooms_below_keep_their_message(error, told):
-    with pytest.raises(told, match=str(error)), raised_as_weft_errors():
+def test_errors_of_lower_packages_keep_their_message(error, raised):
+    with pytest.raises(raised, match=str(error)), raised_as_weft_errors():
         fail_with(error)
 
 

@@ -72,7 +72,7 @@ def test_a_capture_without_room_fails_the_run_and_keeps_its_results(scenario, tm
     assert len(results["incomplete_captures"]) == (4 if of_switches else 2)
 
 
-def test_leaving_a_fabric_tells_of_an_incomplete_capture(tmp_path):
+def test_leaving_a_fabric_reports_an_incomplete_capture(tmp_path):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     topology = topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=2)
 

@@ -31,7 +31,7 @@ def test_a_server_on_a_socket_is_its_owners(tmp_path):
         server.stop()
 
 
-def test_why_a_socket_cannot_be_made_is_told(tmp_path):
+def test_why_a_socket_cannot_be_made_is_reported(tmp_path):
     with pytest.raises(OSError, match="No such file or directory"):
         Server({}, f"unix:{tmp_path}/no/such/p4runtime.sock")
 

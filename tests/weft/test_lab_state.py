@@ -85,7 +85,7 @@ def test_nothing_to_clean(state_file):
         '{"owner": {"pid": 1, "start_ticks": 1}, "processes": [], "grpc": []}',
     ],
 )
-def test_a_broken_state_file_is_told_by_name(state_file, text):
+def test_a_broken_state_file_is_reported_by_name(state_file, text):
     state_file.write_text(text, encoding="utf-8")
     with pytest.raises(EnvironmentLacksError, match=r"lab\.json"):
         lab_state.load(state_file)

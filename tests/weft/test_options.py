@@ -26,7 +26,7 @@ def test_the_options_defaults_are_the_scenario_files():
         ("seed", -1, ["seed", "-1"]),
     ],
 )
-def test_a_bad_option_is_told_with_value_and_choices(option, value, words):
+def test_a_bad_option_is_reported_with_value_and_choices(option, value, words):
     with pytest.raises(BadInputError) as caught:
         Fabric(topologies.leaf_spine(), **{option: value})
     for word in words:

@@ -112,7 +112,7 @@ def test_any_entity_is_read(run: Fabric) -> None:
         (lambda run: run.read_counter("p0l0", "my_sizes_counter", 1), ["a table's direct counter"]),
     ],
 )
-def test_what_is_not_there_is_told_with_what_is(run: Fabric, read, words) -> None:
+def test_what_is_not_there_is_reported_with_what_is(run: Fabric, read, words) -> None:
     with pytest.raises(BadInputError) as caught:
         read(run)
     for word in words:

@@ -63,11 +63,11 @@ def test_a_watcher_is_asked_in_a_thread_that_ends_with_the_run() -> None:
     with watched(watcher, lambda: Sample(1, 2, 3, 4)):
         assert seen.wait(60)
     assert shown[0] == (Sample(1, 2, 3, 4), "weft-watch")
-    assert len(watcher.runs) == 2, "it is told of the end"
+    assert len(watcher.runs) == 2, "it gets the end"
     assert not any(thread.name == "weft-watch" for thread in threading.enumerate())
 
 
-def test_a_sample_tells_steps_and_packets() -> None:
+def test_a_sample_has_steps_and_packets() -> None:
     topology = topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=2)
     with Fabric(topology, clock="virtual") as fabric:
         run = fabric.hosts.prepare_traffic([Flow(0, 1, 10_240)])
@@ -86,7 +86,7 @@ def test_a_sample_tells_steps_and_packets() -> None:
         assert fabric.lab.run_sample(fabric.hosts, run).share is None
 
 
-def test_what_is_known_is_said_and_no_more() -> None:
+def test_progress_shows_what_is_known_and_no_more() -> None:
     sample = Sample(emulated_ps=1_234_567_890, steps_done=45, step_count=100, packets=22_000_000)
     assert progress_text(sample, 20.0) == "45 %, 1.235 ms emulated, 1.10 million packets/s, about 24 s left"
     assert progress_text(Sample(10**6, 0, 0, None), 20.0) == "1 µs emulated"
@@ -103,15 +103,20 @@ def test_flows_are_as_far_as_their_bytes() -> None:
 
 
 def test_lines_come_at_intervals() -> None:
-    now_s, told = 0.0, []
-    progress = LineProgress(told.append, lambda: now_s)
+    now_s, printed = 0.0, []
+    progress = LineProgress(printed.append, lambda: now_s)
     progress("permutation")
     for now_s in range(80):
         progress.see(Sample(now_s * 10**6, now_s, 80, now_s * 1000))
-    assert [line.partition(",")[0] for line in told] == ["· permutation", "·   12 %", "·   50 %", "·   88 %"]
+    assert [line.partition(",")[0] for line in printed] == [
+        "· permutation",
+        "·   12 %",
+        "·   50 %",
+        "·   88 %",
+    ]
     progress.ended()
     progress.see(Sample(0, 0, 80, 0))
-    assert len(told) == 4, "the next run begins anew"
+    assert len(printed) == 4, "the next run begins anew"
 
 
 def test_a_bar_comes_and_goes_on_a_terminal() -> None:

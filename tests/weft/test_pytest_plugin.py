@@ -65,7 +65,7 @@ def test_a_test_is_skipped_where_no_fabric_can_run_and_says_why(run):
         ("mtu_bytes=1000", "256, 512, 1024, 2048 or 4096"),
     ],
 )
-def test_bad_arguments_are_told(run, arguments, words):
+def test_bad_arguments_are_reported(run, arguments, words):
     output = run(arguments)
     assert "1 error" in output
     assert words in output

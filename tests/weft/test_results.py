@@ -153,7 +153,7 @@ def test_tables_say_everything_that_was_found():
     assert "coarse" not in text
 
 
-def test_what_bmv2_does_not_tell_is_no_zero():
+def test_what_bmv2_does_not_report_is_not_zero():
     plane = dataclasses.replace(
         PLANE, largest_queue_bytes=None, largest_queue_port="", tail_drops=None, injected_losses=None
     )

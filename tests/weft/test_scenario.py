@@ -111,7 +111,7 @@ def test_what_is_no_mapping_in_yaml_is_refused(tmp_path, text):
         load_text(tmp_path, text)
 
 
-def test_a_missing_file_and_wrong_bytes_are_told(tmp_path):
+def test_a_missing_file_and_wrong_bytes_are_reported(tmp_path):
     with pytest.raises(BadInputError, match="cannot be read"):
         load_scenario(tmp_path / "none.yaml")
     (tmp_path / "bytes.yaml").write_bytes(b"name: \xff\xfe\n")

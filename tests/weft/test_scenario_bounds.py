@@ -153,7 +153,7 @@ def test_rates_as_people_write_them(tmp_path, text):
     assert scenario.fabric.host_rate == 10**11
 
 
-def test_of_many_errors_the_first_are_told():
+def test_of_many_errors_the_first_are_reported():
     traffic = [{"collective": "allreduce", "sizes": ["1TB"] * 50}]
     with pytest.raises(BadInputError) as caught:
         parse_scenario({"traffic": traffic})

@@ -61,9 +61,9 @@ def test_errors_name_the_option(
     scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, words: list[str]
 ) -> None:
     assert weft_run("run", scenario, "--set", option, "--out", tmp_path / "out") == 3
-    told = capsys.readouterr().err
+    stderr = capsys.readouterr().err
     for word in words:
-        assert word in told
+        assert word in stderr
 
 
 def test_errors_of_the_file_keep_their_line(

@@ -219,7 +219,7 @@ def test_a_virtual_run_that_is_ended_says_no_more_than_that(virtual_run, tmp_pat
 @pytest.mark.slow
 def test_clean_removes_what_a_killed_virtual_run_leaves_and_nothing_else(virtual_run, tmp_path):
     environment = os.environ | {"TMPDIR": str(tmp_path), "WEFT_STATE_FILE": str(tmp_path / "lab.json")}
-    others = tmp_path / "weft-of-somebody"
+    others = tmp_path / "weft-of-another-user"
     others.mkdir()
     (running,) = tmp_path.glob("weft-[0-9]*")
 

@@ -101,6 +101,6 @@ def test_nic_costs_add_to_a_flow_what_they_are():
         ({"nic": {"dma": "1us"}}, "unknown key 'nic.dma'; valid: dma_latency"),
     ],
 )
-def test_what_does_not_go_together_is_told(section, words):
+def test_what_does_not_go_together_is_reported(section, words):
     with pytest.raises(BadInputError, match=words):
         parse_scenario(section, "s.yaml")

@@ -27,7 +27,7 @@ def test_sizes(text, size):
 
 
 @pytest.mark.parametrize("text", ["10", "10 Gigabit", "-1Gbps", "Gbps", "", "1e9bps", True])
-def test_a_bad_rate_is_told_with_its_value_and_the_units(text):
+def test_a_bad_rate_is_reported_with_its_value_and_the_units(text):
     with pytest.raises(ValueError, match=r"Gb/s") as caught:
         parse_rate_bps(text)
     assert str(text) in str(caught.value)

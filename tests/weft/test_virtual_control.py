@@ -161,7 +161,7 @@ def test_a_write_takes_effect_half_way(bench, primary):
     assert bench.engine.now_ps == begun_ps + LATENCY_PS
 
 
-def test_what_is_refused_is_told_as_over_grpc(bench, primary):
+def test_what_is_refused_is_reported_as_over_grpc(bench, primary):
     with pytest.raises(RequestRefusedError, match=r"s: INSERT hosts .* refused: ALREADY_EXISTS"):
         bench.run(primary.write([insert(bench.entry())] * 2))
     assert len(bench.run(primary.read_raw([bench.entry()]))) == 1
@@ -232,7 +232,7 @@ def test_a_digest_list_waits_for_its_timeout_in_virtual_time(bench, primary):
     assert len(digest.data) == 1
 
 
-def test_an_idle_entry_is_told_when_its_timeout_is_over(bench, primary):
+def test_an_idle_entry_is_reported_when_its_timeout_is_over(bench, primary):
     async def wait_for_it():
         stream = bench.stub.StreamChannel()
         bid = p4r.MasterArbitrationUpdate(device_id=1, election_id=U128.encode(1 << 20))

@@ -99,7 +99,7 @@ def test_workers_are_an_option_of_the_command_and_not_in_the_results(tmp_path):
     assert written[0] == written[1]
 
 
-def test_an_impossible_number_of_workers_is_told_with_its_bounds():
+def test_an_impossible_number_of_workers_is_reported_with_its_bounds():
     with pytest.raises(BadInputError, match=r"workers: 0 .*valid: 1 to 256"):
         Fabric(topologies.leaf_spine(), workers=0)
 

@@ -82,7 +82,7 @@ def sweep(
     if as_json:
         print(json.dumps(result.rows, indent=1))
     else:
-        _tell(result)
+        _print_outcome(result)
     return 0 if result.ok else 1
 
 
@@ -138,7 +138,7 @@ def _progress() -> Iterator[_RichProgress]:
         yield _RichProgress(bar)
 
 
-def _tell(result: SweepResult) -> None:
+def _print_outcome(result: SweepResult) -> None:
     _print_table(result)
     failed = result.failed()
     for point, error in failed[:_MOST_PROBLEMS]:

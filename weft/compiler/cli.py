@@ -110,7 +110,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     callback=_names,
     help="Make warnings errors: those named, or all.",
 )
-@click.option("--json-diagnostics", is_flag=True, help="Tell errors and warnings as JSON, one a line.")
+@click.option("--json-diagnostics", is_flag=True, help="Report errors and warnings as JSON, one per line.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
 @click.option("--no-cache", is_flag=True, help="Compile even what has been compiled before.")
 @click.option("--std", "--p4v", type=click.Choice(["p4-16", "16"]), default="p4-16", help="For p4c's sake.")

@@ -24,7 +24,7 @@ class PortState(NamedTuple):
     up: bool
 
 
-def states_told(message: bytes) -> list[PortState]:
+def decode_port_states(message: bytes) -> list[PortState]:
     """Read a message of the server's."""
     return [PortState(*each) for each in json.loads(message)["ports"]]
 
@@ -41,7 +41,7 @@ async def watch_ports(channel: Channel, name: str = "ports") -> AsyncIterator[li
     call = channel.unary_stream(WATCH_PORTS)(b"")
     try:
         async for message in call:
-            yield states_told(message)
+            yield decode_port_states(message)
     except grpc.aio.AioRpcError as error:
         if error.code() is not grpc.StatusCode.UNIMPLEMENTED:
             raise explain(name, "Ports/Watch", error) from None
@@ -52,8 +52,8 @@ async def watch_ports(channel: Channel, name: str = "ports") -> AsyncIterator[li
 async def port_states(channel: Channel, name: str = "ports") -> dict[tuple[int, int], bool]:
     """Return the present states by device id and port. Errors as `watch_ports`."""
     states: dict[tuple[int, int], bool] = {}
-    async for told in watch_ports(channel, name):
-        states = {(each.device_id, each.port): each.up for each in told}
+    async for reported in watch_ports(channel, name):
+        states = {(each.device_id, each.port): each.up for each in reported}
         break
     return states
 

@@ -746,7 +746,7 @@ class TransmitPort(Node):
 
     rate_bps 0 is unpaced. queue_capacity_bytes bounds all classes together. Classes with quantum_bytes share what the
     strict ones leave, by deficit weighted round robin. As a Node it queues what it
-    receives in class 0. With arrivals_serialised a packet that finds the line idle leaves as it comes (its sender
+    receives in class 0. With arrivals_serialised a packet that finds the serialiser idle leaves as it comes (its sender
     has paced it), and only what comes faster than the rate is held back. Raises ValueError for classes outside
     1 to 8, a capacity of 0, or a quantum of 1 to 63.
     """
@@ -1197,8 +1197,10 @@ class Nic(Node):
         before the first packet of each message sent, per_packet_overhead_ps before each data packet sent or
         received. Raises ValueError for negative times.
         """
-    def add_port(self, line: TransmitPort, *, mac: str, addresses: collections.abc.Sequence[str]) -> int:
-        """Send through line, at its rate; returns the port's number, from 0, for Link.connect()."""
+    def add_port(
+        self, transmit_port: TransmitPort, *, mac: str, addresses: collections.abc.Sequence[str]
+    ) -> int:
+        """Send through transmit_port, at its rate; returns the port's number, from 0, for Link.connect()."""
     def allocate_queue_pair_number(self) -> int:
         """A number not in use, for a queue pair to be made later."""
     def detach(self, queue_pair: QueuePair) -> None:
@@ -1844,7 +1846,7 @@ def retransmission_timeout_ps(
     """
 
 def serialisation_ps(size_bytes: int, rate_bps: int) -> int:
-    """Picoseconds that size_bytes occupy a line of rate_bps (0: none), rounded to the nearest."""
+    """Picoseconds that size_bytes occupy a link of rate_bps (0: none), rounded to the nearest."""
 
 def spray(seed: int, path_count: int) -> PathChoice:
     """Another of path_count (1 to 2^14) entropies for every packet, pseudo-randomly."""

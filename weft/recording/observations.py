@@ -207,7 +207,7 @@ def ports_table(
             counted[f"{name}:{number}"] = port["transmit"]
     for endpoint in endpoint_stats:
         for plane in endpoint["planes"]:
-            counted[f"{endpoint['name']}:{plane['plane']}"] = plane["line"]
+            counted[f"{endpoint['name']}:{plane['plane']}"] = plane["transmit"]
     ports = places.ports
 
     def column(*keys: str) -> NDArray[np.int64]:

@@ -125,7 +125,7 @@ def drop_totals(
     for endpoint in endpoint_stats:
         for plane in endpoint["planes"]:
             totals.update({f"nic {reason}": n for reason, n in plane["nic"]["dropped"].items()})
-            totals.update(_queue_drops(plane["line"]))
+            totals.update(_queue_drops(plane["transmit"]))
     return {reason: count for reason, count in sorted(totals.items()) if count}
 
 

@@ -59,7 +59,7 @@ class ResultKind(Generic[R]):
         save: writes what else belongs to one of them there, given the directory and its place in the list.
         problems: what the fields' types do not say of one that was read back: a key below it, and what is wrong.
         name: column of a sweep's table that says what a result is of.
-        labels: further columns that tell results of one point apart, the most useful first.
+        labels: further columns that distinguish the results of one point, the most useful first.
         measured: figures that points are compared by.
         columns: further columns of a result's plain data, whose lists are left out otherwise.
     """

@@ -23,7 +23,7 @@ from weft.topologies import FabricSpec
 
 @dataclass(frozen=True)
 class RunSpec:
-    """All that a run depends on, except the machine. Whoever holds one need not check it again.
+    """All that a run depends on, except the machine. It has been checked, once and for all.
 
     Attributes:
         name: the scenario's, None where there is none.

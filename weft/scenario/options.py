@@ -41,7 +41,7 @@ class FabricOptions(Section):
     links: Literal["veth", "internal"] = "veth"
     """Under the real clock: links between switches as interfaces, or inside the engine."""
     grpc: Literal["unix", "tcp"] = "unix"
-    """Under the real clock: how controllers reach the embedded switches. `unix`: a socket of whoever runs the lab.
+    """Under the real clock: how controllers reach the embedded switches. `unix`: a socket of the user who runs the lab.
     `tcp`: a port of the loopback, open to every user of the machine."""
     ip_version: Literal[4, 6] = 4
     """Of RoCEv2 and aggregation packets."""

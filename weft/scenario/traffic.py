@@ -22,7 +22,7 @@ FlowData = Literal["zeros", "lengths"]
 
 
 class TrafficSection(Section):
-    """An item of the traffic. The key that is called as its kind tells it from others."""
+    """An item of the traffic. The key named like its kind distinguishes it from others."""
 
     kind: ClassVar[str]
 

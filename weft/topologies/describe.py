@@ -80,7 +80,7 @@ def _own_int_rates(fabric: FabricSpec) -> list[str]:
     try:
         rates = int_rates(fabric)
     except TopologyError:
-        return []  # told where INT is asked for
+        return []  # reported where INT is asked for
     own = [
         f"{code}={rate_bps / 10**9:.6g}"
         for code, (rate_bps, standard_bps) in enumerate(zip(rates, STANDARD_INT_RATES, strict=True))

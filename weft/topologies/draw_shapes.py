@@ -50,7 +50,7 @@ def document(width: float, height: float, body: Sequence[str], background: str |
 
 
 def cross(x: float, y: float, colour: str) -> str:
-    """Return what tells a failed link from a busy one without colours."""
+    """Return what distinguishes a failed link from a busy one without colours."""
     arm = 6.0
     return (
         f'<path d="M{x - arm:.1f} {y - arm:.1f}L{x + arm:.1f} {y + arm:.1f}M{x - arm:.1f} {y + arm:.1f}'

@@ -1,8 +1,8 @@
 """What the rate codes of HPCC's INT stand for in a fabric (docs/spec/frames.md), decided here alone.
 
-Switches are told codes by the controller, and hosts what these stand for. Codes 1 to 10 have a standard meaning. A rate
-that has no standard code gets one of the fabric's own: 11 to 15, and then the standard ones of rates that the fabric
-does not have, from the last on.
+The controller gives switches the codes, and hosts the rates that they stand for. Codes 1 to 10 have a standard
+meaning. A rate that has no standard code gets one of the fabric's own: 11 to 15, and then the standard ones of rates
+that the fabric does not have, from the last on.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class Path:
 def paths(fabric: FabricSpec, source: str, destination: str, nic: int | None = None) -> tuple[Path, ...]:
     """All shortest paths from host to host, over their NICs of one number or of all, in order of port numbers.
 
-    There may be thousands. Whoever wants one, or looks for one, takes `shortest_path` or `shortest_paths`.
+    There may be thousands. For a single path, or to search for one, use `shortest_path` or `shortest_paths`.
 
     Raises:
         TopologyError: an unknown host or NIC, or source and destination are the same host.

@@ -50,7 +50,7 @@ class _Plane:
     config: NicConfig
     port: int
     attachment: Attachment
-    line: TransmitPort
+    transmit_port: TransmitPort
     mac: PortMac | None = None
     client: _core.AggregationClient | None = None
     aggregator: int = -1
@@ -85,26 +85,28 @@ class Host:
         self._captures: dict[int, PcapWriter] = {}
         self.probe: Probe | None = None
         if config.recording.any:
-            self.probe = Probe.of(self._planes[0].line)
+            self.probe = Probe.of(self._planes[0].transmit_port)
             if config.recording.steps:
                 self.executor.observe(config.rank)
 
     def _open_plane(self, config: NicConfig, attachment: Attachment) -> _Plane:
-        line = TransmitPort(self.engine, attachment.link, rate_bps=config.rate_bps if config.paced else 0)
+        transmit_port = TransmitPort(
+            self.engine, attachment.link, rate_bps=config.rate_bps if config.paced else 0
+        )
         addresses = [config.ipv4] + ([config.ipv6] if config.ipv6 else [])
-        port = self.nic.add_port(line, mac=config.mac, addresses=addresses)
-        mac = self._make_mac(config, line, port)
+        port = self.nic.add_port(transmit_port, mac=config.mac, addresses=addresses)
+        mac = self._make_mac(config, transmit_port, port)
         if mac is not None:
             attachment.connect(mac, 0)
         else:
             attachment.connect(self.nic, port)
-        return _Plane(config, port, attachment, line, mac)
+        return _Plane(config, port, attachment, transmit_port, mac)
 
-    def _make_mac(self, config: NicConfig, line: TransmitPort, port: int) -> PortMac | None:
+    def _make_mac(self, config: NicConfig, transmit_port: TransmitPort, port: int) -> PortMac | None:
         """Return the MAC of a port with flow control."""
         if not config.pfc_quanta and config.credits is None:
             return None
-        mac = PortMac(self.engine, line, self.nic, port)
+        mac = PortMac(self.engine, transmit_port, self.nic, port)
         if config.pfc_quanta:
             mac.enable_pfc(source_mac=config.mac, pause_quanta=config.pfc_quanta)
         if config.credits is not None:
@@ -418,9 +420,9 @@ class Host:
         if writer is not None:
             self._captures[number] = writer
 
-    def lines(self) -> list[TransmitPort]:
+    def transmit_ports(self) -> list[TransmitPort]:
         """Return the NIC's transmit ports, by plane."""
-        return [plane.line for plane in self._planes]
+        return [plane.transmit_port for plane in self._planes]
 
     def save_recorded(self, path: str) -> int:
         """Write what the probe has recorded to a NumPy archive, its arrays called TABLE.COLUMN; returns rows lost.
@@ -449,7 +451,7 @@ class Host:
                 {
                     "plane": number,
                     "nic": self.nic.stats(plane.port),
-                    "line": plane.line.stats(),
+                    "transmit": plane.transmit_port.stats(),
                     "mac": plane.mac.stats() if plane.mac else None,
                     "socket": plane.attachment.stats(),
                     "aggregation": plane.client.stats() if plane.client else None,
@@ -487,7 +489,7 @@ class Host:
         self.engine.reset_lateness()
         self.nic.reset_stats()
         for plane in self._planes:
-            plane.line.reset_stats()
+            plane.transmit_port.reset_stats()
             if plane.mac is not None:
                 plane.mac.reset_stats()
             plane.attachment.reset_stats()

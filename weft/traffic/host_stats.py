@@ -31,7 +31,7 @@ class HostPlaneStats(TypedDict):
 
     plane: int
     nic: NicStats
-    line: PortStats
+    transmit: PortStats
     mac: PortMacStats | None
     socket: Mapping[str, Any] | None
     aggregation: AggregationStats | None

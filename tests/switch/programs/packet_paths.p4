@@ -4,7 +4,7 @@
 #include <v1model.p4>
 
 header request_t {
-    bit<16> number;          // of the packet, so that its copies can be told
+    bit<16> number;          // of the packet, distinguishes its copies
     bit<8> ingress_action;   // ingress_* below
     bit<8> egress_action;
     bit<8> argument;         // port, session or group

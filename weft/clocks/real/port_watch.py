@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import grpc
 
-from weft.controller.port_states import WATCH_PORTS, states_told
+from weft.controller.port_states import WATCH_PORTS, decode_port_states
 from weft.topologies import FabricSpec
 
 PortChanged = Callable[[str, int, bool], None]
@@ -38,7 +38,7 @@ class PortWatch(threading.Thread):
     def _listen(self) -> None:
         up: dict[tuple[int, int], bool] = {}
         for message in self._call:
-            for device_id, port, now_up in states_told(message):
+            for device_id, port, now_up in decode_port_states(message):
                 if up.get((device_id, port), True) != now_up:
                     self._changed(self._fabric.device(device_id).name, port, now_up)
                 up[device_id, port] = now_up

@@ -281,8 +281,10 @@ class VirtualLab(Lab):
 
     def start_recording(self) -> None:
         """See Lab."""
-        lines = [endpoint.host.lines() for endpoint in self._endpoints]
-        self._probes = FabricProbes(self.fabric, self.options.observe, self.switches.switches.values(), lines)
+        host_ports = [endpoint.host.transmit_ports() for endpoint in self._endpoints]
+        self._probes = FabricProbes(
+            self.fabric, self.options.observe, self.switches.switches.values(), host_ports
+        )
 
     def recorded(self) -> tuple[list[Recorded], int]:
         """See Lab."""

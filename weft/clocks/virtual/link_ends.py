@@ -63,7 +63,7 @@ class LinkEnds:
             leaf = self._fabric.switch(receiver.node)
             uplink = self._switches.switches[leaf.device_id].ports[receiver.port].uplink_link
             assert uplink is not None
-            return Direction(host.lines()[sender.port], uplink, host.plane(sender.port).mac)
+            return Direction(host.transmit_ports()[sender.port], uplink, host.plane(sender.port).mac)
         wired = self._switches.switches[self._fabric.switch(sender.node).device_id].ports[sender.port]
         return Direction(wired.transmit, wired.link, wired.mac)
 

@@ -61,11 +61,11 @@ class VirtualLinkEvents(LinkEvents):
     def _detect(self, link: FabricLink, result: LinkEventResult) -> None:
         with self._noted():
             self._notify_switches(link, result)
-            task = self._loop.create_task(self._tell_controller(link, result))
+            task = self._loop.create_task(self._notify_controller(link, result))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _tell_controller(self, link: FabricLink, result: LinkEventResult) -> None:
+    async def _notify_controller(self, link: FabricLink, result: LinkEventResult) -> None:
         with self._noted():
             # The switch's message takes the way of an answer.
             await self._loop.sleep_ps(self._options.control.latency // 2)

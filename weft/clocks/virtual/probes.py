@@ -15,7 +15,7 @@ from weft.topologies import FabricSpec
 class FabricProbes:
     """Records what a scenario asks for, from now on.
 
-    `lines`: every host's transmit ports by plane, in order of rank.
+    `host_ports`: every host's transmit ports by plane, in order of rank.
     """
 
     def __init__(
@@ -23,7 +23,7 @@ class FabricProbes:
         fabric: FabricSpec,
         observe: ObserveSection,
         switches: Iterable[WiredSwitch],
-        lines: Sequence[Sequence[TransmitPort]],
+        host_ports: Sequence[Sequence[TransmitPort]],
     ) -> None:
         places = Places(fabric)
         self._places = places
@@ -34,10 +34,10 @@ class FabricProbes:
         self._probes: dict[Probe, None] = {}
         for switch in switches:
             self._watch_switch(switch)
-        for host, ports in zip(fabric.hosts, lines, strict=True):
-            for plane, line in enumerate(ports):
+        for host, ports in zip(fabric.hosts, host_ports, strict=True):
+            for plane, port in enumerate(ports):
                 name = f"{host.name}:{plane}"
-                probe = self._watch_port(name, line)
+                probe = self._watch_port(name, port)
                 to_fabric, from_fabric, leaf_port = self._host_links[name]
                 probe.watch(to_fabric, self._numbers[name])
                 probe.watch(from_fabric, leaf_port)

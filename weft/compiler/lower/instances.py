@@ -103,7 +103,7 @@ def _declare_extern(context: Context, value: ExternValue) -> None:
 
 
 def _check_name(context: Context, value: ExternValue, span: Span) -> None:
-    """The control plane tells instances of a kind by their names."""
+    """The control plane identifies instances of a kind by their names."""
     kind = _SHARED_NAMES.get(value.kind, value.kind)
     known = context.extern_places.setdefault((kind, value.name), span)
     if known is not span:

@@ -58,7 +58,7 @@ class Foreground:
     def __init__(self, config: DaemonConfig, options: Options) -> None:
         self._options = options
         self._stopping = threading.Event()
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._daemon = Daemon(config)
         try:
             self._packet_output = self._make_packet_output()
@@ -136,6 +136,6 @@ class Foreground:
         for message in self._switch.switch.native.take_log():
             _LOGGER.info("%s", message)
         for path, number in self._daemon.wiring.incomplete_captures().items():
-            if path not in self._told:
-                self._told.add(path)
+            if path not in self._reported:
+                self._reported.add(path)
                 _LOGGER.error("capture file '%s' is incomplete: %s", path, os.strerror(number))

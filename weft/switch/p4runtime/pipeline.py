@@ -359,10 +359,10 @@ def _bind_value_set(program: Program, info: p4i.ValueSet, translations: Translat
             if translation is None and 0 < match.bitwidth != width_bits:
                 raise invalid(f"it has {match.bitwidth} bits, in p4_device_config {width_bits}")
             fields.append(BoundField(match.id, match.name, match.match_type, width_bits, translation))
-    told_bits = sum(each.width_bits for each in fields)
-    if told_bits != value_set.width_bits:
+    p4info_width_bits = sum(each.width_bits for each in fields)
+    if p4info_width_bits != value_set.width_bits:
         raise invalid(
-            f"value set {name!r} has fields of {told_bits} bits, in p4_device_config {value_set.width_bits}"
+            f"value set {name!r} has fields of {p4info_width_bits} bits, in p4_device_config {value_set.width_bits}"
         )
     return BoundValueSet(info.preamble.id, name, info.size, tuple(fields))
 

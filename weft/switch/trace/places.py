@@ -202,11 +202,11 @@ def primitive_place(program: Program, call: PrimitiveCall) -> PrimitiveRun:
             None,
         )
     operands: list[tuple[Expression, int]] = []
-    tells_operands = result is None or call.name in ("register_read", "execute_meter")
+    shows_operands = result is None or call.name in ("register_read", "execute_meter")
     for role, argument in zip(roles, call.arguments, strict=False):
         if isinstance(argument, ParametersVector):
             operands.extend((element, _operand_bits(element)) for element in argument.elements)
-        elif tells_operands and role in (Parameter.DATA, Parameter.BOOL):
+        elif shows_operands and role in (Parameter.DATA, Parameter.BOOL):
             operands.append((argument, _operand_bits(argument)))  # type: ignore[arg-type]
     if call.name == "register_write":
         array = call.arguments[0]

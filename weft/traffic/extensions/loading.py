@@ -106,8 +106,8 @@ def user_report(error: BaseException, what: str) -> str:
 
 
 def _user_traceback(error: BaseException, own: TracebackType | None) -> str:
-    told = traceback.TracebackException(type(error), error, own)
-    context = told
+    shown = traceback.TracebackException(type(error), error, own)
+    context = shown
     seen = error
     # An exception that was being handled when the user's code raised counts only if it also came from that code.
     while context.__context__ is not None and seen.__context__ is not None:
@@ -115,7 +115,7 @@ def _user_traceback(error: BaseException, own: TracebackType | None) -> str:
             context.__context__ = None
             break
         context, seen = context.__context__, seen.__context__
-    return "".join(told.format()).rstrip()
+    return "".join(shown.format()).rstrip()
 
 
 def _from_user_code(here: TracebackType | None) -> TracebackType | None:

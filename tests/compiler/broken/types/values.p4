@@ -14,7 +14,7 @@ const bool flag = 1;
 const bit<8> text = "text";
 const tuple<bit<8>> pair = { 1, 2 };
 const bool asserted = static_assert(1 == 2, "one is not two");
-const bool told = static_assert(false);
+const bool sure = static_assert(false);
 const bit<8> shifted = 1 << 70000;
 control C(inout h_t h, inout s_t s) {
     apply {
