@@ -95,8 +95,7 @@ uint32_t CreditFlowControl::available_blocks(int number) const {
   return available <= kHalf ? available : 0;
 }
 
-void CreditFlowControl::on_transmit(int priority_class, Packet& packet) {
-  packet.set_virtual_lane(priority_class);
+void CreditFlowControl::on_transmit(int priority_class, const Packet& packet) {
   if (!is_lane(priority_class)) return;
   Lane& lane = lane_of(priority_class);
   lane.sent_blocks = (lane.sent_blocks + blocks(packet.wire_bytes())) % kModulus;

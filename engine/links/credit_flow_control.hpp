@@ -59,14 +59,16 @@ class CreditFlowControl : public IngressListener, public TransmitObserver {
   void on_credit_freed(int priority_class, uint64_t bytes) override;
   void on_pause_wanted(int /*priority_class*/, bool /*wanted*/) override {}
 
-  // As a sender. Writes the lane on the packet.
-  void on_transmit(int priority_class, Packet& packet) override;
+  // As a sender.
+  void on_transmit(int priority_class, const Packet& packet) override;
   void on_update_frame(const mac_control::CreditUpdate& update);
   // The link is new, with nothing on it: both ends count from 0.
   void restart();
 
   const CreditConfig& config() const { return config_; }
-  bool is_lane(int priority_class) const { return (config_.lanes >> priority_class & 1u) != 0; }
+  bool is_lane(int priority_class) const {
+    return priority_class < mac_control::kClasses && (config_.lanes >> priority_class & 1u) != 0;
+  }
   // Blocks that the lane may still send.
   uint32_t available_blocks(int lane) const;
   bool is_stalled(int lane) const { return (stalled_lanes_ >> lane & 1u) != 0; }

@@ -60,18 +60,17 @@ const TransmitPort::ClassQueue& TransmitPort::class_queue(int priority_class) co
 
 // --- in
 
-bool TransmitPort::enqueue(PacketPtr packet, int priority_class, uint32_t ingress_port) {
+bool TransmitPort::enqueue(PacketPtr packet, int priority_class, SharedBuffer::Arrival arrival) {
   priority_class = clamp_class(priority_class);
   ClassQueue& queue = classes_[static_cast<size_t>(priority_class)];
   const uint64_t size = packet->wire_bytes();
-  auto charge = SharedBuffer::Charge::kShared;
   if (plain_) [[likely]] {
     if (queue_depth_bytes_ + size > queue_capacity_bytes_) {
       queue.tail_dropped.add(size);
       drop(QueueDrop::kFull, counters_.tail_dropped, priority_class, size);
       return false;
     }
-  } else if (!admit(priority_class, ingress_port, size, charge)) {
+  } else if (!admit(priority_class, arrival, size)) {
     return false;
   }
   const TimePs now = engine_.now();
@@ -84,9 +83,9 @@ bool TransmitPort::enqueue(PacketPtr packet, int priority_class, uint32_t ingres
   queue_depth_bytes_ += size;
   ++queue_depth_packets_;
   if (!whole) [[unlikely]] {
-    push_when_whole({std::move(packet), now, static_cast<uint16_t>(ingress_port), charge}, priority_class);
+    push_when_whole({std::move(packet), now, arrival}, priority_class);
   } else {
-    queue.packets.push({std::move(packet), now, static_cast<uint16_t>(ingress_port), charge});
+    queue.packets.push({std::move(packet), now, arrival});
     nonempty_classes_ |= 1u << priority_class;
     start_if_idle(now, begin_ps(now, size));
   }
@@ -104,10 +103,15 @@ void TransmitPort::push_when_whole(Waiting waiting, int priority_class) {
       kick();
       return;
     }
-    const uint64_t size = waiting.packet->wire_bytes();
-    give_back(waiting, priority_class, size);
-    drop(QueueDrop::kDown, counters_.down_dropped, priority_class, size);
+    leave_queue(waiting, priority_class, waiting.packet->wire_bytes());
+    drop_down(waiting, priority_class);
   });
+}
+
+void TransmitPort::drop_down(const Waiting& waiting, int priority_class) {
+  const uint64_t size = waiting.packet->wire_bytes();
+  leave(waiting, size);
+  drop(QueueDrop::kDown, counters_.down_dropped, priority_class, size);
 }
 
 void TransmitPort::drop(QueueDrop reason, TrafficCounter& counter, int priority_class, uint64_t size_bytes) {
@@ -118,13 +122,12 @@ void TransmitPort::drop(QueueDrop reason, TrafficCounter& counter, int priority_
     probe->dropped(this, DropPlace::kQueue, static_cast<size_t>(reason), size_bytes, priority_class);
 }
 
-bool TransmitPort::admit(int priority_class, uint32_t ingress_port, uint64_t size_bytes,
-                         SharedBuffer::Charge& charge) {
+bool TransmitPort::admit(int priority_class, SharedBuffer::Arrival& arrival, uint64_t size_bytes) {
   if (!up_) {
     drop(QueueDrop::kDown, counters_.down_dropped, priority_class, size_bytes);
     return false;
   }
-  charge = buffer_->admit(ingress_port, buffer_port_, priority_class, size_bytes);
+  const auto charge = buffer_->admit(arrival, buffer_port_, priority_class, size_bytes);
   if (SharedBuffer::admitted(charge)) return true;
   if (charge == SharedBuffer::Charge::kRefusedIngress) {
     drop(QueueDrop::kNoHeadroom, counters_.headroom_dropped, priority_class, size_bytes);
@@ -136,7 +139,8 @@ bool TransmitPort::admit(int priority_class, uint32_t ingress_port, uint64_t siz
 }
 
 void TransmitPort::receive(int port, PacketPtr packet) {
-  enqueue(std::move(packet), 0, static_cast<uint32_t>(port));
+  const SharedBuffer::Arrival arrival(port, packet->virtual_lane());
+  enqueue(std::move(packet), 0, arrival);
 }
 
 void TransmitPort::send_control(PacketPtr frame) {
@@ -189,8 +193,7 @@ void TransmitPort::set_up(bool up) {
 void TransmitPort::drop_all_waiting() {
   for (int priority_class = 0; priority_class <= last_class_; ++priority_class) {
     while (!classes_[static_cast<size_t>(priority_class)].packets.empty())
-      drop(QueueDrop::kDown, counters_.down_dropped, priority_class,
-           take_first(priority_class).packet->wire_bytes());
+      drop_down(take_first(priority_class), priority_class);
   }
   while (!control_.empty())
     drop(QueueDrop::kDown, counters_.down_dropped, kControl, control_.pop()->wire_bytes());
@@ -303,6 +306,7 @@ bool TransmitPort::send(PacketPtr packet, int priority_class, TimePs start_ps) {
   if (priority_class == kControl) [[unlikely]] {
     counters_.control_transmitted.add(size);
   } else {
+    packet->set_virtual_lane(priority_class);
     classes_[static_cast<size_t>(priority_class)].transmitted.add(size);
     used_classes_ |= 1u << priority_class;
   }
@@ -337,10 +341,8 @@ PacketPtr TransmitPort::next_packet(TimePs start_ps, int& priority_class) {
       priority_class = kControl;
       return frame;
     }
-    QueueStamp stamp;
-    PacketPtr packet = dequeue(next_class(ready), start_ps, stamp);
-    priority_class = stamp.priority_class;
-    packet = through_stage(std::move(packet), stamp);
+    priority_class = next_class(ready);
+    PacketPtr packet = dequeue(priority_class, start_ps);
     if (packet != nullptr) return packet;
   }
   if (source_ == nullptr || !up_) return nullptr;
@@ -393,28 +395,34 @@ TransmitPort::Waiting TransmitPort::take_first(int priority_class) {
     if (dwrr_classes_ != 0) [[unlikely]]
       round_robin_.emptied(priority_class);
   }
-  give_back(waiting, priority_class, size);
+  leave_queue(waiting, priority_class, size);
   return waiting;
 }
 
-void TransmitPort::give_back(const Waiting& waiting, int priority_class, uint64_t size_bytes) {
+void TransmitPort::leave_queue(const Waiting& waiting, int priority_class, uint64_t size_bytes) {
   classes_[static_cast<size_t>(priority_class)].depth_bytes -= size_bytes;
   queue_depth_bytes_ -= size_bytes;
   --queue_depth_packets_;
   if (buffer_ != nullptr) [[unlikely]]
-    buffer_->release(waiting.ingress_port, buffer_port_, priority_class, size_bytes, waiting.charge);
+    buffer_->leave_queue(waiting.arrival, buffer_port_, priority_class, size_bytes);
 }
 
-PacketPtr TransmitPort::dequeue(int priority_class, TimePs start_ps, QueueStamp& stamp) {
+// Null if the stage has dropped it, or sent it elsewhere.
+PacketPtr TransmitPort::dequeue(int priority_class, TimePs start_ps) {
   Waiting waiting = take_first(priority_class);
+  const uint64_t size = waiting.packet->wire_bytes();
   const ClassQueue& queue = classes_[static_cast<size_t>(priority_class)];
-  stamp = {.enqueued_ps = waiting.enqueued_ps,
-           .dequeued_ps = start_ps,
-           .dequeue_depth_bytes = queue_depth_bytes_,
-           .priority_class = priority_class,
-           .class_depth_bytes = queue.depth_bytes,
-           .class_depth_packets = queue.packets.size()};
-  return std::move(waiting.packet);
+  PacketPtr packet =
+      through_stage(std::move(waiting.packet), {.enqueued_ps = waiting.enqueued_ps,
+                                                .dequeued_ps = start_ps,
+                                                .dequeue_depth_bytes = queue_depth_bytes_,
+                                                .priority_class = priority_class,
+                                                .class_depth_bytes = queue.depth_bytes,
+                                                .class_depth_packets = queue.packets.size(),
+                                                .arrival = buffer_ == nullptr ? nullptr : &waiting.arrival,
+                                                .size_bytes = size});
+  leave(waiting, size);
+  return packet;
 }
 
 // --- figures
@@ -425,6 +433,24 @@ uint64_t TransmitPort::queue_depth_bytes(int priority_class) const {
 
 uint64_t TransmitPort::queue_depth_packets(int priority_class) const {
   return class_queue(priority_class).packets.size();
+}
+
+std::vector<WaitingFrom> TransmitPort::waiting_by_arrival() const {
+  std::vector<WaitingFrom> found;
+  for (int each = 0; each <= last_class_; ++each) {
+    const RingBuffer<Waiting>& packets = classes_[static_cast<size_t>(each)].packets;
+    const size_t of_class = found.size();
+    for (size_t i = 0; i < packets.size(); ++i) {
+      const SharedBuffer::Arrival& arrival = packets[i].arrival;
+      auto at = std::find_if(found.begin() + static_cast<ptrdiff_t>(of_class), found.end(),
+                             [&arrival](const WaitingFrom& from) {
+                               return from.ingress_port == arrival.port && from.lane == arrival.lane;
+                             });
+      if (at == found.end()) at = found.insert(at, {each, arrival.port, arrival.lane, {}});
+      at->waiting.add(packets[i].packet->wire_bytes());
+    }
+  }
+  return found;
 }
 
 const TrafficCounter& TransmitPort::transmitted(int priority_class) const {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "links/deficit_round_robin.hpp"
 #include "links/link.hpp"
@@ -40,6 +41,17 @@ struct QueueStamp {
   int priority_class = 0;
   uint64_t class_depth_bytes = 0;  // of its class, after it was taken out
   uint64_t class_depth_packets = 0;
+  // Its memory in a shared buffer, which it has until it has left; null without one.
+  SharedBuffer::Arrival* arrival = nullptr;
+  uint64_t size_bytes = 0;
+};
+
+// Packets of one class that wait at a port and came to its switch by one port, in one lane.
+struct WaitingFrom {
+  int priority_class = 0;
+  uint16_t ingress_port = 0;
+  uint8_t lane = 0;
+  TrafficCounter waiting;
 };
 
 // Why a port did not send a packet that it was given.
@@ -86,7 +98,7 @@ struct PacketSource {
 // What flow control wants to know of each frame that a port sends, other than its own.
 struct TransmitObserver {
   virtual ~TransmitObserver() = default;
-  virtual void on_transmit(int priority_class, Packet& packet) = 0;
+  virtual void on_transmit(int priority_class, const Packet& packet) = 0;
 };
 
 // Strict priority, then deficit weighted round robin among the classes that have a quantum. While packets
@@ -96,17 +108,15 @@ struct TransmitObserver {
 class TransmitPort : public Node {
  public:
   static constexpr int kMaxClasses = 8;
-  static constexpr uint32_t kNoIngress = SharedBuffer::kNoIngress;
 
   // Throws std::invalid_argument for a number of classes outside 1 to 8, a capacity of 0, or a quantum below
   // 64 bytes.
   TransmitPort(Engine& engine, PortConfig config, Link& link);
 
   // Queue the packet in a class (larger than the highest: the highest). False: dropped, and counted.
-  // ingress_port is the switch's port it came in by, for the accounts of a shared buffer. A packet that has
-  // not come whole (received_ps lies ahead) takes its memory at once, and may be sent when that cannot
-  // overtake its end.
-  bool enqueue(PacketPtr packet, int priority_class = 0, uint32_t ingress_port = kNoIngress);
+  // arrival is for the accounts of a shared buffer. A packet that has not come whole (received_ps lies ahead)
+  // takes its memory at once, and may be sent when that cannot overtake its end.
+  bool enqueue(PacketPtr packet, int priority_class = 0, SharedBuffer::Arrival arrival = {});
   void receive(int port, PacketPtr packet) override;
 
   // Has the processor fetch what enqueue() with this class (0 to 7) is going to use.
@@ -123,6 +133,7 @@ class TransmitPort : public Node {
   // Packets take the memory of the buffer, in which this is port `number`, instead of queue_capacity_bytes.
   // Before the first packet. Throws std::logic_error when packets wait already.
   void set_buffer(SharedBuffer* buffer, uint32_t number);
+  SharedBuffer* buffer() const { return buffer_; }
 
   // A frame of the MAC's own (pause, credits): before all that waits, past queues and egress stage. A port
   // that is down has nobody to send it to.
@@ -155,6 +166,8 @@ class TransmitPort : public Node {
     const ClassQueue& queue = classes_[static_cast<size_t>(priority_class)];
     return {queue.packets.size(), queue.depth_bytes};
   }
+  // What waits, by where it came from; without a shared buffer nobody has kept that.
+  std::vector<WaitingFrom> waiting_by_arrival() const;
   // Largest depth left waiting since the start or reset_counters(); a packet that finds the serialiser free
   // never waits.
   uint64_t max_queue_depth_bytes() const { return max_queue_depth_bytes_; }
@@ -190,8 +203,7 @@ class TransmitPort : public Node {
   struct Waiting {
     PacketPtr packet;
     TimePs enqueued_ps = 0;
-    uint16_t ingress_port = 0;
-    SharedBuffer::Charge charge = SharedBuffer::Charge::kShared;
+    SharedBuffer::Arrival arrival;
   };
 
   // A cache line each.
@@ -207,9 +219,14 @@ class TransmitPort : public Node {
   }
   const ClassQueue& class_queue(int priority_class) const;
   void push_when_whole(Waiting waiting, int priority_class);
-  void give_back(const Waiting& waiting, int priority_class, uint64_t size_bytes);
+  void leave_queue(const Waiting& waiting, int priority_class, uint64_t size_bytes);
+  void leave(const Waiting& waiting, uint64_t size_bytes) {
+    if (buffer_ != nullptr) [[unlikely]]
+      buffer_->leave(waiting.arrival, size_bytes);
+  }
+  void drop_down(const Waiting& waiting, int priority_class);
   void drop(QueueDrop reason, TrafficCounter& counter, int priority_class, uint64_t size_bytes);
-  bool admit(int priority_class, uint32_t ingress_port, uint64_t size_bytes, SharedBuffer::Charge& charge);
+  bool admit(int priority_class, SharedBuffer::Arrival& arrival, uint64_t size_bytes);
   void on_serialiser_free();
   void start_if_idle(TimePs now, TimePs earliest_ps);
   // An egress stage or a source may call back into enqueue() or kick() meanwhile; what they add is sent by
@@ -236,7 +253,7 @@ class TransmitPort : public Node {
   int next_class(uint32_t ready);
   Waiting take_first(int priority_class);
   static void prefetch_waiting(const RingBuffer<Waiting>& packets);
-  PacketPtr dequeue(int priority_class, TimePs start_ps, QueueStamp& stamp);
+  PacketPtr dequeue(int priority_class, TimePs start_ps);
   PacketPtr through_stage(PacketPtr packet, const QueueStamp& stamp);
   PacketPtr pull_from_source(TimePs start_ps, int& priority_class);
   // See Visited.

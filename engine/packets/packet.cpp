@@ -22,7 +22,7 @@ Packet* PacketPoolState::take(size_t size) {
   packet->virtual_bytes_ = 0;
   packet->as_length_ = false;
   packet->damaged_ = false;
-  packet->virtual_lane_ = 0;
+  packet->virtual_lane_ = Packet::kNoLane;
   ++live;
   return packet;
 }
@@ -41,6 +41,7 @@ PacketPtr Packet::clone() const {
   std::memcpy(copy->data_, data_, size_);
   copy->virtual_bytes_ = virtual_bytes_;
   copy->as_length_ = as_length_;
+  copy->virtual_lane_ = virtual_lane_;
   copy->received_ps = received_ps;
   return copy;
 }

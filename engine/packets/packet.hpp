@@ -55,8 +55,9 @@ class alignas(64) Packet {
   // Whether a link has got bits of it wrong: the MAC at its far end drops it.
   bool damaged() const { return damaged_; }
   void set_damaged() { damaged_ = true; }
-  // The class that its sender took it from, on links with flow control by credits; what the link header of
-  // InfiniBand calls the virtual lane.
+  // The class that the port that sent it last took it from; what the link header of InfiniBand calls the
+  // virtual lane. kNoLane if no port of this engine has sent it.
+  static constexpr int kNoLane = 0xff;
   int virtual_lane() const { return virtual_lane_; }
   void set_virtual_lane(int virtual_lane) { virtual_lane_ = static_cast<uint8_t>(virtual_lane); }
 
@@ -119,7 +120,7 @@ class alignas(64) Packet {
     size_ = static_cast<uint32_t>(n);
   }
 
-  // A packet of the same pool with the same bytes, virtual ones too, and received_ps.
+  // A packet of the same pool with the same bytes, virtual ones too, lane and received_ps.
   PacketPtr clone() const;
 
   // The node that hung its state on it has done with it.
@@ -159,7 +160,7 @@ class alignas(64) Packet {
   uint32_t virtual_bytes_ = 0;
   bool as_length_ = false;
   bool damaged_ = false;
-  uint8_t virtual_lane_ = 0;
+  uint8_t virtual_lane_ = kNoLane;
 };
 
 static_assert(sizeof(Packet) == 64);

@@ -122,7 +122,21 @@ Record<"PortStats"> port_stats(TransmitPort& port) {
   return stats;
 }
 
+py::typing::List<Record<"WaitingFrom">> waiting_by_arrival(TransmitPort& port) {
+  PythonGuard guard(port.engine());
+  py::typing::List<Record<"WaitingFrom">> found;
+  for (const WaitingFrom& each : port.waiting_by_arrival())
+    found.append(Record<"WaitingFrom">(py::dict("priority_class"_a = each.priority_class,
+                                                "ingress_port"_a = each.ingress_port, "lane"_a = each.lane,
+                                                "waiting"_a = counter_dict(each.waiting))));
+  return found;
+}
+
 void bind_transmit_port(py::module_& m) {
+  declare_record("WaitingFrom", {{"priority_class", "int", "it is queued in"},
+                                 {"ingress_port", "int", "of the switch, 65535 for none"},
+                                 {"lane", "int", "it came in; 255 where that is not known"},
+                                 {"waiting", "TrafficCounter", ""}});
   declare_record("ClassStats", {{"queue_depth_bytes", "int", "waiting"},
                                 {"transmitted", "TrafficCounter", ""},
                                 {"tail_dropped", "TrafficCounter", "found no memory in the queue"}});
@@ -156,13 +170,13 @@ has paced it), and only what comes faster than the rate is held back. Raises Val
           py::keep_alive<1, 2>())
       .def(
           "enqueue",
-          [](TransmitPort& port, const py::bytes& data, int priority_class, uint32_t ingress_port) {
+          [](TransmitPort& port, const py::bytes& data, int priority_class, uint16_t ingress_port) {
             PythonGuard guard(port.engine());
             PacketPtr packet = port.engine().packets().copy_of(view_of(data));
             port.engine().conservation().enter(PacketOrigin::kInjected, packet->wire_bytes());
-            return port.enqueue(std::move(packet), priority_class, ingress_port);
+            return port.enqueue(std::move(packet), priority_class, {ingress_port, Packet::kNoLane});
           },
-          "data"_a, "priority_class"_a = 0, "ingress_port"_a = TransmitPort::kNoIngress,
+          "data"_a, "priority_class"_a = 0, "ingress_port"_a = SharedBuffer::kNoIngress,
           "Queue a frame now. False: dropped, and counted. ingress_port is where a switch took it in.")
       .def(
           "set_buffer",
@@ -197,6 +211,9 @@ has paced it), and only what comes faster than the rate is held back. Raises Val
             port.set_capture(std::move(capture));
           },
           "capture"_a.none(true), "Record every frame as its serialisation starts.")
+      .def("waiting_by_arrival", &waiting_by_arrival,
+           "What waits, by class, port and lane by which it came; without a shared buffer nobody has kept "
+           "that.")
       .def("stats", &port_stats)
       .def("reset_stats", [](TransmitPort& port) {
         PythonGuard guard(port.engine());

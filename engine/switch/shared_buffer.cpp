@@ -102,28 +102,33 @@ SharedBuffer::Charge SharedBuffer::choose(const Group* group, const Queue& queue
   return shared_has_room && below ? Charge::kShared : Charge::kRefusedQueue;
 }
 
-void SharedBuffer::take(Group* group, Queue& queue, uint64_t size_bytes, Charge charge) {
-  const bool by_credits = group != nullptr && group->limits.kind == IngressLimits::Kind::kCredits;
-  if (by_credits) {
-    queue.credit_used_bytes += size_bytes;
-    group->own_used_bytes += in_blocks(size_bytes);
-  } else if (charge == Charge::kReserved) {
-    queue.reserved_used_bytes += size_bytes;
-  } else {
-    queue.shared_used_bytes += size_bytes;
-    (charge == Charge::kShared ? shared_used_bytes_ : group->own_used_bytes) += size_bytes;
-  }
+uint64_t& SharedBuffer::part_of(Queue& queue, const Group* group, Charge charge) {
+  if (group != nullptr && group->limits.kind == IngressLimits::Kind::kCredits) return queue.credit_used_bytes;
+  return charge == Charge::kReserved ? queue.reserved_used_bytes : queue.shared_used_bytes;
 }
 
-void SharedBuffer::give_back(Group* group, Queue& queue, uint64_t size_bytes, Charge charge) {
+void SharedBuffer::take(Group* group, int lane, uint64_t size_bytes, Charge charge) {
+  const auto kind = group == nullptr ? IngressLimits::Kind::kNone : group->limits.kind;
+  if (kind == IngressLimits::Kind::kCredits)
+    group->own_used_bytes += in_blocks(size_bytes);
+  else if (charge == Charge::kShared)
+    shared_used_bytes_ += size_bytes;
+  else if (charge == Charge::kOwn)
+    group->own_used_bytes += size_bytes;
+  used_bytes_ += size_bytes;
+  max_used_bytes_ = std::max(max_used_bytes_, used_bytes_);
+  if (group == nullptr) return;
+  group->held_bytes += size_bytes;
+  group->max_held_bytes = std::max(group->max_held_bytes, group->held_bytes);
+  group->max_own_used_bytes = std::max(group->max_own_used_bytes, group->own_used_bytes);
+  if (kind == IngressLimits::Kind::kPause) update_pause(*group, lane);
+}
+
+void SharedBuffer::give_back(Group* group, int lane, uint64_t size_bytes, Charge charge) {
   const auto kind = group == nullptr ? IngressLimits::Kind::kNone : group->limits.kind;
   if (kind == IngressLimits::Kind::kCredits) {
-    queue.credit_used_bytes -= size_bytes;
     group->own_used_bytes -= in_blocks(size_bytes);
-  } else if (charge == Charge::kReserved) {
-    queue.reserved_used_bytes -= size_bytes;
-  } else {
-    queue.shared_used_bytes -= size_bytes;
+  } else if (charge != Charge::kReserved) {
     uint64_t from_headroom = 0;
     if (kind == IngressLimits::Kind::kPause) {
       from_headroom = std::min(size_bytes, group->own_used_bytes);
@@ -131,46 +136,107 @@ void SharedBuffer::give_back(Group* group, Queue& queue, uint64_t size_bytes, Ch
     }
     shared_used_bytes_ -= size_bytes - from_headroom;
   }
+  used_bytes_ -= size_bytes;
+  if (group == nullptr) return;
+  group->held_bytes -= size_bytes;
+  if (kind == IngressLimits::Kind::kPause) {
+    update_pause(*group, lane);
+  } else if (kind == IngressLimits::Kind::kCredits && group->listener != nullptr) {
+    group->listener->on_credit_freed(lane, in_blocks(size_bytes));
+  }
 }
 
-SharedBuffer::Charge SharedBuffer::admit(uint32_t ingress_port, uint32_t egress_port, int priority_class,
-                                         uint64_t size_bytes) {
-  Group* group = group_of(ingress_port, priority_class);
-  Queue& queue = ports_[index_[egress_port]].queues[slot(priority_class)];
-  const Charge charge = choose(group, queue, priority_class, size_bytes);
-  if (!admitted(charge)) {
-    if (group != nullptr) {
-      ++group->dropped_packets;
-      group->dropped_bytes += size_bytes;
-    }
-    return charge;
-  }
-  take(group, queue, size_bytes, charge);
-  class_bytes_[slot(priority_class)] += size_bytes;
-  used_bytes_ += size_bytes;
-  max_used_bytes_ = std::max(max_used_bytes_, used_bytes_);
+SharedBuffer::Charge SharedBuffer::refuse(Group* group, uint64_t size_bytes, Charge charge) {
   if (group != nullptr) {
-    group->held_bytes += size_bytes;
-    group->max_held_bytes = std::max(group->max_held_bytes, group->held_bytes);
-    group->max_own_used_bytes = std::max(group->max_own_used_bytes, group->own_used_bytes);
-    if (group->limits.kind == IngressLimits::Kind::kPause) update_pause(*group, priority_class);
+    ++group->dropped_packets;
+    group->dropped_bytes += size_bytes;
   }
   return charge;
 }
 
-void SharedBuffer::release(uint32_t ingress_port, uint32_t egress_port, int priority_class,
-                           uint64_t size_bytes, Charge charge) {
-  Group* group = group_of(ingress_port, priority_class);
-  give_back(group, ports_[index_[egress_port]].queues[slot(priority_class)], size_bytes, charge);
-  class_bytes_[slot(priority_class)] -= size_bytes;
-  used_bytes_ -= size_bytes;
-  if (group == nullptr) return;
-  group->held_bytes -= size_bytes;
-  if (group->limits.kind == IngressLimits::Kind::kPause) {
-    update_pause(*group, priority_class);
-  } else if (group->limits.kind == IngressLimits::Kind::kCredits && group->listener != nullptr) {
-    group->listener->on_credit_freed(priority_class, in_blocks(size_bytes));
+SharedBuffer::Charge SharedBuffer::admit(Arrival& arrival, uint32_t egress_port, int priority_class,
+                                         uint64_t size_bytes) {
+  if (!admitted(arrival.charge)) [[unlikely]]  // with the other copies
+    return arrival.charge;
+  if (arrival.lane >= kClasses) arrival.lane = static_cast<uint8_t>(priority_class);
+  Group* group = group_of(arrival.port, arrival.lane);
+  Queue& queue = ports_[index_[egress_port]].queues[slot(priority_class)];
+  if (arrival.account != Arrival::kAlone) [[unlikely]] {
+    ++accounts_[arrival.account].holders;
+  } else {
+    arrival.charge = choose(group, queue, priority_class, size_bytes);
+    if (!admitted(arrival.charge)) return refuse(group, size_bytes, arrival.charge);
+    take(group, arrival.lane, size_bytes, arrival.charge);
   }
+  part_of(queue, group, arrival.charge) += size_bytes;
+  return arrival.charge;
+}
+
+void SharedBuffer::leave_queue(const Arrival& arrival, uint32_t egress_port, int priority_class,
+                               uint64_t size_bytes) {
+  const Group* group = group_of(arrival.port, arrival.lane);
+  part_of(ports_[index_[egress_port]].queues[slot(priority_class)], group, arrival.charge) -= size_bytes;
+}
+
+void SharedBuffer::leave(const Arrival& arrival, uint64_t size_bytes) {
+  if (!admitted(arrival.charge)) [[unlikely]]
+    return;
+  if (arrival.account != Arrival::kAlone) [[unlikely]]
+    return let_go(arrival);
+  give_back(group_of(arrival.port, arrival.lane), arrival.lane, size_bytes, arrival.charge);
+}
+
+// ---- accounts of several
+
+SharedBuffer::Arrival SharedBuffer::new_account(const Arrival& arrival, uint64_t size_bytes,
+                                                uint32_t holders) {
+  if (free_accounts_.empty()) {
+    free_accounts_.push_back(static_cast<uint32_t>(accounts_.size()));
+    accounts_.emplace_back();
+  }
+  Arrival shared = arrival;
+  shared.account = free_accounts_.back();
+  free_accounts_.pop_back();
+  accounts_[shared.account] = {arrival, size_bytes, holders};
+  return shared;
+}
+
+SharedBuffer::Arrival SharedBuffer::open_account(const Arrival& arrival, uint64_t size_bytes) {
+  if (arrival.account != Arrival::kAlone) {
+    ++accounts_[arrival.account].holders;
+    return arrival;
+  }
+  Group* group = arrival.lane < kClasses ? group_of(arrival.port, arrival.lane) : nullptr;
+  if (group == nullptr || group->limits.kind == IngressLimits::Kind::kNone) return {};
+  Queue without_reservation;
+  without_reservation.reserved_used_bytes = config_.classes[arrival.lane].reserved_bytes;
+  Arrival charged = arrival;
+  charged.charge = choose(group, without_reservation, arrival.lane, size_bytes);
+  if (!admitted(charged.charge)) {
+    refuse(group, size_bytes, charged.charge);
+    return charged;
+  }
+  take(group, charged.lane, size_bytes, charged.charge);
+  return new_account(charged, size_bytes, 1);
+}
+
+SharedBuffer::Arrival SharedBuffer::admit_again(Arrival& arrival, uint64_t size_bytes) {
+  if (arrival.account != Arrival::kAlone) return arrival;
+  const Group* group = group_of(arrival.port, arrival.lane);
+  if (group != nullptr && group->limits.kind != IngressLimits::Kind::kNone)
+    return arrival = new_account(arrival, size_bytes, 1);
+  leave(arrival, size_bytes);
+  arrival.charge = Charge::kRefusedQueue;  // so it holds nothing any more
+  return {arrival.port, arrival.lane};
+}
+
+void SharedBuffer::let_go(const Arrival& shared) {
+  if (shared.account == Arrival::kAlone) return;
+  Account& account = accounts_[shared.account];
+  if (--account.holders != 0) return;
+  const Account last = account;
+  free_accounts_.push_back(shared.account);
+  leave(last.arrival, last.size_bytes);
 }
 
 void SharedBuffer::update_pause(Group& group, int priority_class) {
@@ -186,8 +252,13 @@ void SharedBuffer::update_pause(Group& group, int priority_class) {
 }
 
 uint64_t SharedBuffer::queue_bytes(uint32_t egress_port, int priority_class) const {
-  const Queue& queue = port(egress_port).queues.at(slot(priority_class));
-  return queue.reserved_used_bytes + queue.shared_used_bytes + queue.credit_used_bytes;
+  return port(egress_port).queues.at(slot(priority_class)).bytes();
+}
+
+uint64_t SharedBuffer::class_bytes(int priority_class) const {
+  uint64_t bytes = 0;
+  for (const Port& each : ports_) bytes += each.queues.at(slot(priority_class)).bytes();
+  return bytes;
 }
 
 const SharedBuffer::Group& SharedBuffer::group(uint32_t ingress_port, int priority_class) const {

@@ -65,8 +65,12 @@ struct IngressStatistics {
 };
 
 // A packet is charged as a whole to the reservation of its queue, to the shared memory, or to the own memory
-// of its ingress group; its queue entry remembers to which. What a group with pauses gives back goes to its
-// headroom first, so that this is whole again before its sender may go on.
+// of its ingress group; its queue entry remembers to which. The group is that of the lane it came in,
+// whatever class it is queued in. What a group with pauses gives back goes to its headroom first, so that
+// this is whole again before its sender may go on.
+//
+// Copies of a packet that came in by a group with flow control share its memory: it is taken once, and given
+// back when the last of them has left. Other copies take memory each, as packets of no group.
 class SharedBuffer {
  public:
   static constexpr int kClasses = SharedBufferConfig::kClasses;
@@ -79,6 +83,18 @@ class SharedBuffer {
   static uint64_t in_blocks(uint64_t size_bytes) {
     return (size_bytes + kCreditBlockBytes - 1) / kCreditBlockBytes * kCreditBlockBytes;
   }
+
+  // How a packet came in, and what memory it has been charged to.
+  struct Arrival {
+    static constexpr uint32_t kAlone = 0xffffffff;
+    Arrival() = default;
+    Arrival(int by_port, int in_lane)
+        : port(static_cast<uint16_t>(by_port)), lane(static_cast<uint8_t>(in_lane)) {}
+    uint16_t port = static_cast<uint16_t>(kNoIngress);
+    uint8_t lane = 0xff;  // the class it was queued in at the far end; above 7: not known, that of its queue
+    Charge charge = Charge::kShared;
+    uint32_t account = kAlone;  // that copies share
+  };
 
   struct Group : IngressStatistics {
     IngressLimits limits;
@@ -94,12 +110,19 @@ class SharedBuffer {
   void add_port(uint32_t port);
   void set_ingress(uint32_t port, int priority_class, const IngressLimits& limits, IngressListener* listener);
 
-  // Memory for a packet that goes to the queue (egress_port, priority_class). An ingress port that was not
-  // added (a copy, a packet of the controller) belongs to no group. A charge that is not admitted() has been
-  // counted as a drop.
-  Charge admit(uint32_t ingress_port, uint32_t egress_port, int priority_class, uint64_t size_bytes);
-  void release(uint32_t ingress_port, uint32_t egress_port, int priority_class, uint64_t size_bytes,
-               Charge charge);
+  // Memory for a packet that goes to the queue (egress_port, priority_class). A port that was not added (of a
+  // clone, a packet of the controller) belongs to no group. A charge that is not admitted() has been counted
+  // as a drop.
+  Charge admit(Arrival& arrival, uint32_t egress_port, int priority_class, uint64_t size_bytes);
+  // The packet has left the queue, and then the switch.
+  void leave_queue(const Arrival& arrival, uint32_t egress_port, int priority_class, uint64_t size_bytes);
+  void leave(const Arrival& arrival, uint64_t size_bytes);
+  // What copies of an arrival are to be admitted as, up to let_go().
+  Arrival open_account(const Arrival& arrival, uint64_t size_bytes);
+  // What a packet is to be admitted as once more that has left its queue and not the switch: with the memory
+  // that it has, where its group has flow control, and otherwise with none.
+  Arrival admit_again(Arrival& arrival, uint64_t size_bytes);
+  void let_go(const Arrival& shared);
 
   Engine& engine() { return engine_; }
   const SharedBufferConfig& config() const { return config_; }
@@ -110,17 +133,25 @@ class SharedBuffer {
   // What a queue of the class may take of the shared memory at this moment.
   uint64_t threshold_bytes(int priority_class) const;
   uint64_t queue_bytes(uint32_t egress_port, int priority_class) const;
-  uint64_t class_bytes(int priority_class) const { return class_bytes_[slot(priority_class)]; }
+  // In all queues of the class; copies that share memory count in each.
+  uint64_t class_bytes(int priority_class) const;
   const Group& group(uint32_t ingress_port, int priority_class) const;
   std::vector<uint32_t> ports() const;
   // Drop counters to zero, largest figures to the present ones.
   void reset_counters();
 
  private:
+  // Of copies, and of who may still make some.
+  struct Account {
+    Arrival arrival;
+    uint64_t size_bytes = 0;
+    uint32_t holders = 0;
+  };
   struct Queue {
     uint64_t reserved_used_bytes = 0;
     uint64_t shared_used_bytes = 0;  // beyond the reservation, in headroom or not
     uint64_t credit_used_bytes = 0;  // in memory that credits promise
+    uint64_t bytes() const { return reserved_used_bytes + shared_used_bytes + credit_used_bytes; }
   };
   struct Port {
     std::array<Queue, kClasses> queues;
@@ -134,8 +165,11 @@ class SharedBuffer {
   Group* group_of(uint32_t ingress_port, int priority_class);
   Charge choose(const Group* group, const Queue& queue, int priority_class, uint64_t size_bytes) const;
   uint64_t pause_threshold_bytes(const Group& group) const;
-  void take(Group* group, Queue& queue, uint64_t size_bytes, Charge charge);
-  void give_back(Group* group, Queue& queue, uint64_t size_bytes, Charge charge);
+  static uint64_t& part_of(Queue& queue, const Group* group, Charge charge);
+  void take(Group* group, int lane, uint64_t size_bytes, Charge charge);
+  void give_back(Group* group, int lane, uint64_t size_bytes, Charge charge);
+  static Charge refuse(Group* group, uint64_t size_bytes, Charge charge);
+  Arrival new_account(const Arrival& arrival, uint64_t size_bytes, uint32_t holders);
   void update_pause(Group& group, int priority_class);
 
   Engine& engine_;
@@ -144,9 +178,10 @@ class SharedBuffer {
   uint64_t shared_used_bytes_ = 0;
   uint64_t used_bytes_ = 0;
   uint64_t max_used_bytes_ = 0;
-  std::array<uint64_t, kClasses> class_bytes_{};
   std::vector<uint16_t> index_;  // by port number, kNoIngress where there is none
   std::vector<Port> ports_;
+  std::vector<Account> accounts_;
+  std::vector<uint32_t> free_accounts_;
 };
 
 }  // namespace weft

@@ -209,7 +209,7 @@ void Switch::parse(Packet& packet) {
   program.parse(&state, &objects_->context());
 }
 
-[[gnu::always_inline]] inline void Switch::run_ingress(PacketPtr packet) {
+[[gnu::always_inline]] inline void Switch::run_ingress(PacketPtr packet, Arrival arrival) {
   SwitchContext& context = objects_->context();
   const SwitchProgram& program = objects_->program();
   context.now_ps = engine_.now();
@@ -245,12 +245,12 @@ void Switch::parse(Packet& packet) {
     }
     state.instance_type = kReplicated;
     state.truncated_length_bytes = PacketState::kNotTruncated;  // as in BMv2, whose copies are whole
-    multicast(std::move(packet), *replicas);
+    multicast(std::move(packet), *replicas, arrival);
   } else if (egress_port == options_.drop_port) {
     drop(DropReason::kProgramIngress, *packet, state.trace);
   } else {
     state.instance_type = kNormal;
-    enqueue(egress_port, std::move(packet));
+    enqueue(egress_port, std::move(packet), arrival);
   }
 }
 
@@ -260,13 +260,15 @@ void Switch::receive(int port, PacketPtr packet) {
     drop(DropReason::kNoPipeline, *packet, {});
     return;
   }
-  start_pass(std::move(packet), static_cast<uint32_t>(port), kNormal, PacketState::kPassBudget, nullptr, 0);
+  const Arrival arrival(port, packet->virtual_lane());
+  start_pass(std::move(packet), arrival, static_cast<uint32_t>(port), kNormal, PacketState::kPassBudget,
+             nullptr, 0);
   if (!bypassing_.empty()) [[unlikely]]
     run_bypassing();
 }
 
-void Switch::start_pass(PacketPtr packet, uint32_t port, InstanceType type, uint32_t pass_budget,
-                        const PacketState* previous, uint32_t field_list) {
+void Switch::start_pass(PacketPtr packet, Arrival arrival, uint32_t port, InstanceType type,
+                        uint32_t pass_budget, const PacketState* previous, uint32_t field_list) {
   StateBlock* block = new_state();
   PacketState& state = block->state;
   if (previous == nullptr) {
@@ -285,7 +287,7 @@ void Switch::start_pass(PacketPtr packet, uint32_t port, InstanceType type, uint
   if (previous != nullptr) preserve(state, *previous, field_list);
   packet->release_context();
   packet->context = block;
-  run_ingress(std::move(packet));
+  run_ingress(std::move(packet), arrival);
 }
 
 // As BMv2 does: nothing but the list's fields comes along, not even the ingress port.
@@ -383,7 +385,7 @@ void Switch::send_clone(PacketPtr clone, const CloneSession& session) {
     drop(DropReason::kEmptyMulticastGroup, *clone, state.trace);
     return;
   }
-  multicast(std::move(clone), session.replicas);
+  multicast(std::move(clone), session.replicas, {});
 }
 
 void Switch::send_digest(const PacketState& state) {
@@ -398,7 +400,21 @@ void Switch::send_digest(const PacketState& state) {
   if (!events_.push(std::move(event))) count(DropReason::kDigestQueueFull);
 }
 
-void Switch::multicast(PacketPtr packet, const std::vector<Replica>& replicas) {
+SharedBuffer* Switch::memory_of(Arrival arrival) const {
+  const TransmitPort* port = arrival.port < ports_.size() ? ports_[arrival.port] : nullptr;
+  return port == nullptr ? nullptr : port->buffer();
+}
+
+// The memory of a packet that recirculates.
+Switch::Arrival Switch::admitted_again(const QueueStamp* stamp) const {
+  if (stamp == nullptr || stamp->arrival == nullptr) return {};
+  SharedBuffer* memory = memory_of(*stamp->arrival);
+  return memory == nullptr ? Arrival() : memory->admit_again(*stamp->arrival, stamp->size_bytes);
+}
+
+void Switch::multicast(PacketPtr packet, const std::vector<Replica>& replicas, Arrival arrival) {
+  SharedBuffer* memory = memory_of(arrival);
+  const Arrival shared = memory == nullptr ? Arrival() : memory->open_account(arrival, packet->wire_bytes());
   // Copies share what is left of the budget, so that a program that multiplies packets comes to an end.
   PacketState& state = state_of(*packet)->state;
   const TraceNumbers original = state.trace;  // the state itself goes with the last copy
@@ -410,8 +426,9 @@ void Switch::multicast(PacketPtr packet, const std::vector<Replica>& replicas) {
     if (replicas.size() > 1)
       trace_.copied(original, state_of(*copy)->state.trace, kReplicated, engine_.now());
     state_of(*copy)->state.egress_rid = replicas[i].instance;
-    enqueue(replicas[i].port, std::move(copy));
+    enqueue(replicas[i].port, std::move(copy), shared);
   }
+  if (memory != nullptr) memory->let_go(shared);
 }
 
 // With a state of its own: the packet is parsed again when it is received.
@@ -433,7 +450,7 @@ uint64_t Switch::header_bytes(int port, const Packet& packet) {
 
 // ---- queue
 
-void Switch::enqueue(uint32_t port, PacketPtr packet) {
+void Switch::enqueue(uint32_t port, PacketPtr packet, Arrival arrival) {
   PacketState& state = state_of(*packet)->state;
   state.queue_class = std::min<uint32_t>(state.priority, TransmitPort::kMaxClasses - 1);
   record(state.trace, TraceSite::kEnqueued, {port, state.queue_class});
@@ -451,9 +468,7 @@ void Switch::enqueue(uint32_t port, PacketPtr packet) {
   const TrafficCounter waiting = transmit_port->waiting(queue_class);
   state.enqueue_depth = depth(waiting.bytes, waiting.packets);
   const TraceNumbers trace = state.trace;  // a packet that finds no room is gone with its state
-  // Copies are the switch's own: what came in by the port is the original.
-  const uint32_t came_by = state.instance_type == kNormal ? state.ingress_port : TransmitPort::kNoIngress;
-  if (!transmit_port->enqueue(std::move(packet), queue_class, came_by)) {
+  if (!transmit_port->enqueue(std::move(packet), queue_class, arrival)) {
     const auto reason = transmit_port->is_up() ? DropReason::kTailDrop : DropReason::kPortDown;
     count(reason);
     record(trace, TraceSite::kDropped, {static_cast<uint32_t>(reason)});
@@ -487,7 +502,8 @@ void Switch::run_bypassing() {
   packet.replace_front(parsed_bytes, headers_bytes);
 }
 
-[[gnu::always_inline]] inline PacketPtr Switch::run_egress(uint32_t port, PacketPtr packet) {
+[[gnu::always_inline]] inline PacketPtr Switch::run_egress(uint32_t port, PacketPtr packet,
+                                                           const QueueStamp* stamp) {
   SwitchContext& context = objects_->context();
   const SwitchProgram& program = objects_->program();
   context.now_ps = engine_.now();
@@ -507,8 +523,8 @@ void Switch::run_bypassing() {
   if (dropped_by_abort(state, *packet)) return nullptr;
   if (state.recirculate_field_list != 0) {
     // start_pass releases the old state only after its fields have been copied.
-    start_pass(std::move(packet), state.ingress_port, kRecirculated, state.pass_budget, &state,
-               state.recirculate_field_list);
+    start_pass(std::move(packet), admitted_again(stamp), state.ingress_port, kRecirculated, state.pass_budget,
+               &state, state.recirculate_field_list);
     return nullptr;
   }
   // BMv2 recirculates the whole packet, so this comes last.
@@ -526,7 +542,7 @@ void Switch::bypass_queue(uint32_t port, PacketPtr packet) {
   PacketState& state = state_of(*packet)->state;
   state.enqueue_timestamp = state.egress_timestamp = timestamp(engine_.now());
   state.enqueue_depth = state.dequeue_depth = state.dequeue_time_delta = 0;
-  packet = run_egress(port, std::move(packet));
+  packet = run_egress(port, std::move(packet), nullptr);
   if (packet != nullptr) deliver(port, std::move(packet));
 }
 
@@ -541,7 +557,7 @@ PacketPtr Switch::on_dequeue(int port, PacketPtr packet, const QueueStamp& stamp
   state.egress_timestamp = timestamp(stamp.dequeued_ps);
   state.dequeue_time_delta = saturate_u32(state.egress_timestamp - state.enqueue_timestamp);
   state.dequeue_depth = depth(stamp.class_depth_bytes, stamp.class_depth_packets);
-  packet = run_egress(static_cast<uint32_t>(port), std::move(packet));
+  packet = run_egress(static_cast<uint32_t>(port), std::move(packet), &stamp);
   if (!bypassing_.empty()) [[unlikely]]
     run_bypassing();
   return packet;

@@ -151,22 +151,27 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   uint64_t timestamp(TimePs time_ps) const;
   uint32_t depth(uint64_t bytes, uint64_t packets) const;
 
-  void start_pass(PacketPtr packet, uint32_t port, InstanceType type, uint32_t pass_budget,
+  using Arrival = SharedBuffer::Arrival;
+
+  void start_pass(PacketPtr packet, Arrival arrival, uint32_t port, InstanceType type, uint32_t pass_budget,
                   const PacketState* previous, uint32_t field_list);
   void preserve(PacketState& state, const PacketState& previous, uint32_t field_list);
   void parse(Packet& packet);
-  void run_ingress(PacketPtr packet);
+  void run_ingress(PacketPtr packet, Arrival arrival);
   PacketPtr resubmit(PacketPtr packet);
   void clone_from_ingress(const Packet& packet);
   void clone_from_egress(const Packet& packet);
   void send_clone(PacketPtr clone, const CloneSession& session);
   void send_digest(const PacketState& state);
-  void multicast(PacketPtr packet, const std::vector<Replica>& replicas);
-  void enqueue(uint32_t port, PacketPtr packet);
+  SharedBuffer* memory_of(Arrival arrival) const;
+  void multicast(PacketPtr packet, const std::vector<Replica>& replicas, Arrival arrival);
+  void enqueue(uint32_t port, PacketPtr packet, Arrival arrival);
   void run_bypassing();
   void bypass_queue(uint32_t port, PacketPtr packet);
   bool dropped_by_abort(const PacketState& state, const Packet& packet);
-  PacketPtr run_egress(uint32_t port, PacketPtr packet);
+  // stamp: of the queue it has left, null where it passed none.
+  PacketPtr run_egress(uint32_t port, PacketPtr packet, const QueueStamp* stamp);
+  Arrival admitted_again(const QueueStamp* stamp) const;
   void deparse(Packet& packet);
   void deliver(uint32_t port, PacketPtr packet);
   // A packet ends here. Its state is still there.

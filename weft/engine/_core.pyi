@@ -410,6 +410,15 @@ class ScaleUpStats(typing.TypedDict):
     abandoned_messages: int
     """Whose channel was closed at either end."""
 
+class WaitingFrom(typing.TypedDict):
+    priority_class: int
+    """It is queued in."""
+    ingress_port: int
+    """Of the switch, 65535 for none."""
+    lane: int
+    """It came in; 255 where that is not known."""
+    waiting: TrafficCounter
+
 class Rng:
     """A seeded random stream (xoshiro256++)."""
     def below(self, bound: int) -> int:
@@ -771,6 +780,8 @@ class TransmitPort(Node):
     def set_up(self, up: bool) -> None:
         """Down: drop what waits and what comes, and ask no source."""
     def stats(self) -> PortStats: ...
+    def waiting_by_arrival(self) -> list[WaitingFrom]:
+        """What waits, by class, port and lane by which it came; without a shared buffer nobody has kept that."""
     @property
     def is_up(self) -> bool: ...
     @property
