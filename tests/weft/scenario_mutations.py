@@ -1,4 +1,4 @@
-"""A small scenario around each key of the schema, and values that no key should choke on."""
+"""A small scenario for each key of the schema, and values that every key must either accept or refuse."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ WRONG_VALUES: list[Any] = [
 
 
 def all_keys() -> list[tuple[SectionOfKeys, Key]]:
-    """Return every key, with its section."""
+    """Return every key of the schema with its section."""
     return [(section, key) for section in sections() for key in section.keys]
 
 
 def tree_with(section: SectionOfKeys, key: Key, value: Any) -> tuple[dict[str, Any], str]:
-    """Return a scenario in which a key has a value, and where it stands."""
+    """Return a scenario that gives a key this value, and the key's path in it."""
     tree: dict[str, Any] = {"clock": "virtual", "fabric": FABRIC, "traffic": [TRAFFIC["permutation"]]}
     tree = copy.deepcopy(tree | WITHIN.get(section.path, {}))
     place = key.path
@@ -78,7 +78,7 @@ def tree_with(section: SectionOfKeys, key: Key, value: Any) -> tuple[dict[str, A
 
 
 def quantities_of(key: Key) -> list[Quantity]:
-    """Return the quantities that a key may hold by itself, not those of a mapping."""
+    """Return the quantities that are valid values of a key itself; those within a mapping are left out."""
     return list(_quantities(key.field.annotation, key.field.metadata))
 
 
@@ -92,7 +92,7 @@ def _quantities(annotation: Any, metadata: Sequence[Any] = ()) -> Iterator[Quant
 
 
 def example_file(directory: Path, text: str) -> Path:
-    """Write a scenario file."""
+    """Write a scenario file and return its path."""
     path = directory / "scenario.yaml"
     path.write_text(text, encoding="utf-8")
     return path

@@ -33,7 +33,7 @@ pathlib.Path(__file__).with_name("commands.txt").write_text(sys.stdin.read())
 
 @pytest.fixture
 def install(tmp_path, monkeypatch):
-    """Put the stand-ins on PATH; a test may say what they do instead."""
+    """Return a function that puts the stand-ins on PATH; a test may give their scripts."""
 
     def put(switch: str = SWITCH, command_line: str = COMMAND_LINE) -> Path:
         for name, text in (("simple_switch_grpc", switch), ("simple_switch_CLI", command_line)):

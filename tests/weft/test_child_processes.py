@@ -12,7 +12,7 @@ ECHO = "import sys\nfor line in sys.stdin: print(line, end='', flush=True)"
 
 @pytest.fixture
 def start(tmp_path):
-    """Start a child that runs a Python text; its stderr is its log."""
+    """Return a function that starts a child from Python source; its stderr goes to its log."""
     children = []
 
     def started(text: str) -> JsonLinesChild:

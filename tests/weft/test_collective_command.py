@@ -1,4 +1,4 @@
-"""`weft collective` and `weft run`: repetitions, warm-up, and what is said of the first collective."""
+"""`weft collective` and `weft run`: repetitions, warm-up, and the note on the first collective."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Congestion controls on a fabric whose switches mark and stamp: what they are there for."""
+"""Congestion controls on a fabric whose switches mark ECN and stamp INT: queues, shares and throughput."""
 
 import asyncio
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ def star(hosts=SENDERS + 1, rate_bps=10**11, queue_capacity_bytes=512 * 1024):
 
 @dataclass
 class Window:
-    """What happened at the receiver's port of the switch in a stretch of time."""
+    """Counters of the switch's port to the receiver over an interval."""
 
     utilisation: float
     max_queue_bytes: int
@@ -45,13 +45,13 @@ class Window:
 
     @property
     def fairness(self):
-        """Jain's index: 1 if all have the same."""
+        """Jain's fairness index: 1 if all shares are equal."""
         shares = np.array(self.bytes_by_sender, dtype=float)
         return shares.sum() ** 2 / (len(shares) * (shares**2).sum())
 
 
 def watch(flows, before_ps, during_ps, topology=None, port="1", **options):
-    """Run flows, skip some time and observe a port from then on, while all of them still send."""
+    """Run flows; after `before_ps`, observe a port for `during_ps` while all of them still send."""
     topology = topology or star()
     with Fabric(topology, clock="virtual", **options) as fabric:
         group, call = fabric.hosts, fabric.lab.controller.call

@@ -19,7 +19,7 @@ FABRIC = topologies.leaf_spine(leaves=1, spines=0, delay_ps=0)
 
 @pytest.fixture
 def machine(monkeypatch):
-    """A machine that has everything; tests take something away."""
+    """A machine that has everything needed; tests remove parts of it."""
     missing = set()
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(shutil, "which", lambda name: None if name in missing else f"/usr/bin/{name}")

@@ -41,7 +41,7 @@ FABRICS = {"two tiers": (TWO_TIERS, ["h3", "h4"]), "three tiers": (THREE_TIERS, 
 
 @dataclass(frozen=True)
 class Secrets:
-    """What the forger knows of the job that it attacks: everything, and its own job's key."""
+    """What the forger knows: everything about the job that it attacks, and its own job's key."""
 
     victim: JobMembership
     own_key: int
@@ -49,7 +49,7 @@ class Secrets:
 
 
 def forged(forger: HostSpec, known: Secrets, address: str, **fields: Any) -> Packet:
-    """Return a contribution to an address, as good as the forger can make it; fields may differ."""
+    """Return the best forged contribution to an address; `fields` override header fields."""
     nic = forger.nic(0)
     whole = {
         "source_mac": nic.mac,
@@ -65,7 +65,7 @@ def forged(forger: HostSpec, known: Secrets, address: str, **fields: Any) -> Pac
 
 
 def aimed_forgeries(fabric: FabricSpec, forger: HostSpec, known: Secrets) -> Iterator[Packet]:
-    """Partial sums of every child of every switch, for the first two rounds: what once spoilt every run."""
+    """Yield partial sums in the name of every child of every switch, for the first two rounds."""
     for switch, rank, (slot, number) in itertools.product(fabric.switches, (0, 1), PLACES[: 2 * SLOTS]):
         address = str(switch.address_of(known.ip_version))
         yield forged(forger, known, address, rank=rank, slot=slot, round_number=number)
@@ -74,7 +74,7 @@ def aimed_forgeries(fabric: FabricSpec, forger: HostSpec, known: Secrets) -> Ite
 def any_forgeries(
     fabric: FabricSpec, forger: HostSpec, known: Secrets, draw: random.Random
 ) -> Iterator[Packet]:
-    """Contributions and results to every switch, every host and the groups, by every MAC that may lead there."""
+    """Yield contributions and results to every switch, host and group, with every MAC that may lead there."""
     version = known.ip_version
     switches = {str(switch.address_of(version)): switch.mac for switch in fabric.switches}
     nics = [host.nic(0) for host in fabric.hosts]
@@ -104,7 +104,7 @@ def any_forgeries(
 def reduce_among(
     fabric: Fabric, ranks: int, directory: Path, seed: int
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """Sum random vectors of the first ranks in the network; returns what each holds, and what is right."""
+    """Sum random vectors of the first ranks in the network; return each rank's result and the expected sum."""
     inputs = [
         np.random.default_rng((seed, rank)).integers(-1000, 1000, ELEMENTS, np.int32) for rank in range(ranks)
     ]
@@ -135,7 +135,7 @@ def entrance(fabric: Fabric, host: HostSpec) -> tuple[Engine, Node, int]:
 
 
 def drops(fabric: Fabric) -> Counter[tuple[str, str]]:
-    """Return what all switches' programs have dropped, by switch and reason."""
+    """Return the drops that all switches' programs counted, by (switch, reason)."""
     counters = fabric.lab.controller.read_counters()
     return Counter(
         {

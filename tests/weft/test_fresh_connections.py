@@ -45,7 +45,7 @@ def options(name):
 
 
 def figures(result):
-    """All that was found, without where it stood."""
+    """A result's figures without its place in the traffic."""
     if isinstance(result, tuple):
         return result
     plain = dataclasses.asdict(result)

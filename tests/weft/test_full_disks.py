@@ -37,7 +37,7 @@ def scenario(tmp_path: Path) -> Path:
 def weft(
     *arguments: object, file_bytes: int | None = None, stdout: int = subprocess.PIPE
 ) -> subprocess.CompletedProcess:
-    """Run the command where no file may be larger than that."""
+    """Run the command with files limited to `file_bytes`; return the finished process."""
     # A preexec_fn would fork this process, whose threads of gRPC do not survive that.
     limit = [] if file_bytes is None else ["prlimit", f"--fsize={file_bytes}"]
     return subprocess.run(

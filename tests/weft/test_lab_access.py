@@ -1,4 +1,4 @@
-"""Who may talk to a lab's switches."""
+"""Which users can reach a lab's switches."""
 
 import os
 import stat

@@ -86,7 +86,7 @@ def descriptors() -> int:
 
 
 def parts(fabric: Fabric) -> list[weakref.ref]:
-    """What takes memory and descriptors."""
+    """Return weak references to the parts that hold memory and file descriptors."""
     lab = fabric.lab
     switches = [wired.switch for wired in lab.switches.switches.values()]
     natives = [switch.native for switch in switches]
@@ -96,7 +96,7 @@ def parts(fabric: Fabric) -> list[weakref.ref]:
 
 
 def use_and_leave(use: Callable[[Fabric], object], **options: object) -> tuple[list[weakref.ref], object]:
-    """Use a fabric; return its parts, and what a caller may keep of it: the fabric and the error, or None."""
+    """Use a fabric; return its parts, and what a caller may keep: the fabric, and the error or None."""
     fabric, error = Fabric(TOPOLOGY, clock="virtual", **options), None
     try:
         with fabric:
@@ -108,7 +108,7 @@ def use_and_leave(use: Callable[[Fabric], object], **options: object) -> tuple[l
 
 
 def use_and_forget(use: Callable[[Fabric], object]) -> None:
-    """Use a fabric and keep nothing, above all no error in a local variable: its traceback would keep this frame."""
+    """Use a fabric and keep nothing; a local variable with the error would keep this frame by its traceback."""
     with suppress(WeftError, KeyboardInterrupt), Fabric(TOPOLOGY, clock="virtual") as fabric:
         use(fabric)
 
@@ -161,7 +161,7 @@ def test_hundreds_of_fabrics_in_one_process_stay_flat(tmp_path: Path) -> None:
 
 
 def stay_flat() -> None:
-    """Memory may move by what the allocator keeps; a leak of 300 fabrics would be gigabytes."""
+    """Memory may vary by what the allocator keeps; 300 leaked fabrics would take gigabytes."""
     for use in USES.values():
         use_and_forget(use)
     before, memory_before = descriptors(), resident_bytes()

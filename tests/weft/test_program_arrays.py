@@ -47,7 +47,7 @@ USED = """
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory) -> Path:
-    """This project's program with counters and registers of a user's."""
+    """Return fabric.p4 with a user's counters and registers added."""
     folder = tmp_path_factory.mktemp("p4") / "p4"
     shutil.copytree(FABRIC_P4.parent, folder)
     path = folder / FABRIC_P4.name
@@ -60,7 +60,7 @@ def program(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def run(program: Path):
-    """A fabric on which an all-reduce ran; the program is given as a text."""
+    """A fabric on which an all-reduce has run; its program is given as a string."""
     topology = topologies.leaf_spine(**SMALL)
     with Fabric(topology, clock="virtual", p4=str(program)) as fabric:
         fabric.collective("allreduce", [np.ones(1000, np.int32)] * 2, algorithm="ring")

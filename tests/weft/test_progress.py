@@ -29,7 +29,7 @@ SCENARIO: dict[str, Any] = {
 
 
 class Recorder:
-    """Keeps every sample; samples as often as it can."""
+    """Keeps every sample; asks for samples without a pause."""
 
     interval_s = 0.0
 

@@ -1,4 +1,4 @@
-"""The plugin as a user's test suite meets it, in a pytest of its own."""
+"""The plugin as a user's test suite sees it, in a pytest process of its own."""
 
 import os
 import subprocess
@@ -32,7 +32,7 @@ def test_it(fabric, turn, request):
 
 @pytest.fixture
 def run(tmp_path):
-    """Run pytest on a test whose mark has these arguments."""
+    """Return a function that runs pytest on a test whose mark has the given arguments."""
 
     def started(arguments: str = "", test: str = TEST) -> str:
         (tmp_path / "test_mine.py").write_text(test.format(arguments=arguments, seed=1), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""One description of a run, made once from every entrance."""
+"""One description of a run, made once whatever the entry point."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ LARGE = ("gradients", "bytes_per_sender", "permutation", "sizes", ".count", "rep
 
 
 def outcome_of(section: SectionOfKeys, key: Key, value: Any) -> Any:
-    """Return the scenario, or the error's text."""
+    """Return the parsed scenario, or the error's text if it is refused."""
     tree, place = tree_with(section, key, value)
     try:
         return parse_scenario(tree)

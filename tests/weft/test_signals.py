@@ -88,7 +88,7 @@ def all_reduce(fabric):
 
 
 def calls_of(use, fabric):
-    """Count the Python functions that are called."""
+    """Return the number of Python functions that a use of the fabric calls."""
     count = 0
 
     def hook(frame, event, argument):
@@ -105,7 +105,7 @@ def calls_of(use, fabric):
 
 @contextlib.contextmanager
 def signal_at(call, number):
-    """Send the process a signal as the call-th function from here on is called."""
+    """Send the process a signal when the `call`-th Python function from here on is called."""
     left = call
 
     def hook(frame, event, argument):

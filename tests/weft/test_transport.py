@@ -13,7 +13,7 @@ SELECTIVE = {"retransmission": "selective-repeat"}
 
 
 def run(topology, transport, flow_bytes=0, **options):
-    """One permutation or, without a size, a ring all-reduce; returns its figures and the fabric's."""
+    """Run a permutation or, without `flow_bytes`, a ring all-reduce; return its figures and the fabric's."""
     with Fabric(topology, clock="virtual", transport=TransportSection(**transport), **options) as fabric:
         if flow_bytes:
             found = fabric.permutation(flow_bytes)

@@ -144,7 +144,7 @@ LARGEST = float(np.finfo(np.float32).max)
 
 
 def columns(*values):
-    """Inputs of ranks, given the values of each element over all ranks."""
+    """Return the ranks' inputs from each element's values over all ranks."""
     return [np.array(rank, np.float32) for rank in zip(*values, strict=True)]
 
 

@@ -99,7 +99,7 @@ def test_what_is_not_verified_says_so():
 
 
 def wire_ps(size_bytes, rate_bps):
-    """So many bytes in frames of a whole MTU, and at most an acknowledgement for each."""
+    """Return picoseconds on the wire in full frames: of the data alone, and with all acknowledgements."""
     outer = ETHERNET + INT_SHIM + IPV4 + UDP + BTH + ICRC
     packets = -(-size_bytes // MTU_BYTES)
     data = serialisation_ps(packets * (outer + MTU_BYTES), rate_bps)

@@ -86,7 +86,7 @@ class Bench:
         )
 
     async def write(self, entity):
-        """As the controller with the election id of these tests' own streams."""
+        """Write as the controller whose election id these tests' own streams have."""
         request = p4r.WriteRequest(device_id=1, election_id=U128.encode(1 << 20))
         request.updates.add(type=p4r.Update.INSERT, entity=entity)
         await self.stub.Write(request.SerializeToString())
@@ -202,7 +202,7 @@ def test_a_stream_that_breaks_the_rules_is_ended_with_the_reason(bench):
 
 
 async def digests(bench, config, count):
-    """Digest lists, each with the time at which it came, on a stream that has become primary."""
+    """Return `count` digest lists with their arrival times, from a stream that has become primary."""
     stream = bench.stub.StreamChannel()
     bid = p4r.MasterArbitrationUpdate(device_id=1, election_id=U128.encode(1 << 20))
     await stream.write(p4r.StreamMessageRequest(arbitration=bid))

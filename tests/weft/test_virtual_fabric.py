@@ -1,4 +1,4 @@
-"""Fabrics in virtual time: right results, exact times, the same every time."""
+"""Fabrics in virtual time: right results, exact times, repeatable to the byte."""
 
 import asyncio
 import json
@@ -49,7 +49,7 @@ def two_hosts(**arguments):
 
 @pytest.fixture(scope="module")
 def lab_runs(tmp_path_factory):
-    """The first lab, twice."""
+    """Two runs of the first lab."""
     scenario = load_scenario(LAB).model_copy(update={"clock": "virtual"})
     runs = []
     for number in range(2):
@@ -218,7 +218,7 @@ def test_an_in_network_all_reduce_takes_what_the_formula_says(size_bytes, spines
 @pytest.mark.parametrize("size_bytes", [1 << 20, 1 << 22])
 @pytest.mark.parametrize("ack_interval", [1, 8])
 def test_a_ring_all_reduce_is_bound_by_its_bytes(size_bytes, ack_interval):
-    """2(n − 1)/n · S through each line in frames, an acknowledgement for each interval, and less than a round trip:
+    """2(n − 1)/n · S through each link in frames, an acknowledgement for each interval, and less than a round trip:
 
     the steps' latencies but the last one's pass while other pieces are on the line.
     """

@@ -1,4 +1,4 @@
-"""asyncio in virtual time: to the picosecond, in order, and never for ever."""
+"""asyncio in virtual time: exact to the picosecond, in order, and never endless."""
 
 import asyncio
 

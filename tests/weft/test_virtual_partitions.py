@@ -49,7 +49,7 @@ FLOW_CONTROL = {
 
 
 def files(folder):
-    """Every result and capture by name, without what the wall clock said."""
+    """Return every result and capture by name, without wall-clock times."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -58,7 +58,7 @@ def files(folder):
 
 
 def written_by_workers(scenario, directory, switches=()):
-    """Results and what one, two and three workers wrote."""
+    """Return the last run's result, and the files of the runs with one, two and three workers."""
     written = []
     for workers in (1, 2, 3):
         folder = directory / str(workers)

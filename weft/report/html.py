@@ -90,7 +90,7 @@ class Section:
 
     @staticmethod
     def part(name: str, part: ReportPart) -> str:
-        """Return a part of its own name."""
+        """Return a part under its own heading."""
         if isinstance(part, ReportTable):
             return Section.table(part)
         return Section.figure(name, part.title, part.text, part.note)

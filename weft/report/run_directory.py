@@ -68,12 +68,12 @@ class RunDirectory:
 
     @property
     def phases(self) -> list[Phase]:
-        """Every part of the traffic, in order."""
+        """Every part of the traffic, in order of time; empty where the results have none."""
         return self.results.phases
 
     @property
     def traffic_ps(self) -> int:
-        """For how long traffic ran."""
+        """Sum of the phases' durations, in picoseconds of emulated time."""
         return sum(phase.end_ps - phase.start_ps for phase in self.phases)
 
     def rows(self, table: str) -> int:

@@ -26,7 +26,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PortSeries:
-    """One port and class: what waits, and what has been sent since the start, as steps."""
+    """Samples of one port and class: bytes that wait and bytes sent since the start, each valid until the next sample.
+
+    All three arrays have one item per sample, in order of time.
+    """
 
     name: str
     port: str
@@ -36,7 +39,7 @@ class PortSeries:
 
 
 def port_series(run: RunDirectory) -> list[PortSeries]:
-    """Return every series that was sampled."""
+    """Return a series for each sampled port and class, ordered by port and class; none without the table `queues`."""
     interval_ps = sampling_interval_ps(run)
     ports, classes = run.names("queues", "port"), run.integers("queues", "priority_class")
     times = run.integers("queues", "time_ps")
@@ -53,7 +56,7 @@ def port_series(run: RunDirectory) -> list[PortSeries]:
 
 
 def sampling_interval_ps(run: RunDirectory) -> int:
-    """Return the time between two samples."""
+    """Return the scenario's sampling interval, in picoseconds."""
     return run.results.made_by.observe.interval
 
 
@@ -74,7 +77,7 @@ def _dense(
 
 
 def rate_slots(series: list[PortSeries], interval_ps: int) -> Integers:
-    """Return the edges of the slots of time that rates are averaged over: whole numbers of samples."""
+    """Return the edges (ps) of the time slots that rates are averaged over; each slot holds as many samples."""
     if not series:
         return np.zeros(0, np.int64)
     begin = min(int(each.time_ps[0]) for each in series) - interval_ps
@@ -84,9 +87,9 @@ def rate_slots(series: list[PortSeries], interval_ps: int) -> Integers:
 
 
 def rates_bps(each: PortSeries, edges: Integers, line_rate_bps: float = np.inf) -> Floats:
-    """Return what a port sent in each slot, as a rate.
+    """Return the mean rate of a port in each slot between `edges` (ps), in bits per second: one item fewer than edges.
 
-    Samples count whole bytes: what does not fit into a slot at the link's rate is the next slot's.
+    Samples count whole bytes. What exceeds the link's rate in a slot is counted in the next one.
     """
     rows = np.searchsorted(each.time_ps, edges, side="right") - 1
     sent = np.where(rows >= 0, each.transmitted_bytes[np.maximum(rows, 0)], 0)
@@ -101,13 +104,13 @@ def rates_bps(each: PortSeries, edges: Integers, line_rate_bps: float = np.inf) 
 
 
 def depths_at(each: PortSeries, times: Integers) -> Integers:
-    """Return what waited at these times, as of the samples before them."""
+    """Return the queue in bytes at each of these times (ps), by the last sample until then; 0 before the first."""
     rows = np.searchsorted(each.time_ps, times, side="right") - 1
     return np.where(rows >= 0, each.queue_bytes[np.maximum(rows, 0)], 0)
 
 
 def thinned(times: Integers, values: NDArray[Any]) -> tuple[Integers, NDArray[Any]]:
-    """Return at most MOST_POINTS points of a curve, among them the extremes of every stretch."""
+    """Return a curve in about MOST_POINTS points at most, among them the least and largest of every section."""
     if len(times) <= MOST_POINTS:
         return times, values
     kept = {0, len(times) - 1}
@@ -119,7 +122,7 @@ def thinned(times: Integers, values: NDArray[Any]) -> tuple[Integers, NDArray[An
 
 
 def heat_map(series: list[PortSeries]) -> tuple[list[str], Floats, NDArray[np.int64]]:
-    """Return names, the middles of time slots (µs), and the largest queue of each in each slot, in bytes."""
+    """Return names, the centres of time slots (µs), and the largest queue in bytes by name (row) and slot (column)."""
     rows = sorted(
         (each for each in series if each.queue_bytes.any()), key=lambda each: -int(each.queue_bytes.max())
     )[:MOST_ROWS]
@@ -155,7 +158,7 @@ def distribution(values: NDArray[Any]) -> tuple[NDArray[Any], Floats]:
 
 
 def unions(starts: Integers, ends: Integers, gap: int = 0) -> tuple[Integers, Integers]:
-    """Return the stretches that intervals cover together, over gaps up to `gap`; those of no length are left out."""
+    """Return the union of intervals as starts and ends, merged across gaps up to `gap`; empty ones are left out."""
     order = np.argsort(starts, kind="stable")
     starts, ends = starts[order], ends[order]
     if not len(starts):

@@ -25,5 +25,5 @@ def colour_of(share: float) -> str:
 
 
 def width_of(share: float) -> float:
-    """Return the width of its line in pixels."""
+    """Return the width in pixels at which a link with this share of its rate in use, 0 to 1, is drawn."""
     return _THINNEST + (_WIDEST - _THINNEST) * min(1.0, max(0.0, share))

@@ -16,7 +16,7 @@ def direct_all_to_all(spec: CollectiveSpec, rank: int) -> LaneSchedule:
 
 
 def pairwise_all_to_all(spec: CollectiveSpec, rank: int) -> LaneSchedule:
-    """Write to the rank one further on, then two further on, …: a step begins when the one before is done.
+    """Write to the next rank, then to the one after it, and so on: a step begins when the previous one is done.
 
     At every step each rank sends to one and receives from one (Thakur, Rabenseifner and Gropp, 2005, section 3.4).
     """
@@ -47,8 +47,8 @@ def _chunks_by_position(spec: CollectiveSpec, plane: int) -> ChunkTable:
 class _Exchange:
     """What one rank exchanges over one plane: at step s it sends to s positions further on, and receives from s back.
 
-    A chunk that came is copied from the scratch buffer to where the one lay that went the other way: when it has come,
-    and that one is acknowledged.
+    A received chunk replaces the one sent the other way: it is copied there from the scratch buffer once it has arrived
+    and the one sent is acknowledged.
     """
 
     def __init__(self, plan: LanePlan, chunks: ChunkTable) -> None:

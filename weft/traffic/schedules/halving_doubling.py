@@ -24,7 +24,7 @@ _MESSAGE_BYTES = 1 << 30
 
 
 class _EvenChunks:
-    """As many chunks as parts that a range is cut into evenly, by number."""
+    """Chunks that cut a range evenly, by number."""
 
     def __init__(self, elements: range, count: int) -> None:
         self.elements, self.count = elements, count
@@ -36,7 +36,7 @@ class _EvenChunks:
 
 
 class _ListedChunks:
-    """Chunks that are listed, by number."""
+    """Chunks given as a list, by number."""
 
     def __init__(self, chunks: Sequence[range]) -> None:
         self.chunks, self.count = chunks, len(chunks)

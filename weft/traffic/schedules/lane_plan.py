@@ -36,11 +36,11 @@ class LanePlan:
         return LanePlan(self.spec, self.rank, self.schedule, self.plane, self.first_transfer + number)
 
     def pieces_of(self, elements: range) -> Chunk:
-        """Return a range of which each lane has a piece."""
+        """Return a range of elements that is shared out among the lanes, a piece each."""
         return self.whole(elements)._replace(is_cut=True)
 
     def whole(self, elements: range) -> Chunk:
-        """Return a range that is each lane's as a whole."""
+        """Return a range of elements that every lane has as a whole."""
         return Chunk(self.schedule.add_table(ChunkTable.evenly(elements, 1)))
 
     def channel(self, peer: int) -> Formula:
