@@ -15,16 +15,21 @@ from weft.run.fabric import Fabric
 from weft.scenario import FabricOptions, parse_scenario
 from weft.scenario.link_checks import checked_link, links_of_event
 from weft.topologies import Endpoint, FabricSpec, LinkChoice, LinkSpec, TopologyError
-from weft.topologies.assembly import Cable, Design, Place, assemble
+from weft.topologies.builder import FabricBuilder
 from weft.topologies.graph import to_networkx
 
 
 def parallel(*rates_bps: int) -> FabricSpec:
     """Two leaves under one spine: links of these rates from the first leaf, one link from the second."""
-    leaves, spine = [Place("leaf", 0), Place("leaf", 1)], Place("spine", 0)
+    builder = FabricBuilder()
+    leaves, spine = [builder.add_switch(0, "leaf") for _ in range(2)], builder.add_switch(0, "spine")
     links = [LinkSpec(rate_bps, 10**6, 512 * 1024) for rate_bps in rates_bps]
-    cables = [*(Cable(leaves[0], spine, link) for link in links), Cable(leaves[1], spine, links[0])]
-    return assemble(Design(1, [*leaves, spine], cables, 1, links[0]), {})
+    for leaf in leaves:
+        builder.add_host([leaf], links[0])
+    for link in links:
+        builder.add_link(leaves[0], spine, link)
+    builder.add_link(leaves[1], spine, links[0])
+    return builder.build({})
 
 
 FABRIC = parallel(10**10, 10**10, 4 * 10**10)

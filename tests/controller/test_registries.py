@@ -16,7 +16,7 @@ from weft.controller.plan import FabricState, Planner, desired_entities
 from weft.controller.routing import ROUTING_KINDS
 from weft.registry import Registry, constant_of
 from weft.topologies import FabricSpec, LinkSpec, leaf_spine, shortest_path
-from weft.topologies.assembly import Cable, Design, Place, assemble
+from weft.topologies.builder import FabricBuilder
 
 FABRIC = leaf_spine(planes=1, leaves=3, spines=2, hosts_per_leaf=1)
 TOY_FEATURE = """
@@ -110,9 +110,13 @@ def test_what_is_no_kind_is_not_taken_for_one() -> None:
 
 def direct() -> FabricSpec:
     """Three leaves in a ring, and no spine."""
-    leaves, link = [Place("leaf", index) for index in range(3)], LinkSpec(10**10, 10**6, 512 * 1024)
-    cables = [Cable(leaves[a], leaves[b], link) for a, b in ((0, 1), (1, 2), (0, 2))]
-    return assemble(Design(1, leaves, cables, 1, link), {})
+    builder, link = FabricBuilder(), LinkSpec(10**10, 10**6, 512 * 1024)
+    leaves = [builder.add_switch(0, "leaf") for _ in range(3)]
+    for leaf in leaves:
+        builder.add_host([leaf], link)
+    for a, b in ((0, 1), (1, 2), (0, 2)):
+        builder.add_link(leaves[a], leaves[b], link)
+    return builder.build({})
 
 
 def test_links_within_a_tier_are_links_of_the_fabric() -> None:

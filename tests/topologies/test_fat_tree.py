@@ -53,10 +53,9 @@ def test_description_and_drawing_show_the_cores() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"pods": 1}, r"pods=1 is out of range \(valid: 2 to 254; one pod is a leaf/spine fabric\)"),
-        ({"pods": 99, "leaves_per_pod": 3}, r"x leaves_per_pod=3 are 297 leaves a plane \(valid: at most 254\)"),
-        ({"pods": 127, "spines_per_pod": 3}, r"381 spines a plane"),
-        ({"spines_per_pod": 16, "cores_per_spine": 16}, r"256 cores a plane \(valid: at most 254\)"),
+        ({"pods": 1}, r"pods=1 is out of range \(valid: 2 to 509; one pod is a leaf/spine fabric\)"),
+        ({"leaves_per_pod": 510}, r"leaves_per_pod=510 is out of range \(valid: 1 to 509\)"),
+        ({"leaves_per_pod": 508}, r"p0s0 would have 510 ports \(valid: at most 509\)"),
         ({"core_rate_bps": 0}, r"core_rate_bps=0 is out of range"),
     ],
 )  # fmt: skip

@@ -20,7 +20,7 @@ STAR = '''
 from typing import Annotated, Literal
 
 from weft.quantities.definitions import whole
-from weft.topologies.assembly import Cable, Design, Place, assemble
+from weft.topologies.builder import FabricBuilder
 from weft.topologies.errors import require_range
 from weft.topologies.fabric import FabricSpec, LinkSpec
 from weft.topologies.kinds.base import TopologyKind, TopologySection
@@ -45,11 +45,17 @@ class StarSection(TopologySection):
 def star(planes: int = 1, arms: int = 3, hosts_per_leaf: int = 2, rate_bps: int = 10**10) -> FabricSpec:
     link = LinkSpec(rate_bps, 10**6, 512 * 1024)
     arms = require_range("arms", arms, 2, 16)
-    leaves = [Place("leaf", number) for number in range(arms)]
-    hub = Place("spine", 0)
-    cables = [Cable(leaf, hub, link) for leaf in leaves]
+    builder = FabricBuilder()
+    leaves = [[builder.add_switch(plane, "leaf") for _ in range(arms)] for plane in range(planes)]
+    for arm in range(arms):
+        for _ in range(hosts_per_leaf):
+            builder.add_host([of_plane[arm] for of_plane in leaves], link)
+    for plane, of_plane in enumerate(leaves):
+        hub = builder.add_switch(plane, "hub", tier=1)
+        for leaf in of_plane:
+            builder.add_link(leaf, hub, link)
     parameters = {"planes": planes, "arms": arms, "hosts_per_leaf": hosts_per_leaf, "rate_bps": rate_bps}
-    return assemble(Design(planes, [*leaves, hub], cables, hosts_per_leaf, link), {"kind": "star", **parameters})
+    return builder.build({"kind": "star", **parameters})
 
 
 KIND = TopologyKind("star", StarSection, star, implied_by="arms")

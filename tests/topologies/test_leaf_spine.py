@@ -104,7 +104,7 @@ def test_addressing_plan_of_the_architecture_page() -> None:
 
 
 def test_the_largest_names_and_addresses_fit() -> None:
-    name = addressing.leaf_name(addressing.MAX_PLANES - 1, addressing.MAX_LEAVES - 1)
+    name = addressing.switch_name(addressing.MAX_PLANES - 1, "l", addressing.MAX_LEAVES - 1)
     assert addressing.interface_name(name, addressing.MAX_PORTS) == "p255l254-eth509"
     fabric = leaf_spine(planes=1, leaves=2, spines=254, hosts_per_leaf=253)
     assert len(fabric.switch("p0l1").ports) == 507
@@ -129,10 +129,11 @@ def test_single_leaf_without_spines() -> None:
     ("arguments", "message"),
     [
         ({"planes": 0}, r"planes=0 is out of range \(valid: 1 to 256\)"),
-        ({"leaves": 256}, r"leaves=256 is out of range \(valid: 1 to 255\)"),
-        ({"spines": 0}, r"spines=0 is out of range \(valid: 1 to 254; several leaves need a spine"),
-        ({"spines": 255}, r"spines=255"),
-        ({"hosts_per_leaf": 254}, r"hosts_per_leaf=254 is out of range \(valid: 1 to 253\)"),
+        ({"leaves": 510}, r"leaves=510 is out of range \(valid: 1 to 509; each is at a port"),
+        ({"spines": 0}, r"spines=0 is out of range \(valid: 1 to 509; several leaves need a spine"),
+        ({"spines": 510}, r"spines=510"),
+        ({"hosts_per_leaf": 510}, r"hosts_per_leaf=510 is out of range \(valid: 1 to 509\)"),
+        ({"hosts_per_leaf": 508}, r"p0l0 would have 510 ports \(valid: at most 509\)"),
         ({"hosts_per_leaf": 1.5}, r"hosts_per_leaf=1.5 is not a whole number"),
         ({"planes": True}, r"planes=True is not a whole number"),
         ({"host_rate_bps": 0}, r"host_rate_bps=0 is out of range"),

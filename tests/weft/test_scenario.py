@@ -41,7 +41,7 @@ def test_an_empty_file_is_the_default_scenario(tmp_path):
     [
         ("name: x\nfabrik: {}\n", 2, ["unknown key 'fabrik'", "did you mean 'fabric'"]),
         ("fabric:\n  planes: 2\n  leafs: 4\n", 3, ["fabric.leafs", "did you mean 'leaves'"]),
-        ("fabric:\n  planes: 99\n", 2, ["fabric.planes", "99", "valid: 1 to 8"]),
+        ("fabric:\n  planes: 999\n", 2, ["fabric.planes", "999", "valid: 1 to 256"]),
         ("fabric:\n  host_rate: fast\n", 2, ["fabric.host_rate", "fast", "Gb/s"]),
         ("faults:\n  loss: 1.5\n", 2, ["faults.loss", "1.5"]),
         ("seed: 1\nclock: sundial\n", 2, ["clock", "sundial", "'real' or 'virtual'"]),
@@ -70,7 +70,7 @@ def test_errors_name_place_value_and_choices(tmp_path, text, line, words):
     ("tree", "words"),
     [
         ({"fabric": {"leaves": 2, "spines": 0}}, ["fabric.spines"]),
-        ({"fabric": {"pods": 2, "leaves": 1, "spines": 0}}, ["fabric.spines", "1 to 64"]),
+        ({"fabric": {"pods": 2, "leaves": 1, "spines": 0}}, ["fabric.spines", "1 to 509"]),
         ({"fabric": {"cores_per_spine": 2}}, ["fabric.cores_per_spine: 2", "kind: leaf_spine", "fat_tree"]),
         ({"fabric": {"core_rate": "1Gbps"}}, ["fabric.core_rate", "it is a key of fat_tree"]),
         ({"fabric": {"pods": 2, "oversubscription": 2}}, ["fabric.oversubscription: 2", "key of leaf_spine"]),

@@ -1,8 +1,8 @@
-"""Addressing plan: who has which name, address and MAC (docs/spec/addressing.md).
+"""Names of nodes, and addresses and MACs of fabrics that fit the plan of octets (docs/spec/addressing.md).
 
 Indices count from 0. The plan's limits follow from its octets: planes and leaves are octets of
 10.plane.leaf.0/24, leaf 255 is taken by the spines' loopbacks, in fabrics with cores 254 by theirs, and .254 by the
-leaf's gateway address.
+leaf's gateway address. Other fabrics have a hierarchy (`weft.topologies.address_plan`).
 """
 
 from __future__ import annotations
@@ -43,19 +43,9 @@ def host_name(index: int) -> str:
     return f"h{index}"
 
 
-def leaf_name(plane: int, leaf: int) -> str:
-    """Name of a leaf: `p0l1`."""
-    return f"p{plane}l{leaf}"
-
-
-def spine_name(plane: int, spine: int) -> str:
-    """Name of a spine: `p0s1`."""
-    return f"p{plane}s{spine}"
-
-
-def core_name(plane: int, core: int) -> str:
-    """Name of a core: `p0c1`."""
-    return f"p{plane}c{core}"
+def switch_name(plane: int, letter: str, index: int) -> str:
+    """Name of a switch: `p0l1`, the letter being its role's."""
+    return f"p{plane}{letter}{index}"
 
 
 def interface_name(node: str, number: int) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
 from typing import TypeVar
 
 from weft.topologies.addressing import IpVersion
@@ -87,6 +87,7 @@ class SwitchSpec:
         tier: how far from the hosts it is, 0 where hosts are; aggregation trees go up the tiers.
         coordinates: its place in its plane as its kind of topology counts: (pod, leaf), (group, router), (x, y, z).
         group: the pod, group or block it belongs to; None where there are none.
+        networks: what holds all addresses behind it, its own included, where the addresses of a fabric are a hierarchy.
         address: its own, where contributions to aggregation go, too.
         ipv6: likewise.
         mac: of all its ports.
@@ -106,6 +107,7 @@ class SwitchSpec:
     ports: tuple[PortSpec, ...]
     coordinates: tuple[int, ...] = ()
     group: int | None = None
+    networks: tuple[IPv4Network, IPv6Network] | None = None
 
     def address_of(self, ip_version: IpVersion) -> IPv4Address | IPv6Address:
         """Return the switch's own address of this IP version: where contributions to it go."""
@@ -187,7 +189,8 @@ class FabricSpec:
 
     NICs of the same number are in the same plane on all hosts, so that each reaches those of its number. `parameters`
     is what the builder was given, plain JSON values with its name under "kind":
-    `weft.topologies.from_parameters(fabric.parameters)` builds an equal fabric.
+    `weft.topologies.from_parameters(fabric.parameters)` builds an equal fabric. `plane_networks[p]` hold all addresses
+    of plane p.
     """
 
     planes: int
@@ -195,6 +198,7 @@ class FabricSpec:
     switches: tuple[SwitchSpec, ...]
     links: tuple[FabricLink, ...]
     parameters: Mapping[str, object]
+    plane_networks: tuple[tuple[IPv4Network, IPv6Network], ...]
     scale_up: ScaleUpSpec | None = None
 
     def host(self, name: str) -> HostSpec:

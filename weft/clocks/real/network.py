@@ -185,7 +185,7 @@ class FabricNetwork:
                 f"link set {nic.interface} address {nic.mac} mtu {MTU_BYTES} up",
                 f"address add {nic.ipv4} dev {nic.interface}",
                 f"address add {nic.ipv6} dev {nic.interface} nodad",
-                *_routes(nic),
+                *_routes(self.fabric, nic),
             ]
             intf = node.intf(nic.interface)
             intf.ip, intf.prefixLen, intf.mac = str(nic.ipv4.ip), str(nic.ipv4.network.prefixlen), nic.mac
@@ -193,14 +193,14 @@ class FabricNetwork:
         for nic in host.nics:
             _run([*enter, "ethtool", "-K", nic.interface, *_offloads_off()])
 
-    def restore_routes(self, host: str, plane: int) -> None:
+    def restore_routes(self, host: str, nic: int) -> None:
         """Restore the routes of a host that Linux removed while a NIC was down.
 
         Does nothing where they cannot be restored because the host's addresses have been changed.
         """
         command = ["mnexec", "-a", str(self.net.get(host).pid), "ip", "-force", "-batch", "-"]
         with contextlib.suppress(EnvironmentLacksError):
-            _ip_batch(command, _routes(self.fabric.host(host).nic(plane)))
+            _ip_batch(command, _routes(self.fabric, self.fabric.host(host).nic(nic)))
 
     def popen(self, host: str, command: list[str], **options: Any) -> subprocess.Popen[str]:
         """Start a program inside a host's namespace; its process id is the program's own."""
@@ -217,20 +217,13 @@ class FabricNetwork:
                 node.terminate()
 
 
-def _routes(nic: NicSpec) -> list[str]:
+def _routes(fabric: FabricSpec, nic: NicSpec) -> list[str]:
     """Return commands of `ip` that lead to a NIC's whole plane."""
+    ipv4, ipv6 = fabric.plane_networks[nic.plane]
     return [
-        f"route replace {_plane_prefix_ipv4(nic.plane)} via {nic.gateway_ipv4} dev {nic.interface}",
-        f"route replace {_plane_prefix_ipv6(nic.plane)} via {nic.gateway_ipv6} dev {nic.interface}",
+        f"route replace {ipv4} via {nic.gateway_ipv4} dev {nic.interface}",
+        f"route replace {ipv6} via {nic.gateway_ipv6} dev {nic.interface}",
     ]
-
-
-def _plane_prefix_ipv4(plane: int) -> str:
-    return f"10.{plane}.0.0/16"
-
-
-def _plane_prefix_ipv6(plane: int) -> str:
-    return f"fd00:{plane:x}::/32"
 
 
 def _require_free_names(fabric: FabricSpec) -> None:

@@ -12,6 +12,7 @@ from weft.run.traffic_kinds.base import FlowItem
 from weft.scenario.places import KeyProblem
 from weft.scenario.traffic import FlowData
 from weft.scenario.values import Text
+from weft.topologies.addressing import MAX_PLANES
 from weft.topologies.kinds.base import TopologySection
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class IncastTraffic(FlowItem):
     """The host that receives."""
     bytes_per_sender: FlowSize = 65536
     """What each of the others writes."""
-    plane: Annotated[int, whole(0, 7)] = 0
+    plane: Annotated[int, whole(0, MAX_PLANES - 1)] = 0
     """On which plane."""
     data: FlowData = "zeros"
     """`lengths`: packets carry the number of bytes only, for large runs under the virtual clock."""

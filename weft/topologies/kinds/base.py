@@ -9,6 +9,7 @@ from typing import Annotated
 
 from weft.quantities.definitions import QueueSize, Rate, ShortTime, whole
 from weft.quantities.section import Section
+from weft.topologies.addressing import MAX_PLANES, MAX_PORTS
 from weft.topologies.errors import TopologyError
 from weft.topologies.fabric import FabricSpec
 from weft.topologies.scale_up import with_scale_up
@@ -36,9 +37,9 @@ class TopologySection(Section):
 
     kind: str
     """Of which kind of topology the fabric is."""
-    planes: Annotated[int, whole(1, 8)] = 2
+    planes: Annotated[int, whole(1, MAX_PLANES)] = 2
     """Networks side by side; a host has a NIC on each."""
-    hosts_per_leaf: Annotated[int, whole(1, 64)] = 2
+    hosts_per_leaf: Annotated[int, whole(1, MAX_PORTS)] = 2
     """Hosts at a leaf."""
     host_rate: Rate = 10 * 10**9
     """Of the links between hosts and leaves."""

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, Final, Literal
 
 from weft.quantities.definitions import Rate, whole
 from weft.topologies import addressing
-from weft.topologies.assembly import Cable, Design, Place, assemble
-from weft.topologies.errors import TopologyError, require_range
+from weft.topologies.addressing import MAX_PORTS
+from weft.topologies.builder import FabricBuilder, NewSwitch
+from weft.topologies.errors import require_range
 from weft.topologies.fabric import FabricSpec, LinkSpec
 from weft.topologies.kinds.base import TopologyKind, TopologySection
 from weft.topologies.limits import delay, queue_capacity, rate
 
 NAME: Final = "fat_tree"
-# A leaf with the index of the cores' octet would share their addresses.
-_MAX_LEAVES = addressing.MAX_LEAVES - 1
 
 
 class FatTreeSection(TopologySection):
@@ -23,13 +23,13 @@ class FatTreeSection(TopologySection):
 
     kind: Literal["fat_tree"] = NAME
     """Three tiers; a section with `pods` is of this kind."""
-    pods: Annotated[int, whole(2, 64)] = 4
+    pods: Annotated[int, whole(2, MAX_PORTS)] = 4
     """Blocks of leaves and spines that a third tier joins."""
-    leaves: Annotated[int, whole(1, 64)] = 4
+    leaves: Annotated[int, whole(1, MAX_PORTS)] = 4
     """Of each pod."""
-    spines: Annotated[int, whole(1, 64)] = 2
+    spines: Annotated[int, whole(1, MAX_PORTS)] = 2
     """Of each pod."""
-    cores_per_spine: Annotated[int, whole(1, 64)] = 1
+    cores_per_spine: Annotated[int, whole(1, MAX_PORTS)] = 1
     """Cores above each spine of a pod."""
     fabric_rate: Rate | None = None
     """Of the links between leaves and spines; by default that of the hosts."""
@@ -117,68 +117,68 @@ def fat_tree(
     fabric_rate = host_rate_bps if fabric_rate_bps is None else fabric_rate_bps
     parameters = _Parameters(
         planes=require_range("planes", planes, 1, addressing.MAX_PLANES),
-        pods=require_range("pods", pods, 2, _MAX_LEAVES, "one pod is a leaf/spine fabric"),
-        leaves_per_pod=require_range("leaves_per_pod", leaves_per_pod, 1, _MAX_LEAVES),
-        spines_per_pod=require_range("spines_per_pod", spines_per_pod, 1, addressing.MAX_SPINES),
-        cores_per_spine=require_range("cores_per_spine", cores_per_spine, 1, addressing.MAX_CORES),
-        hosts_per_leaf=require_range("hosts_per_leaf", hosts_per_leaf, 1, addressing.MAX_HOSTS_PER_LEAF),
+        pods=require_range("pods", pods, 2, MAX_PORTS, "one pod is a leaf/spine fabric"),
+        leaves_per_pod=require_range("leaves_per_pod", leaves_per_pod, 1, MAX_PORTS),
+        spines_per_pod=require_range("spines_per_pod", spines_per_pod, 1, MAX_PORTS),
+        cores_per_spine=require_range("cores_per_spine", cores_per_spine, 1, MAX_PORTS),
+        hosts_per_leaf=require_range("hosts_per_leaf", hosts_per_leaf, 1, MAX_PORTS),
         host_rate_bps=rate("host_rate_bps", host_rate_bps),
         fabric_rate_bps=rate("fabric_rate_bps", fabric_rate),
         core_rate_bps=rate("core_rate_bps", fabric_rate if core_rate_bps is None else core_rate_bps),
         delay_ps=delay(delay_ps),
         queue_capacity_bytes=queue_capacity(queue_capacity_bytes),
     )
-    _require_addresses(parameters)
-    design = Design(
-        planes=parameters.planes,
-        places=_places(parameters),
-        cables=_cables(parameters),
-        hosts_per_leaf=parameters.hosts_per_leaf,
-        host_link=parameters.link(parameters.host_rate_bps),
-    )
-    return assemble(design, {"kind": NAME, **asdict(parameters)})
+    builder = FabricBuilder()
+    of_planes = [_Plane(builder, plane, parameters) for plane in range(parameters.planes)]
+    host_link = parameters.link(parameters.host_rate_bps)
+    for places in zip(*(plane.leaves for plane in of_planes), strict=True):
+        for _ in range(parameters.hosts_per_leaf):
+            builder.add_host(places, host_link)
+    for plane in of_planes:
+        plane.add_links(builder, parameters)
+    return builder.build({"kind": NAME, **asdict(parameters)})
 
 
-def _require_addresses(parameters: _Parameters) -> None:
-    for product, first, second, most in (
-        ("leaves", "pods", "leaves_per_pod", _MAX_LEAVES),
-        ("spines", "pods", "spines_per_pod", addressing.MAX_SPINES),
-        ("cores", "spines_per_pod", "cores_per_spine", addressing.MAX_CORES),
-    ):
-        one, other = getattr(parameters, first), getattr(parameters, second)
-        if one * other > most:
-            raise TopologyError(
-                f"{first}={one} x {second}={other} are {one * other} {product} a plane (valid: at most {most})"
-            )
+class _Plane:
+    """The switches of a plane, those of a pod side by side."""
 
-
-def _places(parameters: _Parameters) -> list[Place]:
-    return [
-        *(Place("leaf", leaf) for leaf in range(parameters.pods * parameters.leaves_per_pod)),
-        *(Place("spine", spine) for spine in range(parameters.pods * parameters.spines_per_pod)),
-        *(Place("core", core) for core in range(parameters.spines_per_pod * parameters.cores_per_spine)),
-    ]
-
-
-def _cables(parameters: _Parameters) -> list[Cable]:
-    fabric_link = parameters.link(parameters.fabric_rate_bps)
-    core_link = parameters.link(parameters.core_rate_bps)
-    cables = []
-    for pod in range(parameters.pods):
-        spines = [
-            Place("spine", pod * parameters.spines_per_pod + spine)
+    def __init__(self, builder: FabricBuilder, plane: int, parameters: _Parameters) -> None:
+        pods = range(parameters.pods)
+        self.leaves = [
+            builder.add_switch(plane, "leaf", coordinates=(pod, leaf), group=pod)
+            for pod in pods
+            for leaf in range(parameters.leaves_per_pod)
+        ]
+        self._spines = [
+            # Other pods reach the spines of one number in the same way.
+            builder.add_switch(plane, "spine", coordinates=(pod, spine), group=pod, position=(spine, pod))
+            for pod in pods
             for spine in range(parameters.spines_per_pod)
         ]
-        for leaf in range(parameters.leaves_per_pod):
-            lower = Place("leaf", pod * parameters.leaves_per_pod + leaf)
-            cables += [Cable(lower, spine, fabric_link) for spine in spines]
-        for number, spine in enumerate(spines):
-            first = number * parameters.cores_per_spine
-            cables += [
-                Cable(spine, Place("core", core), core_link)
-                for core in range(first, first + parameters.cores_per_spine)
-            ]
-    return cables
+        self._cores = [
+            builder.add_switch(plane, "core", coordinates=(spine, core))
+            for spine in range(parameters.spines_per_pod)
+            for core in range(parameters.cores_per_spine)
+        ]
+
+    def add_links(self, builder: FabricBuilder, parameters: _Parameters) -> None:
+        fabric_link = parameters.link(parameters.fabric_rate_bps)
+        core_link = parameters.link(parameters.core_rate_bps)
+        for leaves, spines in zip(
+            _parts(self.leaves, parameters.pods), _parts(self._spines, parameters.pods), strict=True
+        ):
+            for leaf in leaves:
+                for spine in spines:
+                    builder.add_link(leaf, spine, fabric_link)
+            for spine, cores in zip(spines, _parts(self._cores, parameters.spines_per_pod), strict=True):
+                for core in cores:
+                    builder.add_link(spine, core, core_link)
+
+
+def _parts(switches: Sequence[NewSwitch], count: int) -> list[Sequence[NewSwitch]]:
+    """Cut a list of switches into parts of one size."""
+    size = len(switches) // count
+    return [switches[first : first + size] for first in range(0, len(switches), size)]
 
 
 KIND = TopologyKind(NAME, FatTreeSection, fat_tree, implied_by="pods")

@@ -8,7 +8,8 @@ from typing import Annotated, Final, Literal
 
 from weft.quantities.definitions import Rate, number, whole
 from weft.topologies import addressing
-from weft.topologies.assembly import Cable, Design, Place, assemble
+from weft.topologies.addressing import MAX_PORTS
+from weft.topologies.builder import FabricBuilder
 from weft.topologies.errors import TopologyError, require_range
 from weft.topologies.fabric import FabricSpec, LinkSpec
 from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
@@ -22,9 +23,9 @@ class LeafSpineSection(TopologySection):
 
     kind: Literal["leaf_spine"] = NAME
     """Two tiers; by default, unless a key is that of another kind."""
-    leaves: Annotated[int, whole(1, 64)] = 4
+    leaves: Annotated[int, whole(1, MAX_PORTS)] = 4
     """Of each plane."""
-    spines: Annotated[int, whole(0, 64)] = 2
+    spines: Annotated[int, whole(0, MAX_PORTS)] = 2
     """Of each plane. A single leaf needs none."""
     fabric_rate: Rate | None = None
     """Of the links between leaves and spines; by default that of the hosts."""
@@ -111,16 +112,19 @@ def leaf_spine(
         planes, leaves, spines, hosts_per_leaf, host_rate_bps, fabric_rate_bps, oversubscription, delay_ps,
         queue_capacity_bytes,
     )  # fmt: skip
-    leaf_places = [Place("leaf", leaf) for leaf in range(parameters.leaves)]
-    spine_places = [Place("spine", spine) for spine in range(parameters.spines)]
-    design = Design(
-        planes=parameters.planes,
-        places=[*leaf_places, *spine_places],
-        cables=[Cable(leaf, spine, parameters.fabric_link) for leaf in leaf_places for spine in spine_places],
-        hosts_per_leaf=parameters.hosts_per_leaf,
-        host_link=parameters.host_link,
+    builder = FabricBuilder()
+    leaves_of, spines_of = (
+        [[builder.add_switch(plane, role) for _ in range(count)] for plane in range(parameters.planes)]
+        for role, count in (("leaf", parameters.leaves), ("spine", parameters.spines))
     )
-    return assemble(design, {"kind": NAME, **asdict(parameters)})
+    for places in zip(*leaves_of, strict=True):
+        for _ in range(parameters.hosts_per_leaf):
+            builder.add_host(places, parameters.host_link)
+    for of_plane, above in zip(leaves_of, spines_of, strict=True):
+        for leaf in of_plane:
+            for spine in above:
+                builder.add_link(leaf, spine, parameters.fabric_link)
+    return builder.build({"kind": NAME, **asdict(parameters)})
 
 
 def _validate(
@@ -135,10 +139,10 @@ def _validate(
     queue_capacity_bytes: int,
 ) -> _Parameters:
     planes = require_range("planes", planes, 1, addressing.MAX_PLANES)
-    leaves = require_range("leaves", leaves, 1, addressing.MAX_LEAVES)
+    leaves = require_range("leaves", leaves, 1, MAX_PORTS, "each is at a port of every spine")
     several = "several leaves need a spine between them" if leaves > 1 else ""
-    spines = require_range("spines", spines, 1 if leaves > 1 else 0, addressing.MAX_SPINES, several)
-    hosts_per_leaf = require_range("hosts_per_leaf", hosts_per_leaf, 1, addressing.MAX_HOSTS_PER_LEAF)
+    spines = require_range("spines", spines, 1 if leaves > 1 else 0, MAX_PORTS, several)
+    hosts_per_leaf = require_range("hosts_per_leaf", hosts_per_leaf, 1, MAX_PORTS)
     host_rate = rate("host_rate_bps", host_rate_bps)
     return _Parameters(
         planes=planes,

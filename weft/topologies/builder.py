@@ -1,0 +1,267 @@
+"""Makes fabrics: a kind of topology says which switches, hosts and links there are; here they get all the rest.
+
+A kind adds the switches of every plane, then the hosts on them, then the links between switches, and calls `build`.
+Names, ports, device ids and addresses (`weft.topologies.address_plan`) follow from the order of these calls:
+
+- a switch's index counts within its plane and role, its device id within the fabric, plane by plane;
+- a switch's ports count from 1 as hosts and links are added, so that hosts come first where they are added first;
+- a host's NICs count from 0 as they are listed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from weft.topologies import addressing
+from weft.topologies.address_plan import AddressPlan, Placed, SwitchAddresses, address_plan
+from weft.topologies.errors import TopologyError
+from weft.topologies.fabric import (
+    Endpoint,
+    FabricLink,
+    FabricSpec,
+    HostSpec,
+    LinkSpec,
+    NicSpec,
+    PortSpec,
+    SwitchSpec,
+)
+
+MOST_LINKS = 2_000_000
+"""Of a fabric, whose description then takes some gigabytes."""
+_LETTERS = {"leaf": "l", "spine": "s", "core": "c", "router": "r", "node": "n", "switch": "w"}
+_TIERS = {"leaf": 0, "spine": 1, "core": 2}
+
+
+@dataclass(eq=False)
+class NewSwitch:
+    """A switch that a fabric will have: what hosts and links are added to."""
+
+    plane: int
+    role: str
+    index: int
+    name: str
+    tier: int
+    coordinates: tuple[int, ...]
+    group: int | None
+    position: tuple[int, ...]
+    ports: list[PortSpec] = field(default_factory=list)
+    nics: int = 0
+
+    @property
+    def placed(self) -> Placed:
+        """The switch as its addresses see it."""
+        return Placed(self.plane, self.role, self.index, self.position, self.nics)
+
+
+@dataclass(frozen=True)
+class _NewNic:
+    switch: NewSwitch
+    number: int
+    """Among the switch's NICs."""
+    port: int
+    link: LinkSpec
+
+
+class FabricBuilder:
+    """Collects a fabric's switches, hosts and links. See the module."""
+
+    def __init__(self) -> None:
+        self._switches: list[NewSwitch] = []
+        self._hosts: list[tuple[_NewNic, ...]] = []
+        self._counts: Counter[tuple[int, str]] = Counter()
+        self._links = 0
+
+    def add_switch(
+        self,
+        plane: int,
+        role: str,
+        *,
+        tier: int | None = None,
+        coordinates: tuple[int, ...] | None = None,
+        group: int | None = None,
+        position: tuple[int, ...] | None = None,
+        letter: str | None = None,
+    ) -> NewSwitch:
+        """Add a switch.
+
+        Args:
+            plane: in which it is; planes count from 0.
+            role: a word of the kind's own.
+            tier: how far from the hosts; by default 0, 1, 2 for leaf, spine, core and 0 for other roles.
+            coordinates: its place as people count; by default its index.
+            group: the pod, group or block that it belongs to.
+            position: its place in the addresses, the widest level first; by default its coordinates. Switches that
+                others reach in the same way should have the beginning of it in common, because one prefix then
+                leads to all of them.
+            letter: of its name, `p0l3`; by default the first one of well-known roles, else of the role.
+
+        """
+        index = self._counts[plane, role]
+        self._counts[plane, role] += 1
+        coordinates = (index,) if coordinates is None else coordinates
+        switch = NewSwitch(
+            plane=plane,
+            role=role,
+            index=index,
+            name=addressing.switch_name(plane, letter or _LETTERS.get(role, role[0]), index),
+            tier=_TIERS.get(role, 0) if tier is None else tier,
+            coordinates=coordinates,
+            group=group,
+            position=coordinates if position is None else position,
+        )
+        self._switches.append(switch)
+        return switch
+
+    def add_host(self, switches: Sequence[NewSwitch], link: LinkSpec | Sequence[LinkSpec]) -> int:
+        """Add a host with a NIC at each of these switches; returns its index.
+
+        `link` is of all NICs, or one of each. A switch may be there twice.
+
+        Raises:
+            TopologyError: a switch has no port left, or other hosts have NICs in other planes.
+
+        """
+        links = [link] * len(switches) if isinstance(link, LinkSpec) else link
+        planes = [switch.plane for switch in switches]
+        if self._hosts and planes != (others := [nic.switch.plane for nic in self._hosts[0]]):
+            raise TopologyError(f"host h{len(self._hosts)} has NICs in planes {planes}, others in {others}")
+        index = len(self._hosts)
+        name = addressing.host_name(index)
+        nics = []
+        for number, (switch, each) in enumerate(zip(switches, links, strict=True)):
+            self._count_link()
+            port = self._add_port(switch, Endpoint(name, number), each, peer_is_host=True)
+            nics.append(_NewNic(switch, switch.nics, port, each))
+            switch.nics += 1
+        self._hosts.append(tuple(nics))
+        return index
+
+    def add_link(self, a: NewSwitch, b: NewSwitch, link: LinkSpec) -> None:
+        """Join two switches of a plane, by one more link if they have some.
+
+        Raises:
+            TopologyError: they are in different planes or one and the same, or one has no port left.
+
+        """
+        if a is b or a.plane != b.plane:
+            raise TopologyError(f"no link can join {a.name} and {b.name} (valid: two switches of a plane)")
+        self._count_link()
+        here, there = Endpoint(a.name, len(a.ports) + 1), Endpoint(b.name, len(b.ports) + 1)
+        self._add_port(a, there, link, peer_is_host=False)
+        self._add_port(b, here, link, peer_is_host=False)
+
+    def _count_link(self) -> None:
+        self._links += 1
+        if self._links > MOST_LINKS:
+            raise TopologyError(f"the fabric has too many links (valid: at most {MOST_LINKS})")
+
+    def _add_port(self, switch: NewSwitch, peer: Endpoint, link: LinkSpec, peer_is_host: bool) -> int:
+        number = len(switch.ports) + 1
+        if number > addressing.MAX_PORTS:
+            raise TopologyError(
+                f"{switch.name} would have {number} ports (valid: at most {addressing.MAX_PORTS})"
+            )
+        switch.ports.append(
+            PortSpec(
+                number=number,
+                interface=addressing.interface_name(switch.name, number),
+                peer=peer,
+                peer_interface=addressing.interface_name(peer.node, peer.port),
+                peer_is_host=peer_is_host,
+                link=link,
+            )
+        )
+        return number
+
+    def build(self, parameters: Mapping[str, object]) -> FabricSpec:
+        """Return the fabric; `parameters` are those of `FabricSpec`.
+
+        Raises:
+            TopologyError: there is no host, two switches have one name, or addresses do not suffice.
+
+        """
+        if not self._hosts:
+            raise TopologyError("a fabric needs a host")
+        self._require_names()
+        planes = 1 + max(switch.plane for switch in self._switches)
+        plan = address_plan(planes, [switch.placed for switch in self._switches])
+        by_plane = [switch for plane in range(planes) for switch in self._switches if switch.plane == plane]
+        addresses = {switch.name: plan.of_switch(switch.placed) for switch in by_plane}
+        switches = tuple(
+            _switch(switch, device_id, addresses[switch.name])
+            for device_id, switch in enumerate(by_plane, start=1)
+        )
+        return FabricSpec(
+            planes=planes,
+            hosts=tuple(_host(index, nics, plan, addresses) for index, nics in enumerate(self._hosts)),
+            switches=switches,
+            links=tuple(_links(switches)),
+            parameters=parameters,
+            plane_networks=tuple(plan.plane_networks(plane) for plane in range(planes)),
+        )
+
+    def _require_names(self) -> None:
+        (name, count), *_ = Counter(switch.name for switch in self._switches).most_common(1)
+        if count > 1:
+            roles = sorted({switch.role for switch in self._switches if switch.name == name})
+            raise TopologyError(f"{name} is a switch of several roles, {', '.join(roles)}: give them letters")
+
+
+def _switch(switch: NewSwitch, device_id: int, addresses: SwitchAddresses) -> SwitchSpec:
+    return SwitchSpec(
+        name=switch.name,
+        device_id=device_id,
+        plane=switch.plane,
+        index=switch.index,
+        role=switch.role,
+        tier=switch.tier,
+        address=addresses.address,
+        ipv6=addresses.ipv6,
+        mac=addresses.mac,
+        ports=tuple(switch.ports),
+        coordinates=switch.coordinates,
+        group=switch.group,
+        networks=addresses.networks,
+    )
+
+
+def _host(
+    index: int, nics: Sequence[_NewNic], plan: AddressPlan, addresses: Mapping[str, SwitchAddresses]
+) -> HostSpec:
+    name = addressing.host_name(index)
+    specs = []
+    for number, nic in enumerate(nics):
+        own, gateway = plan.of_nic(nic.switch.placed, nic.number), addresses[nic.switch.name]
+        specs.append(
+            NicSpec(
+                number=number,
+                plane=nic.switch.plane,
+                interface=addressing.interface_name(name, number),
+                mac=own.mac,
+                ipv4=own.ipv4,
+                ipv6=own.ipv6,
+                gateway_ipv4=gateway.address,
+                gateway_ipv6=gateway.ipv6,
+                gateway_mac=gateway.mac,
+                switch=nic.switch.name,
+                switch_port=nic.port,
+                link=nic.link,
+            )
+        )
+    return HostSpec(name=name, index=index, nics=tuple(specs))
+
+
+def _links(switches: Sequence[SwitchSpec]) -> list[FabricLink]:
+    # Between switches of a tier, the first in order stands for the one nearer to the hosts.
+    places = {switch.name: (switch.tier, number) for number, switch in enumerate(switches)}
+    links = []
+    for switch in switches:
+        for port in switch.ports:
+            here = Endpoint(switch.name, port.number)
+            if port.peer_is_host:
+                links.append(FabricLink(port.peer, here, port.link))
+            elif places[port.peer.node] > places[switch.name]:
+                links.append(FabricLink(here, port.peer, port.link))
+    return links
