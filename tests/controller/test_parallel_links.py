@@ -8,7 +8,8 @@ import pytest
 from weft.controller.failures import NO_FAILURES, Failures
 from weft.controller.links import named_link
 from weft.controller.port_states import failures_of, peers_of_ports_down
-from weft.controller.routing.shortest_paths import MOST_WEIGHT, ShortestPaths, member_weights
+from weft.controller.routing.routes import MOST_WEIGHT, member_weights
+from weft.controller.routing.shortest_paths import ShortestPaths
 from weft.controller.trees import plan_tree
 from weft.errors import BadInputError
 from weft.run.fabric import Fabric

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.controller.failures import NO_FAILURES, Failures
-from weft.controller.routing.shortest_paths import SELECTOR, Route, ShortestPaths, SwitchRoutes, plane_routes
+from weft.controller.routing.routes import SELECTOR, Route, SwitchRoutes
+from weft.controller.routing.shortest_paths import ShortestPaths, plane_routes
 from weft.topologies import FabricSpec, HostSpec, leaf_spine
 
 FABRIC = leaf_spine(planes=2, leaves=4, spines=3, hosts_per_leaf=2)

@@ -14,7 +14,7 @@ from weft.controller.entities import exact_arguments
 from weft.controller.errors import SettingError
 from weft.controller.features.kind import Row, port_name
 from weft.controller.lab import Lab
-from weft.controller.routing.shortest_paths import SELECTOR
+from weft.controller.routing.routes import SELECTOR
 from weft.controller.session import SwitchSession
 from weft.topologies import SwitchSpec
 

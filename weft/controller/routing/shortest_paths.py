@@ -3,79 +3,31 @@
 A leaf delivers to its own hosts (/32, /128) with the host's MAC; every other prefix goes to the neighbours
 on shortest live paths: one link makes a plain next hop, several a group; parallel links are next hops each, and where
 links of a group have different rates, its members are weighted by them. There is one group per set of next hops, so
-that the groups do not grow with the destinations; a failure changes few of them.
+that the groups do not grow with the destinations; a failure changes few of them. Where addresses are a hierarchy,
+routes are summarised (`weft.controller.routing.summaries`), and switches without hosts are routes of their neighbours
+alone: nothing but aggregation from next door is sent to them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
-from math import gcd
 
-import finsy
-
-from weft.controller.entities import Entity, entry, group_entry, mac_number
+from weft.controller.entities import Entity
 from weft.controller.failures import NO_FAILURES, Failures
 from weft.controller.routing.kind import PlaneRouting, RoutingKind
+from weft.controller.routing.routes import (
+    Destinations,
+    LpmEntries,
+    NextHop,
+    NextHops,
+    Prefix,
+    Route,
+    SwitchRoutes,
+    one_by_one,
+)
+from weft.controller.routing.summaries import address_tree, summarised
 from weft.topologies import FabricSpec, PortSpec, SwitchSpec
-from weft.topologies.distances import Rings, bits_of, distance_rings
-
-SELECTOR = "ecmp_selector"
-MOST_WEIGHT = 64
-"""Of the members of a group together, unless it has more members."""
-Prefix = IPv4Network | IPv6Network
-
-
-@dataclass(frozen=True, order=True)
-class NextHop:
-    """Where a packet goes: out of `port` with these MACs, over a link of this rate."""
-
-    port: int
-    source_mac: str
-    destination_mac: str
-    rate_bps: int
-
-
-NextHops = tuple[NextHop, ...]
-
-
-@dataclass(frozen=True)
-class Route:
-    """A prefix and its next hops, in order of their ports; several mean ECMP."""
-
-    prefix: Prefix
-    next_hops: NextHops
-
-
-@dataclass(frozen=True)
-class SwitchRoutes:
-    """Routes of one switch.
-
-    Attributes:
-        hosts: its own hosts', of live links.
-        towards: switches of the plane that are reached over the same next hops, as bits by their place in the plane.
-        prefixes: what is behind each switch of the plane.
-
-    """
-
-    hosts: tuple[Route, ...]
-    towards: dict[NextHops, int]
-    prefixes: Sequence[tuple[Prefix, ...]]
-
-    def __iter__(self) -> Iterator[Route]:
-        """All routes."""
-        yield from self.hosts
-        for next_hops, switches in self.towards.items():
-            for switch in bits_of(switches):
-                yield from (Route(prefix, next_hops) for prefix in self.prefixes[switch])
-
-    def groups(self) -> dict[NextHops, int]:
-        """Group ids, from 1, of all sets of several next hops; the largest sets first."""
-        sets = [next_hops for next_hops in self.towards if len(next_hops) > 1]
-        ordered = sorted(sets, key=lambda hops: (-len(hops), hops))
-        return {hops: group_id for group_id, hops in enumerate(ordered, start=1)}
-
+from weft.topologies.distances import Rings, distance_rings
 
 _LivePort = tuple[int, NextHop]
 """Place in the plane of the switch at the other end, and the next hop that it is."""
@@ -90,11 +42,17 @@ class ShortestPaths(PlaneRouting):
 
     """
 
-    def __init__(self, fabric: FabricSpec, plane: int) -> None:
+    def __init__(self, fabric: FabricSpec, plane: int, summarise: bool = True) -> None:
         self._switches = fabric.switches_of_plane(plane)
         self._place = {switch.name: place for place, switch in enumerate(self._switches)}
-        self._prefixes = [_prefixes(fabric, switch) for switch in self._switches]
-        self._lpm = [[_LpmEntries(prefix) for prefix in prefixes] for prefixes in self._prefixes]
+        self._behind = [
+            Destinations(tuple(map(LpmEntries, _prefixes(fabric, switch))), 1 << place)
+            for place, switch in enumerate(self._switches)
+        ]
+        tree = address_tree(self._switches)
+        self._tree = tree if summarise else None
+        # Farther than next door.
+        self._far = ~0 if tree is None else _bits_with_hosts(self._switches)
         self._ports = [_fabric_ports(fabric, switch, self._place) for switch in self._switches]
         self._host_routes = [_host_routes(fabric, switch) for switch in self._switches]
         self._live: list[list[_LivePort]] = []
@@ -133,9 +91,12 @@ class ShortestPaths(PlaneRouting):
             if towards is None:
                 assert before is not None
                 towards = before.towards
-            routes = SwitchRoutes(hosts, towards, self._prefixes)
+            elsewhere = (
+                one_by_one(towards, self._behind) if self._tree is None else summarised(self._tree, towards)
+            )
+            routes = SwitchRoutes(hosts, towards, elsewhere)
             self.routes[switch.name] = routes
-            self._entities[switch.name] = self._switch_entities(switch, routes)
+            self._entities[switch.name] = routes.entities(switch)
             changed.add(switch.name)
         return frozenset(changed)
 
@@ -159,9 +120,10 @@ class ShortestPaths(PlaneRouting):
         """Return a switch's next hops, the neighbours one hop nearer, and the switches that they lead to."""
         towards: dict[NextHops, int] = {}
         for hops in range(1, len(self._rings)):
-            parts: list[tuple[NextHops, int]] = [((), self._rings[hops][place])]
+            ring = self._rings[hops][place] & (self._far if hops > 1 else ~0)
+            parts: list[tuple[NextHops, int]] = [((), ring)]
             for peer, next_hop in self._live[place]:
-                through = self._rings[hops - 1][peer] & self._rings[hops][place]
+                through = self._rings[hops - 1][peer] & ring
                 if through:
                     parts = [
                         part
@@ -176,46 +138,6 @@ class ShortestPaths(PlaneRouting):
                 if switches:
                     towards[next_hops] = towards.get(next_hops, 0) | switches
         return towards
-
-    def _switch_entities(self, switch: SwitchSpec, routes: SwitchRoutes) -> tuple[Entity, ...]:
-        groups = routes.groups()
-        entities = _selector_entities(switch, groups)
-        entities += [_LpmEntries(route.prefix).next_hop(route.next_hops[0]) for route in routes.hosts]
-        for next_hops, switches in routes.towards.items():
-            group_id = groups.get(next_hops)
-            for place in bits_of(switches):
-                if group_id is None:
-                    entities += [lpm.next_hop(next_hops[0]) for lpm in self._lpm[place]]
-                else:
-                    entities += [lpm.group(group_id) for lpm in self._lpm[place]]
-        return tuple(entities)
-
-
-class _LpmEntries:
-    """Entries of a prefix; there is one object for all switches that send it to a group of the same number."""
-
-    __slots__ = ("_groups", "_match", "_table")
-
-    def __init__(self, prefix: Prefix) -> None:
-        self._table = "ipv4_lpm" if prefix.version == 4 else "ipv6_lpm"
-        self._match = {"destination": str(prefix)}
-        self._groups: dict[int, Entity] = {}
-
-    def group(self, group_id: int) -> Entity:
-        found = self._groups.get(group_id)
-        if found is None:
-            found = self._groups[group_id] = entry(self._table, self._match, "set_ecmp_group", group=group_id)
-        return found
-
-    def next_hop(self, hop: NextHop) -> Entity:
-        return entry(
-            self._table,
-            self._match,
-            "set_next_hop",
-            port=hop.port,
-            source_mac=mac_number(hop.source_mac),
-            destination_mac=mac_number(hop.destination_mac),
-        )
 
 
 def plane_routes(fabric: FabricSpec, plane: int, failures: Failures = NO_FAILURES) -> dict[str, SwitchRoutes]:
@@ -248,8 +170,14 @@ def _next_hop(switch: SwitchSpec, port: PortSpec, destination_mac: str) -> NextH
     return NextHop(port.number, switch.mac, destination_mac, port.link.rate_bps)
 
 
+def _bits_with_hosts(switches: tuple[SwitchSpec, ...]) -> int:
+    return sum(1 << place for place, switch in enumerate(switches) if switch.host_ports)
+
+
 def _prefixes(fabric: FabricSpec, switch: SwitchSpec) -> tuple[Prefix, ...]:
     """Prefixes behind a switch: its hosts' subnets, or its own address if it has no hosts."""
+    if switch.networks is not None:
+        return switch.networks
     nics = [fabric.host(port.peer.node).nic(port.peer.port) for port in switch.host_ports]
     if not nics:
         return (IPv4Network(switch.address), IPv6Network(switch.ipv6))
@@ -258,56 +186,6 @@ def _prefixes(fabric: FabricSpec, switch: SwitchSpec) -> tuple[Prefix, ...]:
         subnets[nic.ipv4.network] = None
         subnets[nic.ipv6.network] = None
     return tuple(subnets)
-
-
-def _selector_entities(switch: SwitchSpec, groups: dict[NextHops, int]) -> list[Entity]:
-    """Selector members and groups, and the `ecmp` table."""
-    members = sorted({hop for hops in groups for hop in hops})
-    entities: list[Entity] = [
-        finsy.P4ActionProfileMember(
-            SELECTOR,
-            member_id=hop.port,
-            action=finsy.P4TableAction(
-                "set_next_hop",
-                port=hop.port,
-                source_mac=mac_number(hop.source_mac),
-                destination_mac=mac_number(hop.destination_mac),
-            ),
-        )
-        for hop in members
-    ]
-    # The same for every failure, because a group keeps its size.
-    rates = {port.link.rate_bps for port in switch.fabric_ports}
-    largest = len(switch.fabric_ports) if len(rates) < 2 else MOST_WEIGHT + len(switch.fabric_ports)
-    for hops, group_id in groups.items():
-        weights = member_weights([hop.rate_bps for hop in hops])
-        entities.append(
-            finsy.P4ActionProfileGroup(
-                SELECTOR,
-                group_id=group_id,
-                max_size=largest,
-                # A member whose port has lost its link is skipped at once, before the controller is notified.
-                members=[
-                    finsy.P4Member(hop.port, weight=(weight, hop.port))
-                    for hop, weight in zip(hops, weights, strict=True)
-                ],
-            )
-        )
-        entities.append(group_entry("ecmp", {"group": group_id}, group_id))
-    return entities
-
-
-def member_weights(rates_bps: Sequence[int]) -> list[int]:
-    """Return the weights of a group's members in proportion to their links' rates, the smallest whole numbers.
-
-    Where these would be more than `MOST_WEIGHT` together, they are rounded so that they are about as many.
-    """
-    divisor = gcd(*rates_bps)
-    weights = [rate_bps // divisor for rate_bps in rates_bps]
-    most = max(MOST_WEIGHT, len(weights))
-    if sum(weights) > most:
-        weights = [max(1, round(rate_bps * most / sum(rates_bps))) for rate_bps in rates_bps]
-    return weights
 
 
 def _objection(_fabric: FabricSpec) -> str:
