@@ -55,13 +55,18 @@ struct Nic::Attachment final : InCacheLines, Waker {
   Timer timer;
   std::vector<uint32_t> numbers;
   std::shared_ptr<QueuePair> kept;
+  size_t place = 0;  // in attached_
   bool in_control_turns = false;
   bool in_data_turns = false;
 };
 
 struct Nic::Port final : InCacheLines, PacketSource, NicDma::Client {
   Port(Nic& nic_, NicPortConfig config_, TransmitPort& transmit_)
-      : nic(nic_), engine(nic_.engine_), config(std::move(config_)), transmit(transmit_) {
+      : nic(nic_),
+        engine(nic_.engine_),
+        config(std::move(config_)),
+        addresses(config.addresses.begin(), config.addresses.end()),
+        transmit(transmit_) {
     if (nic.dma_ != nullptr) dma_port = nic.dma_->add_port(*this, transmit.rate_bps());
   }
 
@@ -82,7 +87,7 @@ struct Nic::Port final : InCacheLines, PacketSource, NicDma::Client {
   void want_turns(Attachment& attachment);
   void forget(Attachment& attachment);
   bool owns(const roce::IpAddress& address) const {
-    return std::find(config.addresses.begin(), config.addresses.end(), address) != config.addresses.end();
+    return std::find(addresses.begin(), addresses.end(), address) != addresses.end();
   }
   void drop(NicDrop reason, const Packet& packet) {
     ++counters.drops[static_cast<size_t>(reason)];
@@ -102,6 +107,7 @@ struct Nic::Port final : InCacheLines, PacketSource, NicDma::Client {
   Engine& engine;
   size_t dma_port = 0;
   NicPortConfig config;
+  const CacheLineVector<roce::IpAddress> addresses;  // the configuration's, where packets pass
   TransmitPort& transmit;
   NicPortCounters counters;
   RingBuffer<Attachment*> control_turns;
@@ -200,24 +206,27 @@ Nic::Nic(Engine& engine, std::string name, const NicConfig& config)
 
 void Nic::fetch(const void* nic, int step) {
   // More than that are not all at work at once.
-  constexpr size_t kFewNumbers = 32;
+  constexpr size_t kFew = 32;
   const auto& self = *static_cast<const Nic*>(nic);
+  const bool few = self.attached_.size() <= kFew;
   if (step == 0) prefetch<CacheLevel::kSecond>(nic, sizeof(Nic));
   if (step == 1) {
     prefetch<CacheLevel::kSecond>(self.ports_.data(), self.ports_.size() * sizeof(self.ports_[0]));
-    self.by_number_.fetch(kFewNumbers);
+    self.by_number_.fetch();
+    if (few)
+      prefetch<CacheLevel::kSecond>(self.attached_.data(), self.attached_.size() * sizeof(Attachment*));
   }
   if (step == 2)
     for (const auto& port : self.ports_) prefetch<CacheLevel::kSecond>(port.get(), sizeof(Port));
   if (step == 3)
     for (const auto& port : self.ports_)
-      prefetch<CacheLevel::kSecond>(port->config.addresses.data(), 2 * sizeof(roce::IpAddress));
-  if (step < 3) return;
-  self.by_number_.for_each_of_few(kFewNumbers, [step](const Attachment& attachment) {
-    if (step == 3) prefetch<CacheLevel::kSecond>(&attachment, sizeof(Attachment));
-    if (step == 4) prefetch<CacheLevel::kSecond>(&attachment.queue_pair, sizeof(QueuePair));
-    if (step >= 5) attachment.queue_pair.fetch(step - 5);
-  });
+      prefetch<CacheLevel::kSecond>(port->addresses.data(), port->addresses.size() * sizeof(roce::IpAddress));
+  if (step < 2 || !few) return;
+  for (const Attachment* attachment : self.attached_) {
+    if (step == 2) prefetch<CacheLevel::kSecond>(attachment, sizeof(Attachment));
+    if (step == 3) prefetch<CacheLevel::kSecond>(&attachment->queue_pair, sizeof(QueuePair));
+    if (step >= 4) attachment->queue_pair.fetch(step - 4);
+  }
 }
 
 Nic::~Nic() = default;
@@ -264,7 +273,11 @@ uint32_t Nic::allocate_queue_pair_number() {
 Nic::Attachment& Nic::attachment_for(QueuePair& queue_pair, int port) {
   Port& at = port_at(port);
   auto& attachment = attachments_[&queue_pair];
-  if (attachment == nullptr) attachment = std::make_unique<Attachment>(*this, queue_pair, at);
+  if (attachment == nullptr) {
+    attachment = std::make_unique<Attachment>(*this, queue_pair, at);
+    attachment->place = attached_.size();
+    attached_.push_back(attachment.get());
+  }
   if (&attachment->port != &at) {
     throw std::invalid_argument("NIC '" + name_ + "': the queue pair is attached to another port than " +
                                 std::to_string(port));
@@ -310,6 +323,9 @@ void Nic::detach(QueuePair& queue_pair) {
   Attachment* attachment = found->second.get();
   attachment->port.forget(*attachment);
   for (const uint32_t number : attachment->numbers) by_number_.erase(number);
+  attached_.back()->place = attachment->place;
+  attached_[attachment->place] = attached_.back();
+  attached_.pop_back();
   attachments_.erase(found);
 }
 

@@ -112,6 +112,7 @@ class Nic final : public Node {
   std::unique_ptr<NicDma> dma_;  // null: memory is at hand in no time
   std::vector<std::unique_ptr<Port>> ports_;
   std::unordered_map<QueuePair*, std::unique_ptr<Attachment>> attachments_;
+  CacheLineVector<Attachment*> attached_;  // the same, each at its own place
   QueuePairNumbers<Attachment> by_number_;
   uint32_t next_number_ = 0x11;
 };

@@ -2,6 +2,7 @@
 // close together: those index a vector, and only numbers of one's own far up are hashed.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
@@ -22,16 +23,10 @@ class QueuePairNumbers {
     return found == large_.end() ? nullptr : found->second;
   }
 
-  // Calls visit(T&) for the owners of small numbers; if more than `most` numbers have been given, of none.
-  template <class Visit>
-  void for_each_of_few(size_t most, Visit&& visit) const {
-    if (small_.size() > most) return;
-    for (T* owner : small_)
-      if (owner != nullptr) visit(*owner);
-  }
-  // Prefetches what for_each_of_few() reads.
-  void fetch(size_t most) const {
-    if (small_.size() <= most) prefetch<CacheLevel::kSecond>(small_.data(), small_.size() * sizeof(T*));
+  // Prefetches what find() reads of the numbers given last.
+  void fetch() const {
+    const size_t first = small_.size() - std::min(small_.size(), kNewest);
+    prefetch<CacheLevel::kSecond>(small_.data() + first, (small_.size() - first) * sizeof(T*));
   }
 
   void insert(uint32_t number, T* owner) {
@@ -53,6 +48,7 @@ class QueuePairNumbers {
 
  private:
   static constexpr uint32_t kSmall = 1u << 16;
+  static constexpr size_t kNewest = 32;
 
   std::vector<T*> small_;
   std::unordered_map<uint32_t, T*> large_;

@@ -72,10 +72,16 @@ std::vector<PacketPtr> DelayLine::take_all() {
   return packets;
 }
 
+// The packets one by one: each keeps where the next one is.
 void DelayLine::fetch(const void* line, int step) {
+  // About as many full frames as arrive between two visits of a partition.
+  constexpr int kFetchedPackets = 3;
   const auto& self = *static_cast<const DelayLine*>(line);
   if (step == 0) prefetch<CacheLevel::kSecond>(line, sizeof(DelayLine));
-  if (step == 1) prefetch_packet<CacheLevel::kSecond>(self.in_order_.first());
+  if (step == 0 || step > kFetchedPackets) return;
+  const Packet* packet = self.in_order_.first();
+  for (int before = 1; before < step && packet != nullptr; ++before) packet = packet->follower;
+  prefetch_packet<CacheLevel::kSecond>(packet);
 }
 
 void DelayLine::count_held(const void* line, HeldPackets& held) {

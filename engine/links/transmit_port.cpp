@@ -18,6 +18,8 @@ namespace {
 
 // Below it a round would be many times as long as a packet takes to pass.
 constexpr uint32_t kSmallestQuantumBytes = 64;
+// Of a class: about as many full frames as leave between two visits of a partition.
+constexpr size_t kFetchedWaiting = 3;
 
 }  // namespace
 
@@ -83,15 +85,22 @@ bool TransmitPort::enqueue(PacketPtr packet, int priority_class, SharedBuffer::A
   queue_depth_bytes_ += size;
   ++queue_depth_packets_;
   if (!whole) [[unlikely]] {
-    push_when_whole({std::move(packet), now, arrival}, priority_class);
+    push_when_whole(Waiting(std::move(packet), now, arrival), priority_class);
   } else {
-    queue.packets.push({std::move(packet), now, arrival});
+    queue.packets.push(Waiting(std::move(packet), now, arrival));
     nonempty_classes_ |= 1u << priority_class;
     start_if_idle(now, begin_ps(now, size));
   }
   max_queue_depth_bytes_ = std::max(max_queue_depth_bytes_, queue_depth_bytes_);
   return true;
 }
+
+TransmitPort::Waiting::Waiting(PacketPtr waiting, TimePs now, SharedBuffer::Arrival from)
+    : packet(std::move(waiting)),
+      enqueued_ps(now),
+      arrival(from),
+      size_bytes(static_cast<uint32_t>(packet->wire_bytes())),
+      context_bytes(packet->context == nullptr ? 0 : packet->context->used_bytes) {}
 
 // On a link faster than the one it comes by, its sending would overtake its end.
 void TransmitPort::push_when_whole(Waiting waiting, int priority_class) {
@@ -103,15 +112,14 @@ void TransmitPort::push_when_whole(Waiting waiting, int priority_class) {
       kick();
       return;
     }
-    leave_queue(waiting, priority_class, waiting.packet->wire_bytes());
+    leave_queue(waiting, priority_class);
     drop_down(waiting, priority_class);
   });
 }
 
 void TransmitPort::drop_down(const Waiting& waiting, int priority_class) {
-  const uint64_t size = waiting.packet->wire_bytes();
-  leave(waiting, size);
-  drop(QueueDrop::kDown, counters_.down_dropped, priority_class, size);
+  leave(waiting);
+  drop(QueueDrop::kDown, counters_.down_dropped, priority_class, waiting.size_bytes);
 }
 
 void TransmitPort::drop(QueueDrop reason, TrafficCounter& counter, int priority_class, uint64_t size_bytes) {
@@ -257,20 +265,15 @@ void TransmitPort::fetch(const void* port, int step) {
   }
 }
 
-// Of each class, what waits first: its place, the packet, where its state is, and the state.
+// Of each class, what waits first: where it is noted, then the packets, then their contexts.
 void TransmitPort::fetch_waiting(int step) const {
+  if (step > 4) return;
   for (uint32_t left = nonempty_classes_ & ~kControlBit; left != 0; left &= left - 1) {
-    const ClassQueue& queue = classes_[static_cast<size_t>(std::countr_zero(left))];
-    if (step == 2) {
-      prefetch<CacheLevel::kSecond>(queue.packets.first_slot(), sizeof(Waiting));
-      continue;
-    }
-    const Packet& packet = *queue.packets.front().packet;
-    if (step == 3)
-      prefetch<CacheLevel::kSecond>(&packet, sizeof(Packet));
-    else if (packet.context != nullptr)
-      prefetch<CacheLevel::kSecond>(packet.context,
-                                    step == 4 ? sizeof(PacketContext) : packet.context->used_bytes);
+    const RingBuffer<Waiting>& packets = classes_[static_cast<size_t>(std::countr_zero(left))].packets;
+    if (step == 2) prefetch<CacheLevel::kSecond>(packets.first_slot(), kFetchedWaiting * sizeof(Waiting));
+    if (step < 3) continue;
+    for (size_t i = 0; i < std::min(kFetchedWaiting, packets.size()); ++i)
+      step == 3 ? packets[i].prefetch_packet() : packets[i].prefetch_context();
   }
 }
 
@@ -370,36 +373,33 @@ int TransmitPort::next_class(uint32_t ready) {
   if (strict != 0) [[likely]]
     return static_cast<int>(std::bit_width(strict)) - 1;
   return round_robin_.next(ready, [this](int priority_class) {
-    return classes_[static_cast<size_t>(priority_class)].packets.front().packet->wire_bytes();
+    return classes_[static_cast<size_t>(priority_class)].packets.front().size_bytes;
   });
 }
 
-// What has waited is no longer in the caches, and each part of it holds where the next one is: the three
-// packets that come next get one step each. Those of a short queue have come a moment ago.
+// Goes on where fetch_waiting() has stopped, the context of a packet after the packet. Those of a short queue
+// have come a moment ago.
 void TransmitPort::prefetch_waiting(const RingBuffer<Waiting>& packets) {
-  if (packets.size() < 3) return;
-  prefetch(packets[2].packet.get(), sizeof(Packet));
-  prefetch(packets[1].packet->context, sizeof(PacketContext));
-  const Packet& next = *packets.front().packet;
-  prefetch_headers(next);
-  if (next.context != nullptr) prefetch(next.context, next.context->used_bytes);
+  if (packets.size() < kFetchedWaiting) return;
+  packets[kFetchedWaiting - 1].prefetch_packet();
+  packets[kFetchedWaiting - 2].prefetch_context();
 }
 
 TransmitPort::Waiting TransmitPort::take_first(int priority_class) {
   ClassQueue& queue = classes_[static_cast<size_t>(priority_class)];
   Waiting waiting = queue.packets.pop();
   prefetch_waiting(queue.packets);
-  const uint64_t size = waiting.packet->wire_bytes();
   if (queue.packets.empty()) {
     nonempty_classes_ &= ~(1u << priority_class);
     if (dwrr_classes_ != 0) [[unlikely]]
       round_robin_.emptied(priority_class);
   }
-  leave_queue(waiting, priority_class, size);
+  leave_queue(waiting, priority_class);
   return waiting;
 }
 
-void TransmitPort::leave_queue(const Waiting& waiting, int priority_class, uint64_t size_bytes) {
+void TransmitPort::leave_queue(const Waiting& waiting, int priority_class) {
+  const uint64_t size_bytes = waiting.size_bytes;
   classes_[static_cast<size_t>(priority_class)].depth_bytes -= size_bytes;
   queue_depth_bytes_ -= size_bytes;
   --queue_depth_packets_;
@@ -410,7 +410,6 @@ void TransmitPort::leave_queue(const Waiting& waiting, int priority_class, uint6
 // Null if the stage has dropped it, or sent it elsewhere.
 PacketPtr TransmitPort::dequeue(int priority_class, TimePs start_ps) {
   Waiting waiting = take_first(priority_class);
-  const uint64_t size = waiting.packet->wire_bytes();
   const ClassQueue& queue = classes_[static_cast<size_t>(priority_class)];
   PacketPtr packet =
       through_stage(std::move(waiting.packet), {.enqueued_ps = waiting.enqueued_ps,
@@ -420,8 +419,8 @@ PacketPtr TransmitPort::dequeue(int priority_class, TimePs start_ps) {
                                                 .class_depth_bytes = queue.depth_bytes,
                                                 .class_depth_packets = queue.packets.size(),
                                                 .arrival = buffer_ == nullptr ? nullptr : &waiting.arrival,
-                                                .size_bytes = size});
-  leave(waiting, size);
+                                                .size_bytes = waiting.size_bytes});
+  leave(waiting);
   return packet;
 }
 
@@ -447,7 +446,7 @@ std::vector<WaitingFrom> TransmitPort::waiting_by_arrival() const {
                                return from.ingress_port == arrival.port && from.lane == arrival.lane;
                              });
       if (at == found.end()) at = found.insert(at, {each, arrival.port, arrival.lane, {}});
-      at->waiting.add(packets[i].packet->wire_bytes());
+      at->waiting.add(packets[i].size_bytes);
     }
   }
   return found;

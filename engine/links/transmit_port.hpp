@@ -9,6 +9,7 @@
 #include "links/deficit_round_robin.hpp"
 #include "links/link.hpp"
 #include "links/node.hpp"
+#include "memory/prefetch.hpp"
 #include "memory/ring_buffer.hpp"
 #include "observe/statistics.hpp"
 #include "observe/traffic_counter.hpp"
@@ -200,10 +201,19 @@ class TransmitPort : public Node {
   static constexpr uint32_t kControlBit = 1u << kMaxClasses;
   static constexpr int kControl = -1;  // instead of a class
 
+  // With what is to be known before the packet is looked at: one that has waited for long has left the
+  // caches.
   struct Waiting {
+    Waiting(PacketPtr waiting, TimePs now, SharedBuffer::Arrival from);
+
     PacketPtr packet;
-    TimePs enqueued_ps = 0;
+    TimePs enqueued_ps;
     SharedBuffer::Arrival arrival;
+    uint32_t size_bytes;
+    uint32_t context_bytes;  // of the packet's context, that the stage is going to use
+
+    void prefetch_packet() const { weft::prefetch_packet<CacheLevel::kSecond>(packet.get()); }
+    void prefetch_context() const { prefetch<CacheLevel::kSecond>(packet->context, context_bytes); }
   };
 
   // A cache line each.
@@ -219,10 +229,10 @@ class TransmitPort : public Node {
   }
   const ClassQueue& class_queue(int priority_class) const;
   void push_when_whole(Waiting waiting, int priority_class);
-  void leave_queue(const Waiting& waiting, int priority_class, uint64_t size_bytes);
-  void leave(const Waiting& waiting, uint64_t size_bytes) {
+  void leave_queue(const Waiting& waiting, int priority_class);
+  void leave(const Waiting& waiting) {
     if (buffer_ != nullptr) [[unlikely]]
-      buffer_->leave(waiting.arrival, size_bytes);
+      buffer_->leave(waiting.arrival, waiting.size_bytes);
   }
   void drop_down(const Waiting& waiting, int priority_class);
   void drop(QueueDrop reason, TrafficCounter& counter, int priority_class, uint64_t size_bytes);

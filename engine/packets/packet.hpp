@@ -190,6 +190,8 @@ class PacketPool {
   uint64_t live_packets() const { return state_->live; }
 
   PacketStore& store() const { return *state_->store; }
+  // Prefetches what every packet of it changes.
+  void fetch() const { __builtin_prefetch(state_, 1); }
   // Where storage is taken from and returned to from now on.
   void use_store(std::shared_ptr<PacketStore> store);
   // Lets a packet of this pool go to another one, which claims it (maybe in another thread, later).

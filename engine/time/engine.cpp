@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "memory/prefetch.hpp"
 #include "packets/packet_store.hpp"
 #include "time/event_fd.hpp"
 #include "time/partition.hpp"
@@ -190,6 +191,16 @@ void Engine::serve_until(TimePs limit) {
     ++events_served_;
     const TimerAction action = events_.pop();
     action.function(action.object);
+  }
+}
+
+void Engine::fetch(int step) const {
+  if (step == 0) {
+    const auto used_bytes = reinterpret_cast<const char*>(&partition_) - reinterpret_cast<const char*>(this);
+    prefetch<CacheLevel::kSecond>(this, static_cast<size_t>(used_bytes));
+  } else if (step == 1) {
+    events_.fetch();
+    packets_.fetch();
   }
 }
 

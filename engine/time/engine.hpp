@@ -157,6 +157,8 @@ class Engine {
   // --- for the partitions' workers
 
   TimePs next_event_ps() { return events_.next_time(); }
+  // Prefetches what every event uses, `step` pointers away from this.
+  void fetch(int step) const;
   // Serves a partition's events up to and including limit.
   void serve_until(TimePs limit);
   // The partition's engine whose event this thread is serving, or null.

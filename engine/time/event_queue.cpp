@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include "memory/prefetch.hpp"
+
 namespace weft {
 
 namespace {
@@ -34,6 +36,15 @@ uint32_t EventQueue::add_timer(TimerAction action) {
 void EventQueue::remove_timer(uint32_t slot) {
   cancel(slot);
   free_slots_.push_back(slot);
+}
+
+void EventQueue::fetch() const {
+  // Of so many most stay as they are from one visit to the next.
+  constexpr size_t kMostTimers = 512;
+  if (actions_.size() > kMostTimers) return;
+  prefetch<CacheLevel::kSecond>(heap_.data(), heap_.size() * sizeof(Entry));
+  prefetch<CacheLevel::kSecond>(heap_index_.data(), heap_index_.size() * sizeof(uint32_t));
+  prefetch<CacheLevel::kSecond>(actions_.data(), actions_.size() * sizeof(TimerAction));
 }
 
 void EventQueue::move(uint32_t slot, Entry entry) {

@@ -71,6 +71,8 @@ class EventQueue {
   uint64_t reserve_rank();
   // Timers that exist, armed or not: how much may happen here.
   size_t timer_count() const { return actions_.size() - free_slots_.size(); }
+  // Prefetches the timers, unless there are very many.
+  void fetch() const;
   // Takes the earliest timer out and returns its action. The queue must not be empty.
   TimerAction pop() {
     if (vacant_) fill_top();

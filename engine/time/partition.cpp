@@ -118,6 +118,7 @@ void PartitionWorker::serve_window(std::vector<std::unique_ptr<PartitionWorker>>
   for (size_t place = 0; place < next_times_.size(); ++place) {
     if (next_times_[place] <= limit_ps) {
       Partition& partition = *partitions_[place];
+      fetch_ahead(place);
       fetch(partition);
       if (next_times_[place] == kDelivery)
         for (const auto& sender : all) deliver(sender->deliveries_[full][partition.index_]);
@@ -128,11 +129,22 @@ void PartitionWorker::serve_window(std::vector<std::unique_ptr<PartitionWorker>>
   earliest_ps_ = earliest_ps;
 }
 
+// Of the partitions behind this one in turn, what fetch() reads itself.
+void PartitionWorker::fetch_ahead(size_t place) const {
+  if (place + 2 < partitions_.size())
+    prefetch<CacheLevel::kSecond>(partitions_[place + 2], sizeof(Partition));
+  if (place + 1 == partitions_.size()) return;
+  const CacheLineVector<Visited>& visited = partitions_[place + 1]->visited_;
+  prefetch<CacheLevel::kSecond>(visited.data(), visited.size() * sizeof(Visited));
+}
+
 // Only where about as much happens as there is to fetch.
 void PartitionWorker::fetch(const Partition& partition) {
   if (partition.events_in_last_visit_ < partition.visited_.size()) return;
-  for (int step = 0; step < Visited::kSteps; ++step)
+  for (int step = 0; step < Visited::kSteps; ++step) {
+    partition.engine_.fetch(step);
     for (const Visited& visited : partition.visited_) visited.fetch(visited.object, step);
+  }
 }
 
 TimePs PartitionWorker::visit(Partition& partition, TimePs limit_ps) {

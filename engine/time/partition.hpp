@@ -130,6 +130,7 @@ class alignas(64) PartitionWorker {
 
   TimePs visit(Partition& partition, TimePs limit_ps);
   static void fetch(const Partition& partition);
+  void fetch_ahead(size_t place) const;
   Deliveries& deliveries_to(const Partition& target);
   static void deliver(Deliveries& deliveries);
   void note_failure(const Partition& partition);

@@ -211,6 +211,33 @@ def test_a_number_anywhere_is_found_while_it_is_attached(number: int) -> None:
     assert (stats["received_packets"], stats["dropped"]["unknown_queue_pair"]) == (1, 1)
 
 
+def test_the_others_of_a_nic_go_on_when_one_is_detached() -> None:
+    pair = wired_pair()
+    numbers = (0x20, 0x21, 0x22)
+    queue_pairs = [
+        RcQueuePair(
+            pair.b.nic,
+            0,
+            CompletionQueue(pair.engine),
+            queue_pair=number,
+            remote_queue_pair=1,
+            destination_mac=pair.a.mac,
+            destination_ip=pair.a.ip(4),
+            congestion_control=fixed_window(),
+            retransmission_timeout_ps=TIMEOUT_PS,
+        )
+        for number in numbers
+    ]
+    for detached, queue_pair in enumerate(queue_pairs, start=1):
+        pair.b.nic.detach(queue_pair)
+        pair.b.nic.reset_stats()
+        for number in numbers:
+            packet = build_packet({**TO_B, "bth": {"opcode": 0x11, "destination_qp": number}})  # type: ignore[typeddict-item]
+            pair.engine.inject(pair.b.nic, 0, packet)
+        pair.step(ideal_wire)
+        assert pair.b.nic.stats(0)["received_packets"] == len(numbers) - detached
+
+
 def test_a_capture_reads_back(tmp_path: Path) -> None:
     pair = cabled_pair()
     capture = PcapWriter(str(tmp_path / "a.pcap"))

@@ -38,14 +38,16 @@ void TableIndex<kWords>::build(std::span<Tuple* const> order) {
 }
 
 template <size_t kWords>
-TableEntry* TableIndex<kWords>::find_in_others(TableEntry* best, Key key) const {
+auto TableIndex<kWords>::find_in_others(const Slot& found, Key key) const -> const Slot& {
+  const Slot* best = &found;
   for (const Probe& probe : others_) {
-    if (best != nullptr && best->priority >= probe.highest_priority) break;
-    TableEntry* entry = find_in(probe, key);
-    if (entry != nullptr && (best == nullptr || entry->priority > best->priority)) best = entry;
-    if (entry != nullptr && probe.decides) break;
+    if (best->entry != nullptr && best->entry->priority >= probe.highest_priority) break;
+    const Slot& slot = find_in(probe, key);
+    if (slot.entry == nullptr) continue;
+    if (best->entry == nullptr || slot.entry->priority > best->entry->priority) best = &slot;
+    if (probe.decides) break;
   }
-  return best;
+  return *best;
 }
 
 template class TableIndex<1>;

@@ -23,12 +23,17 @@ class TableIndex {
   // `order`: the table's tuples by falling priority; none of them is shared.
   void build(std::span<Tuple* const> order);
 
-  // The matching entry of highest priority, or null.
-  TableEntry* find(Key key) const {
-    TableEntry* entry = find_in(first_, key);
-    if (entry != nullptr ? first_.decides : others_.empty()) [[likely]]
-      return entry;
-    return find_in_others(entry, key);
+  struct Slot {
+    Key key;
+    TableEntry* entry = nullptr;  // null: vacant
+  };
+
+  // Where the matching entry of highest priority is, until the next build(); a vacant slot if there is none.
+  const Slot& find(Key key) const {
+    const Slot& slot = find_in(first_, key);
+    if (slot.entry != nullptr ? first_.decides : others_.empty()) [[likely]]
+      return slot;
+    return find_in_others(slot, key);
   }
 
   // Prefetches what find() goes through.
@@ -37,13 +42,15 @@ class TableIndex {
     fetch_probes();
   }
   void fetch_probes() const { prefetch<CacheLevel::kSecond>(others_.data(), others_.size() * sizeof(Probe)); }
-  // Prefetches where find() begins to look for this key in each tuple.
-  void fetch_slots(const Key& key) const {
-    fetch_slot(first_, key);
-    for (const Probe& probe : others_) fetch_slot(probe, key);
+  // Prefetches tuples of few entries whole, once fetch_probes() has had its effect.
+  void fetch_small_tuples() const {
+    fetch_if_small(first_);
+    for (const Probe& probe : others_) fetch_if_small(probe);
   }
 
  private:
+  static constexpr size_t kSmallTupleSlots = 16;
+
   struct Probe {
     Key mask;
     uint32_t first_slot = 0;
@@ -51,15 +58,11 @@ class TableIndex {
     int32_t highest_priority = INT32_MIN;
     bool decides = true;  // no entry of a later tuple can have a higher priority than one found here
   };
-  struct Slot {
-    Key key;
-    TableEntry* entry = nullptr;  // null: vacant
-  };
 
-  // The better of `best`, which may be null, and what the other probes find.
-  [[gnu::noinline]] TableEntry* find_in_others(TableEntry* best, Key key) const;
+  // The better of `best`, which may be vacant, and what the other probes find.
+  [[gnu::noinline]] const Slot& find_in_others(const Slot& best, Key key) const;
 
-  TableEntry* find_in(const Probe& probe, const Key& key) const {
+  const Slot& find_in(const Probe& probe, const Key& key) const {
     Key masked;
     for (size_t i = 0; i < kWords; ++i) masked[i] = key[i] & probe.mask[i];
     const Slot* slots = slots_.data() + probe.first_slot;
@@ -67,13 +70,12 @@ class TableIndex {
       const Slot& slot = slots[at];
       uint64_t difference = 0;  // not ==, which would call memcmp
       for (size_t i = 0; i < kWords; ++i) difference |= slot.key[i] ^ masked[i];
-      if (difference == 0 || slot.entry == nullptr) return slot.entry;
+      if (difference == 0 || slot.entry == nullptr) return slot;
     }
   }
-  void fetch_slot(const Probe& probe, const Key& key) const {
-    Key masked;
-    for (size_t i = 0; i < kWords; ++i) masked[i] = key[i] & probe.mask[i];
-    prefetch<CacheLevel::kSecond>(&slots_[probe.first_slot + (home(masked) & probe.last)], sizeof(Slot));
+  void fetch_if_small(const Probe& probe) const {
+    if (probe.last < kSmallTupleSlots)
+      prefetch<CacheLevel::kSecond>(&slots_[probe.first_slot], (size_t{probe.last} + 1) * sizeof(Slot));
   }
   static uint64_t home(const Key& key) {
     uint64_t state = 0;

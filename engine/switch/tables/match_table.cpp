@@ -69,7 +69,8 @@ TableEntry* MatchTable::lookup_unindexed(std::array<uint64_t, kWords> key) const
     index_state_ = plain && size_ <= kMostIndexed ? IndexState::kReady : IndexState::kNone;
     if (index_state_ == IndexState::kReady) {
       index<kWords>().build(order_);
-      return index<kWords>().find(key);
+      if (recent_ != nullptr) recent_->forget();
+      return index<kWords>().find(key).entry;
     }
   }
   return lookup_in_tuples<kWords>(key.data());
@@ -208,7 +209,7 @@ TableEntry* MatchTable::insert(const EntryMatch& match) {
   const bool reorder = tuple.empty() || match.priority > tuple.highest_priority();
   tuple.add(entry);
   ++size_;
-  if (size_ > kMostFetched && recent_ == nullptr) recent_ = std::make_unique<RecentKeys>();
+  if (size_ > kMostFetched && recent_ == nullptr) recent_ = std::make_unique<RecentSlots>();
   if (reorder) order_tuples();
   return entry;
 }
@@ -230,25 +231,25 @@ void MatchTable::fetch(int step) const {
 
 template <size_t kWords>
 void MatchTable::fetch_recent(int step) const {
+  using Slot = typename TableIndex<kWords>::Slot;
+  // With the key and the beginning of its action's data, wherever within a cache line it begins.
+  constexpr size_t kViewBytes =
+      sizeof(EntryView) + kWords * sizeof(uint64_t) + sizeof(ActionData) + kCacheLineBytes;
   if (step == 1) {
-    prefetch<CacheLevel::kSecond>(recent_.get(), sizeof(RecentKeys));
+    prefetch<CacheLevel::kSecond>(recent_.get(), sizeof(RecentSlots));
     index<kWords>().fetch_probes();
     return;
   }
+  if (step == 2) index<kWords>().fetch_small_tuples();
   for (size_t i = 0; i < recent_->count; ++i) {
-    std::array<uint64_t, kWords> key;
-    std::copy_n(recent_->keys[i].begin(), kWords, key.begin());
-    if (step == 2) {
-      index<kWords>().fetch_slots(key);
-    } else if (const TableEntry* entry = index<kWords>().find(key)) {
-      // With the key and the beginning of its action's data, wherever within a cache line it begins.
-      const size_t view_bytes =
-          sizeof(EntryView) + kWords * sizeof(uint64_t) + sizeof(ActionData) + kCacheLineBytes;
-      prefetch<CacheLevel::kSecond>(static_cast<const EntryView*>(entry), view_bytes);
-    }
+    const auto* slot = static_cast<const Slot*>(recent_->slots[i]);
+    if (step == 2)
+      prefetch<CacheLevel::kSecond>(slot, sizeof(Slot));
+    else if (slot->entry != nullptr)
+      prefetch<CacheLevel::kSecond>(static_cast<const EntryView*>(slot->entry), kViewBytes);
   }
-  // Keys that are looked up no more are not fetched for ever.
-  if (step == 3) recent_->next = recent_->count = 0;
+  // What is looked up no more is not fetched for ever.
+  if (step == 3) recent_->forget();
 }
 
 void MatchTable::erase(TableEntry* entry) {

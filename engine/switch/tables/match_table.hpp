@@ -56,10 +56,11 @@ class alignas(64) MatchTable : public InCacheLines {
   // The same for a key as wide as the table's, in registers.
   template <size_t kWords>
   TableEntry* lookup(std::array<uint64_t, kWords> key) const {
-    if (recent_ != nullptr) recent_->add(key);
-    if (index_state_ == IndexState::kReady) [[likely]]
-      return index<kWords>().find(key);
-    return lookup_unindexed(key);
+    if (index_state_ != IndexState::kReady) [[unlikely]]
+      return lookup_unindexed(key);
+    const auto& slot = index<kWords>().find(key);
+    if (recent_ != nullptr) recent_->add(&slot);
+    return slot.entry;
   }
 
   // The entry installed with exactly this match and priority, or null.
@@ -98,21 +99,21 @@ class alignas(64) MatchTable : public InCacheLines {
   // A larger one is not fetched as a whole: most of it would come for nothing.
   static constexpr size_t kMostFetched = 16;
 
-  // The last keys that were looked up, of tables that are not fetched as a whole: of a flow's packets there
-  // are mostly more to come.
-  struct alignas(kCacheLineBytes) RecentKeys : InCacheLines {
+  // Where the last lookups ended, of tables that are not fetched as a whole: of a flow's packets there are
+  // mostly more to come.
+  struct alignas(kCacheLineBytes) RecentSlots : InCacheLines {
     static constexpr size_t kCount = 128;
 
-    template <size_t kWords>
-    void add(const std::array<uint64_t, kWords>& key) {
-      std::copy_n(key.begin(), kWords, keys[next].begin());
+    void add(const void* slot) {
+      slots[next] = slot;
       next = (next + 1) % kCount;
       if (count < kCount) ++count;
     }
+    void forget() { next = count = 0; }
 
     size_t next = 0;
     size_t count = 0;
-    std::array<std::array<uint64_t, 2>, kCount> keys{};
+    std::array<const void*, kCount> slots{};
   };
 
   // The masks that an entry may be filed under, the finest first.
@@ -149,7 +150,7 @@ class alignas(64) MatchTable : public InCacheLines {
 
   // Of the two, the one for the key's width is used.
   mutable IndexState index_state_ = IndexState::kStale;
-  std::unique_ptr<RecentKeys> recent_;
+  std::unique_ptr<RecentSlots> recent_;  // of the index as it is
   mutable TableIndex<1> index_of_1_;
   mutable TableIndex<2> index_of_2_;
   uint32_t key_bytes_;
