@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from weft import BadInputError, Fabric, topologies
-from weft.results.ideal_times import Framing, IdealTimes
+from weft.recording.ideal_times import Framing, IdealTimes
 from weft.run.runner import run_scenario
 from weft.scenario import EcnSection, TransportSection, parse_scenario
 from weft.traffic.flow_sizes import FlowSizes
-from weft.traffic.patterns import Flow
 
 WORKLOAD = {"flow_sizes": "fb_hadoop", "load": 0.6, "duration": "300us"}
 SCENARIO = {
@@ -39,12 +38,36 @@ def test_the_ideal_time_is_a_lone_flows(rates_bps, telemetry, size_bytes):
         fabric_rate_bps=fabric_rate,
         core_rate_bps=core,
     )
-    flow = Flow(1, 0, size_bytes)
     transport = TransportSection(parameters={"window": "10MB"})  # one that holds nothing back
     framing = Framing(1024, telemetry, 4, transport.settings().ack_interval())
-    ideal_ps = IdealTimes(topology, framing).of([flow])
+    ideal_ps = IdealTimes(topology, framing).of(*columns((1, 0, 0, size_bytes)))
     with Fabric(topology, clock="virtual", int_telemetry=telemetry, transport=transport) as running:
         assert running.incast("h0", size_bytes).time_ps == ideal_ps[0]
+
+
+def columns(*flows):
+    """Sources, destinations, planes and sizes of flows."""
+    return np.array(flows, np.int64).reshape(-1, 4).T
+
+
+def test_ideal_times_of_many_flows_are_those_of_each():
+    """Over unequal links, in both planes, within a leaf and beyond it; one has no payload, one is twice there."""
+    topology = topologies.leaf_spine(
+        planes=2, leaves=2, spines=2, hosts_per_leaf=2, host_rate_bps=10**10, fabric_rate_bps=25 * 10**9
+    )
+    flows = [
+        (0, 3, 0, 70_000),
+        (0, 1, 0, 70_000),
+        (3, 0, 1, 1),
+        (2, 1, 1, 0),
+        (1, 2, 0, 3000),
+        (0, 3, 0, 70_000),
+    ]
+    ideal = IdealTimes(topology, Framing(1024, True, 4, 2), switch_latency_ps=450_000)
+    together = ideal.of(*columns(*flows)).tolist()
+    assert together == [ideal.of(*columns(flow))[0] for flow in flows]
+    assert together[0] == together[5] > together[1]
+    assert ideal.of(*columns()).tolist() == []
 
 
 @pytest.fixture(scope="module")

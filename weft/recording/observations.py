@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.engine import completion_status_names, drop_names
-from weft.recording.ideal import IdealTimes
+from weft.recording.ideal_times import IdealTimes
 from weft.recording.places import Places
 from weft.recording.schema import STEP_KINDS
 from weft.recording.tables import Integers, Names, Table, write_table
@@ -104,9 +104,7 @@ class _Namer:
         rates = int_rates(fabric) if options.int_telemetry else STANDARD_INT_RATES
         self._int_rates = np.array(rates, np.int64)
         self._places = Places(fabric).names
-        self._ideal = IdealTimes(
-            fabric, options.mtu_bytes, options.ip_version, options.int_telemetry, options.switching.latency
-        )
+        self._ideal = IdealTimes.of_fabric(fabric, options)
 
     def _host(self, ranks: Integers) -> Names:
         return Names(ranks, self._hosts)
@@ -124,13 +122,8 @@ class _Namer:
         }
 
     def flows(self, columns: Mapping[str, Integers]) -> Table:
-        keys = zip(
-            *(columns[key].tolist() for key in ("source", "destination", "plane", "size_bytes")), strict=True
-        )
-        ideal_ps = [
-            self._ideal.completion_ps(self._hosts[source], self._hosts[destination], plane, size_bytes)
-            for source, destination, plane, size_bytes in keys
-        ]
+        flows = (columns[key] for key in ("source", "destination", "plane", "size_bytes"))
+        ideal_ps = self._ideal.of(*flows)
         return {
             "flow": np.arange(len(ideal_ps), dtype=np.int64),
             "source": self._host(columns["source"]),
@@ -141,7 +134,7 @@ class _Namer:
             "size_bytes": columns["size_bytes"],
             "start_ps": columns["start_ps"],
             "end_ps": columns["end_ps"],
-            "ideal_ps": np.array(ideal_ps, np.int64),
+            "ideal_ps": ideal_ps,
             "retransmitted_packets": columns["retransmitted_packets"],
             "status": Names(columns["status"], completion_status_names()),
         }

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from rich.console import Console
 from rich.table import Table
 
+from weft.recording.ideal_times import IdealTimes
 from weft.recording.schema import ColumnSchema, TableSchema
 from weft.results.flow_tables import FLOW_COLUMNS, FlowFile, FlowTable, flow_table
 from weft.results.kinds import MeasuredColumn, ResultKind
@@ -39,7 +40,7 @@ _SIZE = Axis("size of the flow (kB)", "kB", "log")
 class SizeBin:
     """Flows above the bin before and of at most `upper_bytes`: their times and their slowdowns at `PERCENTILES`.
 
-    A slowdown is a completion time over the ideal one (`weft.results.ideal_times`).
+    A slowdown is a completion time over the ideal one (`weft.recording.ideal_times`).
     """
 
     upper_bytes: int
@@ -85,13 +86,14 @@ def workload_result(
     duration_ps: int,
     flows: Sequence[Flow],
     records: Mapping[str, Sequence[int]],
-    ideal_ps: npt.NDArray[np.int64],
+    ideal: IdealTimes,
     time_ps: int,
     cnps: int,
 ) -> WorkloadResult:
     """Return what a workload found; `records` are the columns of `EndpointGroup.flow_records`, one row per flow."""
     table = flow_table(flows, records)
     size_bytes, completion_ps = table["size_bytes"], table["completion_ps"]
+    ideal_ps = ideal.of(*(table[key] for key in ("source", "destination", "plane", "size_bytes")))
     slowdown = completion_ps / ideal_ps
     retransmitted = table.pop("retransmitted_packets")
     table |= {"ideal_ps": ideal_ps, "slowdown": slowdown, "retransmitted_packets": retransmitted}

@@ -23,6 +23,7 @@ from weft.error_translation import raised_as_weft_errors
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError
 from weft.hints import did_you_mean
 from weft.quantities.definitions import FLOW_SIZE, MESSAGE_SIZE, POSITIVE_TIME, TIME
+from weft.recording.ideal_times import IdealTimes
 from weft.recording.observations import Observations, Recorded, merged, named_tables, ports_table
 from weft.recording.places import Places
 from weft.results.arrays import ObservedArrays
@@ -38,7 +39,6 @@ from weft.results.counters import (
 )
 from weft.results.credits import credit_results
 from weft.results.flows import FlowsResult, flows_result
-from weft.results.ideal_times import Framing, IdealTimes
 from weft.results.kinds import R, ResultKind
 from weft.results.link_events import LinkEventResult
 from weft.results.link_faults import link_fault_results
@@ -528,7 +528,7 @@ class Fabric:
             duration_ps,
             flows,
             records,
-            self._ideal_times().of(flows),
+            IdealTimes.of_fabric(self.topology, self.options),
             outcome.duration_ps,
             counted.cnps,
         )
@@ -749,16 +749,6 @@ class Fabric:
             self.lab.frame_bytes,
             transport,
         )
-
-    def _ideal_times(self) -> IdealTimes:
-        options = self.options
-        framing = Framing(
-            options.mtu_bytes,
-            options.int_telemetry,
-            options.ip_version,
-            options.transport.settings().ack_interval(),
-        )
-        return IdealTimes(self.topology, framing, options.switching.latency)
 
     def _begin(self, draw: int = 0, in_network: bool = False) -> HostTotals:
         """Make ready for a run, and return what the hosts have counted so far.

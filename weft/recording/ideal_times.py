@@ -8,14 +8,13 @@ from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from weft.recording.tables import Integers
+from weft.scenario.options import FabricOptions
 from weft.topologies import FabricSpec, LinkSpec, serialisation_ps, shortest_path
 from weft.topologies.addressing import IpVersion
 from weft.traffic.header_sizes import AETH, IMMEDIATE, PAD, RETH, overhead_bytes
-from weft.traffic.patterns import Flow
 
-Times = npt.NDArray[np.int64]
 Links = tuple[tuple[int, int], ...]
 """Rate (bit/s) and delay (ps) of every link of a path."""
 
@@ -46,40 +45,70 @@ class Framing:
 class IdealTimes:
     """Times from a flow's start to its last acknowledgement with nothing else in the fabric, stored and forwarded.
 
-    The sender is not held back by its window; each switch takes its latency. Equal to the simulated time of a lone flow
-    to the picosecond.
+    A flow is a WRITE with immediate. The sender is not held back by its window; each switch takes its latency. Equal to
+    the simulated time of a lone flow to the picosecond.
     """
 
     def __init__(self, fabric: FabricSpec, framing: Framing, switch_latency_ps: int = 0) -> None:
         self._fabric, self._framing = fabric, framing
         self._switch_latency_ps = switch_latency_ps
-        self._links: dict[tuple[str, LinkSpec, str, LinkSpec], Links] = {}
 
-    def of(self, flows: Sequence[Flow]) -> Times:
-        """Return every flow's ideal completion time."""
-        times = np.zeros(len(flows), np.int64)
-        by_links: dict[Links, list[int]] = {}
-        for number, flow in enumerate(flows):
-            by_links.setdefault(self._links_of(flow), []).append(number)
-        for links, numbers in by_links.items():
-            times[numbers] = self._over(links, np.array([flows[number].size_bytes for number in numbers]))
+    @classmethod
+    def of_fabric(cls, fabric: FabricSpec, options: FabricOptions) -> IdealTimes:
+        """Return those of a fabric with these options."""
+        framing = Framing(
+            options.mtu_bytes,
+            options.int_telemetry,
+            options.ip_version,
+            options.transport.settings().ack_interval(),
+        )
+        return cls(fabric, framing, options.switching.latency)
+
+    def of(
+        self, sources: Integers, destinations: Integers, planes: Integers, sizes_bytes: Integers
+    ) -> Integers:
+        """Return every flow's ideal completion time; hosts by their ranks.
+
+        Flows between like NICs of the same switches have a path in common, and all flows over like links are calculated
+        at once: what is kept while this runs grows with the switches, not with the flows.
+        """
+        count = len(sources)
+        attached = self._attachments(np.concatenate([sources, destinations]), np.tile(planes, 2))
+        pairs = attached[:count] * (attached.max(initial=0) + 1) + attached[count:]
+        _, examples, of_pair = np.unique(pairs, return_index=True, return_inverse=True)
+        numbers: dict[Links, int] = {}
+        of_links = [
+            numbers.setdefault(self._links(*ends), len(numbers))
+            for ends in zip(
+                *(column[examples].tolist() for column in (sources, destinations, planes)), strict=True
+            )
+        ]
+        group = np.array(of_links, np.int64)[of_pair]
+        times = np.zeros(count, np.int64)
+        for links, number in numbers.items():
+            rows = np.flatnonzero(group == number)
+            times[rows] = self._over(links, sizes_bytes[rows])
         return times
 
-    def _links_of(self, flow: Flow) -> Links:
+    def _attachments(self, hosts: Integers, planes: Integers) -> Integers:
+        """Return a number for each NIC: the same for those at one switch over like links."""
+        nics_per_host = self._fabric.nics_per_host
+        found, of_nic = np.unique(hosts * nics_per_host + planes, return_inverse=True)
+        numbers: dict[tuple[str, LinkSpec], int] = {}
+        nics = [self._fabric.hosts[nic // nics_per_host].nic(nic % nics_per_host) for nic in found.tolist()]
+        of_found = [numbers.setdefault((nic.switch, nic.link), len(numbers)) for nic in nics]
+        return np.array(of_found, np.int64)[of_nic]
+
+    def _links(self, source: int, destination: int, plane: int) -> Links:
         """Return the links of the first of the shortest paths, which stands for all between its switches."""
         hosts = self._fabric.hosts
-        source, destination = hosts[flow.source], hosts[flow.destination]
-        first, last = source.nic(flow.plane), destination.nic(flow.plane)
-        key = first.switch, first.link, last.switch, last.link
-        if key not in self._links:
-            path = shortest_path(self._fabric, source.name, destination.name, flow.plane)
-            self._links[key] = tuple((hop.link.rate_bps, hop.link.delay_ps) for hop in path.hops)
-        return self._links[key]
+        path = shortest_path(self._fabric, hosts[source].name, hosts[destination].name, plane)
+        return tuple((hop.link.rate_bps, hop.link.delay_ps) for hop in path.hops)
 
-    def _over(self, links: Links, sizes_bytes: Times) -> Times:
+    def _over(self, links: Links, sizes_bytes: Integers) -> Integers:
         framing = self._framing
         rates_bps = [rate_bps for rate_bps, _ in links]
-        packets = -(-sizes_bytes // framing.mtu_bytes)
+        packets = np.maximum(1, -(-sizes_bytes // framing.mtu_bytes))
         last_payload = _padded(sizes_bytes - (packets - 1) * framing.mtu_bytes)
         first_payload = np.where(packets > 1, framing.mtu_bytes, last_payload)
         alone = np.where(packets == 1, IMMEDIATE, 0)
@@ -99,23 +128,25 @@ class IdealTimes:
         return np.asarray(data + 2 * delays_ps + sum(back), dtype=np.int64)
 
 
-def _padded(payload_bytes: Times) -> Times:
+def _padded(payload_bytes: Integers) -> Integers:
     """Payloads are padded to whole words of four bytes (InfiniBand specification, section 9.2.4)."""
     return np.asarray(-(-payload_bytes // PAD) * PAD, dtype=np.int64)
 
 
-def _sent_ps(frame_bytes: Times, rate_bps: int) -> Times:
+def _sent_ps(frame_bytes: Integers, rate_bps: int) -> Integers:
     return np.asarray(-(-frame_bytes * 8 * 10**12 // rate_bps), dtype=np.int64)
 
 
-def _two(first: Sequence[Times], last: Sequence[Any]) -> Times:
+def _two(first: Sequence[Integers], last: Sequence[Any]) -> Integers:
     """The second frame follows the first from the link where it catches up with it."""
     links = range(len(first))
     chains = [np.sum(first[: at + 1], axis=0) + np.sum(last[at:], axis=0) for at in links]
     return np.asarray(np.max(chains, axis=0), dtype=np.int64)
 
 
-def _many(first: Sequence[Times], full: Sequence[int], last: Sequence[Any], full_count: Times) -> Times:
+def _many(
+    first: Sequence[Integers], full: Sequence[int], last: Sequence[Any], full_count: Integers
+) -> Integers:
     """The longest chain of frames each of which waits for another: the one before it, or itself a link earlier.
 
     The first frame goes as far as link a, the full ones pass links a to b, where they wait for each other at the
