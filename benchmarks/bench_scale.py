@@ -1,12 +1,14 @@
 """Fabrics of up to 16,384 endpoints in virtual time: what building, programming and running them takes.
 
-    .venv/bin/python benchmarks/bench_scale.py [--sizes NAME…] [--workers N] [--bytes N] [--json] [--realtime]
+    .venv/bin/python benchmarks/bench_scale.py [--sizes NAME…] [--kind fat_tree --k K] [--workers N] [--bytes N]
+        [--setup-only] [--json] [--realtime]
 
 Each size is a process of its own, so that its peak of memory is its own. The fabric is built and programmed by the
 controller over P4Runtime as `weft run` does it, fabric.p4 at each switch, ECN and INT on; then every NIC writes to
 another host's on its plane (1 MiB, MTU 4,096 B, a window of one bandwidth-delay product, payloads as lengths). Times
 are of the wall clock, and of the processor where it says so; a packet-hop is one packet through one switch.
-`--sizes 1024` has three tiers: 16 pods of 8 leaves and 8 spines, 64 cores. `--setup-only` leaves the traffic out.
+`--sizes 1024` has three tiers: 16 pods of 8 leaves and 8 spines, 64 cores. `--kind fat_tree --k 32` is the k-ary fat
+tree in place of `--sizes`: 8,192 hosts, 1,280 switches. `--setup-only` leaves the traffic out.
 """
 
 from __future__ import annotations
@@ -93,7 +95,31 @@ class ThreeTiers:
         )
 
 
-SIZES: dict[str, Size | ThreeTiers] = {
+@dataclass(frozen=True)
+class FatTree:
+    """The k-ary fat tree."""
+
+    k: int
+
+    @property
+    def endpoints(self) -> int:
+        """NICs of all hosts."""
+        return self.k**3 // 4
+
+    @property
+    def switches(self) -> int:
+        """Leaves, spines and cores."""
+        return 5 * self.k**2 // 4
+
+    def build(self) -> topologies.FabricSpec:
+        """Return the fabric."""
+        return topologies.fat_tree(
+            k=self.k, host_rate_bps=RATE_BPS, delay_ps=DELAY_PS, queue_capacity_bytes=QUEUE_CAPACITY_BYTES
+        )
+
+
+AnySize = Size | ThreeTiers | FatTree
+SIZES: dict[str, AnySize] = {
     "128": Size(1, 16, 8),
     "512": Size(1, 32, 16),
     "1024": ThreeTiers(16, 8),
@@ -103,10 +129,11 @@ SIZES: dict[str, Size | ThreeTiers] = {
 GOALS = {
     "1024": {"built and programmed": 3.0},
     "16384": {"built and programmed": 20.0, "permutation": 90.0, "peak memory": 8.0},
+    "fat tree of k=32": {"built and programmed": 25.0, "peak memory": 8.0},
 }
 
 
-def measure(size: Size | ThreeTiers, workers: int, size_bytes: int) -> dict[str, float]:
+def measure(size: AnySize, workers: int, size_bytes: int) -> dict[str, float]:
     """Seconds of each phase, bytes at most resident, packet-hops."""
     began, began_cpu = time.monotonic(), time.process_time()
     phases: dict[str, float] = {}
@@ -148,7 +175,10 @@ def measure(size: Size | ThreeTiers, workers: int, size_bytes: int) -> dict[str,
             "built and programmed, processor time": time.process_time() - began_cpu,
         }
         if not size_bytes:
-            return set_up
+            return {
+                **set_up,
+                "peak memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / GIB,
+            }
         flows = fabric.permutation(size_bytes, data="lengths")
         done = time.monotonic()
         summary = fabric.summary()
@@ -169,15 +199,13 @@ def measure(size: Size | ThreeTiers, workers: int, size_bytes: int) -> dict[str,
     }
 
 
-def _child(connection: Any, size: Size | ThreeTiers, workers: int, size_bytes: int, realtime: bool) -> None:
+def _child(connection: Any, size: AnySize, workers: int, size_bytes: int, realtime: bool) -> None:
     if realtime:
         realtime_this_process()
     connection.send(measure(size, workers, size_bytes))
 
 
-def measured_apart(
-    size: Size | ThreeTiers, workers: int, size_bytes: int, realtime: bool
-) -> dict[str, float]:
+def measured_apart(size: AnySize, workers: int, size_bytes: int, realtime: bool) -> dict[str, float]:
     """`measure` in a new process. RuntimeError if it fails."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe(duplex=False)
@@ -193,7 +221,7 @@ def measured_apart(
     return found
 
 
-def figures_of(name: str, size: Size | ThreeTiers, found: dict[str, float]) -> list[Figure]:
+def figures_of(name: str, size: AnySize, found: dict[str, float]) -> list[Figure]:
     """The figures of one size; the largest has goals."""
     goals = GOALS.get(name, {})
 
@@ -207,7 +235,7 @@ def figures_of(name: str, size: Size | ThreeTiers, found: dict[str, float]) -> l
         figure("built and programmed, processor time", "s"),
     ]
     if "permutation" not in found:
-        return set_up
+        return [*set_up, figure("peak memory", "GiB")]
     return [
         *set_up,
         figure("permutation", "s"),
@@ -224,16 +252,21 @@ def main() -> None:
     """Print the figures."""
     parser: argparse.ArgumentParser = argument_parser(__doc__)
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES), help="endpoints")
+    parser.add_argument("--kind", choices=["fat_tree"], help="a fabric of this kind in place of --sizes")
+    parser.add_argument("--k", type=int, default=32, help="ports of a fat tree's switches")
     parser.add_argument("--workers", type=int, default=2, help="threads that serve the fabric")
     parser.add_argument("--bytes", type=int, default=1 << 20, help="of each flow")
     parser.add_argument("--setup-only", action="store_true", help="no traffic")
     options = parser.parse_args()
     figures: list[Figure] = []
-    for name in options.sizes:
+    sizes = {name: SIZES[name] for name in options.sizes}
+    if options.kind == "fat_tree":
+        sizes = {f"fat tree of k={options.k}": FatTree(options.k)}
+    for name, size in sizes.items():
         found = measured_apart(
-            SIZES[name], options.workers, 0 if options.setup_only else options.bytes, options.realtime
+            size, options.workers, 0 if options.setup_only else options.bytes, options.realtime
         )
-        figures += figures_of(name, SIZES[name], found)
+        figures += figures_of(name, size, found)
     report("fabrics in virtual time, by size", figures, as_json=options.json)
 
 

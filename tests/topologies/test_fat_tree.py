@@ -8,6 +8,7 @@ import pytest
 
 from weft import topologies
 from weft.topologies import FabricSpec, TopologyError, fat_tree, paths
+from weft.topologies.kinds.fat_tree import FatTreeSection
 
 
 def hpcc() -> FabricSpec:
@@ -33,6 +34,34 @@ def test_hpcc_s_fabric_has_the_paper_s_numbers() -> None:
     assert len(paths(fabric, "h0", "h16")) == 4
 
 
+def test_the_k_ary_fat_tree_has_the_paper_s_numbers() -> None:
+    """Al-Fares et al., section 2.2: k pods, k²/4 cores, k³/4 hosts, k ports at every switch."""
+    for k in (2, 4, 6):
+        fabric = fat_tree(k=k)
+        assert len(fabric.hosts) == k**3 // 4
+        assert {len(switch.ports) for switch in fabric.switches} == {k}
+        assert Counter(switch.role for switch in fabric.switches) == {
+            "leaf": k * k // 2, "spine": k * k // 2, "core": k * k // 4,
+        }  # fmt: skip
+        assert topologies.from_parameters(fabric.parameters) == fabric
+        section = FatTreeSection(k=k, planes=1)
+        assert (section.host_count, section.build()) == (len(fabric.hosts), fabric)
+
+
+def test_oversubscription_of_each_tier_sets_its_rate() -> None:
+    fabric = fat_tree(
+        pods=2, leaves_per_pod=4, spines_per_pod=2, cores_per_spine=2, hosts_per_leaf=6,
+        oversubscription=3, core_oversubscription=2,
+    )  # fmt: skip
+    rates = [
+        fabric.link_between("p0l0", "p0s0").link.rate_bps,
+        fabric.link_between("p0s0", "p0c0").link.rate_bps,
+    ]
+    assert rates == [10**10, 10**10]
+    with pytest.raises(TopologyError, match="core_rate_bps=1 and core_oversubscription=2 exclude each other"):
+        fat_tree(core_rate_bps=1, core_oversubscription=2)
+
+
 def test_a_core_joins_the_same_spine_of_every_pod() -> None:
     fabric = fat_tree(pods=3, spines_per_pod=2, cores_per_spine=2)
     assert [port.peer.node for port in fabric.switch("p0c2").ports] == ["p0s1", "p0s3", "p0s5"]
@@ -56,6 +85,8 @@ def test_description_and_drawing_show_the_cores() -> None:
         ({"pods": 1}, r"pods=1 is out of range \(valid: 2 to 509; one pod is a leaf/spine fabric\)"),
         ({"leaves_per_pod": 510}, r"leaves_per_pod=510 is out of range \(valid: 1 to 509\)"),
         ({"leaves_per_pod": 508}, r"p0s0 would have 510 ports \(valid: at most 509\)"),
+        ({"k": 9}, r"k=9 is odd: .* such as 8 or 10"),
+        ({"k": 1}, r"k=1 is out of range \(valid: 2 to 509\)"),
         ({"core_rate_bps": 0}, r"core_rate_bps=0 is out of range"),
     ],
 )  # fmt: skip

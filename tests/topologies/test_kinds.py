@@ -58,7 +58,7 @@ def star(planes: int = 1, arms: int = 3, hosts_per_leaf: int = 2, rate_bps: int 
     return builder.build({"kind": "star", **parameters})
 
 
-KIND = TopologyKind("star", StarSection, star, implied_by="arms")
+KIND = TopologyKind("star", StarSection, star, implied_by=("arms",))
 '''
 SCENARIO = """
 name: star

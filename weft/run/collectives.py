@@ -191,7 +191,7 @@ def check_algorithms(
         plane_rates_bps=(fabric.host_rate,) * fabric.nics_per_host,
         root=root,
         ranks_per_host=fabric.ranks_per_host or 1,
-        rank_stride=fabric.hosts_per_leaf if fabric.rail_optimised else 1,
+        rank_stride=fabric.endpoints_per_leaf if fabric.rail_optimised else 1,
     )
     for number, algorithm in enumerate(algorithms):
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from weft.quantities.limits import (
     MAX_DELAY_PS,
     MAX_QUEUE_CAPACITY_BYTES,
@@ -9,12 +11,39 @@ from weft.quantities.limits import (
     MIN_QUEUE_CAPACITY_BYTES,
     MIN_RATE_BPS,
 )
-from weft.topologies.errors import require_range
+from weft.topologies.errors import TopologyError, require_range
 
 
 def rate(name: str, rate_bps: float) -> int:
     """Return a rate that a link may have; TopologyError names the parameter and the valid range."""
     return require_range(name, rate_bps, MIN_RATE_BPS, MAX_RATE_BPS)
+
+
+def uplink_rate(
+    name: str,
+    uplink_rate_bps: float | None,
+    oversubscription: float | None,
+    downlink_rate_bps: int,
+    downlinks: int,
+    uplinks: int,
+    prefix: str = "",
+) -> int:
+    """Return the rate of a tier's uplinks: as given, from its oversubscription, or that of the links below.
+
+    Oversubscription is what the links below have together over what those above have. `prefix` is that of its name.
+    Raises as `rate`.
+    """
+    over = f"{prefix}oversubscription={oversubscription}"
+    if oversubscription is None:
+        return downlink_rate_bps if uplink_rate_bps is None else rate(name, uplink_rate_bps)
+    if uplink_rate_bps is not None:
+        raise TopologyError(f"{name}={uplink_rate_bps} and {over} exclude each other")
+    is_number = isinstance(oversubscription, int | float) and math.isfinite(oversubscription)
+    if not (is_number and oversubscription > 0):
+        raise TopologyError(f"{over} is out of range (valid: above 0)")
+    if uplinks == 0:
+        raise TopologyError(f"{over} means nothing without spines (spines=0)")
+    return rate(name, float(round(downlinks * downlink_rate_bps / (uplinks * oversubscription))))
 
 
 def delay(delay_ps: int, name: str = "delay_ps") -> int:

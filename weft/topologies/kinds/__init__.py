@@ -27,7 +27,7 @@ def kind_of_section(section: Mapping[str, object]) -> TopologyKind:
     implied = (
         kind
         for kind in TOPOLOGY_KINDS.values()
-        if kind.implied_by and section.get(kind.implied_by) is not None
+        if any(section.get(key) is not None for key in kind.implied_by)
     )
     return next(implied, TOPOLOGY_KINDS[DEFAULT_KIND])
 

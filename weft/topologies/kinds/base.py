@@ -118,12 +118,12 @@ class TopologyKind:
         name: in a scenario's `fabric.kind` and in `FabricSpec.parameters["kind"]`.
         section: its keys in a scenario, with their checks.
         builder: its function in Python, whose parameters are those of `FabricSpec.parameters`.
-        implied_by: a key that says the kind where a scenario gives none.
+        implied_by: keys that say the kind where a scenario gives none.
         rows: for drawings, the rows of switches of a plane, from above.
     """
 
     name: str
     section: type[TopologySection]
     builder: Callable[..., FabricSpec]
-    implied_by: str | None = None
+    implied_by: tuple[str, ...] = ()
     rows: Callable[[FabricSpec, int], list[list[str]]] = rows_by_tier

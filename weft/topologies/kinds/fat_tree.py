@@ -6,23 +6,27 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, Final, Literal
 
-from weft.quantities.definitions import Rate, whole
+from weft.quantities.definitions import Rate, number, whole
 from weft.topologies import addressing
 from weft.topologies.addressing import MAX_PORTS
 from weft.topologies.builder import FabricBuilder, NewSwitch
-from weft.topologies.errors import require_range
+from weft.topologies.errors import TopologyError, require_range
 from weft.topologies.fabric import FabricSpec, LinkSpec
-from weft.topologies.kinds.base import TopologyKind, TopologySection
-from weft.topologies.limits import delay, queue_capacity, rate
+from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
+from weft.topologies.limits import delay, queue_capacity, rate, uplink_rate
 
 NAME: Final = "fat_tree"
+_OF_K = ("pods", "leaves", "spines", "cores_per_spine")
 
 
 class FatTreeSection(TopologySection):
     """A fabric of three tiers: pods of leaves and spines, joined by cores."""
 
     kind: Literal["fat_tree"] = NAME
-    """Three tiers; a section with `pods` is of this kind."""
+    """Three tiers; a section with `pods` or `k` is of this kind."""
+    k: Annotated[int, whole(2, MAX_PORTS)] | None = None
+    """Ports of every switch, an even number: the k-ary fat tree of k pods, each of k/2 leaves and k/2 spines, k/2 hosts
+    a leaf and (k/2)² cores, in place of `pods`, `leaves`, `spines`, `cores_per_spine` and `hosts_per_leaf`."""
     pods: Annotated[int, whole(2, MAX_PORTS)] = 4
     """Blocks of leaves and spines that a third tier joins."""
     leaves: Annotated[int, whole(1, MAX_PORTS)] = 4
@@ -33,13 +37,41 @@ class FatTreeSection(TopologySection):
     """Cores above each spine of a pod."""
     fabric_rate: Rate | None = None
     """Of the links between leaves and spines; by default that of the hosts."""
+    oversubscription: Annotated[float, number(0.001, 1000)] | None = None
+    """What a leaf's hosts have together over what its uplinks have, in place of `fabric_rate`."""
     core_rate: Rate | None = None
     """Of the links between spines and cores; by default `fabric_rate`."""
+    core_oversubscription: Annotated[float, number(0.001, 1000)] | None = None
+    """What a spine has towards leaves over what it has towards cores, in place of `core_rate`."""
 
     @property
     def leaf_count(self) -> int:
         """Leaves of a plane."""
-        return self.pods * self.leaves
+        return self.pods * self.leaves if self.k is None else self.k * (self.k // 2)
+
+    @property
+    def endpoints_per_leaf(self) -> int:
+        """Ports of a leaf towards hosts."""
+        return super().endpoints_per_leaf if self.k is None else self.k // 2
+
+    def check(self) -> None:
+        """Check that `k` is even and alone, beside what all kinds check."""
+        if self.k is not None:
+            given = [name for name in ("hosts_per_leaf", *_OF_K) if name in self.model_fields_set]
+            if given:
+                raise TopologyKeyError(given[0], f"follows from k: {self.k}; give one of the two")
+            if self.k % 2:
+                raise TopologyKeyError("k", odd_k(self.k))
+            ranks = self.ranks_per_host or 1
+            if not self.rail_optimised and (self.k // 2) % ranks:
+                nearest = ", ".join(
+                    str(each) for each in range(1, self.k // 2 + 1) if (self.k // 2) % each == 0
+                )
+                raise TopologyKeyError(
+                    "ranks_per_host",
+                    f"{ranks} do not fill the {self.k // 2} ports of a leaf (valid: {nearest})",
+                )
+        super().check()
 
     def network(self) -> FabricSpec:
         """Return the fabric without scale-up links."""
@@ -53,9 +85,17 @@ class FatTreeSection(TopologySection):
             host_rate_bps=self.host_rate,
             fabric_rate_bps=self.fabric_rate,
             core_rate_bps=self.core_rate,
+            oversubscription=self.oversubscription,
+            core_oversubscription=self.core_oversubscription,
+            k=self.k,
             delay_ps=self.delay,
             queue_capacity_bytes=self.queue_capacity,
         )
+
+
+def odd_k(k: int) -> str:
+    """Return what is wrong with an odd k, and the nearest valid ones."""
+    return f"k={k} is odd: half of a switch's ports lead up (valid: even numbers, such as {max(2, k - 1)} or {k + 1})"
 
 
 @dataclass(frozen=True)
@@ -90,6 +130,9 @@ def fat_tree(
     core_rate_bps: float | None = None,
     delay_ps: int = 1_000_000,
     queue_capacity_bytes: int = 512 * 1024,
+    oversubscription: float | None = None,
+    core_oversubscription: float | None = None,
+    k: int | None = None,
 ) -> FabricSpec:
     """Describe `planes` three-tier planes that share their hosts.
 
@@ -109,12 +152,24 @@ def fat_tree(
         core_rate_bps: rate of the links between spines and cores; `fabric_rate_bps` by default.
         delay_ps: propagation delay of every link.
         queue_capacity_bytes: queue of every transmitting port.
+        oversubscription: instead of `fabric_rate_bps`: a leaf's host bandwidth over its uplink bandwidth.
+        core_oversubscription: instead of `core_rate_bps`: a spine's bandwidth to leaves over that to cores.
+        k: ports of every switch of the k-ary fat tree (Al-Fares et al., section 2.2); in place of the numbers of pods,
+            leaves, spines, cores and hosts.
 
     Raises:
         TopologyError: a parameter is out of range; the message gives the valid range.
 
     """
-    fabric_rate = host_rate_bps if fabric_rate_bps is None else fabric_rate_bps
+    if k is not None:
+        k = require_range("k", k, 2, MAX_PORTS)
+        if k % 2:
+            raise TopologyError(odd_k(k))
+        pods, leaves_per_pod, spines_per_pod, cores_per_spine, hosts_per_leaf = k, *[k // 2] * 4
+    host_rate = rate("host_rate_bps", host_rate_bps)
+    fabric_rate = uplink_rate(
+        "fabric_rate_bps", fabric_rate_bps, oversubscription, host_rate, hosts_per_leaf, spines_per_pod
+    )
     parameters = _Parameters(
         planes=require_range("planes", planes, 1, addressing.MAX_PLANES),
         pods=require_range("pods", pods, 2, MAX_PORTS, "one pod is a leaf/spine fabric"),
@@ -122,9 +177,17 @@ def fat_tree(
         spines_per_pod=require_range("spines_per_pod", spines_per_pod, 1, MAX_PORTS),
         cores_per_spine=require_range("cores_per_spine", cores_per_spine, 1, MAX_PORTS),
         hosts_per_leaf=require_range("hosts_per_leaf", hosts_per_leaf, 1, MAX_PORTS),
-        host_rate_bps=rate("host_rate_bps", host_rate_bps),
-        fabric_rate_bps=rate("fabric_rate_bps", fabric_rate),
-        core_rate_bps=rate("core_rate_bps", fabric_rate if core_rate_bps is None else core_rate_bps),
+        host_rate_bps=host_rate,
+        fabric_rate_bps=fabric_rate,
+        core_rate_bps=uplink_rate(
+            "core_rate_bps",
+            core_rate_bps,
+            core_oversubscription,
+            fabric_rate,
+            leaves_per_pod,
+            cores_per_spine,
+            "core_",
+        ),
         delay_ps=delay(delay_ps),
         queue_capacity_bytes=queue_capacity(queue_capacity_bytes),
     )
@@ -181,4 +244,4 @@ def _parts(switches: Sequence[NewSwitch], count: int) -> list[Sequence[NewSwitch
     return [switches[first : first + size] for first in range(0, len(switches), size)]
 
 
-KIND = TopologyKind(NAME, FatTreeSection, fat_tree, implied_by="pods")
+KIND = TopologyKind(NAME, FatTreeSection, fat_tree, implied_by=("pods", "k"))

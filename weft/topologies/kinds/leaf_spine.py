@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
 from typing import Annotated, Final, Literal
 
@@ -10,10 +9,10 @@ from weft.quantities.definitions import Rate, number, whole
 from weft.topologies import addressing
 from weft.topologies.addressing import MAX_PORTS
 from weft.topologies.builder import FabricBuilder
-from weft.topologies.errors import TopologyError, require_range
+from weft.topologies.errors import require_range
 from weft.topologies.fabric import FabricSpec, LinkSpec
 from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
-from weft.topologies.limits import delay, queue_capacity, rate
+from weft.topologies.limits import delay, queue_capacity, rate, uplink_rate
 
 NAME: Final = "leaf_spine"
 
@@ -150,31 +149,12 @@ def _validate(
         spines=spines,
         hosts_per_leaf=hosts_per_leaf,
         host_rate_bps=host_rate,
-        fabric_rate_bps=_fabric_rate(host_rate, hosts_per_leaf, spines, fabric_rate_bps, oversubscription),
+        fabric_rate_bps=uplink_rate(
+            "fabric_rate_bps", fabric_rate_bps, oversubscription, host_rate, hosts_per_leaf, spines
+        ),
         delay_ps=delay(delay_ps),
         queue_capacity_bytes=queue_capacity(queue_capacity_bytes),
     )
-
-
-def _fabric_rate(
-    host_rate_bps: int,
-    hosts_per_leaf: int,
-    spines: int,
-    fabric_rate_bps: float | None,
-    oversubscription: float | None,
-) -> int:
-    if oversubscription is None:
-        return host_rate_bps if fabric_rate_bps is None else rate("fabric_rate_bps", fabric_rate_bps)
-    if fabric_rate_bps is not None:
-        raise TopologyError(
-            f"fabric_rate_bps={fabric_rate_bps} and oversubscription={oversubscription} exclude each other"
-        )
-    is_number = isinstance(oversubscription, int | float) and math.isfinite(oversubscription)
-    if not (is_number and oversubscription > 0):
-        raise TopologyError(f"oversubscription={oversubscription} is out of range (valid: above 0)")
-    if spines == 0:
-        raise TopologyError(f"oversubscription={oversubscription} means nothing without spines (spines=0)")
-    return rate("fabric_rate_bps", float(round(hosts_per_leaf * host_rate_bps / (spines * oversubscription))))
 
 
 KIND = TopologyKind(NAME, LeafSpineSection, leaf_spine)
