@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from weft.clocks.environment import require_for
 from weft.clocks.link_events import LinkEvents
+from weft.clocks.lossless import lossless_settings, require_lossless_routes
 from weft.clocks.switch_configs import switch_configs
 from weft.clocks.watching import Sample
 from weft.controller.blocking import BlockingFabricController
@@ -67,6 +68,7 @@ class Lab(abc.ABC):
     def __enter__(self) -> Self:
         self._require_queues_for_a_frame()
         require_for(self.fabric, self.options)
+        require_lossless_routes(self.fabric, self.options, self.settings())
         self._signals.enter_context(signals_unwind())
         try:
             with raised_as_weft_errors():
@@ -164,7 +166,11 @@ class Lab(abc.ABC):
             profiles = {DATA_CLASS: EcnProfile(ecn.kmin, ecn.kmax, ecn.pmax)}
         return Settings(
             target=target_facts(self.options.target, nominal_packet_bytes=self.frame_bytes),
-            features=(EcnSettings(profiles, ecn.at), IntSettings(self.options.int_telemetry)),
+            features=(
+                EcnSettings(profiles, ecn.at),
+                IntSettings(self.options.int_telemetry),
+                lossless_settings(self.options),
+            ),
         )
 
     def _require_queues_for_a_frame(self) -> None:

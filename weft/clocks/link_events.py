@@ -59,9 +59,10 @@ class LinkEvents(abc.ABC):
         return result
 
     def note_hit(self, repair: Repair, result: LinkEventResult) -> None:
-        """Record which jobs a failure has affected."""
+        """Record which jobs a failure has affected, and whether the new routes may deadlock."""
         result.rebuilt_jobs = sorted(repair.memberships)
         result.lost_jobs = dict(repair.lost)
+        result.route_cycle = repair.cycle
 
     def _begin_without(self, link: FabricLink) -> None:
         result = LinkEventResult(self.fabric.link_name(link), "down", None)

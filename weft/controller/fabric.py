@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
@@ -23,10 +23,12 @@ from weft.controller.features.acl import AclRule, AclSettings
 from weft.controller.features.ecn import EcnDepth, EcnProfile, EcnSettings
 from weft.controller.installed import read_installed
 from weft.controller.jobs import Job, JobMembership, JobTable
+from weft.controller.lossless import LosslessSettings
 from weft.controller.pipeline import Pipeline
 from weft.controller.plan import FabricState, Planner, SwitchPlan
 from weft.controller.queue_keys import QueueKeys, random_queue_key
 from weft.controller.reconcile import EntitySet, plan_updates
+from weft.controller.routing.channels import cycle_text
 from weft.controller.session import SwitchSession
 from weft.controller.stub import P4RuntimeStub
 from weft.topologies import FabricLink, FabricSpec, SwitchSpec
@@ -62,11 +64,14 @@ class Repair:
         memberships: of every rebuilt job, by job id and host; the hosts go on with these, in a new epoch, unless
             another failure has come meanwhile (`FabricController.job_epoch`).
         lost: why a job could not be rebuilt, by job id; such jobs are removed.
+        cycle: a cycle of buffers that the new routes make, hop by hop, in which lossless classes may deadlock; empty
+            if there is none, or no class is lossless.
 
     """
 
     memberships: dict[int, dict[str, tuple[JobMembership, ...]]] = field(default_factory=dict)
     lost: dict[int, str] = field(default_factory=dict)
+    cycle: str = ""
 
 
 class Channel(Protocol):
@@ -387,7 +392,11 @@ class FabricController:
         # Now, because others may remove a job, or fail it again, while this is written.
         repair = Repair({job.job_id: self._jobs.memberships(job.job_id) for job in rebuilt}, lost)
         await self.apply()
-        return repair
+        return replace(repair, cycle=self._cycle())
+
+    def _cycle(self) -> str:
+        """Return what `Repair.cycle` says of the routes as they are now."""
+        return cycle_text(self._planner.cycle()) if self._settings.of(LosslessSettings).classes else ""
 
     def _take_packet(self, switch: str, packet: finsy.P4PacketIn) -> None:
         try:

@@ -10,7 +10,9 @@ from weft.controller.entities import Entity
 from weft.controller.failures import NO_FAILURES, Failures
 from weft.controller.features import FEATURES, Settings
 from weft.controller.jobs import Job
-from weft.controller.routing import PlaneRouting, plane_routings
+from weft.controller.lossless import cycle_of_planes
+from weft.controller.routing import ROUTING_KINDS, PlaneRouting, plane_routings
+from weft.controller.routing.channels import Channel
 from weft.topologies import FabricSpec
 
 
@@ -83,6 +85,10 @@ class Planner:
             name: SwitchPlan(features, routes[name], self._jobs.get(name, ()))
             for name, features in self._features.items()
         }
+
+    def cycle(self) -> tuple[Channel, ...]:
+        """Return a cycle of buffers in the routes of the latest plan; empty if there is none."""
+        return cycle_of_planes(self._fabric, ROUTING_KINDS.named(self._routing), self._planes)
 
 
 def desired_entities(fabric: FabricSpec, settings: Settings, state: FabricState) -> dict[str, list[Entity]]:

@@ -43,6 +43,7 @@ class LinkEventResult:
         last_loss_ps: when the last of all these was lost; None: nothing was.
         rebuilt_jobs: aggregation jobs that go on over other trees.
         lost_jobs: why an aggregation job could not, by its number.
+        route_cycle: buffers that wait for each other in the new routes of lossless classes, hop by hop; empty for none.
 
     What was lost is None under the real clock, which does not know.
     """
@@ -59,6 +60,7 @@ class LinkEventResult:
     last_loss_ps: int | None = None
     rebuilt_jobs: list[int] = field(default_factory=list)
     lost_jobs: dict[int, str] = field(default_factory=dict)
+    route_cycle: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data with the derived figure."""
@@ -90,6 +92,11 @@ def print_link_events(console: Console, results: Sequence[LinkEventResult]) -> N
         for each in results
     ]
     print_figures(console, "[bold]links that failed or came back[/bold] (losses in packets)", columns, rows)
+    for each in results:
+        if each.route_cycle:
+            console.print(
+                f"[yellow]after {each.link} {each.state}, lossless classes may deadlock: {each.route_cycle}[/yellow]"
+            )
 
 
 def _since(result: LinkEventResult, when_ps: int | None) -> str:

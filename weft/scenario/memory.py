@@ -72,6 +72,8 @@ class PfcSection(Section):
     """Memory by port and class for what comes after the pause; by default as much as it takes (802.1Qbb, annex O)."""
     pause_quanta: Annotated[int, whole(1, 65535)] = 65535
     """For how long a pause frame pauses, in units of 512 bit times."""
+    allow_deadlock: bool = False
+    """Run even where routes make a cycle of buffers that wait for each other; by default such routes are refused."""
 
     @model_validator(mode="after")
     def _one_threshold(self) -> PfcSection:
@@ -98,6 +100,8 @@ class CreditsSection(Section):
     """Memory that each lane has of its own at every port."""
     links: Annotated[list[LinkName], Field(min_length=1)] | None = None
     """Only on these links, both ways; by default on all."""
+    allow_deadlock: bool = False
+    """Run even where routes make a cycle of buffers that wait for each other; by default such routes are refused."""
 
     @model_validator(mode="after")
     def _whole(self) -> CreditsSection:

@@ -8,6 +8,8 @@ from typing import Protocol
 
 from weft.controller.entities import Entity
 from weft.controller.failures import Failures
+from weft.controller.routing.channels import PortDestinations
+from weft.controller.routing.lanes import ONE_LANE, VirtualLanes
 from weft.topologies import FabricSpec
 
 
@@ -21,6 +23,12 @@ class PlaneRouting(Protocol):
         changed keeps the same tuple object, so that nothing is compared or written for it.
         """
 
+    def destinations(self) -> PortDestinations:
+        """Return what the latest plan sends over each port to another switch, by switch and port.
+
+        Destinations are the switches of the plane, as bits by their place in it.
+        """
+
 
 @dataclass(frozen=True)
 class RoutingKind:
@@ -32,7 +40,9 @@ class RoutingKind:
         tables: tables of the P4 program that it fills.
         plane: makes the routes of a plane of a fabric.
         objection: why a fabric cannot be routed so; empty if it can.
-        is_deadlock_free: whether lossless classes cannot deadlock on a fabric's routes as long as nothing fails.
+        is_deadlock_free: whether it is known without a search that lossless classes cannot deadlock on a fabric's
+            routes as long as nothing fails. Where it is not, the routes are searched for a cycle of buffers.
+        lanes: of a plane of a fabric, the virtual lanes that keep its routes free of such cycles.
 
     """
 
@@ -42,3 +52,4 @@ class RoutingKind:
     plane: Callable[[FabricSpec, int], PlaneRouting]
     objection: Callable[[FabricSpec], str]
     is_deadlock_free: Callable[[FabricSpec], bool]
+    lanes: Callable[[FabricSpec, int], VirtualLanes] = lambda _fabric, _plane: ONE_LANE

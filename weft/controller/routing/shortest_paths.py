@@ -14,6 +14,7 @@ from ipaddress import IPv4Network, IPv6Network
 
 from weft.controller.entities import Entity
 from weft.controller.failures import NO_FAILURES, Failures
+from weft.controller.routing.channels import PortDestinations
 from weft.controller.routing.kind import PlaneRouting, RoutingKind
 from weft.controller.routing.routes import (
     Destinations,
@@ -100,6 +101,10 @@ class ShortestPaths(PlaneRouting):
             changed.add(switch.name)
         return frozenset(changed)
 
+    def destinations(self) -> PortDestinations:
+        """Return what the latest plan sends over each port to another switch; see PlaneRouting."""
+        return {name: _over_ports(routes.towards) for name, routes in self.routes.items()}
+
     def _touched(self, live: list[list[_LivePort]], rings: Rings) -> set[int]:
         """Return the switches whose next hops may have changed: other live ports, or other distances there or next."""
         if not self._live:
@@ -138,6 +143,14 @@ class ShortestPaths(PlaneRouting):
                 if switches:
                     towards[next_hops] = towards.get(next_hops, 0) | switches
         return towards
+
+
+def _over_ports(towards: dict[NextHops, int]) -> dict[int, int]:
+    ports: dict[int, int] = {}
+    for next_hops, switches in towards.items():
+        for hop in next_hops:
+            ports[hop.port] = ports.get(hop.port, 0) | switches
+    return ports
 
 
 def plane_routes(fabric: FabricSpec, plane: int, failures: Failures = NO_FAILURES) -> dict[str, SwitchRoutes]:
@@ -193,9 +206,15 @@ def _objection(_fabric: FabricSpec) -> str:
 
 
 def _is_deadlock_free(fabric: FabricSpec) -> bool:
-    """Between tiers a shortest path goes up, then down, so there is no cycle of queues waiting for each other."""
-    tiers = {switch.name: switch.tier for switch in fabric.switches}
-    return all(tiers.get(link.a.node, -1) != tiers.get(link.b.node, -1) for link in fabric.links)
+    """Whether its kind of topology is one where shortest paths go up the tiers, then down.
+
+    A buffer that waits for one further up, or for one further down once packets go down, is on no cycle.
+    """
+    # Kinds of topology need pydantic, which takes its time to import.
+    from weft.topologies.kinds import TOPOLOGY_KINDS
+
+    kind = str(fabric.parameters.get("kind", ""))
+    return kind in TOPOLOGY_KINDS and TOPOLOGY_KINDS[kind].is_up_down
 
 
 KIND = RoutingKind(

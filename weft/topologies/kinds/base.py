@@ -120,6 +120,7 @@ class TopologyKind:
         builder: its function in Python, whose parameters are those of `FabricSpec.parameters`.
         implied_by: keys that say the kind where a scenario gives none.
         rows: for drawings, the rows of switches of a plane, from above.
+        is_up_down: whether every shortest path between hosts goes up the tiers and then down, as long as nothing fails.
     """
 
     name: str
@@ -127,3 +128,4 @@ class TopologyKind:
     builder: Callable[..., FabricSpec]
     implied_by: tuple[str, ...] = ()
     rows: Callable[[FabricSpec, int], list[list[str]]] = rows_by_tier
+    is_up_down: bool = False

@@ -244,4 +244,4 @@ def _parts(switches: Sequence[NewSwitch], count: int) -> list[Sequence[NewSwitch
     return [switches[first : first + size] for first in range(0, len(switches), size)]
 
 
-KIND = TopologyKind(NAME, FatTreeSection, fat_tree, implied_by=("pods", "k"))
+KIND = TopologyKind(NAME, FatTreeSection, fat_tree, implied_by=("pods", "k"), is_up_down=True)

@@ -157,4 +157,4 @@ def _validate(
     )
 
 
-KIND = TopologyKind(NAME, LeafSpineSection, leaf_spine)
+KIND = TopologyKind(NAME, LeafSpineSection, leaf_spine, is_up_down=True)

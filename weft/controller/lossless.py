@@ -1,0 +1,45 @@
+"""What lossless classes need of a fabric's routes: lanes to go in, and no cycle of buffers that wait for each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from weft.controller.failures import NO_FAILURES
+from weft.controller.routing import ROUTING_KINDS, PlaneRouting, RoutingKind, plane_routings
+from weft.controller.routing.channels import Channel, find_cycle
+from weft.topologies import FabricSpec
+
+
+@dataclass(frozen=True)
+class LosslessSettings:
+    """Classes that lose nothing under congestion, by PFC or credits; none: none."""
+
+    classes: tuple[int, ...] = ()
+
+
+def cycle_of_routes(fabric: FabricSpec, routing: str) -> tuple[Channel, ...]:
+    """Return a cycle of buffers that a kind of routing makes in a fabric where nothing has failed; empty without one.
+
+    Raises:
+        SettingError: the kind cannot route the fabric.
+
+    """
+    kind = ROUTING_KINDS.named(routing)
+    if kind.is_deadlock_free(fabric):
+        return ()
+    planes = plane_routings(routing, fabric)
+    for plane in planes:
+        plane.plan(NO_FAILURES)
+    return cycle_of_planes(fabric, kind, planes)
+
+
+def cycle_of_planes(
+    fabric: FabricSpec, kind: RoutingKind, planes: Sequence[PlaneRouting]
+) -> tuple[Channel, ...]:
+    """Return a cycle of buffers in the latest plans of a fabric's planes; empty if there is none."""
+    for number, plane in enumerate(planes):
+        switches = fabric.switches_of_plane(number)
+        if cycle := find_cycle(switches, plane.destinations(), kind.lanes(fabric, number)):
+            return cycle
+    return ()
