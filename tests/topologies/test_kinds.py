@@ -83,7 +83,7 @@ def star(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_the_kinds_are_those_of_the_folder() -> None:
-    assert list(TOPOLOGY_KINDS) == ["leaf_spine", "fat_tree"]
+    assert list(TOPOLOGY_KINDS) == ["leaf_spine", "fat_tree", "rail_only"]
 
 
 @pytest.mark.usefixtures("star")

@@ -7,6 +7,13 @@ class TopologyError(ValueError):
     """A topology parameter or name is not valid; the message says which, its value and the valid choices."""
 
 
+def nearest_multiples(value: int, step: int) -> str:
+    """Return the multiples of `step` next to a value that is none, in words: `multiples of 8, such as 16 or 24`."""
+    below = value // step * step
+    nearest = " or ".join(str(each) for each in (below, below + step) if each > 0)
+    return f"multiples of {step}, such as {nearest}"
+
+
 def require_range(name: str, value: float, low: int, high: int, why: str = "") -> int:
     """Return `value` if it is an integer in [low, high].
 

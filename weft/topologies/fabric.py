@@ -175,6 +175,11 @@ class ScaleUpSpec:
     rate_bps: int
     latency_ps: int
 
+    def share_a_host(self, rank: int, other: int) -> bool:
+        """Return whether two ranks are of the same host."""
+        size, stride = self.ranks_per_host, self.rank_stride
+        return (rank // (size * stride), rank % stride) == (other // (size * stride), other % stride)
+
     def hosts(self, rank_count: int) -> Iterator[tuple[int, ...]]:
         """Return the ranks of every host."""
         size, stride = self.ranks_per_host, self.rank_stride
@@ -291,6 +296,32 @@ class FabricSpec:
     def hops_between(self, first: str, second: str) -> int | None:
         """Return how many links are between two switches of a plane; None if no way leads from one to the other."""
         return self._distances_by_plane[self.switch(first).plane].between(first, second)
+
+    def require_path(self, source: int, destination: int, nic: int) -> None:
+        """Check that two hosts, by index, have a path between their NICs of a number, or scale-up links.
+
+        Raises:
+            TopologyError: they have none.
+
+        """
+        if self._joins_all or (self.scale_up and self.scale_up.share_a_host(source, destination)):
+            return
+        first, last = (self.hosts[index].nic(nic) for index in (source, destination))
+        if self.hops_between(first.switch, last.switch) is None:
+            raise TopologyError(
+                f"{self.hosts[source].name} and {self.hosts[destination].name} have no path in plane {first.plane}: "
+                f"no links lead from {first.switch} to {last.switch}"
+            )
+
+    @cached_property
+    def _joins_all(self) -> bool:
+        """Whether all switches with hosts of each plane reach each other."""
+        return all(
+            self.hops_between(edges[0].name, other.name) is not None
+            for plane in range(self.planes)
+            if (edges := self.edge_switches(plane))
+            for other in edges[1:]
+        )
 
     @cached_property
     def _distances_by_plane(self) -> tuple[Distances[str], ...]:

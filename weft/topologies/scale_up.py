@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 
-from weft.topologies.errors import TopologyError, require_range
+from weft.topologies.errors import TopologyError, nearest_multiples, require_range
 from weft.topologies.fabric import FabricSpec, ScaleUpSpec
 from weft.topologies.limits import delay, rate
 
@@ -42,12 +42,21 @@ def with_scale_up(
     if not isinstance(rail_optimised, bool):
         raise TopologyError(f"rail_optimised={rail_optimised!r} is not valid (valid: True, False)")
     per_leaf = len(leaves[0].host_ports)
+    for leaf in leaves:
+        if len(leaf.host_ports) != per_leaf:
+            raise TopologyError(
+                f"{leaf.name} has {len(leaf.host_ports)} ranks, {leaves[0].name} {per_leaf} (valid: the same at all)"
+            )
     if rail_optimised and len(leaves) % ranks_per_host:
         raise TopologyError(
-            f"{len(leaves)} leaves are not whole blocks of {ranks_per_host} rails (valid: a multiple of ranks_per_host)"
+            f"{len(leaves)} leaves are not whole blocks of {ranks_per_host} rails "
+            f"(valid: {nearest_multiples(len(leaves), ranks_per_host)})"
         )
     if not rail_optimised and per_leaf % ranks_per_host:
-        raise TopologyError(f"{per_leaf} ranks on a leaf do not fill hosts of {ranks_per_host} ranks")
+        raise TopologyError(
+            f"{per_leaf} ranks on a leaf do not fill hosts of {ranks_per_host} ranks "
+            f"(valid: {nearest_multiples(per_leaf, ranks_per_host)})"
+        )
     scale_up = ScaleUpSpec(
         ranks_per_host=ranks_per_host,
         rank_stride=per_leaf if rail_optimised else 1,

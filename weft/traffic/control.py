@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -104,6 +104,8 @@ class EndpointGroup:
 
     `ip_version` is that of the connections; jobs bring theirs. `clock` is the hosts' wall clock unless given. Endpoints
     that are in this process (`shares_memory`) are given schedules as they are; others make the same ones.
+    `require_path` is called with two ranks and the number of their NICs before they are connected, and raises an error
+    if nothing joins them.
     Errors of `JsonLines.read_answer` pass through; RunError is about runs.
     """
 
@@ -116,6 +118,7 @@ class EndpointGroup:
         clock: RunClock | None = None,
         *,
         shares_memory: bool = False,
+        require_path: Callable[[int, int, int], None] = lambda source, destination, nic: None,
     ) -> None:
         if ip_version not in (4, 6):
             raise ValueError(f"IP version {ip_version} (valid: 4, 6)")
@@ -132,6 +135,7 @@ class EndpointGroup:
         self._next_queue_pair = [count(FIRST_QUEUE_PAIR) for _ in hosts]
         self._psn = random.Random(hosts[0].seed if hosts else 0)
         self._shares_memory = shares_memory
+        self._require_path = require_path
         self._next_run = 1
         self._command_numbers = count(1)
         self._runs: dict[int, _PreparedRun] = {}
@@ -261,6 +265,7 @@ class EndpointGroup:
         sent: list[list[list[Any]]] = [[] for _ in self._hosts]
         received: list[list[list[Any]]] = [[] for _ in self._hosts]
         for index, flow in enumerate(flows):
+            self._require_path(flow.source, flow.destination, flow.plane)
             ends = [(flow.source, flow.destination), (flow.destination, flow.source)]
             pairs = [next(self._next_queue_pair[own]) for own, _ in ends]
             for side, ((own, peer), items) in enumerate(zip(ends, (sent, received), strict=True)):
@@ -349,6 +354,7 @@ class EndpointGroup:
         try:
             for rank, channel in peers_of(schedules):
                 if self._connected.get((rank, channel)) != telemetry:
+                    self._require_path(rank, channel.peer, channel.plane)
                     self._connect_ends(rank, channel, telemetry, commands)
             self._call_all(
                 {rank: {"command": "connect", "connections": items} for rank, items in commands.items()}

@@ -41,7 +41,12 @@ class Endpoints:
             self.lab.own(*(child.process.pid for child in self.children))
             transport = self._transport()
             settings = [self._settings(host, transport) for host in self.lab.fabric.hosts]
-            self.group = EndpointGroup(self.children, settings, ip_version=self.lab.options.ip_version)
+            self.group = EndpointGroup(
+                self.children,
+                settings,
+                ip_version=self.lab.options.ip_version,
+                require_path=self.lab.fabric.require_path,
+            )
             self.group.configure()
             self._exit = stack.pop_all()
         return self

@@ -187,6 +187,7 @@ class VirtualLab(Lab):
                 ip_version=self.options.ip_version,
                 clock=self._loop,
                 shares_memory=self.shares_memory,
+                require_path=self.fabric.require_path,
             )
             self._endpoints = endpoints
             ends = LinkEnds(self.fabric, self.switches, [endpoint.host for endpoint in endpoints])

@@ -1,0 +1,169 @@
+"""Rail-only fabrics: one network for the ranks of each number, none between them (Wang et al., Hot Interconnects 2024).
+
+Ranks of one number on all hosts are a rail. What has to change rails crosses the scale-up links inside a host.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Annotated, Final, Literal
+
+from weft.quantities.definitions import Rate, whole
+from weft.topologies import addressing
+from weft.topologies.addressing import MAX_PORTS
+from weft.topologies.builder import FabricBuilder
+from weft.topologies.errors import TopologyError, require_range
+from weft.topologies.fabric import FabricSpec, LinkSpec
+from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
+from weft.topologies.limits import delay, queue_capacity, rate
+
+NAME: Final = "rail_only"
+
+
+class RailOnlySection(TopologySection):
+    """A network for each rail, the ranks of one number on all hosts. Rails meet inside hosts alone."""
+
+    kind: Literal["rail_only"] = NAME
+    """Separate rails."""
+    ranks_per_host: Annotated[int, whole(2, 64)] | None = 8
+    """Ranks of a host, each on a rail of its own; each is an endpoint (h0, h1, …) of the fabric."""
+    rail_optimised: bool = True
+    """Always so: every rank of a host is on a leaf of its own."""
+    blocks: Annotated[int, whole(1, MAX_PORTS)] = 1
+    """Groups of `hosts_per_leaf` hosts; each rail has a leaf for each."""
+    spines_per_rail: Annotated[int, whole(0, MAX_PORTS)] = 0
+    """Spines that join a rail's leaves; several blocks need one."""
+    fabric_rate: Rate | None = None
+    """Of the links between leaves and spines; by default that of the hosts."""
+
+    @property
+    def leaf_count(self) -> int:
+        """Leaves of a plane."""
+        return self.blocks * (self.ranks_per_host or 1)
+
+    def check(self) -> None:
+        """Check that hosts have ranks and meet, beside what all kinds check."""
+        if self.ranks_per_host is None:
+            raise TopologyKeyError("ranks_per_host", "rails are of hosts with several ranks (valid: 2 to 64)")
+        if not self.rail_optimised:
+            raise TopologyKeyError(
+                "rail_optimised", "false: without rails it is a leaf_spine fabric (valid: true)"
+            )
+        if self.blocks > 1 and self.spines_per_rail == 0:
+            raise TopologyKeyError(
+                "spines_per_rail", f"0 cannot join {self.blocks} blocks; at least 1 is needed"
+            )
+        if self.blocks * self.hosts_per_leaf < 2:
+            raise TopologyKeyError("hosts_per_leaf", "a rail of one host leads nowhere (valid: at least 2)")
+        super().check()
+
+    def network(self) -> FabricSpec:
+        """Return the fabric without scale-up links."""
+        return rail_only(
+            planes=self.planes,
+            rails=self.ranks_per_host or 1,
+            blocks=self.blocks,
+            hosts_per_leaf=self.hosts_per_leaf,
+            spines_per_rail=self.spines_per_rail,
+            host_rate_bps=self.host_rate,
+            fabric_rate_bps=self.fabric_rate,
+            delay_ps=self.delay,
+            queue_capacity_bytes=self.queue_capacity,
+        )
+
+
+@dataclass(frozen=True)
+class _Parameters:
+    """Validated parameters, rates resolved, so that equal fabrics have equal parameters."""
+
+    planes: int
+    rails: int
+    blocks: int
+    hosts_per_leaf: int
+    spines_per_rail: int
+    host_rate_bps: int
+    fabric_rate_bps: int
+    delay_ps: int
+    queue_capacity_bytes: int
+
+    def link(self, rate_bps: int) -> LinkSpec:
+        return LinkSpec(rate_bps, self.delay_ps, self.queue_capacity_bytes)
+
+
+def rail_only(
+    planes: int = 1,
+    rails: int = 8,
+    blocks: int = 1,
+    hosts_per_leaf: int = 2,
+    spines_per_rail: int = 0,
+    host_rate_bps: float = 10e9,
+    fabric_rate_bps: float | None = None,
+    delay_ps: int = 1_000_000,
+    queue_capacity_bytes: int = 512 * 1024,
+) -> FabricSpec:
+    """Describe rails without links between them; `with_scale_up(…, rail_optimised=True)` joins them inside hosts.
+
+    Args:
+        planes: independent planes; an endpoint has one NIC in each.
+        rails: as many as a host has ranks.
+        blocks: groups of hosts. Leaf b x rails + r of a plane has rank r of every host of block b.
+        hosts_per_leaf: hosts of a block.
+        spines_per_rail: of each rail, each linked once to every leaf of it; 0 is valid with a single block.
+        host_rate_bps: rate of the links between hosts and leaves.
+        fabric_rate_bps: rate of the links between leaves and spines; the hosts' rate by default.
+        delay_ps: propagation delay of every link.
+        queue_capacity_bytes: queue of every transmitting port.
+
+    Raises:
+        TopologyError: a parameter is out of range; the message gives the valid range.
+
+    """
+    host_rate = rate("host_rate_bps", host_rate_bps)
+    blocks = require_range("blocks", blocks, 1, MAX_PORTS)
+    several = "several blocks need a spine between the leaves of a rail" if blocks > 1 else ""
+    parameters = _Parameters(
+        planes=require_range("planes", planes, 1, addressing.MAX_PLANES),
+        rails=require_range("rails", rails, 2, 64),
+        blocks=blocks,
+        hosts_per_leaf=require_range("hosts_per_leaf", hosts_per_leaf, 1, MAX_PORTS),
+        spines_per_rail=require_range(
+            "spines_per_rail", spines_per_rail, int(blocks > 1), MAX_PORTS, several
+        ),
+        host_rate_bps=host_rate,
+        fabric_rate_bps=host_rate if fabric_rate_bps is None else rate("fabric_rate_bps", fabric_rate_bps),
+        delay_ps=delay(delay_ps),
+        queue_capacity_bytes=queue_capacity(queue_capacity_bytes),
+    )
+    if parameters.blocks * parameters.hosts_per_leaf < 2:
+        raise TopologyError("a rail of one host leads nowhere (valid: at least 2 hosts)")
+    return _build(parameters)
+
+
+def _build(parameters: _Parameters) -> FabricSpec:
+    builder = FabricBuilder()
+    rails = range(parameters.rails)
+    leaves_of = [
+        [
+            builder.add_switch(plane, "leaf", coordinates=(rail, block), group=rail)
+            for block in range(parameters.blocks)
+            for rail in rails
+        ]
+        for plane in range(parameters.planes)
+    ]
+    host_link, fabric_link = (
+        parameters.link(parameters.host_rate_bps),
+        parameters.link(parameters.fabric_rate_bps),
+    )
+    for places in zip(*leaves_of, strict=True):
+        for _ in range(parameters.hosts_per_leaf):
+            builder.add_host(places, host_link)
+    for plane, leaves in enumerate(leaves_of):
+        for rail in rails:
+            for number in range(parameters.spines_per_rail):
+                spine = builder.add_switch(plane, "spine", coordinates=(rail, number), group=rail)
+                for leaf in leaves[rail :: parameters.rails]:
+                    builder.add_link(leaf, spine, fabric_link)
+    return builder.build({"kind": NAME, **asdict(parameters)})
+
+
+KIND = TopologyKind(NAME, RailOnlySection, rail_only, implied_by=("spines_per_rail",))
