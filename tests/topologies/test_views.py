@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from weft import topologies
-from weft.topologies import TopologyError, leaf_spine, with_scale_up
+from weft.topologies import LinkSpec, LinkStyle, TopologyError, leaf_spine, with_scale_up
+from weft.topologies.builder import FabricBuilder
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -98,3 +100,25 @@ def test_sixteen_thousand_endpoints_are_drawn_in_groups() -> None:
     assert "16 × leaf: p7l48 – p7l63" in titles
     joined = [int(title.split()[0]) for title in titles if " links, " in title]
     assert sum(joined) == len(fabric.links)
+
+
+def test_parallel_links_are_side_by_side_and_links_of_a_row_are_arcs() -> None:
+    builder, link = FabricBuilder(), LinkSpec(10**10, 10**6, 512 * 1024)
+    nodes = [builder.add_switch(0, "node") for _ in range(3)]
+    top = builder.add_switch(0, "top", tier=1)
+    for node in nodes:
+        builder.add_host([node], link)
+        builder.add_link(node, nodes[(node.index + 1) % 3], link)
+    for _ in range(3):
+        builder.add_link(nodes[0], top, link)
+    fabric = builder.build({})
+    drawn = topologies.to_svg(fabric)
+    ElementTree.fromstring(drawn)
+    lines = re.findall(r"<(line|path) .*? stroke=.*?<title>(\S+)</title></\1>", drawn)
+    assert [kind for kind, name in lines if re.fullmatch(r"p0n\d:\d-p0n\d:\d", name)] == ["path"] * 3
+    upwards = re.findall(r'<line x1="([\d.]+)".*?<title>p0n0:\d-p0t0:\d</title>', drawn)
+    assert len(set(upwards)) == 3
+    bad = LinkStyle("red", failed=True)
+    for most in (None, 1):
+        ElementTree.fromstring(topologies.to_svg(fabric, lambda link: bad, most_links=most))
+    assert topologies.describe(fabric).startswith("1 plane(s) x (3 nodes + 1 tops), 3 hosts")

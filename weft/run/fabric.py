@@ -858,6 +858,11 @@ class Fabric:
     def _join_job(self) -> None:
         if self._is_joined():
             return
+        nics, planes = self.topology.nics_per_host, self.topology.planes
+        if nics != planes:
+            raise BadInputError(
+                f"in the network, ranks of {nics} NICs on {planes} planes cannot reduce (valid: one NIC a plane)"
+            )
         self._leave_job()
         hosts = [host.name for host in self.topology.hosts]
         try:

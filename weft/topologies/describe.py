@@ -56,7 +56,9 @@ def as_dict(fabric: FabricSpec) -> dict[str, Any]:
 
 
 def _headline(fabric: FabricSpec) -> str:
-    roles = {"leaf": 0, "spine": 0} | Counter(switch.role for switch in fabric.switches_of_plane(0))
+    roles = dict(Counter(switch.role for switch in fabric.switches_of_plane(0)))
+    if "leaf" in roles:
+        roles = {"leaf": 0, "spine": 0} | roles
     tiers = [f"{count} {_PLURALS.get(role, f'{role}s')}" for role, count in roles.items()]
     return (
         f"{fabric.planes} plane(s) x ({' + '.join(tiers)}), "

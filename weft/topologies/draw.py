@@ -14,8 +14,11 @@ from weft.topologies.draw_shapes import (
     LinkStyles,
     cross,
     document,
+    element_of,
+    middle,
     node,
     plane_title,
+    stroke,
 )
 from weft.topologies.errors import TopologyError
 from weft.topologies.fabric import FabricLink, FabricSpec
@@ -105,17 +108,14 @@ def _plane_colour(fabric: FabricSpec, link: FabricLink) -> str:
 
 
 def _link(link: FabricLink, style: LinkStyle, layout: Layout, title: bool) -> str:
-    (x1, y1), (x2, y2) = layout.ends(link)
-    line = (
-        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
-        f'stroke={quoteattr(style.colour)} stroke-width="{style.width * layout.line_scale:.3g}"'
-    )
+    ends = layout.ends(link)
+    line = f'{stroke(*ends)} stroke={quoteattr(style.colour)} stroke-width="{style.width * layout.line_scale:.3g}"'
     if style.failed:
         line += ' stroke-dasharray="6 4"'
     if not title and not style.failed:
         return line + "/>"
-    drawn = f"{line}><title>{escape(f'{link} {style.note}'.rstrip())}</title></line>"
-    return drawn + (cross((x1 + x2) / 2, (y1 + y2) / 2, style.colour) if style.failed else "")
+    drawn = f"{line}><title>{escape(f'{link} {style.note}'.rstrip())}</title></{element_of(line)}>"
+    return drawn + (cross(*middle(*ends), style.colour) if style.failed else "")
 
 
 def _trunk_line(busiest: FabricLink, style: LinkStyle, layout: Layout) -> str:

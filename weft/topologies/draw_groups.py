@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
 from weft.topologies.draw_layout import Box, rows_of
-from weft.topologies.draw_shapes import LinkStyle, LinkStyles, cross, document, node, plane_title
+from weft.topologies.draw_shapes import (
+    LinkStyle,
+    LinkStyles,
+    cross,
+    document,
+    element_of,
+    middle,
+    node,
+    plane_title,
+    stroke,
+)
 from weft.topologies.fabric import FabricLink, FabricSpec
 
 _BOXES_IN_A_ROW = 24
@@ -113,16 +123,19 @@ def _bundle(
     first, style = links[-1]
     lower, upper = group_of[first.a.node], group_of[first.b.node]
     a, b = boxes[lower], boxes[upper]
-    edge = a.height / 2 if a.y > b.y else -a.height / 2
-    y1, y2 = a.y - edge, b.y + edge
+    edge = a.height / 2 if a.y >= b.y else -a.height / 2
+    start, end = (a.x, a.y - edge), (b.x, b.y + (edge if a.y != b.y else -edge))
+    if start == end:
+        return ""  # within the group
     failed = [str(link) for link, each in links if each.failed]
     title = f"{len(links)} links, {lower.label} to {upper.label}; most: {first} {style.note}".rstrip()
     if failed:
         more = f" and {len(failed) - _MOST_NAMED} more" if len(failed) > _MOST_NAMED else ""
         title += f"; failed: {', '.join(failed[:_MOST_NAMED])}{more}"
+    begun = stroke(start, end)
     line = (
-        f'<line x1="{a.x:.1f}" y1="{y1:.1f}" x2="{b.x:.1f}" y2="{y2:.1f}" stroke={quoteattr(style.colour)} '
+        f"{begun} stroke={quoteattr(style.colour)} "
         f'stroke-width="{style.width:.3g}"{" stroke-dasharray=" + quoteattr("6 4") if failed else ""}>'
-        f"<title>{escape(title)}</title></line>"
+        f"<title>{escape(title)}</title></{element_of(begun)}>"
     )
-    return line + (cross((a.x + b.x) / 2, (y1 + y2) / 2, style.colour) if failed else "")
+    return line + (cross(*middle(start, end), style.colour) if failed else "")

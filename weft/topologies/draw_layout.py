@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from weft.topologies.fabric import FabricLink, FabricSpec, HostSpec
+from weft.topologies.fabric import Endpoint, FabricLink, FabricSpec, HostSpec
 
 _MARGIN = 24.0
 _TOP = 64.0
@@ -19,6 +19,8 @@ _NODE_HEIGHT = 24.0
 _HOSTS_IN_A_ROW = 4
 """Hosts of a leaf that stand side by side, each with links of its own; more gather in a block, joined by a trunk."""
 _BLOCK_PADDING = 5.0
+_MOST_ASIDE = 8.0
+"""Between neighbouring parallel links."""
 
 
 @dataclass(frozen=True)
@@ -49,15 +51,22 @@ class Layout:
     line_scale: float
     hosts_of_ranks: Mapping[tuple[str, ...], Box] = field(default_factory=dict)
     rank_places: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    aside: Mapping[Endpoint, float] = field(default_factory=dict)
+    """How far parallel links are beside their nodes' middles, by their lower ends."""
 
     def ends(self, link: FabricLink) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return where a link begins and ends: at the upper edge of the lower node, at the lower edge of the other."""
-        upper = self.boxes[link.b.node]
-        end = (upper.x, upper.y + upper.height / 2)
+        """Return where a link begins and ends: at the upper edge of the lower node, at the lower edge of the other.
+
+        Between nodes of a row it is at the upper edges of both.
+        """
+        upper, aside = self.boxes[link.b.node], self.aside.get(link.a, 0.0)
+        end = (upper.x + aside, upper.y + upper.height / 2)
         if link.a.node in self.rank_places:
             return self.rank_places[link.a.node], end
         lower = self.block_of.get(link.a.node) or self.boxes[link.a.node]
-        return (lower.x, lower.y - lower.height / 2), end
+        if lower.y == upper.y:
+            end = (end[0], upper.y - upper.height / 2)
+        return (lower.x + aside, lower.y - lower.height / 2), end
 
     @classmethod
     def of(cls, fabric: FabricSpec) -> Layout:
@@ -91,10 +100,23 @@ class Layout:
             hosts = _host_boxes(groups, width, top, height)
             places = {name: place for names, box in hosts.items() for name, place in _rank_places(names, box)}
             size = (width + 2 * _MARGIN, top + height + _MARGIN)
-            return cls(boxes, {}, {}, centres, *size, scale, hosts, places)
+            return cls(boxes, {}, {}, centres, *size, scale, hosts, places, _aside(fabric, boxes))
         blocks, bottom = _blocks(groups, width, top, across, boxes)
         block_of = {name: block for names, block in blocks.items() for name in names}
-        return cls(boxes, blocks, block_of, centres, width + 2 * _MARGIN, bottom + _MARGIN, scale)
+        size = (width + 2 * _MARGIN, bottom + _MARGIN)
+        return cls(boxes, blocks, block_of, centres, *size, scale, aside=_aside(fabric, boxes))
+
+
+def _aside(fabric: FabricSpec, boxes: Mapping[str, Box]) -> dict[Endpoint, float]:
+    if not fabric.has_parallel_links:
+        return {}
+    places = {}
+    for link in fabric.links:
+        between = fabric.links_between(link.a.node, link.b.node)
+        widths = [boxes[end.node].width for end in (link.a, link.b) if end.node in boxes]
+        step = min([_MOST_ASIDE, *(0.8 * width / len(between) for width in widths)])
+        places[link.a] = (between.index(link) - (len(between) - 1) / 2) * step
+    return places
 
 
 def rows_of(fabric: FabricSpec, plane: int) -> list[list[str]]:

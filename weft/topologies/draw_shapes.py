@@ -12,6 +12,8 @@ from weft.topologies.fabric import FabricLink
 _FILL = {"core": "#e6d9f0", "spine": "#cfe0f5", "leaf": "#d9ecd0", "host": "#f3e6c8"}
 _OTHER_FILL = "#d5e8e4"
 PLANE_COLOURS = ("#3b6ea8", "#b0592b", "#4d8a4d", "#8a4d86", "#8a7a2b", "#3a8a8a", "#a83b52", "#666666")
+_ARC, _HIGHEST_ARC = 0.12, 36.0
+"""How high an arc is, of its width and at most."""
 _SMALLEST_LABEL = 16.0
 """Width of a box from which its name stands in it."""
 _SMALLEST_UPRIGHT_LABEL = 8.0
@@ -47,6 +49,27 @@ def document(width: float, height: float, body: Sequence[str], background: str |
             "</svg>\n",
         ]
     )
+
+
+def stroke(start: tuple[float, float], end: tuple[float, float]) -> str:
+    """Return the beginning of an element that joins two points: a line, or an arc above where both are in one row."""
+    (x1, y1), (x2, y2) = start, end
+    if y1 != y2:
+        return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
+    x, y = middle(start, end)
+    return f'<path fill="none" d="M{x1:.1f} {y1:.1f}Q{x:.1f} {2 * y - y1:.1f} {x2:.1f} {y2:.1f}"'
+
+
+def element_of(beginning: str) -> str:
+    """Return the name of the element that `stroke` has begun."""
+    return beginning[1:].split(maxsplit=1)[0]
+
+
+def middle(start: tuple[float, float], end: tuple[float, float]) -> tuple[float, float]:
+    """Return the point half way of what `stroke` draws."""
+    (x1, y1), (x2, y2) = start, end
+    rise = min(_HIGHEST_ARC, _ARC * abs(x2 - x1)) if y1 == y2 else 0.0
+    return (x1 + x2) / 2, (y1 + y2) / 2 - rise
 
 
 def cross(x: float, y: float, colour: str) -> str:
