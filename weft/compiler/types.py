@@ -254,12 +254,18 @@ class ActionType(NominalType):
     __slots__ = ()
     declaration: ast.ActionDeclaration
 
+    def __str__(self) -> str:
+        return f"action {super().__str__()}"
+
 
 class TableType(NominalType):
     """A table used as a value."""
 
     __slots__ = ()
     declaration: ast.TableDeclaration
+
+    def __str__(self) -> str:
+        return f"table {super().__str__()}"
 
 
 class ApplyResultType(NominalType):

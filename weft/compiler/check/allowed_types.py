@@ -14,6 +14,7 @@ from weft.compiler.types import (
     ControlType,
     EnumType,
     ExternType,
+    ListType,
     PackageType,
     ParserType,
     SetType,
@@ -55,7 +56,16 @@ def allowed_in(kind: str, type_: Type) -> bool:
         return is_header(type_)
     if kind == "header":
         return _allowed_in_header(type_)
-    return is_data(type_) and type_ not in (INTEGER, STRING, MATCH_KIND)
+    return is_data(type_) and not isinstance(type_, ListType) and type_ not in (INTEGER, STRING, MATCH_KIND)
+
+
+def is_storable(type_: Type) -> bool:
+    """Whether a variable can be of the type: its values can be known at run time only."""
+    if isinstance(type_, TupleType):
+        return all(is_storable(element) for element in type_.elements)
+    if isinstance(type_, StackType):
+        return is_storable(type_.element)
+    return is_data(type_) and not isinstance(type_, ListType) and type_ not in (INTEGER, STRING, MATCH_KIND)
 
 
 def _allowed_in_header(type_: Type) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.compiler import ast
-from weft.compiler.check.allowed_types import BLOCKS
+from weft.compiler.check.allowed_types import BLOCKS, is_storable
 from weft.compiler.check.coerce import coerce
 from weft.compiler.check.context import CheckContext
 from weft.compiler.check.infer import infer
@@ -69,10 +69,12 @@ def apply_signature(
             return context.fail(expression, f"'{found}' cannot be an argument here", argument)
         if not _unify_argument(wanted, found, variables, bindings):
             good = False
-            context.error(
+            error = context.error(
                 f"argument '{parameter.name}' of '{function.name}': expected '{wanted}', found '{found}'",
                 argument,
-            ).note(f"'{function.name}' is declared here", parameter.declaration.span)
+            )
+            if function.declaration is not None:
+                error.note(f"'{function.name}' is declared here", parameter.declaration.span)
     if not good:
         return UNKNOWN
     if expected is not None and function.result in variables and function.result not in bindings:
@@ -107,6 +109,9 @@ def _definite_arguments(
             return False
         if bound is STRING and parameter.direction:
             context.error(f"{what}: a string cannot be passed here", argument)
+            return False
+        if body is not None and bound is not None and not is_storable(bound) and parameter.direction:
+            context.error(f"{what}: a value of type '{bound}' cannot be passed here", argument)
             return False
         if isinstance(bound, AnonymousStructType):
             context.error(f"{what}: the struct's type is not known; write (type) before the braces", argument)

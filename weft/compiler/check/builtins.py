@@ -6,7 +6,7 @@ from weft.compiler import ast
 from weft.compiler.check.arguments import apply_signature
 from weft.compiler.check.context import CheckContext
 from weft.compiler.check.infer import infer
-from weft.compiler.check.members import SIZES, resolve_base
+from weft.compiler.check.members import HEADER_METHODS, SIZES, UNION_METHODS, resolve_base
 from weft.compiler.check.writable import check_writable
 from weft.compiler.types import (
     BOOL,
@@ -49,7 +49,7 @@ def infer_builtin(context: CheckContext, expression: ast.Call, callee: ast.Membe
         return None
     base = infer(context, callee.base)
     if is_header(base) or is_union(base):
-        if name not in ("isValid", "setValid", "setInvalid"):
+        if name not in (HEADER_METHODS if is_header(base) else UNION_METHODS):
             return None
         if name != "isValid":
             check_writable(context, callee.base, f"'{name}'")

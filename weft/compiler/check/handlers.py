@@ -44,7 +44,7 @@ HANDLERS = Handlers(
         ast.Ternary: operators.infer_ternary,
     },
     statements={
-        ast.InstanceDeclaration: instances.check_instance,
+        ast.InstanceDeclaration: instances.check_instance_statement,
         ast.For: loops.check_for,
         ast.ForIn: loops.check_for_in,
         ast.Block: statements.check_block,

@@ -24,6 +24,14 @@ def check_instance(context: CheckContext, declaration: ast.InstanceDeclaration) 
     context.declare(declaration)
 
 
+def check_instance_statement(context: CheckContext, declaration: ast.InstanceDeclaration) -> None:
+    """An instantiation among statements, where none is possible."""
+    check_instance(context, declaration)
+    if context.enclosing.kind in ("control", "parser"):
+        what = "state" if context.enclosing.kind == "parser" else "apply block"
+        context.error(f"nothing can be instantiated in {article(what)}", declaration)
+
+
 def _instance_place(context: CheckContext, declaration: ast.InstanceDeclaration) -> None:
     type_ = declaration.type
     if context.enclosing.kind in ("function", "action"):

@@ -58,4 +58,4 @@ def _no_calls(context: CheckContext, element: ast.Expression, what: str) -> None
     if element.value is None or any(
         isinstance(part, ast.Call) and part.kind in ("function", "method") for part in walk(element)
     ):
-        context.error(f"{what} calls nothing: it is known at compile time", element)
+        context.error(f"{what} cannot call anything: it must be known at compile time", element)

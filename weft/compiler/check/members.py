@@ -33,7 +33,9 @@ from weft.compiler.types import (
 from weft.compiler.wording import choices, hint
 
 SIZES = ("minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes")
-_HEADER_METHODS = ("isValid", "setValid", "setInvalid")
+HEADER_METHODS = ("isValid", "setValid", "setInvalid")
+UNION_METHODS = ("isValid",)
+_METHODS = {"header": HEADER_METHODS, "header_union": UNION_METHODS}
 _STACK_MEMBERS = ("next", "last", "lastIndex", "size", "push_front", "pop_front")
 
 
@@ -100,7 +102,7 @@ def _field(context: CheckContext, expression: ast.Member, base: StructType) -> T
         if isinstance(expression.base.value, dict):
             expression.value = expression.base.value.get(name)
         return field
-    if name in SIZES or (base.kind != "struct" and name in _HEADER_METHODS):
+    if name in SIZES or name in _METHODS.get(base.kind, ()):
         return STATE
     advice = hint(name, base.fields) or f" {choices(base.fields)}"
     context.error(f"'{base}' has no field '{name}'{advice}", expression.name_token).note(

@@ -36,8 +36,8 @@ def check_parameters(
             context.error(f"an '{parameter.direction}' parameter has no default", parameter.default)
         elif parameter.default is not None:
             _default(context, parameter, parameter.default)
-        if declare:
-            context.declare(parameter)
+    for parameter in parameters if declare else ():
+        context.declare(parameter)
 
 
 def check_no_optional(context: CheckContext, parameters: list[ast.Parameter], what: str) -> None:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from weft.compiler import ast
+from weft.compiler.check.allowed_types import is_storable
 from weft.compiler.check.coerce import check_expression
 from weft.compiler.check.context import CheckContext
 from weft.compiler.check.infer import constant
 from weft.compiler.check.type_nodes import resolve
-from weft.compiler.types import INTEGER, STRING, UNKNOWN, VOID, ExternType, SetType
+from weft.compiler.types import INTEGER, STRING, UNKNOWN, SetType
 
 
 def check_variable(context: CheckContext, declaration: ast.VariableDeclaration) -> None:
     """A variable; its name is in scope after its initialiser."""
     type_ = resolve(context, declaration.node)
-    if type_ in (STRING, VOID, INTEGER) or isinstance(type_, ExternType | SetType):
+    if not is_storable(type_):
         context.error(f"a variable cannot be of type '{type_}'", declaration.node)
         type_ = UNKNOWN
     declaration.type = type_

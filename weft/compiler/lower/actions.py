@@ -129,14 +129,13 @@ def chosen_action(
                 _action_data(context, argument.expression, parameter)
                 for argument, parameter in zip(given, data, strict=True)
             ]
-    context.refuse(f"'{name}' is not an action of table '{declaration.name}'", expression)
+    raise AssertionError(f"'{name}' is not an action of table '{declaration.name}'")
 
 
 def _action_data(context: Context, expression: ast.Expression | None, parameter: ast.Parameter) -> Const:
     assert expression is not None
     value = evaluate(context, expression)
-    if not isinstance(value, Const):
-        context.refuse("this argument must be known at compile time", expression)
+    assert isinstance(value, Const)
     scalar = scalar_type(context.frame.type(parameter.type))
     if isinstance(scalar, BitsType):
         return build.constant(int(value.value), scalar)

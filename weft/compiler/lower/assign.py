@@ -14,6 +14,7 @@ from weft.compiler.ir import (
     Primitive,
     Reference,
     Stmt,
+    UnionLastField,
 )
 from weft.compiler.lower import build
 from weft.compiler.lower.context import Context
@@ -30,6 +31,7 @@ from weft.compiler.lower.values import (
     StackCursor,
     StackValue,
     StructValue,
+    UnionCursor,
     UnionValue,
 )
 from weft.compiler.source import Span
@@ -57,12 +59,12 @@ def assign(context: Context, target: P4Value, value: P4Value, span: Span | None)
     elif isinstance(target, StackCursor):
         context.refuse(f"'{target.which}' of a stack cannot be assigned to as a whole", span)
     else:
-        context.refuse("this cannot be written to", span)
+        assert isinstance(target, UnionCursor | UnionLastField)
+        context.refuse("BMv2 cannot write to 'next' and 'last' of a stack of header unions", span)
 
 
 def _assign_scalar(context: Context, target: Expr, value: P4Value, span: Span | None) -> None:
-    if not isinstance(value, Expr):
-        context.refuse("this value cannot be assigned here", span)
+    assert isinstance(value, Expr)
     if isinstance(target.type, VarbitType):
         assert isinstance(target, FieldRef)
         if not isinstance(value, FieldRef):
@@ -104,8 +106,7 @@ def _assign_plus_slice(context: Context, target: PlusSliceTarget, value: P4Value
 
 
 def _assign_struct(context: Context, target: StructValue, value: P4Value, span: Span | None) -> None:
-    if not isinstance(value, StructValue):
-        context.refuse("this value cannot be assigned to a struct", span)
+    assert isinstance(value, StructValue)
     if value.type != target.type and target.type is not None:
         value = retyped(value, target.type)
         assert isinstance(value, StructValue)
@@ -142,7 +143,7 @@ def _copied(context: Context, value: P4Value, span: Span | None) -> P4Value:
 def _assign_header(context: Context, target: HeaderValue, value: P4Value, span: Span | None) -> None:
     if isinstance(value, StructValue):
         value = retyped(value, target.type)
-    elif isinstance(value, StackCursor):
+    elif isinstance(value, StackCursor | UnionCursor):
         value = read_cursor(context, value, span)
     if isinstance(value, HeaderValue):
         if value.name != target.name:
@@ -155,11 +156,18 @@ def _assign_header(context: Context, target: HeaderValue, value: P4Value, span: 
                 _assign_header(context, target, element, span)
             _when_index(context, value, index, code, span)
     else:
-        context.refuse("this value cannot be assigned to a header", span)
+        raise AssertionError(f"{type(value).__name__} is no header")
 
 
-def read_cursor(context: Context, cursor: StackCursor, where: ast.Node | Span | None) -> HeaderLiteral:
+def read_cursor(context: Context, cursor: P4Value, where: ast.Node | Span | None) -> HeaderLiteral:
     """stack.last as a whole: its fields one by one, for BMv2 has no such operand."""
+    if isinstance(cursor, UnionCursor):
+        context.refuse(
+            f"the header '{cursor.member}' in '{cursor.cursor.which}' of a stack of header unions cannot be used as a "
+            "whole",
+            where,
+        )
+    assert isinstance(cursor, StackCursor)
     element = cursor.stack.type.element
     if cursor.which == "next":
         context.refuse("the next element of a stack can be extracted into, not read", where)
@@ -210,8 +218,7 @@ def _assign_stack(context: Context, target: StackValue, value: P4Value, span: Sp
         kind = "header_union_stack" if union else "header_stack"
         _copy_instance(context, name, target.name, value.name, kind, span)
         return
-    if not isinstance(value, StructValue):
-        context.refuse("this value cannot be assigned to a header stack", span)
+    assert isinstance(value, StructValue)
     parts = list(value.fields.values())
     if any(overlap(places(part), places(target)) for part in parts):
         parts = [_copied(context, retyped(part, target.type.element), span) for part in parts]
@@ -227,7 +234,7 @@ def _assign_union(context: Context, target: UnionValue, value: P4Value, span: Sp
         for member in target.members.values():
             context.emit(Primitive("remove_header", [Reference("header", member.name)], span))
     else:
-        context.refuse("this value cannot be assigned to a header union", span)
+        read_cursor(context, value, span)
 
 
 def _copy_instance(

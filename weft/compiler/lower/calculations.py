@@ -5,14 +5,18 @@ from __future__ import annotations
 from weft.compiler import ast
 from weft.compiler.ir import Calculation, Const, Convert, Expr, FieldRef
 from weft.compiler.lower import build
-from weft.compiler.lower.assign import assign
+from weft.compiler.lower.assign import assign, read_cursor
 from weft.compiler.lower.context import Context
+from weft.compiler.lower.members import element_fields
 from weft.compiler.lower.values import (
+    HeaderElement,
     HeaderLiteral,
     HeaderValue,
     P4Value,
+    StackCursor,
     StackValue,
     StructValue,
+    UnionCursor,
     UnionValue,
 )
 from weft.compiler.types import BOOL, BitsType, bits
@@ -62,8 +66,12 @@ def leaves(context: Context, value: P4Value, where: ast.Node) -> list[Expr]:
         parts = list(value.elements)
     elif isinstance(value, UnionValue):
         parts = list(value.members.values())
+    elif isinstance(value, HeaderElement):
+        parts = list(element_fields(value).values())
+    elif isinstance(value, StackCursor | UnionCursor):
+        parts = list((read_cursor(context, value, where).fields or {}).values())
     else:
-        context.refuse("BMv2 cannot take this value apart", where)
+        context.refuse("BMv2 takes bit, int and bool values here, no strings", where)
     return [leaf for part in parts for leaf in leaves(context, part, where)]
 
 

@@ -42,7 +42,7 @@ def evaluate_call(context: Context, expression: ast.Call) -> P4Value | None:
     if kind in ("apply", "type_apply"):
         _apply(context, expression)
         return None
-    context.refuse("this call cannot be compiled here", expression)
+    raise AssertionError(f"a call of kind '{kind}' has no value")
 
 
 def _call_function(context: Context, expression: ast.Call) -> P4Value | None:
@@ -107,8 +107,7 @@ def _apply(context: Context, expression: ast.Call) -> None:
         block = BlockValue(declaration, name, {}, dict(expression.bindings))
     else:
         instance = evaluate(context, callee.base)
-        if not isinstance(instance, BlockValue):
-            context.refuse("only an instance can be applied", callee.base)
+        assert isinstance(instance, BlockValue)
         block = instance
     apply = apply_parser if isinstance(block.declaration, ast.ParserDeclaration) else apply_control
     apply(context, block, expression.ordered, expression)

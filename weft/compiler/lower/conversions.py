@@ -55,7 +55,6 @@ def default_value(context: Context, type_: Type, where: ast.Node) -> P4Value:
             str(index): default_value(context, inner, where) for index, inner in enumerate(type_.elements)
         }
         return StructValue(type_, parts)
-    if isinstance(type_, StackType):
-        element = default_value(context, type_.element, where)
-        return StructValue(type_, {str(index): element for index in range(type_.size)})
-    context.refuse(f"'{type_}' has no default value", where)
+    assert isinstance(type_, StackType)
+    element = default_value(context, type_.element, where)
+    return StructValue(type_, {str(index): element for index in range(type_.size)})

@@ -24,7 +24,8 @@ def lower_deparser(context: Context, block: BlockValue, arguments: Sequence[P4Va
     for statement in code:
         if not isinstance(statement, Primitive):
             context.refuse(
-                "BMv2's deparser emits headers and logs messages; it has no branches", statement.span
+                "BMv2's deparser only emits headers and logs messages: it computes nothing and has no branches",
+                statement.span,
             )
     context.program.deparser_operations = code
 

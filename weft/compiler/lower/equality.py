@@ -18,6 +18,7 @@ from weft.compiler.lower.values import (
     StackCursor,
     StackValue,
     StructValue,
+    UnionCursor,
     UnionValue,
 )
 from weft.compiler.types import StructType, bits
@@ -58,8 +59,8 @@ def _equal_headers(context: Context, left: P4Value, right: P4Value, where: ast.N
         left = retyped(left, right.type)
     if isinstance(right, StructValue) and isinstance(left, HeaderValue):
         right = retyped(right, left.type)
-    left = read_cursor(context, left, where) if isinstance(left, StackCursor) else left
-    right = read_cursor(context, right, where) if isinstance(right, StackCursor) else right
+    left = read_cursor(context, left, where) if isinstance(left, StackCursor | UnionCursor) else left
+    right = read_cursor(context, right, where) if isinstance(right, StackCursor | UnionCursor) else right
     left_valid, right_valid = validity(context, left, where), validity(context, right, where)
     if isinstance(left, HeaderLiteral) and left.fields is None:
         return build.negate(right_valid)
@@ -99,4 +100,6 @@ def validity(context: Context, value: P4Value, where: ast.Node) -> Expr:
     if isinstance(value, StackCursor) and value.which == "last":
         position = LastIndex(value.stack.name, bits(32))
         return build.binary("<", position, build.constant(len(value.stack.elements), bits(32)))
-    context.refuse("the validity of this value is not known", where)
+    context.refuse(
+        "BMv2 does not know the validity of 'next' of a stack, and of headers in 'last' of unions", where
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NoReturn
 
 from weft.compiler import ast
 from weft.compiler.ir import Const, If, Primitive, Reference
@@ -52,14 +53,20 @@ def _set_valid(context: Context, base: P4Value, where: ast.Expression) -> None:
     elif isinstance(base, HeaderElement):
         _each_element(context, base, where, _set_valid)
     else:
-        context.refuse("'setValid' needs a header", where)
+        _refuse_cursor(context, "setValid", where)
 
 
 def _set_invalid(context: Context, base: P4Value, where: ast.Expression) -> None:
     if isinstance(base, HeaderElement):
         _each_element(context, base, where, _set_invalid)
-    else:
+    elif isinstance(base, HeaderValue):
         invalidate(context, base, where.span)
+    else:
+        _refuse_cursor(context, "setInvalid", where)
+
+
+def _refuse_cursor(context: Context, name: str, where: ast.Expression) -> NoReturn:
+    context.refuse(f"BMv2 has no '{name}' for 'next' and 'last' of a stack", where)
 
 
 def _each_element(

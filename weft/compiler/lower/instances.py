@@ -96,10 +96,8 @@ def _declare_extern(context: Context, value: ExternValue) -> None:
     elif value.kind == "action_selector":
         algorithm = _member_argument(context, value, "algorithm")
         value.profile = ActionProfile(value.name, size, algorithm, None, span)
-    elif value.kind not in _DIRECT:
-        context.refuse(
-            f"v1model on BMv2 has no extern '{value.kind}' {choices(_SIZED + _DIRECT)}", value.call
-        )
+    else:
+        assert value.kind in _DIRECT
 
 
 def _check_name(context: Context, value: ExternValue, span: Span) -> None:

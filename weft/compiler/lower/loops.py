@@ -165,10 +165,9 @@ def lower_for_in(context: Context, statement: ast.ForIn) -> None:
     value = evaluate(context, collection)
     if isinstance(value, StackValue):
         _unroll(context, statement, value.elements)
-    elif isinstance(value, StructValue):
-        _unroll(context, statement, list(value.fields.values()))
     else:
-        context.refuse("BMv2 cannot loop over this", collection)
+        assert isinstance(value, StructValue)
+        _unroll(context, statement, list(value.fields.values()))
 
 
 def _bind_variable(context: Context, statement: ast.ForIn, value: P4Value) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from weft.compiler import ast
-from weft.compiler.ir import ElementField, Expr, LastField, LastIndex, UnionLastField
-from weft.compiler.lower import build
+from weft.compiler.ir import ElementField, LastField, LastIndex, UnionLastField
 from weft.compiler.lower.context import Context
-from weft.compiler.lower.storage import flat_fields, scalar_type
+from weft.compiler.lower.conversions import default_value
+from weft.compiler.lower.storage import fields_of, flat_fields
 from weft.compiler.lower.values import (
     HeaderElement,
     HeaderLiteral,
@@ -18,7 +18,7 @@ from weft.compiler.lower.values import (
     UnionCursor,
     UnionValue,
 )
-from weft.compiler.types import StructType, Type, bits
+from weft.compiler.types import StructType, bits
 
 
 def member_of(context: Context, base: P4Value, name: str, where: ast.Expression) -> P4Value:
@@ -28,11 +28,10 @@ def member_of(context: Context, base: P4Value, name: str, where: ast.Expression)
     if isinstance(base, HeaderValue):
         return base.fields[name]
     if isinstance(base, HeaderElement):
-        return _element_field(context, base, name, where)
+        return element_fields(base)[name]
     if isinstance(base, HeaderLiteral):
         if base.fields is None:
-            scalar = context.scalar_type_of(where)
-            return build.constant(0, scalar or bits(1))
+            return default_value(context, base.type.fields[name], where)
         return base.fields[name]
     if isinstance(base, UnionValue):
         return base.members[name]
@@ -43,34 +42,25 @@ def member_of(context: Context, base: P4Value, name: str, where: ast.Expression)
             return LastIndex(base.name, bits(32))
     if isinstance(base, StackCursor):
         element = base.stack.type.element
-        if isinstance(element, StructType) and element.kind == "header_union":
+        assert isinstance(element, StructType)
+        if element.kind == "header_union":
             return UnionCursor(base, name)
         if base.which == "next":
             context.refuse("the next element of a stack can be extracted into, not read", where)
-        return LastField(base.stack.name, name, _scalar_field(context, element, name, where))
-    if isinstance(base, UnionCursor):
-        element = base.cursor.stack.type.element
-        assert isinstance(element, StructType)
-        member = element.fields[base.member]
-        scalar = _scalar_field(context, member, name, where)
-        return UnionLastField(base.cursor.stack.name, base.member, name, scalar)
-    context.refuse(f"'{name}' cannot be taken of this value", where)
-
-
-def _scalar_field(context: Context, header: Type, name: str, where: ast.Expression) -> Type:
+        stack = base.stack.name
+        return fields_of(element, lambda path, scalar: LastField(stack, path, scalar))[name]
+    assert isinstance(base, UnionCursor)
+    union = base.cursor.stack.type.element
+    assert isinstance(union, StructType)
+    header, member, stack = union.fields[base.member], base.member, base.cursor.stack.name
     assert isinstance(header, StructType)
-    scalar = scalar_type(header.fields[name])
-    if scalar is None:
-        context.refuse("a struct within a stack's element cannot be used as a whole", where)
-    return scalar
+    return fields_of(header, lambda path, scalar: UnionLastField(stack, member, path, scalar))[name]
 
 
-def _element_field(context: Context, base: HeaderElement, name: str, where: ast.Expression) -> Expr:
-    element = base.stack.type.element
-    assert isinstance(element, StructType)
-    names = [field for field, _ in flat_fields(element)]
-    if name not in names:
-        context.refuse("a struct within a stack's element cannot be used as a whole", where)
-    return ElementField(
-        base.stack.name, base.index, names.index(name), _scalar_field(context, element, name, where)
-    )
+def element_fields(element: HeaderElement) -> dict[str, P4Value]:
+    """The fields of stack[index], by name."""
+    header = element.stack.type.element
+    assert isinstance(header, StructType)
+    places = {path: place for place, (path, _) in enumerate(flat_fields(header))}
+    stack, index = element.stack.name, element.index
+    return fields_of(header, lambda path, scalar: ElementField(stack, index, places[path], scalar))

@@ -21,8 +21,7 @@ def evaluate_name(context: Context, expression: ast.Name) -> P4Value:
         return evaluate(context, declaration.initial)
     if value is None and isinstance(declaration, ast.ValueSetDeclaration):
         return SetValue(declaration.name)
-    if value is None:
-        context.refuse(f"'{expression.name}' has no value here", expression)
+    assert value is not None
     return value
 
 
@@ -44,8 +43,7 @@ def evaluate_index(context: Context, expression: ast.Index) -> P4Value:
         if str(index.value) not in base.fields:
             context.refuse(f"index {index.value} is out of the range of '{base.type}'", expression.index)
         return base.fields[str(index.value)]
-    if not isinstance(base, StackValue):
-        context.refuse("this cannot be indexed", expression)
+    assert isinstance(base, StackValue)
     if isinstance(index, Const):
         if not 0 <= index.value < len(base.elements):
             context.refuse(

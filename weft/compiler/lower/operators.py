@@ -37,8 +37,8 @@ def combine_operands(
     context: Context, operator: str, left: P4Value, right: P4Value, expression: ast.Expression
 ) -> Expr:
     """left operator right, for evaluated scalars; `expression` gives the result's type."""
-    if not isinstance(left, Expr) or not isinstance(right, Expr):
-        context.refuse(f"'{operator}' needs bit or int values", expression)
+    assert isinstance(left, Expr)
+    assert isinstance(right, Expr)
     if operator == "++":
         type_ = context.scalar_type_of(expression)
         assert type_ is not None

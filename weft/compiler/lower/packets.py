@@ -22,7 +22,7 @@ from weft.compiler.lower.values import (
     UnionCursor,
     UnionValue,
 )
-from weft.compiler.types import BOOL, StackType, StructType, TupleType, Type, bits, is_union, width_of
+from weft.compiler.types import BOOL, StructType, Type, bits, width_of
 
 
 def call_packet_method(context: Context, expression: ast.Call, packet: PacketValue) -> P4Value | None:
@@ -44,8 +44,6 @@ def call_packet_method(context: Context, expression: ast.Call, packet: PacketVal
 
 def _emit_headers(context: Context, value: P4Value, where: ast.Node) -> None:
     """packet_out.emit: the order in which the deparser looks at header instances."""
-    if context.place != "deparser":
-        context.refuse("'emit' is possible in the deparser only", where)
     order = context.program.deparser_order
     if isinstance(value, HeaderValue):
         order.append(value.name)
@@ -117,12 +115,9 @@ def _look(context: Context, type_: Type, offset: int, where: ast.Expression) -> 
     scalar = scalar_type(type_)
     if scalar is not None:
         width = width_of(type_) if scalar is not BOOL else 1
-        if width is None or hasattr(scalar, "__len__"):
-            context.refuse(f"cannot look ahead at a value of type '{type_}'", where)
+        assert width is not None
         raw = context.snapshot(Lookahead(offset, bits(width)), where.span)
         return build.convert(raw, scalar), offset + width
-    if not isinstance(type_, StructType | TupleType | StackType) or is_union(type_):
-        context.refuse(f"cannot look ahead at a value of type '{type_}'", where)
     parts: dict[str, P4Value] = {}
     for name, inner in member_types(type_):
         parts[name], offset = _look(context, inner, offset, where)

@@ -59,10 +59,13 @@ def _locals(context: Context, declaration: ast.ParserDeclaration, frame: Frame) 
 def _value_set(context: Context, local: ast.ValueSetDeclaration, frame: Frame) -> None:
     assert isinstance(local.type, SetType)
     name = frame.name_of(local)
-    width = width_of(frame.type(local.type.element))
+    element = frame.type(local.type.element)
+    width = width_of(element)
     size = evaluate(context, local.size)
     if width is None:
-        context.refuse("a value set needs a type of known width", local)
+        context.refuse(
+            f"a value set cannot hold values of type '{element}', which has no fixed width", local.node
+        )
     members = control_plane_size(context, size, f"the size of value set '{name}'", local.size)
     if not any(known.name == name for known in context.program.value_sets):
         context.program.value_sets.append(ValueSet(name, width, members))
@@ -74,8 +77,6 @@ def apply_parser(context: Context, block: BlockValue, arguments: Sequence[P4Valu
     """instance.apply(…) of a sub-parser, within a state."""
     declaration = block.declaration
     assert isinstance(declaration, ast.ParserDeclaration)
-    if context.place != "parser":
-        context.refuse("a parser can be applied in a parser's state only", call)
     frame = Frame(instance_frame(context, block), block.name, block_bindings(context, block, call))
     copy_out = bind_arguments(context, declaration.parameters, arguments, frame, None, call)
     with context.in_frame(frame):

@@ -26,7 +26,15 @@ from weft.compiler.lower.values import ActionValue, BlockValue, P4Value, PacketV
 from weft.compiler.types import EnumType, PackageType, StructType
 
 PACKAGE = "V1Switch"
-_ROLES = ("parser", "verify", "ingress", "egress", "update", "deparser")
+_SIGNATURES = {
+    "parser": ("parser", "packet_in", 4),
+    "verify": ("control", None, 2),
+    "ingress": ("control", None, 3),
+    "egress": ("control", None, 3),
+    "update": ("control", None, 2),
+    "deparser": ("control", "packet_out", 2),
+}
+"""Of the package's blocks in order, by role: what each is, its extern parameter, and how many it has."""
 
 
 def lower_program(
@@ -116,21 +124,36 @@ def _declare_globals(context: Context, tree: ast.Program) -> ast.InstanceDeclara
 def _instantiate_blocks(context: Context, main: ast.InstanceDeclaration) -> dict[str, BlockValue]:
     """The blocks of the package, by role."""
     assert main.call is not None
-    if len(main.call.ordered) != len(_ROLES):
+    if len(main.call.ordered) != len(_SIGNATURES):
         context.refuse(
-            f"'{PACKAGE}' has the {len(_ROLES)} blocks of v1model.p4, not {len(main.call.ordered)}", main
+            f"'{PACKAGE}' has the {len(_SIGNATURES)} blocks of v1model.p4, not {len(main.call.ordered)}", main
         )
     blocks: dict[str, BlockValue] = {}
-    for role, expression in zip(_ROLES, main.call.ordered, strict=True):
+    for role, expression in zip(_SIGNATURES, main.call.ordered, strict=True):
         assert isinstance(expression, ast.Expression)
         if isinstance(expression, ast.Call) and expression.kind == "constructor":
             name = expression.type.declaration.name  # type: ignore[union-attr]
             block = instantiate(context, expression, name, None)
         else:
             block = evaluate(context, expression)
+        _check_block(context, role, block, expression)
         assert isinstance(block, BlockValue)
         blocks[role] = block
     return blocks
+
+
+def _check_block(context: Context, role: str, block: P4Value, where: ast.Expression) -> None:
+    """Refuse a block that v1model.p4's package would not take: a program may declare a package of the same name."""
+    kind, extern, count = _SIGNATURES[role]
+    declared = block.declaration if isinstance(block, BlockValue) else None
+    if isinstance(declared, ast.ParserDeclaration if kind == "parser" else ast.ControlDeclaration):
+        first = declared.parameters[0].type if declared.parameters else None
+        if len(declared.parameters) == count and (extern is None or str(first) == extern):
+            return
+    behind = f", the first a '{extern}'" if extern else ""
+    context.refuse(
+        f"the {role} block of v1model.p4's '{PACKAGE}' is a {kind} of {count} parameters{behind}", where
+    )
 
 
 def _allocate(context: Context, symbols: Symbols, blocks: dict[str, BlockValue]) -> _Arguments:

@@ -61,8 +61,7 @@ def _select_key(context: Context, value: P4Value, where: ast.Expression) -> Expr
     # Not a lookahead: in a key, BMv2 reads on behind the packet's end; in an assignment it ends the parser.
     if isinstance(value, FieldRef | LastField | UnionLastField):
         return value
-    if not isinstance(value, Expr):
-        context.refuse("a select key is a bit, int, bool, enum or error value", where)
+    assert isinstance(value, Expr)
     if value.type is BOOL:
         value = build.convert(value, bits(1))
     copy = context.scalar_temporary(value.type, "select_key")

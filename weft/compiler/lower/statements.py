@@ -131,8 +131,7 @@ def lower_return(context: Context, statement: ast.Return) -> None:
         frame = frame.parent
     if statement.expression is not None:
         assign(context, frame.return_value, evaluate(context, statement.expression), statement.span)
-    if frame.return_label is None:
-        context.refuse("'return' cannot stand here", statement)
+    assert frame.return_label is not None
     context.emit(Jump(frame.return_label, statement.span))
 
 

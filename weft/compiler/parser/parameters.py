@@ -10,7 +10,7 @@ from weft.compiler.parser.types import parse_type
 
 
 def parse_parameters(stream: TokenStream) -> list[ast.Parameter]:
-    """`(` parameters `)`; declares their names in the current scope."""
+    """`(` parameters `)`; declares their names in the current scope, behind the list."""
     stream.expect("(")
     parameters: list[ast.Parameter] = []
     while stream.kind != ")":
@@ -18,6 +18,8 @@ def parse_parameters(stream: TokenStream) -> list[ast.Parameter]:
         if not stream.accept(","):
             break
     stream.expect(")", "after the parameters")
+    for parameter in parameters:
+        stream.declare(parameter.name, VALUE)
     return parameters
 
 
@@ -29,6 +31,5 @@ def _parameter(stream: TokenStream) -> ast.Parameter:
         direction = stream.advance().kind
     node = parse_type(stream)
     name = stream.expect("id", "for the parameter")
-    stream.declare(name.text, VALUE)
     default = parse_expression(stream) if stream.accept("=") else None
     return ast.Parameter(stream.span(first), name.text, annotations, direction, node, default)

@@ -84,8 +84,10 @@ def _named(stream: TokenStream) -> ast.TypeNode:
     first = stream.token
     absolute = stream.accept(".") is not None
     if stream.kind == "id" and not stream.is_type_name(stream.token.text) and not absolute:
-        types = [name for scope in stream.scopes for name, what in scope.items() if what == TYPE]
-        advice = hint(stream.token.text, types, 0.75)
+        unknown = stream.token.text
+        types = {each for scope in stream.scopes for each, what in scope.items() if what == TYPE}
+        # A type of this name is hidden by something else.
+        advice = "" if unknown in types else hint(unknown, sorted(types), 0.75)
         stream.diagnostics.error(f"'{stream.token.text}' is not a type{advice}", stream.token)
         stream.declare(stream.token.text, TYPE)
     name = stream.expect("id")

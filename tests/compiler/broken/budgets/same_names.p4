@@ -12,14 +12,19 @@ parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout stand
 control V(inout headers_t hdr, inout metadata_t meta) { apply {  } }
 control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     register<bit<8>>(4) c;
+    @name("c") register<bit<8>>(8) d;
+    @name("n") counter(10, CounterType.packets) first;
+    @name("n") counter(20, CounterType.packets) second;
+    meter(10, MeterType.bytes) m;
+    @name("other") meter(10, MeterType.bytes) another;
     apply {
         standard_metadata.egress_spec = 2;
         c.write(0, 1);
-        { register<bit<8>>(8) c; c.write(1, 2); }
-        { counter(10, CounterType.packets) n; n.count(1); }
-        { counter(20, CounterType.packets) n; n.count(2); }
-        { meter(10, MeterType.bytes) m; m.execute_meter(1, hdr.data.d); }
-        { @name("other") meter(10, MeterType.bytes) m; m.execute_meter(1, hdr.data.d); }
+        d.write(1, 2);
+        first.count(1);
+        second.count(2);
+        m.execute_meter(1, hdr.data.d);
+        another.execute_meter(1, hdr.data.d);
     }
 }
 control E(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {

@@ -52,8 +52,7 @@ def call_extern(context: Context, call: ast.Call, arguments: Arguments) -> Expr 
         callee = call.callee
         assert isinstance(callee, ast.Member)
         receiver = evaluate(context, callee.base)
-        if not isinstance(receiver, ExternValue):
-            context.refuse("this is not an extern's instance", callee.base)
+        assert isinstance(receiver, ExternValue)
         method = _METHODS.get((receiver.kind, name))
         if method is None:
             context.refuse(f"v1model on BMv2 has no '{receiver.kind}.{name}'", call)

@@ -34,13 +34,12 @@ def check_assertion(context: Context, call: ast.Call, arguments: Arguments) -> N
 def log_message(context: Context, call: ast.Call, arguments: Arguments) -> None:
     """log_msg, with the scalars of its data."""
     message = evaluate(context, present(context, arguments[0], call))
-    if not isinstance(message, TextValue):
-        context.refuse("the message of log_msg is a string literal", call)
+    assert isinstance(message, TextValue)
     items: list[Expr] = []
     if len(arguments) > 1 and arguments[1] is not None:
         items = [
             build.convert(leaf, bits(1)) if isinstance(leaf, Valid | UnionValid) else leaf
-            for leaf in leaves(context, evaluate(context, arguments[1]), call)
+            for leaf in leaves(context, evaluate(context, arguments[1]), arguments[1])
         ]
     emit_primitive(context, call, "log_msg", Reference("string", message.text), Vector(tuple(items)))
 

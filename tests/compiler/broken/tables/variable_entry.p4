@@ -1,4 +1,4 @@
-// The deparser alone emits.
+// A key of an entry is known at compile time.
 #include <core.p4>
 #include <v1model.p4>
 header h_t { bit<8> a; bit<8> b; int<8> s; }
@@ -14,7 +14,14 @@ control V(inout headers_t hdr, inout metadata_t meta) {
     apply { }
 }
 control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
-    apply { }
+    table t {
+        key = { hdr.h.a: ternary; }
+        actions = { NoAction; }
+        const entries = { meta.x: NoAction(); }
+    }
+    apply {
+        t.apply();
+    }
 }
 control E(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     apply { }
@@ -23,6 +30,8 @@ control C(inout headers_t hdr, inout metadata_t meta) {
     apply { }
 }
 control D(packet_out packet, in headers_t hdr) {
-    apply { packet.emit(hdr.h.a); }
+    apply {
+        packet.emit(hdr);
+    }
 }
 V1Switch(P(), V(), I(), E(), C(), D()) main;
