@@ -14,14 +14,12 @@ tree in place of `--sizes`: 8,192 hosts, 1,280 switches. `--setup-only` leaves t
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import resource
 import time
 from dataclasses import dataclass
-from typing import Any
 
 from figures import Figure, argument_parser, report
-from scheduling import realtime_this_process
+from scheduling import measured_apart
 
 from weft import topologies
 from weft.run.fabric import Fabric
@@ -199,28 +197,6 @@ def measure(size: AnySize, workers: int, size_bytes: int) -> dict[str, float]:
     }
 
 
-def _child(connection: Any, size: AnySize, workers: int, size_bytes: int, realtime: bool) -> None:
-    if realtime:
-        realtime_this_process()
-    connection.send(measure(size, workers, size_bytes))
-
-
-def measured_apart(size: AnySize, workers: int, size_bytes: int, realtime: bool) -> dict[str, float]:
-    """`measure` in a new process. RuntimeError if it fails."""
-    context = multiprocessing.get_context("spawn")
-    here, there = context.Pipe(duplex=False)
-    child = context.Process(target=_child, args=(there, size, workers, size_bytes, realtime))
-    child.start()
-    there.close()
-    try:
-        found: dict[str, float] = here.recv()
-    except EOFError:
-        raise RuntimeError(f"the process of {size.endpoints} endpoints failed") from None
-    finally:
-        child.join()
-    return found
-
-
 def figures_of(name: str, size: AnySize, found: dict[str, float]) -> list[Figure]:
     """The figures of one size; the largest has goals."""
     goals = GOALS.get(name, {})
@@ -262,10 +238,9 @@ def main() -> None:
     sizes = {name: SIZES[name] for name in options.sizes}
     if options.kind == "fat_tree":
         sizes = {f"fat tree of k={options.k}": FatTree(options.k)}
+    size_bytes = 0 if options.setup_only else options.bytes
     for name, size in sizes.items():
-        found = measured_apart(
-            size, options.workers, 0 if options.setup_only else options.bytes, options.realtime
-        )
+        found = measured_apart(measure, size, options.workers, size_bytes, realtime=options.realtime)
         figures += figures_of(name, size, found)
     report("fabrics in virtual time, by size", figures, as_json=options.json)
 

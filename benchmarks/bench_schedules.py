@@ -11,7 +11,6 @@ results, verification.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import resource
 import time
 from collections.abc import Callable, Iterator
@@ -21,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from figures import Figure, argument_parser, report
-from scheduling import realtime_this_process
+from scheduling import measured_apart
 
 from weft import Fabric, topologies
 from weft.engine import Partitions
@@ -95,28 +94,6 @@ def measure(ranks: int, size_bytes: int, kind: str) -> dict[str, float]:
     }
 
 
-def _child(connection: Any, ranks: int, size_bytes: int, kind: str, realtime: bool) -> None:
-    if realtime:
-        realtime_this_process()
-    connection.send(measure(ranks, size_bytes, kind))
-
-
-def measured_apart(ranks: int, size_bytes: int, kind: str, realtime: bool) -> dict[str, float]:
-    """`measure` in a new process. RuntimeError if it fails."""
-    context = multiprocessing.get_context("spawn")
-    here, there = context.Pipe(duplex=False)
-    child = context.Process(target=_child, args=(there, ranks, size_bytes, kind, realtime))
-    child.start()
-    there.close()
-    try:
-        found: dict[str, float] = here.recv()
-    except EOFError:
-        raise RuntimeError(f"the process of {ranks} ranks failed") from None
-    finally:
-        child.join()
-    return found
-
-
 def figures_of(ranks: int, kind: str, found: dict[str, float]) -> list[Figure]:
     """The figures of one run."""
     return [
@@ -147,7 +124,7 @@ def main() -> None:
     figures = []
     for kind in arguments.data:
         for ranks in arguments.ranks:
-            found = measured_apart(ranks, arguments.bytes, kind, arguments.realtime)
+            found = measured_apart(measure, ranks, arguments.bytes, kind, realtime=arguments.realtime)
             figures += figures_of(ranks, kind, found)
     report("Ring all-reduces in virtual time", figures, as_json=arguments.json)
 

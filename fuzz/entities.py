@@ -8,6 +8,8 @@ from typing import Any
 
 from finsy.proto import p4i, p4r
 
+from weft.switch.p4runtime.values import encode
+
 _IDS = (0, 1, 1, 2, 3, 4, 7, 8, 100, 2**31, 2**32 - 1)
 _COUNTS = (0, 1, 2, 1000, 2**40, 2**63 - 1, -1)
 
@@ -206,7 +208,7 @@ def value_bytes(rng: random.Random, width_bits: int) -> bytes:
                 (1 << width_bits).to_bytes(width_bits // 8 + 1, "big"),
             )
         )
-    return number.to_bytes(max(1, (number.bit_length() + 7) // 8), "big")
+    return encode(number)
 
 
 def _match(rng: random.Random, field: p4i.MatchField) -> p4r.FieldMatch | None:
@@ -224,25 +226,21 @@ def _match(rng: random.Random, field: p4i.MatchField) -> p4r.FieldMatch | None:
             if not length:
                 return None
             made.lpm.value, made.lpm.prefix_len = (
-                _bytes(first >> (width - length) << (width - length)),
+                encode(first >> (width - length) << (width - length)),
                 length,
             )
         case p4i.MatchField.TERNARY:
             if not second:
                 return None
-            made.ternary.value, made.ternary.mask = _bytes(first & second), _bytes(second)
+            made.ternary.value, made.ternary.mask = encode(first & second), encode(second)
         case p4i.MatchField.RANGE:
             low, high = sorted((first, second))
-            made.range.low, made.range.high = _bytes(low), _bytes(high)
+            made.range.low, made.range.high = encode(low), encode(high)
         case _:
             if rng.random() < 0.5:
                 return None
-            made.optional.value = _bytes(first)
+            made.optional.value = encode(first)
     return made if rng.random() < 0.97 else None
-
-
-def _bytes(number: int) -> bytes:
-    return number.to_bytes(max(1, (number.bit_length() + 7) // 8), "big")
 
 
 def _meter_config(rng: random.Random) -> p4r.MeterConfig:

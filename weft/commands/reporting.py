@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
+
+from weft.commands.option_groups import with_options
 
 if TYPE_CHECKING:
     from weft.results.run_result import RunResult
     from weft.run.runner import Captures
     from weft.run.spec import RunSpec
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
-_OPTIONS = (
+report_options = with_options(
     click.option("--json", "as_json", is_flag=True, help="Print the results as JSON instead of tables."),
     click.option(
         "--require-valid-times",
@@ -24,13 +24,6 @@ _OPTIONS = (
         help="Exit with 1 also if the machine served events too late for the times to mean anything.",
     ),
 )
-
-
-def report_options(command: _Command) -> _Command:
-    """Add the options for the results."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 def run_and_show(

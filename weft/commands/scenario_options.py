@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 import click
 
+from weft.commands.option_groups import with_options
 from weft.errors import BadInputError
 from weft.quantities.units import shown
 from weft.scenario import Change, read_yaml
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 set_option = click.option(
     "--set",
@@ -21,7 +20,7 @@ set_option = click.option(
     help="Any key of a scenario, such as fabric.host_rate=100Gb/s or traffic[0].incast=h3; several may be given.",
 )
 
-_OPTIONS = (
+scenario_options = with_options(
     click.option(
         "--clock", type=click.Choice(["real", "virtual"]), help="Real time in Mininet, or simulated."
     ),
@@ -53,13 +52,6 @@ _OPTIONS = (
     ),
     set_option,
 )
-
-
-def scenario_options(command: _Command) -> _Command:
-    """Add the options to a click command."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 def changes_of(options: Mapping[str, object]) -> list[Change]:

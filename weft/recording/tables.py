@@ -44,6 +44,20 @@ Column = Integers | Names
 Table = Mapping[str, Column]
 
 
+def integers_of(table: Table, column: str) -> Integers:
+    """Return a table's column of numbers."""
+    values = table[column]
+    assert not isinstance(values, Names)
+    return values
+
+
+def names_of(table: Table, column: str) -> Names:
+    """Return a table's column of names."""
+    values = table[column]
+    assert isinstance(values, Names)
+    return values
+
+
 def row_count(table: Table) -> int:
     """Return the number of rows; all columns have as many."""
     first = next(iter(table.values()))

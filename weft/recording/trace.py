@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.recording.tables import Integers, Names, Table
+from weft.recording.tables import Integers, Table, integers_of, names_of
 from weft.system.writing import written_whole
 
 PHASES_PID, QUEUES_PID, FIRST_RANK_PID = 1, 2, 3
@@ -73,18 +73,6 @@ def _us(time_ps: int) -> float:
     return time_ps / _PS_PER_US
 
 
-def _integers(table: Table, name: str) -> Integers:
-    column = table[name]
-    assert not isinstance(column, Names)
-    return column
-
-
-def _names(table: Table, name: str) -> Names:
-    column = table[name]
-    assert isinstance(column, Names)
-    return column
-
-
 def _moments(moments: Moments) -> Iterator[dict[str, Any]]:
     if not moments.phases and not moments.instants:
         return
@@ -99,12 +87,16 @@ def _moments(moments: Moments) -> Iterator[dict[str, Any]]:
 
 
 def _steps(table: Table) -> Iterator[dict[str, Any]]:
-    hosts, kinds, peers = _names(table, "host"), _names(table, "kind").texts(), _names(table, "peer").texts()
-    starts, ends, planes = (_integers(table, name) for name in ("start_ps", "end_ps", "plane"))
+    hosts, kinds, peers = (
+        names_of(table, "host"),
+        names_of(table, "kind").texts(),
+        names_of(table, "peer").texts(),
+    )
+    starts, ends, planes = (integers_of(table, name) for name in ("start_ps", "end_ps", "plane"))
     streams = _streams(kinds, planes)
     order = np.lexsort([starts, ends, streams, hosts.codes])
     drawn_from = _when_first(hosts.codes, streams, starts, ends, order)
-    runs, steps, sizes = (_integers(table, name).tolist() for name in ("run", "step", "size_bytes"))
+    runs, steps, sizes = (integers_of(table, name).tolist() for name in ("run", "step", "size_bytes"))
     for code in np.unique(hosts.codes).tolist():
         yield from _process(FIRST_RANK_PID + code, hosts.names[code])
         for stream in np.unique(streams[hosts.codes == code]).tolist():
@@ -152,11 +144,11 @@ def _when_first(
 
 
 def _queues(table: Table) -> Iterator[dict[str, Any]]:
-    ports = _names(table, "port").texts()
-    classes = _integers(table, "priority_class").tolist()
-    depths = _integers(table, "queue_bytes").tolist()
+    ports = names_of(table, "port").texts()
+    classes = integers_of(table, "priority_class").tolist()
+    depths = integers_of(table, "queue_bytes").tolist()
     shown: set[str] = set()
-    for row, time_ps in enumerate(_integers(table, "time_ps").tolist()):
+    for row, time_ps in enumerate(integers_of(table, "time_ps").tolist()):
         name = f"{ports[row]} class {classes[row]}"
         # A series that never had anything waiting would be a track of zeros.
         if depths[row] == 0 and name not in shown:

@@ -16,7 +16,7 @@ from weft.errors import BadInputError
 from weft.recording.places import Places
 from weft.recording.reading import SavedTable, check_names, quoted, read_table
 from weft.recording.schema import STEP_KINDS, TABLES, Holds
-from weft.recording.tables import Integers, Names, Table, row_count
+from weft.recording.tables import Integers, Names, Table, integers_of, names_of, row_count
 from weft.results.kinds import ResultKind, result_kinds
 from weft.results.link_events import LinkEventResult
 from weft.results.model import Phase, Results
@@ -86,9 +86,7 @@ class RunDirectory:
 
     def names(self, table: str, column: str) -> Names:
         """Return a column of names."""
-        values = self.tables[table][column]
-        assert isinstance(values, Names)
-        return values
+        return names_of(self.tables[table], column)
 
     def texts(self, table: str, column: str) -> NDArray[np.object_]:
         """Return a column of names as texts."""
@@ -111,13 +109,6 @@ class RunDirectory:
         for event in self.results.link_events:
             events.setdefault(_link_of(self.fabric, event), []).append(event)
         return events
-
-
-def integers_of(table: Table, column: str) -> Integers:
-    """Return a table's column of numbers."""
-    values = table[column]
-    assert not isinstance(values, Names)
-    return values
 
 
 def _fabric(file: Path, results: Results) -> FabricSpec:

@@ -16,6 +16,7 @@ from weft.switch.backend import (
     LpmMatch,
     Match,
     MemberRef,
+    NotPermittedError,
     NotReadyError,
     RangeMatch,
     Replica,
@@ -128,6 +129,12 @@ def check_group(group_id: int, members: Iterable[GroupMember]) -> None:
         check_range(f"weight of member {member.member_id}:", member.weight, 1, MAX_WEIGHT)
         if member.watch_port is not None:
             check_range(f"watch port of member {member.member_id}:", member.watch_port, 0, MAX_PORT)
+
+
+def check_modifiable(table: Table, modifiable: bool) -> None:
+    """Check that a table's entries may change; NotPermittedError otherwise."""
+    if not modifiable:
+        raise NotPermittedError(f"table {table.name!r}: the program's entries are constant")
 
 
 def check_key(table: Table, key: TableKey, priority: int) -> None:

@@ -18,6 +18,7 @@ from weft.switch.backend import (
     TableKey,
     constant_table_entries,
 )
+from weft.switch.backend.checks import check_modifiable
 from weft.switch.native.bindings import ACTION, default_binding
 from weft.switch.native.idle import IdleWatch
 from weft.switch.native.running import RunningProgram, no_entry
@@ -48,13 +49,13 @@ class TableEntries:
     def insert(self, table: str, entry: TableEntry) -> None:
         """Add an entry."""
         target = self._running.table(table)
-        _check_modifiable(target)
+        check_modifiable(target.table, target.modifiable)
         self._insert(target, entry, target.table.max_size)
 
     def prepare_key(self, table: str, key: TableKey, priority: int) -> object:
         """A table and the key of an entry in it."""
         target = self._running.table(table)
-        _check_modifiable(target)
+        check_modifiable(target.table, target.modifiable)
         if target.table.direct_meter is not None:
             raise InvalidRequestError(f"table {table!r}: entries with meters are inserted one by one")
         return self._native.prepare_key(
@@ -93,7 +94,7 @@ class TableEntries:
     def modify(self, table: str, entry: TableEntry) -> None:
         """Replace action and timeout of an entry."""
         target = self._running.table(table)
-        _check_modifiable(target)
+        check_modifiable(target.table, target.modifiable)
         key = target.encode_key(entry.key, entry.priority)
         binding = target.encode_action(entry.action)
         if not _with_action(self._native.table_modify, target.index, *key, *binding, entry.idle_timeout_ns):
@@ -103,7 +104,7 @@ class TableEntries:
     def delete(self, table: str, key: TableKey, priority: int) -> None:
         """Remove an entry."""
         target = self._running.table(table)
-        _check_modifiable(target)
+        check_modifiable(target.table, target.modifiable)
         encoded = target.encode_key(key, priority)
         if not self._native.table_delete(target.index, *encoded):
             raise no_entry(table)
@@ -145,8 +146,3 @@ def _with_action(function: Callable[..., Any], *arguments: Any) -> Any:
         return function(*arguments)
     except ValueError as error:
         raise EntryNotFoundError(str(error)) from None
-
-
-def _check_modifiable(target: NativeTable) -> None:
-    if not target.modifiable:
-        raise NotPermittedError(f"table {target.table.name!r}: the program's entries are constant")

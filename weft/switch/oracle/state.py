@@ -6,9 +6,12 @@ Headers, stacks, unions, metadata and the requests that primitives made.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 from weft.switch.bmv2json import Field, FieldRef, HeaderType, Program
 from weft.switch.trace.events import CopyTrace
+
+_Element = TypeVar("_Element")
 
 
 @dataclass(eq=False, slots=True)
@@ -102,41 +105,36 @@ class UnionState:
 
 
 @dataclass(eq=False, slots=True)
-class StackState:
-    """A stack of headers; `next` is where the next extraction goes.
+class _Stack(Generic[_Element]):
+    """A stack; `next` is where the next extraction goes.
 
     Every index out of range denotes the `spare` element, which is in no packet (P4 leaves undefined what such an
     access does; the native switch has such an element).
     """
 
-    elements: list[HeaderState]
-    spare: HeaderState
+    elements: list[_Element]
+    spare: _Element
     next: int = 0
 
-    def at(self, index: int) -> HeaderState:
+    def at(self, index: int) -> _Element:
         """The element at `index`."""
         return self.elements[index] if 0 <= index < len(self.elements) else self.spare
 
-    def last(self) -> HeaderState:
+    def last(self) -> _Element:
         """The element extracted last."""
         return self.at(self.next - 1)
 
 
-@dataclass(eq=False, slots=True)
-class UnionStackState:
-    """A stack of unions; as a stack of headers, it has a spare element."""
+class StackState(_Stack[HeaderState]):
+    """A stack of headers."""
 
-    elements: list[UnionState]
-    spare: UnionState
-    next: int = 0
+    __slots__ = ()
 
-    def at(self, index: int) -> UnionState:
-        """The element at `index`."""
-        return self.elements[index] if 0 <= index < len(self.elements) else self.spare
 
-    def last(self) -> UnionState:
-        """The element extracted last."""
-        return self.at(self.next - 1)
+class UnionStackState(_Stack[UnionState]):
+    """A stack of unions."""
+
+    __slots__ = ()
 
 
 @dataclass(slots=True)

@@ -32,6 +32,7 @@ from weft.switch.backend.checks import (
     check_call,
     check_group,
     check_key,
+    check_modifiable,
     check_range,
     check_table_action,
 )
@@ -91,7 +92,7 @@ class OracleTable:
     def insert(self, entry: TableEntry, now_ns: int) -> None:
         """Add an entry."""
         self._check(entry)
-        self._check_modifiable()
+        check_modifiable(self.table, self.modifiable)
         key = (entry.key, entry.priority)
         if key in self.entries:
             raise EntryExistsError(f"table {self.table.name!r}: the entry exists already")
@@ -103,7 +104,7 @@ class OracleTable:
     def modify(self, entry: TableEntry, now_ns: int) -> None:
         """Replace an entry's action and timeout."""
         self._check(entry)
-        self._check_modifiable()
+        check_modifiable(self.table, self.modifiable)
         installed = self.find(entry.key, entry.priority)
         self._check_reference(entry.action)
         installed.action = entry.action
@@ -112,7 +113,7 @@ class OracleTable:
 
     def delete(self, key: TableKey, priority: int) -> None:
         """Remove an entry."""
-        self._check_modifiable()
+        check_modifiable(self.table, self.modifiable)
         self.find(key, priority)
         del self.entries[(key, priority)]
 
@@ -144,10 +145,6 @@ class OracleTable:
         installed = self.find(key, priority)
         assert installed.action is not None
         return TableEntry(key, installed.action, priority, installed.idle_timeout_ns)
-
-    def _check_modifiable(self) -> None:
-        if not self.modifiable:
-            raise NotPermittedError(f"table {self.table.name!r}: the program's entries are constant")
 
     def _check(self, entry: TableEntry) -> None:
         check_key(self.table, entry.key, entry.priority)

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf import descriptor_pb2
 from google.protobuf.message import DecodeError, Message
 
 from weft.switch.p4runtime.errors import invalid
+from weft.switch.p4runtime.message_types import message_type
 
 _Field = descriptor_pb2.FieldDescriptorProto
 
@@ -43,7 +44,6 @@ def document_of(device_config: bytes) -> bytes:
 
 
 def _message() -> type[Message]:
-    """Return the message type. In a pool of its own: a controller in this process may know the original."""
     file = descriptor_pb2.FileDescriptorProto(name="p4config.proto", package="p4.tmp", syntax="proto3")
     message = file.message_type.add(name="P4DeviceConfig")
     extras = message.nested_type.add(name="Extras")
@@ -67,10 +67,7 @@ def _message() -> type[Message]:
         type_name=".p4.tmp.P4DeviceConfig.Extras",
     )
     message.field.add(name="device_data", number=3, type=_Field.TYPE_BYTES, label=_Field.LABEL_OPTIONAL)
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    made: type[Message] = message_factory.GetMessageClass(pool.FindMessageTypeByName("p4.tmp.P4DeviceConfig"))
-    return made
+    return message_type(file, "p4.tmp.P4DeviceConfig")
 
 
 _P4DeviceConfig = _message()

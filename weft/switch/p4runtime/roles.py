@@ -20,10 +20,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from finsy.proto import p4r
-from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf import any_pb2, descriptor_pb2
 from google.protobuf.message import DecodeError
 
 from weft.switch.p4runtime.errors import PERMISSION_DENIED, RequestError, choices, invalid
+from weft.switch.p4runtime.message_types import message_type
 from weft.switch.p4runtime.values import encode
 
 TYPE_NAME = "stratum.P4RoleConfig"
@@ -60,9 +61,7 @@ def _message_class() -> Any:
     )
     for number, name in ((4, "receives_packet_ins"), (5, "can_push_pipeline")):
         message.field.add(name=name, number=number, type=field.TYPE_BOOL, label=field.LABEL_OPTIONAL)
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName(TYPE_NAME))
+    return message_type(file, TYPE_NAME)
 
 
 P4RoleConfig = _message_class()

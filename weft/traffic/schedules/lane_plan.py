@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from weft.traffic.lane_schedule import Chunk, ChunkTable, Formula, LaneSchedule
-from weft.traffic.schedule_nodes import Channel
-from weft.traffic.schedules.plan import channel_between
+from weft.traffic.schedules.plan import Plan
 from weft.traffic.schedules.spec import CollectiveSpec
 
 
@@ -17,23 +16,8 @@ def new_schedule(spec: CollectiveSpec, rank: int, buffer_bytes: dict[str, int]) 
     return schedule
 
 
-class LanePlan:
-    """Adds lanes to a rank's schedule, over one plane or over scale-up links where two ranks share a host.
-
-    Transfers from one rank to another have numbers that both know; they count from `first_transfer`. Nothing empty is
-    ever transferred.
-    """
-
-    def __init__(
-        self, spec: CollectiveSpec, rank: int, schedule: LaneSchedule, plane: int, first_transfer: int = 0
-    ) -> None:
-        self.spec, self.rank, self.plane = spec, rank, plane
-        self.schedule = schedule
-        self.first_transfer = first_transfer
-
-    def from_transfer(self, number: int) -> LanePlan:
-        """Return a plan of the same schedule whose transfers count from `number` of this one."""
-        return LanePlan(self.spec, self.rank, self.schedule, self.plane, self.first_transfer + number)
+class LanePlan(Plan[LaneSchedule]):
+    """Adds lanes to a rank's schedule."""
 
     def pieces_of(self, elements: range) -> Chunk:
         """Return a range of elements that is shared out among the lanes, a piece each."""
@@ -45,14 +29,11 @@ class LanePlan:
 
     def channel(self, peer: int) -> Formula:
         """Return the channel to a peer."""
-        return Formula(self.schedule.channel(self._channel_to(peer)))
+        return Formula(self.schedule.channel(self.channel_to(peer)))
 
     def channel_row(self, peers: Iterable[int]) -> int:
         """See `LaneSchedule.channel_row`."""
-        return self.schedule.channel_row(map(self._channel_to, peers))
-
-    def _channel_to(self, peer: int) -> Channel:
-        return channel_between(self.spec, self.plane, self.rank, peer)
+        return self.schedule.channel_row(map(self.channel_to, peers))
 
     def send(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Generic, Self, TypeVar
 
 from weft.traffic.schedule_nodes import (
     DATA,
@@ -22,6 +23,7 @@ from weft.traffic.schedules.spec import CollectiveSpec
 from weft.traffic.striping import split_evenly
 
 MAX_PIECES = 64
+_Schedule = TypeVar("_Schedule")
 
 
 def piece_count(element_count: int, piece_bytes: int) -> int:
@@ -34,28 +36,35 @@ def cut(elements: range, piece_bytes: int) -> list[range]:
     return split_evenly(elements, piece_count(len(elements), piece_bytes)) if elements else []
 
 
-def channel_between(spec: CollectiveSpec, plane: int, rank: int, peer: int) -> Channel:
-    """Return a rank's channel to a peer over a plane, or over scale-up links where the two share a host."""
-    return Channel(plane, peer, SCALE_UP) if spec.share_a_host(rank, peer) else Channel(plane, peer)
+class Plan(Generic[_Schedule]):
+    """Adds to a rank's schedule over one plane, or over scale-up links where two ranks share a host.
 
-
-class RankPlan:
-    """Adds transfers to a rank's dependency graph, over one plane or over scale-up links where two ranks share a host.
-
-    Transfers from one rank to another have numbers that both know; they count from `first_transfer`. Ranges are
-    elements of the data, or of the scratch buffer where said so. Nothing empty is ever transferred.
+    Transfers from one rank to another have numbers that both know; they count from `first_transfer`. Nothing empty is
+    ever transferred.
     """
 
     def __init__(
-        self, spec: CollectiveSpec, rank: int, schedule: RankSchedule, plane: int, first_transfer: int = 0
+        self, spec: CollectiveSpec, rank: int, schedule: _Schedule, plane: int, first_transfer: int = 0
     ) -> None:
         self.spec, self.rank, self.plane = spec, rank, plane
         self.schedule = schedule
         self.first_transfer = first_transfer
 
-    def from_transfer(self, number: int) -> RankPlan:
+    def from_transfer(self, number: int) -> Self:
         """Return a plan of the same schedule whose transfers count from `number` of this one."""
-        return RankPlan(self.spec, self.rank, self.schedule, self.plane, self.first_transfer + number)
+        return type(self)(self.spec, self.rank, self.schedule, self.plane, self.first_transfer + number)
+
+    def channel_to(self, peer: int) -> Channel:
+        """Return the rank's channel to a peer."""
+        shared = self.spec.share_a_host(self.rank, peer)
+        return Channel(self.plane, peer, SCALE_UP) if shared else Channel(self.plane, peer)
+
+
+class RankPlan(Plan[RankSchedule]):
+    """Adds transfers to a rank's dependency graph.
+
+    Ranges are elements of the data, or of the scratch buffer where said so.
+    """
 
     def write(
         self,
@@ -70,12 +79,12 @@ class RankPlan:
         """Write elements of the data to the peer's buffer `to`, at `landing` or their own place."""
         destination = _span(to, source if landing is None else landing)
         return self.schedule.add(
-            Write(self._channel(peer), _span(DATA, source), destination, self._immediate(number)), after
+            Write(self.channel_to(peer), _span(DATA, source), destination, self._immediate(number)), after
         )
 
     def wait(self, peer: int, number: int, after: Iterable[int | None] = ()) -> int:
         """Wait for the peer's transfer of that number."""
-        return self.schedule.add(WaitReceive(self._channel(peer), self._immediate(number)), after)
+        return self.schedule.add(WaitReceive(self.channel_to(peer), self._immediate(number)), after)
 
     def reduce(self, target: range, partial: range, after: Iterable[int | None]) -> int:
         """Reduce elements of the scratch buffer into elements of the data."""
@@ -86,9 +95,6 @@ class RankPlan:
     def copy(self, target: range, source: range, after: Iterable[int | None]) -> int:
         """Copy elements of the scratch buffer into the data."""
         return self.schedule.add(Copy(_span(DATA, target), _span(SCRATCH, source)), after)
-
-    def _channel(self, peer: int) -> Channel:
-        return channel_between(self.spec, self.plane, self.rank, peer)
 
     def _immediate(self, number: int) -> int:
         return run_immediate(self.spec.run_tag, self.first_transfer + number)

@@ -90,36 +90,31 @@ def _clone_with_list(context: Context, call: ast.Call, arguments: Arguments, lis
 
 def resubmit_preserving(context: Context, call: ast.Call, arguments: Arguments) -> None:
     """resubmit_preserving_field_list(index)."""
-    _resubmit_with_list(context, call, _field_list(context, arguments[0], call))
+    _send_back(context, call, "resubmit", "ingress", _field_list(context, arguments[0], call))
 
 
 def resubmit_obsolete(context: Context, call: ast.Call, arguments: Arguments) -> None:
     """resubmit(data), where it preserves nothing."""
     _no_data(context, call, arguments[0], "resubmit_preserving_field_list")
-    _resubmit_with_list(context, call, _empty_list(context))
-
-
-def _resubmit_with_list(context: Context, call: ast.Call, list_id: int) -> None:
-    if context.place != "ingress":
-        context.refuse("'resubmit' is possible in ingress only", call)
-    emit_primitive(context, call, "resubmit", Const(list_id, bits(32)))
+    _send_back(context, call, "resubmit", "ingress", _empty_list(context))
 
 
 def recirculate_preserving(context: Context, call: ast.Call, arguments: Arguments) -> None:
     """recirculate_preserving_field_list(index)."""
-    _recirculate_with_list(context, call, _field_list(context, arguments[0], call))
+    _send_back(context, call, "recirculate", "egress", _field_list(context, arguments[0], call))
 
 
 def recirculate_obsolete(context: Context, call: ast.Call, arguments: Arguments) -> None:
     """recirculate(data), where it preserves nothing."""
     _no_data(context, call, arguments[0], "recirculate_preserving_field_list")
-    _recirculate_with_list(context, call, _empty_list(context))
+    _send_back(context, call, "recirculate", "egress", _empty_list(context))
 
 
-def _recirculate_with_list(context: Context, call: ast.Call, list_id: int) -> None:
-    if context.place != "egress":
-        context.refuse("'recirculate' is possible in egress only", call)
-    emit_primitive(context, call, "recirculate", Const(list_id, bits(32)))
+def _send_back(context: Context, call: ast.Call, primitive: str, place: str, list_id: int) -> None:
+    """Have a packet pass again, with the fields of a list."""
+    if context.place != place:
+        context.refuse(f"'{primitive}' is possible in {place} only", call)
+    emit_primitive(context, call, primitive, Const(list_id, bits(32)))
 
 
 def _no_data(context: Context, call: ast.Call, data: ast.Expression | None, instead: str) -> None:
