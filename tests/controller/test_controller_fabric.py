@@ -108,7 +108,7 @@ def test_a_failed_link_rewrites_little_and_its_repair_restores_the_plan() -> Non
             assert 0 < sum(written.values()) < 40
             await control.link_up(FABRIC.link_between("p0l0", "p0s0"))
             expected(double)
-            assert await control.apply() == 0
+            assert (await control.apply()).entries == 0
 
     run(body)
 

@@ -4,7 +4,7 @@ import pytest
 
 from weft import topologies
 from weft.run.fabric import Fabric
-from weft.scenario import ControlSection, LinkEventSection
+from weft.scenario import ControlSection, EventSection
 
 MS = 10**9
 
@@ -20,7 +20,7 @@ def transmitted(fabric: Fabric, switch: str, peer: str) -> int:
 @pytest.mark.slow
 def test_a_link_fails_and_comes_back_and_connections_go_on():
     topology = topologies.leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=1)
-    events = [LinkEventSection(link="p0l1<->p0s1", state="down")]
+    events = [EventSection(link="p0l1<->p0s1", state="down")]
     with Fabric(topology, clock="real", events=events, control=ControlSection(detection=100_000)) as fabric:
         fabric.permutation(200_000)
         assert transmitted(fabric, "p0s1", "p0l1") == transmitted(fabric, "p0l0", "p0s1") == 0

@@ -15,8 +15,8 @@ from weft.scenario import (
     BufferSection,
     ControlSection,
     CreditsSection,
+    EventSection,
     FaultsSection,
-    LinkEventSection,
     NicSection,
     PfcSection,
     SwitchingSection,
@@ -27,10 +27,10 @@ US = 10**6
 HELD = ("queued", "in_flight", "in_switches")
 NOTHING = {"packets": 0, "bytes": 0}
 EVENTS = [
-    LinkEventSection(link="p0l0<->p0s1", state="down", at=11 * US + 3),
-    LinkEventSection(link="p0s1<->p0l0", state="up", at=90 * US),
-    LinkEventSection(link="h1<->p0l0", state="down", at=25 * US),
-    LinkEventSection(link="h1<->p0l0", state="up", at=60 * US),
+    EventSection(link="p0l0<->p0s1", state="down", at=11 * US + 3),
+    EventSection(link="p0s1<->p0l0", state="up", at=90 * US),
+    EventSection(link="h1<->p0l0", state="down", at=25 * US),
+    EventSection(link="h1<->p0l0", state="up", at=60 * US),
 ]
 
 

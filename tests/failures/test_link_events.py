@@ -13,7 +13,7 @@ from weft.cli import main
 from weft.errors import BadInputError, CheckFailedError
 from weft.results.link_events import LinkEventResult
 from weft.run.runner import run_scenario
-from weft.scenario import ControlSection, LinkEventSection, parse_scenario
+from weft.scenario import ControlSection, EventSection, parse_scenario
 
 US = 10**6
 FABRIC = {
@@ -126,7 +126,7 @@ def test_a_leaf_avoids_its_own_port_once_it_is_known_down_and_others_once_they_a
 
 def test_a_link_that_is_down_from_the_start_carries_nothing_and_costs_nothing() -> None:
     topology = topologies.leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=2)
-    events = [LinkEventSection(link="p0s1<->p0l1", state="down")]
+    events = [EventSection(link="p0s1<->p0l1", state="down")]
     with Fabric(topology, clock="virtual", events=events) as fabric:
         fabric.permutation(100_000)
         summary = fabric.summary()
@@ -221,7 +221,7 @@ def test_flow_control_begins_anew_with_a_link() -> None:
         ([UP, DOWN | {"at": "400us"}], r"events\[0\].state: p0l0<->p0s1 is up already"),
         ([DOWN, UP | {"at": "30us"}], "another event at that time"),
         ([DOWN | {"at": "-3us"}], "at"),
-        ([DOWN | {"state": "broken"}], "'down' or 'up'"),
+        ([DOWN | {"state": "broken"}], "valid: 'down', 'up', 'flapping'"),
         ([DOWN | {"lnk": 1}], "unknown key 'events.*did you mean 'link'"),
         ([{"state": "down"}], "link"),
         ([DOWN | {"link": "p0l0->p0s1"}], "fails in both"),
@@ -242,7 +242,7 @@ def test_links_within_the_engine_cannot_fail_under_the_real_clock() -> None:
             topology,
             clock="real",
             links="internal",
-            events=[LinkEventSection(link="p0l0<->p0s0", state="down", at=1)],
+            events=[EventSection(link="p0l0<->p0s0", state="down", at=1)],
         )
 
 

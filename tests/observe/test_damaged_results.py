@@ -335,7 +335,8 @@ def test_an_infinite_error_is_no_damage(copied):
 
 def test_the_reader_knows_every_key_that_a_run_writes(copied):
     tree = json.loads((copied / "results.json").read_text())
-    assert set(tree) == {*RESULT_KEYS, "ok"} - {*ONLY_WHERE_THERE_ARE_SOME}
+    left_out = {*ONLY_WHERE_THERE_ARE_SOME} - {"controller_events"}  # the run has a link that fails
+    assert set(tree) == {*RESULT_KEYS, "ok"} - left_out
     assert read_results(copied / "results.json").absent == ()
 
 

@@ -19,6 +19,7 @@ from weft.controller.features import Settings
 from weft.controller.features.ecn import EcnProfile, EcnSettings
 from weft.controller.features.identity import DATA_CLASS
 from weft.controller.features.telemetry_int import IntSettings
+from weft.controller.operations import Operations
 from weft.controller.pipeline import Pipeline
 from weft.controller.target import target_facts
 from weft.error_translation import raised_as_weft_errors
@@ -61,6 +62,7 @@ class Lab(abc.ABC):
         self.directory = Path()
         self.program: Program
         self.controller: BlockingFabricController
+        self.operations: Operations
         self._progress = progress
         self._signals = contextlib.ExitStack()
         self._exit = contextlib.ExitStack()

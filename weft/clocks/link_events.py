@@ -1,43 +1,68 @@
-"""Links that fail and come back while a fabric runs."""
+"""What happens to a fabric while it runs: links that fail and come back, and what its operator does."""
 
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable, Coroutine
+from typing import Any, ClassVar
 
 from weft.controller.blocking import BlockingFabricController
+from weft.controller.elements import Element, link_element
+from weft.controller.event_log import ControllerEvent
 from weft.controller.fabric import Repair
+from weft.controller.fabric_watch import FabricWatch
+from weft.controller.operations import Operations
 from weft.errors import BadInputError
 from weft.quantities.definitions import TIME
 from weft.results.link_events import LinkEventResult
+from weft.scenario.events import EventSection
 from weft.scenario.link_checks import checked_link, events_in_order, links_of_event
 from weft.scenario.options import FabricOptions
-from weft.topologies import FabricLink, FabricSpec, LinkEnds
+from weft.topologies import FabricLink, FabricSpec, LinkChoice, LinkEnds
+
+Operation = Callable[[], Coroutine[Any, Any, object]]
+"""Begins what an operator wants done."""
 
 
 class LinkEvents(abc.ABC):
     """The events of a lab. Each clock has its subclass.
 
-    Events are in `results` in the order in which they were requested.
+    Events of links are in `results` in the order in which they were requested; what the controller did about them, and
+    for an operator, is in `operations.log`.
     """
 
+    reads_at_once: ClassVar[bool]
+    """Whether counters of all switches are read at the same moment."""
+
     def __init__(
-        self, fabric: FabricSpec, options: FabricOptions, controller: BlockingFabricController
+        self,
+        fabric: FabricSpec,
+        options: FabricOptions,
+        controller: BlockingFabricController,
+        operations: Operations,
     ) -> None:
         self.fabric = fabric
         self.results: list[LinkEventResult] = []
+        self.operations = operations
         self._options = options
         self._controller = controller
         self._failure: BaseException | None = None
         self._is_up: dict[LinkEnds, bool] = {}
 
     def start(self) -> None:
-        """Bring down the links that are down from the start, and schedule the rest of `options.events` from now on."""
-        for _, event in events_in_order(self._options.events):
+        """Do what is to be so from the start, and schedule the rest of `options.events` from now on."""
+        for event in events_in_order(self._options.events):
+            if event.is_operation:
+                for element in self._elements(event):
+                    self._begin_operation(event, element)
+                continue
+            assert event.link is not None
             for link in links_of_event(self.fabric, self._options, event.link, "events"):
-                if event.at is None:
-                    self._begin_without(link)
-                else:
-                    self._schedule_link(link, event.state, event.at, event.at)
+                for state, at in event.transitions():
+                    self._begin_change(link, state, at, event.rate)
+        if self.operations.settings.limits.any:
+            watch = FabricWatch(self.operations, self.reads_at_once)
+            self._controller.call(self.operations.begin(watch.run()))
 
     def schedule(self, a: str, b: str, state: str, after_ps: int, at_ps: int | None) -> LinkEventResult:
         """Schedule a link's failure or recovery after so much fabric time; `at_ps` is the time stated in the result.
@@ -50,6 +75,35 @@ class LinkEvents(abc.ABC):
         TIME.check(after_ps, f"{a}-{b} is to be {state} after")
         return self._schedule_link(link, state, after_ps, at_ps)
 
+    def _elements(self, event: EventSection) -> list[Element]:
+        if event.link is None:
+            return [event.element(self.fabric)]
+        return [
+            link_element(self.fabric, link) for link in LinkChoice.parse(event.link).links_of(self.fabric)
+        ]
+
+    def _begin_operation(self, event: EventSection, element: Element) -> None:
+        """Carry out an operation now, or schedule it."""
+        operations: dict[str, Callable[[Element], Coroutine[Any, Any, object]]] = {
+            "cordoned": self.operations.cordon,
+            "drained": self.operations.drain,
+            "restored": self.operations.restore,
+        }
+        do = operations[event.state]
+        if event.at is None:
+            self._controller.call(do(element))
+        else:
+            self._schedule_operation(lambda: do(element), event.at)
+
+    def _begin_change(self, link: FabricLink, state: str, at: int | None, rate_bps: int | None) -> None:
+        if state == "slow":
+            assert rate_bps is not None
+            self._schedule_rate(link, rate_bps, at or 0)
+        elif at is None:
+            self._begin_without(link)
+        else:
+            self._schedule_link(link, state, at, at)
+
     def _schedule_link(
         self, link: FabricLink, state: str, after_ps: int, at_ps: int | None
     ) -> LinkEventResult:
@@ -58,11 +112,14 @@ class LinkEvents(abc.ABC):
         self._schedule(link, result, after_ps)
         return result
 
-    def note_hit(self, repair: Repair, result: LinkEventResult) -> None:
-        """Record which jobs a failure has affected, and whether the new routes may deadlock."""
+    def note_repair(self, repair: Repair, result: LinkEventResult) -> None:
+        """Record what the controller did about an event, which jobs it hit, and whether new routes may deadlock."""
         result.rebuilt_jobs = sorted(repair.memberships)
         result.lost_jobs = dict(repair.lost)
         result.route_cycle = repair.cycle
+        result.switches_written = len(repair.written.switches)
+        result.entries_written = repair.written.entries
+        result.reprogrammed_ps = self._now_ps()
 
     def _begin_without(self, link: FabricLink) -> None:
         result = LinkEventResult(self.fabric.link_name(link), "down", None)
@@ -70,8 +127,8 @@ class LinkEvents(abc.ABC):
         self._is_change(link, result)
         self._apply(link, result)
         self._notify_switches(link, result)
-        self.note_hit(self._controller.link_down(link), result)
-        result.reprogrammed_ps = self._now_ps()
+        # What is down from the start has not failed: it costs no penalty.
+        self.note_repair(self._controller.link_down(link), result)
 
     def _is_change(self, link: FabricLink, result: LinkEventResult) -> bool:
         """Record the link's state; return whether it has changed."""
@@ -82,13 +139,18 @@ class LinkEvents(abc.ABC):
 
     def check(self) -> None:
         """Raise the errors that occurred during events."""
-        if self._failure is not None:
-            raise self._failure
+        failure = self._failure or self.operations.failure
+        if failure is not None:
+            raise failure
 
     def finish(self) -> list[LinkEventResult]:
         """Return the results as they are now. Raises as `check`."""
         self.check()
         return self.results
+
+    def controller_events(self) -> list[ControllerEvent]:
+        """Return what the controller saw and did, as far as it is kept."""
+        return list(self.operations.log)
 
     @abc.abstractmethod
     def _now_ps(self) -> int: ...
@@ -96,6 +158,14 @@ class LinkEvents(abc.ABC):
     @abc.abstractmethod
     def _schedule(self, link: FabricLink, result: LinkEventResult, after_ps: int) -> None:
         """Carry out the event, its detection and its report to the controller."""
+
+    @abc.abstractmethod
+    def _schedule_operation(self, operation: Operation, after_ps: int) -> None:
+        """Have the controller begin an operation."""
+
+    @abc.abstractmethod
+    def _schedule_rate(self, link: FabricLink, rate_bps: int, after_ps: int) -> None:
+        """Have both ends of a link send at another rate."""
 
     @abc.abstractmethod
     def _apply(self, link: FabricLink, result: LinkEventResult) -> None:

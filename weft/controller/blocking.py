@@ -137,6 +137,10 @@ class BlockingFabricController:
         """See `FabricController.job_epoch`."""
         return self.call(self._controller.job_epoch(job_id))
 
+    def job_uses_avoided(self, job_id: int) -> bool:
+        """See `FabricController.job_uses_avoided`."""
+        return self.call(self._controller.job_uses_avoided(job_id))
+
     def set_ecn(self, profiles: Mapping[int, EcnProfile] | None, at: EcnDepth | None = None) -> None:
         """See `FabricController.set_ecn`."""
         self.call(self._controller.set_ecn(profiles, at))

@@ -76,17 +76,7 @@ async def read_counters(session: SwitchSession, ports: Collection[int] | None = 
     """Read all counters of a switch, for these ports or (None) for all possible ports."""
     # Of the thousand and more cells of a switch few are its ports', and of these many are 0: reading and decoding
     # them is what takes the time.
-    wanted = [finsy.P4CounterEntry(AGGREGATION_OUTCOMES)]
-    for name in (PORT_RECEIVED, PORT_SENT, ECN_MARKED):
-        if ports is None:
-            wanted.append(finsy.P4CounterEntry(name))
-        else:
-            wanted.extend(finsy.P4CounterEntry(name, index=port) for port in ports)
-    arrays = await session.read(wanted, keep=_has_counted)
-    by_name: dict[str, dict[int, Count]] = {}
-    for entry in arrays:
-        counted = Count(entry.packet_count, entry.byte_count)
-        by_name.setdefault(entry.counter_id, {})[entry.index or 0] = counted
+    by_name = await _read_arrays(session, [finsy.P4CounterEntry(AGGREGATION_OUTCOMES), *_port_entries(ports)])
     tables = await session.read(
         finsy.P4TableEntry(table, counter_data=finsy.P4CounterData()) for table in (DROPS_TABLE, JOB_TABLE)
     )
@@ -99,6 +89,29 @@ async def read_counters(session: SwitchSession, ports: Collection[int] | None = 
         },
         jobs={int(entry["job_id"]): _count(entry) for entry in tables if entry.table_id == JOB_TABLE},
     )
+
+
+async def read_port_counters(session: SwitchSession, ports: Collection[int]) -> dict[int, PortCounters]:
+    """Read the counters of some ports of a switch, by port; ports that have seen nothing are left out."""
+    return _ports(await _read_arrays(session, _port_entries(ports)))
+
+
+def _port_entries(ports: Collection[int] | None) -> list[finsy.P4CounterEntry]:
+    names = (PORT_RECEIVED, PORT_SENT, ECN_MARKED)
+    if ports is None:
+        return [finsy.P4CounterEntry(name) for name in names]
+    return [finsy.P4CounterEntry(name, index=port) for name in names for port in ports]
+
+
+async def _read_arrays(
+    session: SwitchSession, wanted: Iterable[finsy.P4CounterEntry]
+) -> dict[str, dict[int, Count]]:
+    """Read cells of counters, by counter and index, but for those that are zero."""
+    by_name: dict[str, dict[int, Count]] = {}
+    for entry in await session.read(wanted, keep=_has_counted):
+        counted = Count(entry.packet_count, entry.byte_count)
+        by_name.setdefault(entry.counter_id, {})[entry.index or 0] = counted
+    return by_name
 
 
 def _has_counted(entity: p4r.Entity) -> bool:

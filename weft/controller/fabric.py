@@ -7,15 +7,24 @@ is compared with what every switch holds, and the difference is written, to all 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 import finsy
 import grpc
 
-from weft.controller.counters import SwitchCounters, read_counters
+from weft.controller.counters import PortCounters, SwitchCounters, read_counters, read_port_counters
 from weft.controller.errors import ControllerError, JobError, PipelineError, SettingError
 from weft.controller.failures import NO_FAILURES, Failures
 from weft.controller.features import Settings
@@ -57,10 +66,23 @@ class PacketIn:
 
 
 @dataclass(frozen=True)
+class Written:
+    """What was written: how many updates of entries in all, and to which switches."""
+
+    entries: int = 0
+    switches: tuple[str, ...] = ()
+
+    def __add__(self, other: Written) -> Written:
+        switches = dict.fromkeys((*self.switches, *other.switches))
+        return Written(self.entries + other.entries, tuple(switches))
+
+
+@dataclass(frozen=True)
 class Repair:
     """What a failure did to the jobs.
 
     Attributes:
+        written: what the new plan took.
         memberships: of every rebuilt job, by job id and host; the hosts go on with these, in a new epoch, unless
             another failure has come meanwhile (`FabricController.job_epoch`).
         lost: why a job could not be rebuilt, by job id; such jobs are removed.
@@ -72,6 +94,7 @@ class Repair:
     memberships: dict[int, dict[str, tuple[JobMembership, ...]]] = field(default_factory=dict)
     lost: dict[int, str] = field(default_factory=dict)
     cycle: str = ""
+    written: Written = Written()
 
 
 class Channel(Protocol):
@@ -153,6 +176,7 @@ class FabricController:
         self._push = push
         self._jobs = JobTable(fabric, pipeline.slot_capacity(), queue_keys)
         self._failures = NO_FAILURES
+        self.avoided = NO_FAILURES
         self._open_channel = open_channel
         self._channels: dict[str, Channel] = {}
         self._sessions: dict[str, SwitchSession] = {}
@@ -187,6 +211,11 @@ class FabricController:
         return self._failures
 
     @property
+    def routed_around(self) -> Failures:
+        """What routes avoid: what is down, and what is `avoided` though it may be up."""
+        return self._failures | self.avoided
+
+    @property
     def jobs(self) -> tuple[Job, ...]:
         """All aggregation jobs."""
         return self._jobs.jobs
@@ -212,18 +241,30 @@ class FabricController:
             self._sessions[switch.name] = self._session(switch)
         await self._on_all(self._connect_one, self._sessions)
 
-    async def apply(self) -> int:
-        """Write what differs between the plan and the switches; return the number of updates written."""
+    async def apply(self, order: Iterable[Collection[str]] = (), hold: Iterable[str] = ()) -> Written:
+        """Write what differs between the plan and the switches.
+
+        Switches that are to be avoided keep what they hold, for packets that are on their way through them.
+
+        Args:
+            order: names of switches to write one group after the other; all others are written with the last one.
+            hold: switches that keep what they hold for now; the next call writes to them.
+
+        """
         async with self._apply_lock:
-            state = FabricState(self._failures, self._jobs.jobs)
-            plans = self._planner.plan(self._settings, state)
+            # What another call changes meanwhile is written by that call.
+            plans = self._planner.plan(self._settings, FabricState(self.routed_around, self._jobs.jobs))
+            kept = {*self.routed_around.switches, *hold}
             touched = [
                 name
                 for name in self._sessions
-                if name not in self._failures.switches and not plans[name].is_same_as(self._applied.get(name))
+                if name not in kept and not plans[name].is_same_as(self._applied.get(name))
             ]
-            counts = await self._on_all(lambda name: self._apply_one(name, plans[name]), touched)
-            return sum(counts)
+            written = Written()
+            for group in _in_groups(touched, order):
+                counts = await self._on_all(lambda name: self._apply_one(name, plans[name]), group)
+                written += Written(sum(counts), tuple(group))
+            return written
 
     async def add_job(
         self,
@@ -242,7 +283,7 @@ class FabricController:
             JobError: it is impossible, or has lost its trees to a failure before they were programmed.
 
         """
-        self._jobs.add(job_id, hosts, slot_count, planes, self._failures, ip_version)
+        self._jobs.add(job_id, hosts, slot_count, planes, self.routed_around, ip_version)
         programmed = None
         # A failure meanwhile may give it other trees, in another epoch, or remove it.
         while (epoch := self._jobs.epoch(job_id)) not in (programmed, None):
@@ -270,6 +311,10 @@ class FabricController:
     async def job_epoch(self, job_id: int) -> int | None:
         """Return a job's present epoch, None if it is gone; its hosts know another one if its trees have changed."""
         return self._jobs.epoch(job_id)
+
+    async def job_uses_avoided(self, job_id: int) -> bool:
+        """Return whether a job's trees use what is `avoided`: added again, it has others."""
+        return self._jobs.is_hit_by(job_id, self.avoided)
 
     def memberships(self, job_id: int) -> dict[str, tuple[JobMembership, ...]]:
         """Return what each host of a job must know."""
@@ -318,6 +363,12 @@ class FabricController:
         names = [name for name in self._sessions if name not in self._failures.switches]
         counters = await self._on_all(self._read_counters_of, names)
         return dict(zip(names, counters, strict=True))
+
+    async def read_ports(self, ports: Mapping[str, Collection[int]]) -> dict[str, dict[int, PortCounters]]:
+        """Read the counters of some ports of switches that are up, by switch name and port, but for zeros."""
+        names = [name for name in ports if name not in self._failures.switches]
+        found = await self._on_all(lambda name: read_port_counters(self._sessions[name], ports[name]), names)
+        return dict(zip(names, found, strict=True))
 
     async def _read_counters_of(self, name: str) -> SwitchCounters:
         ports = [port.number for port in self.fabric.switch(name).ports]
@@ -388,11 +439,10 @@ class FabricController:
 
     async def _replan(self, failures: Failures) -> Repair:
         self._failures = failures
-        rebuilt, lost = self._jobs.rebuild(failures)
+        rebuilt, lost = self._jobs.rebuild(failures, self.avoided)
         # Now, because others may remove a job, or fail it again, while this is written.
-        repair = Repair({job.job_id: self._jobs.memberships(job.job_id) for job in rebuilt}, lost)
-        await self.apply()
-        return replace(repair, cycle=self._cycle())
+        memberships = {job.job_id: self._jobs.memberships(job.job_id) for job in rebuilt}
+        return Repair(memberships, lost, written=await self.apply(), cycle=self._cycle())
 
     def _cycle(self) -> str:
         """Return what `Repair.cycle` says of the routes as they are now."""
@@ -415,3 +465,12 @@ class FabricController:
                 errors[0].add_note(f"{len(errors) - 1} other switch(es) failed too")
             raise errors[0]
         return [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
+
+
+def _in_groups(names: Sequence[str], order: Iterable[Collection[str]]) -> Iterator[list[str]]:
+    """Yield the names in the groups of an order, those in none with the last one; no group that is empty."""
+    groups = [set(group) for group in order] or [set()]
+    groups[-1] |= set(names) - set().union(*groups)
+    for group in groups:
+        if chosen := [name for name in names if name in group]:
+            yield chosen

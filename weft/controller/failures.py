@@ -24,6 +24,10 @@ class Failures:
         """Return these failures without that link."""
         return replace(self, links=self.links - {link.ends})
 
+    def __or__(self, others: Failures) -> Failures:
+        """Return these failures and others."""
+        return Failures(self.links | others.links, self.switches | others.switches)
+
     def with_switch(self, name: str) -> Failures:
         """Return these failures and a switch."""
         return replace(self, switches=self.switches | {name})

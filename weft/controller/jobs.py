@@ -177,8 +177,15 @@ class JobTable:
         if job_id in self._jobs:
             self.remove(job_id)
 
-    def rebuild(self, failures: Failures) -> tuple[list[Job], dict[int, str]]:
-        """Plan the jobs that failures hit again, in a new epoch.
+    def is_hit_by(self, job_id: int, failures: Failures) -> bool:
+        """Return whether a job's trees use what is in `failures`; not if there is no such job."""
+        job = self._jobs.get(job_id)
+        return job is not None and any(planned.tree.is_hit_by(failures) for planned in job.trees)
+
+    def rebuild(
+        self, failures: Failures, avoided: Failures = NO_FAILURES
+    ) -> tuple[list[Job], dict[int, str]]:
+        """Plan the jobs that failures hit again, in a new epoch; new trees use nothing that is to be `avoided`.
 
         Returns:
             The rebuilt jobs, whose hosts need their new memberships; and by id, why a job could not be
@@ -188,12 +195,14 @@ class JobTable:
         rebuilt: list[Job] = []
         lost: dict[int, str] = {}
         for job in self.jobs:
-            if not any(planned.tree.is_hit_by(failures) for planned in job.trees):
+            if not self.is_hit_by(job.job_id, failures):
                 continue
             self.remove(job.job_id)
             try:
                 rebuilt.append(
-                    self.add(job.job_id, job.hosts, job.slot_count, job.planes, failures, job.ip_version)
+                    self.add(
+                        job.job_id, job.hosts, job.slot_count, job.planes, failures | avoided, job.ip_version
+                    )
                 )
             except JobError as error:
                 lost[job.job_id] = str(error)

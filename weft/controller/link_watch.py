@@ -154,5 +154,6 @@ class DirectionWatch:
             or most - least > _LARGEST_SPREAD * most
         ):
             return None
+        mean_bps = sum(self._intervals) // len(self._intervals)
         self._intervals.clear()
-        return Slowness(most, self._rate_bps)
+        return Slowness(mean_bps, self._rate_bps)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from weft.report.run_directory import RunDirectory
+from weft.results.controller_events import controller_events_table
 from weft.results.link_events import LinkEventResult, Lost
 from weft.results.packet_conservation import Count
 from weft.results.report_parts import MOST_ROWS, Cell, ReportTable, shown_of
@@ -33,6 +34,8 @@ def link_events(run: RunDirectory) -> ReportTable:
             _at(each.happened_ps),
             *(_since(each, when) for when in (each.detected_ps, each.reprogrammed_ps, each.last_loss_ps)),
             *(_packets(lost) for lost in (each.in_flight, each.queued, each.refused)),
+            each.switches_written,
+            each.entries_written,
             len(each.rebuilt_jobs),
             len(each.lost_jobs),
         ]
@@ -40,10 +43,16 @@ def link_events(run: RunDirectory) -> ReportTable:
     ]
     columns = [
         "link", "became", "asked for at", "happened at (µs)", "detected after", "tables after", "last loss after",
-        "lost in flight", "lost in queues", "refused while down", "trees rebuilt", "jobs lost",
+        "lost in flight", "lost in queues", "refused while down", "switches written", "entries written",
+        "trees rebuilt", "jobs lost",
     ]  # fmt: skip
     note = "losses in packets; times after the event itself. " + shown_of(len(rows), len(events), "the first")
     return ReportTable("Links that failed or came back", columns, rows, note.strip())
+
+
+def controller_events(run: RunDirectory) -> ReportTable | None:
+    """What the controller saw and did."""
+    return controller_events_table(run.results.controller_events)
 
 
 def _at(time_ps: int | None) -> Cell:

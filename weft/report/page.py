@@ -35,7 +35,7 @@ _MOST_LINKS = 4096
 """Of a drawing; beyond, a fabric is drawn in groups, so that pages stay small and open."""
 # Figures and tables below those of the traffic's results; a figure stands with the table of the same thing.
 _ORDER = (
-    ("table", "links"), ("figure", "queues"),
+    ("table", "links"), ("table", "controller"), ("figure", "queues"),
     ("figure", "heat"), ("figure", "rates"), ("figure", "memory"), ("figure", "pauses"), ("figure", "timeline"),
     ("figure", "fct"), ("figure", "slowdown"), ("table", "slowest"), ("figure", "int"), ("table", "int"),
     ("table", "planes"), ("table", "memory"), ("table", "pauses"), ("table", "credits"), ("table", "drops"),
@@ -174,7 +174,8 @@ def _cards(run: RunDirectory) -> str:
         cards.append(("PFC pauses", f"{sum(each.pauses_sent for each in results.memory)}", "frames"))
     if results.link_events:
         failures = sum(each.state == "down" for each in results.link_events)
-        cards.append(("link failures", f"{failures}", f"{len(results.link_events) - failures} repairs"))
+        repairs = sum(each.state == "up" for each in results.link_events)
+        cards.append(("link failures", f"{failures}", f"{repairs} repairs"))
     body = "\n".join(
         f'<div class="card"><div class="label">{escape(label)}</div><div class="value">{escape(value)}</div>'
         f'<div class="label">{escape(detail)}</div></div>'

@@ -12,6 +12,7 @@ _MAKERS: Mapping[str, Callable[[RunDirectory], ReportTable | None]] = {
     "phases": traffic_tables.phases,
     "slowest": traffic_tables.slowest_messages,
     "links": network_tables.link_events,
+    "controller": network_tables.controller_events,
     "planes": network_tables.planes,
     "memory": network_tables.memory,
     "pauses": network_tables.pauses,

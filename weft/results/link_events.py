@@ -11,6 +11,8 @@ from rich.console import Console
 from weft.results.figure_tables import print_figures
 from weft.topologies.describe import format_time
 
+_SHOWN = 40
+
 
 @dataclass
 class Lost:
@@ -37,6 +39,7 @@ class LinkEventResult:
         happened_ps: when it happened.
         detected_ps: when the switches at its ends knew.
         reprogrammed_ps: when the controller had the last switch's answer that its tables are written.
+        switches_written, entries_written: by the controller because of it.
         in_flight: lost on the link, in both directions, the packets being sent included.
         queued: lost in the queues of the ports at both ends at that moment.
         refused: lost because these ports were given them later, while the link was down.
@@ -61,6 +64,8 @@ class LinkEventResult:
     rebuilt_jobs: list[int] = field(default_factory=list)
     lost_jobs: dict[int, str] = field(default_factory=dict)
     route_cycle: str = ""
+    switches_written: int = 0
+    entries_written: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data with the derived figure."""
@@ -89,9 +94,11 @@ def print_link_events(console: Console, results: Sequence[LinkEventResult]) -> N
             *(_packets(lost) for lost in (each.in_flight, each.queued, each.refused)),
             _since(each, each.last_loss_ps),
         )
-        for each in results
+        for each in results[:_SHOWN]
     ]
-    print_figures(console, "[bold]links that failed or came back[/bold] (losses in packets)", columns, rows)
+    more = f"; the first of {len(results):,}" if len(results) > _SHOWN else ""
+    title = f"[bold]links that failed or came back[/bold] (losses in packets{more})"
+    print_figures(console, title, columns, rows)
     for each in results:
         if each.route_cycle:
             console.print(

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
+from weft.controller.event_log import ControllerEvent
 from weft.results.arrays import CounterCell, RegisterCell
 from weft.results.collectives import CollectiveResult
 from weft.results.credits import CreditResult
@@ -165,6 +166,7 @@ class Results:
     absorbed: dict[str, _COUNT] = field(default_factory=dict)
     packet_conservation: PacketConservation | None = None
     link_events: list[LinkEventResult] = field(default_factory=list)
+    controller_events: list[ControllerEvent] = field(default_factory=list)
     retransmissions: int = 0
     cnps: int = 0
     lateness: Lateness | None = None
@@ -200,7 +202,7 @@ class Results:
 
 RESULT_KEYS = tuple(each.name for each in fields(Results) if each.name not in ("absent", "others"))
 """Keys of results.json, but for `ok`, which follows from the others."""
-ONLY_WHERE_THERE_ARE_SOME = ("counters", "registers", "incomplete_captures")
+ONLY_WHERE_THERE_ARE_SOME = ("controller_events", "counters", "registers", "incomplete_captures")
 """Lists that are not written when they are empty."""
 
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 from rich.console import Console
 from rich.table import Table
 
+from weft.results.controller_events import print_controller_events
 from weft.results.credits import print_credits
 from weft.results.figure_tables import print_figures
 from weft.results.kinds import result_kinds
@@ -65,6 +66,7 @@ def print_run(console: Console, run: Results) -> None:
     print_credits(console, run.credits)
     print_link_faults(console, run.link_faults)
     print_link_events(console, run.link_events)
+    print_controller_events(console, run.controller_events)
     for path in run.int_paths:
         _print_int_path(console, path)
     if run.drops:

@@ -139,6 +139,7 @@ class Fabric:
         self._progress = progress
         self._watcher = watcher
         self._joined_epoch: int | None = None
+        self._joined_planes: tuple[int, ...] = ()
         # Where their definitions are, in order of the first run.
         self._collectives_run: dict[str, None] = {}
         self._up_ps = 0
@@ -225,9 +226,7 @@ class Fabric:
         arrays = checked_buffers(buffers, ranks)
         found = found_collective(collective)
         elements = found.element_count(arrays[0].size, ranks)
-        spec = collective_spec(
-            self.topology, found, algorithm, elements, arrays[0].dtype.name, operation, root
-        )
+        spec = self._spec(found, algorithm, elements, arrays[0].dtype.name, operation, root)
         inputs = data_of_ranks(found, spec, arrays)
         runs = Repetitions(repetitions, warmup)
         figures, outputs = self._run_collective(found, algorithm, spec, inputs, data, timeout_s, runs)
@@ -258,7 +257,7 @@ class Fabric:
         elements = found.element_count(found.input_elements(size_bytes, ranks), ranks)
         if not elements:
             raise BadInputError(f"{collective} of {size_bytes} B leaves {ranks} ranks nothing to exchange")
-        spec = collective_spec(self.topology, found, algorithm, elements, dtype, operation, root)
+        spec = self._spec(found, algorithm, elements, dtype, operation, root)
         runs = Repetitions(repetitions, warmup)
         figures, _ = self._run_collective(found, algorithm, spec, None, LENGTHS, timeout_s, runs)
         return figures
@@ -366,7 +365,7 @@ class Fabric:
         count = step.gradient_count if inputs is None else inputs[0].size
         name = dtype if inputs is None else inputs[0].dtype.name
         all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
-        spec = collective_spec(self.topology, all_reduce, algorithm, count, name)
+        spec = self._spec(all_reduce, algorithm, count, name)
         if count != step.gradient_count:
             raise BadInputError(f"buffers of {count} gradients for a step of {step.gradient_count}")
         before = self._begin(in_network=all_reduce.algorithm(algorithm).in_network)
@@ -436,7 +435,7 @@ class Fabric:
         self._require_other_hosts("a permutation")
         flows = [
             flow
-            for plane in range(self.topology.nics_per_host)
+            for plane in self._nics_in_use()
             for flow in permutation(len(self.topology.hosts), bytes_per_host, plane, self.options.seed)
         ]
         return self.run_flows("permutation", flows, timeout_s, data)
@@ -459,9 +458,13 @@ class Fabric:
         """Run flows from beginning to end, and note the result under `name`; `data` and errors as `incast`."""
         if data not in FLOW_DATA:
             raise BadInputError(f"unknown data '{data}'; {did_you_mean(data, FLOW_DATA)}")
+        in_use = self._nics_in_use()
         for flow in flows:
             FLOW_SIZE.check(flow.size_bytes, "a flow's size")
             TIME.check(flow.start_ps, "a flow's start")
+            if flow.plane not in in_use and flow.plane < self.topology.nics_per_host:
+                valid = ", ".join(map(str, in_use))
+                raise BadInputError(f"a flow over {flow.plane}, whose plane is out of use (valid: {valid})")
         before = self._begin()
         group = self.hosts
         self._progress(f"connecting the hosts of {len(flows)} flows")
@@ -505,9 +508,8 @@ class Fabric:
         POSITIVE_TIME.check(duration_ps, "a workload's duration")
         try:
             sizes = named_flow_sizes(flow_sizes) if isinstance(flow_sizes, str) else flow_sizes
-            rates_bps = [nic.link.rate_bps for nic in self.topology.hosts[0].nics]
             flows = poisson_flows(
-                len(self.topology.hosts), rates_bps, sizes, load, duration_ps, self.options.seed
+                len(self.topology.hosts), self._nic_rates_bps(), sizes, load, duration_ps, self.options.seed
             )
         except ValueError as error:
             raise BadInputError(str(error)) from None
@@ -707,6 +709,7 @@ class Fabric:
             if self.options.clock == "real"
             else PacketConservation.of(self.packet_conservation()),
             link_events=self.lab.link_events.finish(),
+            controller_events=self.lab.link_events.controller_events(),
             retransmissions=totals.retransmissions,
             cnps=totals.cnps,
             lateness=lateness,
@@ -803,6 +806,29 @@ class Fabric:
     def _since_up_ps(self) -> int:
         return self.hosts.now_ps() - self._up_ps
 
+    def _nics_in_use(self) -> list[int]:
+        """Return the numbers of every host's NICs in planes that are in use."""
+        planes = self.lab.operations.planes_in_use
+        return [nic.number for nic in self.topology.hosts[0].nics if nic.plane in planes]
+
+    def _nic_rates_bps(self) -> tuple[int, ...]:
+        """Return the rate of each of a host's NICs, 0 in planes that are out of use."""
+        in_use = self._nics_in_use()
+        return tuple(nic.link.rate_bps if nic.number in in_use else 0 for nic in self.topology.hosts[0].nics)
+
+    def _spec(
+        self,
+        collective: Collective,
+        algorithm: str,
+        element_count: int,
+        dtype: str,
+        operation: str = "sum",
+        root: int = 0,
+    ) -> CollectiveSpec:
+        """Return the parameters of a collective over the planes that are in use; errors as `collective_spec`."""
+        spec = collective_spec(self.topology, collective, algorithm, element_count, dtype, operation, root)
+        return replace(spec, plane_rates_bps=self._nic_rates_bps())
+
     def _payload(self, data: str) -> str:
         """Return how zeros travel that stand for such data: over real interfaces always as bytes."""
         return AS_LENGTHS if data == LENGTHS and self.options.clock == "virtual" else AS_BYTES
@@ -856,7 +882,7 @@ class Fabric:
             raise
 
     def _join_job(self) -> None:
-        if self._is_joined():
+        if self._is_current():
             return
         nics, planes = self.topology.nics_per_host, self.topology.planes
         if nics != planes:
@@ -865,9 +891,10 @@ class Fabric:
             )
         self._leave_job()
         hosts = [host.name for host in self.topology.hosts]
+        in_use = self.lab.operations.planes_in_use
         try:
             memberships = self.lab.controller.add_job(
-                JOB_ID, hosts, self.slot_count, ip_version=self.options.ip_version
+                JOB_ID, hosts, self.slot_count, in_use, ip_version=self.options.ip_version
             )
         except JobError as error:
             failures = self.lab.controller.controller.failures
@@ -877,7 +904,7 @@ class Fabric:
             if not down:
                 raise
             raise CheckFailedError(f"{error}; links that are down: {', '.join(down)}") from error
-        self._joined_epoch = memberships[hosts[0]][0].epoch
+        self._joined_epoch, self._joined_planes = memberships[hosts[0]][0].epoch, in_use
         self.hosts.join(
             {
                 rank: [membership.to_dict() for membership in memberships[name]]
@@ -888,6 +915,14 @@ class Fabric:
     def _is_joined(self) -> bool:
         """Return whether the job's trees are those that the hosts know: a failure gives it others in a new epoch."""
         return self._joined_epoch is not None and self.lab.controller.job_epoch(JOB_ID) == self._joined_epoch
+
+    def _is_current(self) -> bool:
+        """Return whether besides that nothing the job uses has been taken out of use, which moves no tree by itself."""
+        return (
+            self._is_joined()
+            and self._joined_planes == self.lab.operations.planes_in_use
+            and not self.lab.controller.job_uses_avoided(JOB_ID)
+        )
 
     def _leave_job(self) -> None:
         # There may be one that no host knows of after an interruption.

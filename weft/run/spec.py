@@ -16,7 +16,7 @@ from weft.scenario import (
     Scenario,
     fabric_options,
 )
-from weft.scenario.link_checks import check_int_rates, check_link_events, check_links
+from weft.scenario.link_checks import check_events, check_int_rates, check_links
 from weft.scenario.topology import build_topology
 from weft.topologies import FabricSpec
 
@@ -81,5 +81,5 @@ def _check(spec: RunSpec) -> None:
         traffic.check_classes(spec.fabric, spec.options.seed)
     check_observed(spec.fabric, spec.options)
     check_links(spec.fabric, spec.options)
-    check_link_events(spec.fabric, spec.options)
+    check_events(spec.fabric, spec.options)
     check_int_rates(spec.fabric, spec.options)

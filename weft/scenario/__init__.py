@@ -3,7 +3,8 @@
 A scenario is YAML; every key is checked, and an error says where it stands, what it holds and what would be valid.
 """
 
-from weft.scenario.events import LinkEventSection
+from weft.scenario.controller import ControllerSection, FlapDampingSection, LinkWatchSection
+from weft.scenario.events import EventSection
 from weft.scenario.keywords import FabricKeywords, fabric_options
 from weft.scenario.links import FaultsOfLinks, LinkFaults
 from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection
@@ -27,16 +28,19 @@ __all__ = [
     "BufferSection",
     "Change",
     "ControlSection",
+    "ControllerSection",
     "CreditsSection",
     "EcnSection",
+    "EventSection",
     "FabricKeywords",
     "FabricOptions",
     "FaultsOfLinks",
     "FaultsSection",
+    "FlapDampingSection",
     "KeyProblem",
     "LinkChoice",
-    "LinkEventSection",
     "LinkFaults",
+    "LinkWatchSection",
     "NicSection",
     "ObserveSection",
     "PfcSection",

@@ -38,6 +38,12 @@ def check_options(options: FabricOptions) -> None:
                 "go together",
             )
     _check_flow_control(options)
+    watch = options.controller.link_watch
+    if watch is not None and watch.slow is not None and (options.pfc.classes or options.credits.classes):
+        raise KeyProblem(
+            "controller.link_watch.slow",
+            f"{watch.slow:g} does not go with pfc or credits: by its counters a paused port looks like a slow link",
+        )
 
 
 def check_telemetry(options: FabricOptions, needs: CongestionNeeds) -> None:

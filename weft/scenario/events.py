@@ -1,15 +1,20 @@
-"""What happens to a fabric while it runs: links that fail and come back."""
+"""What happens to a fabric while it runs: links that fail and come back, and what its operator does."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, model_validator
 
-from weft.quantities.definitions import Time
+from weft.controller.elements import Element, plane_element, switch_element
+from weft.quantities.definitions import TIME, Rate, Time, whole
 from weft.scenario.links import LinkName
-from weft.scenario.values import Section
-from weft.topologies import LinkChoice
+from weft.scenario.values import Section, Text
+from weft.topologies import FabricSpec, LinkChoice
+
+OPERATIONS = ("cordoned", "drained", "restored")
+_GO_WITH = {"count": "flapping", "period": "flapping", "rate": "slow"}
+SwitchName = Annotated[str, Text("a switch", r"\A[^\s<>-]{1,64}\Z", "p0s1")]
 
 
 def _both_ways(text: str) -> str:
@@ -18,12 +23,58 @@ def _both_ways(text: str) -> str:
     return text
 
 
-class LinkEventSection(Section):
-    """A link, or several (p0s1<->*: a whole switch), fails or comes back."""
+class EventSection(Section):
+    """A link, or several (p0s1<->*: a whole switch), changes; or an operator takes something out of use or back."""
 
-    link: Annotated[LinkName, AfterValidator(_both_ways)]
+    link: Annotated[LinkName, AfterValidator(_both_ways)] | None = None
     """Which: p0l0<->p0s1, all links between two nodes; p0l0:3<->p0s1:1, one of parallel links."""
-    state: Literal["down", "up"]
-    """It fails (`down`) or comes back (`up`)."""
+    switch: SwitchName | None = None
+    """Which switch, in place of `link`; `cordoned`, `drained` or `restored`."""
+    plane: Annotated[int, whole(0, 255)] | None = None
+    """Which plane, in place of `link`; `cordoned`, `drained` or `restored`."""
+    state: Literal["down", "up", "flapping", "slow", "cordoned", "drained", "restored"]
+    """A link fails (`down`), comes back (`up`), does both `count` times (`flapping`), or sends at another `rate` than
+    its own (`slow`). `cordoned`: new routes avoid it. `drained`: then wait until no packet uses it. `restored`: it is
+    used again."""
     at: Time | None = None
-    """When, from when the fabric is up. Without it, it is down from the start, before the first packet."""
+    """When, from when the fabric is up. Without it, from the start, before the first packet."""
+    count: Annotated[int, whole(1, 100_000)] | None = None
+    """How often it fails; with `flapping`."""
+    period: Annotated[int, TIME.between(2, example="20us")] | None = None
+    """From one failure to the next, in the first half of which it is down; with `flapping`."""
+    rate: Rate | None = None
+    """At which both ends of the link send; with `slow`. The controller is not notified."""
+
+    @model_validator(mode="after")
+    def _whole(self) -> EventSection:
+        given = [name for name in ("link", "switch", "plane") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"needs exactly one of link, switch, plane; has {', '.join(given) or 'none'}")
+        if self.link is None and self.state not in OPERATIONS:
+            raise ValueError(f"a {given[0]} cannot be '{self.state}' (valid: {', '.join(OPERATIONS)})")
+        for name, state in _GO_WITH.items():
+            if (getattr(self, name) is not None) != (self.state == state):
+                raise ValueError(f"{name} and state: {state} go together")
+        return self
+
+    @property
+    def is_operation(self) -> bool:
+        """Return whether it is what an operator does, not what happens to a link."""
+        return self.state in OPERATIONS
+
+    def transitions(self) -> list[tuple[str, int | None]]:
+        """Return how a link changes, and when: "down", "up" or "slow"."""
+        if self.state != "flapping":
+            return [(self.state, self.at)]
+        assert self.count is not None
+        assert self.period is not None
+        first = self.at or 0
+        starts = range(first, first + self.count * self.period, self.period)
+        return [each for start in starts for each in (("down", start), ("up", start + self.period // 2))]
+
+    def element(self, fabric: FabricSpec) -> Element:
+        """Return the switch or plane that an operation is about. Raises TopologyError, SettingError."""
+        if self.plane is not None:
+            return plane_element(fabric, self.plane)
+        assert self.switch is not None
+        return switch_element(fabric, self.switch)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, TypeVar, Unpack
 
 from weft.errors import BadInputError
-from weft.scenario.events import LinkEventSection
+from weft.scenario.controller import ControllerSection
+from weft.scenario.events import EventSection
 from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection
 from weft.scenario.nic import NicSection
 from weft.scenario.observe import ObserveSection
@@ -40,6 +41,7 @@ class FabricKeywords(TypedDict, total=False):
     faults: FaultsSection | None
     ecn: EcnSection | None
     control: ControlSection | None
+    controller: ControllerSection | None
     transport: TransportSection | None
     nic: NicSection | None
     buffer: BufferSection | None
@@ -48,7 +50,7 @@ class FabricKeywords(TypedDict, total=False):
     credits: CreditsSection | None
     switching: SwitchingSection | None
     observe: ObserveSection | None
-    events: list[LinkEventSection] | None
+    events: list[EventSection] | None
 
 
 class FabricMark(FabricKeywords, total=False):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from weft.controller.errors import SettingError
 from weft.errors import BadInputError, EnvironmentLacksError
 from weft.hints import did_you_mean
-from weft.scenario.events import LinkEventSection
+from weft.scenario.events import EventSection
 from weft.scenario.options import FabricOptions
 from weft.scenario.places import KeyProblem
-from weft.topologies import FabricLink, FabricSpec, LinkChoice, TopologyError
+from weft.topologies import FabricLink, FabricSpec, LinkChoice, LinkEnds, TopologyError
 from weft.topologies.fabric import split_end
 from weft.topologies.int_rates import int_rates
 
@@ -34,37 +35,65 @@ def check_int_rates(fabric: FabricSpec, options: FabricOptions) -> None:
         raise BadInputError(f"int: {error}") from None
 
 
-def check_link_events(fabric: FabricSpec, options: FabricOptions) -> None:
-    """Check that the links of `options.events` are there, that the clock can bring them down, and the order.
+def check_events(fabric: FabricSpec, options: FabricOptions) -> None:
+    """Check that what `options.events` names is there, that the clock can do it, and the order.
 
     Raises:
         BadInputError, EnvironmentLacksError: says which event, and what would be valid.
     """
-    is_up: dict[FabricLink, bool] = {}
-    times: set[tuple[FabricLink, int | None]] = set()
-    for index, event in events_in_order(options.events):
-        key = f"events[{index}]"
-        for link in links_of_event(fabric, options, event.link, f"{key}.link"):
-            up = event.state == "up"
-            if is_up.get(link, True) == up:
-                raise KeyProblem(
-                    f"{key}.state", f"{fabric.link_name(link)} is {event.state} already at that time"
-                )
-            if (link, event.at) in times:
-                raise KeyProblem(
-                    f"{key}.at", f"{fabric.link_name(link)} has another event at that time, {event.at} ps"
-                )
-            is_up[link] = up
-            times.add((link, event.at))
+    _check_operations(fabric, options)
+    is_up: dict[LinkEnds, bool] = {}
+    times: set[tuple[LinkEnds, int | None]] = set()
+    for key, at, state, link in _changes_in_order(fabric, options):
+        name = fabric.link_name(link)
+        up = state != "down"
+        if state != "slow" and is_up.get(link.ends, True) == up:
+            raise KeyProblem(f"{key}.state", f"{name} is {state} already at that time")
+        if (link.ends, at) in times:
+            raise KeyProblem(f"{key}.at", f"{name} has another event at that time, {at} ps")
+        if state != "slow":
+            is_up[link.ends] = up
+        times.add((link.ends, at))
 
 
-def events_in_order(events: Sequence[LinkEventSection]) -> list[tuple[int, LinkEventSection]]:
-    """Return events and their places in order of their times, first those from the start."""
-    return sorted(enumerate(events), key=lambda each: -1 if (at := each[1].at) is None else at)
+def _changes_in_order(
+    fabric: FabricSpec, options: FabricOptions
+) -> list[tuple[str, int | None, str, FabricLink]]:
+    """Return place, time and state of all changes of links, in order of time, first those from the start."""
+    changes = []
+    for index, event in enumerate(options.events):
+        if event.link is None or event.is_operation:
+            continue
+        if event.state == "slow" and options.clock == "real":
+            raise EnvironmentLacksError(
+                f"events[{index}].state: the real clock cannot change a link's rate; valid: clock: virtual"
+            )
+        for link in links_of_event(fabric, options, event.link, f"events[{index}].link"):
+            changes += [(f"events[{index}]", at, state, link) for state, at in event.transitions()]
+    return sorted(changes, key=lambda each: -1 if each[1] is None else each[1])
+
+
+def _check_operations(fabric: FabricSpec, options: FabricOptions) -> None:
+    for index, event in enumerate(options.events):
+        if not event.is_operation:
+            continue
+        if event.link is not None:
+            require_link(fabric, event.link, f"events[{index}].link")
+            continue
+        try:
+            event.element(fabric)
+        except (TopologyError, SettingError) as error:
+            key = "switch" if event.plane is None else "plane"
+            raise KeyProblem(f"events[{index}].{key}", str(error)) from None
+
+
+def events_in_order(events: Sequence[EventSection]) -> list[EventSection]:
+    """Return events in order of their times, first those from the start."""
+    return sorted(events, key=lambda event: -1 if event.at is None else event.at)
 
 
 def links_of_event(fabric: FabricSpec, options: FabricOptions, name: str, place: str) -> list[FabricLink]:
-    """Return the links that an event names. Raises as `check_link_events`."""
+    """Return the links that an event names. Raises as `check_events`."""
     choice = LinkChoice.parse(name)
     if not choice.is_pattern:
         _require_neighbours(fabric, choice.sender, choice.receiver, place)
@@ -76,7 +105,7 @@ def links_of_event(fabric: FabricSpec, options: FabricOptions, name: str, place:
 
 
 def checked_link(fabric: FabricSpec, options: FabricOptions, a: str, b: str, place: str) -> FabricLink:
-    """Return the one link between two nodes, or two of their ports. Raises as `check_link_events`."""
+    """Return the one link between two nodes, or two of their ports. Raises as `check_events`."""
     _require_neighbours(fabric, a, b, place)
     try:
         link = fabric.link_between(a, b)
@@ -102,7 +131,7 @@ def _require_neighbours(fabric: FabricSpec, a: str, b: str, place: str) -> None:
 
 
 def _require_mortal(fabric: FabricSpec, options: FabricOptions, link: FabricLink, place: str) -> None:
-    """Check that the clock can bring a link down. Raises as `check_link_events`."""
+    """Check that the clock can bring a link down. Raises as `check_events`."""
     if options.target == "bmv2":
         raise EnvironmentLacksError(f"{place}: links of BMv2 do not fail; valid: target: embedded")
     between_switches = not fabric.switch(link.b.node).port(link.b.port).peer_is_host

@@ -9,7 +9,8 @@ from pydantic import BaseModel, Field
 
 from weft.paths import FABRIC_P4
 from weft.quantities.definitions import number, whole
-from weft.scenario.events import LinkEventSection
+from weft.scenario.controller import ControllerSection
+from weft.scenario.events import EventSection
 from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection
 from weft.scenario.nic import NicSection
 from weft.scenario.observe import ObserveSection
@@ -64,6 +65,7 @@ class FabricOptions(Section):
     faults: FaultsSection = FaultsSection()
     ecn: EcnSection = EcnSection()
     control: ControlSection = ControlSection()
+    controller: ControllerSection = ControllerSection()
     transport: TransportSection = TransportSection()
     nic: NicSection = NicSection()
     buffer: BufferSection = BufferSection()
@@ -72,8 +74,8 @@ class FabricOptions(Section):
     credits: CreditsSection = CreditsSection()
     switching: SwitchingSection = SwitchingSection()
     observe: ObserveSection = ObserveSection()
-    events: list[LinkEventSection] = Field(default=[])
-    """Links that fail and come back."""
+    events: list[EventSection] = Field(default=[])
+    """Links that fail and come back, and what an operator does."""
 
     @property
     def options(self) -> FabricOptions:

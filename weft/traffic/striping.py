@@ -12,11 +12,11 @@ BLOCK_ELEMENTS = 64
 def stripe(element_count: int, plane_rates_bps: Sequence[int]) -> list[range]:
     """Cut the elements into one contiguous range per plane, in proportion to the planes' rates.
 
-    All ranges but the last start and end on multiples of 64 elements, so small buffers may leave planes idle.
-    Raises ValueError without a plane or for a rate of 0 or less.
+    All ranges but the last start and end on multiples of 64 elements, so small buffers may leave planes idle. A plane
+    of rate 0 is not used. Raises ValueError if there is no other, or for a rate below 0.
     """
-    if not plane_rates_bps or min(plane_rates_bps) <= 0:
-        raise ValueError(f"plane rates {list(plane_rates_bps)} (valid: at least one, all above 0)")
+    if min(plane_rates_bps, default=0) < 0 or not any(plane_rates_bps):
+        raise ValueError(f"plane rates {list(plane_rates_bps)} (valid: none below 0, one or more above 0)")
     blocks = -(-element_count // BLOCK_ELEMENTS)
     total_bps = sum(plane_rates_bps)
     shares = [blocks * rate // total_bps for rate in accumulate(plane_rates_bps)]

@@ -12,6 +12,7 @@ from weft.clocks.link_events import LinkEvents
 from weft.clocks.real import lab_state
 from weft.clocks.real.access import LabAccess
 from weft.clocks.real.bmv2 import Bmv2Switches
+from weft.clocks.real.dilated_clock import DilatedClock
 from weft.clocks.real.endpoints import Endpoints
 from weft.clocks.real.interfaces import new_group
 from weft.clocks.real.link_events import EmulatedLinkEvents
@@ -19,6 +20,7 @@ from weft.clocks.real.port_watch import PortWatch
 from weft.clocks.real.switch_daemon import SwitchDaemon, daemon_config, new_epoch_ns
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.fabric import GrpcTarget, embedded_targets
+from weft.controller.operations import Operations
 from weft.errors import EnvironmentLacksError
 from weft.recording.observations import Recorded, read_recorded
 from weft.scenario.options import FabricOptions
@@ -110,8 +112,18 @@ class MininetLab(Lab):
         self.controller = stack.enter_context(
             BlockingFabricController(self.fabric, self._pipeline(), targets, self.settings())
         )
+        self.operations = Operations(
+            self.controller.controller,
+            self.options.controller.settings(),
+            DilatedClock(self.epoch_ns, self.options.dilation),
+        )
         self._link_events = EmulatedLinkEvents(
-            self.fabric, self.options, self.controller, self.epoch_ns, self.network.restore_routes
+            self.fabric,
+            self.options,
+            self.controller,
+            self.operations,
+            self.epoch_ns,
+            self.network.restore_routes,
         )
         stack.callback(self._link_events.close)
         if self.daemon is not None:

@@ -14,8 +14,9 @@ import threading
 import time
 from collections.abc import Callable
 
-from weft.clocks.link_events import LinkEvents
+from weft.clocks.link_events import LinkEvents, Operation
 from weft.controller.blocking import BlockingFabricController
+from weft.controller.operations import Operations
 from weft.errors import EnvironmentLacksError
 from weft.results.link_events import LinkEventResult
 from weft.scenario.options import FabricOptions
@@ -26,15 +27,18 @@ from weft.topologies import Endpoint, FabricLink, FabricSpec
 class EmulatedLinkEvents(LinkEvents):
     """See LinkEvents. A thread of its own waits for the times; `close` ends it."""
 
+    reads_at_once = False
+
     def __init__(
         self,
         fabric: FabricSpec,
         options: FabricOptions,
         controller: BlockingFabricController,
+        operations: Operations,
         epoch_ns: int,
         host_link_up: Callable[[str, int], None] = lambda host, nic: None,
     ) -> None:
-        super().__init__(fabric, options, controller)
+        super().__init__(fabric, options, controller, operations)
         self._epoch_ns = epoch_ns
         self._host_link_up = host_link_up
         self._started_ps = 0
@@ -100,9 +104,15 @@ class EmulatedLinkEvents(LinkEvents):
 
     def _replan(self, link: FabricLink, result: LinkEventResult) -> None:
         self._notify_switches(link, result)
-        replan = self._controller.link_up if result.state == "up" else self._controller.link_down
-        self.note_hit(replan(link), result)
-        result.reprogrammed_ps = self._now_ps()
+        replan = self.operations.link_up if result.state == "up" else self.operations.link_down
+        self.note_repair(self._controller.call(replan(link)), result)
+
+    def _schedule_operation(self, operation: Operation, after_ps: int) -> None:
+        # In the background: a drain takes its time, and other events do not wait for it.
+        self._after(after_ps, lambda: self._controller.call(self.operations.begin(operation())))
+
+    def _schedule_rate(self, link: FabricLink, rate_bps: int, after_ps: int) -> None:
+        raise NotImplementedError("refused by check_events")
 
     def _apply(self, link: FabricLink, result: LinkEventResult) -> None:
         # The far end is always a switch's; the near end may be a host's.

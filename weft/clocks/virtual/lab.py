@@ -34,6 +34,7 @@ from weft.clocks.virtual.scale_up import scale_up_links
 from weft.clocks.watching import Sample
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.fabric import embedded_targets
+from weft.controller.operations import Operations
 from weft.controller.queue_keys import repeatable_queue_keys
 from weft.engine import Engine, Partitions
 from weft.recording.observations import Recorded
@@ -61,6 +62,7 @@ _WHILE_RUNNING = (
     "engines",
     "switches",
     "controller",
+    "operations",
     "_loop",
     "_endpoints",
     "_probes",
@@ -130,6 +132,9 @@ class VirtualLab(Lab):
 
         self._progress("programming them over P4Runtime")
         self.controller = stack.enter_context(self._connect_controller(stack))
+        self.operations = Operations(
+            self.controller.controller, self.options.controller.settings(), self._loop
+        )
 
     def _connect_controller(self, stack: contextlib.ExitStack) -> BlockingFabricController:
         devices: dict[int, Device] = {}
@@ -192,7 +197,7 @@ class VirtualLab(Lab):
             self._endpoints = endpoints
             ends = LinkEnds(self.fabric, self.switches, [endpoint.host for endpoint in endpoints])
             self._link_events = VirtualLinkEvents(
-                self.fabric, self.options, ends, self._loop, self.controller
+                self.fabric, self.options, ends, self._loop, self.controller, self.operations
             )
             yield group
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Iterator
-from typing import Any
+from collections.abc import Iterator
 
-from weft.clocks.link_events import LinkEvents
+from weft.clocks.link_events import LinkEvents, Operation
 from weft.clocks.virtual.link_ends import Direction, LinkEnds
 from weft.clocks.virtual.loop import VirtualTimeLoop
 from weft.controller.blocking import BlockingFabricController
+from weft.controller.operations import Operations
 from weft.results.link_events import LinkEventResult, Lost
 from weft.scenario.options import FabricOptions
 from weft.topologies import FabricLink, FabricSpec
@@ -23,6 +23,8 @@ from weft.topologies import FabricLink, FabricSpec
 class VirtualLinkEvents(LinkEvents):
     """See LinkEvents."""
 
+    reads_at_once = True
+
     def __init__(
         self,
         fabric: FabricSpec,
@@ -30,8 +32,9 @@ class VirtualLinkEvents(LinkEvents):
         ends: LinkEnds,
         loop: VirtualTimeLoop,
         controller: BlockingFabricController,
+        operations: Operations,
     ) -> None:
-        super().__init__(fabric, options, controller)
+        super().__init__(fabric, options, controller, operations)
         self._ends = ends
         self._loop = loop
         self._tasks: set[asyncio.Task[None]] = set()
@@ -69,12 +72,21 @@ class VirtualLinkEvents(LinkEvents):
         with self._noted():
             # The switch's message takes the way of an answer.
             await self._loop.sleep_ps(self._options.control.latency // 2)
-            controller = self._controller.controller
-            replan: Callable[[FabricLink], Coroutine[Any, Any, Any]] = (
-                controller.link_up if result.state == "up" else controller.link_down
-            )
-            self.note_hit(await replan(link), result)
-            result.reprogrammed_ps = self._now_ps()
+            replan = self.operations.link_up if result.state == "up" else self.operations.link_down
+            self.note_repair(await replan(link), result)
+
+    def _schedule_operation(self, operation: Operation, after_ps: int) -> None:
+        def begin() -> None:
+            self.operations.run(operation())
+
+        self._loop.call_after_ps(after_ps, begin)
+
+    def _schedule_rate(self, link: FabricLink, rate_bps: int, after_ps: int) -> None:
+        def change() -> None:
+            for direction in self._ends.directions(link):
+                direction.transmit.rate_bps = rate_bps
+
+        self._loop.call_after_ps(after_ps, change)
 
     def _apply(self, link: FabricLink, result: LinkEventResult) -> None:
         result.happened_ps = self._now_ps()

@@ -1,0 +1,125 @@
+"""What an operator takes out of use: a link, a switch or a plane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from weft.controller.errors import SettingError
+from weft.controller.failures import Failures
+from weft.topologies import Endpoint, FabricLink, FabricSpec, SwitchSpec
+from weft.topologies.distances import distances_from
+
+ElementKind = Literal["link", "switch", "plane"]
+ELEMENT_KINDS = get_args(ElementKind)
+
+
+@dataclass(frozen=True)
+class Element:
+    """A link, a switch or a plane.
+
+    Attributes:
+        kind: which of them.
+        name: as people write it: `p0l0<->p0s1`, `p0s1`, `plane 1`.
+        link, switch, plane: the one that `kind` says.
+        ports: the switches' ports whose counters show whether it carries packets.
+
+    """
+
+    kind: ElementKind
+    name: str
+    ports: tuple[Endpoint, ...]
+    link: FabricLink | None = None
+    switch: str | None = None
+    plane: int | None = None
+
+    def added_to(self, avoided: Failures) -> Failures:
+        """Return what routes avoid with it; a plane is avoided by hosts, not by routes."""
+        if self.link is not None:
+            return avoided.with_link(self.link)
+        return avoided if self.switch is None else avoided.with_switch(self.switch)
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """The nodes where routes must stop using it before it is taken away."""
+        if self.link is not None:
+            return self.link.a.node, self.link.b.node
+        return () if self.switch is None else (self.switch,)
+
+
+def link_element(fabric: FabricSpec, link: FabricLink) -> Element:
+    """Return the element that a link is."""
+    switches = {switch.name for switch in fabric.switches}
+    ports = tuple(end for end in (link.a, link.b) if end.node in switches)
+    return Element("link", fabric.link_name(link), ports, link=link)
+
+
+def switch_element(fabric: FabricSpec, name: str) -> Element:
+    """Return the element that a switch is. TopologyError: there is none of that name; says which there are."""
+    switch = fabric.switch(name)
+    ports = [Endpoint(name, port.number) for port in switch.ports]
+    ports += [port.peer for port in switch.fabric_ports]
+    return Element("switch", name, tuple(ports), switch=name)
+
+
+def plane_element(fabric: FabricSpec, number: int) -> Element:
+    """Return the element that a plane is. SettingError: there is none of that number; says which there are."""
+    if not 0 <= number < fabric.planes:
+        raise SettingError(f"no plane {number} (valid: 0 to {fabric.planes - 1})")
+    ports = (
+        Endpoint(switch.name, port.number)
+        for switch in fabric.switches_of_plane(number)
+        for port in switch.ports
+    )
+    return Element("plane", f"plane {number}", tuple(ports), plane=number)
+
+
+def named_element(fabric: FabricSpec, kind: str, name: str) -> Element:
+    """Return the element of a kind that people name so.
+
+    Raises:
+        SettingError, TopologyError: there is none; says which there are.
+
+    """
+    if kind == "switch":
+        return switch_element(fabric, name)
+    if kind == "plane":
+        if not name.isascii() or not name.isdigit():
+            raise SettingError(f"{name!r} is no plane's number (valid: 0 to {fabric.planes - 1})")
+        return plane_element(fabric, int(name[:9]))
+    ends = name.split("<->" if "<->" in name else "-")
+    if len(ends) != 2:
+        raise SettingError(f"{name!r} names no link (valid: NODE-NODE, such as p0l0-p0s1)")
+    return link_element(fabric, fabric.link_between(*(end.strip() for end in ends)))
+
+
+def waves(fabric: FabricSpec, element: Element, failures: Failures) -> list[set[str]]:
+    """Return the switches in the order in which they are to stop using an element: the farthest ones first.
+
+    A switch that stops earlier than those whose packets it forwards could send them back where they come from
+    (ordered FIB updates, RFC 6976). To use the element again the order is the reverse.
+    """
+    switches: Mapping[str, SwitchSpec] = {switch.name: switch for switch in fabric.switches}
+    distance: dict[str, int] = {}
+    for end in element.ends:
+        if end in switches:
+            for name, hops in distances_from(end, _neighbours(switches, failures)).items():
+                distance[name] = min(hops, distance.get(name, hops))
+    return [
+        {name for name, hops in distance.items() if hops == each}
+        for each in sorted(set(distance.values()), reverse=True)
+    ]
+
+
+def transit_ends(fabric: FabricSpec, element: Element) -> Collection[str]:
+    """Return the ends of an element that have no hosts: nothing begins there, so they change last."""
+    switches = {switch.name: switch for switch in fabric.switches}
+    return [end for end in element.ends if end in switches and not switches[end].host_ports]
+
+
+def _neighbours(switches: Mapping[str, SwitchSpec], failures: Failures) -> Callable[[str], Iterator[str]]:
+    def of(name: str) -> Iterator[str]:
+        return (port.peer.node for port in failures.live_ports(switches[name]))
+
+    return of

@@ -1,0 +1,321 @@
+"""Operations of a running fabric: what the controller does about failures, and what operators ask of it.
+
+Failures and repairs of links come in here; a link that flaps is damped. Links, switches and planes are cordoned (new
+routes avoid them), drained (cordoned, then watched until no packet uses them) and restored. All of it is in `log`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from weft.controller.elements import Element, link_element, transit_ends, waves
+from weft.controller.errors import ControllerError
+from weft.controller.event_log import ControllerEvent, EventKind, EventLog
+from weft.controller.fabric import FabricController, Repair, Written
+from weft.controller.failures import Failures
+from weft.controller.flap_damping import FlapDamping, FlapState
+from weft.controller.link_watch import WatchLimits
+from weft.controller.reachability import hosts_cut_off
+from weft.topologies import Endpoint, FabricLink, LinkEnds
+
+_US = 10**6
+_MS = 10**9
+_MOST_NAMED = 4
+
+
+class OperationRefusedError(ControllerError):
+    """An operation would part hosts, or has nothing to do; nothing has changed."""
+
+
+class OperationsClock(Protocol):
+    """The fabric's time, under either clock."""
+
+    def now_ps(self) -> int:
+        """Return the time."""
+
+    async def sleep_ps(self, duration_ps: int) -> None:
+        """Wait that long."""
+
+
+@dataclass(frozen=True)
+class OperationsSettings:
+    """What a scenario's `controller` says.
+
+    Attributes:
+        flap_damping: None uses a link again as soon as it is up.
+        limits: from when on a link is lossy or slow.
+        interval_ps: between two readings of counters.
+        drain_timeout_ps: after which a drain ends though packets still come.
+
+    """
+
+    flap_damping: FlapDamping | None = None
+    limits: WatchLimits = field(default_factory=WatchLimits)
+    interval_ps: int = 100 * _US
+    drain_timeout_ps: int = 100 * _MS
+
+
+@dataclass(frozen=True)
+class Drained:
+    """How a drain ended: quiet, or with so many packets in the last interval."""
+
+    element: str
+    is_quiet: bool
+    duration_ps: int
+    packets: int = 0
+
+
+class Operations:
+    """See the module. Its coroutines run in the controller's event loop.
+
+    `failure` is the first error of what runs in the background, which nobody waits for.
+    """
+
+    def __init__(
+        self, controller: FabricController, settings: OperationsSettings, clock: OperationsClock
+    ) -> None:
+        self.controller = controller
+        self.settings = settings
+        self.clock = clock
+        self.log = EventLog()
+        self.failure: BaseException | None = None
+        self._flaps: dict[LinkEnds, FlapState] = {}
+        self._damped: dict[LinkEnds, FabricLink] = {}
+        self._cordoned: dict[str, Element] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def planes_in_use(self) -> tuple[int, ...]:
+        """Planes that hosts may use."""
+        out = {element.plane for element in self._cordoned.values()}
+        return tuple(plane for plane in range(self.controller.fabric.planes) if plane not in out)
+
+    @property
+    def cordoned(self) -> tuple[str, ...]:
+        """Names of the elements that are out of use."""
+        return tuple(self._cordoned)
+
+    @property
+    def damped(self) -> tuple[str, ...]:
+        """Names of the links that are up and stay out of the routes because they flap."""
+        return tuple(self.controller.fabric.link_name(link) for link in self._damped.values())
+
+    async def link_down(self, link: FabricLink) -> Repair:
+        """Route around a link that has failed, and add to its penalty."""
+        now_ps = self.clock.now_ps()
+        name = self.controller.fabric.link_name(link)
+        self._note("link down", name)
+        if (damping := self.settings.flap_damping) is not None:
+            state = self._flaps.get(link.ends, FlapState()).after_failure(now_ps, damping)
+            self._flaps[link.ends] = state
+        repair = await self.controller.link_down(link)
+        self._note_written(now_ps, f"{name} is down", repair.written)
+        return repair
+
+    async def link_up(self, link: FabricLink) -> Repair:
+        """Use a link that is up again, unless it is damped."""
+        now_ps = self.clock.now_ps()
+        name = self.controller.fabric.link_name(link)
+        self._note("link up", name)
+        self._damp(link, now_ps)
+        repair = await self.controller.link_up(link)
+        self._note_written(now_ps, f"{name} is up", repair.written)
+        return repair
+
+    def _damp(self, link: FabricLink, now_ps: int) -> None:
+        """Keep a link that comes up out of the routes if it flaps and hosts can spare it."""
+        damping, state = self.settings.flap_damping, self._flaps.get(link.ends)
+        if damping is None or state is None:
+            return
+        if not state.at(now_ps, damping).is_suppressed or link.ends in self._damped:
+            return
+        name = self.controller.fabric.link_name(link)
+        penalty = f"penalty {state.penalty_at(now_ps, damping):.0f}"
+        with_it = (self.controller.failures | self._avoided()).without_link(link)
+        lost = hosts_cut_off(self.controller.fabric, with_it, with_it.with_link(link))
+        if lost:
+            self._note("kept in use", name, f"{penalty}, but without it {_listed(lost)} would be cut off")
+            return
+        self._damped[link.ends] = link
+        self.controller.avoided = self._avoided()
+        self._note("damped", name, penalty)
+        self.run(self._reuse(link))
+
+    async def _reuse(self, link: FabricLink) -> None:
+        """Wait until a damped link's penalty has fallen, and use it again."""
+        damping = self.settings.flap_damping
+        assert damping is not None
+        while link.ends in self._damped:
+            now_ps = self.clock.now_ps()
+            reuse_ps = self._flaps[link.ends].reuse_ps(damping) or now_ps
+            if reuse_ps <= now_ps:
+                break
+            await self.clock.sleep_ps(reuse_ps - now_ps)
+        if self._damped.pop(link.ends, None) is None:
+            return  # an operator has restored it
+        name = self.controller.fabric.link_name(link)
+        self._note("reused", name)
+        self._note_written(now_ps, f"{name} is damped no more", await self._write_avoided())
+
+    async def cordon(self, element: Element) -> Written:
+        """Take an element out of use: routes avoid it, hosts do not use it for what begins from now on.
+
+        Raises:
+            OperationRefusedError: it is out of use already, or hosts would be parted.
+
+        """
+        return await self._take_out(element, "cordoned", hold=())
+
+    async def drain(self, element: Element, timeout_ps: int | None = None) -> Drained:
+        """Cordon an element, the farthest switches first, and wait until its ports send nothing for an interval.
+
+        The ends where no packet begins keep their routes until then, for packets that are on their way. Raises as
+        `cordon`.
+        """
+        began_ps = self.clock.now_ps()
+        fabric = self.controller.fabric
+        await self._take_out(element, "draining", hold=transit_ends(fabric, element))
+        packets = await self._packets_until_quiet(
+            element, began_ps + (timeout_ps or self.settings.drain_timeout_ps)
+        )
+        now_ps = self.clock.now_ps()
+        if element.name not in self._cordoned:
+            raise OperationRefusedError(f"{element.name} was restored while it was drained")
+        if packets == 0:
+            written = await self.controller.apply()
+            self._note_written(now_ps, f"{element.name} is drained", written)
+        drained = Drained(element.name, packets == 0, self.clock.now_ps() - began_ps, packets)
+        detail = "" if drained.is_quiet else f"{packets:,} packets in the last {self.settings.interval_ps} ps"
+        kind: EventKind = "drained" if drained.is_quiet else "still busy"
+        self._note(kind, element.name, detail, began_ps)
+        return drained
+
+    async def restore(self, element: Element) -> Written:
+        """Put an element into use again, a damped link too. OperationRefusedError: it is in use."""
+        ends = None if element.link is None else element.link.ends
+        if element.name not in self._cordoned and ends not in self._damped:
+            raise OperationRefusedError(
+                f"{element.name} is in use (out of use: {', '.join(self._cordoned) or 'nothing'})"
+            )
+        now_ps = self.clock.now_ps()
+        order = waves(self.controller.fabric, element, self.controller.failures)
+        self._cordoned.pop(element.name, None)
+        if ends is not None:
+            # An operator has seen to it: what happened before says nothing about it any more.
+            self._damped.pop(ends, None)
+            self._flaps.pop(ends, None)
+        written = await self._write_avoided(order[::-1])
+        self._note("restored", element.name)
+        self._note_written(now_ps, f"{element.name} is restored", written)
+        return written
+
+    async def cordon_sick(self, link: FabricLink, kind: EventKind, detail: str) -> None:
+        """Cordon a link that is lossy or slow, if no host needs it."""
+        element = link_element(self.controller.fabric, link)
+        if element.name in self._cordoned or link.ends in self.controller.failures.links:
+            return
+        self._note(kind, element.name, detail)
+        lost = self._cut_off(element)
+        if lost:
+            self._note("kept in use", element.name, f"without it {_listed(lost)} would be cut off")
+        else:
+            await self.cordon(element)
+
+    async def _take_out(self, element: Element, kind: EventKind, hold: Iterable[str]) -> Written:
+        if element.name in self._cordoned:
+            raise OperationRefusedError(f"{element.name} is out of use already")
+        lost = self._cut_off(element)
+        if lost:
+            raise OperationRefusedError(f"without {element.name} {_listed(lost)} would be cut off")
+        now_ps = self.clock.now_ps()
+        order = waves(self.controller.fabric, element, self.controller.failures)
+        self._cordoned[element.name] = element
+        self._note(kind, element.name)
+        written = await self._write_avoided(order, hold)
+        self._note_written(now_ps, f"{element.name} is {kind}", written)
+        return written
+
+    def _cut_off(self, element: Element) -> list[str]:
+        """Return the hosts that lose others without an element."""
+        fabric, before = self.controller.fabric, self.controller.failures | self._avoided()
+        if element.plane is not None:
+            used = [plane for plane in self.planes_in_use if plane != element.plane]
+            return [] if used else [host.name for host in fabric.hosts]
+        if element.switch is not None and fabric.switch(element.switch).host_ports:
+            return sorted(port.peer.node for port in fabric.switch(element.switch).host_ports)
+        return hosts_cut_off(fabric, before, element.added_to(before))
+
+    def _avoided(self) -> Failures:
+        avoided = Failures()
+        for element in self._cordoned.values():
+            avoided = element.added_to(avoided)
+        for link in self._damped.values():
+            avoided = avoided.with_link(link)
+        return avoided
+
+    async def _write_avoided(self, order: Iterable[set[str]] = (), hold: Iterable[str] = ()) -> Written:
+        self.controller.avoided = self._avoided()
+        return await self.controller.apply(order, hold)
+
+    async def _packets_until_quiet(self, element: Element, until_ps: int) -> int:
+        """Wait until an element's ports send nothing for an interval; return what they sent in the last one."""
+        before = await self._sent(element.ports)
+        while True:
+            await self.clock.sleep_ps(self.settings.interval_ps)
+            now = await self._sent(element.ports)
+            if now == before or self.clock.now_ps() >= until_ps:
+                return now - before
+            before = now
+
+    async def _sent(self, ports: Iterable[Endpoint]) -> int:
+        """Return how many packets ports have sent."""
+        by_switch: dict[str, list[int]] = {}
+        for end in ports:
+            by_switch.setdefault(end.node, []).append(end.port)
+        counted = await self.controller.read_ports(by_switch)
+        return sum(port.sent.packets for ports in counted.values() for port in ports.values())
+
+    def _note(
+        self, kind: EventKind, element: str = "", detail: str = "", began_ps: int | None = None
+    ) -> None:
+        now_ps = self.clock.now_ps()
+        if began_ps is None:
+            self.log.add(ControllerEvent(now_ps, kind, element, detail))
+        else:
+            self.log.add(ControllerEvent(began_ps, kind, element, detail, now_ps - began_ps))
+
+    def _note_written(self, began_ps: int, why: str, written: Written) -> None:
+        if not written.entries:
+            return
+        duration_ps = self.clock.now_ps() - began_ps
+        event = ControllerEvent(
+            began_ps, "programmed", "", why, duration_ps, written.entries, written.switches
+        )
+        self.log.add(event)
+
+    async def begin(self, work: Coroutine[Any, Any, object]) -> None:
+        """Run something in the background, for callers outside the event loop."""
+        self.run(work)
+
+    def run(self, work: Coroutine[Any, Any, object]) -> None:
+        """Run something in the background."""
+
+        async def noted() -> None:
+            try:
+                await work
+            except asyncio.CancelledError:
+                raise
+            except BaseException as error:
+                self.failure = self.failure or error
+
+        task = asyncio.get_running_loop().create_task(noted())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _listed(hosts: list[str]) -> str:
+    more = len(hosts) - _MOST_NAMED
+    return ", ".join(hosts[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
