@@ -33,6 +33,7 @@ from weft.controller.links import (
     set_link,
     wait_until_followed,
 )
+from weft.controller.operations_protocol import avoided, request
 from weft.controller.output import print_rows
 from weft.controller.plan import FabricState, desired_entities
 from weft.controller.port_states import failures_of, peers_of_ports_down
@@ -40,6 +41,7 @@ from weft.controller.readers import for_each_switch
 from weft.controller.session import SwitchSession
 from weft.topologies import TopologyError
 
+_ANSWER_TIMEOUT_S = 30.0
 _Parameters = ParamSpec("_Parameters")
 
 
@@ -280,7 +282,10 @@ def health(context: click.Context, switches: tuple[str, ...], as_json: bool) -> 
     with contextlib.suppress(SwitchUnavailableError):
         ports = asyncio.run(ports_of(lab))
     if lab.fabric is not None:
-        planned = desired_entities(lab.fabric, TOPOLOGY_ONLY, FabricState(failures_of(lab.fabric, ports)))
+        around = failures_of(lab.fabric, ports) | avoided(lab)
+        planned = desired_entities(lab.fabric, TOPOLOGY_ONLY, FabricState(around))
+        for name in around.switches:
+            del planned[name]  # out of use, it keeps what it held
     results = asyncio.run(
         for_each_switch(
             lab,
@@ -308,20 +313,82 @@ def health(context: click.Context, switches: tuple[str, ...], as_json: bool) -> 
         context.exit(RefusedError.exit_code)
 
 
+_OPERATIONS = ("drain", "cordon", "restore")
+_timeout = click.option(
+    "--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), default=60.0, show_default=True,
+    help="Seconds after which a drain ends though packets still come.",
+)  # fmt: skip
+
+
 @controller.command()
+@click.argument("operation", metavar="drain|cordon|restore|down|up")
 @click.argument("name", metavar="NODE-NODE")
-@click.argument("state", type=click.Choice(["down", "up"]))
+@_timeout
 @click.pass_obj
 @_reports_errors
-def link(find: Callable[[], Lab], name: str, state: str) -> None:
-    """Take the link between two nodes down, or up again, and wait until all tables have followed."""
+def link(find: Callable[[], Lab], operation: str, name: str, timeout_s: float) -> None:
+    """Take a link out of use, or back; or take it down or up, and wait until all tables have followed.
+
+    `cordon`: new routes avoid it. `drain`: then wait until no packet uses it.
+    """
+    if name in (*_OPERATIONS, "down", "up"):
+        operation, name = name, operation
     lab = find()
+    if operation in _OPERATIONS:
+        _operate(lab, operation, "link", name, timeout_s)
+        return
+    if operation not in ("down", "up"):
+        raise click.UsageError(f"'{operation}' is nothing to do (valid: {', '.join(_OPERATIONS)}, down, up)")
     if lab.fabric is None:
         raise click.UsageError("link needs a running lab: --address says nothing of links")
-    chosen, up = named_link(lab.fabric, name), state == "up"
+    chosen, up = named_link(lab.fabric, name), operation == "up"
     set_link(lab, chosen, up)
     asyncio.run(wait_until_followed(lab, chosen, up))
-    click.echo(f"{chosen.a.node}<->{chosen.b.node} is {state}; the tables of all switches have followed")
+    click.echo(f"{chosen.a.node}<->{chosen.b.node} is {operation}; the tables of all switches have followed")
+
+
+@controller.command()
+@click.argument("operation", type=click.Choice(_OPERATIONS))
+@click.argument("name", metavar="SWITCH")
+@_timeout
+@click.pass_obj
+@_reports_errors
+def switch(find: Callable[[], Lab], operation: str, name: str, timeout_s: float) -> None:
+    """Take a switch out of use, or back; see `link`."""
+    _operate(find(), operation, "switch", name, timeout_s)
+
+
+@controller.command()
+@click.argument("operation", type=click.Choice(_OPERATIONS))
+@click.argument("number", metavar="NUMBER")
+@_timeout
+@click.pass_obj
+@_reports_errors
+def plane(find: Callable[[], Lab], operation: str, number: str, timeout_s: float) -> None:
+    """Take a plane out of use, or back: hosts use the others for what begins from then on."""
+    _operate(find(), operation, "plane", number, timeout_s)
+
+
+def _operate(lab: Lab, operation: str, kind: str, name: str, timeout_s: float) -> None:
+    """Have the lab's controller do something, and print what it came to."""
+    # The answer comes when the drain has ended, and then the tables are written.
+    patience_s = timeout_s + _ANSWER_TIMEOUT_S
+    answer = request(lab, patience_s, do=operation, kind=kind, name=name, timeout_s=timeout_s)
+    click.echo(answer["done"])
+
+
+@controller.command()
+@click.option("--last", type=click.IntRange(min=1), help="Only so many, the latest.")
+@_json
+@click.pass_obj
+@_reports_errors
+def events(find: Callable[[], Lab], last: int | None, as_json: bool) -> None:
+    """What the lab's controller saw and did: links down and up, entries written, links damped or cordoned."""
+    answer = request(find(), do="events")
+    rows = answer["events"][-last:] if last else answer["events"]
+    print_rows(rows if as_json else [views.event_row(row) for row in rows], as_json, "Events")
+    if answer["dropped"] and not as_json:
+        click.echo(f"{answer['dropped']} older ones are not kept")
 
 
 def main() -> None:

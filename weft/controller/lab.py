@@ -26,6 +26,7 @@ class Lab:
     """Where the switches are and what is known of them; a switch given by hand has no fabric.
 
     The lab's interfaces are those of `interface_group`; others of their names are not its own (0: it has none).
+    `operations` is the path of the socket where its controller takes requests, empty if there is none.
     """
 
     targets: dict[str, GrpcTarget]
@@ -33,6 +34,7 @@ class Lab:
     pipeline: Pipeline | None = None
     facts: TargetFacts = EMBEDDED
     interface_group: int = 0
+    operations: str = ""
 
     def select(self, names: tuple[str, ...]) -> list[str]:
         """Return the named switches, or all.
@@ -70,6 +72,7 @@ def lab_from_state(path: Path, p4info: Path | None = None) -> Lab:
         facts = target_facts(state.get("target") or EMBEDDED.name)
         program = p4info or state.get("p4info")
         group = int(state.get("interface_group", 0))
+        operations = str(state.get("operations", ""))
     except FileNotFoundError:
         raise NoLabError(
             f"no lab runs on this machine (no {path}); start one, or give --address and --device-id"
@@ -78,7 +81,7 @@ def lab_from_state(path: Path, p4info: Path | None = None) -> Lab:
         raise NoLabError(f"{path} is not the state file of a lab: {error!r}") from None
     if not targets:
         raise NoLabError(f"the lab of {path} has no switches yet")
-    return Lab(targets, fabric, Pipeline.load(program) if program else None, facts, group)
+    return Lab(targets, fabric, Pipeline.load(program) if program else None, facts, group, operations)
 
 
 def lab_at(address: str, device_id: int, p4info: Path | None) -> Lab:

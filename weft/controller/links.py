@@ -15,6 +15,7 @@ from weft.controller.features.ecn import EcnSettings
 from weft.controller.features.telemetry_int import IntSettings
 from weft.controller.health import SwitchHealth, check_switch
 from weft.controller.lab import Lab
+from weft.controller.operations_protocol import avoided
 from weft.controller.plan import FabricState, desired_entities
 from weft.controller.port_states import failures_of, port_states
 from weft.controller.readers import for_each_switch
@@ -105,13 +106,14 @@ async def wait_until_followed(lab: Lab, link: FabricLink, up: bool) -> None:
     assert lab.fabric is not None
     while True:
         failures = failures_of(lab.fabric, await ports_of(lab))
+        around = failures | avoided(lab)
         amiss = ""
         if (link.ends in failures.links) == up:
             amiss = f"the switches say that {lab.fabric.link_name(link)} is still {'down' if up else 'up'}"
             if up and link.a.node not in lab.targets:
                 amiss += f" (is {link.a.node}'s own interface up?)"
         else:
-            behind = [each.switch for each in await _look_at(lab, failures) if each.missing or each.changed]
+            behind = [each.switch for each in await _look_at(lab, around) if each.missing or each.changed]
             if behind:
                 amiss = f"the tables of {', '.join(behind)} have not followed"
         if not amiss:
@@ -126,7 +128,7 @@ async def _look_at(lab: Lab, failures: Failures) -> list[SwitchHealth]:
     planned = desired_entities(lab.fabric, TOPOLOGY_ONLY, FabricState(failures))
     return await for_each_switch(
         lab,
-        list(lab.targets),
+        [name for name in lab.targets if name not in failures.switches],
         lambda session: check_switch(session, lab.pipeline, planned[session.name]),
         need_program=False,
     )

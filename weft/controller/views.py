@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from typing import Any
 
@@ -17,6 +17,7 @@ from weft.controller.lab import Lab
 from weft.controller.routing.routes import SELECTOR
 from weft.controller.session import SwitchSession
 from weft.topologies import SwitchSpec
+from weft.topologies.describe import format_time
 
 _IPV4_BITS, _MAC_BITS, _IPV6_BITS = 32, 48, 128
 
@@ -24,6 +25,20 @@ _IPV4_BITS, _MAC_BITS, _IPV6_BITS = 32, 48, 128
 def switch_spec(lab: Lab, name: str) -> SwitchSpec | None:
     """Return the switch's description, if the lab has one."""
     return lab.fabric.switch(name) if lab.fabric else None
+
+
+def event_row(event: Mapping[str, Any]) -> Row:
+    """Return an event of the controller's (`ControllerEvent.as_dict`) as people read it."""
+    took = event["duration_ps"]
+    return {
+        "at": format_time(event["time_ps"]),
+        "what": event["kind"],
+        "link, switch or plane": event["element"] or None,
+        "took": None if took is None else format_time(took),
+        "entries": event["entries"] or None,
+        "switches": event["switches"],
+        "more": event["detail"] or None,
+    }
 
 
 async def route_rows(session: SwitchSession, spec: SwitchSpec | None) -> list[Row]:

@@ -16,6 +16,7 @@ from weft.errors import EnvironmentLacksError
 from weft.scenario.program import Program
 
 SOCKET = "p4runtime.sock"
+OPERATIONS_SOCKET = "operations.sock"
 # sun_path of unix(7) has 108 bytes, the last of which is 0.
 MAX_PATH_BYTES = 107
 
@@ -40,9 +41,10 @@ class LabAccess:
             EnvironmentLacksError: the path is too long for a socket.
         """
         self.directory = parent / f"lab-{secrets.token_hex(4)}"
-        if len(os.fsencode(self._socket)) > MAX_PATH_BYTES:
+        longest = max(self._socket, self.operations_socket, key=lambda path: len(os.fsencode(path)))
+        if len(os.fsencode(longest)) > MAX_PATH_BYTES:
             raise EnvironmentLacksError(
-                f"{self._socket}: a socket's path has at most {MAX_PATH_BYTES} bytes: "
+                f"{longest}: a socket's path has at most {MAX_PATH_BYTES} bytes: "
                 "choose a shorter WEFT_STATE_FILE, or `grpc: tcp`"
             )
         announce(self.directory)
@@ -51,6 +53,11 @@ class LabAccess:
     @property
     def _socket(self) -> Path:
         return self.directory / SOCKET
+
+    @property
+    def operations_socket(self) -> Path:
+        """Where the controller takes requests."""
+        return self.directory / OPERATIONS_SOCKET
 
     @property
     def grpc_address(self) -> str:

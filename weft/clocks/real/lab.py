@@ -16,6 +16,7 @@ from weft.clocks.real.dilated_clock import DilatedClock
 from weft.clocks.real.endpoints import Endpoints
 from weft.clocks.real.interfaces import new_group
 from weft.clocks.real.link_events import EmulatedLinkEvents
+from weft.clocks.real.operations_server import OperationsServer
 from weft.clocks.real.port_watch import PortWatch
 from weft.clocks.real.switch_daemon import SwitchDaemon, daemon_config, new_epoch_ns
 from weft.controller.blocking import BlockingFabricController
@@ -53,6 +54,7 @@ class MininetLab(Lab):
         self._state: lab_state.LabState
         self._access: LabAccess
         self._hosts: EndpointGroup
+        self.operations_server: OperationsServer
         self._link_events: EmulatedLinkEvents
 
     def own(self, *processes: int) -> None:
@@ -130,6 +132,11 @@ class MininetLab(Lab):
             watch = PortWatch(self.fabric, self.daemon.grpc_address, self._link_events.notice)
             watch.start()
             stack.callback(watch.close)
+        self.operations_server = OperationsServer(
+            self._access.operations_socket, self.controller, self.operations, self.options.dilation
+        )
+        stack.callback(self.operations_server.close)
+        self._state.operations = str(self._access.operations_socket)
         self._state.fabric = dict(self.fabric.parameters)
         self._state.target = self.options.target
         self._state.grpc = {name: (target.address, target.device_id) for name, target in targets.items()}

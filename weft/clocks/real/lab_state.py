@@ -30,7 +30,8 @@ class LabState:
 
     `interfaces` are the names of those that the lab makes, all in `interface_group`
     (`weft.clocks.real.interfaces`): others of these names are not its own. `hosts` gives the
-    process that holds each host's namespaces, `grpc` each switch's P4Runtime address and device id.
+    process that holds each host's namespaces, `grpc` each switch's P4Runtime address and device id, `operations`
+    the socket where the controller takes requests.
     """
 
     owner: ProcessId
@@ -44,6 +45,7 @@ class LabState:
     grpc: dict[str, tuple[str, int]] = field(default_factory=dict)
     p4info: str = ""
     json: str = ""
+    operations: str = ""
 
     def save(self, path: Path | None = None) -> None:
         """Write the state, replacing the file at once, so that a reader never sees half of it."""

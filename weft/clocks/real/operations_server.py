@@ -1,0 +1,103 @@
+"""Lets `weft controller` have a running lab's controller do something: `weft.controller.operations_protocol`, served.
+
+Whoever may open the socket may: its directory lets in root and the lab's owner only.
+"""
+
+from __future__ import annotations
+
+import json
+import socketserver
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from weft.controller.blocking import BlockingFabricController
+from weft.controller.elements import ELEMENT_KINDS, named_element
+from weft.controller.errors import ControllerError, SettingError
+from weft.controller.operations import Operations
+from weft.controller.operations_protocol import MOST_REQUEST_BYTES
+from weft.topologies import TopologyError
+from weft.topologies.describe import format_time
+
+_PS_PER_S = 10**12
+
+
+class OperationsServer:
+    """Serves requests, each connection in a thread of its own, until closed."""
+
+    def __init__(
+        self, path: Path, controller: BlockingFabricController, operations: Operations, dilation: float
+    ) -> None:
+        self._controller = controller
+        self._operations = operations
+        self._dilation = dilation
+        self._server = _server(path, self.answer)
+        self._thread = threading.Thread(target=self._server.serve_forever, name="operations", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Take no more requests."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def answer(self, line: bytes) -> dict[str, Any]:
+        """Return the answer to a request."""
+        try:
+            message = json.loads(line)
+            if not isinstance(message, dict):
+                raise SettingError("a request is an object of JSON")
+            return self._do(message)
+        except (SettingError, TopologyError, ValueError) as error:
+            return {"error": str(error), "refused": False}
+        except ControllerError as error:
+            return {"error": str(error), "refused": True}
+
+    def _do(self, message: dict[str, Any]) -> dict[str, Any]:
+        do = message.get("do")
+        if do == "events":
+            log = self._operations.log
+            return {"events": [event.as_dict() for event in log], "dropped": log.dropped}
+        if do == "avoided":
+            avoided = self._operations.controller.avoided
+            links = [[[end.node, end.port] for end in sorted(ends)] for ends in avoided.links]
+            return {"links": sorted(links), "switches": sorted(avoided.switches)}
+        if do not in ("cordon", "drain", "restore"):
+            raise SettingError(f"{do!r} cannot be done (valid: cordon, drain, restore, events, avoided)")
+        return {"done": self._operate(do, message)}
+
+    def _operate(self, do: str, message: dict[str, Any]) -> str:
+        kind, name = str(message.get("kind")), str(message.get("name"))
+        if kind not in ELEMENT_KINDS:
+            raise SettingError(f"{kind!r} is nothing to {do} (valid: {', '.join(ELEMENT_KINDS)})")
+        element = named_element(self._operations.controller.fabric, kind, name)
+        if do == "drain":
+            timeout_ps = int(float(message.get("timeout_s", 60.0)) * _PS_PER_S / self._dilation)
+            drained = self._controller.call(self._operations.drain(element, max(1, timeout_ps)))
+            if not drained.is_quiet:
+                raise ControllerError(
+                    f"{element.name} is cordoned, but not drained after {format_time(drained.duration_ps)}: "
+                    f"{drained.packets} packets in the last interval"
+                )
+            return f"{element.name} is drained, after {format_time(drained.duration_ps)}"
+        operation = self._operations.cordon if do == "cordon" else self._operations.restore
+        written = self._controller.call(operation(element))
+        return (
+            f"{element.name} is {do}{'' if do.endswith('e') else 'e'}d; {written.entries} entries written to "
+            f"{len(written.switches)} switches"
+        )
+
+
+def _server(path: Path, answer: Callable[[bytes], dict[str, Any]]) -> socketserver.ThreadingUnixStreamServer:
+    class Connection(socketserver.StreamRequestHandler):
+        timeout = 10.0  # for the request, which is one line
+
+        def handle(self) -> None:
+            line = self.rfile.readline(MOST_REQUEST_BYTES)
+            if line:
+                self.wfile.write(json.dumps(answer(line)).encode() + b"\n")
+
+    server = socketserver.ThreadingUnixStreamServer(str(path), Connection)
+    server.daemon_threads = True
+    return server
