@@ -10,6 +10,7 @@
 #include "include/drops.p4"
 #include "include/neighbours.p4"
 #include "include/forwarding.p4"
+#include "include/virtual_lanes.p4"
 #include "include/aggregation.p4"
 #include "include/ecn.p4"
 #include "include/telemetry.p4"
@@ -19,6 +20,7 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     direct_counter(CounterType.packets_and_bytes) acl_counter;
     Neighbours() neighbours;
     Forwarding() forwarding;
+    VirtualLanes() virtual_lanes;
     Aggregation() aggregation;
     Drops() drops;
 
@@ -127,6 +129,9 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
                 drop_reason = DropReason.AGGREGATION_NOT_FORWARDED;
             } else {
                 forwarding.apply(hdr, meta, standard_metadata, drop_reason);
+                if (drop_reason == DropReason.NONE) {
+                    virtual_lanes.apply(hdr, standard_metadata);
+                }
             }
         }
         if (drop_reason != DropReason.NONE) {

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.topologies.test_builder import torus
+from tests.links.ring_routing import ring, route_clockwise
 from weft import Fabric, topologies
-from weft.errors import BadInputError
+from weft.errors import BadInputError, EnvironmentLacksError
 from weft.scenario import CreditsSection, LinkEventSection, PfcSection
+from weft.traffic.patterns import Flow
 
 LOSSLESS = {"pfc": PfcSection(classes=[3]), "credits": CreditsSection(classes=[3])}
 ALLOWED = {
@@ -31,7 +32,7 @@ def test_a_cycle_of_buffers_is_refused_hop_by_hop(
             BadInputError,
             match=rf"{name}\.classes: \[3\] may deadlock: .*shortest_paths.*: {cycle}\. .*{name}\.allow_deadlock: true",
         ),
-        Fabric(torus((4,)), clock=clock, **keys),
+        Fabric(ring(4), clock=clock, **keys),
     ):
         pass
 
@@ -39,12 +40,12 @@ def test_a_cycle_of_buffers_is_refused_hop_by_hop(
 @pytest.mark.parametrize("name", ALLOWED)
 def test_it_runs_nevertheless_where_that_is_said(name: str) -> None:
     keys: dict[str, Any] = {name: ALLOWED[name]}
-    with Fabric(torus((4,)), clock="virtual", **keys) as fabric:
+    with Fabric(ring(4), clock="virtual", **keys) as fabric:
         assert fabric.incast("h0", 20_000).bytes_delivered == 60_000
 
 
 def test_lossy_classes_may_go_round() -> None:
-    with Fabric(torus((4,)), clock="virtual") as fabric:
+    with Fabric(ring(4), clock="virtual") as fabric:
         assert fabric.incast("h0", 20_000).bytes_delivered == 60_000
 
 
@@ -62,3 +63,66 @@ def test_a_failure_that_brings_a_cycle_is_reported() -> None:
     *before, last = [event.route_cycle for event in results]
     assert last.count("p0l") >= 4
     assert before[0] == ""
+
+
+# --- lanes
+
+
+SMALL: dict[str, Any] = {
+    "pfc": {"pfc": PfcSection(classes=[3, 4], xoff=3000, hysteresis=1000)},
+    "credits": {"credits": CreditsSection(classes=[3, 4], buffer=2560)},
+}
+
+
+def everyone_across(fabric: Fabric, size_bytes: int = 100_000) -> None:
+    """Each host of a ring of four sends to the one half round, which fills every link for two hops."""
+    count = len(fabric.topology.hosts)
+    flows = [Flow(source, (source + count // 2) % count, size_bytes) for source in range(count)]
+    assert fabric.run_flows("across", flows).bytes_delivered == count * size_bytes
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("ip_version", [4, 6])
+def test_a_dateline_takes_packets_round_a_ring_without_loss(
+    name: str, ip_version: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two lanes of little memory, all links full: every packet arrives, and the second lane has carried some."""
+    route_clockwise(monkeypatch, with_dateline=True)
+    with Fabric(ring(4), clock="virtual", ip_version=ip_version, **SMALL[name]) as fabric:
+        everyone_across(fabric)
+        stats = fabric.lab.switch_stats()
+        summary = fabric.summary()
+    assert stats is not None
+    assert summary.drops == {}
+    assert summary.retransmissions == 0
+    sent = [
+        port["transmit"]["classes"][4]["transmitted"]["packets"]
+        for switch in stats["switches"].values()
+        for port in switch["ports"].values()
+    ]
+    assert sum(sent) > 0
+
+
+def test_lanes_that_may_lose_packets_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    route_clockwise(monkeypatch, with_dateline=True)
+    for classes, words in (
+        (
+            [3],
+            r"\[3\]: routes need 2 lanes, which are the classes 3, 4 for what hosts send in class 3: add 4",
+        ),
+        ([3, 4, 0], r"class 0 has 1 of the 2 lanes that routes need"),
+        ([3, 4, 6], r"classes 6, 7 for what hosts send in class 6: add 7"),
+    ):
+        refused = pytest.raises(BadInputError, match=rf"credits\.classes: .*{words}")
+        with refused, Fabric(ring(4), clock="virtual", credits=CreditsSection(classes=classes)):
+            pass
+
+
+def test_lanes_are_the_virtual_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    route_clockwise(monkeypatch, with_dateline=True)
+    monkeypatch.setattr("weft.clocks.lab.require_for", lambda *_: None)  # of the machine
+    refused = pytest.raises(
+        EnvironmentLacksError, match=r"pfc: .*2 virtual lanes, which are the virtual clock's"
+    )
+    with refused, Fabric(ring(4), clock="real", pfc=PfcSection(classes=[3, 4])):
+        pass

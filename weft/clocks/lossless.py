@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from weft.controller.errors import SettingError
 from weft.controller.features import Settings
+from weft.controller.features.virtual_lanes import require_lanes
 from weft.controller.lossless import LosslessSettings, cycle_of_routes
+from weft.controller.routing import ROUTING_KINDS
 from weft.controller.routing.channels import cycle_text
+from weft.errors import EnvironmentLacksError
 from weft.scenario import CreditsSection, FabricOptions, KeyProblem, PfcSection
 from weft.topologies import FabricSpec
 
@@ -21,9 +25,27 @@ def lossless_settings(options: FabricOptions) -> LosslessSettings:
 
 
 def require_lossless_routes(fabric: FabricSpec, options: FabricOptions, settings: Settings) -> None:
-    """Check that no buffers of lossless classes can wait for each other. Raises KeyProblem, which names them."""
+    """Check that lossless classes have the lanes that routes need, and that none of their buffers can deadlock.
+
+    Raises:
+        KeyProblem: says which lanes are missing, or which buffers may wait for each other.
+        EnvironmentLacksError: the clock has no lanes.
+    """
     key, section = _section(options)
-    if not section.classes or section.allow_deadlock:
+    if not section.classes:
+        return
+    lanes = [ROUTING_KINDS.named(settings.routing).lanes(fabric, plane) for plane in range(fabric.planes)]
+    for each in lanes:
+        if each.count > 1 and options.clock == "real":
+            raise EnvironmentLacksError(
+                f"{key}: routes by {settings.routing} need {each.count} virtual lanes, which are the virtual clock's: "
+                "frames on real interfaces do not carry theirs. Use --clock virtual"
+            )
+        try:
+            require_lanes(each, settings.of(LosslessSettings))
+        except SettingError as error:
+            raise KeyProblem(f"{key}.classes", f"{section.classes}: {error}") from None
+    if section.allow_deadlock:
         return
     if cycle := cycle_of_routes(fabric, settings.routing):
         raise KeyProblem(

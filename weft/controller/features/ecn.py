@@ -20,6 +20,9 @@ from weft.controller.entities import entry, exact_arguments
 from weft.controller.errors import SettingError
 from weft.controller.features.identity import DATA_CLASS
 from weft.controller.features.kind import Feature, OfSwitch, Row, Settings, port_name
+from weft.controller.features.virtual_lanes import lane_classes
+from weft.controller.routing import ROUTING_KINDS
+from weft.controller.routing.lanes import ONE_LANE, VirtualLanes
 from weft.controller.target import TargetFacts
 from weft.topologies import FabricSpec, SwitchSpec
 
@@ -143,6 +146,7 @@ def ecn_entities(
     target: TargetFacts,
     profiles: Mapping[int, EcnProfile] | None = None,
     at: EcnDepth = DEFAULT_ECN_DEPTH,
+    lanes: VirtualLanes = ONE_LANE,
 ) -> list[finsy.P4TableEntry]:
     """Entries of all ports of a switch.
 
@@ -151,14 +155,16 @@ def ecn_entities(
         target: whose units.
         profiles: by class; without, the data class with `scaled_profile` of each port's rate.
         at: which depth marks.
+        lanes: of the routes; each lane of a class has that class's profile.
 
     """
     return [
-        threshold_entity(port.number, priority_class, profile, target, at)
+        threshold_entity(port.number, lane, profile, target, at)
         for port in switch.ports
         for priority_class, profile in (
             profiles if profiles is not None else {DATA_CLASS: scaled_profile(port.link.rate_bps)}
         ).items()
+        for lane in lane_classes(priority_class, lanes)
     ]
 
 
@@ -199,9 +205,13 @@ async def ecn_rows(session: SwitchSession, spec: SwitchSpec | None, lab: Lab) ->
     return sorted(rows, key=lambda row: (int(row["port"].split()[0]), row["class"]))
 
 
-def _entities(_fabric: FabricSpec, settings: Settings) -> OfSwitch:
+def _entities(fabric: FabricSpec, settings: Settings) -> OfSwitch:
     chosen = settings.of(EcnSettings)
-    return lambda switch: ecn_entities(switch, settings.target, chosen.profiles, chosen.at)
+    kind = ROUTING_KINDS.named(settings.routing)
+    lanes = [kind.lanes(fabric, plane) for plane in range(fabric.planes)]
+    return lambda switch: ecn_entities(
+        switch, settings.target, chosen.profiles, chosen.at, lanes[switch.plane]
+    )
 
 
 KIND = Feature(

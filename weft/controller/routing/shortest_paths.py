@@ -47,7 +47,7 @@ class ShortestPaths(PlaneRouting):
         self._switches = fabric.switches_of_plane(plane)
         self._place = {switch.name: place for place, switch in enumerate(self._switches)}
         self._behind = [
-            Destinations(tuple(map(LpmEntries, _prefixes(fabric, switch))), 1 << place)
+            Destinations(tuple(map(LpmEntries, prefixes_behind(fabric, switch))), 1 << place)
             for place, switch in enumerate(self._switches)
         ]
         tree = address_tree(self._switches)
@@ -187,8 +187,8 @@ def _bits_with_hosts(switches: tuple[SwitchSpec, ...]) -> int:
     return sum(1 << place for place, switch in enumerate(switches) if switch.host_ports)
 
 
-def _prefixes(fabric: FabricSpec, switch: SwitchSpec) -> tuple[Prefix, ...]:
-    """Prefixes behind a switch: its hosts' subnets, or its own address if it has no hosts."""
+def prefixes_behind(fabric: FabricSpec, switch: SwitchSpec) -> tuple[Prefix, ...]:
+    """Return the prefixes behind a switch: its hosts' subnets, or its own address if it has no hosts."""
     if switch.networks is not None:
         return switch.networks
     nics = [fabric.host(port.peer.node).nic(port.peer.port) for port in switch.host_ports]
