@@ -1,22 +1,25 @@
 """Aggregation trees: the root and the parent of each node, per job and plane.
 
-Workers are children of their leaf. A job below one leaf has that leaf as its root; otherwise the root is a switch
-that still reaches all the job's leaves downwards, of the lowest tier there is, and every switch between is a node
-of the tree. Planning is pure: it looks at the topology, the failures and how many trees each switch is the root of.
+Workers are children of their leaf. A job below one leaf has that leaf as its root. Otherwise the root is a switch
+that still reaches all the job's leaves downwards, of the lowest tier there is. Where there is none, as in a torus or a
+dragonfly, the root is a switch in the middle of them, and the tree follows shortest paths to it. Every switch between
+is a node. Planning is pure: it looks at the topology, the failures and how many trees each switch is the root of.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.controller.errors import JobError
 from weft.controller.failures import Failures
 from weft.topologies import Endpoint, FabricSpec, PortSpec, SwitchSpec
-from weft.topologies.distances import distances_from
+from weft.topologies.distances import distance_rings, distances_from
 
 MAX_CHILDREN = 32
 """Width of a slot's bitmap of contributors."""
+_MOST_SHOWN = 8
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,7 @@ def _choose_root(
         if (parents := _ports_up(fabric, root, leaves, failures)) is not None
     ]
     if not candidates:
-        raise JobError(f"no switch of plane {plane} reaches all leaves of the job: {', '.join(leaves)}")
+        return _choose_centre(fabric, plane, leaves, failures, trees_per_root)
     return min(
         candidates,
         key=lambda each: (
@@ -191,6 +194,62 @@ def _ports_up(
         if ways[0].peer.node != root.name and ways[0].peer.node not in pending:
             pending.append(ways[0].peer.node)
     return chosen
+
+
+def _choose_centre(
+    fabric: FabricSpec,
+    plane: int,
+    leaves: Sequence[str],
+    failures: Failures,
+    trees_per_root: Mapping[str, int],
+) -> tuple[SwitchSpec, dict[str, PortSpec]]:
+    """Return the switch whose farthest leaf is nearest, and the port of every other node on a shortest path to it."""
+    switches = fabric.switches_of_plane(plane)
+    places = {switch.name: place for place, switch in enumerate(switches)}
+    rings = distance_rings(
+        [[places[port.peer.node] for port in failures.live_ports(switch)] for switch in switches]
+    )
+    wanted = sum(1 << places[name] for name in leaves)
+    radii: dict[str, int] = {}
+    for name, place in places.items():
+        missing = wanted
+        for hops, ring in enumerate(rings):
+            missing &= ~ring[place]
+            if not missing:
+                radii[name] = hops
+                break
+    if not radii:
+        shown = ", ".join(leaves[:_MOST_SHOWN]) + (", …" if len(leaves) > _MOST_SHOWN else "")
+        raise JobError(f"no switch of plane {plane} reaches all leaves of the job: {shown}")
+    root = min(radii, key=lambda name: (radii[name], trees_per_root.get(name, 0), places[name]))
+    return fabric.switch(root), _ports_inwards(fabric, root, leaves, failures)
+
+
+def _ports_inwards(
+    fabric: FabricSpec, root: str, leaves: Sequence[str], failures: Failures
+) -> dict[str, PortSpec]:
+    """Each node's port towards the root, nearest nodes first; of several parents that with the fewest children."""
+    distance = distances_from(
+        root, lambda name: (port.peer.node for port in failures.live_ports(fabric.switch(name)))
+    )
+    children: Counter[str] = Counter()
+    chosen: dict[str, PortSpec] = {}
+    pending = sorted((name for name in leaves if name != root), key=lambda name: -distance[name])
+    while pending:
+        name = pending.pop(0)
+        ways = [
+            port
+            for port in failures.live_ports(fabric.switch(name))
+            if distance[port.peer.node] == distance[name] - 1
+        ]
+        best = min(ways, key=lambda port: (children[port.peer.node], port.number))
+        chosen[name] = best
+        children[best.peer.node] += 1
+        parent = best.peer.node
+        if parent != root and parent not in chosen and parent not in pending:
+            pending.append(parent)
+            pending.sort(key=lambda name: -distance[name])
+    return dict(sorted(chosen.items(), key=lambda each: (distance[each[0]], fabric.switch(each[0]).index)))
 
 
 def _reached_downwards(fabric: FabricSpec, root: SwitchSpec, failures: Failures) -> set[str]:

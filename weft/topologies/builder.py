@@ -154,8 +154,7 @@ class FabricBuilder:
 
     def _count_link(self) -> None:
         self._links += 1
-        if self._links > MOST_LINKS:
-            raise TopologyError(f"the fabric has too many links (valid: at most {MOST_LINKS})")
+        require_links(self._links, "the fabric")
 
     def _add_port(self, switch: NewSwitch, peer: Endpoint, link: LinkSpec, peer_is_host: bool) -> int:
         number = len(switch.ports) + 1
@@ -207,6 +206,12 @@ class FabricBuilder:
         if count > 1:
             roles = sorted({switch.role for switch in self._switches if switch.name == name})
             raise TopologyError(f"{name} is a switch of several roles, {', '.join(roles)}: give them letters")
+
+
+def require_links(count: int, what: str) -> None:
+    """Raise TopologyError if a fabric would have more links than any may; kinds may ask before they begin."""
+    if count > MOST_LINKS:
+        raise TopologyError(f"{what} has {count} links or more (valid: at most {MOST_LINKS})")
 
 
 def _switch(switch: NewSwitch, device_id: int, addresses: SwitchAddresses) -> SwitchSpec:

@@ -1,0 +1,175 @@
+"""Tori and meshes: a switch at every point of a grid, linked to its neighbours in each dimension.
+
+Terms are those of W. Dally and B. Towles, Principles and Practices of Interconnection Networks, chapter 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from math import prod
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from weft.quantities.definitions import Rate, whole
+from weft.topologies import addressing
+from weft.topologies.builder import FabricBuilder, NewSwitch, require_links
+from weft.topologies.errors import TopologyError, require_range
+from weft.topologies.fabric import FabricSpec, LinkSpec
+from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
+from weft.topologies.limits import delay, queue_capacity, rate
+
+NAME: Final = "torus"
+_MOST_DIMENSIONS = 8
+_LONGEST = 4096
+Coordinates = tuple[int, ...]
+
+
+class TorusSection(TopologySection):
+    """A torus or mesh of switches, each with hosts of its own."""
+
+    kind: Literal["torus"] = NAME
+    """A torus or mesh; a section with `shape` is of this kind."""
+    shape: Annotated[
+        tuple[Annotated[int, whole(1, _LONGEST)], ...], Field(min_length=1, max_length=_MOST_DIMENSIONS)
+    ] = (4, 4)
+    """Switches in each dimension: `[4, 4, 4]`."""
+    wrap: bool | Annotated[tuple[bool, ...], Field(min_length=1, max_length=_MOST_DIMENSIONS)] = True
+    """Whether the ends of a row are linked to each other (a torus) or not (a mesh), of all dimensions or of each."""
+    fabric_rate: Rate | None = None
+    """Of the links between switches; by default that of the hosts."""
+
+    @property
+    def leaf_count(self) -> int:
+        """Switches of a plane."""
+        return prod(self.shape)
+
+    def check(self) -> None:
+        """Check that `wrap` fits `shape`, beside what all kinds check."""
+        if not isinstance(self.wrap, bool) and len(self.wrap) != len(self.shape):
+            raise TopologyKeyError(
+                "wrap", f"has {len(self.wrap)} values for {len(self.shape)} dimensions (valid: one for each)"
+            )
+        super().check()
+
+    def network(self) -> FabricSpec:
+        """Return the fabric without scale-up links."""
+        return torus(
+            planes=self.planes,
+            shape=self.shape,
+            wrap=self.wrap,
+            hosts_per_switch=self.endpoints_per_leaf,
+            host_rate_bps=self.host_rate,
+            fabric_rate_bps=self.fabric_rate,
+            delay_ps=self.delay,
+            queue_capacity_bytes=self.queue_capacity,
+        )
+
+
+@dataclass(frozen=True)
+class _Parameters:
+    """Validated parameters; rates and wrap-arounds are resolved, so that equal fabrics have equal parameters."""
+
+    planes: int
+    shape: tuple[int, ...]
+    wrap: tuple[bool, ...]
+    hosts_per_switch: int
+    host_rate_bps: int
+    fabric_rate_bps: int
+    delay_ps: int
+    queue_capacity_bytes: int
+
+
+def torus(
+    planes: int = 1,
+    shape: Sequence[int] = (4, 4),
+    wrap: bool | Sequence[bool] = True,
+    hosts_per_switch: int = 1,
+    host_rate_bps: float = 10e9,
+    fabric_rate_bps: float | None = None,
+    delay_ps: int = 1_000_000,
+    queue_capacity_bytes: int = 512 * 1024,
+) -> FabricSpec:
+    """Describe `planes` tori or meshes that share their hosts.
+
+    A row of two switches has one link, with and without wrap-around: the second one would join the same two.
+
+    Args:
+        planes: independent planes; a host has one NIC in each.
+        shape: switches in each dimension, the first one slowest: switch 1 of a (4, 4) torus has coordinates (0, 1).
+        wrap: whether a dimension's last switch is linked to its first one; one value for all, or one for each.
+        hosts_per_switch: hosts on each switch.
+        host_rate_bps: rate of the links between hosts and switches.
+        fabric_rate_bps: rate of the links between switches; the hosts' rate by default.
+        delay_ps: propagation delay of every link.
+        queue_capacity_bytes: queue of every transmitting port.
+
+    Raises:
+        TopologyError: a parameter is out of range; the message gives the valid range.
+
+    """
+    parameters = _Parameters(
+        planes=require_range("planes", planes, 1, addressing.MAX_PLANES),
+        shape=_shape(shape),
+        wrap=_wrap(wrap, len(shape)),
+        hosts_per_switch=require_range("hosts_per_switch", hosts_per_switch, 1, addressing.MAX_PORTS),
+        host_rate_bps=rate("host_rate_bps", host_rate_bps),
+        fabric_rate_bps=rate(
+            "fabric_rate_bps", host_rate_bps if fabric_rate_bps is None else fabric_rate_bps
+        ),
+        delay_ps=delay(delay_ps),
+        queue_capacity_bytes=queue_capacity(queue_capacity_bytes),
+    )
+    require_links(
+        parameters.planes * prod(parameters.shape) * (parameters.hosts_per_switch + len(parameters.shape)),
+        f"shape={list(parameters.shape)} with {parameters.hosts_per_switch} hosts a switch",
+    )
+    builder = FabricBuilder()
+    places = list(product(*(range(length) for length in parameters.shape)))
+    nodes: list[dict[Coordinates, NewSwitch]] = [
+        {place: builder.add_switch(plane, "node", coordinates=place) for place in places}
+        for plane in range(parameters.planes)
+    ]
+    host_link, fabric_link = (
+        LinkSpec(rate_bps, parameters.delay_ps, parameters.queue_capacity_bytes)
+        for rate_bps in (parameters.host_rate_bps, parameters.fabric_rate_bps)
+    )
+    for place in places:
+        for _ in range(parameters.hosts_per_switch):
+            builder.add_host([of_plane[place] for of_plane in nodes], host_link)
+    for of_plane in nodes:
+        for first, second in neighbours(parameters.shape, parameters.wrap):
+            builder.add_link(of_plane[first], of_plane[second], fabric_link)
+    return builder.build({"kind": NAME, **asdict(parameters)})
+
+
+def neighbours(shape: Sequence[int], wrap: Sequence[bool]) -> Iterator[tuple[Coordinates, Coordinates]]:
+    """Yield the ends of every link of a grid: a place and the one after it in some dimension."""
+    for place in product(*(range(length) for length in shape)):
+        for dimension, length in enumerate(shape):
+            after = place[dimension] + 1
+            if after == length and (not wrap[dimension] or length <= 2):
+                continue
+            yield place, (*place[:dimension], after % length, *place[dimension + 1 :])
+
+
+def _shape(shape: Sequence[int]) -> tuple[int, ...]:
+    if not 1 <= len(shape) <= _MOST_DIMENSIONS:
+        raise TopologyError(
+            f"shape={list(shape)} has {len(shape)} dimensions (valid: 1 to {_MOST_DIMENSIONS})"
+        )
+    return tuple(require_range(f"shape[{place}]", length, 1, _LONGEST) for place, length in enumerate(shape))
+
+
+def _wrap(wrap: bool | Sequence[bool], dimensions: int) -> tuple[bool, ...]:
+    values = (wrap,) * dimensions if isinstance(wrap, bool) else tuple(wrap)
+    if len(values) != dimensions:
+        raise TopologyError(
+            f"wrap={list(values)} has {len(values)} values for {dimensions} dimensions (valid: one for each)"
+        )
+    return values
+
+
+KIND = TopologyKind(NAME, TorusSection, torus, implied_by=("shape",))
