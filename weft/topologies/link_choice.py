@@ -28,8 +28,8 @@ class LinkChoice:
         match = re.match(LINK_PATTERN, text)
         if match is None:
             raise ValueError(
-                f"{text[:100]!r} names no link: two nodes with <-> or - between, or -> for one way only, such as "
-                "p0l0<->p0s1 or h0->p0l0; * stands for any name"
+                f"{text[:100]!r} names no link: two nodes, or ports, with <-> or - between, or -> for one way only, "
+                "such as p0l0<->p0s1, p0l0:3<->p0s1:1 or h0->p0l0; * stands for any name"
             )
         sender, between, receiver = match.groups()
         return cls(sender, receiver, between != "->")
