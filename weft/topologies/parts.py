@@ -1,0 +1,182 @@
+"""What fabrics consist of: links and their ends, switches and their ports, hosts and their NICs.
+
+Ports of a switch count from 1; a host's port number is its NIC's number. Times in picoseconds, rates in bits per
+second, sizes in bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
+
+from weft.topologies.addressing import IpVersion
+from weft.topologies.errors import TopologyError
+
+
+@dataclass(frozen=True)
+class LinkSpec:
+    """What a link is like, the same in both directions; the queue is the transmitting port's."""
+
+    rate_bps: int
+    delay_ps: int
+    queue_capacity_bytes: int
+
+
+@dataclass(frozen=True, order=True)
+class Endpoint:
+    """One end of a link: a port of a node (a switch's port number, or a host's NIC number)."""
+
+    node: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.node}:{self.port}"
+
+
+LinkEnds = frozenset[Endpoint]
+"""What tells a link from all others, parallel ones included: its two ends."""
+
+
+@dataclass(frozen=True)
+class FabricLink:
+    """A link of the fabric, listed once; `a` is the end nearer to the hosts, within a tier the first in order."""
+
+    a: Endpoint
+    b: Endpoint
+    link: LinkSpec
+
+    @property
+    def ends(self) -> LinkEnds:
+        """Both ends."""
+        return frozenset((self.a, self.b))
+
+    def __str__(self) -> str:
+        return f"{self.a}-{self.b}"
+
+
+@dataclass(frozen=True)
+class PortSpec:
+    """A port of a switch: its number, its interface in the root namespace, who is at the other end."""
+
+    number: int
+    interface: str
+    peer: Endpoint
+    peer_interface: str
+    peer_is_host: bool
+    link: LinkSpec
+
+
+@dataclass(frozen=True)
+class SwitchSpec:
+    """A switch.
+
+    Attributes:
+        name: unique in the fabric.
+        device_id: P4Runtime's, unique in the fabric.
+        plane: the network it belongs to.
+        index: counts within its plane and role.
+        role: a word of its kind of topology: leaf, spine, core, router.
+        tier: how far from the hosts it is, 0 where hosts are; aggregation trees go up the tiers.
+        coordinates: its place in its plane as its kind of topology counts: (pod, leaf), (group, router), (x, y, z).
+        group: the pod, group or block it belongs to; None where there are none.
+        networks: what holds all addresses behind it, its own included, where the addresses of a fabric are a hierarchy.
+        address: its own, where contributions to aggregation go, too.
+        ipv6: likewise.
+        mac: of all its ports.
+        ports: numbered from 1.
+
+    """
+
+    name: str
+    device_id: int
+    plane: int
+    index: int
+    role: str
+    tier: int
+    address: IPv4Address
+    ipv6: IPv6Address
+    mac: str
+    ports: tuple[PortSpec, ...]
+    coordinates: tuple[int, ...] = ()
+    group: int | None = None
+    networks: tuple[IPv4Network, IPv6Network] | None = None
+
+    def address_of(self, ip_version: IpVersion) -> IPv4Address | IPv6Address:
+        """Return the switch's own address of this IP version: where contributions to it go."""
+        return self.ipv6 if ip_version == 6 else self.address
+
+    def port(self, number: int) -> PortSpec:
+        """Return the port with this number; TopologyError names the valid ones."""
+        if not 1 <= number <= len(self.ports):
+            raise TopologyError(f"switch {self.name} has no port {number} (valid: 1 to {len(self.ports)})")
+        return self.ports[number - 1]
+
+    @cached_property
+    def host_ports(self) -> tuple[PortSpec, ...]:
+        """Ports with a host at the other end."""
+        return tuple(port for port in self.ports if port.peer_is_host)
+
+    @cached_property
+    def fabric_ports(self) -> tuple[PortSpec, ...]:
+        """Ports with a switch at the other end."""
+        return tuple(port for port in self.ports if not port.peer_is_host)
+
+
+@dataclass(frozen=True)
+class NicSpec:
+    """A host's NIC in a plane, attached to port `switch_port` of switch `switch`; `number` counts within the host."""
+
+    number: int
+    plane: int
+    interface: str
+    mac: str
+    ipv4: IPv4Interface
+    ipv6: IPv6Interface
+    gateway_ipv4: IPv4Address
+    gateway_ipv6: IPv6Address
+    gateway_mac: str
+    switch: str
+    switch_port: int
+    link: LinkSpec
+
+
+@dataclass(frozen=True)
+class HostSpec:
+    """A host; `index` counts in the whole fabric, `nics[n]` is NIC number n; of one NIC per plane, that of plane n."""
+
+    name: str
+    index: int
+    nics: tuple[NicSpec, ...]
+
+    def nic(self, number: int) -> NicSpec:
+        """Return the NIC of this number; TopologyError names the valid ones."""
+        if not 0 <= number < len(self.nics):
+            raise TopologyError(f"host {self.name} has no NIC {number} (valid: 0 to {len(self.nics) - 1})")
+        return self.nics[number]
+
+
+@dataclass(frozen=True)
+class ScaleUpSpec:
+    """Hosts of several ranks and the links inside them; see `weft.topologies.scale_up`.
+
+    A host's ranks are `rank_stride` apart among all ranks: the first of its block, the one a stride further on, …
+    """
+
+    ranks_per_host: int
+    rank_stride: int
+    rate_bps: int
+    latency_ps: int
+
+    def share_a_host(self, rank: int, other: int) -> bool:
+        """Return whether two ranks are of the same host."""
+        size, stride = self.ranks_per_host, self.rank_stride
+        return (rank // (size * stride), rank % stride) == (other // (size * stride), other % stride)
+
+    def hosts(self, rank_count: int) -> Iterator[tuple[int, ...]]:
+        """Return the ranks of every host."""
+        size, stride = self.ranks_per_host, self.rank_stride
+        for block in range(0, rank_count, size * stride):
+            for first in range(block, block + stride):
+                yield tuple(range(first, first + size * stride, stride))
