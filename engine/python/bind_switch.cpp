@@ -32,6 +32,8 @@ Function entry_point(const std::map<std::string, uintptr_t>& functions, const ch
   return reinterpret_cast<Function>(functions.at(name));
 }
 
+using PlacesAndStrides = std::vector<std::pair<uint64_t, uint64_t>>;
+
 std::shared_ptr<SwitchProgram> make_program(const std::map<std::string, uintptr_t>& functions,
                                             py::object code, uint32_t state_bytes, uint32_t cleared_bytes,
                                             uint32_t metadata_offset_bytes, uint32_t metadata_bytes,
@@ -39,7 +41,8 @@ std::shared_ptr<SwitchProgram> make_program(const std::map<std::string, uintptr_
                                             uint32_t max_action_data_bytes,
                                             const Typed<"list[dict[str, object]]", py::list>& tables,
                                             uint32_t action_profile_count, uint64_t registers_bytes,
-                                            uint64_t counter_count, uint64_t meter_count,
+                                            uint64_t counter_count, const PlacesAndStrides& port_counters,
+                                            const PlacesAndStrides& port_registers, uint64_t meter_count,
                                             uint32_t value_set_count, std::vector<std::string> log_formats) {
   auto program = std::make_shared<SwitchProgram>();
   program->clear = entry_point<ClearFunction>(functions, "clear");
@@ -71,6 +74,10 @@ std::shared_ptr<SwitchProgram> make_program(const std::map<std::string, uintptr_
   program->action_profile_count = action_profile_count;
   program->registers_bytes = registers_bytes;
   program->counter_count = counter_count;
+  for (const auto& [first_byte, stride_bytes] : port_counters)
+    program->port_counters.push_back({first_byte, stride_bytes});
+  for (const auto& [first_byte, stride_bytes] : port_registers)
+    program->port_registers.push_back({first_byte, stride_bytes});
   program->meter_count = meter_count;
   program->value_set_count = value_set_count;
   program->log_formats = std::move(log_formats);
@@ -110,8 +117,9 @@ void bind_switch(py::module_& m) {
            py::arg("state_bytes"), py::arg("cleared_bytes"), py::arg("metadata_offset_bytes"),
            py::arg("metadata_bytes"), py::arg("max_headers_bytes"), py::arg("max_digest_bytes"),
            py::arg("max_action_data_bytes"), py::arg("tables"), py::arg("action_profile_count"),
-           py::arg("registers_bytes"), py::arg("counter_count"), py::arg("meter_count"),
-           py::arg("value_set_count"), py::arg("log_formats"));
+           py::arg("registers_bytes"), py::arg("counter_count"), py::arg("port_counters"),
+           py::arg("port_registers"), py::arg("meter_count"), py::arg("value_set_count"),
+           py::arg("log_formats"));
 
   SwitchClass cls(m, "Switch");
   cls.def(py::init([](Engine& engine, std::string name, uint32_t cpu_port, uint32_t drop_port,

@@ -44,9 +44,14 @@ SwitchObjects::SwitchObjects(std::shared_ptr<const SwitchProgram> program, Switc
   context_.owner = owner;
 }
 
-void SwitchObjects::fetch(int step) const {
+void SwitchObjects::fetch(int step, uint32_t port_count) const {
   if (step == 0) {
     prefetch<CacheLevel::kSecond>(views_.data(), views_.size() * sizeof(TableView));
+    const auto* counters = reinterpret_cast<const uint8_t*>(counters_.get());
+    for (const auto& [first_byte, stride_bytes] : program_->port_counters)
+      prefetch<CacheLevel::kSecond>(counters + first_byte, port_count * stride_bytes);
+    for (const auto& [first_byte, stride_bytes] : program_->port_registers)
+      prefetch<CacheLevel::kSecond>(registers_.get() + first_byte, port_count * stride_bytes);
     return;
   }
   for (const TableView& view : views_) {

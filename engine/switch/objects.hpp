@@ -50,8 +50,8 @@ class SwitchObjects : public InCacheLines {
   MatchTable& table(uint32_t index) { return *tables_.at(index); }
   ActionProfile& action_profile(uint32_t index) { return *action_profiles_.at(index); }
 
-  // Prefetches what most packets pass by, `step` pointers away from this.
-  void fetch(int step) const;
+  // Prefetches what most packets pass by, `step` pointers away from this; of the ports below `port_count`.
+  void fetch(int step, uint32_t port_count) const;
 
   std::span<uint8_t> registers() { return {registers_.get(), program_->registers_bytes}; }
   std::span<CounterCell> counters() { return {counters_.get(), program_->counter_count}; }

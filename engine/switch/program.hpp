@@ -47,6 +47,13 @@ struct SwitchProgram {
   uint32_t action_profile_count = 0;
   uint64_t registers_bytes = 0;
   uint64_t counter_count = 0;
+  // Of the counters and registers that ports have one each of: where port 0's are, and how far apart.
+  struct PortCells {
+    uint64_t first_byte = 0;
+    uint64_t stride_bytes = 0;
+  };
+  std::vector<PortCells> port_counters;
+  std::vector<PortCells> port_registers;
   uint64_t meter_count = 0;
   uint32_t value_set_count = 0;
   std::vector<std::string> log_formats;

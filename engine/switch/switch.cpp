@@ -47,7 +47,6 @@ Switch::~Switch() = default;
 
 void Switch::fetch(const void* self, int step) {
   const auto& of = *static_cast<const Switch*>(self);
-  constexpr size_t kUsualPorts = 32;
   if (step == 0) {
     prefetch<CacheLevel::kSecond>(self, sizeof(Switch));
   } else if (of.objects_ == nullptr) {
@@ -55,9 +54,9 @@ void Switch::fetch(const void* self, int step) {
   } else if (step == 1) {
     prefetch<CacheLevel::kSecond>(of.objects_.get(), sizeof(SwitchObjects));
     prefetch<CacheLevel::kSecond>(of.states_.get(), sizeof(StatePool));
-    prefetch<CacheLevel::kSecond>(of.ports_.data(), kUsualPorts * sizeof(TransmitPort*));
+    prefetch<CacheLevel::kSecond>(of.ports_.data(), of.port_count_ * sizeof(TransmitPort*));
   } else {
-    of.objects_->fetch(step - 2);
+    of.objects_->fetch(step - 2, of.port_count_);
   }
 }
 
@@ -90,6 +89,7 @@ void Switch::attach_port(uint32_t port, TransmitPort& transmit_port) {
     throw std::invalid_argument("switch '" + options_.name + "': port " + std::to_string(port) +
                                 " is attached already");
   ports_[port] = &transmit_port;
+  port_count_ = std::max(port_count_, port + 1);
   transmit_port.set_egress_stage(this, static_cast<int>(port));
 }
 

@@ -198,6 +198,7 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   std::unique_ptr<StatePool, CloseStatePool> states_;
   std::vector<uint8_t> digest_buffer_;
   std::vector<TransmitPort*> ports_;  // by number, null where none is attached
+  uint32_t port_count_ = 0;           // one more than the highest number attached
   ReplicationEngine replication_;
   StreamEventQueue events_;
   Rng random_;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -39,6 +40,7 @@ from weft.switch.backend import (
     NotReadyError,
     RangeMatch,
     TableEntry,
+    TableKey,
     TernaryMatch,
     UnsupportedProgramError,
 )
@@ -111,6 +113,30 @@ def test_lookup_among_random_entries(kinds: tuple[str, ...], data: st.DataObject
     for entry in installed:
         low = [match.low if isinstance(match, RangeMatch) else match.value for match in entry.key]
         twin.process(1, frame(low))
+
+
+def test_long_prefixes_before_many_short_ones() -> None:
+    """Most keys are in none of the tuples of long prefixes, which a filter says of them; the short ones have many."""
+    rng = random.Random(1)
+    twin = TWINS["lpm",]
+    twin.both(lambda switch: switch.load(twin.program))
+
+    def entry(prefix_length: int) -> TableEntry:
+        value = rng.randrange(FULL + 1) & (FULL ^ FULL >> prefix_length)
+        return TableEntry(
+            (LpmMatch(value, prefix_length),), ActionCall("to_port", (rng.randrange(1, 500),)), 0
+        )
+
+    entries: dict[TableKey, TableEntry] = {}
+    for prefix_length, count in ((12, 150), (9, 40), (7, 60), (3, 4)):
+        for new in (entry(prefix_length) for _ in range(count)):
+            if entries.setdefault(new.key, new) is new:
+                twin.both(lambda switch, new=new: switch.table_insert("t", new))
+    for deleted in [None, *rng.sample(list(entries.values()), 60)]:
+        if deleted is not None:
+            twin.both(lambda switch, deleted=deleted: switch.table_delete("t", deleted.key, 0))
+        for _ in range(300 if deleted is None else 10):
+            twin.process(1, frame([rng.randrange(FULL + 1)]))
 
 
 @pytest.fixture

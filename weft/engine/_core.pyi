@@ -830,6 +830,8 @@ class SwitchProgram:
         action_profile_count: int,
         registers_bytes: int,
         counter_count: int,
+        port_counters: collections.abc.Sequence[tuple[int, int]],
+        port_registers: collections.abc.Sequence[tuple[int, int]],
         meter_count: int,
         value_set_count: int,
         log_formats: collections.abc.Sequence[str],

@@ -36,12 +36,20 @@ class TableIndex {
     return find_in_others(slot, key);
   }
 
+  size_t slot_count() const { return slots_.size(); }
+  const Slot& slot(size_t number) const { return slots_[number]; }
+  // Of a slot that is not vacant.
+  size_t number_of(const Slot& slot) const { return static_cast<size_t>(&slot - slots_.data()); }
+
   // Prefetches what find() goes through.
   void fetch() const {
     prefetch<CacheLevel::kSecond>(slots_.data(), slots_.size() * sizeof(Slot));
     fetch_probes();
   }
-  void fetch_probes() const { prefetch<CacheLevel::kSecond>(others_.data(), others_.size() * sizeof(Probe)); }
+  void fetch_probes() const {
+    prefetch<CacheLevel::kSecond>(others_.data(), others_.size() * sizeof(Probe));
+    prefetch<CacheLevel::kSecond>(filters_.data(), filters_.size() * sizeof(uint64_t));
+  }
   // Prefetches tuples of few entries whole, once fetch_probes() has had its effect.
   void fetch_small_tuples() const {
     fetch_if_small(first_);
@@ -50,6 +58,8 @@ class TableIndex {
 
  private:
   static constexpr size_t kSmallTupleSlots = 16;
+  // A key that is not in a tuple passes its filter in one of sixteen cases at most.
+  static constexpr size_t kFilterBitsPerSlot = 8;
 
   struct Probe {
     Key mask;
@@ -57,6 +67,9 @@ class TableIndex {
     uint32_t last = 0;  // number of slots, a power of two, less one
     int32_t highest_priority = INT32_MIN;
     bool decides = true;  // no entry of a later tuple can have a higher priority than one found here
+    // Of a tuple before others, which most keys are not in: a bit for each hash that a key of it may have.
+    uint32_t first_filter_word = 0;
+    uint32_t last_filter_bit = 0;  // number of bits, a power of two, less one; 0: no filter
   };
 
   // The better of `best`, which may be vacant, and what the other probes find.
@@ -66,12 +79,20 @@ class TableIndex {
     Key masked;
     for (size_t i = 0; i < kWords; ++i) masked[i] = key[i] & probe.mask[i];
     const Slot* slots = slots_.data() + probe.first_slot;
-    for (uint64_t at = home(masked) & probe.last;; at = (at + 1) & probe.last) {
+    const uint64_t hash = home(masked);
+    if (probe.last_filter_bit != 0 && !may_be_in(probe, hash)) return vacant_;
+    for (uint64_t at = hash & probe.last;; at = (at + 1) & probe.last) {
       const Slot& slot = slots[at];
       uint64_t difference = 0;  // not ==, which would call memcmp
       for (size_t i = 0; i < kWords; ++i) difference |= slot.key[i] ^ masked[i];
       if (difference == 0 || slot.entry == nullptr) return slot;
     }
+  }
+  // Other bits of the hash than those that choose the slot.
+  static uint64_t filter_bit(const Probe& probe, uint64_t hash) { return hash >> 32 & probe.last_filter_bit; }
+  bool may_be_in(const Probe& probe, uint64_t hash) const {
+    const uint64_t bit = filter_bit(probe, hash);
+    return (filters_[probe.first_filter_word + bit / 64] >> bit % 64 & 1) != 0;
   }
   void fetch_if_small(const Probe& probe) const {
     if (probe.last < kSmallTupleSlots)
@@ -90,6 +111,8 @@ class TableIndex {
   Probe first_;
   CacheLineVector<Slot> slots_ = CacheLineVector<Slot>(1);
   CacheLineVector<Probe> others_;
+  CacheLineVector<uint64_t> filters_;
+  Slot vacant_;
 };
 
 extern template class TableIndex<1>;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "memory/prefetch.hpp"
 
@@ -69,7 +70,7 @@ TableEntry* MatchTable::lookup_unindexed(std::array<uint64_t, kWords> key) const
     index_state_ = plain && size_ <= kMostIndexed ? IndexState::kReady : IndexState::kNone;
     if (index_state_ == IndexState::kReady) {
       index<kWords>().build(order_);
-      if (recent_ != nullptr) recent_->forget();
+      recent_ = size_ > kMostFetched ? std::make_unique<RecentSlots>() : nullptr;
       return index<kWords>().find(key).entry;
     }
   }
@@ -209,7 +210,6 @@ TableEntry* MatchTable::insert(const EntryMatch& match) {
   const bool reorder = tuple.empty() || match.priority > tuple.highest_priority();
   tuple.add(entry);
   ++size_;
-  if (size_ > kMostFetched && recent_ == nullptr) recent_ = std::make_unique<RecentSlots>();
   if (reorder) order_tuples();
   return entry;
 }
@@ -231,25 +231,29 @@ void MatchTable::fetch(int step) const {
 
 template <size_t kWords>
 void MatchTable::fetch_recent(int step) const {
-  using Slot = typename TableIndex<kWords>::Slot;
   // With the key and the beginning of its action's data, wherever within a cache line it begins.
   constexpr size_t kViewBytes =
       sizeof(EntryView) + kWords * sizeof(uint64_t) + sizeof(ActionData) + kCacheLineBytes;
+  const TableIndex<kWords>& of = index<kWords>();
+  const size_t words = (of.slot_count() + 63) / 64;
   if (step == 1) {
-    prefetch<CacheLevel::kSecond>(recent_.get(), sizeof(RecentSlots));
-    index<kWords>().fetch_probes();
+    prefetch<CacheLevel::kSecond>(recent_->now.data(), words * sizeof(uint64_t));
+    prefetch<CacheLevel::kSecond>(recent_->before.data(), words * sizeof(uint64_t));
+    of.fetch_probes();
     return;
   }
-  if (step == 2) index<kWords>().fetch_small_tuples();
-  for (size_t i = 0; i < recent_->count; ++i) {
-    const auto* slot = static_cast<const Slot*>(recent_->slots[i]);
-    if (step == 2)
-      prefetch<CacheLevel::kSecond>(slot, sizeof(Slot));
-    else if (slot->entry != nullptr)
-      prefetch<CacheLevel::kSecond>(static_cast<const EntryView*>(slot->entry), kViewBytes);
+  if (step > 3) return;
+  if (step == 2) of.fetch_small_tuples();
+  for (size_t word = 0; word < words; ++word) {
+    for (uint64_t left = recent_->now[word] | recent_->before[word]; left != 0; left &= left - 1) {
+      const auto& slot = of.slot(64 * word + static_cast<size_t>(std::countr_zero(left)));
+      if (step == 2)
+        prefetch<CacheLevel::kSecond>(&slot, sizeof slot);
+      else
+        prefetch<CacheLevel::kSecond>(static_cast<const EntryView*>(slot.entry), kViewBytes);
+    }
+    if (step == 3) recent_->before[word] = std::exchange(recent_->now[word], 0);
   }
-  // What is looked up no more is not fetched for ever.
-  if (step == 3) recent_->forget();
 }
 
 void MatchTable::erase(TableEntry* entry) {

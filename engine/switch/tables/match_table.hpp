@@ -59,7 +59,7 @@ class alignas(64) MatchTable : public InCacheLines {
     if (index_state_ != IndexState::kReady) [[unlikely]]
       return lookup_unindexed(key);
     const auto& slot = index<kWords>().find(key);
-    if (recent_ != nullptr) recent_->add(&slot);
+    if (recent_ != nullptr && slot.entry != nullptr) recent_->add(index<kWords>().number_of(slot));
     return slot.entry;
   }
 
@@ -99,21 +99,16 @@ class alignas(64) MatchTable : public InCacheLines {
   // A larger one is not fetched as a whole: most of it would come for nothing.
   static constexpr size_t kMostFetched = 16;
 
-  // Where the last lookups ended, of tables that are not fetched as a whole: of a flow's packets there are
-  // mostly more to come.
+  // The index's slots that lookups have found, up to the visit before the present one, of tables that are not
+  // fetched as a whole: of a flow's packets there are mostly more to come. A bit each.
   struct alignas(kCacheLineBytes) RecentSlots : InCacheLines {
-    static constexpr size_t kCount = 128;
+    // An index has fewer than four slots for each entry.
+    static constexpr size_t kMostWords = 4 * kMostIndexed / 64;
 
-    void add(const void* slot) {
-      slots[next] = slot;
-      next = (next + 1) % kCount;
-      if (count < kCount) ++count;
-    }
-    void forget() { next = count = 0; }
+    void add(size_t slot) { now[slot / 64] |= uint64_t{1} << slot % 64; }
 
-    size_t next = 0;
-    size_t count = 0;
-    std::array<const void*, kCount> slots{};
+    std::array<uint64_t, kMostWords> now{};
+    std::array<uint64_t, kMostWords> before{};
   };
 
   // The masks that an entry may be filed under, the finest first.
@@ -150,7 +145,7 @@ class alignas(64) MatchTable : public InCacheLines {
 
   // Of the two, the one for the key's width is used.
   mutable IndexState index_state_ = IndexState::kStale;
-  std::unique_ptr<RecentSlots> recent_;  // of the index as it is
+  mutable std::unique_ptr<RecentSlots> recent_;  // of the index as it is
   mutable TableIndex<1> index_of_1_;
   mutable TableIndex<2> index_of_2_;
   uint32_t key_bytes_;

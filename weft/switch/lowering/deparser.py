@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+
 from weft.switch.bmv2json import Deparser
 from weft.switch.lowering import checksums
 from weft.switch.lowering.emitter import I32, I64, Emitter, Value
@@ -42,7 +44,7 @@ def emit_deparser(emit: Emitter, deparser: Deparser | None, room: Value, room_by
     emit.store(wide, position, 8)
     for name in reversed(deparser.order) if deparser is not None else ():
         place = header_place(emit, name)
-        with emit.when(is_valid(emit, place)):
+        with _may_be_valid(emit, place), emit.when(is_valid(emit, place)):
             end = emit.load(position, I64, 8)
             size = emit.builder.zext(header_bytes(emit, place), I64)
             with emit.when(emit.builder.icmp_unsigned("<", end, size), likely=False):
@@ -51,6 +53,15 @@ def emit_deparser(emit: Emitter, deparser: Deparser | None, room: Value, room_by
             _write(emit, place, emit.address(room, start))
             emit.store(start, position, 8)
     emit.builder.ret(emit.resize(emit.builder.sub(wide, emit.load(position, I64, 8)), 32))
+
+
+def _may_be_valid(emit: Emitter, place: HeaderPlace) -> AbstractContextManager[None]:
+    """Instructions that look at the header: at a large one only if any has been written to, because that of a packet
+    that has waited would have to come from memory.
+    """
+    if not place.large:
+        return nullcontext()
+    return emit.when(emit.builder.icmp_unsigned("!=", emit.load_state("large_headers_written"), I32(0)))
 
 
 def _write(emit: Emitter, place: HeaderPlace, target: Value) -> None:

@@ -34,6 +34,10 @@ from weft.switch.trace.places import Places
 CLEAR_PIECE_BYTES = 256
 """What LLVM surely clears by stores; for more it calls the C library."""
 
+PORT_NUMBERS = 512
+"""An array of as many cells as v1model has port numbers is taken for one of the ports: those of ports that a switch has
+are prefetched."""
+
 
 @dataclass(frozen=True, slots=True)
 class LoweredProgram:
@@ -91,6 +95,14 @@ def lower_program(program: Program, *, instrumented: bool = False) -> LoweredPro
         "action_profile_count": len(program.action_profiles),
         "registers_bytes": registers_bytes,
         "counter_count": counters[1],
+        "port_counters": [
+            (counters[0][name] * abi["sizeof(CounterCell)"], abi["sizeof(CounterCell)"])
+            for name, item in program.counter_arrays.items()
+            if item.table is None and item.size == PORT_NUMBERS
+        ],
+        "port_registers": [
+            (item.offset_bytes, item.stride_bytes) for item in registers.values() if item.size == PORT_NUMBERS
+        ],
         "meter_count": meters[1],
         "value_set_count": len(program.value_sets),
         "log_formats": shared.log_formats,
