@@ -85,6 +85,7 @@ def test_description_and_drawing_show_the_cores() -> None:
         ({"pods": 1}, r"pods=1 is out of range \(valid: 2 to 509; one pod is a leaf/spine fabric\)"),
         ({"leaves_per_pod": 510}, r"leaves_per_pod=510 is out of range \(valid: 1 to 509\)"),
         ({"leaves_per_pod": 508}, r"p0s0 would have 510 ports \(valid: at most 509\)"),
+        ({"k": 500}, r"pods=500 .* \(valid: at most 2000000\)"),
         ({"k": 9}, r"k=9 is odd: .* such as 8 or 10"),
         ({"k": 1}, r"k=1 is out of range \(valid: 2 to 509\)"),
         ({"core_rate_bps": 0}, r"core_rate_bps=0 is out of range"),

@@ -136,6 +136,10 @@ def test_single_leaf_without_spines() -> None:
         ({"hosts_per_leaf": 508}, r"p0l0 would have 510 ports \(valid: at most 509\)"),
         ({"hosts_per_leaf": 1.5}, r"hosts_per_leaf=1.5 is not a whole number"),
         ({"planes": True}, r"planes=True is not a whole number"),
+        (
+            {"planes": 256, "leaves": 500, "hosts_per_leaf": 400},
+            r"hosts_per_leaf=400 .* \(valid: at most 2000000\)",
+        ),
         ({"host_rate_bps": 0}, r"host_rate_bps=0 is out of range"),
         ({"host_rate_bps": float("nan")}, r"host_rate_bps=nan is not a whole number"),
         ({"delay_ps": -1}, r"delay_ps=-1"),

@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 from weft.quantities.definitions import Rate, number, whole
 from weft.topologies import addressing
 from weft.topologies.addressing import MAX_PORTS
-from weft.topologies.builder import FabricBuilder, NewSwitch
+from weft.topologies.builder import FabricBuilder, NewSwitch, require_links
 from weft.topologies.errors import TopologyError, require_range
 from weft.topologies.fabric import FabricSpec, LinkSpec
 from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
@@ -190,6 +190,17 @@ def fat_tree(
         ),
         delay_ps=delay(delay_ps),
         queue_capacity_bytes=queue_capacity(queue_capacity_bytes),
+    )
+    spines = parameters.spines_per_pod
+    require_links(
+        parameters.planes
+        * parameters.pods
+        * (
+            parameters.leaves_per_pod * (parameters.hosts_per_leaf + spines)
+            + spines * parameters.cores_per_spine
+        ),
+        f"planes={planes} of pods={pods} with leaves_per_pod={leaves_per_pod}, spines_per_pod={spines}, "
+        f"cores_per_spine={cores_per_spine} and hosts_per_leaf={hosts_per_leaf}",
     )
     builder = FabricBuilder()
     of_planes = [_Plane(builder, plane, parameters) for plane in range(parameters.planes)]

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 from weft.quantities.definitions import Rate, number, whole
 from weft.topologies import addressing
 from weft.topologies.addressing import MAX_PORTS
-from weft.topologies.builder import FabricBuilder
+from weft.topologies.builder import FabricBuilder, require_links
 from weft.topologies.errors import require_range
 from weft.topologies.fabric import FabricSpec, LinkSpec
 from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
@@ -111,6 +111,10 @@ def leaf_spine(
         planes, leaves, spines, hosts_per_leaf, host_rate_bps, fabric_rate_bps, oversubscription, delay_ps,
         queue_capacity_bytes,
     )  # fmt: skip
+    require_links(
+        parameters.planes * parameters.leaves * (parameters.hosts_per_leaf + parameters.spines),
+        f"planes={planes} of leaves={leaves} with hosts_per_leaf={hosts_per_leaf} and spines={spines}",
+    )
     builder = FabricBuilder()
     leaves_of, spines_of = (
         [[builder.add_switch(plane, role) for _ in range(count)] for plane in range(parameters.planes)]

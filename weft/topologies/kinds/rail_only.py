@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal
 from weft.quantities.definitions import Rate, whole
 from weft.topologies import addressing
 from weft.topologies.addressing import MAX_PORTS
-from weft.topologies.builder import FabricBuilder
+from weft.topologies.builder import FabricBuilder, require_links
 from weft.topologies.errors import TopologyError, require_range
 from weft.topologies.fabric import FabricSpec, LinkSpec
 from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
@@ -140,6 +140,14 @@ def rail_only(
 
 
 def _build(parameters: _Parameters) -> FabricSpec:
+    require_links(
+        parameters.planes
+        * parameters.rails
+        * parameters.blocks
+        * (parameters.hosts_per_leaf + parameters.spines_per_rail),
+        f"planes={parameters.planes} of blocks={parameters.blocks} with rails={parameters.rails}, "
+        f"hosts_per_leaf={parameters.hosts_per_leaf} and spines_per_rail={parameters.spines_per_rail}",
+    )
     builder = FabricBuilder()
     rails = range(parameters.rails)
     leaves_of = [
