@@ -15,6 +15,7 @@ from scapy.utils import PcapReader
 
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.control import EndpointGroup, RunError
+from weft.traffic.endpoint_lines import configured
 from weft.traffic.host_config import HostConfig, NicConfig
 from weft.traffic.layers import BTH, icrc_is_valid
 from weft.traffic.patterns import Flow, incast
@@ -29,9 +30,18 @@ DILATION = 200.0
 # Four links of 1 µs: a packet of 1,152 bytes out and an acknowledgement of 128 back, stored and forwarded.
 BASE_ROUND_TRIP_PS = 4 * (2 * 1_000_000 + (1152 + 128) * 8 * 10**12 // RATE_BPS)
 
+CONNECTION = {"plane": 0, "peer": 1, "queue_pair": 256, "remote_queue_pair": 256}
+SPEC = {
+    "rank_count": 2,
+    "element_count": 9,
+    "dtype": "int32",
+    "operation": "sum",
+    "plane_rates_bps": [RATE_BPS],
+}
+
 
 class Process:
-    """An endpoint started in a namespace; the `JsonLines` that EndpointGroup talks to."""
+    """An endpoint started in a namespace; the `JsonLines` that a LineEndpoint needs."""
 
     def __init__(self, namespace: str):
         self.popen = subprocess.Popen(
@@ -120,8 +130,8 @@ def pair(request):
             for rank in range(2)
         ]
         processes = [Process(name) for name in names]
-        group = EndpointGroup(processes, hosts, ip_version=getattr(request, "param", 4))
-        group.configure()
+        endpoints = configured(processes, hosts)
+        group = EndpointGroup(endpoints, hosts, ip_version=getattr(request, "param", 4))
         group.processes = processes
         stack.callback(lambda: [process.close() for process in processes])
         yield group
@@ -216,12 +226,27 @@ def test_after_a_run_is_cut_off_the_next_one_is_exact(pair, tmp_path):
         ({"command": "fly"}, "unknown command 'fly'.*collective"),
         ({}, "field 'command' is missing"),
         ({"command": "wait", "run": 77}, "no run 77"),
-        ({"command": "collective", "run": 1}, "'rank_count' is missing"),
-        ({"command": "connect", "connections": [{"plane": 9, "peer": 1}]}, r"plane 9 \(valid: 0 to 1\)"),
+        (
+            {"command": "collective", "run": 1, "algorithm": "ring", "spec": {}},
+            "'spec.rank_count' is missing",
+        ),
+        (
+            {"command": "connect", "connections": [CONNECTION, CONNECTION | {"queue_pair": -1}]},
+            r"'connections\[1\]\.queue_pair' is -1 \(valid: 0 to 16777215\)",
+        ),
+        ({"command": "connect", "connections": [CONNECTION | {"plane": 9}]}, r"plane 9 \(valid: 0 to 1\)"),
+        ({"command": "connect", "connections": [CONNECTION]}, "to rank 1 has no destination_ip"),
         ({"command": "connect", "connections": 3}, "'connections' is 3"),
         ({"command": "pcap", "plane": 0, "path": "/nonexistent/x"}, "/nonexistent/x"),
         ({"command": "join", "jobs": [{"plane": 0, "job_id": -1}]}, "field"),
-        ({"command": "collective", "run": 1, "rank_count": 2, "element_count": 9, "dtype": "int8"}, "'int8'"),
+        (
+            {"command": "collective", "run": 1, "algorithm": "ring", "spec": SPEC | {"dtype": "int8"}},
+            r"'spec\.dtype' is 'int8' \(valid: int32, float32\)",
+        ),
+        (
+            {"command": "collective", "run": 1, "algorithm": "tram", "spec": SPEC},
+            r"tram.*\(valid: .*ring",
+        ),
     ],
 )
 def test_bad_commands_are_answered_and_change_nothing(pair, command, message):
@@ -246,6 +271,6 @@ def test_a_bad_configuration_is_refused_by_name():
     with two_namespaces(planes=1) as names:
         process = Process(names[0])
         process.send({"name": "h0", "rank": 0, "epoch_ns": 0, "nics": [{"interface": "eth9"}]})
-        with pytest.raises(RuntimeError, match="configuration: field 'mac' is missing"):
+        with pytest.raises(RuntimeError, match=r"configuration: field 'nics\[0\]\.mac' is missing"):
             process.read_answer(5)
         assert process.close() == 3

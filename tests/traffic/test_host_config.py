@@ -8,7 +8,7 @@ import pytest
 from weft.topologies.int_rates import STANDARD_INT_RATES
 from weft.traffic.host_config import HostConfig, NicConfig
 from weft.traffic.host_recording import HostRecording
-from weft.traffic.messages import MessageError
+from weft.traffic.messages import MessageError, as_message, read_message
 from weft.traffic.transport_settings import CreditSettings, NicCosts, TransportSettings
 
 NIC = NicConfig("eth0", "02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:00:02", 10**9, 10**6)
@@ -44,7 +44,7 @@ FULL = HostConfig(
 
 @pytest.mark.parametrize("config", [PLAIN, FULL])
 def test_a_configuration_comes_back_from_json(config):
-    assert HostConfig.from_message(json.loads(json.dumps(config.to_message()))) == config
+    assert read_message(HostConfig, json.loads(json.dumps(as_message(config)))) == config
 
 
 def test_full_has_no_value_left_at_its_default():
@@ -63,7 +63,42 @@ def test_full_has_no_value_left_at_its_default():
 
 @pytest.mark.parametrize("name", ["name", "rank", "epoch_ns", "nics"])
 def test_what_lacks_is_named(name):
-    message = PLAIN.to_message()
+    message = as_message(PLAIN)
     del message[name]
     with pytest.raises(MessageError, match=f"field '{name}' is missing"):
-        HostConfig.from_message(message)
+        read_message(HostConfig, message)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (("rank",), "3", r"field 'rank' is '3' \(valid: a whole number\)"),
+        (("dilation",), True, r"field 'dilation' is True \(valid: a number\)"),
+        (("speed",), 1, r"field 'speed' is unknown \(valid: name, rank, epoch_ns, nics, "),
+        (("nics", 1, "credits", "classes"), [3, None], r"field 'nics\[1\]\.credits\.classes\[1\]' is None"),
+        (("nics", 2, "mac"), 5, r"field 'nics\[2\]\.mac' is 5 \(valid: text\)"),
+        (("int_rates_bps",), [1, 2], r"field 'int_rates_bps' has 2 items \(valid: 16\)"),
+        (
+            ("transport", "retransmission"),
+            "never",
+            r"field 'transport\.retransmission' is 'never' \(valid: go-back-n, selective-repeat\)",
+        ),
+        (("recording", "telemetry_from"), {}, r"field 'recording\.telemetry_from' is {} \(valid: a list\)"),
+    ],
+)
+def test_what_is_wrong_is_named_with_what_is_valid(place, value, message):
+    tree = as_message(FULL)
+    *above, last = place
+    section = tree
+    for key in above:
+        section = section[key]
+    section[last] = value
+    with pytest.raises(MessageError, match=message):
+        read_message(HostConfig, tree)
+
+
+def test_addresses_may_have_their_prefix_length():
+    message = as_message(PLAIN)
+    message["nics"][0] |= {"ipv4": "10.0.0.7/24", "ipv6": "fd00::7/64"}
+    (nic,) = read_message(HostConfig, message).nics
+    assert (nic.ipv4, nic.ipv6) == ("10.0.0.7", "fd00::7")

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from weft.engine import Engine, Nic, _core
-from weft.traffic.messages import MessageError
 from weft.traffic.scale_up import ScaleUpLinks, ScaleUpPort
 from weft.traffic.schedule_nodes import SCALE_UP, Channel
 
@@ -31,8 +30,7 @@ class HostOfRanks:
         for rank in range(ranks):
             for peer in range(ranks):
                 if peer != rank:
-                    numbers = {"queue_pair": 0x100 + peer, "remote_queue_pair": 0x100 + rank}
-                    self.ports[rank].connect(Channel(0, peer, SCALE_UP), numbers)
+                    self.ports[rank].connect(Channel(0, peer, SCALE_UP), 0x100 + peer, 0x100 + rank)
 
     def schedule(self, rank):
         made = _core.Schedule()
@@ -155,9 +153,7 @@ def test_senseless_links_are_refused(change, message):
 def test_other_hosts_ranks_and_other_engines_are_refused():
     host = HostOfRanks()
     with pytest.raises(ValueError, match=r"rank 9 is of another host \(valid: 0, 1, 2, 3\)"):
-        host.ports[0].connect(Channel(0, 9, SCALE_UP), {"queue_pair": 1, "remote_queue_pair": 2})
-    with pytest.raises(MessageError, match="remote_queue_pair"):
-        host.ports[0].connect(Channel(0, 1, SCALE_UP), {"queue_pair": 1})
+        host.ports[0].connect(Channel(0, 9, SCALE_UP), 1, 2)
     domain = _core.ScaleUpDomain(Engine(), rate_bps=1, latency_ps=0, port_count=2)
     with pytest.raises(ValueError, match="another engine"):
         domain.attach(0, host.nics[0])

@@ -19,6 +19,7 @@ from weft import Fabric
 from weft.clocks.virtual.lab import VirtualLab
 from weft.controller.jobs import JobMembership
 from weft.engine import Engine, Node
+from weft.run.memberships import host_membership
 from weft.topologies import FabricSpec, HostSpec, fat_tree, leaf_spine
 from weft.topologies.addressing import IpVersion, result_group_address, result_group_mac
 from weft.traffic.aggregation_format import Kind, Operation
@@ -120,7 +121,10 @@ def reduce_among(
 def join(fabric: Fabric, job: int, hosts: list[str], version: IpVersion) -> dict[str, JobMembership]:
     memberships = fabric.lab.controller.add_job(job, hosts, SLOTS, ip_version=version)
     fabric.hosts.join(
-        {fabric.topology.host(name).index: [each.to_dict() for each in memberships[name]] for name in hosts}
+        {
+            fabric.topology.host(name).index: [host_membership(each) for each in memberships[name]]
+            for name in hosts
+        }
     )
     return {name: each[0] for name, each in memberships.items()}
 

@@ -100,7 +100,7 @@ def host_credits(
         return None
     _require_credits_for_a_frame(options, frame_bytes)
     return CreditSettings(
-        classes=sorted(set(options.credits.classes)),
+        classes=tuple(sorted(set(options.credits.classes))),
         buffer_bytes=options.credits.buffer,
         largest_frame_bytes=frame_bytes,
     )

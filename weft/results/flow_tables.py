@@ -15,6 +15,7 @@ from weft.recording.reading import read_table_of
 from weft.recording.schema import ColumnSchema, TableSchema
 from weft.recording.tables import Names
 from weft.system.writing import written_whole
+from weft.traffic.answers import EndedFlows
 from weft.traffic.patterns import Flow
 
 FlowTable = Mapping[str, npt.NDArray[Any]]
@@ -34,21 +35,20 @@ FLOW_COLUMNS = tuple(
 """Of `flow_table`; hosts by their ranks."""
 
 
-def flow_table(flows: Sequence[Flow], records: Mapping[str, Sequence[int]]) -> dict[str, npt.NDArray[Any]]:
+def flow_table(flows: Sequence[Flow], records: EndedFlows) -> dict[str, npt.NDArray[Any]]:
     """Return columns of flows that have all ended; `records` are those of `EndpointGroup.flow_records`.
 
     `start_ps` counts from the run's start, `completion_ps` from the flow's to its last acknowledgement.
     """
-    finished_ps, started_ps = (np.asarray(records[name], np.int64) for name in ("finished_ps", "started_ps"))
     return {
-        "flow": np.asarray(records["flow"], np.int64),
+        "flow": np.asarray(records.flow, np.int64),
         "source": np.array([flow.source for flow in flows], np.int64),
         "destination": np.array([flow.destination for flow in flows], np.int64),
         "plane": np.array([flow.plane for flow in flows], np.int64),
         "size_bytes": np.array([flow.size_bytes for flow in flows], np.int64),
         "start_ps": np.array([flow.start_ps for flow in flows], np.int64),
-        "completion_ps": finished_ps - started_ps,
-        "retransmitted_packets": np.asarray(records["retransmitted_packets"], np.int64),
+        "completion_ps": np.asarray(records.finished_ps, np.int64) - np.asarray(records.started_ps, np.int64),
+        "retransmitted_packets": np.asarray(records.retransmitted_packets, np.int64),
     }
 
 

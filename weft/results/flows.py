@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ from weft.results.kinds import ResultKind
 from weft.results.report_parts import Cell, ReportTable, microseconds, shown_of
 from weft.topologies import FabricSpec
 from weft.topologies.describe import format_time
+from weft.traffic.answers import EndedFlows
 from weft.traffic.patterns import Flow
 
 MOST_SHOWN = 16
@@ -57,7 +58,7 @@ def flows_result(
     pattern: str,
     fabric: FabricSpec,
     flows: Sequence[Flow],
-    records: Mapping[str, Sequence[int]],
+    records: EndedFlows,
     time_ps: int,
     *,
     retransmissions: int,

@@ -26,6 +26,7 @@ from weft.results.report_parts import (
 )
 from weft.topologies import FabricSpec
 from weft.topologies.describe import format_time
+from weft.traffic.answers import EndedFlows
 from weft.traffic.flow_sizes import FlowSizes
 from weft.traffic.patterns import Flow
 
@@ -85,7 +86,7 @@ def workload_result(
     load: float,
     duration_ps: int,
     flows: Sequence[Flow],
-    records: Mapping[str, Sequence[int]],
+    records: EndedFlows,
     ideal: IdealTimes,
     time_ps: int,
     cnps: int,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from weft.controller.features import Settings
@@ -12,6 +13,7 @@ from weft.controller.features.identity import DATA_CLASS
 from weft.scenario.options import FabricOptions
 from weft.switch.daemon.config import CreditsConfig, PfcConfig, PortConfig, SwitchConfig
 from weft.topologies import FabricSpec
+from weft.traffic.answers import TransportInForce
 
 
 def effective_parameters(
@@ -20,7 +22,7 @@ def effective_parameters(
     configs: Sequence[SwitchConfig],
     settings: Settings,
     frame_bytes: int,
-    transport: Mapping[str, Any],
+    transport: TransportInForce,
 ) -> dict[str, Any]:
     """Return plain data for JSON.
 
@@ -30,12 +32,12 @@ def effective_parameters(
         configs: the embedded switches'.
         settings: the controller's.
         frame_bytes: largest frame of a WRITE.
-        transport: `weft.traffic.host.Host.transport_in_force` of a host; all hosts are alike.
+        transport: what a host makes queue pairs with; all hosts are alike.
     """
     ports = [port for config in configs for port in config.ports]
     return {
         "largest_frame_bytes": frame_bytes,
-        "transport": dict(transport),
+        "transport": asdict(transport),
         "ecn": _ecn(fabric, settings),
         "queues": _distinct(
             "ports",

@@ -60,6 +60,7 @@ from weft.run.collectives import (
 )
 from weft.run.effective_parameters import effective_parameters
 from weft.run.extensions import extension_hashes
+from weft.run.memberships import host_membership
 from weft.run.spec import RunSpec, fabric_run_spec
 from weft.scenario import FLOW_DATA, FabricKeywords
 from weft.scenario.keywords import with_fabric_keywords
@@ -73,7 +74,7 @@ from weft.traffic.extensions import TrafficPattern, flows_of
 from weft.traffic.flow_sizes import FlowSizes
 from weft.traffic.flow_sizes import flow_sizes as named_flow_sizes
 from weft.traffic.host_stats import HostStats
-from weft.traffic.messages import AS_BYTES, AS_LENGTHS
+from weft.traffic.messages import AS_BYTES, AS_LENGTHS, Payload
 from weft.traffic.patterns import Flow, incast, permutation
 from weft.traffic.schedule_nodes import ELEMENT_BYTES
 from weft.traffic.schedules import CollectiveSpec
@@ -740,10 +741,11 @@ class Fabric:
 
     def _effective_parameters(self) -> dict[str, Any]:
         transport = self.hosts.transport_in_force(self.options.int_telemetry)
-        if is_class_reference(transport["congestion_control"]):
-            transport["congestion_control"] = short_reference(transport["congestion_control"])
-        if is_class_reference(transport["path"]):
-            transport["path"] = short_reference(transport["path"])
+        transport = replace(
+            transport,
+            congestion_control=_without_folders(transport.congestion_control),
+            path=_without_folders(transport.path),
+        )
         return effective_parameters(
             self.topology,
             self.options,
@@ -829,7 +831,7 @@ class Fabric:
         spec = collective_spec(self.topology, collective, algorithm, element_count, dtype, operation, root)
         return replace(spec, plane_rates_bps=self._nic_rates_bps())
 
-    def _payload(self, data: str) -> str:
+    def _payload(self, data: str) -> Payload:
         """Return how zeros travel that stand for such data: over real interfaces always as bytes."""
         return AS_LENGTHS if data == LENGTHS and self.options.clock == "virtual" else AS_BYTES
 
@@ -906,10 +908,7 @@ class Fabric:
             raise CheckFailedError(f"{error}; links that are down: {', '.join(down)}") from error
         self._joined_epoch, self._joined_planes = memberships[hosts[0]][0].epoch, in_use
         self.hosts.join(
-            {
-                rank: [membership.to_dict() for membership in memberships[name]]
-                for rank, name in enumerate(hosts)
-            }
+            {rank: [host_membership(each) for each in memberships[name]] for rank, name in enumerate(hosts)}
         )
 
     def _is_joined(self) -> bool:
@@ -930,3 +929,8 @@ class Fabric:
             return
         self._joined_epoch = None
         self.lab.controller.discard_job(JOB_ID)
+
+
+def _without_folders(name: str) -> str:
+    """Return what results call a congestion control or path: a user's class without where its file lies."""
+    return short_reference(name) if is_class_reference(name) else name

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
-from xml.sax.saxutils import escape, quoteattr
 
 from weft.topologies.draw_groups import grouped_svg
 from weft.topologies.draw_layout import Box, Layout
@@ -15,9 +14,11 @@ from weft.topologies.draw_shapes import (
     cross,
     document,
     element_of,
+    escaped,
     middle,
     node,
     plane_title,
+    quoted,
     stroke,
 )
 from weft.topologies.errors import TopologyError
@@ -109,12 +110,14 @@ def _plane_colour(fabric: FabricSpec, link: FabricLink) -> str:
 
 def _link(link: FabricLink, style: LinkStyle, layout: Layout, title: bool) -> str:
     ends = layout.ends(link)
-    line = f'{stroke(*ends)} stroke={quoteattr(style.colour)} stroke-width="{style.width * layout.line_scale:.3g}"'
+    line = (
+        f'{stroke(*ends)} stroke={quoted(style.colour)} stroke-width="{style.width * layout.line_scale:.3g}"'
+    )
     if style.failed:
         line += ' stroke-dasharray="6 4"'
     if not title and not style.failed:
         return line + "/>"
-    drawn = f"{line}><title>{escape(f'{link} {style.note}'.rstrip())}</title></{element_of(line)}>"
+    drawn = f"{line}><title>{escaped(f'{link} {style.note}'.rstrip())}</title></{element_of(line)}>"
     return drawn + (cross(*middle(*ends), style.colour) if style.failed else "")
 
 
@@ -123,8 +126,8 @@ def _trunk_line(busiest: FabricLink, style: LinkStyle, layout: Layout) -> str:
     (x1, y1), (x2, y2) = layout.ends(busiest)
     width = max(2.0, 1.6 * style.width) * max(0.5, layout.line_scale)
     return (
-        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke={quoteattr(style.colour)} '
-        f'stroke-width="{width:.3g}"><title>{escape(f"all hosts of the block; {busiest} {style.note}".rstrip())}'
+        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke={quoted(style.colour)} '
+        f'stroke-width="{width:.3g}"><title>{escaped(f"all hosts of the block; {busiest} {style.note}".rstrip())}'
         "</title></line>"
     )
 
@@ -138,5 +141,5 @@ def _block(names: tuple[str, ...], box: Box) -> str:
     return (
         f'<rect x="{left:.1f}" y="{upper:.1f}" {size_of_box} rx="4" fill="#888" fill-opacity="0.15" stroke="#888" '
         'stroke-width="0.5"/>'
-        f'<text x="{box.x:.1f}" y="{upper + box.height + size:.1f}" {size_of_label} fill="#777">{escape(label)}</text>'
+        f'<text x="{box.x:.1f}" y="{upper + box.height + size:.1f}" {size_of_label} fill="#777">{escaped(label)}</text>'
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from xml.sax.saxutils import escape, quoteattr
 
 from weft.topologies.draw_layout import Box, rows_of
 from weft.topologies.draw_shapes import (
@@ -13,9 +12,11 @@ from weft.topologies.draw_shapes import (
     cross,
     document,
     element_of,
+    escaped,
     middle,
     node,
     plane_title,
+    quoted,
     stroke,
 )
 from weft.topologies.fabric import FabricLink, FabricSpec
@@ -134,8 +135,8 @@ def _bundle(
         title += f"; failed: {', '.join(failed[:_MOST_NAMED])}{more}"
     begun = stroke(start, end)
     line = (
-        f"{begun} stroke={quoteattr(style.colour)} "
-        f'stroke-width="{style.width:.3g}"{" stroke-dasharray=" + quoteattr("6 4") if failed else ""}>'
-        f"<title>{escape(title)}</title></{element_of(begun)}>"
+        f"{begun} stroke={quoted(style.colour)} "
+        f'stroke-width="{style.width:.3g}"{" stroke-dasharray=" + quoted("6 4") if failed else ""}>'
+        f"<title>{escaped(title)}</title></{element_of(begun)}>"
     )
     return line + (cross(*middle(start, end), style.colour) if failed else "")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from xml.sax.saxutils import escape, quoteattr
 
 from weft.topologies.draw_layout import Box
 from weft.topologies.fabric import FabricLink
@@ -36,9 +36,19 @@ class LinkStyle:
 LinkStyles = Callable[[FabricLink], LinkStyle]
 
 
+def escaped(text: str) -> str:
+    """Return text as it stands between tags."""
+    return html.escape(text, quote=False)
+
+
+def quoted(text: str) -> str:
+    """Return text as an attribute's value, with its quotes."""
+    return f'"{html.escape(text)}"'
+
+
 def document(width: float, height: float, body: Sequence[str], background: str | None) -> str:
     """Return a drawing of this size; a `background` of None is transparent."""
-    filled = [f'<rect width="100%" height="100%" fill={quoteattr(background)}/>'] if background else []
+    filled = [f'<rect width="100%" height="100%" fill={quoted(background)}/>'] if background else []
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
@@ -77,7 +87,7 @@ def cross(x: float, y: float, colour: str) -> str:
     arm = 6.0
     return (
         f'<path d="M{x - arm:.1f} {y - arm:.1f}L{x + arm:.1f} {y + arm:.1f}M{x - arm:.1f} {y + arm:.1f}'
-        f'L{x + arm:.1f} {y - arm:.1f}" stroke={quoteattr(colour)} stroke-width="2.5"/>'
+        f'L{x + arm:.1f} {y - arm:.1f}" stroke={quoted(colour)} stroke-width="2.5"/>'
     )
 
 
@@ -86,7 +96,7 @@ def node(name: str, kind: str, box: Box, title: str, fill: str | None = None) ->
     corner = min(4.0, box.width / 6)
     fill = fill or _FILL.get(kind, _OTHER_FILL)
     rectangle = (
-        f'<g><title>{escape(title)}</title><rect x="{box.x - box.width / 2:.1f}" y="{box.y - box.height / 2:.1f}" '
+        f'<g><title>{escaped(title)}</title><rect x="{box.x - box.width / 2:.1f}" y="{box.y - box.height / 2:.1f}" '
         f'width="{box.width:.1f}" height="{box.height:.1f}" rx="{corner:.1f}" fill="{fill}" stroke="#444" '
         f'stroke-width="{min(1.0, box.width / 16):.2g}"/>'
     )
@@ -98,12 +108,12 @@ def label(name: str, box: Box) -> str:
     if box.width >= _SMALLEST_LABEL:
         size = min(12.0, 1.6 * box.width / max(3, len(name)))
         place = f'x="{box.x:.1f}" y="{box.y + size / 3:.1f}" font-size="{size:.1f}"'
-        return f'<text {place} fill="#111">{escape(name)}</text>'
+        return f'<text {place} fill="#111">{escaped(name)}</text>'
     if box.width >= _SMALLEST_UPRIGHT_LABEL and box.height >= 2 * box.width:
         size = min(0.8 * box.width, 1.6 * box.height / max(3, len(name)))
         return (
             f'<text transform="translate({box.x + size / 3:.1f} {box.y:.1f}) rotate(-90)" font-size="{size:.1f}" '
-            f'fill="#111">{escape(name)}</text>'
+            f'fill="#111">{escaped(name)}</text>'
         )
     return ""
 

@@ -5,41 +5,71 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import count
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar
 
 import numpy.typing as npt
 
+from weft.traffic.answers import EndedFlows, Memory, Prepared, RunState, TransportInForce
 from weft.traffic.collectives import collective_named
+from weft.traffic.commands import (
+    AskFlowRecords,
+    AskStats,
+    AskTransport,
+    Capture,
+    Command,
+    Connect,
+    Connection,
+    Disconnect,
+    Join,
+    Leave,
+    Membership,
+    PrepareCollective,
+    PrepareFlows,
+    PrepareTraffic,
+    PrepareTrainingStep,
+    Provided,
+    Release,
+    ResetStats,
+    SaveRecorded,
+    Start,
+    Wait,
+    WorkloadFlow,
+)
 from weft.traffic.host_config import HostConfig
 from weft.traffic.host_stats import HostStats
 from weft.traffic.lane_schedule import Schedule
-from weft.traffic.messages import AS_BYTES
+from weft.traffic.messages import AS_BYTES, Payload
 from weft.traffic.patterns import Flow, flow_schedule, flows_by_rank
 from weft.traffic.schedule_nodes import MAX_RUN_TAG, Channel
 from weft.traffic.schedules import CollectiveSpec, peers_of
 from weft.traffic.training import TrainingStep, training_step_schedule
 
+A = TypeVar("A")
 FIRST_QUEUE_PAIR = 0x100
 _PSN_BITS = 24
 RankBuffer = Path | npt.NDArray[Any]
 """A rank's data: a file that its endpoint maps, or an array of this process."""
 _WAITING_ROUND_S = 2.0
+_RECORDED = [each.name for each in fields(EndedFlows)]
 
 
-class JsonLines(Protocol):
-    """A process that reads one command per line and writes one answer per line; `weft` starts it in a host's namespace.
+class HostEndpoint(Protocol):
+    """A host that carries out commands: a process in its own namespace, or an object of this process."""
 
-    read_answer raises if the process is gone or late, or if the answer has `error`. An answer has its command's `id`.
-    """
+    def send(self, command: Command[Any], number: int) -> None:
+        """Send a command; `number` is that of its answer."""
 
-    def send(self, command: dict[str, Any]) -> None:
-        """Send a command."""
+    def read_answer(self, command: Command[A], number: int, timeout_s: float) -> A:
+        """Return the answer to a command that was sent, dropping those before it.
 
-    def read_answer(self, timeout_s: float, number: int | None = None) -> dict[str, Any]:
-        """Return the next answer, or the one with `id` number, dropping those before it."""
+        Raises if the endpoint is gone or late, or has refused the command.
+        """
+
+    def run_state(self, run: int) -> RunState | None:
+        """Return how far a run is, from any thread; None where it takes a command to learn that."""
 
 
 class RunClock(Protocol):
@@ -92,7 +122,7 @@ class RunOutcome:
 @dataclass
 class _PreparedRun:
     ranks: list[int]
-    memory: dict[int, dict[str, Any]]
+    memory: dict[int, Memory]
     written_peers: dict[int, list[int]]
     connections: list[tuple[int, Channel]]
     state: str = "prepared"
@@ -106,12 +136,12 @@ class EndpointGroup:
     that are in this process (`shares_memory`) are given schedules as they are; others make the same ones.
     `require_path` is called with two ranks and the number of their NICs before they are connected, and raises an error
     if nothing joins them.
-    Errors of `JsonLines.read_answer` pass through; RunError is about runs.
+    Errors of `HostEndpoint.read_answer` pass through; RunError is about runs.
     """
 
     def __init__(
         self,
-        endpoints: Sequence[JsonLines],
+        endpoints: Sequence[HostEndpoint],
         hosts: Sequence[HostConfig],
         answer_timeout_s: float = 30.0,
         ip_version: int = 4,
@@ -140,10 +170,6 @@ class EndpointGroup:
         self._command_numbers = count(1)
         self._runs: dict[int, _PreparedRun] = {}
 
-    def configure(self) -> None:
-        """Configure every endpoint process and wait until all are ready. Hosts of the virtual clock are so already."""
-        self._call_all({host.rank: host.to_message() for host in self._hosts})
-
     def now_ps(self) -> int:
         """Return the emulated time that all endpoints agree on."""
         return self._clock.now_ps()
@@ -156,23 +182,18 @@ class EndpointGroup:
         numbers go on.
         """
         if self._connected:
-            self._call_each({"command": "disconnect"})
+            self._call_each(Disconnect())
         self._connected.clear()
         if first_number is not None:
             self._next_queue_pair = [count(FIRST_QUEUE_PAIR + first_number) for _ in self._hosts]
 
-    def join(self, memberships: Mapping[int, Sequence[Mapping[str, Any]]]) -> None:
-        """Have ranks join aggregation jobs: each membership has the fields of controller.jobs.JobMembership."""
-        self._call_all(
-            {
-                rank: {"command": "join", "jobs": [dict(job) for job in jobs]}
-                for rank, jobs in memberships.items()
-            }
-        )
+    def join(self, memberships: Mapping[int, Sequence[Membership]]) -> None:
+        """Have ranks join aggregation jobs."""
+        self._call_all({rank: Join(tuple(jobs)) for rank, jobs in memberships.items()})
 
     def leave(self, planes: Sequence[int]) -> None:
         """Have all ranks leave the jobs of these planes."""
-        self._call_each({"command": "leave", "planes": list(planes)})
+        self._call_each(Leave(tuple(planes)))
 
     def prepare_collective(
         self,
@@ -183,27 +204,34 @@ class EndpointGroup:
         *,
         collective: str = "allreduce",
         telemetry: bool = True,
-        payload: str = AS_BYTES,
+        payload: Payload = AS_BYTES,
     ) -> int:
         """Connect the ranks as the algorithm needs and have them map and register their buffers; returns the run.
 
         The ranks are 0 to spec.rank_count-1; `spec.run_tag` is ignored. Buffers are files, or arrays if the endpoints
         are in this process. Without `results` they are changed in place; without `buffers` zeros stand for data, which
-        travel as `payload` says (of traffic.messages.PAYLOADS).
+        travel as `payload` says.
         """
         found = collective_named(collective)
         spec = self._next_tagged(spec)
         schedules = [found.schedule(algorithm, spec, rank) for rank in range(spec.rank_count)]
-        message = _spec_message(spec) | {
-            "command": "collective",
-            "collective": found.reference,
-            "algorithm": algorithm,
-            "payload": payload,
-        }
+        number = self._connect_for_run(schedules, telemetry)
         return self._prepare(
+            number,
             schedules,
-            self._with_schedules(_with_files(message, spec, buffers, results), schedules),
-            telemetry,
+            [
+                PrepareCollective(
+                    run=number,
+                    spec=spec,
+                    algorithm=algorithm,
+                    buffer=_file(buffers, rank),
+                    result=_file(results, rank),
+                    payload=payload,
+                    provided=self._provided(schedule, buffers, rank),
+                    collective=found.reference,
+                )
+                for rank, schedule in enumerate(schedules)
+            ],
         )
 
     def prepare_training_step(
@@ -215,28 +243,32 @@ class EndpointGroup:
         results: Sequence[Path] | None = None,
         *,
         telemetry: bool = True,
-        payload: str = AS_BYTES,
+        payload: Payload = AS_BYTES,
     ) -> int:
         """As `prepare_collective`, for a training step whose gradients the buffers are."""
-        ranks = range(spec.rank_count)
         spec = self._next_tagged(spec)
-        schedules = [training_step_schedule(step, algorithm, spec, rank) for rank in ranks]
-        message = _spec_message(spec) | {
-            "command": "training_step",
-            "algorithm": algorithm,
-            "layers": [list(astuple(layer)) for layer in step.layers],
-            "bucket_bytes": step.bucket_bytes,
-            "optimizer_ps": step.optimizer_ps,
-            "payload": payload,
-        }
+        schedules = [training_step_schedule(step, algorithm, spec, rank) for rank in range(spec.rank_count)]
+        number = self._connect_for_run(schedules, telemetry)
         return self._prepare(
+            number,
             schedules,
-            self._with_schedules(_with_files(message, spec, buffers, results), schedules),
-            telemetry,
+            [
+                PrepareTrainingStep(
+                    step=step,
+                    run=number,
+                    spec=spec,
+                    algorithm=algorithm,
+                    buffer=_file(buffers, rank),
+                    result=_file(results, rank),
+                    payload=payload,
+                    provided=self._provided(schedule, buffers, rank),
+                )
+                for rank, schedule in enumerate(schedules)
+            ],
         )
 
     def prepare_traffic(
-        self, flows: Sequence[Flow], *, telemetry: bool = True, payload: str = AS_BYTES
+        self, flows: Sequence[Flow], *, telemetry: bool = True, payload: Payload = AS_BYTES
     ) -> int:
         """Connect the ranks as the flows need, and have those that take part make ready; returns the run.
 
@@ -244,86 +276,75 @@ class EndpointGroup:
         """
         by_rank = flows_by_rank(flows)
         schedules = [flow_schedule(own, rank) for rank, own in sorted(by_rank.items())]
-        messages = [
-            {
-                "command": "traffic",
-                "flows": [asdict(flow) | {"number": number} for number, flow in by_rank[each.rank].items()],
-                "payload": payload,
-            }
-            for each in schedules
-        ]
-        return self._prepare(schedules, messages, telemetry)
+        number = self._connect_for_run(schedules, telemetry)
+        return self._prepare(
+            number,
+            schedules,
+            [PrepareTraffic(number, by_rank[each.rank], payload) for each in schedules],
+        )
 
     def prepare_workload(
-        self, flows: Sequence[Flow], *, telemetry: bool = True, payload: str = AS_BYTES
+        self, flows: Sequence[Flow], *, telemetry: bool = True, payload: Payload = AS_BYTES
     ) -> int:
         """Have the ranks make ready for many flows, each over a queue pair of its own; returns the run.
 
         The flows are of zeros, which travel as `payload` says.
         """
         number = self._new_run_number()
-        sent: list[list[list[Any]]] = [[] for _ in self._hosts]
-        received: list[list[list[Any]]] = [[] for _ in self._hosts]
+        sent: list[list[WorkloadFlow]] = [[] for _ in self._hosts]
+        received: list[list[WorkloadFlow]] = [[] for _ in self._hosts]
         for index, flow in enumerate(flows):
             self._require_path(flow.source, flow.destination, flow.plane)
             ends = [(flow.source, flow.destination), (flow.destination, flow.source)]
             pairs = [next(self._next_queue_pair[own]) for own, _ in ends]
             for side, ((own, peer), items) in enumerate(zip(ends, (sent, received), strict=True)):
-                address = self._address(Channel(flow.plane, peer))
                 items[own].append(
-                    [
+                    WorkloadFlow(
                         index,
                         flow.start_ps,
                         flow.plane,
                         flow.size_bytes,
                         peer,
-                        address,
+                        self._address(Channel(flow.plane, peer)),
                         pairs[side],
                         pairs[1 - side],
-                    ]
+                    )
                 )
+        ranks = [host.rank for host in self._hosts]
         answers = self._call_all(
             {
-                host.rank: {
-                    "command": "flows",
-                    "run": number,
-                    "telemetry": telemetry,
-                    "payload": payload,
-                    "sent": sent[host.rank],
-                    "received": received[host.rank],
-                }
-                for host in self._hosts
+                rank: PrepareFlows(number, tuple(sent[rank]), tuple(received[rank]), telemetry, payload)
+                for rank in ranks
             }
         )
-        memory = {rank: answer["memory"] for rank, answer in answers.items()}
-        written_peers = {rank: sorted({item[4] for item in items}) for rank, items in enumerate(sent)}
-        self._runs[number] = _PreparedRun([host.rank for host in self._hosts], memory, written_peers, [])
+        memory = {rank: answer.memory for rank, answer in answers.items()}
+        written_peers = {rank: sorted({flow.peer for flow in sent[rank]}) for rank in ranks}
+        self._runs[number] = _PreparedRun(ranks, memory, written_peers, [])
         return number
 
-    def flow_records(self, run: int) -> dict[str, list[int]]:
-        """Return columns of a run's flows that have ended: flow, started_ps, finished_ps, retransmitted_packets.
+    def flow_records(self, run: int) -> EndedFlows:
+        """Return columns of a run's flows that have ended.
 
         Rows are in order of `flow`, the place in the list that was prepared. The run is one of `prepare_traffic` or
         `prepare_workload`.
         """
-        message = {"command": "flow_records", "run": run}
-        answers = self._call_all(dict.fromkeys(self._runs[run].ranks, message))
-        names = ("flow", "started_ps", "finished_ps", "retransmitted_packets")
-        rows = [
+        answers = self._call_all(dict.fromkeys(self._runs[run].ranks, AskFlowRecords(run)))
+        rows = sorted(
             row
             for answer in answers.values()
-            for row in zip(*(answer["records"].get(name, ()) for name in names), strict=True)
-        ]
-        columns = list(zip(*sorted(rows), strict=True)) or [()] * len(names)
-        return {name: list(column) for name, column in zip(names, columns, strict=True)}
+            for row in zip(*(getattr(answer.records, name) for name in _RECORDED), strict=True)
+        )
+        return EndedFlows(*zip(*rows, strict=True)) if rows else EndedFlows()
 
-    def _with_schedules(
-        self, messages: Sequence[dict[str, Any]], schedules: Sequence[Schedule]
-    ) -> Sequence[dict[str, Any]]:
-        """Return the messages with the schedules, where endpoints need not make their own."""
-        if not self._shares_memory:
-            return messages
-        return [message | {"schedule": each} for message, each in zip(messages, schedules, strict=True)]
+    def _provided(self, schedule: Schedule, buffers: Sequence[RankBuffer], rank: int) -> Provided | None:
+        """Return what a rank is handed as it is; None where endpoints make and map their own."""
+        data = buffers[rank] if buffers else None
+        array = None if isinstance(data, Path) else data
+        if self._shares_memory:
+            return Provided(schedule, array)
+        if array is not None:
+            raise ValueError("an array is no data for an endpoint in another process (valid: a file)")
+        return None
 
     def _new_run_number(self) -> int:
         number, self._next_run = self._next_run, self._next_run + 1
@@ -333,16 +354,17 @@ class EndpointGroup:
         """Return the spec of the next run, as endpoints read it."""
         return replace(spec, run_tag=self._next_run % (MAX_RUN_TAG + 1))
 
-    def _prepare(
-        self, schedules: Sequence[Schedule], messages: Sequence[dict[str, Any]], telemetry: bool
-    ) -> int:
+    def _connect_for_run(self, schedules: Sequence[Schedule], telemetry: bool) -> int:
+        """Connect the ranks as their schedules need; returns the number of the run."""
         self._connect(schedules, telemetry)
-        number = self._new_run_number()
+        return self._new_run_number()
+
+    def _prepare(
+        self, number: int, schedules: Sequence[Schedule], commands: Sequence[Command[Prepared]]
+    ) -> int:
         ranks = [schedule.rank for schedule in schedules]
-        answers = self._call_all(
-            {rank: message | {"run": number} for rank, message in zip(ranks, messages, strict=True)}
-        )
-        memory = {rank: answer["memory"] for rank, answer in answers.items()}
+        answers = self._call_all(dict(zip(ranks, commands, strict=True)))
+        memory = {rank: answer.memory for rank, answer in answers.items()}
         written_peers = {schedule.rank: schedule.written_peers() for schedule in schedules}
         self._runs[number] = _PreparedRun(ranks, memory, written_peers, peers_of(schedules))
         return number
@@ -350,40 +372,38 @@ class EndpointGroup:
     def _connect(self, schedules: Sequence[Schedule], telemetry: bool) -> None:
         """Make the connections that the schedules name and that are not there yet, both ends at once."""
         before = dict(self._connected)
-        commands: dict[int, list[dict[str, Any]]] = {}
+        ends: dict[int, list[Connection]] = {}
         try:
             for rank, channel in peers_of(schedules):
                 if self._connected.get((rank, channel)) != telemetry:
                     self._require_path(rank, channel.peer, channel.plane)
-                    self._connect_ends(rank, channel, telemetry, commands)
-            self._call_all(
-                {rank: {"command": "connect", "connections": items} for rank, items in commands.items()}
-            )
+                    self._connect_ends(rank, channel, telemetry, ends)
+            self._call_all({rank: Connect(tuple(connections)) for rank, connections in ends.items()})
         except BaseException:
             # Refused or interrupted: connections that may be missing are created again.
             self._connected = before
             raise
 
     def _connect_ends(
-        self, rank: int, channel: Channel, telemetry: bool, commands: dict[int, list[dict[str, Any]]]
+        self, rank: int, channel: Channel, telemetry: bool, connections: dict[int, list[Connection]]
     ) -> None:
         back = Channel(channel.plane, rank, channel.label)
         ends = [(rank, channel), (channel.peer, back)]
         queue_pairs = [next(self._next_queue_pair[own]) for own, _ in ends]
         psns = [self._psn.getrandbits(_PSN_BITS) for _ in ends]
         for side, (own, towards) in enumerate(ends):
-            commands.setdefault(own, []).append(
-                {
-                    "label": towards.label,
-                    "plane": towards.plane,
-                    "peer": towards.peer,
-                    "queue_pair": queue_pairs[side],
-                    "remote_queue_pair": queue_pairs[1 - side],
-                    "initial_psn": psns[side],
-                    "remote_initial_psn": psns[1 - side],
-                    "destination_ip": self._address(towards),
-                    "telemetry": telemetry,
-                }
+            connections.setdefault(own, []).append(
+                Connection(
+                    plane=towards.plane,
+                    peer=towards.peer,
+                    queue_pair=queue_pairs[side],
+                    remote_queue_pair=queue_pairs[1 - side],
+                    destination_ip=self._address(towards),
+                    label=towards.label,
+                    initial_psn=psns[side],
+                    remote_initial_psn=psns[1 - side],
+                    telemetry=telemetry,
+                )
             )
             self._connected[own, towards] = telemetry
 
@@ -403,11 +423,10 @@ class EndpointGroup:
         prepared = self._runs[run]
         if start_ps is None:
             start_ps = self._clock.now_ps() + self._clock.start_margin_ps(len(prepared.ranks))
-        message = {"command": "start", "run": run, "start_ps": start_ps}
         prepared.state = "started"
         self._call_all(
             {
-                rank: message | {"peers": {str(peer): prepared.memory[peer] for peer in peers}}
+                rank: Start(run, start_ps, {peer: prepared.memory[peer] for peer in peers})
                 for rank, peers in prepared.written_peers.items()
             }
         )
@@ -416,32 +435,29 @@ class EndpointGroup:
     def wait(self, run: int, timeout_s: float = 120.0) -> RunOutcome:
         """Wait for the end of a run on all its ranks. Raises RunError if it fails or takes longer."""
         ranks = self._runs[run].ranks
-        answers: dict[int, dict[str, Any]] = {}
+        answers: dict[int, RunState] = {}
         unfinished, left_s = list(ranks), timeout_s
         # In rounds, because otherwise a rank whose peer has failed would be awaited until its timeout.
         while unfinished and left_s >= 0.0 and not _any_ended_badly(answers):
-            message = {"command": "wait", "run": run, "timeout_s": min(left_s, _WAITING_ROUND_S)}
             answers |= self._call_all(
-                dict.fromkeys(unfinished, message), _WAITING_ROUND_S + self._answer_timeout_s
+                dict.fromkeys(unfinished, Wait(run, min(left_s, _WAITING_ROUND_S))),
+                _WAITING_ROUND_S + self._answer_timeout_s,
             )
             self._runs[run].steps = _steps_of(answers.values())
-            unfinished = [rank for rank in unfinished if answers[rank]["state"] != "finished"]
+            unfinished = [rank for rank in unfinished if answers[rank].state != "finished"]
             left_s -= _WAITING_ROUND_S
         troubles = [
-            f"{self._hosts[rank].name}: {answer['state']} after {answer.get('nodes_done', 0)} of "
-            f"{answer.get('node_count', 0)} steps{': ' + answer['reason'] if answer.get('reason') else ''}"
+            f"{self._hosts[rank].name}: {answer.state} after {answer.nodes_done} of {answer.node_count} steps"
+            + (f": {answer.reason}" if answer.reason else "")
             for rank, answer in answers.items()
-            if answer["state"] != "finished"
+            if answer.state != "finished"
         ]
         if troubles:
             how = "failed" if _any_ended_badly(answers) else f"did not finish within {timeout_s:g} s"
             raise RunError(f"run {run} {how}: " + "; ".join(troubles))
         self._runs[run].state = "finished"
-        return RunOutcome(
-            run,
-            tuple(answers[rank]["started_ps"] for rank in ranks),
-            tuple(answers[rank]["finished_ps"] for rank in ranks),
-        )
+        times = [(answers[rank].started_ps or 0, answers[rank].finished_ps or 0) for rank in ranks]
+        return RunOutcome(run, tuple(start for start, _ in times), tuple(end for _, end in times))
 
     def steps(self, run: int) -> tuple[int, int]:
         """Return how many of a run's steps (or ends of flows) are done, and how many there are, of all ranks.
@@ -452,13 +468,13 @@ class EndpointGroup:
         prepared = self._runs.get(run)
         if prepared is None:
             return 0, 0
-        answers = []
+        states = []
         for rank in prepared.ranks:
-            status = getattr(self._endpoints[rank], "run_status", None)
-            if status is None:
+            state = self._endpoints[rank].run_state(run)
+            if state is None:
                 return prepared.steps
-            answers.append(status(run))
-        return _steps_of(answers)
+            states.append(state)
+        return _steps_of(states)
 
     def release(self, run: int) -> None:
         """Have the ranks release a run and its buffers, cancelling it if it has not ended.
@@ -471,7 +487,7 @@ class EndpointGroup:
         if released.state == "started":
             for connection in released.connections:
                 self._connected.pop(connection, None)
-        self._call_all({rank: {"command": "release", "run": run} for rank in released.ranks})
+        self._call_all(dict.fromkeys(released.ranks, Release(run)))
 
     def run(self, run: int, timeout_s: float = 120.0) -> RunOutcome:
         """Start a prepared run, wait for its end and release it in any case."""
@@ -481,7 +497,7 @@ class EndpointGroup:
         finally:
             self.release(run)
 
-    def run_flows(self, run: int, timeout_s: float = 120.0) -> tuple[RunOutcome, dict[str, list[int]]]:
+    def run_flows(self, run: int, timeout_s: float = 120.0) -> tuple[RunOutcome, EndedFlows]:
         """As `run`, of traffic or a workload; also returns its `flow_records`."""
         try:
             self.start(run)
@@ -491,46 +507,44 @@ class EndpointGroup:
 
     def stats(self) -> list[HostStats]:
         """Return every rank's counters, in order of rank."""
-        return [cast("HostStats", answer) for answer in self._call_each({"command": "stats"}).values()]
+        return list(self._call_each(AskStats()).values())
 
-    def transport_in_force(self, telemetry: bool = True) -> dict[str, Any]:
-        """Return `weft.traffic.host.Host.transport_in_force` of rank 0; it is the same on all hosts of a fabric."""
-        message = {"command": "transport", "ip_version": self._ip_version, "telemetry": telemetry}
-        return self._call_all({0: message})[0]
+    def transport_in_force(self, telemetry: bool = True) -> TransportInForce:
+        """Return with which settings rank 0 makes queue pairs; they are the same on all hosts of a fabric."""
+        asked = AskTransport(6 if self._ip_version == 6 else 4, telemetry)
+        return self._call_all({0: asked})[0]
 
     def reset_stats(self) -> None:
         """Set all counters to zero."""
-        self._call_each({"command": "reset_stats"})
+        self._call_each(ResetStats())
 
     def capture(self, rank: int, plane: int, path: Path | None) -> None:
         """Record a host's plane into a pcap file; None ends it."""
-        self._call_all({rank: {"command": "pcap", "plane": plane, "path": str(path) if path else None}})
+        self._call_all({rank: Capture(plane, str(path) if path else None)})
 
     def recorded(self, files: Sequence[Path]) -> list[int]:
         """Have every host write what it has recorded to a file (`Host.save_recorded`); returns rows lost by each."""
-        answers = self._call_all(
-            {host.rank: {"command": "recorded", "path": str(files[host.rank])} for host in self._hosts}
-        )
-        return [answer["rows_lost"] for answer in answers.values()]
+        answers = self._call_all({host.rank: SaveRecorded(str(files[host.rank])) for host in self._hosts})
+        return [answer.rows_lost for answer in answers.values()]
 
-    def _call_each(self, message: dict[str, Any]) -> dict[int, dict[str, Any]]:
-        return self._call_all({host.rank: message for host in self._hosts})
+    def _call_each(self, command: Command[A]) -> dict[int, A]:
+        return self._call_all({host.rank: command for host in self._hosts})
 
-    def _call_all(
-        self, messages: Mapping[int, dict[str, Any]], timeout_s: float | None = None
-    ) -> dict[int, dict[str, Any]]:
+    def _call_all(self, commands: Mapping[int, Command[A]], timeout_s: float | None = None) -> dict[int, A]:
         """Send to all ranks named, then read all answers, so that one refusal leaves no answer unread.
 
         Answers that an interrupted call has left unread are dropped by the next call.
         """
         number = next(self._command_numbers)
-        for rank, message in messages.items():
-            self._endpoints[rank].send(message | {"id": number})
-        answers: dict[int, dict[str, Any]] = {}
+        for rank, command in commands.items():
+            self._endpoints[rank].send(command, number)
+        answers: dict[int, A] = {}
         first_error: Exception | None = None
-        for rank in messages:
+        for rank, command in commands.items():
             try:
-                answers[rank] = self._endpoints[rank].read_answer(timeout_s or self._answer_timeout_s, number)
+                answers[rank] = self._endpoints[rank].read_answer(
+                    command, number, timeout_s or self._answer_timeout_s
+                )
             except Exception as error:  # kept, and raised when all answers are read
                 first_error = first_error or error
         if first_error is not None:
@@ -538,45 +552,19 @@ class EndpointGroup:
         return answers
 
 
-def _steps_of(answers: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
+def _steps_of(states: Iterable[RunState]) -> tuple[int, int]:
     done = count = 0
-    for answer in answers:
-        done += answer.get("nodes_done", 0)
-        count += answer.get("node_count", 0)
+    for state in states:
+        done += state.nodes_done
+        count += state.node_count
     return done, count
 
 
-def _any_ended_badly(answers: Mapping[int, dict[str, Any]]) -> bool:
-    return any(answer["state"] in ("failed", "cancelled") for answer in answers.values())
+def _any_ended_badly(states: Mapping[int, RunState]) -> bool:
+    return any(state.ended_badly for state in states.values())
 
 
-def _spec_message(spec: CollectiveSpec) -> dict[str, Any]:
-    """Return a spec as it is sent to endpoints, without its run tag."""
-    return {
-        "rank_count": spec.rank_count,
-        "element_count": spec.element_count,
-        "dtype": spec.dtype.value,
-        "operation": spec.operation.name.lower(),
-        "plane_rates_bps": list(spec.plane_rates_bps),
-        "piece_bytes": spec.piece_bytes,
-        "root": spec.root,
-        "ranks_per_host": spec.ranks_per_host,
-        "rank_stride": spec.rank_stride,
-    }
-
-
-def _with_files(
-    message: dict[str, Any],
-    spec: CollectiveSpec,
-    buffers: Sequence[RankBuffer],
-    results: Sequence[Path] | None,
-) -> list[dict[str, Any]]:
-    """Return every rank's message, with its files if there are any."""
-    if not buffers:
-        return [message] * spec.rank_count
-    return [
-        message
-        | {"buffer": str(buffer) if isinstance(buffer, Path) else buffer}
-        | ({"result": str(results[rank])} if results else {})
-        for rank, buffer in enumerate(buffers)
-    ]
+def _file(buffers: Sequence[RankBuffer] | None, rank: int) -> str | None:
+    """Return the name of a rank's file, if there are files."""
+    buffer = buffers[rank] if buffers else None
+    return str(buffer) if isinstance(buffer, Path) else None

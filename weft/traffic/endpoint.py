@@ -17,22 +17,24 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from weft.traffic.answers import Ready, Refused
+from weft.traffic.commands import Wait, numbered, read_command
 from weft.traffic.extensions import is_user_error, user_report
 from weft.traffic.host import Host, host_of_namespace
-from weft.traffic.host_commands import ENDED, WAIT, HostCommands
+from weft.traffic.host_commands import HostCommands
 from weft.traffic.host_config import HostConfig
-from weft.traffic.messages import Message, MessageError, take
+from weft.traffic.messages import Message, MessageError, as_message, read_message
 from weft.traffic.port_guard import PortGuard
 
 
 class Endpoint:
     """Carries out commands on a host. Times out `wait`s by the wall clock."""
 
-    def __init__(self, host: Host, answer: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(self, host: Host, answer: Callable[[Message], None]) -> None:
         self._host = host
         self._commands = HostCommands(host)
         self._answer = answer
-        self._waits: list[tuple[float, Message]] = []
+        self._waits: list[tuple[float, Wait, Message]] = []
         self._user_error: str | None = None
 
     def execute(self, line: str) -> None:
@@ -43,57 +45,61 @@ class Endpoint:
             if not isinstance(parsed, dict):
                 raise MessageError(f"a command is an object, not {line.strip()!r}")
             message = parsed
-            if message.get("command") == WAIT:
-                self._wait(message)
+            command = read_command(message)
+            if isinstance(command, Wait):
+                self._wait(command, message)
                 return
-            self._reply(message, self._commands.carry_out(message))
+            self._reply(message, as_message(self._commands.carry_out(command)))
         except Exception as error:
             # Any error that a command raises becomes its answer; the host continues.
-            self._reply(message, {"error": f"{message.get('command', 'command')}: {error}"})
+            self._refuse(message, Refused(f"{message.get('command', 'command')}: {error}"))
 
-    def _reply(self, message: Message, answer: dict[str, Any]) -> None:
-        self._answer(answer | ({"id": message["id"]} if "id" in message else {}))
+    def _reply(self, message: Message, answer: Message) -> None:
+        self._answer(numbered(message, answer))
 
-    def _wait(self, message: Message) -> None:
-        deadline = time.monotonic() + take(message, "timeout_s", float, 60.0)
-        self._commands.status(message)  # refuses an unknown run
-        self._waits.append((deadline, message))
+    def _refuse(self, message: Message, refused: Refused) -> None:
+        self._reply(message, refused.as_message())
+
+    def _wait(self, command: Wait, message: Message) -> None:
+        deadline = time.monotonic() + command.timeout_s
+        self._commands.state(command.run)  # refuses an unknown run
+        self._waits.append((deadline, command, message))
         self.serve_waits()
 
-    def _failed(self, failure: str) -> dict[str, Any]:
-        """Return the answer of a host whose engine has stopped; `user_error` if a user's code raised."""
+    def _failed(self, failure: str) -> Refused:
+        """Return the answer of a host whose engine has stopped; with `user_error` if a user's code raised."""
         if self._user_error is None:
             try:
                 self._host.engine.stop()  # raises what ended the engine's thread
             except Exception as error:
                 if is_user_error(error):
                     self._user_error = user_report(error, "a class of yours")
-        answer: dict[str, Any] = {"error": f"wait: the engine has stopped: {failure}"}
-        return answer if self._user_error is None else answer | {"user_error": self._user_error}
+        return Refused(f"wait: the engine has stopped: {failure}", self._user_error)
 
     def serve_waits(self) -> None:
         """Answer the waits whose run has ended or whose time is up."""
         self._host.executor.take_ended()
         waits, self._waits = self._waits, []
         failure = self._host.engine.failure
-        for deadline, message in waits:
-            try:
-                status = self._commands.status(message)
-            except ValueError as error:  # released meanwhile
-                status = {"error": f"wait: {error}"}
+        for deadline, command, message in waits:
             if failure is not None:
-                status = self._failed(failure)
-            ended = "error" in status or status["state"] in ENDED
-            if ended or time.monotonic() >= deadline:
-                self._reply(message, status)
+                self._refuse(message, self._failed(failure))
+                continue
+            try:
+                state = self._commands.state(command.run)
+            except ValueError as error:  # released meanwhile
+                self._refuse(message, Refused(f"wait: {error}"))
+                continue
+            if state.has_ended or time.monotonic() >= deadline:
+                self._reply(message, as_message(state))
             else:
-                self._waits.append((deadline, message))
+                self._waits.append((deadline, command, message))
 
     def seconds_to_next_deadline(self) -> float | None:
         """Return how long serve_waits() may be put off; None without a wait."""
         if not self._waits:
             return None
-        return max(0.0, min(deadline for deadline, _ in self._waits) - time.monotonic())
+        return max(0.0, min(deadline for deadline, *_ in self._waits) - time.monotonic())
 
 
 class LineReader:
@@ -112,7 +118,7 @@ class LineReader:
         return [line.decode(errors="replace") for line in complete if line.strip()]
 
 
-def _print_answer(answer: dict[str, Any]) -> None:
+def _print_answer(answer: Message) -> None:
     sys.stdout.write(json.dumps(answer) + "\n")
     sys.stdout.flush()
 
@@ -147,15 +153,15 @@ def main() -> int:
     if not lines:
         return 0
     try:
-        config = HostConfig.from_message(json.loads(lines[0]))
+        config = read_message(HostConfig, json.loads(lines[0]))
         guard = PortGuard()
         host = host_of_namespace(config)
-    except (ValueError, OSError, AttributeError) as error:
-        _print_answer({"error": f"configuration: {error}"})
+    except (ValueError, OSError) as error:
+        _print_answer(Refused(f"configuration: {error}").as_message())
         return 3
     gc.freeze()
     try:
-        _print_answer({"ready": True, "name": config.name, "rank": config.rank})
+        _print_answer(as_message(Ready(config.name, config.rank)))
         _serve(Endpoint(host, _print_answer), host, reader, lines[1:])
     finally:
         host.close()

@@ -27,20 +27,18 @@ from weft.engine import (
     make_congestion_control,
     spray,
 )
+from weft.traffic.answers import PlaneInForce, TransportInForce
 from weft.traffic.attachment import Attach, Attachment, SocketAttachment
 from weft.traffic.class_reference import is_class_reference
+from weft.traffic.commands import DEFAULT_RETRY_LIMIT, AskTransport, Connection, Membership
 from weft.traffic.extensions import ClassSpec, PathProperties, congestion_control, path_choice
 from weft.traffic.host_config import HostConfig, NicConfig, without_prefix
 from weft.traffic.host_stats import ConnectionStats, HostStats
 from weft.traffic.int_stack import stack_in_bytes
-from weft.traffic.messages import Message, take, take_optional
 from weft.traffic.scale_up import ScaleUpLinks, ScaleUpPort
 from weft.traffic.schedule_nodes import SCALE_UP, Channel
-from weft.traffic.transport_settings import (
-    preset_of,
-)
+from weft.traffic.transport_settings import preset_of
 
-DEFAULT_RETRY_LIMIT = 7
 _QUEUE_PAIR_TOTALS = tuple(_core.record_types()["RcCounters"])
 _AGGREGATION_TOTAL = "aggregation_retransmitted_packets"
 
@@ -140,30 +138,31 @@ class Host:
     def _queue_pair_timeout_ps(self, plane: _Plane) -> int:
         return self.config.transport.retransmission_timeout_ps or self.timeout_ps(plane)
 
-    def connect(self, message: Message) -> None:
+    def connect(self, connection: Connection) -> None:
         """Make a queue pair, in place of one to the same peer with the same label.
 
         One labelled `SCALE_UP` is made over the host's own links. Raises ValueError if it has none.
         """
-        if message.get("label") == SCALE_UP:
-            channel = Channel(take(message, "plane", int), take(message, "peer", int), SCALE_UP)
-            self._scale_up_port().connect(channel, message)
+        channel = Channel(connection.plane, connection.peer, connection.label)
+        if connection.label == SCALE_UP:
+            self._scale_up_port().connect(channel, connection.queue_pair, connection.remote_queue_pair)
             return
-        plane = self.plane(take(message, "plane", int))
-        peer, label = take(message, "peer", int), take(message, "label", str, "collective")
-        channel = Channel(take(message, "plane", int), peer, label)
+        plane = self.plane(connection.plane)
+        if connection.destination_ip is None:
+            raise ValueError(f"the connection to rank {connection.peer} has no destination_ip")
         self.disconnect(channel)
-        transport, number = self.config.transport, take(message, "queue_pair", int)
-        destination_ip = without_prefix(take(message, "destination_ip", str))
-        telemetry = take(message, "telemetry", bool, False)
-        frame_bytes = self._full_frame_bytes(":" in destination_ip, telemetry)
+        transport, number = self.config.transport, connection.queue_pair
+        destination_ip = without_prefix(connection.destination_ip)
+        frame_bytes = self._full_frame_bytes(":" in destination_ip, connection.telemetry)
         queue_pair = _core.RcQueuePair(
             self.nic,
             plane.port,
             self.executor,
             queue_pair=number,
-            remote_queue_pair=take(message, "remote_queue_pair", int),
-            destination_mac=take(message, "destination_mac", str, plane.config.gateway_mac),
+            remote_queue_pair=connection.remote_queue_pair,
+            destination_mac=plane.config.gateway_mac
+            if connection.destination_mac is None
+            else connection.destination_mac,
             destination_ip=destination_ip,
             congestion_control=self._congestion_control(plane, frame_bytes),
             path_choice=self._path_choice(plane, number, frame_bytes),
@@ -172,12 +171,12 @@ class Host:
             reordering_window_ps=transport.reordering_window(plane.config.base_round_trip_ps),
             ack_interval_packets=transport.ack_interval(),
             cnp_interval_ps=transport.cnp_interval(),
-            source_udp_port=take_optional(message, "source_udp_port", int),
-            initial_psn=take(message, "initial_psn", int, 0),
-            remote_initial_psn=take(message, "remote_initial_psn", int, 0),
+            source_udp_port=connection.source_udp_port,
+            initial_psn=connection.initial_psn,
+            remote_initial_psn=connection.remote_initial_psn,
             path_mtu_bytes=self.config.mtu_bytes,
-            telemetry=telemetry,
-            retry_limit=take(message, "retry_limit", int, DEFAULT_RETRY_LIMIT),
+            telemetry=connection.telemetry,
+            retry_limit=connection.retry_limit,
         )
         self._observe(queue_pair, channel)
         self._connections[channel] = _Connection(queue_pair, self.executor.add_channel(queue_pair))
@@ -214,29 +213,25 @@ class Host:
             preset=transport.preset or "",
         )
 
-    def transport_in_force(self, message: Message) -> dict[str, Any]:
-        """Return what queue pairs over IP version `ip_version`, with INT (`telemetry`) or without, are made with.
-
-        All defaults are filled in. The parameters of a user's class are those that the scenario gives.
-        """
+    def transport_in_force(self, asked: AskTransport) -> TransportInForce:
+        """Return with which settings queue pairs are made."""
         transport = self.config.transport
         preset = preset_of(transport.congestion_control, transport.preset)
-        is_ipv6 = take(message, "ip_version", int, 4) == 6
-        frame_bytes = self._full_frame_bytes(is_ipv6, take(message, "telemetry", bool, False))
-        return {
-            "congestion_control": transport.congestion_control,
-            "preset": preset.name if preset is not None else None,
-            "retransmission": transport.retransmission,
-            "path": transport.path,
-            "path_parameters": dict(transport.path_parameters),
-            "spray_paths": transport.spray_paths if transport.path == "spray" else None,
-            "ack_interval_packets": transport.ack_interval(),
-            "cnp_interval_ps": transport.cnp_interval(),
-            "retry_limit": DEFAULT_RETRY_LIMIT,
-            "planes": [self._plane_in_force(plane, frame_bytes) for plane in self._planes],
-        }
+        frame_bytes = self._full_frame_bytes(asked.ip_version == 6, asked.telemetry)
+        return TransportInForce(
+            congestion_control=transport.congestion_control,
+            preset=preset.name if preset is not None else None,
+            retransmission=transport.retransmission,
+            path=transport.path,
+            path_parameters=dict(transport.path_parameters),
+            spray_paths=transport.spray_paths if transport.path == "spray" else None,
+            ack_interval_packets=transport.ack_interval(),
+            cnp_interval_ps=transport.cnp_interval(),
+            retry_limit=DEFAULT_RETRY_LIMIT,
+            planes=tuple(self._plane_in_force(plane, frame_bytes) for plane in self._planes),
+        )
 
-    def _plane_in_force(self, plane: _Plane, frame_bytes: int) -> dict[str, Any]:
+    def _plane_in_force(self, plane: _Plane, frame_bytes: int) -> PlaneInForce:
         transport, path = self.config.transport, self._path_properties(plane, frame_bytes)
         parameters: Mapping[str, Any] = transport.parameters
         if not is_class_reference(transport.congestion_control):
@@ -248,17 +243,17 @@ class Host:
                 preset=transport.preset or "",
             )
         flowlet_gap_ps = transport.flowlet_gap_ps or plane.config.base_round_trip_ps
-        return {
-            "line_rate_bps": plane.config.rate_bps,
-            "base_round_trip_ps": plane.config.base_round_trip_ps,
-            "nearest_round_trip_ps": plane.config.nearest_round_trip_ps,
-            "frame_bytes": frame_bytes,
-            "least_retransmission_timeout_ps": self._queue_pair_timeout_ps(plane),
-            "least_aggregation_timeout_ps": self.timeout_ps(plane),
-            "reordering_window_ps": transport.reordering_window(plane.config.base_round_trip_ps),
-            "flowlet_gap_ps": flowlet_gap_ps if transport.path == "flowlet" else None,
-            "parameters": dict(parameters),
-        }
+        return PlaneInForce(
+            line_rate_bps=plane.config.rate_bps,
+            base_round_trip_ps=plane.config.base_round_trip_ps,
+            nearest_round_trip_ps=plane.config.nearest_round_trip_ps,
+            frame_bytes=frame_bytes,
+            least_retransmission_timeout_ps=self._queue_pair_timeout_ps(plane),
+            least_aggregation_timeout_ps=self.timeout_ps(plane),
+            reordering_window_ps=transport.reordering_window(plane.config.base_round_trip_ps),
+            flowlet_gap_ps=flowlet_gap_ps if transport.path == "flowlet" else None,
+            parameters=dict(parameters),
+        )
 
     def _path_choice(self, plane: _Plane, queue_pair: int, frame_bytes: int) -> PathChoice | None:
         transport, seed = self.config.transport, self._path_seed(plane, queue_pair)
@@ -364,24 +359,25 @@ class Host:
             self.executor.remove_channel(connection.channel)
             self.nic.detach(connection.queue_pair)
 
-    def join(self, message: Message) -> None:
-        """Take part in an aggregation job on a plane, in place of one before. Fields: JobMembership's."""
-        plane = self.plane(take(message, "plane", int))
-        self.leave(take(message, "plane", int))
+    def join(self, membership: Membership) -> None:
+        """Take part in an aggregation job on a plane, in place of one before."""
+        plane = self.plane(membership.plane)
+        self.leave(membership.plane)
+        timeout_ps = membership.retransmission_timeout_ps
         plane.client = _core.AggregationClient(
             self.nic,
             plane.port,
             self.executor,
-            job_id=take(message, "job_id", int),
-            epoch=take(message, "epoch", int),
-            q_key=take(message, "q_key", int),
-            rank=take(message, "rank", int),
-            rank_count=take(message, "worker_count", int),
-            slot_count=take(message, "slot_count", int),
-            destination_mac=take(message, "aggregation_mac", str),
-            destination_ip=take(message, "aggregation_address", str),
-            group_ip=take(message, "group_address", str),
-            retransmission_timeout_ps=take(message, "retransmission_timeout_ps", int, self.timeout_ps(plane)),
+            job_id=membership.job_id,
+            epoch=membership.epoch,
+            q_key=membership.q_key,
+            rank=membership.rank,
+            rank_count=membership.worker_count,
+            slot_count=membership.slot_count,
+            destination_mac=membership.aggregation_mac,
+            destination_ip=membership.aggregation_address,
+            group_ip=membership.group_address,
+            retransmission_timeout_ps=self.timeout_ps(plane) if timeout_ps is None else timeout_ps,
         )
         plane.aggregator = self.executor.add_aggregator(plane.client)
 

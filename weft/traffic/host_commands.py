@@ -3,91 +3,83 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, cast
 
+from weft.traffic import commands
+from weft.traffic.answers import Done, RunState, Saved
+from weft.traffic.commands import Command
 from weft.traffic.host import Host
 from weft.traffic.host_runs import HostRuns
-from weft.traffic.messages import Message, MessageError, take, take_list, take_optional
 
-WAIT = "wait"
-"""The one command that is answered later; how to wait depends on the clock."""
-ENDED = ("finished", "failed", "cancelled")
+A = TypeVar("A")
 
 
 class HostCommands:
-    """Commands by name, as docs/spec/endpoint-protocol.md lists them. What a command raises becomes its answer."""
+    """Carries out commands on a host; errors are those of what they do."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
         self._runs = HostRuns(host)
-        self._commands: dict[str, Callable[[Message], dict[str, Any]]] = {
-            "connect": self._connect,
-            "disconnect": self._disconnect,
-            "join": self._join,
-            "leave": self._leave,
-            "collective": self._runs.prepare_collective,
-            "training_step": self._runs.prepare_training_step,
-            "traffic": self._runs.prepare_traffic,
-            "flows": self._runs.prepare_flows,
-            "flow_records": self._runs.flow_records,
-            "start": self._runs.start,
-            "status": self._runs.status,
-            "release": self._runs.release,
-            "stats": lambda _: {**host.stats()},
-            "reset_stats": self._reset_stats,
-            "transport": host.transport_in_force,
-            "pcap": self._pcap,
-            "recorded": self._recorded,
+        self._carriers: dict[type[Command[Any]], Callable[[Any], object]] = {
+            commands.Connect: self._connect,
+            commands.Disconnect: self._disconnect,
+            commands.Join: self._join,
+            commands.Leave: self._leave,
+            commands.PrepareCollective: self._runs.prepare_collective,
+            commands.PrepareTrainingStep: self._runs.prepare_training_step,
+            commands.PrepareTraffic: self._runs.prepare_traffic,
+            commands.PrepareFlows: self._runs.prepare_flows,
+            commands.AskFlowRecords: lambda command: self._runs.flow_records(command.run),
+            commands.Start: self._runs.start,
+            commands.Status: lambda command: self._runs.state(command.run),
+            commands.Release: lambda command: self._runs.release(command.run),
+            commands.AskStats: lambda _: host.stats(),
+            commands.ResetStats: self._reset_stats,
+            commands.AskTransport: host.transport_in_force,
+            commands.Capture: self._capture,
+            commands.SaveRecorded: self._save_recorded,
         }
 
-    def carry_out(self, message: Message) -> dict[str, Any]:
-        """Carry out any command but `wait`, and return its answer. Raises MessageError for an unknown one."""
-        name = take(message, "command", str)
-        if name not in self._commands:
-            valid = ", ".join(sorted([*self._commands, WAIT]))
-            raise MessageError(f"unknown command {name!r} (valid: {valid})")
-        return self._commands[name](message)
+    def carry_out(self, command: Command[A]) -> A:
+        """Carry out any command but a `Wait`, which depends on the clock, and return its answer."""
+        return cast(A, self._carriers[type(command)](command))
 
     def close(self) -> None:
         """Stop carrying out commands, and release the host."""
-        self._commands.clear()
+        self._carriers.clear()
 
-    def status(self, message: Message) -> dict[str, Any]:
-        """Return the state of the run that a `wait` names. Raises ValueError for an unknown one."""
-        return self._runs.status(message)
+    def state(self, run: int) -> RunState:
+        """Return how far a run is. Raises ValueError for an unknown one."""
+        return self._runs.state(run)
 
-    def _connect(self, message: Message) -> dict[str, Any]:
-        connections = take_list(message, "connections", dict)
-        for connection in connections:
+    def _connect(self, command: commands.Connect) -> Done:
+        for connection in command.connections:
             self._host.connect(connection)
-        return {"connected": len(connections)}
+        return Done()
 
-    def _disconnect(self, message: Message) -> dict[str, Any]:
-        label = take_optional(message, "label", str)
-        gone = [channel for channel in self._host.channels() if label in (None, channel.label)]
+    def _disconnect(self, command: commands.Disconnect) -> Done:
+        gone = [channel for channel in self._host.channels() if command.label in (None, channel.label)]
         for channel in gone:
             self._host.disconnect(channel)
-        return {"disconnected": len(gone)}
+        return Done()
 
-    def _join(self, message: Message) -> dict[str, Any]:
-        jobs = take_list(message, "jobs", dict)
-        for job in jobs:
-            self._host.join(job)
-        return {"joined": len(jobs)}
+    def _join(self, command: commands.Join) -> Done:
+        for membership in command.jobs:
+            self._host.join(membership)
+        return Done()
 
-    def _leave(self, message: Message) -> dict[str, Any]:
-        for plane in take_list(message, "planes", int):
+    def _leave(self, command: commands.Leave) -> Done:
+        for plane in command.planes:
             self._host.leave(plane)
-        return {"left": message["planes"]}
+        return Done()
 
-    def _reset_stats(self, _: Message) -> dict[str, Any]:
+    def _reset_stats(self, _: commands.ResetStats) -> Done:
         self._host.reset_stats()
-        return {"reset": True}
+        return Done()
 
-    def _pcap(self, message: Message) -> dict[str, Any]:
-        path = take_optional(message, "path", str)
-        self._host.capture(take(message, "plane", int), path)
-        return {"pcap": path}
+    def _capture(self, command: commands.Capture) -> Done:
+        self._host.capture(command.plane, command.path)
+        return Done()
 
-    def _recorded(self, message: Message) -> dict[str, Any]:
-        return {"rows_lost": self._host.save_recorded(take(message, "path", str))}
+    def _save_recorded(self, command: commands.SaveRecorded) -> Saved:
+        return Saved(self._host.save_recorded(command.path))

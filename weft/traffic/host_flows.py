@@ -2,56 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from weft.engine import _core
+from weft.engine.records import RunStatus
+from weft.traffic.answers import EndedFlows, Memory
+from weft.traffic.commands import PrepareFlows, Start
 from weft.traffic.host import Host
-from weft.traffic.messages import AS_BYTES, AS_LENGTHS, Message, MessageError, take, take_list
-
-FLOW_FIELDS = (
-    "flow",
-    "start_ps",
-    "plane",
-    "size_bytes",
-    "peer",
-    "peer_ip",
-    "queue_pair",
-    "remote_queue_pair",
-)
-"""Of an item of `sent` or `received`, a list of these in order; `peer` is the rank of the other end."""
+from weft.traffic.messages import AS_LENGTHS
+from weft.traffic.native_schedule import RemoteBuffer
+from weft.traffic.schedule_nodes import SINK
 
 
 class HostFlows:
     """The flows of one run, carried out natively: a queue pair for each, from its start to its end."""
 
-    def __init__(self, host: Host, message: Message) -> None:
-        """Read `sent` and `received`. Raises MessageError for items that are none."""
+    def __init__(self, host: Host, command: PrepareFlows) -> None:
         self._host = host
-        self._run = take(message, "run", int)
-        self._telemetry = take(message, "telemetry", bool, False)
-        self._as_lengths = take(message, "payload", str, AS_BYTES) == AS_LENGTHS
-        self._sent = [_checked(item) for item in take_list(message, "sent", list)]
-        self._received = [_checked(item) for item in take_list(message, "received", list)]
-        largest = max((item[3] for item in self._received), default=0)
+        self._command = command
+        largest = max((flow.size_bytes for flow in command.received), default=0)
         self._sink = host.nic.register_sink(largest) if largest else None
         self._generator: _core.FlowGenerator | None = None
 
-    def memory(self) -> dict[str, dict[str, int]]:
+    def memory(self) -> Memory:
         """Return where peers write to."""
         sink = self._sink
-        if sink is None:
-            return {}
-        return {"sink": {"virtual_address": sink.virtual_address, "rkey": sink.rkey}}
+        return {} if sink is None else {SINK: RemoteBuffer(sink.virtual_address, sink.rkey)}
 
-    def start(self, message: Message) -> None:
-        """Start at `start_ps`, given `peers`' memory by rank. Raises MessageError if a peer's is missing."""
+    def start(self, command: Start) -> None:
+        """Start the flows. Raises ValueError if they run already, or the memory of a peer is missing."""
         if self._generator is not None:
             raise ValueError("the flows have been started already")
-        peers = take(message, "peers", dict, {})
-        generator = self._host.make_flow_generator(self._telemetry, self._as_lengths)
-        for flow, start_ps, plane, size_bytes, peer, peer_ip, queue_pair, remote in self._sent:
-            sink = take(take(peers, str(peer), dict), "sink", dict)
+        generator = self._host.make_flow_generator(
+            self._command.telemetry, self._command.payload == AS_LENGTHS
+        )
+        for flow, start_ps, plane, size_bytes, peer, peer_ip, queue_pair, remote in self._command.sent:
+            sink = _sink_of(command, peer)
             generator.add_sent(
                 flow,
                 start_ps,
@@ -60,27 +44,30 @@ class HostFlows:
                 queue_pair,
                 remote,
                 size_bytes,
-                take(sink, "virtual_address", int),
-                take(sink, "rkey", int),
+                sink.virtual_address,
+                sink.rkey,
                 observed=self._host.observed_flow(peer, plane),
             )
-        for flow, start_ps, plane, size_bytes, _, peer_ip, queue_pair, remote in self._received:
+        for flow, start_ps, plane, size_bytes, _, peer_ip, queue_pair, remote in self._command.received:
             generator.add_received(flow, start_ps, plane, peer_ip, queue_pair, remote, size_bytes)
-        generator.start(take(message, "start_ps", int, 0), run=self._run)
+        generator.start(command.start_ps, run=self._command.run)
         self._generator = generator
 
-    def status(self) -> dict[str, Any]:
-        """Return the state as a schedule's run has it; its nodes are flows, sent and received."""
-        if self._generator is None:
-            return {"state": "prepared"}
-        return dict(self._generator.status())
+    def status(self) -> RunStatus | None:
+        """Return the state as a schedule's run has it; its nodes are flows, sent and received. None before a start."""
+        return None if self._generator is None else self._generator.status()
 
-    def records(self) -> dict[str, list[int]]:
+    def records(self) -> EndedFlows:
         """Return columns of the flows that this host sent and that have ended."""
         if self._generator is None:
-            return {}
-        columns: Mapping[str, Any] = dict(self._generator.records())
-        return {name: column.tolist() for name, column in columns.items()}
+            return EndedFlows()
+        columns = self._generator.records()
+        return EndedFlows(
+            flow=tuple(columns["flow"].tolist()),
+            started_ps=tuple(columns["started_ps"].tolist()),
+            finished_ps=tuple(columns["finished_ps"].tolist()),
+            retransmitted_packets=tuple(columns["retransmitted_packets"].tolist()),
+        )
 
     def release(self) -> None:
         """End the run if it has not ended, and release its memory."""
@@ -90,10 +77,9 @@ class HostFlows:
             self._sink.deregister()
 
 
-def _checked(item: list[Any]) -> list[Any]:
-    kinds = (int, int, int, int, int, str, int, int)
-    if len(item) != len(kinds) or any(
-        type(value) is not kind for value, kind in zip(item, kinds, strict=True)
-    ):
-        raise MessageError(f"flow {item!r} (valid: {', '.join(FLOW_FIELDS)})")
-    return item
+def _sink_of(command: Start, peer: int) -> RemoteBuffer:
+    memory = command.peers.get(peer)
+    if memory is None or SINK not in memory:
+        given = ", ".join(str(each) for each, buffers in command.peers.items() if SINK in buffers) or "none"
+        raise ValueError(f"peers has no sink of rank {peer} (given: {given})")
+    return memory[SINK]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
-
-from weft.traffic.messages import Message, take, take_list
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -25,19 +22,3 @@ class HostRecording:
     def telemetry_of(self, peer: int) -> bool:
         """Return whether stacks that this rank sends back are recorded."""
         return self.all_telemetry or peer in self.telemetry_from
-
-    def to_message(self) -> dict[str, Any]:
-        """Return the configuration's `recording`, of JSON's types."""
-        return asdict(self) | {"telemetry_from": list(self.telemetry_from)}
-
-    @classmethod
-    def from_message(cls, message: Message) -> HostRecording:
-        """Read the configuration's `recording`; what is missing is not recorded. Raises MessageError."""
-        return cls(
-            messages=take(message, "messages", bool, False),
-            telemetry_from=tuple(take_list(message, "telemetry_from", int))
-            if "telemetry_from" in message
-            else (),
-            all_telemetry=take(message, "all_telemetry", bool, False),
-            steps=take(message, "steps", bool, False),
-        )

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft.engine import Nic, _core
-from weft.traffic.messages import Message, take
 from weft.traffic.schedule_nodes import Channel
 
 
@@ -28,7 +27,7 @@ class ScaleUpPort:
         self._channels: dict[Channel, tuple[_core.ScaleUpChannel, int]] = {}
         links.domain.attach(self._port, nic)
 
-    def connect(self, channel: Channel, message: Message) -> None:
+    def connect(self, channel: Channel, queue_pair: int, remote_queue_pair: int) -> None:
         """Make a channel to a rank of the host, in place of one before. Raises ValueError for another's rank."""
         if channel.peer not in self._links.ranks:
             raise ValueError(
@@ -39,9 +38,9 @@ class ScaleUpPort:
             self._links.domain,
             self._executor,
             port=self._port,
-            number=take(message, "queue_pair", int),
+            number=queue_pair,
             peer_port=self._links.ranks.index(channel.peer),
-            peer_number=take(message, "remote_queue_pair", int),
+            peer_number=remote_queue_pair,
         )
         self._channels[channel] = (made, self._executor.add_scale_up_channel(made))
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
 
 from weft.engine import CongestionPreset, congestion_control_kind
 from weft.traffic.class_reference import is_class_reference
 from weft.traffic.extensions import congestion_needs
-from weft.traffic.messages import Message, take, take_list, take_optional
+from weft.traffic.messages import OneOf
 
 DEFAULT_CONGESTION_CONTROL = "fixed-window"
 RETRANSMISSIONS = ("go-back-n", "selective-repeat")
@@ -37,7 +37,7 @@ class TransportSettings:
     congestion_control: str = DEFAULT_CONGESTION_CONTROL
     parameters: Mapping[str, Any] = field(default_factory=dict)
     preset: str | None = None
-    retransmission: str = "go-back-n"
+    retransmission: Annotated[str, OneOf(RETRANSMISSIONS)] = "go-back-n"
     retransmission_timeout_ps: int | None = None
     reordering_window_ps: int | None = None
     path: str = "flow"
@@ -46,31 +46,6 @@ class TransportSettings:
     flowlet_gap_ps: int | None = None
     ack_interval_packets: int | None = None
     cnp_interval_ps: int | None = None
-
-    @classmethod
-    def from_message(cls, message: Message) -> TransportSettings:
-        """Read the configuration's `transport`. Raises MessageError."""
-        return cls(
-            congestion_control=take(message, "congestion_control", str, DEFAULT_CONGESTION_CONTROL),
-            parameters=take(message, "parameters", dict, {}),
-            preset=take_optional(message, "preset", str),
-            retransmission=take(message, "retransmission", str, "go-back-n"),
-            retransmission_timeout_ps=take_optional(message, "retransmission_timeout_ps", int),
-            reordering_window_ps=take_optional(message, "reordering_window_ps", int),
-            path=take(message, "path", str, "flow"),
-            path_parameters=take(message, "path_parameters", dict, {}),
-            spray_paths=take(message, "spray_paths", int, MAX_SPRAY_PATHS),
-            flowlet_gap_ps=take_optional(message, "flowlet_gap_ps", int),
-            ack_interval_packets=take_optional(message, "ack_interval_packets", int),
-            cnp_interval_ps=take_optional(message, "cnp_interval_ps", int),
-        )
-
-    def to_message(self) -> dict[str, Any]:
-        """Return the settings as they are sent to the endpoint, of JSON's types."""
-        return asdict(self) | {
-            "parameters": dict(self.parameters),
-            "path_parameters": dict(self.path_parameters),
-        }
 
     def ack_interval(self) -> int:
         """Return how many packets ask for an acknowledgement together."""
@@ -120,28 +95,14 @@ class NicCosts:
     per_message_overhead_ps: int = 0
     per_packet_overhead_ps: int = 0
 
-    @classmethod
-    def from_message(cls, message: Message) -> NicCosts:
-        """Read the configuration's `nic_costs`. Raises MessageError."""
-        return cls(**{each.name: take(message, each.name, int, 0) for each in fields(cls)})
-
 
 @dataclass(frozen=True)
 class CreditSettings:
     """Flow control by credits on a host's link: `buffer_bytes` for each class, here and at the leaf."""
 
-    classes: Sequence[int]
+    classes: tuple[int, ...]
     buffer_bytes: int
     largest_frame_bytes: int
-
-    @classmethod
-    def from_message(cls, message: Message) -> CreditSettings:
-        """Read `credits` of one of the configuration's `nics`. Raises MessageError."""
-        return cls(
-            classes=tuple(take_list(message, "classes", int)),
-            buffer_bytes=take(message, "buffer_bytes", int),
-            largest_frame_bytes=take(message, "largest_frame_bytes", int),
-        )
 
 
 DEFAULT_TRANSPORT = TransportSettings()

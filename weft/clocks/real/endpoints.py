@@ -12,6 +12,7 @@ from weft.clocks.switch_memory import host_pfc_quanta, lossless_buffer_bytes
 from weft.system.child_processes import JsonLinesChild, python_environment, python_module
 from weft.topologies import HostSpec
 from weft.traffic.control import EndpointGroup
+from weft.traffic.endpoint_lines import configured
 from weft.traffic.host_config import HostConfig
 from weft.traffic.transport_settings import TransportSettings
 
@@ -41,13 +42,13 @@ class Endpoints:
             self.lab.own(*(child.process.pid for child in self.children))
             transport = self._transport()
             settings = [self._settings(host, transport) for host in self.lab.fabric.hosts]
+            endpoints = configured(self.children, settings)
             self.group = EndpointGroup(
-                self.children,
+                endpoints,
                 settings,
                 ip_version=self.lab.options.ip_version,
                 require_path=self.lab.fabric.require_path,
             )
-            self.group.configure()
             self._exit = stack.pop_all()
         return self
 

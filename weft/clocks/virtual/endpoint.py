@@ -4,23 +4,35 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
 
 from weft.clocks.virtual.loop import VirtualTimeLoop
 from weft.engine import Engine
 from weft.system.child_processes import ChildError
+from weft.traffic.answers import RunState
 from weft.traffic.attachment import Attach
+from weft.traffic.commands import Command, Wait
 from weft.traffic.host import Host
-from weft.traffic.host_commands import ENDED, WAIT, HostCommands
+from weft.traffic.host_commands import HostCommands
 from weft.traffic.host_config import HostConfig
-from weft.traffic.messages import take
 from weft.traffic.scale_up import ScaleUpLinks
+
+A = TypeVar("A")
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """An answer that is not there yet: the state of a run when it has ended, or at the deadline."""
+
+    run: int
+    deadline_s: float
 
 
 class VirtualEndpoint:
-    """A `weft.traffic.control.JsonLines` without lines.
+    """A `weft.traffic.control.HostEndpoint` of this process.
 
-    A `wait` runs the fabric until the run has ended, or for the message's `timeout_s` of virtual time.
+    A `Wait` runs the fabric until the run has ended, or for its `timeout_s` of virtual time.
     """
 
     def __init__(
@@ -35,7 +47,7 @@ class VirtualEndpoint:
         self._loop = loop
         self._host: Host | None = Host(config, engine, attach, scale_up)
         self._commands: HostCommands | None = HostCommands(self._host)
-        self._answers: deque[tuple[Any, dict[str, Any]]] = deque()
+        self._answers: deque[tuple[int, object]] = deque()
         self._run_ended = asyncio.Event()
 
     @property
@@ -44,29 +56,34 @@ class VirtualEndpoint:
         assert self._host is not None
         return self._host
 
-    def send(self, command: dict[str, Any]) -> None:
-        """Carry out a command; a `wait` is carried out when its answer is read."""
+    def send(self, command: Command[Any], number: int) -> None:
+        """Carry out a command; a `Wait` is carried out when its answer is read."""
         try:
-            answer = self._begin_wait(command) if command.get("command") == WAIT else self._carry_out(command)
+            answer: object = (
+                # The time begins now, for all hosts alike, however late this one's answer is read.
+                _Waiting(command.run, self._loop.time() + command.timeout_s)
+                if isinstance(command, Wait)
+                else self._carry_out(command)
+            )
         except Exception as error:
             # As in an endpoint process, any error that a command raises becomes its answer.
-            answer = {"error": f"{command.get('command', 'command')}: {error}"}
-        self._answers.append((command.get("id"), answer))
+            answer = ChildError(f"the endpoint of {self.name}: {command.name}: {error}")
+        self._answers.append((number, answer))
 
-    def read_answer(self, timeout_s: float, number: int | None = None) -> dict[str, Any]:
-        """Return the next answer, or that to the command of a number. ChildError if the command was refused."""
+    def read_answer(self, command: Command[A], number: int, timeout_s: float) -> A:
+        """Return the answer to a command that was sent. ChildError if it was refused."""
         answered, answer = self._answers.popleft()
-        while number is not None and answered != number:
+        while answered != number:
             answered, answer = self._answers.popleft()
-        if WAIT in answer:
-            answer = self._loop.run_here(self._wait(*answer[WAIT]))
-        if "error" in answer:
-            raise ChildError(f"the endpoint of {self.name}: {answer['error']}")
-        return answer
+        if isinstance(answer, _Waiting):
+            answer = self._loop.run_here(self._wait(answer))
+        if isinstance(answer, ChildError):
+            raise answer
+        return cast(A, answer)
 
-    def run_status(self, run: int) -> dict[str, Any]:
+    def run_state(self, run: int) -> RunState | None:
         """Return how far a run is; from any thread."""
-        return self._commands.status({"run": run}) if self._commands is not None else {}
+        return self._commands.state(run) if self._commands is not None else None
 
     def close(self) -> None:
         """Close captures, and release the host."""
@@ -78,28 +95,24 @@ class VirtualEndpoint:
         self._host = self._commands = None
         del self._loop
 
-    def _carry_out(self, message: dict[str, Any]) -> dict[str, Any]:
+    def _carry_out(self, command: Command[A]) -> A:
         assert self._commands is not None, "a closed endpoint carries out nothing"
-        return self._commands.carry_out(message)
+        return self._commands.carry_out(command)
 
-    def _begin_wait(self, message: dict[str, Any]) -> dict[str, Any]:
-        # The time begins now, for all hosts alike, however late this one's answer is read.
-        return {WAIT: (message, self._loop.time() + take(message, "timeout_s", float, 60.0))}
-
-    async def _wait(self, message: dict[str, Any], deadline_s: float) -> dict[str, Any]:
+    async def _wait(self, waiting: _Waiting) -> RunState:
         assert self._commands is not None
         loop, run_ended = self._loop, self._run_ended
         # Only while somebody waits for this host: each end that Python learns of stops the fabric and cuts one of its
         # windows short, and a thousand hosts would do so a thousand times.
         self.host.executor.set_end_listener(lambda: loop.wake(run_ended.set))
         try:
-            async with asyncio.timeout_at(deadline_s):
-                while (status := self._commands.status(message))["state"] not in ENDED:
+            async with asyncio.timeout_at(waiting.deadline_s):
+                while not (state := self._commands.state(waiting.run)).has_ended:
                     self._run_ended.clear()
                     await self._run_ended.wait()
-                return status
+                return state
         except TimeoutError:
-            return self._commands.status(message)
+            return self._commands.state(waiting.run)
         finally:
             if self._host is not None:
                 self._host.executor.set_end_listener(None)

@@ -1,0 +1,127 @@
+"""What hosts answer to commands (`weft.traffic.commands`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from weft.traffic.native_schedule import RemoteBuffer
+
+Memory = Mapping[str, RemoteBuffer]
+"""Where peers may write, by the name of the buffer."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The endpoint is configured."""
+
+    name: str
+    rank: int
+    ready: bool = True
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A command was not carried out; `user_error` is the report where a user's code raised."""
+
+    error: str
+    user_error: str | None = None
+
+    def as_message(self) -> dict[str, object]:
+        """Return it in JSON's types; `user_error` is there only where there is one."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Done:
+    """The command is carried out."""
+
+    done: bool = True
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A run is ready to start."""
+
+    run: int
+    memory: Memory
+
+
+@dataclass(frozen=True)
+class RunState:
+    """How far a run is. Times are None before it has begun, or ended; `nodes` are steps, or flows sent and received."""
+
+    run: int
+    state: Literal["prepared", "waiting", "running", "finished", "failed", "cancelled"]
+    started_ps: int | None = None
+    finished_ps: int | None = None
+    nodes_done: int = 0
+    node_count: int = 0
+    reason: str = ""
+
+    @property
+    def has_ended(self) -> bool:
+        """Return whether nothing more happens in the run."""
+        return self.state == "finished" or self.ended_badly
+
+    @property
+    def ended_badly(self) -> bool:
+        """Return whether the run ended before it was done."""
+        return self.state in ("failed", "cancelled")
+
+
+@dataclass(frozen=True)
+class EndedFlows:
+    """Columns of flows that have ended, a row for each."""
+
+    flow: tuple[int, ...] = ()
+    started_ps: tuple[int, ...] = ()
+    finished_ps: tuple[int, ...] = ()
+    retransmitted_packets: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class FlowRecords:
+    """Those of the flows that the host has sent which have ended."""
+
+    run: int
+    records: EndedFlows
+
+
+@dataclass(frozen=True)
+class PlaneInForce:
+    """What queue pairs of a plane are made with; `parameters` are the congestion control's."""
+
+    line_rate_bps: int
+    base_round_trip_ps: int
+    nearest_round_trip_ps: int
+    frame_bytes: int
+    least_retransmission_timeout_ps: int
+    least_aggregation_timeout_ps: int
+    reordering_window_ps: int
+    flowlet_gap_ps: int | None
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class TransportInForce:
+    """What queue pairs are made with, every default filled in. The parameters of a user's class are those given."""
+
+    congestion_control: str
+    preset: str | None
+    retransmission: str
+    path: str
+    path_parameters: Mapping[str, Any]
+    spray_paths: int | None
+    ack_interval_packets: int
+    cnp_interval_ps: int
+    retry_limit: int
+    planes: tuple[PlaneInForce, ...]
+
+
+@dataclass(frozen=True)
+class Saved:
+    """How many rows were beyond what a probe keeps."""
+
+    rows_lost: int

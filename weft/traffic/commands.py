@@ -1,0 +1,308 @@
+"""The commands that a host carries out, as docs/spec/endpoint-protocol.md describes them.
+
+Each names the type of its answer. Under the virtual clock hosts are given these objects; endpoint processes read them
+from lines of JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar, cast, get_args, get_origin
+
+import numpy.typing as npt
+
+from weft.traffic.answers import (
+    Done,
+    FlowRecords,
+    Memory,
+    Prepared,
+    RunState,
+    Saved,
+    TransportInForce,
+)
+from weft.traffic.host_stats import HostStats
+from weft.traffic.lane_schedule import Schedule
+from weft.traffic.messages import (
+    AS_BYTES,
+    IN_PROCESS,
+    Between,
+    Message,
+    MessageError,
+    Payload,
+    as_message,
+    read_message,
+)
+from weft.traffic.patterns import Flow
+from weft.traffic.schedules import CollectiveSpec
+from weft.traffic.training import TrainingStep
+
+DEFAULT_RETRY_LIMIT = 7
+DEFAULT_WAIT_S = 60.0
+QueuePairNumber = Annotated[int, Between(0, (1 << 24) - 1)]
+PacketSequenceNumber = Annotated[int, Between(0, (1 << 24) - 1)]
+UdpPort = Annotated[int, Between(0, (1 << 16) - 1)]
+
+A = TypeVar("A")
+_COMMAND, _NUMBER = "command", "id"
+
+
+class Command(Generic[A]):
+    """A command whose answer is an A. `name` is that of the protocol."""
+
+    name: ClassVar[str]
+
+    def __init_subclass__(cls, name: str) -> None:
+        """Enter the command in `COMMANDS`."""
+        cls.name = name
+        COMMANDS[name] = cls
+
+
+COMMANDS: dict[str, type[Command[Any]]] = {}
+"""All commands, by name."""
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A queue pair to make. Over scale-up links it needs no address.
+
+    Without `destination_mac` packets go to the plane's gateway; without `source_udp_port` the NIC chooses one.
+    """
+
+    plane: int
+    peer: int
+    queue_pair: QueuePairNumber
+    remote_queue_pair: QueuePairNumber
+    destination_ip: str | None = None
+    label: str = "collective"
+    initial_psn: PacketSequenceNumber = 0
+    remote_initial_psn: PacketSequenceNumber = 0
+    destination_mac: str | None = None
+    source_udp_port: UdpPort | None = None
+    telemetry: bool = False
+    retry_limit: Annotated[int, Between(0)] = DEFAULT_RETRY_LIMIT
+
+
+@dataclass(frozen=True)
+class Connect(Command[Done], name="connect"):
+    """Make queue pairs, in place of those to the same peers with the same labels."""
+
+    connections: tuple[Connection, ...]
+
+
+@dataclass(frozen=True)
+class Disconnect(Command[Done], name="disconnect"):
+    """Remove connections of a label, or all."""
+
+    label: str | None = None
+
+
+@dataclass(frozen=True)
+class Membership:
+    """A host's part in an aggregation job on a plane; the field names are those of controller.jobs.JobMembership."""
+
+    plane: int
+    job_id: int
+    epoch: int
+    q_key: int
+    rank: int
+    worker_count: int
+    slot_count: int
+    aggregation_address: str
+    aggregation_mac: str
+    group_address: str
+    retransmission_timeout_ps: int | None = None
+
+
+@dataclass(frozen=True)
+class Join(Command[Done], name="join"):
+    """Take part in aggregation jobs, in place of those of the same planes."""
+
+    jobs: tuple[Membership, ...]
+
+
+@dataclass(frozen=True)
+class Leave(Command[Done], name="leave"):
+    """Leave the jobs of planes."""
+
+    planes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Provided:
+    """What a runner in the same process hands to a host, which otherwise makes or maps its own."""
+
+    schedule: Schedule
+    data: npt.NDArray[Any] | None = None
+
+
+@dataclass(frozen=True)
+class _OverData:
+    """A run over a buffer.
+
+    `buffer` and `result` name files. `rank` is the host's own unless given.
+    """
+
+    run: int
+    spec: CollectiveSpec
+    algorithm: str
+    buffer: str | None = None
+    result: str | None = None
+    payload: Payload = AS_BYTES
+    rank: int | None = None
+    provided: Provided | None = field(default=None, metadata=IN_PROCESS)
+
+
+@dataclass(frozen=True)
+class PrepareCollective(_OverData, Command[Prepared], name="collective"):
+    """Make a collective ready: map and register its buffers."""
+
+    collective: str = "allreduce"
+
+
+@dataclass(frozen=True)
+class _OfStep:
+    step: TrainingStep
+
+
+@dataclass(frozen=True)
+class PrepareTrainingStep(_OverData, _OfStep, Command[Prepared], name="training_step"):
+    """Make a training step ready; `spec` is that of its gradients."""
+
+
+@dataclass(frozen=True)
+class PrepareTraffic(Command[Prepared], name="traffic"):
+    """Make flows ready, by their numbers in the run: those that the host sends or receives."""
+
+    run: int
+    flows: Mapping[int, Flow]
+    payload: Payload = AS_BYTES
+    rank: int | None = None
+
+
+class WorkloadFlow(NamedTuple):
+    """A flow of a workload, as one of its ends has it: the queue pairs are its own and the peer's."""
+
+    flow: int
+    start_ps: int
+    plane: int
+    size_bytes: int
+    peer: int
+    peer_ip: str
+    queue_pair: int
+    remote_queue_pair: int
+
+
+@dataclass(frozen=True)
+class PrepareFlows(Command[Prepared], name="flows"):
+    """Make the flows of a workload ready, each over a queue pair of its own."""
+
+    run: int
+    sent: tuple[WorkloadFlow, ...]
+    received: tuple[WorkloadFlow, ...]
+    telemetry: bool = False
+    payload: Payload = AS_BYTES
+
+
+@dataclass(frozen=True)
+class Start(Command[Done], name="start"):
+    """Start a prepared run at an emulated time; `peers` is the memory of those that the host writes to, by rank."""
+
+    run: int
+    start_ps: int = 0
+    peers: Mapping[int, Memory] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Status(Command[RunState], name="status"):
+    """Ask how far a run is."""
+
+    run: int
+
+
+@dataclass(frozen=True)
+class Wait(Command[RunState], name="wait"):
+    """Ask the same once the run has ended, or the time is up: real time, or under the virtual clock emulated time."""
+
+    run: int
+    timeout_s: Annotated[float, Between(0)] = DEFAULT_WAIT_S
+
+
+@dataclass(frozen=True)
+class AskFlowRecords(Command[FlowRecords], name="flow_records"):
+    """Ask when the flows of a run of `traffic` or `flows` began and ended."""
+
+    run: int
+
+
+@dataclass(frozen=True)
+class Release(Command[Done], name="release"):
+    """Release a run and its buffers."""
+
+    run: int
+
+
+@dataclass(frozen=True)
+class AskStats(Command[HostStats], name="stats"):
+    """Ask for all counters."""
+
+
+@dataclass(frozen=True)
+class ResetStats(Command[Done], name="reset_stats"):
+    """Set all counters to zero."""
+
+
+@dataclass(frozen=True)
+class AskTransport(Command[TransportInForce], name="transport"):
+    """Ask with which settings queue pairs are made, over an IP version, with INT or without."""
+
+    ip_version: Literal[4, 6] = 4
+    telemetry: bool = False
+
+
+@dataclass(frozen=True)
+class Capture(Command[Done], name="pcap"):
+    """Record what a plane's port sends and receives; without a path the capture ends."""
+
+    plane: int
+    path: str | None = None
+
+
+@dataclass(frozen=True)
+class SaveRecorded(Command[Saved], name="recorded"):
+    """Write what the host's probe has recorded to a NumPy archive."""
+
+    path: str
+
+
+def command_message(command: Command[Any], number: int) -> dict[str, object]:
+    """Return a command in JSON's types; its answer has the number."""
+    return {_COMMAND: command.name, _NUMBER: number, **as_message(command)}
+
+
+def read_command(message: Message) -> Command[Any]:
+    """Return the command that a message is. Raises MessageError."""
+    name = message.get(_COMMAND)
+    if name is None:
+        raise MessageError(f"field '{_COMMAND}' is missing (valid: {', '.join(sorted(COMMANDS))})")
+    if not isinstance(name, str) or name not in COMMANDS:
+        raise MessageError(f"unknown command {name!r} (valid: {', '.join(sorted(COMMANDS))})")
+    own = {key: value for key, value in message.items() if key not in (_COMMAND, _NUMBER)}
+    return read_message(COMMANDS[name], own)
+
+
+def numbered(message: Message, answer: Message) -> Message:
+    """Return an answer with the number of the message that it answers, if that has one."""
+    return {**answer, _NUMBER: message[_NUMBER]} if _NUMBER in message else answer
+
+
+def read_answer(command: Command[A], message: Message) -> A:
+    """Return the answer to a command. Raises MessageError."""
+    own = {key: value for key, value in message.items() if key != _NUMBER}
+    return read_message(_answer_type(type(command)), own)
+
+
+def _answer_type(kind: type[Command[A]]) -> type[A]:
+    (of_command,) = (base for base in vars(kind)["__orig_bases__"] if get_origin(base) is Command)
+    (answer,) = get_args(of_command)
+    return cast("type[A]", answer)
