@@ -199,6 +199,20 @@ def test_health_reports_what_is_wrong_and_exits_1(state: Path) -> None:
     with_lab(state, body)
 
 
+def test_health_shows_the_packets_that_the_lab_s_controller_dropped(state: Path) -> None:
+    async def body(double: P4RuntimeDouble, control: FabricController, invoke: Invoke) -> None:
+        before = rows(await invoke("health", "--json"))
+        assert [row["dropped_packet_ins"] for row in before] == [0, 0, 0, 0]
+        document = json.loads(state.read_text()) | {"dropped_packet_ins": {"p0l1": 17}}
+        state.write_text(json.dumps(document))
+        after = {row["switch"]: row["dropped_packet_ins"] for row in rows(await invoke("health", "--json"))}
+        assert after == {"p0l0": 0, "p0l1": 17, "p0s0": 0, "p0s1": 0}
+        line = next(each for each in (await invoke("health")).output.splitlines() if "p0l1" in each)
+        assert line.split()[-1] == "17"
+
+    with_lab(state, body)
+
+
 def test_reading_takes_part_in_no_election(state: Path) -> None:
     async def body(double: P4RuntimeDouble, control: FabricController, invoke: Invoke) -> None:
         bids = {number: device.highest for number, device in double.devices.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from ipaddress import ip_network
 from typing import Any
@@ -14,6 +14,7 @@ from finsy.proto import p4r
 from p4info_fixture import fabric_p4info
 from p4runtime_double import Device, P4RuntimeDouble, loaded_p4info, serve
 
+import weft.controller.fabric
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.errors import (
     JobError,
@@ -228,6 +229,45 @@ def test_packets_go_both_ways() -> None:
                 await control.packet_out("p0l1", 99, b"")
 
     run(body)
+
+
+def test_packets_beyond_those_that_wait_are_counted_by_switch_and_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(weft.controller.fabric, "PACKET_QUEUE_LENGTH", 2)
+    monkeypatch.setattr(weft.controller.fabric, "REPORT_INTERVAL_S", 0.0)
+    reports: list[Mapping[str, int]] = []
+
+    async def body(double: P4RuntimeDouble, address: str) -> None:
+        async with controller(address, on_dropped=reports.append) as control:
+            for sent, number in enumerate((1, 1, 2, 1, 1, 2), start=1):
+                double.send_packet_in(number, b"frame", 3)
+                while control._packets.qsize() + control.dropped_packet_ins.total() < sent:
+                    await asyncio.sleep(0)
+            assert control.dropped_packet_ins == {"p0l0": 2, "p0l1": 2}
+            while reports[-1:] != [{"p0l0": 2, "p0l1": 2}]:
+                await asyncio.sleep(0)
+            packet = await anext(control.packet_ins())
+            assert (packet.switch, packet.payload) == ("p0l0", b"frame")
+
+    run(body)
+
+
+def test_what_was_dropped_last_is_reported_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weft.controller.fabric, "PACKET_QUEUE_LENGTH", 1)
+    monkeypatch.setattr(weft.controller.fabric, "REPORT_INTERVAL_S", 3600.0)
+    reports: list[Mapping[str, int]] = []
+
+    async def body(double: P4RuntimeDouble, address: str) -> None:
+        async with controller(address, on_dropped=reports.append) as control:
+            for _ in range(4):
+                double.send_packet_in(2, b"frame", 3)
+            while control.dropped_packet_ins.total() < 3:
+                await asyncio.sleep(0)
+            assert reports == []
+
+    run(body)
+    assert reports == [{"p0l1": 3}]
 
 
 def test_a_refused_program_says_why() -> None:

@@ -23,6 +23,7 @@ def test_a_state_comes_back_as_it_was_saved(state_file):
     state = lab_state.claim(state_file)
     state.interfaces = ["p0l0-eth1"]
     state.grpc = {"p0l0": ("127.0.0.1:9559", 1)}
+    state.dropped_packet_ins = {"p0l0": 3}
     state.save(state_file)
     assert lab_state.load(state_file) == state
 

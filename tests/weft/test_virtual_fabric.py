@@ -353,6 +353,25 @@ def test_a_packet_reaches_the_controller_from_another_switch_to_the_picosecond()
     assert duration_ps == latency_ps + serialisation_ps(len(frame), rate_bps) + delay_ps
 
 
+def test_packets_that_the_controller_has_no_room_for_are_in_the_results(monkeypatch):
+    monkeypatch.setattr("weft.controller.fabric.PACKET_QUEUE_LENGTH", 2)
+    topology = two_hosts()
+    frame = bytes(Ether(dst=topology.switch("p0s0").mac) / IP() / UdpLayer(dport=9) / bytes(50))
+
+    async def punt_five(fabric):
+        controller = fabric.lab.controller.controller
+        await controller.set_acl([AclRule(priority=10, action="punt", ether_type=0x0800, protocol=17)])
+        for _ in range(5):
+            await controller.packet_out("p0l0", topology.switch("p0l0").fabric_ports[0].number, frame)
+        await asyncio.sleep(1e-3)
+
+    with virtual_fabric(topology) as fabric:
+        fabric.lab.controller.call(punt_five(fabric))
+        assert dict(fabric.lab.controller.controller.dropped_packet_ins) == {"p0s0": 3}
+        summary = fabric.summary()
+    assert summary.as_dict()["dropped_packet_ins"] == 3
+
+
 def test_a_refused_command_names_the_host():
     with virtual_fabric(two_hosts()) as fabric:
         hosts: EndpointGroup = fabric.hosts

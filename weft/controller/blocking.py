@@ -81,11 +81,12 @@ class BlockingFabricController:
         push: bool = True,
         *,
         open_channel: Callable[[str], Channel] = open_channel,
+        on_dropped: Callable[[Mapping[str, int]], None] | None = None,
         runner: LoopRunner | None = None,
     ) -> None:
         self._runner = runner or LoopThread()
         self._controller = FabricController(
-            fabric, pipeline, targets, settings, queue_keys, timeout_s, push, open_channel
+            fabric, pipeline, targets, settings, queue_keys, timeout_s, push, open_channel, on_dropped
         )
 
     def __enter__(self) -> Self:
@@ -152,6 +153,11 @@ class BlockingFabricController:
     def link_up(self, link: FabricLink) -> Repair:
         """See `FabricController.link_up`."""
         return self.call(self._controller.link_up(link))
+
+    @property
+    def dropped_packet_ins(self) -> int:
+        """Packets that found no room before `FabricController.packet_ins`, of all switches."""
+        return self._controller.dropped_packet_ins.total()
 
     def read_counters(self) -> dict[str, SwitchCounters]:
         """See `FabricController.read_counters`."""

@@ -306,11 +306,17 @@ def health(context: click.Context, switches: tuple[str, ...], as_json: bool) -> 
     rows = [
         {"switch": result.switch, "state": "well" if result.is_well else "; ".join(result.problems)}
         | {name: value for name, value in result.to_dict().items() if name not in ("switch", "problems")}
+        | {"dropped_packet_ins": _dropped_packet_ins(lab, result.switch)}
         for result in results
     ]
     print_rows(rows, as_json, "Health")
     if not all(result.is_well for result in results):
         context.exit(RefusedError.exit_code)
+
+
+def _dropped_packet_ins(lab: Lab, switch: str) -> int | None:
+    """Return how many packets of a switch the lab's controller had no room for; None where there is no lab."""
+    return None if lab.dropped_packet_ins is None else lab.dropped_packet_ins.get(switch, 0)
 
 
 _OPERATIONS = ("drain", "cordon", "restore")

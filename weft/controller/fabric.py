@@ -7,6 +7,7 @@ is compared with what every switch holds, and the difference is written, to all 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import (
     AsyncIterator,
     Awaitable,
@@ -45,6 +46,7 @@ from weft.topologies.addressing import CPU_PORT, IpVersion
 
 MAX_MESSAGE_BYTES = 256 * 1024 * 1024
 PACKET_QUEUE_LENGTH = 1024
+REPORT_INTERVAL_S = 1.0
 _Result = TypeVar("_Result")
 
 
@@ -148,6 +150,10 @@ class FabricController:
         timeout_s: of each call.
         push: load the program on entering; without, switches that run it keep it and get the differences.
         open_channel: from a target's address to a channel, `grpc.aio`'s or one that does the same.
+        on_dropped: called with a copy of `dropped_packet_ins` after it has changed, at most once a second.
+
+    Attributes:
+        dropped_packet_ins: how many packets of each switch found `PACKET_QUEUE_LENGTH` others before `packet_ins`.
 
     """
 
@@ -161,6 +167,7 @@ class FabricController:
         timeout_s: float = 60.0,
         push: bool = True,
         open_channel: Callable[[str], Channel] = open_channel,
+        on_dropped: Callable[[Mapping[str, int]], None] | None = None,
     ) -> None:
         missing = [switch.name for switch in fabric.switches if switch.name not in targets]
         if missing:
@@ -168,7 +175,7 @@ class FabricController:
                 f"no P4Runtime address for {missing[0]} (given: {', '.join(sorted(targets)) or 'none'})"
             )
         self.fabric = fabric
-        self.dropped_packet_ins = 0
+        self.dropped_packet_ins: Counter[str] = Counter()
         self._pipeline = pipeline
         self._targets = dict(targets)
         self._settings = settings or Settings()
@@ -184,6 +191,8 @@ class FabricController:
         self._applied: dict[str, SwitchPlan] = {}
         self._installed: dict[str, EntitySet] = {}
         self._packets: asyncio.Queue[PacketIn] = asyncio.Queue(PACKET_QUEUE_LENGTH)
+        self._on_dropped = on_dropped
+        self._next_report: asyncio.TimerHandle | None = None
         self._apply_lock = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
@@ -375,7 +384,10 @@ class FabricController:
         return await read_counters(self._sessions[name], [*ports, CPU_PORT])
 
     async def packet_ins(self) -> AsyncIterator[PacketIn]:
-        """Packets that switches send to the controller, in order of arrival; unfetched ones are counted."""
+        """Packets that switches send to the controller, in order of arrival.
+
+        `PACKET_QUEUE_LENGTH` of them wait here; those that come then are dropped and counted.
+        """
         while True:
             yield await self._packets.get()
 
@@ -386,6 +398,9 @@ class FabricController:
 
     async def close(self) -> None:
         """End all sessions; the switches keep what they hold."""
+        if self._next_report is not None:
+            self._next_report.cancel()
+            self._report_dropped()
         await asyncio.gather(*(session.close() for session in self._sessions.values()))
         await asyncio.gather(*(channel.close() for channel in self._channels.values()))
         self._sessions.clear()
@@ -452,7 +467,15 @@ class FabricController:
         try:
             self._packets.put_nowait(PacketIn(switch, int(packet["ingress_port"]), packet.payload))
         except asyncio.QueueFull:
-            self.dropped_packet_ins += 1
+            self.dropped_packet_ins[switch] += 1
+            if self._on_dropped is not None and self._next_report is None:
+                loop = asyncio.get_running_loop()
+                self._next_report = loop.call_later(REPORT_INTERVAL_S, self._report_dropped)
+
+    def _report_dropped(self) -> None:
+        self._next_report = None
+        if self._on_dropped is not None:
+            self._on_dropped(dict(self.dropped_packet_ins))
 
     async def _on_all(
         self, action: Callable[[str], Awaitable[_Result]], names: Iterable[str]

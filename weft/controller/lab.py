@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ class Lab:
 
     The lab's interfaces are those of `interface_group`; others of their names are not its own (0: it has none).
     `operations` is the path of the socket where its controller takes requests, empty if there is none.
+    `dropped_packet_ins`: packets of each switch that the lab's controller had no room for; None: nobody knows.
     """
 
     targets: dict[str, GrpcTarget]
@@ -35,6 +37,7 @@ class Lab:
     facts: TargetFacts = EMBEDDED
     interface_group: int = 0
     operations: str = ""
+    dropped_packet_ins: Mapping[str, int] | None = None
 
     def select(self, names: tuple[str, ...]) -> list[str]:
         """Return the named switches, or all.
@@ -73,6 +76,7 @@ def lab_from_state(path: Path, p4info: Path | None = None) -> Lab:
         program = p4info or state.get("p4info")
         group = int(state.get("interface_group", 0))
         operations = str(state.get("operations", ""))
+        dropped = {name: int(count) for name, count in state.get("dropped_packet_ins", {}).items()}
     except FileNotFoundError:
         raise NoLabError(
             f"no lab runs on this machine (no {path}); start one, or give --address and --device-id"
@@ -81,7 +85,15 @@ def lab_from_state(path: Path, p4info: Path | None = None) -> Lab:
         raise NoLabError(f"{path} is not the state file of a lab: {error!r}") from None
     if not targets:
         raise NoLabError(f"the lab of {path} has no switches yet")
-    return Lab(targets, fabric, Pipeline.load(program) if program else None, facts, group, operations)
+    return Lab(
+        targets,
+        fabric,
+        Pipeline.load(program) if program else None,
+        facts,
+        group,
+        operations,
+        dropped,
+    )
 
 
 def lab_at(address: str, device_id: int, p4info: Path | None) -> Lab:

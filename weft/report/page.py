@@ -125,6 +125,10 @@ def _notices(run: RunDirectory) -> str:
         notices.append(
             f"{run.results.rows_lost} rows were beyond what a probe keeps: the tables are incomplete"
         )
+    if run.results.dropped_packet_ins:
+        notices.append(
+            f"the controller had no room for {run.results.dropped_packet_ins} packets that switches sent to it"
+        )
     if not notices:
         return ""
     items = "".join(f"<li>{escape(each)}</li>" for each in notices)

@@ -169,6 +169,7 @@ class Results:
     controller_events: list[ControllerEvent] = field(default_factory=list)
     retransmissions: int = 0
     cnps: int = 0
+    dropped_packet_ins: int = 0
     lateness: Lateness | None = None
     incomplete_captures: list[str] = field(default_factory=list)
     phases: list[Phase] = field(default_factory=list)

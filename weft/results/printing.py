@@ -79,6 +79,8 @@ def print_run(console: Console, run: Results) -> None:
             "often, or fewer ports"
         )
     console.print(f"\nretransmitted packets: {run.retransmissions}; CNPs: {run.cnps}")
+    if run.dropped_packet_ins:
+        console.print(f"packet-ins that the controller had no room for: {run.dropped_packet_ins}")
     print_packet_conservation(console, run.packet_conservation, run.absorbed)
     if run.lateness is not None:
         _print_lateness(console, run.lateness)

@@ -713,6 +713,7 @@ class Fabric:
             controller_events=self.lab.link_events.controller_events(),
             retransmissions=totals.retransmissions,
             cnps=totals.cnps,
+            dropped_packet_ins=self.lab.controller.dropped_packet_ins,
             lateness=lateness,
             phases=list(self.phases),
             observations=observations,

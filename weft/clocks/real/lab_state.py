@@ -11,6 +11,7 @@ import fcntl
 import json
 import os
 import shutil
+import threading
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -21,6 +22,7 @@ from weft.errors import EnvironmentLacksError
 from weft.system.processes import ProcessId, end
 from weft.system.writing import written_whole
 
+_saving = threading.Lock()
 STATE_FILE = Path(os.environ.get("WEFT_STATE_FILE", "/run/weft/lab.json"))
 
 
@@ -31,7 +33,8 @@ class LabState:
     `interfaces` are the names of those that the lab makes, all in `interface_group`
     (`weft.clocks.real.interfaces`): others of these names are not its own. `hosts` gives the
     process that holds each host's namespaces, `grpc` each switch's P4Runtime address and device id, `operations`
-    the socket where the controller takes requests.
+    the socket where the controller takes requests, `dropped_packet_ins` how many packets of each switch it had no
+    room for.
     """
 
     owner: ProcessId
@@ -46,12 +49,13 @@ class LabState:
     p4info: str = ""
     json: str = ""
     operations: str = ""
+    dropped_packet_ins: dict[str, int] = field(default_factory=dict)
 
     def save(self, path: Path | None = None) -> None:
-        """Write the state, replacing the file at once, so that a reader never sees half of it."""
+        """Write the state, replacing the file at once, so that a reader never sees half of it; from any thread."""
         path = path or STATE_FILE
         path.parent.mkdir(parents=True, exist_ok=True)
-        with written_whole(path) as partial:
+        with _saving, written_whole(path) as partial:
             partial.write_text(json.dumps(asdict(self), indent=1), encoding="utf-8")
 
 
