@@ -7,6 +7,8 @@ read the difference before committing it.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,6 +50,13 @@ def test_there_are_programs_for_every_stage() -> None:
         "warnings",
         "budgets",
     }
+
+
+@pytest.mark.slow
+def test_every_message_has_a_program() -> None:
+    tool = Path(__file__).parent / "uncovered_messages.py"
+    done = subprocess.run([sys.executable, str(tool)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 if __name__ == "__main__":

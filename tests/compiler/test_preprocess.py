@@ -58,6 +58,12 @@ def test_command_line_definitions() -> None:
     assert words("#if LEVEL == 3\nNAME\n#endif", {"LEVEL": "3", "NAME": "x y"}) == ["x", "y"]
 
 
+def test_a_command_line_definition_needs_an_identifier() -> None:
+    diagnostics = Diagnostics()
+    Preprocessor(diagnostics, [], {"3D": "1"})
+    assert [each.message for each in diagnostics.messages] == ["cannot define '3D': not an identifier"]
+
+
 def test_includes_are_relative_to_the_including_file(tmp_path: Path) -> None:
     inner = tmp_path / "inner"
     inner.mkdir()

@@ -230,6 +230,12 @@ def read_source(path: Path, diagnostics: Diagnostics, token: Token | None = None
     except UnreadableFileError as error:
         diagnostics.error(f"cannot read {error}", token)
         raise Refused from error
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start]
+        diagnostics.error(
+            f"cannot read '{path}': it is not UTF-8 text (byte 0x{byte:02x} at {error.start})", token
+        )
+        raise Refused from error
     except (OSError, ValueError) as error:
         diagnostics.error(f"cannot read '{path}': {error}", token)
         raise Refused from error

@@ -53,10 +53,7 @@ def check_assignment(context: CheckContext, statement: ast.Assignment) -> None:
 
 def check_call(context: CheckContext, statement: ast.CallStatement) -> None:
     """A call for its effects."""
-    type_ = infer(context, statement.call)
-    call = statement.call
-    if isinstance(call, ast.Call) and call.kind == "constructor" and type_ is not UNKNOWN:
-        context.error("a constructor call is not a statement; give the instance a name", statement)
+    infer(context, statement.call)
 
 
 def check_if(context: CheckContext, statement: ast.If) -> None:

@@ -34,7 +34,8 @@ def lower_checksums(context: Context, role: str, block: BlockValue, arguments: S
         assert declaration.body is not None
         _checksum_block(context, role, declaration.body.statements, build.TRUE)
     if code:
-        context.refuse("BMv2 computes nothing here but checksums of fields and constants", declaration)
+        where = getattr(code[0], "span", None) or declaration.span
+        context.refuse("BMv2 computes nothing here but checksums of fields and constants", where)
 
 
 def _checksum_block(context: Context, role: str, statements: list[ast.Node], condition: Expr) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NoReturn
 
 from weft.compiler import ast
 from weft.compiler.budgets import ARRAY_CELLS, CONTROL_PLANE_SIZE
@@ -112,6 +113,8 @@ def _check_name(context: Context, value: ExternValue, span: Span) -> None:
 
 def _declare_register(context: Context, value: ExternValue, size: int) -> None:
     assert isinstance(value.type, ExternType)
+    if not value.type.arguments:
+        _refuse_foreign(context, value, "it has a type argument there")
     element = value.type.arguments[0]
     scalar = scalar_type(element)
     span = value.declaration.span if value.declaration is not None else value.call.span
@@ -126,18 +129,25 @@ def _declare_register(context: Context, value: ExternValue, size: int) -> None:
 def _array_size(context: Context, value: ExternValue) -> int:
     limit = CONTROL_PLANE_SIZE if value.kind.startswith("action") else ARRAY_CELLS
     size = value.arguments.get("size")
+    if size is None:
+        _refuse_foreign(context, value, "its constructor has a 'size' there")
     return control_plane_size(context, size, f"the size of '{value.name}'", value.call, limit)
 
 
 def _member_argument(context: Context, value: ExternValue, name: str) -> str:
     """The enum member given for a constructor parameter."""
     assert isinstance(value.type, ExternType)
-    constructor = next(method for method in value.type.declaration.methods if method.result is None)
-    parameter = next(entry for entry in constructor.parameters if entry.name == name)
-    argument = value.arguments[name]
-    if not isinstance(parameter.type, EnumType) or not isinstance(argument, Const):
-        context.refuse(f"'{name}' must be known at compile time", value.call)
-    return parameter.type.member_of(int(argument.value))
+    constructors = (method for method in value.type.declaration.methods if method.result is None)
+    types = [entry.type for method in constructors for entry in method.parameters if entry.name == name]
+    argument = value.arguments.get(name)
+    if not types or not isinstance(types[0], EnumType) or not isinstance(argument, Const):
+        _refuse_foreign(context, value, f"'{name}' of its constructor is an enum there")
+    return types[0].member_of(int(argument.value))
+
+
+def _refuse_foreign(context: Context, value: ExternValue, how: str) -> NoReturn:
+    """Refuse an instance of an extern that a program declares by itself, under a name of v1model.p4's."""
+    context.refuse(f"extern '{value.kind}' is not v1model.p4's: {how}", value.call)
 
 
 def finish_direct_externs(

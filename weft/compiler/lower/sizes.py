@@ -37,8 +37,7 @@ def control_plane_size(
     context: Context, value: P4Value | None, what: str, where: ast.Node, limit: int = CONTROL_PLANE_SIZE
 ) -> int:
     """A size known at compile time and within its bound."""
-    if not isinstance(value, Const):
-        context.refuse(f"{what} must be known at compile time", where)
+    assert isinstance(value, Const)
     if 0 <= value.value <= limit:
         return int(value.value)
     context.diagnostics.error(

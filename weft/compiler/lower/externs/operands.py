@@ -67,7 +67,7 @@ def typed_input(context: Context, argument: ast.Expression | None, type_: Type) 
 def present(context: Context, argument: ast.Expression | None, call: ast.Call) -> ast.Expression:
     """An argument that must not be ignored."""
     if argument is None:
-        context.refuse("this argument cannot be ignored", call)
+        context.refuse(f"'{call.target.name}' needs all its arguments", call)
     return argument
 
 

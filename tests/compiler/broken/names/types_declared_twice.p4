@@ -1,0 +1,38 @@
+// What is declared first counts, whatever has the same name later.
+#include <core.p4>
+#include <v1model.p4>
+header h_t { bit<8> a; bit<8> b; int<8> s; }
+header v_t { bit<8> a; varbit<32> v; }
+header_union u_t { h_t one; v_t two; }
+struct inner_t { bit<8> x; bit<8> y; }
+struct headers_t { h_t h; v_t v; h_t[2] stack; u_t u; u_t[2] unions; }
+struct metadata_t { bit<8> x; inner_t inner; }
+typedef bit<8> first_t;
+const bit<8> first_t = 1;
+const bit<8> second_t = 1;
+typedef bit<8> second_t;
+parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    state start { packet.extract(hdr.h); transition accept; }
+}
+control V(inout headers_t hdr, inout metadata_t meta) {
+    apply { }
+}
+control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    second_t other;
+    apply {
+        meta.x = first_t;
+        meta.x = (second_t) 2;
+    }
+}
+control E(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    apply { }
+}
+control C(inout headers_t hdr, inout metadata_t meta) {
+    apply { }
+}
+control D(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr);
+    }
+}
+V1Switch(P(), V(), I(), E(), C(), D()) main;

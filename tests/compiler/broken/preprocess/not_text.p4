@@ -1,0 +1,2 @@
+// The included file is not UTF-8.
+#include "not_text.inc"

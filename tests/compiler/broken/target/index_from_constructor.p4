@@ -1,0 +1,40 @@
+// An index that is out of range once the constructor's argument is known.
+#include <core.p4>
+#include <v1model.p4>
+header h_t { bit<8> a; bit<8> b; int<8> s; }
+header v_t { bit<8> a; varbit<32> v; }
+header_union u_t { h_t one; v_t two; }
+struct inner_t { bit<8> x; bit<8> y; }
+struct headers_t { h_t h; v_t v; h_t[2] stack; u_t u; u_t[2] unions; }
+struct metadata_t { bit<8> x; inner_t inner; }
+control Writes(inout headers_t hdr)(bit<8> index) {
+    bit<8>[4] array;
+    apply {
+        hdr.stack[index].a = 1;
+        array[index] = 1;
+    }
+}
+parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    state start { packet.extract(hdr.h); transition accept; }
+}
+control V(inout headers_t hdr, inout metadata_t meta) {
+    apply { }
+}
+control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    Writes(9) writes;
+    apply {
+        writes.apply(hdr);
+    }
+}
+control E(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    apply { }
+}
+control C(inout headers_t hdr, inout metadata_t meta) {
+    apply { }
+}
+control D(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr);
+    }
+}
+V1Switch(P(), V(), I(), E(), C(), D()) main;
