@@ -1,7 +1,7 @@
 // Weft's fabric switch: one program, a leaf or a spine by its tables.
 //
-// IPv4 and IPv6 with ECMP, ARP and neighbour discovery, RoCEv2 classes, ECN marking, HPCC's INT and in-network
-// aggregation. Formats: docs/spec.
+// IPv4 and IPv6 with ECMP and load balancing, ARP and neighbour discovery, RoCEv2 classes, ECN marking, HPCC's INT and
+// in-network aggregation. Formats: docs/spec.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -9,6 +9,8 @@
 #include "include/parser.p4"
 #include "include/drops.p4"
 #include "include/neighbours.p4"
+#include "include/load_balancing.p4"
+#include "include/queue_depths.p4"
 #include "include/forwarding.p4"
 #include "include/virtual_lanes.p4"
 #include "include/aggregation.p4"
@@ -27,12 +29,15 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     DropReason drop_reason = DropReason.NONE;
     bool punted = false;
 
-    action set_identity(bit<12> switch_id, bit<32> hash_seed, mac_t mac, ipv4_address_t ipv4, ipv6_address_t ipv6) {
+    action set_identity(bit<12> switch_id, bit<32> hash_seed, mac_t mac, ipv4_address_t ipv4, ipv6_address_t ipv6,
+                        bit<1> balances_load, bit<1> reports_queue_depths) {
         meta.identity.switch_id = switch_id;
         meta.identity.hash_seed = hash_seed;
         meta.identity.mac = mac;
         meta.identity.ipv4 = ipv4;
         meta.identity.ipv6 = ipv6;
+        meta.identity.balances_load = balances_load;
+        meta.identity.reports_queue_depths = reports_queue_depths;
     }
 
     // Keyless: its default action says who the switch is.
@@ -144,6 +149,7 @@ control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
     counter(512, CounterType.packets_and_bytes) port_sent;
     EcnMarking() ecn;
     IntStamping() telemetry;
+    QueueDepthReport() queue_depth_report;
     AggregationIcrc() icrc;
 
     apply {
@@ -155,6 +161,9 @@ control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
         } else {
             ecn.apply(hdr, meta, standard_metadata);
             telemetry.apply(hdr, meta, standard_metadata);
+            if (meta.identity.reports_queue_depths == 1) {
+                queue_depth_report.apply(standard_metadata);
+            }
             if (meta.rewrite_icrc == 1) {
                 icrc.apply(hdr, hdr.icrc.value);
             }

@@ -1,19 +1,29 @@
 // IPv4 and IPv6 forwarding by longest prefix, with ECMP over an action selector.
 //
-// The selector takes its member by the CRC32 of a hash that is already well mixed. A CRC alone would not do: it is
+// A flow's member follows from the CRC32 of a hash that is already well mixed. A CRC alone would not do: it is
 // linear, so two switches' seeds would change all its values by the same difference, and a switch would find the
 // flows that one below sent it by their hash sending them all on by one port of its own.
+//
+// A group may have another mode (load_balancing.p4). Whatever the mode, the selector takes the member, so it is one
+// whose link is up. An adaptive choice looks at three members before it takes one: the flow's own, or the one whose
+// turn it is, and two at random. A table is applied once for each packet, so each of the three is found by a table of
+// its own, with a selector of its own, which hold what `ecmp` and its selector do. (p4c gives each table actions of its
+// own, so in its JSON the members of one selector could not serve several tables.)
 #ifndef WEFT_FORWARDING_P4
 #define WEFT_FORWARDING_P4
 
 #include "drops.p4"
 #include "headers.p4"
+#include "load_balancing.p4"
+#include "queue_depths.p4"
 
 control Forwarding(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
                    inout DropReason drop_reason) {
     direct_counter(CounterType.packets_and_bytes) ipv4_counter;
     direct_counter(CounterType.packets_and_bytes) ipv6_counter;
-    action_selector(HashAlgorithm.crc32, 32w1024, 32w14) ecmp_selector;
+    LoadBalancing() balancing;
+    QueueDepth() queue_depth;
+    QueueDepthAges() ages;
 
     action no_route() {
         drop_reason = DropReason.NO_ROUTE;
@@ -29,16 +39,14 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta, inout standard_me
         meta.ecmp_group = group;
     }
 
-    // The final mix of MurmurHash3 (A. Appleby): its multiplications are not linear in the seed.
     action hash_flow() {
         hash(meta.ecmp_hash, HashAlgorithm.crc32, 32w0,
             { meta.flow.source, meta.flow.destination, meta.flow.label, meta.flow.protocol,
               meta.flow.source_port, meta.flow.destination_port },
             64w0x100000000);
         meta.ecmp_hash = meta.ecmp_hash ^ meta.identity.hash_seed;
-        meta.ecmp_hash = (meta.ecmp_hash ^ (meta.ecmp_hash >> 16)) * 0x85EBCA6B;
-        meta.ecmp_hash = (meta.ecmp_hash ^ (meta.ecmp_hash >> 13)) * 0xC2B2AE35;
-        meta.ecmp_hash = meta.ecmp_hash ^ (meta.ecmp_hash >> 16);
+        MIX_HASH(meta.ecmp_hash)
+        hash(meta.ecmp_selection, HashAlgorithm.crc32, 32w0, { meta.ecmp_hash }, 64w0x100000000);
     }
 
     table ipv4_lpm {
@@ -57,15 +65,22 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta, inout standard_me
         size = 16384;
     }
 
-    table ecmp {
-        key = {
-            meta.ecmp_group: exact @name("group");
-            meta.ecmp_hash: selector;
-        }
-        actions = { set_next_hop; no_route; }
-        implementation = ecmp_selector;
-        size = 1024;
+#define ECMP_TABLE(table_name) \
+    action_selector(HashAlgorithm.identity, 32w1024, 32w32) table_name##_selector; \
+    table table_name { \
+        key = { \
+            meta.ecmp_group: exact @name("group"); \
+            meta.ecmp_selection: selector; \
+        } \
+        actions = { set_next_hop; no_route; } \
+        implementation = table_name##_selector; \
+        size = 1024; \
     }
+
+    ECMP_TABLE(ecmp)
+    ECMP_TABLE(ecmp_kept)
+    ECMP_TABLE(ecmp_first)
+    ECMP_TABLE(ecmp_second)
 
     apply {
         if (hdr.ipv4.isValid()) {
@@ -88,6 +103,44 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta, inout standard_me
         }
         if (drop_reason == DropReason.NONE && meta.ecmp_group != 0) {
             hash_flow();
+            if (meta.identity.balances_load == 1) {
+                adaptive_t adaptive;
+                balancing.apply(hdr, meta, standard_metadata, adaptive);
+                if (adaptive.chooses == 1) {
+                    bit<32> kept = meta.ecmp_selection;
+                    bit<19> kept_depth;
+                    bit<48> kept_age;
+                    ecmp_kept.apply();
+                    queue_depth.apply(standard_metadata, adaptive.lifetime, kept_depth, kept_age);
+                    bit<32> better = (bit<32>)adaptive.drawn[15:0];
+                    bit<19> better_depth;
+                    bit<48> better_age;
+                    meta.ecmp_selection = better;
+                    ecmp_first.apply();
+                    queue_depth.apply(standard_metadata, adaptive.lifetime, better_depth, better_age);
+                    bit<19> second_depth;
+                    bit<48> second_age;
+                    meta.ecmp_selection = (bit<32>)adaptive.drawn[31:16];
+                    ecmp_second.apply();
+                    queue_depth.apply(standard_metadata, adaptive.lifetime, second_depth, second_age);
+                    if (second_depth < better_depth) {
+                        better = meta.ecmp_selection;
+                        better_depth = second_depth;
+                        better_age = second_age;
+                    }
+                    meta.ecmp_selection = kept;
+                    if (better_depth |+| adaptive.hysteresis <= kept_depth) {
+                        meta.ecmp_selection = better;
+                        kept_depth = better_depth;
+                        kept_age = better_age;
+                        if (adaptive.takes_turns == 0) {
+                            kept = better;
+                        }
+                    }
+                    flowlet_choices.write(adaptive.flowlet, kept);
+                    ages.apply(kept_depth, kept_age);
+                }
+            }
             ecmp.apply();
         }
     }

@@ -34,6 +34,12 @@ const bit<24> QP_MULTICAST   = 0xFFFFFF;
 const bit<16> UDP_LENGTH_AGGREGATION  = 304;
 const bit<16> IPV4_LENGTH_AGGREGATION = 324;
 
+// The final mix of MurmurHash3 (A. Appleby): its multiplications are not linear.
+#define MIX_HASH(hash) \
+    hash = (hash ^ (hash >> 16)) * 0x85EBCA6B; \
+    hash = (hash ^ (hash >> 13)) * 0xC2B2AE35; \
+    hash = hash ^ (hash >> 16);
+
 const bit<2> ECN_NOT_ECT = 0;
 const bit<2> ECN_ECT0    = 2;
 const bit<2> ECN_CE      = 3;
@@ -238,6 +244,8 @@ struct identity_t {
     mac_t          mac;
     ipv4_address_t ipv4;
     ipv6_address_t ipv6;
+    bit<1>         balances_load;         // ECMP groups have modes (load_balancing.p4)
+    bit<1>         reports_queue_depths;  // egress leaves the depths of its queues to ingress (queue_depths.p4)
 }
 
 // What tells flows apart: the five-tuple, IPv4 addresses widened, and IPv6's flow label (0 with IPv4).
@@ -250,6 +258,16 @@ struct flow_t {
     bit<16>        destination_port;
 }
 
+// An adaptive choice that is to be made (load_balancing.p4).
+struct adaptive_t {
+    bit<1>  chooses;
+    bit<1>  takes_turns; // for this packet alone: the flow's next one has its turn
+    bit<32> drawn;      // from which two candidates follow
+    bit<32> flowlet;    // where the choice is kept
+    bit<19> hysteresis;
+    bit<48> lifetime;   // of a depth
+}
+
 struct metadata_t {
     identity_t     identity;
     flow_t         flow;
@@ -257,6 +275,7 @@ struct metadata_t {
     ipv6_address_t own_address;       // this switch's address of the packet's IP version, IPv4 widened
     bit<16>        ecmp_group;
     bit<32>        ecmp_hash;
+    bit<32>        ecmp_selection;    // modulo the members of the group that are up, the one that is taken
     bit<1>         rewrite_icrc;      // egress computes the iCRC anew
     bit<1>         rewrite_neighbour; // the ICMPv6 checksum of a neighbour advertisement is to be computed
 }

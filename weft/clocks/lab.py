@@ -172,7 +172,9 @@ class Lab(abc.ABC):
                 EcnSettings(profiles, ecn.at),
                 IntSettings(self.options.int_telemetry),
                 lossless_settings(self.options),
+                self.options.load_balancing,
             ),
+            routing=self.options.routing.kind,
         )
 
     def _require_queues_for_a_frame(self) -> None:

@@ -13,6 +13,7 @@ from weft.controller.arrays import DirectCount
 from weft.controller.counters import Count, SwitchCounters
 from weft.controller.fabric import Channel, FabricController, GrpcTarget, Repair, open_channel
 from weft.controller.features import Settings
+from weft.controller.features.depth_ages import DepthAges
 from weft.controller.features.ecn import EcnDepth, EcnProfile
 from weft.controller.jobs import JobMembership
 from weft.controller.pipeline import Pipeline
@@ -162,6 +163,10 @@ class BlockingFabricController:
     def read_counters(self) -> dict[str, SwitchCounters]:
         """See `FabricController.read_counters`."""
         return self.call(self._controller.read_counters())
+
+    def read_depth_ages(self) -> dict[str, DepthAges]:
+        """See `FabricController.read_depth_ages`."""
+        return self.call(self._controller.read_depth_ages())
 
     def read(self, switch: str, entities: Iterable[Any]) -> list[Any]:
         """See `SwitchSession.read`: finsy's entities, as a switch has them."""

@@ -30,6 +30,7 @@ from weft.controller.errors import ControllerError, JobError, PipelineError, Set
 from weft.controller.failures import NO_FAILURES, Failures
 from weft.controller.features import Settings
 from weft.controller.features.acl import AclRule, AclSettings
+from weft.controller.features.depth_ages import DepthAges, read_depth_ages
 from weft.controller.features.ecn import EcnDepth, EcnProfile, EcnSettings
 from weft.controller.installed import read_installed
 from weft.controller.jobs import Job, JobMembership, JobTable
@@ -378,6 +379,13 @@ class FabricController:
         names = [name for name in ports if name not in self._failures.switches]
         found = await self._on_all(lambda name: read_port_counters(self._sessions[name], ports[name]), names)
         return dict(zip(names, found, strict=True))
+
+    async def read_depth_ages(self) -> dict[str, DepthAges]:
+        """Read how old the depths were that adaptive choices relied on, of all switches that are up, by name."""
+        names = [name for name in self._sessions if name not in self._failures.switches]
+        target = self._settings.target
+        ages = await self._on_all(lambda name: read_depth_ages(self._sessions[name], target), names)
+        return dict(zip(names, ages, strict=True))
 
     async def _read_counters_of(self, name: str) -> SwitchCounters:
         ports = [port.number for port in self.fabric.switch(name).ports]

@@ -9,6 +9,7 @@ from itertools import chain
 from weft.controller.entities import Entity
 from weft.controller.failures import NO_FAILURES, Failures
 from weft.controller.features import FEATURES, Settings
+from weft.controller.features.load_balancing import LoadBalancingSettings, candidate_entities
 from weft.controller.jobs import Job
 from weft.controller.lossless import cycle_of_planes
 from weft.controller.routing import ROUTING_KINDS, PlaneRouting, plane_routings
@@ -62,6 +63,8 @@ class Planner:
         self._routing = ""
         self._planes: list[PlaneRouting] = []
         self._jobs: dict[str, Entities] = {}
+        # Routes, and the same with an adaptive choice's candidates.
+        self._with_candidates: dict[str, tuple[Entities, Entities]] = {}
 
     def plan(self, settings: Settings, state: FabricState) -> dict[str, SwitchPlan]:
         """Return the plans of all switches, by name.
@@ -79,6 +82,8 @@ class Planner:
         routes: dict[str, Entities] = {}
         for plane in self._planes:
             routes |= plane.plan(state.failures)
+        if settings.of(LoadBalancingSettings).is_adaptive:
+            routes = {name: self._with_candidates_of(name, entities) for name, entities in routes.items()}
         jobs = _job_entities(self._fabric, state.jobs)
         self._jobs = {name: _kept(tuple(entities), self._jobs.get(name)) for name, entities in jobs.items()}
         return {
@@ -89,6 +94,13 @@ class Planner:
     def cycle(self) -> tuple[Channel, ...]:
         """Return a cycle of buffers in the routes of the latest plan; empty if there is none."""
         return cycle_of_planes(self._fabric, ROUTING_KINDS.named(self._routing), self._planes)
+
+    def _with_candidates_of(self, switch: str, routes: Entities) -> Entities:
+        """Return the same object as before for the same routes."""
+        known = self._with_candidates.get(switch)
+        if known is None or known[0] is not routes:
+            known = self._with_candidates[switch] = (routes, (*routes, *candidate_entities(routes)))
+        return known[1]
 
 
 def desired_entities(fabric: FabricSpec, settings: Settings, state: FabricState) -> dict[str, list[Entity]]:

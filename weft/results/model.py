@@ -17,6 +17,7 @@ from weft.results.kinds import R, ResultKind, result_kinds
 from weft.results.link_events import LinkEventResult
 from weft.results.link_faults import LinkFaultsResult
 from weft.results.packet_conservation import PacketConservation
+from weft.results.queue_depth_ages import QueueDepthAges
 from weft.results.switch_memory import MemoryResult
 from weft.results.training_steps import TrainingStepResult
 from weft.results.workloads import WorkloadResult
@@ -161,6 +162,7 @@ class Results:
     int_paths: list[IntPath] = field(default_factory=list)
     memory: list[MemoryResult] = field(default_factory=list)
     credits: list[CreditResult] = field(default_factory=list)
+    queue_depth_ages: list[QueueDepthAges] = field(default_factory=list)
     link_faults: list[LinkFaultsResult] = field(default_factory=list)
     drops: dict[str, _COUNT] = field(default_factory=dict)
     absorbed: dict[str, _COUNT] = field(default_factory=dict)
@@ -203,7 +205,13 @@ class Results:
 
 RESULT_KEYS = tuple(each.name for each in fields(Results) if each.name not in ("absent", "others"))
 """Keys of results.json, but for `ok`, which follows from the others."""
-ONLY_WHERE_THERE_ARE_SOME = ("controller_events", "counters", "registers", "incomplete_captures")
+ONLY_WHERE_THERE_ARE_SOME = (
+    "controller_events",
+    "counters",
+    "registers",
+    "incomplete_captures",
+    "queue_depth_ages",
+)
 """Lists that are not written when they are empty."""
 
 

@@ -16,6 +16,7 @@ from weft.results.link_events import print_link_events
 from weft.results.link_faults import print_link_faults
 from weft.results.model import LATENESS_BOUND, IntPath, Lateness, PlaneResult, Results
 from weft.results.packet_conservation import print_packet_conservation
+from weft.results.queue_depth_ages import print_queue_depth_ages
 from weft.results.switch_memory import print_memory
 from weft.topologies.describe import format_rate, format_time
 
@@ -64,6 +65,7 @@ def print_run(console: Console, run: Results) -> None:
     _print_planes(console, run.planes)
     print_memory(console, run.memory)
     print_credits(console, run.credits)
+    print_queue_depth_ages(console, run.queue_depth_ages)
     print_link_faults(console, run.link_faults)
     print_link_events(console, run.link_events)
     print_controller_events(console, run.controller_events)

@@ -10,6 +10,7 @@ from typing import Any
 from weft.controller.features import Settings
 from weft.controller.features.ecn import EcnSettings, scaled_profile
 from weft.controller.features.identity import DATA_CLASS
+from weft.controller.features.load_balancing import LoadBalancingSettings
 from weft.scenario.options import FabricOptions
 from weft.switch.daemon.config import CreditsConfig, PfcConfig, PortConfig, SwitchConfig
 from weft.topologies import FabricSpec
@@ -39,6 +40,7 @@ def effective_parameters(
         "largest_frame_bytes": frame_bytes,
         "transport": asdict(transport),
         "ecn": _ecn(fabric, settings),
+        "load_balancing": asdict(settings.of(LoadBalancingSettings)),
         "queues": _distinct(
             "ports",
             (

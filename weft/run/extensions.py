@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from weft.error_translation import raised_as_weft_errors
 from weft.scenario.checks import check_telemetry
 from weft.scenario.options import FabricOptions
+from weft.scenario.routing_checks import check_order
 from weft.traffic.class_reference import is_class_reference
 from weft.traffic.extensions import (
     ClassSpec,
@@ -38,6 +39,7 @@ def check_transport(options: FabricOptions) -> None:
         needs = congestion_needs(settings.congestion_control)
         options.transport.check_path(needs)
         check_telemetry(options, needs)
+        check_order(options, needs)
     if is_class_reference(settings.path):
         path_choice(ClassSpec(settings.path, settings.path_parameters), _ANY_PATH, np.random.default_rng(0))
 

@@ -19,6 +19,7 @@ from weft.clocks.watching import Sample, Watcher, watched
 from weft.controller.arrays import DirectCount
 from weft.controller.counters import Count
 from weft.controller.errors import ControllerError, JobError
+from weft.controller.features.depth_ages import DepthAges
 from weft.error_translation import raised_as_weft_errors
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError
 from weft.hints import did_you_mean
@@ -44,6 +45,7 @@ from weft.results.link_events import LinkEventResult
 from weft.results.link_faults import link_fault_results
 from weft.results.model import IntPath, MadeBy, Phase
 from weft.results.packet_conservation import PacketConservation, checked_conservation
+from weft.results.queue_depth_ages import queue_depth_ages
 from weft.results.run_result import RunResult
 from weft.results.switch_memory import memory_results
 from weft.results.training_steps import TrainingStepResult, verify_gradients
@@ -700,6 +702,7 @@ class Fabric:
             memory=memory_results(self.topology, switches, endpoints),
             int_paths=[path] if path is not None else [],
             credits=credit_results(self.topology, switches, endpoints),
+            queue_depth_ages=queue_depth_ages(self.topology, self._queue_depth_ages()),
             link_faults=link_fault_results(self.topology, switches),
             counters=arrays.counters_in_results,
             registers=arrays.registers_in_results,
@@ -718,6 +721,10 @@ class Fabric:
             phases=list(self.phases),
             observations=observations,
         )
+
+    def _queue_depth_ages(self) -> dict[str, DepthAges]:
+        """By switch name; nothing where no choice is made by depths."""
+        return self.lab.controller.read_depth_ages() if self.options.load_balancing.is_adaptive else {}
 
     def _made_by(self) -> MadeBy:
         assert self.options.clock is not None, "a description of a run has a clock"

@@ -17,6 +17,7 @@ from weft.scenario import (
     fabric_options,
 )
 from weft.scenario.link_checks import check_events, check_int_rates, check_links
+from weft.scenario.routing_checks import check_routing
 from weft.scenario.topology import build_topology
 from weft.topologies import FabricSpec
 
@@ -83,3 +84,4 @@ def _check(spec: RunSpec) -> None:
     check_links(spec.fabric, spec.options)
     check_events(spec.fabric, spec.options)
     check_int_rates(spec.fabric, spec.options)
+    check_routing(spec.fabric, spec.options)

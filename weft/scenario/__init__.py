@@ -14,6 +14,7 @@ from weft.scenario.observe import ObserveSection
 from weft.scenario.options import MAX_SLOTS, FabricOptions
 from weft.scenario.parsing import Change, anchor_paths, apply_changes, load_scenario, parse_scenario
 from weft.scenario.places import KeyProblem, Places
+from weft.scenario.routing import RoutingSection
 from weft.scenario.sections import ControlSection, EcnSection, FaultsSection
 from weft.scenario.switching import SwitchingSection
 from weft.scenario.traffic import FLOW_DATA, TRAFFIC_KINDS, Traffic, TrafficSection
@@ -45,6 +46,7 @@ __all__ = [
     "ObserveSection",
     "PfcSection",
     "Places",
+    "RoutingSection",
     "Scenario",
     "SchedulingSection",
     "SwitchingSection",

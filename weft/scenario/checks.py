@@ -6,6 +6,7 @@ from weft.engine import CongestionNeeds
 from weft.scenario.model import Scenario
 from weft.scenario.options import FabricOptions
 from weft.scenario.places import KeyProblem
+from weft.scenario.routing_checks import check_order
 from weft.scenario.topology import check_fabric
 from weft.traffic.class_reference import is_class_reference, short_reference
 from weft.traffic.extensions import congestion_needs
@@ -29,7 +30,9 @@ def check_options(options: FabricOptions) -> None:
     if ecn.kmin is not None and ecn.kmax is not None and ecn.kmax <= ecn.kmin:
         raise KeyProblem("ecn.kmax", f"{ecn.kmax} B must be above kmin, {ecn.kmin} B")
     if not is_class_reference(options.transport.congestion_control):
-        check_telemetry(options, congestion_needs(options.transport.congestion_control))
+        needs = congestion_needs(options.transport.congestion_control)
+        check_telemetry(options, needs)
+        check_order(options, needs)
     for number, faults in enumerate(options.faults.variants):
         if bool(faults.delay_probability) != bool(faults.extra_delay):
             raise KeyProblem(

@@ -15,6 +15,7 @@ from weft.scenario.nic import NicSection
 from weft.scenario.observe import ObserveSection
 from weft.scenario.options import FabricOptions
 from weft.scenario.parsing import parse_options
+from weft.scenario.routing import RoutingSection
 from weft.scenario.sections import ControlSection, EcnSection, FaultsSection
 from weft.scenario.switching import SwitchingSection
 from weft.scenario.transport import TransportSection
@@ -42,6 +43,7 @@ class FabricKeywords(TypedDict, total=False):
     ecn: EcnSection | None
     control: ControlSection | None
     controller: ControllerSection | None
+    routing: RoutingSection | None
     transport: TransportSection | None
     nic: NicSection | None
     buffer: BufferSection | None

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
+from weft.controller.features.load_balancing import LoadBalancingSettings
 from weft.paths import FABRIC_P4
 from weft.quantities.definitions import number, whole
 from weft.scenario.controller import ControllerSection
@@ -14,6 +15,7 @@ from weft.scenario.events import EventSection
 from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection
 from weft.scenario.nic import NicSection
 from weft.scenario.observe import ObserveSection
+from weft.scenario.routing import RoutingSection
 from weft.scenario.sections import ControlSection, EcnSection, FaultsSection
 from weft.scenario.switching import SwitchingSection
 from weft.scenario.transport import TransportSection
@@ -66,6 +68,7 @@ class FabricOptions(Section):
     ecn: EcnSection = EcnSection()
     control: ControlSection = ControlSection()
     controller: ControllerSection = ControllerSection()
+    routing: RoutingSection = RoutingSection()
     transport: TransportSection = TransportSection()
     nic: NicSection = NicSection()
     buffer: BufferSection = BufferSection()
@@ -76,6 +79,11 @@ class FabricOptions(Section):
     observe: ObserveSection = ObserveSection()
     events: list[EventSection] = Field(default=[])
     """Links that fail and come back, and what an operator does."""
+
+    @property
+    def load_balancing(self) -> LoadBalancingSettings:
+        """Return how switches choose among equal next hops."""
+        return self.routing.settings(self.transport.retransmission)
 
     @property
     def options(self) -> FabricOptions:

@@ -115,8 +115,11 @@ class TransportSection(Section):
                 f"path: spray does not go with {name}, which needs all packets of a flow on one path"
             )
 
-    def settings(self, least_timeout_ps: int = 0) -> TransportSettings:
-        """Return the hosts' settings; unless the scenario says, no timeout is below `least_timeout_ps`."""
+    def settings(self, least_timeout_ps: int = 0, sprayed_by_switches: bool = False) -> TransportSettings:
+        """Return the hosts' settings; unless the scenario says, no timeout is below `least_timeout_ps`.
+
+        `sprayed_by_switches`: packets of a flow overtake each other.
+        """
         name, parameters = self.congestion_control, self.parameters
         if is_class_reference(name):
             # Hosts of the real clock are processes of their own.
@@ -131,6 +134,7 @@ class TransportSection(Section):
             retransmission=self.retransmission,
             retransmission_timeout_ps=self.retransmission_timeout or least_timeout_ps or None,
             reordering_window_ps=self.reordering_window,
+            sprayed_by_switches=sprayed_by_switches,
             path=absolute_reference(self.path, Path()) if is_own_path else self.path,
             path_parameters=self.path_parameters,
             spray_paths=self.spray_paths,

@@ -30,8 +30,9 @@ class TransportSettings:
     `congestion_control` is one of `weft.engine.congestion_controls()`, `parameters` some of those that it declares;
     what is left out is the preset's, one of its own, and fits the path. Or it is path/to/file.py:Class, and
     `parameters` are the class's. `path` is one of `PATHS`, or such a class, made with `path_parameters`; "spray" needs
-    selective repeat, and a congestion control that does not need one path. Times in picoseconds. None: made for the
-    path, or for the congestion control.
+    selective repeat, and a congestion control that does not need one path. `sprayed_by_switches`: packets come in
+    another order than they were sent in, whatever the host's own choice of path. Times in picoseconds. None: made for
+    the path, or for the congestion control.
     """
 
     congestion_control: str = DEFAULT_CONGESTION_CONTROL
@@ -40,6 +41,7 @@ class TransportSettings:
     retransmission: Annotated[str, OneOf(RETRANSMISSIONS)] = "go-back-n"
     retransmission_timeout_ps: int | None = None
     reordering_window_ps: int | None = None
+    sprayed_by_switches: bool = False
     path: str = "flow"
     path_parameters: Mapping[str, Any] = field(default_factory=dict)
     spray_paths: int = MAX_SPRAY_PATHS
@@ -64,7 +66,7 @@ class TransportSettings:
         """Return how much later than a packet one may have been sent that arrives before it."""
         if self.reordering_window_ps is not None:
             return self.reordering_window_ps
-        return base_round_trip_ps if self.path == "spray" else 0
+        return base_round_trip_ps if self.path == "spray" or self.sprayed_by_switches else 0
 
 
 def preset_of(congestion_control: str, name: str | None) -> CongestionPreset | None:

@@ -76,7 +76,7 @@ class Endpoints:
         timeout_ps = patient_timeout_ps(
             lab.fabric, lab.frame_bytes, lab.options.switching.latency, lossless_buffer_bytes(lab.options)
         )
-        return lab.options.transport.settings(max(floor_ps, timeout_ps))
+        return lab.options.transport.settings(max(floor_ps, timeout_ps), lab.options.load_balancing.sprays)
 
     def _settings(self, host: HostSpec, transport: TransportSettings) -> HostConfig:
         lab = self.lab

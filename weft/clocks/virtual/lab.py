@@ -21,7 +21,6 @@ from weft.clocks.lab import Lab, Progress
 from weft.clocks.link_events import LinkEvents
 from weft.clocks.switch_configs import links_between_switches
 from weft.clocks.switch_memory import host_credits, host_pfc_quanta, lossless_buffer_bytes
-from weft.clocks.virtual.byte_counters import clear_byte_counters
 from weft.clocks.virtual.channel import InProcessChannel
 from weft.clocks.virtual.endpoint import VirtualEndpoint
 from weft.clocks.virtual.event_pump import EventPump
@@ -30,6 +29,7 @@ from weft.clocks.virtual.link_events import VirtualLinkEvents
 from weft.clocks.virtual.loop import VirtualTimeLoop, VirtualTimeRunner
 from weft.clocks.virtual.placement import engines_by_node, place
 from weft.clocks.virtual.probes import FabricProbes
+from weft.clocks.virtual.registers import clear_registers, registers_of_runs
 from weft.clocks.virtual.scale_up import scale_up_links
 from weft.clocks.watching import Sample
 from weft.controller.blocking import BlockingFabricController
@@ -172,7 +172,8 @@ class VirtualLab(Lab):
             transport = self.options.transport.settings(
                 patient_timeout_ps(
                     self.fabric, self.frame_bytes, latency_ps, lossless_buffer_bytes(self.options)
-                )
+                ),
+                self.options.load_balancing.sprays,
             )
             rates = self.int_rates
             scale_up = scale_up_links(self.fabric, self.engines)
@@ -237,7 +238,7 @@ class VirtualLab(Lab):
         return self._link_events
 
     def settle(self, draw: int = 0) -> bool:
-        """Wait until no packet is in flight, then restart the random draws of switches and links and the counts of INT.
+        """Wait until no packet is in flight, then restart random draws and clear registers of switches.
 
         `draw` numbers the streams that marking and faults are drawn from: the same number, the same draws. A fabric in
         which packets stand still (a deadlock of flow control) is left as it is.
@@ -250,8 +251,9 @@ class VirtualLab(Lab):
         else:
             return False
         self.switches.restart_draws(draw)
+        registers = registers_of_runs(self.options.load_balancing)
         for wired in self.switches.switches.values():
-            clear_byte_counters(wired.switch)
+            clear_registers(wired.switch, registers)
         return True
 
     def run_sample(self, hosts: EndpointGroup, run: int) -> Sample:

@@ -9,8 +9,10 @@ import finsy
 
 from weft.controller.entities import default_action, entry
 from weft.controller.features.kind import Feature, OfSwitch, Settings
+from weft.controller.features.load_balancing import DEFAULT_LOAD_BALANCING, LoadBalancingSettings
 from weft.topologies import FabricSpec, SwitchSpec
 
+FLOW = LoadBalancingSettings()
 SWITCH_ID_BITS = 12
 DATA_CLASS = 3
 CONTROL_CLASS = 6
@@ -28,8 +30,10 @@ def hash_seed(switch: SwitchSpec) -> int:
     return zlib.crc32(switch.name.encode())
 
 
-def identity_entities(switch: SwitchSpec) -> list[finsy.P4TableEntry]:
-    """Return the default action of `identity`: id, hash seed, MAC and addresses."""
+def identity_entities(
+    switch: SwitchSpec, balancing: LoadBalancingSettings = FLOW
+) -> list[finsy.P4TableEntry]:
+    """Return the default action of `identity`: id, hash seed, MAC, addresses, and what load balancing needs."""
     return [
         default_action(
             "identity",
@@ -39,6 +43,8 @@ def identity_entities(switch: SwitchSpec) -> list[finsy.P4TableEntry]:
             mac=switch.mac,
             ipv4=switch.address,
             ipv6=switch.ipv6,
+            balances_load=int(balancing.mode != DEFAULT_LOAD_BALANCING),
+            reports_queue_depths=int(balancing.is_adaptive),
         )
     ]
 
@@ -53,8 +59,9 @@ def class_entities() -> tuple[finsy.P4TableEntry, ...]:
     )
 
 
-def _entities(_fabric: FabricSpec, _settings: Settings) -> OfSwitch:
-    return lambda switch: (*identity_entities(switch), *class_entities())
+def _entities(_fabric: FabricSpec, settings: Settings) -> OfSwitch:
+    balancing = settings.of(LoadBalancingSettings)
+    return lambda switch: (*identity_entities(switch, balancing), *class_entities())
 
 
 KIND = Feature(

@@ -94,6 +94,8 @@ def hash_of(
     with_payload = any(isinstance(item, Payload) for item in items)
     runs = _runs(emit, items)
     name = ALGORITHMS[algorithm]
+    if name == "weft_hash_identity" and not with_payload and (value := _one_value(runs)) is not None:
+        return emit.resize(_always_value(emit, value), 64)
     if name == "weft_hash_csum16" and not with_payload and _whole_words(runs):
         return _internet_checksum(emit, runs)
     capacity = sum(_max_bytes(emit, run) for run in runs) + 8
@@ -176,6 +178,15 @@ def _whole_bytes(runs: list[_Run]) -> bool:
                 return False
             phase = (phase + (0 if isinstance(piece, _Variable) else piece.width_bits or 0)) % 8
     return True
+
+
+def _one_value(runs: list[_Run]) -> FieldRef | Constant | None:
+    """The value that is the whole input, if it is always there, in whole bytes, and fits an identity's 64 bits."""
+    if len(runs) != 1 or runs[0].header is not None or len(runs[0].pieces) != 1:
+        return None
+    (piece,) = runs[0].pieces
+    is_value = isinstance(piece, FieldRef | Constant) and runs[0].width_bits in range(8, 65, 8)
+    return piece if is_value else None  # type: ignore[return-value]
 
 
 # ---- checksums of whole words

@@ -1,0 +1,27 @@
+"""What switches have in registers from the runs before: none of it is to be seen in the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from weft.controller.features.load_balancing import STATE, LoadBalancingSettings
+from weft.controller.features.telemetry_int import BYTE_COUNTERS
+from weft.switch.native import NativeSwitch
+
+
+def registers_of_runs(balancing: LoadBalancingSettings) -> frozenset[str]:
+    """Return the names of those that runs leave their traces in.
+
+    INT stamps bytes sent in units of 128 B: what a run before has left below a unit would show in every rate that HPCC
+    computes.
+    """
+    return frozenset({BYTE_COUNTERS} if balancing == LoadBalancingSettings() else {BYTE_COUNTERS, *STATE})
+
+
+def clear_registers(switch: NativeSwitch, names: Collection[str]) -> None:
+    """Set registers to zero, those that the switch's program has."""
+    if switch.program is None:
+        return
+    for name in switch.program.register_arrays:
+        if name.rpartition(".")[2] in names:
+            switch.register_fill(name, 0)

@@ -1,0 +1,82 @@
+"""How old the depths of queues were that adaptive choices relied on: what p4/include/queue_depths.p4 has counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import finsy
+
+from weft.controller.target import TargetFacts
+
+if TYPE_CHECKING:
+    from weft.controller.session import SwitchSession
+
+TABLE = "queue_depth_ages"
+
+
+@dataclass(frozen=True)
+class AgeHistogram:
+    """Choices by the age of the depth that they relied on.
+
+    `choices` are by the largest age of their bucket in nanoseconds: buckets double from one to the next.
+    """
+
+    choices: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """Choices in all."""
+        return sum(self.choices.values())
+
+    def at_most_ns(self, share: float) -> int | None:
+        """Return an age that so large a share of the choices did not exceed, None of no choice."""
+        wanted, seen = share * self.count, 0
+        for age_ns in sorted(self.choices):
+            seen += self.choices[age_ns]
+            if seen >= wanted:
+                return age_ns
+        return None
+
+    def __add__(self, other: AgeHistogram) -> AgeHistogram:
+        """Both together."""
+        ages = self.choices.keys() | other.choices.keys()
+        return AgeHistogram(
+            {age: self.choices.get(age, 0) + other.choices.get(age, 0) for age in sorted(ages)}
+        )
+
+
+@dataclass(frozen=True)
+class DepthAges:
+    """`queued` are the choices of ports whose queues held packets; those of others took a queue that was empty."""
+
+    queued: AgeHistogram = AgeHistogram()
+    empty: AgeHistogram = AgeHistogram()
+
+    @property
+    def choices(self) -> int:
+        """Choices in all."""
+        return self.queued.count + self.empty.count
+
+    def __add__(self, other: DepthAges) -> DepthAges:
+        """Of both together."""
+        return DepthAges(self.queued + other.queued, self.empty + other.empty)
+
+
+async def read_depth_ages(session: SwitchSession, target: TargetFacts) -> DepthAges:
+    """Read what a switch has counted, nothing where it never chose so."""
+    entries = await session.read([finsy.P4TableEntry(TABLE, counter_data=finsy.P4CounterData())])
+    return DepthAges(*(AgeHistogram(_counted(entries, queued, target)) for queued in (1, 0)))
+
+
+def _counted(entries: Iterable[finsy.P4TableEntry], queued: int, target: TargetFacts) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for entry in entries:
+        packets = entry.counter_data.packet_count if entry.counter_data else 0
+        if packets and int(entry["queued"]) == queued:
+            # From 2^n to below 2^(n + 1) units: the prefix leaves the bits below the first one open.
+            least, _length = entry["age"]
+            most = max(2 * least - 1, 0)
+            found[most * target.ns_per_time_unit] = packets
+    return dict(sorted(found.items()))

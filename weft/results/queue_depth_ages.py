@@ -1,0 +1,77 @@
+"""How old the depths of queues were that adaptive choices relied on, from the switches' own counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+
+from weft.controller.features.depth_ages import DepthAges
+from weft.results.figure_tables import print_figures
+from weft.topologies import FabricSpec
+from weft.topologies.describe import format_time
+
+_PS_PER_NS = 1000
+
+
+@dataclass(frozen=True)
+class QueueDepthAges:
+    """Of the switches of one plane, over the whole run.
+
+    `choices` that were made by depths, and those of them that took a port whose queue held packets. `age_…_ps` is how
+    long before such a choice egress had left the depth, at most: switches count ages by powers of two. None: no queue
+    held packets when it was chosen.
+    """
+
+    plane: int
+    choices: int
+    with_a_queue: int
+    age_median_ps: int | None
+    age_99_ps: int | None
+    age_largest_ps: int | None
+
+
+def queue_depth_ages(fabric: FabricSpec, ages: Mapping[str, DepthAges]) -> list[QueueDepthAges]:
+    """Return every plane's, from those of switches by name; of switches that are not there, nothing is known."""
+    results = []
+    for plane in range(fabric.planes):
+        of_plane = sum(
+            (ages[switch.name] for switch in fabric.switches_of_plane(plane) if switch.name in ages),
+            DepthAges(),
+        )
+        if of_plane.choices:
+            median, most, largest = (of_plane.queued.at_most_ns(share) for share in (0.5, 0.99, 1.0))
+            results.append(
+                QueueDepthAges(
+                    plane=plane,
+                    choices=of_plane.choices,
+                    with_a_queue=of_plane.queued.count,
+                    age_median_ps=_ps(median),
+                    age_99_ps=_ps(most),
+                    age_largest_ps=_ps(largest),
+                )
+            )
+    return results
+
+
+def _ps(age_ns: int | None) -> int | None:
+    return None if age_ns is None else age_ns * _PS_PER_NS
+
+
+def print_queue_depth_ages(console: Console, results: Sequence[QueueDepthAges]) -> None:
+    """Print a table, if there is anything to show."""
+    columns = ("plane", "adaptive\nchoices", "with a\nqueue", "age of its depth:\nmedian", "99 %", "largest")
+    rows = [
+        (
+            str(each.plane),
+            str(each.choices),
+            str(each.with_a_queue),
+            *(
+                "-" if age_ps is None else f"< {format_time(age_ps + _PS_PER_NS)}"
+                for age_ps in (each.age_median_ps, each.age_99_ps, each.age_largest_ps)
+            ),
+        )
+        for each in results
+    ]
+    print_figures(console, "[bold]adaptive load balancing[/bold]", columns, rows)

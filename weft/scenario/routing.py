@@ -1,0 +1,77 @@
+"""Section of a scenario file on the paths that packets take."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import field_validator, model_validator
+
+from weft.controller.features.load_balancing import (
+    DEFAULT_DEPTH_LIFETIME_PS,
+    DEFAULT_FLOWLET_GAP_PS,
+    DEFAULT_HYSTERESIS_BYTES,
+    DEFAULT_LOAD_BALANCING,
+    LoadBalancingMode,
+    LoadBalancingSettings,
+)
+from weft.controller.routing import DEFAULT_ROUTING, ROUTING_KINDS
+from weft.hints import did_you_mean
+from weft.quantities.definitions import PositiveTime, SizeOrZero
+from weft.quantities.units import shown
+from weft.scenario.values import Name, Section
+
+_OF_MODES: dict[str, tuple[LoadBalancingMode, ...]] = {
+    "flowlet_gap": ("flowlet", "adaptive"),
+    "adaptive_unit": ("adaptive",),
+    "hysteresis": ("adaptive",),
+    "depth_lifetime": ("adaptive",),
+}
+
+
+class RoutingSection(Section):
+    """Which paths there are, and how switches choose among equal ones."""
+
+    kind: Annotated[str, Name("kind of routing", lambda: ROUTING_KINDS)] = DEFAULT_ROUTING
+    """By which switches have their routes."""
+    load_balancing: LoadBalancingMode = DEFAULT_LOAD_BALANCING
+    """How a switch chooses among equal next hops.
+
+    `flow`: by a hash of the five-tuple. `flow_and_queue_pair`: that and RoCEv2's destination queue pair. `flowlet`: at
+    random, again after a pause of the flow. `round_robin`, `random`: each packet of a flow takes the next one, or any.
+    `adaptive`: by the depths of three queues, the flow's own (for packets, that of the next one) and two at random.
+    """
+    flowlet_gap: PositiveTime = DEFAULT_FLOWLET_GAP_PS
+    """A pause so long lets `flowlet`, and `adaptive` by flowlets, choose again."""
+    adaptive_unit: Literal["packet", "flowlet"] | None = None
+    """What `adaptive` chooses for; by default packets if `transport.retransmission` is selective-repeat, which takes
+    them in any order, otherwise flowlets."""
+    hysteresis: SizeOrZero = DEFAULT_HYSTERESIS_BYTES
+    """`adaptive` keeps to a flow's own next hop unless another one's queue is shorter by at least this."""
+    depth_lifetime: PositiveTime = DEFAULT_DEPTH_LIFETIME_PS
+    """`adaptive` takes a queue from which nothing was sent for longer as empty."""
+
+    @field_validator("kind")
+    @classmethod
+    def _check_kind(cls, name: str) -> str:
+        if name not in ROUTING_KINDS:
+            raise ValueError(f"no kind of routing {shown(name)}; {did_you_mean(name, list(ROUTING_KINDS))}")
+        return name
+
+    @model_validator(mode="after")
+    def _check_parameters(self) -> RoutingSection:
+        for name, modes in _OF_MODES.items():
+            if name in self.model_fields_set and self.load_balancing not in modes:
+                valid = " or ".join(modes)
+                raise ValueError(f"{name}: load_balancing: {self.load_balancing} has none (valid: {valid})")
+        return self
+
+    def settings(self, retransmission: str) -> LoadBalancingSettings:
+        """Return the switches' settings; `retransmission` is the hosts'."""
+        unit = self.adaptive_unit or ("packet" if retransmission == "selective-repeat" else "flowlet")
+        per_packet = self.load_balancing == "adaptive" and unit == "packet"
+        return LoadBalancingSettings(
+            mode=self.load_balancing,
+            flowlet_gap_ps=0 if per_packet else self.flowlet_gap,
+            hysteresis_bytes=self.hysteresis,
+            depth_lifetime_ps=self.depth_lifetime,
+        )

@@ -1,0 +1,30 @@
+"""What a scenario says about routing, held to its other sections and to its fabric before anything is built."""
+
+from __future__ import annotations
+
+from weft.controller.routing import ROUTING_KINDS
+from weft.engine import CongestionNeeds
+from weft.scenario.options import FabricOptions
+from weft.scenario.places import KeyProblem
+from weft.topologies import FabricSpec
+from weft.traffic.class_reference import short_reference
+
+
+def check_routing(fabric: FabricSpec, options: FabricOptions) -> None:
+    """Check that the kind of routing can route the fabric. Raises KeyProblem."""
+    name = options.routing.kind
+    kind = ROUTING_KINDS.named(name)
+    if objection := kind.objection(fabric):
+        raise KeyProblem("routing.kind", f"{name} cannot route the fabric: {objection}")
+
+
+def check_order(options: FabricOptions, needs: CongestionNeeds) -> None:
+    """Check that the switches keep packets in order if the congestion control needs it. Raises KeyProblem."""
+    if needs.one_path and options.load_balancing.sprays:
+        name = short_reference(options.transport.congestion_control)
+        mode = options.routing.load_balancing
+        raise KeyProblem(
+            "routing.load_balancing",
+            f"{mode} does not go with {name}, which needs all packets of a flow on one path (valid: flow, "
+            "flow_and_queue_pair, flowlet, adaptive with adaptive_unit: flowlet)",
+        )
