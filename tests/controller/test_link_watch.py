@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from weft.controller.errors import SettingError
@@ -72,6 +72,7 @@ def test_counters_that_fall_begin_anew() -> None:
     assert link.take(reading(3, 9000, 1000)) == []
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3000), st.integers(0, 12)), max_size=30))
 def test_a_link_that_loses_nothing_is_never_lossy(intervals: list[tuple[int, int]]) -> None:
     """Whatever is sent, and however many of up to ten frames and one more are on the link."""
