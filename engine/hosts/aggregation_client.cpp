@@ -29,6 +29,20 @@ void swap_lane_bytes(const uint8_t* from, uint8_t* to) {
                               " (valid: " + valid + ")");
 }
 
+const AggregationConfig& checked(const AggregationConfig& config) {
+  check(config);
+  return config;
+}
+
+roce::RoceHeaders contribution_headers(const AggregationConfig& config) {
+  roce::RoceHeaders headers = headers_on_path(config);
+  headers.bth.opcode = roce::kUdSendOnly;
+  headers.bth.destination_qp = roce::kAggregationQueuePair;
+  headers.deth = {config.q_key, roce::kAggregationQueuePair};
+  headers.aggregation = {.job_id = config.job_id, .epoch = config.epoch, .rank = config.rank};
+  return headers;
+}
+
 }  // namespace
 
 void check(const AggregationConfig& config) {
@@ -47,8 +61,11 @@ void check(const AggregationConfig& config) {
 
 AggregationClient::AggregationClient(const AggregationConfig& config, PacketPool& pool,
                                      CompletionHandler* handler)
-    : config_(config), pool_(pool), handler_(handler) {
-  check(config_);
+    : config_(checked(config)),
+      pool_(pool),
+      handler_(handler),
+      headers_(contribution_headers(config)),
+      template_(headers_) {
   slots_.resize(config_.slot_count);
   timeouts_.resize(config_.timeout_backoff_limit + 1);
 }
@@ -108,18 +125,10 @@ PacketPtr AggregationClient::send(TimePs now, uint64_t message) {
   const uint64_t index = message - posted.first_message;
   const auto round = static_cast<uint32_t>(message / config_.slot_count);
 
-  roce::RoceHeaders headers = headers_on_path(config_);
-  headers.bth.opcode = roce::kUdSendOnly;
-  headers.bth.destination_qp = roce::kAggregationQueuePair;
-  headers.bth.psn = round & 0xFFFFFF;
-  headers.deth = {config_.q_key, roce::kAggregationQueuePair};
-  headers.aggregation.emplace();
-  headers.aggregation->operation = static_cast<uint8_t>(posted.request.operation(index));
-  headers.aggregation->job_id = config_.job_id;
-  headers.aggregation->epoch = config_.epoch;
-  headers.aggregation->slot = static_cast<uint16_t>(message % config_.slot_count);
-  headers.aggregation->round = round;
-  headers.aggregation->rank = config_.rank;
+  headers_.bth.psn = round & 0xFFFFFF;
+  headers_.aggregation->operation = static_cast<uint8_t>(posted.request.operation(index));
+  headers_.aggregation->slot = static_cast<uint16_t>(message % config_.slot_count);
+  headers_.aggregation->round = round;
 
   AggregationLanes lanes;
   posted.request.compose(index, lanes);
@@ -132,7 +141,7 @@ PacketPtr AggregationClient::send(TimePs now, uint64_t message) {
   const uint32_t backoff = std::min(slot.timeouts, config_.timeout_backoff_limit);
   timeouts_[backoff].push_back(
       {now + (config_.retransmission_timeout_ps << backoff), message, slot.transmissions});
-  return roce::build_packet(pool_, headers, payload.data(), payload.size());
+  return template_.build(pool_, headers_, payload.data(), payload.size());
 }
 
 // The request a result belongs to, and its number in the stream; null, and counted, if it is not accepted.

@@ -9,6 +9,7 @@
 #include "hosts/aggregation_request.hpp"
 #include "hosts/queue_pair.hpp"
 #include "observe/statistics.hpp"
+#include "packets/header_template.hpp"
 #include "packets/packet.hpp"
 #include "packets/roce_codec.hpp"
 #include "time/time.hpp"
@@ -134,6 +135,8 @@ class AggregationClient : public QueuePair {
   CompletionHandler* handler_;
   AggregationCounters counters_;
   CompletionStatus error_ = CompletionStatus::kSuccess;
+  roce::RoceHeaders headers_;  // of the next contribution
+  roce::HeaderTemplate template_;
 
   std::vector<Slot> slots_;
   std::deque<Posted> requests_;

@@ -76,7 +76,7 @@ struct Nic::Port final : InCacheLines, PacketSource, NicDma::Client {
   }
   PacketPtr next_data(TimePs now, PulledPacket& pulled) override;
   void on_fetched() override { transmit.kick(); }
-  void on_placed(PacketPtr packet) override;
+  void on_placed(const roce::ParsedPacket& packet) override;
   // Queue pairs may have something to send.
   void start() {
     if (nic.dma_ != nullptr) nic.dma_->fetch();
@@ -373,7 +373,7 @@ void Nic::receive(int port_number, PacketPtr packet) {
   port.counters.received_bytes += size;
   engine_.conservation().leave(PacketEnd::kDelivered, size);
   if (dma_ != nullptr && parsed.payload_bytes > 0) {
-    dma_->deliver(port.dma_port, std::move(packet), parsed.payload_bytes);
+    dma_->deliver(port.dma_port, std::move(packet), parsed);
   } else {
     hand_over(port, *attachment, parsed);
   }
@@ -389,12 +389,10 @@ void Nic::hand_over(Port& port, Attachment& attachment, const roce::ParsedPacket
 }
 
 // Meanwhile its queue pair may have gone; the packet has been delivered all the same.
-void Nic::Port::on_placed(PacketPtr packet) {
-  roce::ParsedPacket parsed;
-  roce::parse_packet(*packet, parsed, false);
+void Nic::Port::on_placed(const roce::ParsedPacket& packet) {
   NicDrop reason{};
-  if (Attachment* attachment = nic.find_receiver(*this, parsed, reason))
-    nic.hand_over(*this, *attachment, parsed);
+  if (Attachment* attachment = nic.find_receiver(*this, packet, reason))
+    nic.hand_over(*this, *attachment, packet);
   else
     ++counters.drops[static_cast<size_t>(reason)];
 }

@@ -88,16 +88,16 @@ PacketPtr NicDma::take(size_t number, TimePs now) {
   return packet;
 }
 
-void NicDma::deliver(size_t port, PacketPtr packet, size_t payload_bytes) {
-  const TimePs due_ps = transfer(write_free_ps_, engine_.now(), payload_bytes, 0);
-  arriving_.push({std::move(packet), port, due_ps});
+void NicDma::deliver(size_t port, PacketPtr packet, const roce::ParsedPacket& parsed) {
+  const TimePs due_ps = transfer(write_free_ps_, engine_.now(), parsed.payload_bytes, 0);
+  arriving_.push({std::move(packet), parsed, port, due_ps});
   if (!placed_.armed()) placed_.arm(due_ps);
 }
 
 void NicDma::on_placed() {
   while (!arriving_.empty() && arriving_.front().due_ps <= engine_.now()) {
-    Timed arrived = arriving_.pop();
-    ports_[arrived.port].client->on_placed(std::move(arrived.packet));
+    const Arriving arrived = arriving_.pop();
+    ports_[arrived.port].client->on_placed(arrived.parsed);
   }
   if (!arriving_.empty() && !placed_.armed()) placed_.arm(arriving_.front().due_ps);
 }

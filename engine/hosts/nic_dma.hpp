@@ -9,6 +9,7 @@
 #include "hosts/queue_pair.hpp"
 #include "memory/ring_buffer.hpp"
 #include "packets/packet.hpp"
+#include "packets/roce_codec.hpp"
 #include "time/engine.hpp"
 
 namespace weft {
@@ -40,7 +41,7 @@ class NicDma {
     // take() has a packet.
     virtual void on_fetched() = 0;
     // The payload of a packet from deliver() is in memory.
-    virtual void on_placed(PacketPtr packet) = 0;
+    virtual void on_placed(const roce::ParsedPacket& packet) = 0;
   };
 
   // Throws std::invalid_argument for negative times.
@@ -52,11 +53,18 @@ class NicDma {
   void fetch();
   // The next packet of a port that is ready to leave, null if there is none.
   PacketPtr take(size_t port, TimePs now);
-  void deliver(size_t port, PacketPtr packet, size_t payload_bytes);
+  // `parsed` is the packet's.
+  void deliver(size_t port, PacketPtr packet, const roce::ParsedPacket& parsed);
 
  private:
   struct Timed {
     PacketPtr packet;
+    size_t port = 0;
+    TimePs due_ps = 0;
+  };
+  struct Arriving {
+    PacketPtr packet;
+    roce::ParsedPacket parsed;
     size_t port = 0;
     TimePs due_ps = 0;
   };
@@ -81,7 +89,7 @@ class NicDma {
   TimePs read_free_ps_ = 0;
   TimePs write_free_ps_ = 0;
   RingBuffer<Timed> announced_;  // without packets: when which port's next one is ready
-  RingBuffer<Timed> arriving_;
+  RingBuffer<Arriving> arriving_;
   Timer read_free_;
   Timer ready_;
   Timer placed_;

@@ -28,6 +28,14 @@ uint8_t opcode_of(CompletionKind kind, bool first, bool last, bool immediate) {
   return write ? kRcWriteLast : kRcSendLast;
 }
 
+roce::RoceHeaders data_headers(const RcConfig& config) {
+  roce::RoceHeaders headers = headers_to_peer(config);
+  headers.dscp = roce::kDataDscp;
+  headers.ecn = roce::kEct0;
+  if (config.telemetry) headers.telemetry.emplace();
+  return headers;
+}
+
 }  // namespace
 
 RcRequester::RcRequester(const RcConfig& config, RcCounters& counters, PacketPool& pool,
@@ -38,14 +46,12 @@ RcRequester::RcRequester(const RcConfig& config, RcCounters& counters, PacketPoo
       pool_(pool),
       congestion_control_(congestion_control),
       handler_(handler),
-      headers_(headers_to_peer(config)),
+      headers_(data_headers(config)),
+      template_(headers_),
       psn_map_(config.initial_psn),
       path_choice_(path_choice),
       selective_repeat_(config.retransmission == Retransmission::kSelectiveRepeat),
       loss_detector_(config.reordering_window_ps) {
-  headers_.dscp = roce::kDataDscp;
-  headers_.ecn = roce::kEct0;
-  if (config.telemetry) headers_.telemetry.emplace();
   headers_.bth.opcode = roce::kRcWriteOnlyImmediate;
   largest_frame_bytes_ = roce::frame_bytes(headers_, config.path_mtu_bytes);
   headers_.bth.opcode = roce::kRcWriteMiddle;
@@ -183,10 +189,10 @@ PacketPtr RcRequester::pull(TimePs now) {
 }
 
 PacketPtr RcRequester::build(const Outstanding& request, uint64_t sequence, size_t payload_bytes) {
-  if (request.as_length) return roce::build_packet_as_length(pool_, headers_, payload_bytes);
+  if (request.as_length) return template_.build_as_length(pool_, headers_, payload_bytes);
   const uint64_t offset = (sequence - request.first_sequence) * config_.path_mtu_bytes;
-  return roce::build_packet(pool_, headers_, request.data == nullptr ? nullptr : request.data + offset,
-                            payload_bytes);
+  return template_.build(pool_, headers_, request.data == nullptr ? nullptr : request.data + offset,
+                         payload_bytes);
 }
 
 void RcRequester::record_sent(TimePs now, Outstanding& request, uint64_t sequence, uint16_t frame_bytes) {

@@ -16,6 +16,7 @@
 #include "hosts/sent_packets.hpp"
 #include "memory/ring_buffer.hpp"
 #include "observe/probe.hpp"
+#include "packets/header_template.hpp"
 #include "packets/psn.hpp"
 
 namespace weft {
@@ -104,7 +105,8 @@ class RcRequester {
   CongestionControl& congestion_control_;
   CompletionHandler* handler_;
 
-  roce::RoceHeaders headers_;  // of the next data packet; addresses never change
+  roce::RoceHeaders headers_;  // of the next data packet
+  roce::HeaderTemplate template_;
   PsnMap psn_map_;
   std::deque<Outstanding> requests_;
   size_t send_index_ = 0;          // in requests_, of the request that next_sequence_ belongs to

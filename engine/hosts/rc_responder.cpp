@@ -13,6 +13,13 @@ CompletionStatus status_of_refusal(uint8_t syndrome) {
                                                     : CompletionStatus::kRemoteInvalidRequest;
 }
 
+roce::RoceHeaders control_headers(const RcConfig& config) {
+  roce::RoceHeaders headers = headers_to_peer(config);
+  headers.dscp = roce::kControlDscp;
+  headers.ecn = roce::kNotEct;
+  return headers;
+}
+
 }  // namespace
 
 RcResponder::RcResponder(const RcConfig& config, RcCounters& counters, PacketPool& pool,
@@ -22,11 +29,9 @@ RcResponder::RcResponder(const RcConfig& config, RcCounters& counters, PacketPoo
       pool_(pool),
       memory_(memory),
       handler_(handler),
-      headers_(headers_to_peer(config)),
-      psn_map_(config.remote_initial_psn) {
-  headers_.dscp = roce::kControlDscp;
-  headers_.ecn = roce::kNotEct;
-}
+      headers_(control_headers(config)),
+      template_(headers_),
+      psn_map_(config.remote_initial_psn) {}
 
 RcResponder::Shape RcResponder::shape_of(uint8_t opcode) {
   using namespace roce;
@@ -447,7 +452,7 @@ PacketPtr RcResponder::build_cnp() {
 }
 
 PacketPtr RcResponder::build_packet() {
-  return as_length_ ? roce::build_packet_as_length(pool_, headers_, 0) : roce::build_packet(pool_, headers_);
+  return as_length_ ? template_.build_as_length(pool_, headers_, 0) : template_.build(pool_, headers_);
 }
 
 }  // namespace weft

@@ -11,6 +11,7 @@
 #include "hosts/queue_pair.hpp"
 #include "hosts/rc_config.hpp"
 #include "memory/ring_buffer.hpp"
+#include "packets/header_template.hpp"
 #include "packets/psn.hpp"
 
 namespace weft {
@@ -99,7 +100,8 @@ class RcResponder {
   const MemoryRegistry& memory_;
   CompletionHandler* handler_;
 
-  roce::RoceHeaders headers_;  // addresses of what we answer
+  roce::RoceHeaders headers_;  // of the next answer
+  roce::HeaderTemplate template_;
   PsnMap psn_map_;
   uint64_t expected_sequence_ = 0;
   // Of the packets that no acknowledgement has been sent for, go-back-N: those up to answered_end_ have one,

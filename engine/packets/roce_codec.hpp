@@ -50,11 +50,10 @@ struct ParsedPacket : RoceHeaders {
 bool is_aggregation(const Bth& bth, size_t udp_length_bytes);
 
 // Parses one Ethernet frame into `out`, a new one: complete only if the result is kNone; after other results
-// it holds what was read up to the fault. `check_icrc` false skips the CRC over the payload (for a frame
-// validated before).
-ParseError parse_frame(const uint8_t* frame, size_t frame_bytes, ParsedPacket& out, bool check_icrc = true);
+// it holds what was read up to the fault.
+ParseError parse_frame(const uint8_t* frame, size_t frame_bytes, ParsedPacket& out);
 // Of a packet made as a length no iCRC is checked. Virtual bytes that a header lies in are written out.
-ParseError parse_packet(Packet& packet, ParsedPacket& out, bool check_icrc = true);
+ParseError parse_packet(Packet& packet, ParsedPacket& out);
 
 // Length of the Ethernet frame (without FCS) of these headers over a payload of `payload_bytes`.
 // Throws std::invalid_argument if the opcode is unknown.

@@ -313,12 +313,12 @@ ParseError parse(const uint8_t* frame, size_t frame_bytes, size_t virtual_bytes,
 
 }  // namespace
 
-ParseError parse_frame(const uint8_t* frame, size_t frame_bytes, ParsedPacket& out, bool check_icrc) {
-  return parse(frame, frame_bytes, 0, out, check_icrc);
+ParseError parse_frame(const uint8_t* frame, size_t frame_bytes, ParsedPacket& out) {
+  return parse(frame, frame_bytes, 0, out, true);
 }
 
-ParseError parse_packet(Packet& packet, ParsedPacket& out, bool check_icrc) {
-  check_icrc = check_icrc && !packet.as_length();
+ParseError parse_packet(Packet& packet, ParsedPacket& out) {
+  const bool check_icrc = !packet.as_length();
   ParseError error = parse(packet.data(), packet.size(), packet.virtual_bytes(), out, check_icrc);
   if (error != ParseError::kNone && packet.virtual_bytes() != 0) {
     packet.materialise();

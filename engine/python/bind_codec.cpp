@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "packets/crc32.hpp"
+#include "packets/header_template.hpp"
+#include "packets/packet_store.hpp"
 #include "python/typed.hpp"
 
 namespace weft {
@@ -238,6 +240,30 @@ py::bytes build(const Record<"RoceHeaders">& dict, const py::bytes& payload) {
   return {reinterpret_cast<const char*>(frame.data()), frame.size()};
 }
 
+// A template with a pool of its own.
+class TemplateOfHeaders {
+ public:
+  explicit TemplateOfHeaders(const Record<"RoceHeaders">& dict) : template_(headers_of(dict)) {}
+
+  py::bytes build(const Record<"RoceHeaders">& dict, const py::bytes& payload) {
+    const std::string_view view = view_of(payload);
+    return frame_of(template_.build(pool_, headers_of(dict), bytes_at(view), view.size()));
+  }
+  py::bytes build_as_length(const Record<"RoceHeaders">& dict, size_t payload_bytes) {
+    PacketPtr packet = template_.build_as_length(pool_, headers_of(dict), payload_bytes);
+    packet->materialise();
+    return frame_of(packet);
+  }
+
+ private:
+  static py::bytes frame_of(const PacketPtr& packet) {
+    return {reinterpret_cast<const char*>(packet->data()), packet->size()};
+  }
+
+  PacketPool pool_{std::make_shared<PacketStore>()};
+  roce::HeaderTemplate template_;
+};
+
 Typed<"tuple[RoceHeaders, bytes]", py::tuple> parse(const py::bytes& frame) {
   const std::string_view view = view_of(frame);
   roce::ParsedPacket packet;
@@ -326,6 +352,15 @@ void bind_codec(py::module_& m) {
 
 Fields left out have RoCEv2's usual values (DSCP 26, ECT(0), hop limit 64, P_Key 0xFFFF) or 0. Raises
 ValueError for unknown fields, values that do not fit, or a payload that the opcode does not carry.)doc");
+  py::class_<TemplateOfHeaders>(m, "HeaderTemplate", R"doc(What a queue pair builds its packets from.
+
+Of the headers given to build(), addresses, DSCP, ECN, hop limit, identification, fragmentation, partition key,
+destination queue pair, FECN and the migration bit are the template's.)doc")
+      .def(py::init<const Record<"RoceHeaders">&>(), "headers"_a)
+      .def("build", &TemplateOfHeaders::build, "headers"_a, "payload"_a = py::bytes(),
+           "As build_packet(). Raises ValueError as it does.")
+      .def("build_as_length", &TemplateOfHeaders::build_as_length, "headers"_a, "payload_bytes"_a,
+           "The same with zeros in place of payload, pad and iCRC.");
   m.def("parse_packet", &parse, "frame"_a, R"doc(Headers and payload (without pad) of an Ethernet frame.
 
 Raises ValueError, ending in parse_error()'s name, unless the frame is valid.)doc");

@@ -1164,6 +1164,18 @@ class Acknowledgement:
 class ExtensionError(ValueError):
     """A user's class cannot be used, or gave what cannot be used."""
 
+class HeaderTemplate:
+    """What a queue pair builds its packets from.
+
+    Of the headers given to build(), addresses, DSCP, ECN, hop limit, identification, fragmentation, partition key,
+    destination queue pair, FECN and the migration bit are the template's.
+    """
+    def __init__(self, headers: RoceHeaders) -> None: ...
+    def build(self, headers: RoceHeaders, payload: bytes = b"") -> bytes:
+        """As build_packet(). Raises ValueError as it does."""
+    def build_as_length(self, headers: RoceHeaders, payload_bytes: int) -> bytes:
+        """The same with zeros in place of payload, pad and iCRC."""
+
 class CompletionHandler:
     """Takes the completions of queue pairs, on the engine's thread."""
 
