@@ -16,7 +16,8 @@ from weft.report.figures import all_figures
 from weft.report.page import report_page
 from weft.report.run_directory import RunDirectory
 from weft.report.tables import all_tables, parts_of_traffic
-from weft.results.model import ONLY_WHERE_THERE_ARE_SOME, RESULT_KEYS
+from weft.results.model import ONLY_WHERE_THERE_ARE_SOME, RESULT_KEYS, Results
+from weft.results.reference import keys_of, results_reference
 from weft.results.results_file import read_results
 from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
@@ -338,6 +339,31 @@ def test_the_reader_knows_every_key_that_a_run_writes(copied):
     left_out = {*ONLY_WHERE_THERE_ARE_SOME} - {"controller_events"}  # the run has a link that fails
     assert set(tree) == {*RESULT_KEYS, "ok"} - left_out
     assert read_results(copied / "results.json").absent == ()
+
+
+def test_the_reference_has_every_key_that_a_run_writes(directory):
+    """Of the file, of its items, and of what these consist of."""
+    tree = json.loads((directory / "results.json").read_text())
+    page = results_reference()
+    for places, text in re.findall(r"^## (`.*)\n((?:.*\n)*?)(?=^## |\Z)", page, re.MULTILINE):
+        documented = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
+        for place in re.findall(r"`(.+?)`", places):
+            for item in items_at(tree, place):
+                assert set(item) == set(documented), place
+    assert set(tree) <= set(keys_of(Results))
+
+
+def items_at(tree, place):
+    """The objects of results.json at a place of the reference."""
+    found = [tree]
+    for part in place.replace("[]", ".[]").split("."):
+        if part == "[]":
+            found = [each for items in found for each in items]
+        elif part == "NAME":
+            found = [each for items in found for each in items.values()]
+        else:
+            found = [items[part] for items in found if items.get(part) is not None]
+    return found
 
 
 def test_results_that_have_packet_conservation_by_its_old_name_are_read_without_it(copied):

@@ -17,26 +17,22 @@ MOST_EVENTS = 4096
 
 @dataclass(frozen=True)
 class ControllerEvent:
-    """Something that a controller saw or did.
-
-    Attributes:
-        time_ps: when it began, by the fabric's clock.
-        kind: one of `EVENT_KINDS`.
-        element: link, switch or plane that it is about; empty where it is about all switches.
-        detail: more of it, for people.
-        duration_ps: how long it took; None for what takes no time.
-        entries: written to switches.
-        switches: that they were written to.
-
-    """
+    """Something that a controller saw or did."""
 
     time_ps: int
+    """When it began, by the fabric's clock."""
     kind: EventKind
+    """What it was."""
     element: str = ""
+    """Link, switch or plane that it is about; empty where it is about all switches."""
     detail: str = ""
+    """More of it, for people."""
     duration_ps: int | None = None
+    """How long it took; null for what takes no time."""
     entries: int = 0
+    """Written to switches."""
     switches: tuple[str, ...] = ()
+    """That they were written to."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""

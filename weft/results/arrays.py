@@ -27,11 +27,17 @@ class CounterCell:
     """A cell of a counter, or an entry of its table, that has counted. `index` is -1 where `entry` says which it is."""
 
     switch: str
+    """Its name."""
     counter: str
+    """Its name."""
     index: int
+    """Of the cell; -1 where `entry` says which it is."""
     entry: str
+    """Of the table, for a direct counter."""
     packets: int
+    """Counted."""
     bytes: int
+    """Counted."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +45,13 @@ class RegisterCell:
     """A cell of a register that is not 0."""
 
     switch: str
+    """Its name."""
     register: str
+    """Its name."""
     index: int
+    """Of the cell."""
     value: int
+    """Not 0."""
 
 
 @dataclass(frozen=True)

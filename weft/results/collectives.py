@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
+from typing import Any, ClassVar
 
 from rich.console import Console
 from rich.table import Table
@@ -23,35 +23,59 @@ LENGTHS = "lengths"
 class CollectiveResult:
     """One collective: nccl-tests' figures and how the result compared with NumPy's.
 
-    `size_bytes` is that of the larger of input and result, `count` the elements that a rank gives or gets of another.
-    `verified` is false where lengths stood for data; `wrong` and the errors are 0 then. Bandwidths are in bytes per
-    second of emulated time; a time is from the common start to the last rank's end. `times_ps` are those of all
-    repetitions, `time_ps` is their mean; packets are counted over all of them, and over none of the `warmup`.
-    They are 0 where no time passed, as with one rank, which has nothing to send. `title` and `reduces` are the
-    collective's own and no part of the results file.
+    Packets are counted over all repetitions, and over none of the `warmup`. Bandwidths are 0 where no time passed, as
+    with one rank, which has nothing to send. `title` and `reduces` are the collective's own and no part of the file.
     """
 
+    derived: ClassVar[Mapping[str, str]] = {
+        "least_time_ps": "least_time_ps",
+        "largest_time_ps": "largest_time_ps",
+        "algbw_bytes_per_s": "algorithm_bandwidth",
+        "busbw_bytes_per_s": "busbw_bytes_per_s",
+    }
+
     collective: str
+    """Its name; path/to/file.py:Class of one of yours."""
     algorithm: str
+    """By which it ran."""
     size_bytes: int
+    """Of the larger of a rank's input and result."""
     count: int
+    """Elements that a rank gives, or gets of another."""
     dtype: str
+    """`int32` or `float32`."""
     operation: str
+    """`sum`, `max` or `min`."""
     ranks: int
+    """How many took part."""
     time_ps: int
+    """The mean of `times_ps`."""
     wrong: int
+    """Elements that are not what NumPy computes, of all repetitions."""
     identical: bool
+    """Whether all ranks have the same result."""
     largest_error: float
+    """The largest difference from NumPy's result; null: NaN or infinity."""
     error_bound: float
+    """How large it may be."""
     packets_aggregated: int
+    """By switches, over all repetitions."""
     retransmissions: int
+    """Packets sent again, over all repetitions."""
     data: str = "random"
+    """`random`, or `lengths` in place of data."""
     root: int | None = None
+    """The rank from which a broadcast goes, or to which a reduce goes; null for others."""
     verified: bool = True
+    """Whether the result was compared; where lengths stood for data it was not, and `wrong` and the errors are 0."""
     cnps: int = 0
+    """Congestion notifications received, over all repetitions."""
     times_ps: tuple[int, ...] = ()
+    """Of all repetitions, each from the common start to the last rank's end."""
     warmup: int = 0
+    """Runs before those that were measured."""
     busbw_bytes_per_s: float = 0.0
+    """nccl-tests' bus bandwidth by the mean time; 0 where no time passed."""
     title: str = field(default="", compare=False, repr=False)
     reduces: bool = field(default=True, compare=False, repr=False)
 
@@ -80,17 +104,12 @@ class CollectiveResult:
         plain = {
             name: value
             for name, value in vars(self).items()
-            if name not in ("title", "reduces", "busbw_bytes_per_s")
+            if name not in ("title", "reduces", *self.derived)
         }
         if not math.isfinite(self.largest_error):
             # JSON knows no NaN and no infinity; `wrong` says what happened.
             plain["largest_error"] = None
-        return plain | {
-            "least_time_ps": self.least_time_ps,
-            "largest_time_ps": self.largest_time_ps,
-            "algbw_bytes_per_s": self.algorithm_bandwidth,
-            "busbw_bytes_per_s": self.busbw_bytes_per_s,
-        }
+        return plain | {key: getattr(self, name) for key, name in self.derived.items()}
 
 
 def _table(*columns: str) -> Table:

@@ -28,12 +28,21 @@ class CreditResult:
     """
 
     plane: int
+    """Its number."""
     updates_sent: int
+    """Frames that renew credits."""
     stalls: int
+    """How often a lane, which is a class of a port, had too little credit for a largest frame, whether or not one
+    waited.
+    """
     stalled_ps: int
+    """How long, of all lanes together."""
     longest_stall_ps: int
+    """Of one lane, all its stalls together."""
     longest_stall_port: str
+    """The port of that lane, by its switch or host."""
     largest_buffer_bytes: int
+    """Most that was held in the memory of one lane of a switch."""
 
 
 def credit_results(

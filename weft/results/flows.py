@@ -33,14 +33,23 @@ class FlowsResult:
     """
 
     pattern: str
+    """What it was: an incast and its receiver, a permutation, or your class."""
     flows: int
+    """How many."""
     bytes_delivered: int
+    """Of all flows."""
     time_ps: int
+    """From the first flow's start to the last one's acknowledgement."""
     retransmissions: int
+    """Packets sent again."""
     cnps: int = 0
+    """Congestion notifications received."""
     least_completion_ps: int = 0
+    """Of the single flows, each from its own start to its last acknowledgement."""
     mean_completion_ps: int = 0
+    """Of the same."""
     largest_completion_ps: int = 0
+    """Of the same."""
     host_names: Sequence[str] = field(default=(), compare=False, repr=False)
     records: FlowTable = field(default_factory=dict, compare=False, repr=False)
 

@@ -17,7 +17,11 @@ from weft.topologies import FabricSpec
 
 
 class ItemResult(Protocol):
-    """What a run of an item found: a frozen dataclass of plain fields, which are read back as they were written."""
+    """What a run of an item found: a frozen dataclass of plain fields, which are read back as they were written.
+
+    The text below a field is its meaning in docs/results-reference.md. `derived`, if there is one, names the properties
+    that `as_dict` adds, by their keys.
+    """
 
     @property
     def ok(self) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from rich.console import Console
 
@@ -19,7 +19,9 @@ class Lost:
     """Packets, and their bytes on the wire."""
 
     packets: int = 0
+    """How many."""
     bytes: int = 0
+    """On the wire."""
 
     def add(self, other: Lost) -> None:
         """Count others, too."""
@@ -31,45 +33,47 @@ class Lost:
 class LinkEventResult:
     """A link's failure or repair. Times are of the run's clock, None for what had not happened by its end.
 
-    Attributes:
-        link: the two nodes, with their ports where several links join them.
-        state: "down" or "up".
-        at_ps: when it was asked for, counted from when the fabric was up; None: from the start. Of what nobody asked
-            for, such as a link taken down at Mininet's prompt: when the switches reported it.
-        happened_ps: when it happened.
-        detected_ps: when the switches at its ends knew.
-        reprogrammed_ps: when the controller had the last switch's answer that its tables are written.
-        switches_written, entries_written: by the controller because of it.
-        in_flight: lost on the link, in both directions, the packets being sent included.
-        queued: lost in the queues of the ports at both ends at that moment.
-        refused: lost because these ports were given them later, while the link was down.
-        last_loss_ps: when the last of all these was lost; None: nothing was.
-        rebuilt_jobs: aggregation jobs that go on over other trees.
-        lost_jobs: why an aggregation job could not, by its number.
-        route_cycle: buffers that wait for each other in the new routes of lossless classes, hop by hop; empty for none.
-
     What was lost is None under the real clock, which does not know.
     """
 
+    derived: ClassVar[Mapping[str, str]] = {"recovery_ps": "recovery_ps"}
+
     link: str
+    """The two nodes, with their ports where several links join them."""
     state: str
+    """`down` or `up`."""
     at_ps: int | None
+    """When it was asked for, counted from when the fabric was up; null: from the start. Of what nobody asked for, such
+    as a link taken down at Mininet's prompt: when the switches reported it.
+    """
     happened_ps: int | None = None
+    """When it happened."""
     detected_ps: int | None = None
+    """When the switches at its ends knew."""
     reprogrammed_ps: int | None = None
+    """When the controller had the last switch's answer that its tables are written."""
     in_flight: Lost | None = None
+    """Lost on the link, in both directions, the packets being sent included."""
     queued: Lost | None = None
+    """Lost in the queues of the ports at both ends at that moment."""
     refused: Lost | None = None
+    """Lost because these ports were given them later, while the link was down."""
     last_loss_ps: int | None = None
+    """When the last of all these was lost; null: nothing was."""
     rebuilt_jobs: list[int] = field(default_factory=list)
+    """Aggregation jobs that go on over other trees."""
     lost_jobs: dict[int, str] = field(default_factory=dict)
+    """Why an aggregation job could not, by its number."""
     route_cycle: str = ""
+    """Buffers that wait for each other in the new routes of lossless classes, hop by hop; empty for none."""
     switches_written: int = 0
+    """By the controller because of it."""
     entries_written: int = 0
+    """By the controller because of it."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data with the derived figure."""
-        return {**asdict(self), "recovery_ps": self.recovery_ps}
+        return {**asdict(self), **{key: getattr(self, name) for key, name in self.derived.items()}}
 
     @property
     def recovery_ps(self) -> int | None:

@@ -24,10 +24,15 @@ class LinkFaultsResult:
     """One direction of a link, `SENDER->RECEIVER`, on which something went wrong, over the whole run."""
 
     link: str
+    """`SENDER->RECEIVER`."""
     lost_packets: int
+    """That never arrived."""
     corrupted_packets: int
+    """Dropped on arrival for a wrong bit."""
     duplicated_packets: int
+    """That arrived twice."""
     delayed_packets: int
+    """Overtaken by others."""
 
     @property
     def dropped_packets(self) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -30,16 +31,24 @@ LATENESS_BOUND = 0.5
 
 @dataclass(frozen=True)
 class PlaneResult:
-    """What happened in one plane, over the whole run; None for what the target does not say (BMv2)."""
+    """What happened in one plane, over the whole run; null is what the target does not say (BMv2)."""
 
     plane: int
+    """Its number."""
     ecn_marked_packets: int
+    """By all switches."""
     largest_queue_bytes: int | None
+    """Most that was left waiting at one port."""
     largest_queue_port: str
+    """Which port that was."""
     packets_aggregated: int
+    """By all switches."""
     tail_drops: int | None
+    """Packets for which a queue had no memory."""
     injected_losses: int | None
+    """Packets lost by faults."""
     corrupted_packets: int | None = None
+    """Packets dropped for a wrong bit."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +56,17 @@ class IntHop:
     """One hop of a path as INT saw it."""
 
     hop: int
+    """From 0, in the order in which the packet met them."""
     switch: str
+    """Its name; `?` where two paths have the same id."""
     rate_bps: int
+    """Of the port; 0: unknown."""
     queue_bytes: int
+    """In steps of 80."""
     timestamp_ns: int
+    """Modulo 2²⁴."""
     tx_bytes: int
+    """Modulo 2²⁷, in steps of 128."""
 
 
 @dataclass(frozen=True)
@@ -62,24 +77,35 @@ class IntPath:
     """
 
     source: str
+    """Of the data."""
     destination: str
+    """Of the data."""
     plane: int
+    """Its number."""
     hops: tuple[IntHop, ...]
+    """Those that were stamped."""
     coarse: bool = False
+    """Each switch has its own clock, in microseconds (BMv2), so times of two hops do not compare."""
 
 
 @dataclass(frozen=True)
 class Lateness:
     """How far behind events were served, in emulated picoseconds, over all processes of the lab."""
 
+    derived: ClassVar[Mapping[str, str]] = {"valid": "valid", "sufficient_dilation": "sufficient_dilation"}
+
     largest_ps: int
+    """The latest event."""
     percentile_99_ps: int
+    """By which 99 % of the events were served."""
     path_rtt_ps: int
+    """The round trip that they are compared with."""
     dilation: float
+    """Of the run."""
 
     @property
     def valid(self) -> bool:
-        """Return whether the 99th percentile lies within `LATENESS_BOUND` of the path's round-trip time."""
+        """Return whether the 99th percentile lies within half of the path's round-trip time."""
         return self.percentile_99_ps <= LATENESS_BOUND * self.path_rtt_ps
 
     @property
@@ -106,7 +132,7 @@ class Lateness:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data with the derived figures."""
-        return {**asdict(self), "valid": self.valid, "sufficient_dilation": self.sufficient_dilation}
+        return {**asdict(self), **{key: getattr(self, name) for key, name in self.derived.items()}}
 
 
 @dataclass(frozen=True)
@@ -117,9 +143,13 @@ class Phase:
     """
 
     name: str
+    """What ran."""
     start_ps: int
+    """The first host's start."""
     end_ps: int
+    """The last host's end."""
     run: int = 0
+    """Its number in the tables."""
 
 
 @dataclass(frozen=True)
@@ -147,37 +177,72 @@ class MadeBy:
 
 @dataclass(frozen=True)
 class Results:
-    """All that results.json holds; docs/results.md describes every key.
+    """All that results.json holds.
+
+    docs/results-reference.md is made from the texts below the fields, which are the file's keys; fields without one are
+    not in it.
 
     `counters` and `registers` are empty where there are too many for this file. `absent` are the keys that a file
     lacked, which have their defaults. `others` are results of kinds of traffic that have no list here, by their keys.
     """
 
+    derived: ClassVar[Mapping[str, str]] = {"ok": "ok"}
+
     made_by: MadeBy
+    """All options, given or default; `scenario`, `fabric`, `p4_hash`, `slots`, `extensions` (hashes of classes of
+    yours); `effective`: every default as resolved for this fabric.
+    """
     collectives: list[CollectiveResult] = field(default_factory=list)
+    """Of each collective, algorithm and size."""
     flows: list[FlowsResult] = field(default_factory=list)
+    """Of each incast, permutation and pattern; its place N in the list names `pattern-N-flows.csv`."""
     workloads: list[WorkloadResult] = field(default_factory=list)
+    """Of each workload; its place N in the list names `workload-N-flows.csv`."""
     training_steps: list[TrainingStepResult] = field(default_factory=list)
+    """Of each training step."""
     planes: list[PlaneResult] = field(default_factory=list)
+    """Of each plane, over the whole run; null is what the target does not say (BMv2)."""
     int_paths: list[IntPath] = field(default_factory=list)
+    """INT's view of one path, from the stack that a receiver echoed: the one with the most hops, and among these the
+    deepest queue.
+    """
     memory: list[MemoryResult] = field(default_factory=list)
+    """Of each plane, where switches have a shared memory."""
     credits: list[CreditResult] = field(default_factory=list)
+    """Of each plane, where links have credits."""
     queue_depth_ages: list[QueueDepthAges] = field(default_factory=list)
+    """Of each plane, only with adaptive load balancing: how old the depths were that choices relied on."""
     link_faults: list[LinkFaultsResult] = field(default_factory=list)
+    """Of each direction of a link on which faults struck."""
     drops: dict[str, _COUNT] = field(default_factory=dict)
+    """Packets dropped, by cause; no zeros."""
     absorbed: dict[str, _COUNT] = field(default_factory=dict)
+    """Packets that in-network aggregation took in: `contributions` added up, and `repeated_contributions`."""
     packet_conservation: PacketConservation | None = None
+    """The account of every packet, under the virtual clock."""
     link_events: list[LinkEventResult] = field(default_factory=list)
+    """Of each link that failed or came back, in the order of their times."""
     controller_events: list[ControllerEvent] = field(default_factory=list)
+    """Only if there are any: what the controller saw and did, in the order of their times."""
     retransmissions: int = 0
+    """Packets sent again, by all hosts over the whole run."""
     cnps: int = 0
+    """Congestion notifications received by all hosts over the whole run."""
     dropped_packet_ins: int = 0
+    """Packets that switches sent to the controller and that it had no room for: nobody fetched the 1,024 before them.
+    """
     lateness: Lateness | None = None
+    """Under the real clock: how late events were served, over all processes of the lab."""
     incomplete_captures: list[str] = field(default_factory=list)
+    """Only if there are any: captures that could not be written whole (a full disk), and why; the run exits with 4."""
     phases: list[Phase] = field(default_factory=list)
+    """Of each run of the traffic, in order; repetitions and warm-ups are runs of their own."""
     counters: list[CounterCell] = field(default_factory=list)
+    """Of the P4 program: cells that are not 0; only if `observe` asks for them, and up to 1,000."""
     registers: list[RegisterCell] = field(default_factory=list)
+    """Of the P4 program: cells that are not 0; only if `observe` asks for them, and up to 1,000."""
     rows_lost: int = 0
+    """Rows that are missing from the tables."""
     absent: tuple[str, ...] = ()
     others: dict[str, list[Any]] = field(default_factory=dict)
 

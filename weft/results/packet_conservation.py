@@ -20,21 +20,31 @@ class Count:
     """Packets and their bytes on the wire; of what is missing they may be negative."""
 
     packets: int
+    """How many."""
     bytes: int
+    """On the wire."""
 
 
 @dataclass(frozen=True)
 class PacketConservation:
-    """What became of every packet; docs/results.md describes the terms."""
+    """What became of every packet: entered + resized = left + dropped + queued + in flight + in switches + missing."""
 
     entered: dict[str, Count]
+    """By origin."""
     left: dict[str, Count]
+    """By end."""
     dropped: dict[str, Count]
+    """By cause."""
     resized_bytes: int
+    """Bytes that switches added to packets, less those that they removed."""
     queued: Count
+    """In queues."""
     in_flight: Count
+    """On links."""
     in_switches: Count
+    """In pipelines that take time."""
     missing: Count
+    """What entered and is nowhere: 0, or the run has failed."""
 
     @classmethod
     def of(cls, counts: ConservationCounts) -> PacketConservation:

@@ -19,17 +19,22 @@ _PS_PER_NS = 1000
 class QueueDepthAges:
     """Of the switches of one plane, over the whole run.
 
-    `choices` that were made by depths, and those of them that took a port whose queue held packets. `age_…_ps` is how
-    long before such a choice egress had left the depth, at most: switches count ages by powers of two. None: no queue
-    held packets when it was chosen.
+    An age is how long before a choice egress had left the depth, at most: switches count ages by powers of two. Null:
+    no queue held packets when it was chosen.
     """
 
     plane: int
+    """Its number."""
     choices: int
+    """Those that were made by depths."""
     with_a_queue: int
+    """Those of them that took a port whose queue held packets."""
     age_median_ps: int | None
+    """Median age of the depths of these; null: there were none."""
     age_99_ps: int | None
+    """Age within which 99 % of them were."""
     age_largest_ps: int | None
+    """The largest of them."""
 
 
 def queue_depth_ages(fabric: FabricSpec, ages: Mapping[str, DepthAges]) -> list[QueueDepthAges]:

@@ -27,16 +27,27 @@ class MemoryResult:
     """
 
     plane: int
+    """Its number."""
     largest_buffer_bytes: int
+    """Most that was held in one switch's memory."""
     largest_buffer_switch: str
+    """Which switch that was."""
     threshold_drops: int
+    """Packets for which a queue had no memory."""
     headroom_drops: int
+    """Packets beyond the headroom: more came than flow control allows for."""
     largest_headroom_bytes: int
+    """Most that was held in the headroom of one port and class."""
     pauses_sent: int
+    """PFC frames that pause, refreshed ones included."""
     resumes_sent: int
+    """PFC frames that end a pause."""
     paused_ps: int
+    """Time that classes of ports were held, of all together."""
     longest_pause_ps: int
+    """Time that one class of one port was held, all its pauses together."""
     longest_pause_port: str
+    """That port, by its switch or host."""
 
 
 def memory_results(

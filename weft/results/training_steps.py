@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from rich.console import Console
 from rich.table import Table
@@ -22,21 +22,35 @@ from weft.traffic.training import GRADIENT_COLLECTIVE, TrainingStep
 class TrainingStepResult:
     """A data-parallel step: from the common start to the last rank's end.
 
-    `verified`, `wrong`, `identical` as in `weft.results.model.CollectiveResult`, of the summed gradients.
+    `verified`, `wrong` and `identical` are those of `collectives`.
     """
 
+    derived: ClassVar[Mapping[str, str]] = {"exposed_ps": "exposed_ps"}
+
     algorithm: str
+    """Of the all-reduces."""
     ranks: int
+    """How many took part."""
     layers: int
+    """Of the model."""
     buckets: int
+    """Into which the gradients were cut."""
     gradient_bytes: int
+    """Of one rank."""
     dtype: str
+    """`int32` or `float32`."""
     step_ps: int
+    """From the common start to the last rank's end."""
     compute_ps: int
+    """A step's time without any communication."""
     verified: bool
+    """As of a collective, of the summed gradients."""
     wrong: int
+    """As of a collective, of the summed gradients."""
     identical: bool
+    """As of a collective, of the summed gradients."""
     retransmissions: int
+    """Packets sent again."""
 
     @property
     def exposed_ps(self) -> int:
@@ -50,7 +64,7 @@ class TrainingStepResult:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data with the derived figure."""
-        return {**vars(self), "exposed_ps": self.exposed_ps}
+        return {**vars(self), **{key: getattr(self, name) for key, name in self.derived.items()}}
 
 
 def verify_gradients(

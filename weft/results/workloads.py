@@ -39,15 +39,19 @@ _SIZE = Axis("size of the flow (kB)", "kB", "log")
 
 @dataclass(frozen=True)
 class SizeBin:
-    """Flows above the bin before and of at most `upper_bytes`: their times and their slowdowns at `PERCENTILES`.
+    """Flows above the bin before and of at most `upper_bytes`: their times and their slowdowns.
 
     A slowdown is a completion time over the ideal one (`weft.recording.ideal_times`).
     """
 
     upper_bytes: int
+    """The largest size in the bin; the smallest lies above that of the bin before."""
     flows: int
+    """How many there are."""
     completion_ps: tuple[int, ...]
+    """Completion times at 50, 95 and 99 %."""
     slowdown: tuple[float, ...]
+    """Completion times over the ideal ones, at the same percentiles."""
 
 
 @dataclass(frozen=True)
@@ -58,15 +62,25 @@ class WorkloadResult:
     """
 
     flow_sizes: str
+    """The distribution of sizes."""
     load: float
+    """Offered, as a share of the rate of all ports of a host."""
     duration_ps: int
+    """The time during which flows started."""
     flows: int
+    """How many."""
     bytes_delivered: int
+    """Of all flows."""
     time_ps: int
+    """From the first flow's start to the last one's end."""
     retransmissions: int
+    """Packets sent again."""
     slowdown: tuple[float, ...]
+    """Completion times over the ideal ones, at 50, 95 and 99 % of all flows."""
     bins: tuple[SizeBin, ...]
+    """By size of flow."""
     cnps: int = 0
+    """Congestion notifications received."""
     records: FlowTable = field(default_factory=dict, compare=False)
 
     @property
