@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections import Counter
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from weft import Fabric, topologies
 from weft.controller.elements import Element, named_element, switch_element
@@ -17,6 +19,8 @@ from weft.controller.errors import SettingError
 from weft.controller.event_log import ControllerEvent
 from weft.controller.operations import OperationRefusedError
 from weft.errors import BadInputError, EnvironmentLacksError
+from weft.results.controller_events import controller_events_table
+from weft.results.printing import print_run
 from weft.results.results_file import read_results
 from weft.results.run_result import RunResult
 from weft.run.runner import run_scenario
@@ -121,6 +125,19 @@ def test_a_drain_and_a_restore_lose_and_repeat_nothing() -> None:
     assert 100 * US < drained.duration_ps < 350 * US
 
 
+def test_a_drain_ends_with_a_restore() -> None:
+    result = run(
+        events=[
+            {"link": LINK, "state": "drained", "at": "100us"},
+            {"link": LINK, "state": "restored", "at": "110us"},
+        ],
+        controller={"interval": "20us"},
+    )
+    others = [event for event in result.controller_events if event.kind != "programmed"]
+    assert [event.kind for event in others] == ["draining", "restored", "still busy"]
+    assert others[-1].detail == "restored before it was drained"
+
+
 def test_a_drained_switch_carries_nothing_and_then_may_go_away() -> None:
     """Its links fail while it is drained: nothing is lost, because nothing comes."""
     result = run(
@@ -208,6 +225,25 @@ def test_a_link_below_its_rate_is_found_by_marks_and_throughput_and_cordoned() -
     assert [event.kind for event in slow.controller_events] == ["slow", "cordoned", "programmed"]
     assert re.search(r": (1\.9\d|2(\.0\d)?) of 10 Gb/s", slow.controller_events[0].detail)
     assert watched().controller_events == []
+
+
+def test_a_run_shows_what_its_controller_did() -> None:
+    result = run(
+        events=[FLAPPING, {"switch": "p0s0", "state": "cordoned", "at": "600us"}],
+        controller=DAMPING,
+    )
+    console = Console(width=200, record=True, file=io.StringIO())
+    print_run(console, result)
+    text = console.export_text()
+    assert "what the controller saw and did" in text
+    (line,) = [line for line in text.splitlines() if " damped " in line]
+    assert LINK in line
+    assert "penalty 2" in line
+    assert "programmed" not in text  # the links' own table says so
+    table = controller_events_table(result.controller_events)
+    assert table is not None
+    assert len(table.rows) == len(result.controller_events)
+    assert controller_events_table([]) is None
 
 
 def test_files_of_results_with_operations_do_not_depend_on_the_workers(tmp_path: Path) -> None:

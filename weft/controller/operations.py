@@ -60,7 +60,7 @@ class OperationsSettings:
 
 @dataclass(frozen=True)
 class Drained:
-    """How a drain ended: quiet, or with so many packets in the last interval."""
+    """How a drain ended: quiet, or with so many packets in the last interval, or because it was restored meanwhile."""
 
     element: str
     is_quiet: bool
@@ -183,7 +183,8 @@ class Operations:
         )
         now_ps = self.clock.now_ps()
         if element.name not in self._cordoned:
-            raise OperationRefusedError(f"{element.name} was restored while it was drained")
+            self._note("still busy", element.name, "restored before it was drained", began_ps)
+            return Drained(element.name, False, now_ps - began_ps, packets)
         if packets == 0:
             written = await self.controller.apply()
             self._note_written(now_ps, f"{element.name} is drained", written)
@@ -266,7 +267,8 @@ class Operations:
         while True:
             await self.clock.sleep_ps(self.settings.interval_ps)
             now = await self._sent(element.ports)
-            if now == before or self.clock.now_ps() >= until_ps:
+            restored = element.name not in self._cordoned
+            if now == before or restored or self.clock.now_ps() >= until_ps:
                 return now - before
             before = now
 

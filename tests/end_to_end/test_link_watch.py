@@ -1,0 +1,31 @@
+"""A link that loses packets in Mininet is found by the counters of its two ends, and cordoned."""
+
+import pytest
+
+from weft import topologies
+from weft.run.fabric import Fabric
+from weft.scenario import (
+    ControllerSection,
+    FaultsOfLinks,
+    FaultsSection,
+    LinkWatchSection,
+    TransportSection,
+)
+
+
+@pytest.mark.slow
+def test_a_lossy_link_is_cordoned():
+    topology = topologies.leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=1, host_rate_bps=10e9)
+    with Fabric(
+        topology,
+        clock="real",
+        faults=FaultsSection(links=[FaultsOfLinks(link="p0l0->p0s1", loss=0.2)]),
+        controller=ControllerSection(link_watch=LinkWatchSection(loss=0.02, least_packets=500)),
+        transport=TransportSection(retransmission="selective-repeat", path="spray"),
+    ) as fabric:
+        fabric.permutation(4_000_000)
+        summary = fabric.summary()
+        assert fabric.lab.operations.cordoned == ("p0l0<->p0s1",)
+    found = {event.kind: event for event in summary.controller_events}
+    assert found["lossy"].element == found["cordoned"].element == "p0l0<->p0s1"
+    assert found["lossy"].detail.startswith("p0l0 → p0s1: ")
