@@ -36,7 +36,9 @@ def controller(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def failed(fabric: Fabric) -> set[str]:
-    return {"-".join(sorted(link)) for link in fabric.lab.controller.controller.failures.links}
+    return {
+        "-".join(sorted(end.node for end in link)) for link in fabric.lab.controller.controller.failures.links
+    }
 
 
 def in_host(fabric: Fabric, *command: str) -> str:
