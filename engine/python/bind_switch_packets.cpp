@@ -122,12 +122,14 @@ void bind_switch_packets(SwitchClass& cls) {
           "program"_a, "Go on with other code for the same program. ValueError if its shape is another.")
       .def(
           "start_trace",
-          [](Switch& self, uint64_t packets, std::optional<uint32_t> port) {
+          [](Switch& self, uint64_t packets, std::optional<uint32_t> port, std::optional<Callback> ended) {
+            std::function<void()> held = listener_of(self.engine(), std::move(ended));
             PythonGuard guard(self.engine());
-            self.trace().start({port, packets});
+            self.trace().start({port, packets}, std::move(held));
           },
-          py::arg("packets"), py::arg("port").none(true),
-          "Trace the next packets (received on a port); see engine/switch/trace.hpp.")
+          py::arg("packets"), py::arg("port").none(true), py::arg("ended").none(true) = py::none(),
+          "Trace the next packets (received on a port); ended() is called as one, or a copy, leaves or "
+          "is dropped.")
       .def("stop_trace",
            [](Switch& self) {
              PythonGuard guard(self.engine());

@@ -34,6 +34,7 @@ void SwitchTrace::record(TraceNumbers of, TraceSite site, std::initializer_list<
   append(&head, sizeof head);
   append(values.begin(), values_bytes);
   append(bytes.data(), bytes.size());
+  if (ended_ && (site == TraceSite::kSent || site == TraceSite::kDropped)) ended_();
 }
 
 void SwitchTrace::record(TraceNumbers of, uint32_t site, std::span<const uint8_t> values,

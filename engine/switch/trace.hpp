@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "switch/abi.hpp"
@@ -43,8 +45,16 @@ class SwitchTrace {
   };
 
   // Records of packets that are under way keep coming after the filter is exhausted.
-  void start(Filter filter) { filter_ = filter; }
-  void stop() { filter_ = Filter(); }
+  // `ended` may be empty; otherwise it is called after each record of a traced packet, or a copy of one, that
+  // has left or was dropped, up to stop().
+  void start(Filter filter, std::function<void()> ended = {}) {
+    filter_ = filter;
+    ended_ = std::move(ended);
+  }
+  void stop() {
+    filter_ = Filter();
+    ended_ = {};
+  }
   uint64_t packets_left() const { return filter_.packets; }
   // Packets that were not traced because nobody fetched the records of those before.
   uint64_t packets_missed() const { return packets_missed_; }
@@ -71,6 +81,7 @@ class SwitchTrace {
   void append(const void* data, size_t size_bytes);
 
   Filter filter_;
+  std::function<void()> ended_;
   uint32_t last_packet_ = 0;
   uint32_t last_copy_ = 0;
   uint64_t packets_missed_ = 0;

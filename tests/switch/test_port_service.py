@@ -14,6 +14,7 @@ from weft.controller.errors import RequestRefusedError, SwitchUnavailableError
 from weft.controller.fabric import open_channel
 from weft.controller.port_states import (
     WATCH_PORTS,
+    FollowedPorts,
     PortState,
     failures_of,
     peers_of_ports_down,
@@ -26,15 +27,23 @@ from weft.topologies import leaf_spine
 
 
 @asynccontextmanager
-async def served(board: PortBoard | None) -> AsyncIterator[grpc.aio.Channel]:
+async def served_at(board: PortBoard | None) -> AsyncIterator[str]:
     server = Server({}, "127.0.0.1:0", other_services=[handler(board)] if board else [])
     server.start()
-    channel = open_channel(server.address)
     try:
-        yield channel  # type: ignore[misc]
+        yield server.address
     finally:
-        await channel.close()
         await asyncio.to_thread(server.stop)
+
+
+@asynccontextmanager
+async def served(board: PortBoard | None) -> AsyncIterator[grpc.aio.Channel]:
+    async with served_at(board) as address:
+        channel = open_channel(address)
+        try:
+            yield channel  # type: ignore[misc]
+        finally:
+            await channel.close()
 
 
 def test_client_and_server_name_the_same_method() -> None:
@@ -85,6 +94,54 @@ def test_a_server_that_is_not_there_is_an_error_with_its_name() -> None:
 
     with pytest.raises(SwitchUnavailableError, match="p0l0: Ports/Watch: no answer"):
         asyncio.run(ask())
+
+
+def test_followed_ports_change_as_they_are_reported() -> None:
+    boards = [PortBoard(), PortBoard()]
+    boards[0].set_up(1, 1, True)
+    boards[1].set_up(2, 1, False)
+
+    async def follow() -> None:
+        async with (
+            served_at(boards[0]) as first,
+            served_at(boards[1]) as second,
+            served_at(None) as third,
+            FollowedPorts([first, second, third]) as ports,
+        ):
+            assert ports.states == {(1, 1): True, (2, 1): False}
+            await ports.change(0.0)
+            boards[1].set_up(2, 1, True)
+            while not ports.states[2, 1]:
+                await ports.change()
+            boards[0].set_up(1, 2, False)
+            while (1, 2) not in ports.states:
+                await ports.change()
+            assert ports.states == {(1, 1): True, (1, 2): False, (2, 1): True}
+
+    asyncio.run(follow())
+
+
+def test_followed_ports_of_a_server_that_goes_are_an_error() -> None:
+    async def follow() -> None:
+        board = PortBoard()
+        server = Server({}, "127.0.0.1:0", other_services=[handler(board)])
+        server.start()
+        async with FollowedPorts([server.address]) as ports:
+            await asyncio.to_thread(server.stop)
+            while True:
+                await ports.change()
+
+    with pytest.raises(SwitchUnavailableError, match="Ports/Watch"):
+        asyncio.run(follow())
+
+
+def test_ports_of_a_server_that_is_not_there_are_not_followed() -> None:
+    async def follow() -> None:
+        async with FollowedPorts(["127.0.0.1:1"]):
+            raise AssertionError("nobody answers")
+
+    with pytest.raises(SwitchUnavailableError, match="no answer"):
+        asyncio.run(follow())
 
 
 def test_watchers_that_have_left_make_room_for_others() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import time
 from pathlib import Path
@@ -17,12 +16,12 @@ from weft.controller.health import SwitchHealth, check_switch
 from weft.controller.lab import Lab
 from weft.controller.operations_protocol import avoided
 from weft.controller.plan import FabricState, desired_entities
-from weft.controller.port_states import failures_of, port_states
+from weft.controller.port_states import FollowedPorts, failures_of, port_states
 from weft.controller.readers import for_each_switch
 from weft.topologies import FabricLink, FabricSpec
 
 FOLLOW_TIMEOUT_S = 10.0
-_POLL_S = 0.05
+_LOOK_AGAIN_S = 0.05
 TOPOLOGY_ONLY = Settings(features=(EcnSettings({}), IntSettings(False)))
 """Entries that follow from the topology alone: thresholds and INT are the operator's choice."""
 
@@ -104,23 +103,39 @@ async def wait_until_followed(lab: Lab, link: FabricLink, up: bool) -> None:
     """
     deadline = time.monotonic() + FOLLOW_TIMEOUT_S
     assert lab.fabric is not None
-    while True:
-        failures = failures_of(lab.fabric, await ports_of(lab))
-        around = failures | avoided(lab)
-        amiss = ""
-        if (link.ends in failures.links) == up:
-            amiss = f"the switches say that {lab.fabric.link_name(link)} is still {'down' if up else 'up'}"
-            if up and link.a.node not in lab.targets:
-                amiss += f" (is {link.a.node}'s own interface up?)"
-        else:
-            behind = [each.switch for each in await _look_at(lab, around) if each.missing or each.changed]
-            if behind:
-                amiss = f"the tables of {', '.join(behind)} have not followed"
-        if not amiss:
-            return
-        if time.monotonic() >= deadline:
-            raise RequestRefusedError(f"{amiss} ({FOLLOW_TIMEOUT_S:g} s later)")
-        await asyncio.sleep(_POLL_S)
+    async with FollowedPorts({target.address for target in lab.targets.values()}) as ports:
+        while True:
+            failures = failures_of(lab.fabric, ports.states)
+            patience_s = FOLLOW_TIMEOUT_S
+            amiss = _amiss_of_ports(lab, link, up, failures)
+            if not amiss:
+                amiss = await _amiss_of_tables(lab, failures | avoided(lab))
+                # P4Runtime reports no client's writes to another: only looking again shows what the lab's controller
+                # has written.
+                patience_s = _LOOK_AGAIN_S
+            left_s = deadline - time.monotonic()
+            if not amiss:
+                return
+            if left_s <= 0.0:
+                raise RequestRefusedError(f"{amiss} ({FOLLOW_TIMEOUT_S:g} s later)")
+            await ports.change(min(left_s, patience_s))
+
+
+def _amiss_of_ports(lab: Lab, link: FabricLink, up: bool, failures: Failures) -> str:
+    """Return what the switches say that is not as intended; empty if nothing is."""
+    assert lab.fabric is not None
+    if (link.ends in failures.links) != up:
+        return ""
+    amiss = f"the switches say that {lab.fabric.link_name(link)} is still {'down' if up else 'up'}"
+    if up and link.a.node not in lab.targets:
+        amiss += f" (is {link.a.node}'s own interface up?)"
+    return amiss
+
+
+async def _amiss_of_tables(lab: Lab, around: Failures) -> str:
+    """Return which tables are not as they should be around these failures; empty if all are."""
+    behind = [each.switch for each in await _look_at(lab, around) if each.missing or each.changed]
+    return f"the tables of {', '.join(behind)} have not followed" if behind else ""
 
 
 async def _look_at(lab: Lab, failures: Failures) -> list[SwitchHealth]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping
+from types import TracebackType
 from typing import NamedTuple
 
 import grpc
 
-from weft.controller.fabric import Channel
+from weft.controller.errors import ControllerError
+from weft.controller.fabric import Channel, open_channel
 from weft.controller.failures import Failures
 from weft.controller.refusals import explain
 from weft.topologies import Endpoint, FabricSpec
@@ -56,6 +59,73 @@ async def port_states(channel: Channel, name: str = "ports") -> dict[tuple[int, 
         states = {(each.device_id, each.port): each.up for each in reported}
         break
     return states
+
+
+class FollowedPorts:
+    """The states of all ports of several servers' switches, which follow what these report while it is entered.
+
+    Entering it waits until every server has said how its ports are.
+
+    Attributes:
+        states: whether a port is up, by device id and number.
+
+    """
+
+    def __init__(self, addresses: Iterable[str]) -> None:
+        self.states: dict[tuple[int, int], bool] = {}
+        self._channels = {address: open_channel(address) for address in addresses}
+        self._unheard = set(self._channels)
+        self._changed = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._error: ControllerError | None = None
+
+    async def __aenter__(self) -> FollowedPorts:
+        for address, channel in self._channels.items():
+            self._tasks.append(asyncio.create_task(self._follow(address, channel)))
+        try:
+            while self._unheard:
+                await self.change()
+        except BaseException:
+            await self._close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._close()
+
+    async def change(self, timeout_s: float | None = None) -> None:
+        """Wait until a port has changed since the last call, or the time is over (None: without end).
+
+        Raises:
+            SwitchUnavailableError: a server does not answer, or has gone.
+
+        """
+        try:
+            await asyncio.wait_for(self._changed.wait(), timeout_s)
+        except TimeoutError:
+            return
+        self._changed.clear()
+        if self._error is not None:
+            raise self._error
+
+    async def _follow(self, address: str, channel: Channel) -> None:
+        try:
+            async for reported in watch_ports(channel, address):
+                self.states |= {(each.device_id, each.port): each.up for each in reported}
+                self._unheard.discard(address)
+                self._changed.set()
+        except ControllerError as error:
+            self._error = error
+        self._unheard.discard(address)
+        self._changed.set()
+
+    async def _close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*(channel.close() for channel in self._channels.values()))
 
 
 def failures_of(fabric: FabricSpec, states: Mapping[tuple[int, int], bool]) -> Failures:

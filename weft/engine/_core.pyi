@@ -948,8 +948,10 @@ class Switch(Node):
         """Call listener() from the engine whenever wait_event() has one more; None ends that."""
     def set_logging(self, enabled: bool) -> None: ...
     def set_watch_port_up(self, profile: int, port: int, up: bool) -> None: ...
-    def start_trace(self, packets: int, port: int | None) -> None:
-        """Trace the next packets (received on a port); see engine/switch/trace.hpp."""
+    def start_trace(
+        self, packets: int, port: int | None, ended: collections.abc.Callable[[], object] | None = None
+    ) -> None:
+        """Trace the next packets (received on a port); ended() is called as one, or a copy, leaves or is dropped."""
     def stop_trace(self) -> None: ...
     def table_delete(
         self, table: int, value: bytes, mask: bytes, low: bytes, high: bytes, priority: int

@@ -437,7 +437,8 @@ class EndpointGroup:
         ranks = self._runs[run].ranks
         answers: dict[int, RunState] = {}
         unfinished, left_s = list(ranks), timeout_s
-        # In rounds, because otherwise a rank whose peer has failed would be awaited until its timeout.
+        # An endpoint answers when the run has ended there. In rounds, because otherwise a rank whose peer has failed
+        # would be awaited until its timeout; each round also shows how many steps are done.
         while unfinished and left_s >= 0.0 and not _any_ended_badly(answers):
             answers |= self._call_all(
                 dict.fromkeys(unfinished, Wait(run, min(left_s, _WAITING_ROUND_S))),

@@ -158,4 +158,4 @@ def _wait_until_serving(each: _Process, patience_s: float = 20.0) -> None:
                     raise ChildError(
                         f"simple_switch_grpc for {each.switch.name} does not answer on port {port}"
                     ) from None
-                time.sleep(0.02)
+                time.sleep(0.02)  # nothing reports that another process has begun to listen

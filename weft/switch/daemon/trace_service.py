@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
@@ -21,7 +22,6 @@ from weft.switch.trace.story import Line, Storyteller
 
 SERVICE = "weft.Trace"
 METHOD = "Watch"
-POLL_S = 0.02
 MAX_PACKETS = 10_000
 
 
@@ -73,8 +73,9 @@ def _watch(
     switch: NativeSwitch, request: WatchRequest, context: grpc.ServicerContext
 ) -> Iterator[WatchedPacket]:
     program = switch.program
+    news = threading.Event()
     try:
-        switch.trace.start(request.packets, request.port)
+        switch.trace.start(request.packets, request.port, ended=news.set)
     except NotReadyError as error:
         _abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
     assert program is not None
@@ -82,14 +83,15 @@ def _watch(
     deadline = time.monotonic() + request.timeout_s
     left = request.packets
     try:
+        context.add_callback(news.set)  # when the call is over
         while left and context.is_active():
-            over = time.monotonic() >= deadline
+            over = not news.wait(max(0.0, deadline - time.monotonic()))
+            news.clear()
             for trace in switch.trace.take(unfinished=over):
                 left -= 1
                 yield watched_packet(teller, trace)
             if over:
                 return
-            time.sleep(POLL_S)
     finally:
         switch.trace.stop()
 

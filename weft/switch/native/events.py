@@ -11,6 +11,8 @@ from weft.switch.native.entries import TableEntries
 from weft.switch.native.running import RunningProgram
 
 _POLL_S = 0.5
+"""How often entries with idle timeouts are looked at. Packets and digests end a wait at once; but such an entry may be
+written during one, and a packet that hits it postpones its end without reporting that."""
 
 
 class StreamEvents:

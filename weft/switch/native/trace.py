@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from weft.engine import _core
 from weft.switch.backend import NotReadyError
 from weft.switch.bmv2json import Program
@@ -40,11 +42,19 @@ class NativeTrace:
         if self.from_first:
             self.start(self.from_first, with_steps=self.with_steps)
 
-    def start(self, packets: int | None = None, port: int | None = None, *, with_steps: bool = True) -> None:
+    def start(
+        self,
+        packets: int | None = None,
+        port: int | None = None,
+        *,
+        with_steps: bool = True,
+        ended: Callable[[], None] | None = None,
+    ) -> None:
         """Trace the next packets (None: all) received on a port (None: on any).
 
-        The program goes on in instrumented code, with the state it has. NotReadyError without a program, or if
-        packets are traced already.
+        The program goes on in instrumented code, with the state it has. `ended` is called, by the engine's thread,
+        when a packet or a copy of one has left or was dropped. NotReadyError without a program, or if packets are
+        traced already.
         """
         plain = self._plain
         if plain is None:
@@ -57,7 +67,7 @@ class NativeTrace:
                 raise NotReadyError(f"packets of switch '{self._name}' are traced already")
             self._native.replace_code(code.native)
             self._native.take_trace()
-            self._native.start_trace(MANY_PACKETS if packets is None else packets, port)
+            self._native.start_trace(MANY_PACKETS if packets is None else packets, port, ended)
             self._reader = RecordReader(plain.program)
 
     def take(self, *, unfinished: bool = False) -> list[PacketTrace]:
