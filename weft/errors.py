@@ -15,6 +15,14 @@ class CheckFailedError(WeftError):
     exit_code = 1
 
 
+class DeadlockError(CheckFailedError):
+    """A lossless fabric in which packets wait for each other for ever; `cycle` names the full buffers, hop by hop."""
+
+    def __init__(self, problem: str, cycle: str) -> None:
+        super().__init__(problem)
+        self.cycle = cycle
+
+
 class BadInputError(WeftError):
     """A scenario, P4 program, JSON or option value that cannot be used."""
 

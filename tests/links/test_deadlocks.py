@@ -9,7 +9,7 @@ import pytest
 from tests.links.ring_routing import ring, route_clockwise
 from weft import Fabric, topologies
 from weft.errors import BadInputError, EnvironmentLacksError
-from weft.scenario import CreditsSection, LinkEventSection, PfcSection
+from weft.scenario import CreditsSection, EventSection, PfcSection
 from weft.traffic.patterns import Flow
 
 LOSSLESS = {"pfc": PfcSection(classes=[3]), "credits": CreditsSection(classes=[3])}
@@ -54,7 +54,7 @@ def test_a_failure_that_brings_a_cycle_is_reported() -> None:
     topology = topologies.leaf_spine(planes=1, leaves=4, spines=4, hosts_per_leaf=1)
     gone = [(leaf, spine) for leaf in range(4) for spine in range(4) if spine not in (leaf, (leaf + 1) % 4)]
     events = [
-        LinkEventSection(link=f"p0l{leaf}<->p0s{spine}", state="down", at=(1 + number) * 10**6)
+        EventSection(link=f"p0l{leaf}<->p0s{spine}", state="down", at=(1 + number) * 10**6)
         for number, (leaf, spine) in enumerate(gone)
     ]
     with Fabric(topology, clock="virtual", pfc=LOSSLESS["pfc"], events=events) as fabric:

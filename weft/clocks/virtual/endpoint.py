@@ -7,6 +7,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
+from weft.clocks.virtual.deadlocks import DeadlockWatch
 from weft.clocks.virtual.loop import VirtualTimeLoop
 from weft.engine import Engine
 from weft.system.child_processes import ChildError
@@ -32,7 +33,8 @@ class _Waiting:
 class VirtualEndpoint:
     """A `weft.traffic.control.HostEndpoint` of this process.
 
-    A `Wait` runs the fabric until the run has ended, or for its `timeout_s` of virtual time.
+    A `Wait` runs the fabric until the run has ended, or for its `timeout_s` of virtual time, or until a deadlock of
+    flow control is noticed.
     """
 
     def __init__(
@@ -42,8 +44,10 @@ class VirtualEndpoint:
         loop: VirtualTimeLoop,
         attach: Attach,
         scale_up: ScaleUpLinks | None = None,
+        deadlocks: DeadlockWatch | None = None,
     ) -> None:
         self.name = config.name
+        self._deadlocks = deadlocks
         self._loop = loop
         self._host: Host | None = Host(config, engine, attach, scale_up)
         self._commands: HostCommands | None = HostCommands(self._host)
@@ -71,7 +75,12 @@ class VirtualEndpoint:
         self._answers.append((number, answer))
 
     def read_answer(self, command: Command[A], number: int, timeout_s: float) -> A:
-        """Return the answer to a command that was sent. ChildError if it was refused."""
+        """Return the answer to a command that was sent.
+
+        Raises:
+            ChildError: it was refused.
+            DeadlockError: packets wait for each other for ever.
+        """
         answered, answer = self._answers.popleft()
         while answered != number:
             answered, answer = self._answers.popleft()
@@ -92,7 +101,7 @@ class VirtualEndpoint:
             self._host.close()
         if self._commands is not None:
             self._commands.close()
-        self._host = self._commands = None
+        self._host = self._commands = self._deadlocks = None
         del self._loop
 
     def _carry_out(self, command: Command[A]) -> A:
@@ -109,10 +118,22 @@ class VirtualEndpoint:
             async with asyncio.timeout_at(waiting.deadline_s):
                 while not (state := self._commands.state(waiting.run)).has_ended:
                     self._run_ended.clear()
-                    await self._run_ended.wait()
+                    await self._wait_for_an_end()
                 return state
         except TimeoutError:
             return self._commands.state(waiting.run)
         finally:
             if self._host is not None:
                 self._host.executor.set_end_listener(None)
+
+    async def _wait_for_an_end(self) -> None:
+        """Wait for the end of a run. DeadlockError: there will be none."""
+        if self._deadlocks is None:
+            await self._run_ended.wait()
+            return
+        self._deadlocks.check()
+        try:
+            async with asyncio.timeout(self._deadlocks.interval_s):
+                await self._run_ended.wait()
+        except TimeoutError:
+            self._deadlocks.look()

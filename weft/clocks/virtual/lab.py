@@ -19,9 +19,11 @@ from weft.clocks.endpoint_settings import (
 )
 from weft.clocks.lab import Lab, Progress
 from weft.clocks.link_events import LinkEvents
+from weft.clocks.lossless import lossless_settings
 from weft.clocks.switch_configs import links_between_switches
 from weft.clocks.switch_memory import host_credits, host_pfc_quanta, lossless_buffer_bytes
 from weft.clocks.virtual.channel import InProcessChannel
+from weft.clocks.virtual.deadlocks import DeadlockWatch
 from weft.clocks.virtual.endpoint import VirtualEndpoint
 from weft.clocks.virtual.event_pump import EventPump
 from weft.clocks.virtual.link_ends import LinkEnds
@@ -68,6 +70,7 @@ _WHILE_RUNNING = (
     "_probes",
     "_link_events",
 )
+_ROUND_TRIPS_BETWEEN_LOOKS = 16
 _MOST_SETTLING_STEPS = 10_000
 """Round trips; what is under way for longer stands still."""
 
@@ -177,12 +180,13 @@ class VirtualLab(Lab):
             )
             rates = self.int_rates
             scale_up = scale_up_links(self.fabric, self.engines)
+            deadlocks = self._deadlock_watch()
             endpoints, configs = [], []
             for host in self.fabric.hosts:
                 config = self._host_config(host, round_trips, transport, rates)
                 attach = partial(self._attach, host)
                 endpoint = VirtualEndpoint(
-                    config, self.engines[host.name], self._loop, attach, scale_up.get(host.index)
+                    config, self.engines[host.name], self._loop, attach, scale_up.get(host.index), deadlocks
                 )
                 stack.callback(endpoint.close)
                 endpoints.append(endpoint)
@@ -201,6 +205,15 @@ class VirtualLab(Lab):
                 self.fabric, self.options, ends, self._loop, self.controller, self.operations
             )
             yield group
+
+    def _deadlock_watch(self) -> DeadlockWatch | None:
+        """Return what looks for deadlocks; None where nothing is lossless."""
+        if not lossless_settings(self.options).classes:
+            return None
+        round_trip_ps = path_round_trip_ps(self.fabric, self.frame_bytes, self.options.switching.latency)
+        return DeadlockWatch(
+            self.fabric, self.switches, self.partitions, _ROUND_TRIPS_BETWEEN_LOOKS * round_trip_ps
+        )
 
     def _attach(self, host: HostSpec, interface: str) -> Attachment:
         nic = next(each for each in host.nics if each.interface == interface)

@@ -1,0 +1,150 @@
+"""Notices a lossless fabric in which packets wait for each other for ever, and names the buffers.
+
+A queue is held if its port lacks credit or is paused, and the buffer at the far end, which holds it, can only be
+emptied through queues that are held themselves. A set of such queues never moves again, whatever else happens; in it
+there is a cycle, because each waits for another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from weft.engine import CREDIT_BLOCK_BYTES, Partitions
+from weft.errors import DeadlockError
+from weft.switch.daemon.wired_switches import WiredPort, WiredSwitch, WiredSwitches
+from weft.topologies import Endpoint, FabricSpec
+
+_LOOKS_WITHOUT_A_STANDSTILL = 16
+"""After so many, the queues are looked at though packets still arrive: the rest of the fabric may go on."""
+
+
+@dataclass(frozen=True, order=True)
+class HeldQueue:
+    """A class of a port's queue, and so the buffer of that lane at the link's far end, which is full."""
+
+    switch: str
+    port: int
+    priority_class: int
+
+    def __str__(self) -> str:
+        return f"{self.switch}:{self.port} (class {self.priority_class})"
+
+
+WaitsFor = Mapping[HeldQueue, frozenset[HeldQueue]]
+"""By queue that its far end holds: the queues, held or not, in which the packets of that buffer wait."""
+
+
+def stuck_queues(waits_for: WaitsFor) -> WaitsFor:
+    """Return the queues that can never move again: those that wait only for each other."""
+    stuck = {queue: others for queue, others in waits_for.items() if others}
+    while True:
+        kept = {queue: others for queue, others in stuck.items() if others <= stuck.keys()}
+        if len(kept) == len(stuck):
+            return stuck
+        stuck = kept
+
+
+def cycle_of(stuck: WaitsFor) -> tuple[HeldQueue, ...]:
+    """Return queues each of which waits for the next, and the last for the first; none if nothing is stuck."""
+    if not stuck:
+        return ()
+    path = [min(stuck)]
+    while True:
+        following = min(stuck[path[-1]])
+        if following in path:
+            return tuple(path[path.index(following) :])
+        path.append(following)
+
+
+class DeadlockWatch:
+    """Looks at a fabric from time to time, while somebody waits for its hosts."""
+
+    def __init__(
+        self, fabric: FabricSpec, switches: WiredSwitches, partitions: Partitions, interval_ps: int
+    ) -> None:
+        self.interval_s = interval_ps / 1e12
+        self._partitions = partitions
+        self._switches = {wired.config.name: wired for wired in switches.switches.values()}
+        ends = {
+            Endpoint(switch.name, port.number): port.peer
+            for switch in fabric.switches
+            for port in switch.fabric_ports
+        }
+        self._far_ends: dict[Endpoint, Endpoint] = ends
+        self._delivered = -1
+        self._looks = 0
+        self._stuck: WaitsFor = {}
+        self._found = ""
+
+    def look(self) -> None:
+        """Raise DeadlockError if what is stuck now was so at the last look."""
+        self.check()
+        delivered = self._partitions.packet_conservation()["left"].get("delivered", {"packets": 0})["packets"]
+        stands_still = delivered == self._delivered
+        self._delivered = delivered
+        self._looks += 1
+        if not stands_still and self._looks % _LOOKS_WITHOUT_A_STANDSTILL:
+            return
+        # What is on its way may still fill a buffer further, but cannot empty one.
+        before, self._stuck = self._stuck, stuck_queues(self._waits_for())
+        if cycle := cycle_of({queue: others for queue, others in self._stuck.items() if queue in before}):
+            self._found = " → ".join(str(each) for each in (*cycle, cycle[0]))
+            self.check()
+
+    def check(self) -> None:
+        """Raise DeadlockError if a deadlock has been found."""
+        if self._found:
+            raise DeadlockError(
+                f"the fabric is deadlocked: full buffers wait for each other in a cycle, {self._found}",
+                self._found,
+            )
+
+    def _waits_for(self) -> WaitsFor:
+        return {
+            queue: self._waiting_at(self._far_ends[Endpoint(queue.switch, queue.port)], queue.priority_class)
+            for queue in self._held()
+        }
+
+    def _held(self) -> Iterator[HeldQueue]:
+        """Queues with packets that may not be sent, because the buffer at the far end, a switch's, is full."""
+        for end, far_end in self._far_ends.items():
+            port = self._switches[end.node].ports[end.port]
+            peer = self._switches[far_end.node]
+            if port.mac is None or not port.transmit.queue_depth_bytes:
+                continue
+            for each in port.transmit.waiting_by_arrival():
+                if _is_held(port, peer, far_end.port, each["priority_class"]):
+                    yield HeldQueue(end.node, end.port, each["priority_class"])
+
+    def _waiting_at(self, arrived_by: Endpoint, lane: int) -> frozenset[HeldQueue]:
+        """Return the queues in which packets wait that came by a port in a lane; none if some are not in a queue."""
+        wired = self._switches[arrived_by.node]
+        assert wired.buffer is not None
+        found, waiting_bytes = set(), 0
+        for number, port in wired.ports.items():
+            for each in port.transmit.waiting_by_arrival():
+                if (each["ingress_port"], each["lane"]) == (arrived_by.port, lane):
+                    found.add(HeldQueue(arrived_by.node, number, each["priority_class"]))
+                    waiting_bytes += each["waiting"]["bytes"]
+        held_bytes = wired.buffer.stats()["ports"][arrived_by.port]["ingress"][lane]["held_bytes"]
+        return frozenset(found) if waiting_bytes >= held_bytes else frozenset()
+
+
+def _is_held(port: WiredPort, peer: WiredSwitch, peer_port: int, priority_class: int) -> bool:
+    """Whether a port may not send a class, and the far end's buffer is why."""
+    assert port.mac is not None
+    mac = port.mac.stats()
+    if peer.buffer is None:
+        return False
+    group = peer.buffer.stats()["ports"][peer_port]["ingress"][priority_class]
+    if mac["pfc"] is not None:
+        return mac["pfc"][priority_class]["is_paused"] and group["is_paused"]
+    credits = peer.ports[peer_port].config.credits
+    if mac["credits"] is None or credits is None:
+        return False
+    lanes = {lane["priority_class"]: lane for lane in mac["credits"]["lanes"]}
+    if priority_class not in lanes or not lanes[priority_class]["is_stalled"]:
+        return False
+    free_bytes = credits.buffer_bytes // CREDIT_BLOCK_BYTES * CREDIT_BLOCK_BYTES - group["own_used_bytes"]
+    return free_bytes < -(-credits.largest_frame_bytes // CREDIT_BLOCK_BYTES) * CREDIT_BLOCK_BYTES
