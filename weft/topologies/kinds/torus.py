@@ -6,7 +6,7 @@ Terms are those of W. Dally and B. Towles, Principles and Practices of Interconn
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import product
 from math import prod
 from typing import Annotated, Final, Literal
@@ -14,17 +14,16 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from weft.quantities.definitions import Rate, whole
-from weft.topologies import addressing
-from weft.topologies.builder import FabricBuilder, NewSwitch, require_links
+from weft.topologies.builder import require_links
 from weft.topologies.errors import TopologyError, require_range
-from weft.topologies.fabric import FabricSpec, LinkSpec
+from weft.topologies.fabric import FabricSpec
+from weft.topologies.flat import Coordinates, FlatLink, FlatParameters, build_flat
 from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
-from weft.topologies.limits import delay, queue_capacity, rate
 
 NAME: Final = "torus"
-_MOST_DIMENSIONS = 8
-_LONGEST = 4096
-Coordinates = tuple[int, ...]
+MOST_DIMENSIONS = 8
+LONGEST = 4096
+"""Switches of a row."""
 
 
 class TorusSection(TopologySection):
@@ -33,10 +32,10 @@ class TorusSection(TopologySection):
     kind: Literal["torus"] = NAME
     """A torus or mesh; a section with `shape` is of this kind."""
     shape: Annotated[
-        tuple[Annotated[int, whole(1, _LONGEST)], ...], Field(min_length=1, max_length=_MOST_DIMENSIONS)
+        tuple[Annotated[int, whole(1, LONGEST)], ...], Field(min_length=1, max_length=MOST_DIMENSIONS)
     ] = (4, 4)
     """Switches in each dimension: `[4, 4, 4]`."""
-    wrap: bool | Annotated[tuple[bool, ...], Field(min_length=1, max_length=_MOST_DIMENSIONS)] = True
+    wrap: bool | Annotated[tuple[bool, ...], Field(min_length=1, max_length=MOST_DIMENSIONS)] = True
     """Whether the ends of a row are linked to each other (a torus) or not (a mesh), of all dimensions or of each."""
     fabric_rate: Rate | None = None
     """Of the links between switches; by default that of the hosts."""
@@ -68,20 +67,6 @@ class TorusSection(TopologySection):
         )
 
 
-@dataclass(frozen=True)
-class _Parameters:
-    """Validated parameters; rates and wrap-arounds are resolved, so that equal fabrics have equal parameters."""
-
-    planes: int
-    shape: tuple[int, ...]
-    wrap: tuple[bool, ...]
-    hosts_per_switch: int
-    host_rate_bps: int
-    fabric_rate_bps: int
-    delay_ps: int
-    queue_capacity_bytes: int
-
-
 def torus(
     planes: int = 1,
     shape: Sequence[int] = (4, 4),
@@ -110,39 +95,19 @@ def torus(
         TopologyError: a parameter is out of range; the message gives the valid range.
 
     """
-    parameters = _Parameters(
-        planes=require_range("planes", planes, 1, addressing.MAX_PLANES),
-        shape=_shape(shape),
-        wrap=_wrap(wrap, len(shape)),
-        hosts_per_switch=require_range("hosts_per_switch", hosts_per_switch, 1, addressing.MAX_PORTS),
-        host_rate_bps=rate("host_rate_bps", host_rate_bps),
-        fabric_rate_bps=rate(
-            "fabric_rate_bps", host_rate_bps if fabric_rate_bps is None else fabric_rate_bps
-        ),
-        delay_ps=delay(delay_ps),
-        queue_capacity_bytes=queue_capacity(queue_capacity_bytes),
+    lengths, wraps = grid_shape(shape), _wrap(wrap, len(shape))
+    parameters = FlatParameters.checked(
+        planes, hosts_per_switch, host_rate_bps, fabric_rate_bps, delay_ps, queue_capacity_bytes
     )
-    require_links(
-        parameters.planes * prod(parameters.shape) * (parameters.hosts_per_switch + len(parameters.shape)),
-        f"shape={list(parameters.shape)} with {parameters.hosts_per_switch} hosts a switch",
+    require_links(prod(lengths), f"shape={list(lengths)}")
+    link = parameters.fabric_link
+    return build_flat(
+        "node",
+        parameters,
+        list(product(*map(range, lengths))),
+        lambda: (FlatLink(a, b, link) for a, b in neighbours(lengths, wraps)),
+        {"kind": NAME, "shape": lengths, "wrap": wraps, **asdict(parameters)},
     )
-    builder = FabricBuilder()
-    places = list(product(*(range(length) for length in parameters.shape)))
-    nodes: list[dict[Coordinates, NewSwitch]] = [
-        {place: builder.add_switch(plane, "node", coordinates=place) for place in places}
-        for plane in range(parameters.planes)
-    ]
-    host_link, fabric_link = (
-        LinkSpec(rate_bps, parameters.delay_ps, parameters.queue_capacity_bytes)
-        for rate_bps in (parameters.host_rate_bps, parameters.fabric_rate_bps)
-    )
-    for place in places:
-        for _ in range(parameters.hosts_per_switch):
-            builder.add_host([of_plane[place] for of_plane in nodes], host_link)
-    for of_plane in nodes:
-        for first, second in neighbours(parameters.shape, parameters.wrap):
-            builder.add_link(of_plane[first], of_plane[second], fabric_link)
-    return builder.build({"kind": NAME, **asdict(parameters)})
 
 
 def neighbours(shape: Sequence[int], wrap: Sequence[bool]) -> Iterator[tuple[Coordinates, Coordinates]]:
@@ -155,12 +120,13 @@ def neighbours(shape: Sequence[int], wrap: Sequence[bool]) -> Iterator[tuple[Coo
             yield place, (*place[:dimension], after % length, *place[dimension + 1 :])
 
 
-def _shape(shape: Sequence[int]) -> tuple[int, ...]:
-    if not 1 <= len(shape) <= _MOST_DIMENSIONS:
+def grid_shape(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the lengths of a grid's dimensions; raises TopologyError for those that no grid has."""
+    if not 1 <= len(shape) <= MOST_DIMENSIONS:
         raise TopologyError(
-            f"shape={list(shape)} has {len(shape)} dimensions (valid: 1 to {_MOST_DIMENSIONS})"
+            f"shape={list(shape)} has {len(shape)} dimensions (valid: 1 to {MOST_DIMENSIONS})"
         )
-    return tuple(require_range(f"shape[{place}]", length, 1, _LONGEST) for place, length in enumerate(shape))
+    return tuple(require_range(f"shape[{place}]", length, 1, LONGEST) for place, length in enumerate(shape))
 
 
 def _wrap(wrap: bool | Sequence[bool], dimensions: int) -> tuple[bool, ...]:

@@ -1,0 +1,117 @@
+"""Fabrics without tiers, whose switches all have hosts: what tori, HyperX and dragonflies share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from weft.topologies import addressing
+from weft.topologies.builder import FabricBuilder, require_links
+from weft.topologies.errors import require_range
+from weft.topologies.fabric import FabricSpec, LinkSpec
+from weft.topologies.limits import delay, queue_capacity, rate
+
+Coordinates = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class FlatParameters:
+    """What all flat fabrics are given, validated.
+
+    Attributes:
+        planes: independent planes; a host has one NIC in each.
+        hosts_per_switch: hosts on each switch.
+        host_rate_bps: rate of the links between hosts and switches.
+        fabric_rate_bps: rate of the links between switches.
+        delay_ps: propagation delay of every link.
+        queue_capacity_bytes: queue of every transmitting port.
+
+    """
+
+    planes: int
+    hosts_per_switch: int
+    host_rate_bps: int
+    fabric_rate_bps: int
+    delay_ps: int
+    queue_capacity_bytes: int
+
+    @classmethod
+    def checked(
+        cls,
+        planes: int,
+        hosts_per_switch: int,
+        host_rate_bps: float,
+        fabric_rate_bps: float | None,
+        delay_ps: int,
+        queue_capacity_bytes: int,
+    ) -> FlatParameters:
+        """Return them checked; without a fabric rate it is the hosts'. Raises TopologyError."""
+        fabric_rate = host_rate_bps if fabric_rate_bps is None else fabric_rate_bps
+        return cls(
+            planes=require_range("planes", planes, 1, addressing.MAX_PLANES),
+            hosts_per_switch=require_range("hosts_per_switch", hosts_per_switch, 1, addressing.MAX_PORTS),
+            host_rate_bps=rate("host_rate_bps", host_rate_bps),
+            fabric_rate_bps=rate("fabric_rate_bps", fabric_rate),
+            delay_ps=delay(delay_ps),
+            queue_capacity_bytes=queue_capacity(queue_capacity_bytes),
+        )
+
+    @property
+    def host_link(self) -> LinkSpec:
+        """Between a host and its switch."""
+        return LinkSpec(self.host_rate_bps, self.delay_ps, self.queue_capacity_bytes)
+
+    @property
+    def fabric_link(self) -> LinkSpec:
+        """Between two switches."""
+        return LinkSpec(self.fabric_rate_bps, self.delay_ps, self.queue_capacity_bytes)
+
+
+@dataclass(frozen=True)
+class FlatLink:
+    """A link between two switches, by their coordinates."""
+
+    a: Coordinates
+    b: Coordinates
+    link: LinkSpec
+
+
+def build_flat(
+    role: str,
+    parameters: FlatParameters,
+    places: Sequence[Coordinates],
+    links: Callable[[], Iterable[FlatLink]],
+    described: Mapping[str, object],
+    *,
+    grouped: bool = False,
+) -> FabricSpec:
+    """Return the fabric that has a switch with hosts at each place of each plane, and these links.
+
+    Args:
+        role: of the switches.
+        parameters: of every plane.
+        places: coordinates of the switches, in order of their numbers.
+        links: makes the links of a plane.
+        described: `FabricSpec.parameters`.
+        grouped: whether the first coordinate is a switch's group.
+
+    Raises:
+        TopologyError: ports or addresses do not suffice.
+
+    """
+    require_links(parameters.planes * len(places) * parameters.hosts_per_switch, "the fabric's hosts")
+    builder = FabricBuilder()
+    switches = [
+        {
+            place: builder.add_switch(plane, role, coordinates=place, group=place[0] if grouped else None)
+            for place in places
+        }
+        for plane in range(parameters.planes)
+    ]
+    for place in places:
+        for _ in range(parameters.hosts_per_switch):
+            builder.add_host([of_plane[place] for of_plane in switches], parameters.host_link)
+    for of_plane in switches:
+        for each in links():
+            builder.add_link(of_plane[each.a], of_plane[each.b], each.link)
+    return builder.build(described)

@@ -1,0 +1,65 @@
+"""How the groups of a dragonfly are joined: which global port of a group leads to which other group.
+
+Arrangements as C. Camarero, E. Vallejo and R. Beivide name them (Topological Characterization of Hamming and Dragonfly
+Networks, ACM TACO 2014) and E. Hastings et al. compare them (Comparing Global Link Arrangements for Dragonfly Networks,
+CLUSTER 2015). A group's global ports are numbered through all its routers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from weft.topologies.errors import TopologyError
+
+Arrangement = Literal["absolute", "relative", "circulant"]
+ARRANGEMENTS: tuple[Arrangement, ...] = get_args(Arrangement)
+
+
+@dataclass(frozen=True)
+class GlobalLink:
+    """A link between two groups, by the global ports that it joins."""
+
+    group: int
+    port: int
+    other_group: int
+    other_port: int
+
+
+def global_links(groups: int, ports: int, arrangement: Arrangement) -> Iterator[GlobalLink]:
+    """Yield the links between groups of `ports` global ports each, the lower group of each link first.
+
+    Every two groups are joined by ports // (groups - 1) links; ports that are left over join nothing.
+
+    Raises:
+        TopologyError: there are more groups than a group's ports can reach, or no such arrangement.
+
+    """
+    if arrangement not in ARRANGEMENTS:
+        raise TopologyError(f"arrangement={arrangement!r} is unknown (valid: {', '.join(ARRANGEMENTS)})")
+    if not 2 <= groups <= ports + 1:
+        raise TopologyError(
+            f"groups={groups} is out of range (valid: 2 to {ports + 1}, as a group has {ports} global links)"
+        )
+    for trunk in range(ports // (groups - 1)):
+        first = trunk * (groups - 1)
+        for group in range(groups):
+            for other in range(group + 1, groups):
+                yield GlobalLink(
+                    group,
+                    first + _port_towards(group, other, groups, arrangement),
+                    other,
+                    first + _port_towards(other, group, groups, arrangement),
+                )
+
+
+def _port_towards(group: int, other: int, groups: int, arrangement: Arrangement) -> int:
+    """Return the port of a group that leads to another one, among as many ports as there are others."""
+    distance = (other - group) % groups
+    if arrangement == "absolute":
+        return other if other < group else other - 1
+    if arrangement == "relative":
+        return distance - 1
+    # Circulant: ports 0, 1, 2, 3, … lead to the groups at +1, -1, +2, -2, …
+    return 2 * (distance - 1) if distance <= groups // 2 else 2 * (groups - distance) - 1

@@ -1,0 +1,163 @@
+"""Dragonflies: groups of fully joined routers, every two groups joined by global links (Kim et al., ISCA 2008)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from itertools import combinations
+from typing import Annotated, Final, Literal
+
+from weft.quantities.definitions import Rate, ShortTime, whole
+from weft.topologies.addressing import MAX_PORTS
+from weft.topologies.builder import require_links
+from weft.topologies.errors import TopologyError, require_range
+from weft.topologies.fabric import FabricSpec
+from weft.topologies.flat import FlatLink, FlatParameters, build_flat
+from weft.topologies.global_links import Arrangement, global_links
+from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
+from weft.topologies.limits import delay, rate
+
+NAME: Final = "dragonfly"
+
+
+class DragonflySection(TopologySection):
+    """A dragonfly: `hosts_per_leaf` hosts a router (p), `routers` a group (a), `global_links` a router (h)."""
+
+    kind: Literal["dragonfly"] = NAME
+    """A dragonfly; balanced with routers = 2 x hosts_per_leaf = 2 x global_links."""
+    groups: Annotated[int, whole(2, 2**20)] = 9
+    """Groups (g), at most routers x global_links + 1."""
+    routers: Annotated[int, whole(1, MAX_PORTS)] = 4
+    """Of each group (a); any two are linked."""
+    global_links: Annotated[int, whole(1, MAX_PORTS)] = 2
+    """Links of each router to other groups (h)."""
+    arrangement: Arrangement = "absolute"
+    """Which port of a group leads to which other group."""
+    fabric_rate: Rate | None = None
+    """Of the links within groups; by default that of the hosts."""
+    global_rate: Rate | None = None
+    """Of the links between groups; by default `fabric_rate`."""
+    global_delay: ShortTime | None = None
+    """Of the links between groups; by default `delay`."""
+
+    @property
+    def leaf_count(self) -> int:
+        """Routers of a plane."""
+        return self.groups * self.routers
+
+    def check(self) -> None:
+        """Check that the global links join all groups, beside what all kinds check."""
+        most = self.routers * self.global_links + 1
+        if self.groups > most:
+            raise TopologyKeyError(
+                "groups",
+                f"{self.groups} cannot be joined by {self.routers} x {self.global_links} global links a group "
+                f"(valid: 2 to {most})",
+            )
+        super().check()
+
+    def network(self) -> FabricSpec:
+        """Return the fabric without scale-up links."""
+        return dragonfly(
+            planes=self.planes,
+            groups=self.groups,
+            routers_per_group=self.routers,
+            global_links_per_router=self.global_links,
+            arrangement=self.arrangement,
+            hosts_per_switch=self.endpoints_per_leaf,
+            host_rate_bps=self.host_rate,
+            fabric_rate_bps=self.fabric_rate,
+            global_rate_bps=self.global_rate,
+            delay_ps=self.delay,
+            global_delay_ps=self.global_delay,
+            queue_capacity_bytes=self.queue_capacity,
+        )
+
+
+def dragonfly(
+    planes: int = 1,
+    groups: int = 9,
+    routers_per_group: int = 4,
+    global_links_per_router: int = 2,
+    arrangement: Arrangement = "absolute",
+    hosts_per_switch: int = 2,
+    host_rate_bps: float = 10e9,
+    fabric_rate_bps: float | None = None,
+    global_rate_bps: float | None = None,
+    delay_ps: int = 1_000_000,
+    global_delay_ps: int | None = None,
+    queue_capacity_bytes: int = 512 * 1024,
+) -> FabricSpec:
+    """Describe `planes` dragonflies that share their hosts.
+
+    With fewer groups than a group's global links reach, every two groups have several links, as many as all can have.
+
+    Args:
+        planes: independent planes; a host has one NIC in each.
+        groups: groups (g in the paper), at most routers_per_group x global_links_per_router + 1.
+        routers_per_group: routers of a group (a), each linked to all others of it.
+        global_links_per_router: links of a router to other groups (h).
+        arrangement: see `weft.topologies.global_links`.
+        hosts_per_switch: hosts on each router (p).
+        host_rate_bps: rate of the links between hosts and routers.
+        fabric_rate_bps: rate of the links within groups; the hosts' rate by default.
+        global_rate_bps: rate of the links between groups; `fabric_rate_bps` by default.
+        delay_ps: propagation delay of the links of hosts and within groups.
+        global_delay_ps: propagation delay of the links between groups; `delay_ps` by default.
+        queue_capacity_bytes: queue of every transmitting port.
+
+    Raises:
+        TopologyError: a parameter is out of range; the message gives the valid range.
+
+    """
+    routers = require_range("routers_per_group", routers_per_group, 1, MAX_PORTS)
+    ports = require_range("global_links_per_router", global_links_per_router, 1, MAX_PORTS)
+    groups = require_range(
+        "groups", groups, 2, routers * ports + 1, "as many as a group's global links reach"
+    )
+    parameters = FlatParameters.checked(
+        planes, hosts_per_switch, host_rate_bps, fabric_rate_bps, delay_ps, queue_capacity_bytes
+    )
+    taken = parameters.hosts_per_switch + routers - 1 + ports
+    if taken > MAX_PORTS:
+        raise TopologyError(
+            f"a router would have {taken} ports: {parameters.hosts_per_switch} hosts, {routers - 1} routers and "
+            f"{ports} global links (valid: at most {MAX_PORTS})"
+        )
+    require_links(groups * routers * (routers - 1 + ports) // 2, f"groups={groups}")
+    local = parameters.fabric_link
+    between = replace(
+        local,
+        rate_bps=local.rate_bps if global_rate_bps is None else rate("global_rate_bps", global_rate_bps),
+        delay_ps=local.delay_ps if global_delay_ps is None else delay(global_delay_ps, "global_delay_ps"),
+    )
+
+    def links() -> Iterator[FlatLink]:
+        for group in range(groups):
+            for a, b in combinations(range(routers), 2):
+                yield FlatLink((group, a), (group, b), local)
+        for each in global_links(groups, routers * ports, arrangement):
+            yield FlatLink(
+                (each.group, each.port // ports), (each.other_group, each.other_port // ports), between
+            )
+
+    return build_flat(
+        "router",
+        parameters,
+        [(group, router) for group in range(groups) for router in range(routers)],
+        links,
+        {
+            "kind": NAME,
+            "groups": groups,
+            "routers_per_group": routers,
+            "global_links_per_router": ports,
+            "arrangement": arrangement,
+            "global_rate_bps": between.rate_bps,
+            "global_delay_ps": between.delay_ps,
+            **asdict(parameters),
+        },
+        grouped=True,
+    )
+
+
+KIND = TopologyKind(NAME, DragonflySection, dragonfly, implied_by=("groups",))
