@@ -23,12 +23,6 @@ void check_probability(const char* name, double value) {
 
 }  // namespace
 
-const char* link_drop_name(LinkDrop reason) {
-  static constexpr std::array<const char*, static_cast<size_t>(LinkDrop::kCount)> kNames = {
-      "lost", "corrupted", "cut"};
-  return kNames.at(static_cast<size_t>(reason));
-}
-
 Link::Link(Engine& engine, TimePs delay_ps, FaultConfig faults, Rng rng)
     : delay_ps_(delay_ps), engine_(engine), rng_(rng) {
   if (delay_ps < 0)

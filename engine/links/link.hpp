@@ -6,6 +6,7 @@
 
 #include "links/delay_line.hpp"
 #include "links/node.hpp"
+#include "observe/counted_drops.hpp"
 #include "observe/statistics.hpp"
 #include "observe/traffic_counter.hpp"
 #include "time/engine.hpp"
@@ -27,15 +28,6 @@ struct FaultConfig {
   bool any() const { return loss > 0 || duplicate > 0 || delay_probability > 0 || bit_error_rate > 0; }
 };
 
-// Why a packet did not come out of a link.
-enum class LinkDrop : uint8_t {
-  kLost,       // it never arrives
-  kCorrupted,  // it arrives with wrong bits
-  kCut,        // it was on the link, or partly so, as that failed
-  kCount,
-};
-const char* link_drop_name(LinkDrop reason);
-
 // What is on its way counts as delivered.
 #define WEFT_LINK_COUNTERS(STATISTIC)                                          \
   STATISTIC(uint64_t, delivered_packets, "handed to the far end")              \
@@ -51,6 +43,14 @@ const char* link_drop_name(LinkDrop reason);
 struct LinkCounters {
   WEFT_STATISTICS(LinkCounters, WEFT_LINK_COUNTERS)
 };
+
+// Why a packet did not come out of a link: it never arrives; it arrives with wrong bits; it was on the link,
+// or partly so, as that failed.
+#define WEFT_LINK_DROPS(DROP)                      \
+  DROP(kLost, "lost", lost_packets)                \
+  DROP(kCorrupted, "corrupted", corrupted_packets) \
+  DROP(kCut, "cut", cut)
+WEFT_COUNTED_DROPS(LinkDrop, kLinkDrops, LinkCounters, WEFT_LINK_DROPS)
 
 class alignas(64) Link {
  public:

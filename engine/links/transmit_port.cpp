@@ -21,13 +21,11 @@ constexpr uint32_t kSmallestQuantumBytes = 64;
 // Of a class: about as many full frames as leave between two visits of a partition.
 constexpr size_t kFetchedWaiting = 3;
 
-}  // namespace
+#define WEFT_DROP_COUNTER(enumerator, name, statistic) &PortCounters::statistic,
+constexpr std::array<TrafficCounter PortCounters::*, kQueueDrops.size()> kDropCounters{
+    WEFT_QUEUE_DROPS(WEFT_DROP_COUNTER)};
 
-const char* queue_drop_name(QueueDrop reason) {
-  static constexpr std::array<const char*, static_cast<size_t>(QueueDrop::kCount)> kNames = {
-      "full", "no_headroom", "down"};
-  return kNames.at(static_cast<size_t>(reason));
-}
+}  // namespace
 
 TransmitPort::TransmitPort(Engine& engine, PortConfig config, Link& link)
     : engine_(engine),
@@ -69,7 +67,7 @@ bool TransmitPort::enqueue(PacketPtr packet, int priority_class, SharedBuffer::A
   if (plain_) [[likely]] {
     if (queue_depth_bytes_ + size > queue_capacity_bytes_) {
       queue.tail_dropped.add(size);
-      drop(QueueDrop::kFull, counters_.tail_dropped, priority_class, size);
+      drop(QueueDrop::kFull, priority_class, size);
       return false;
     }
   } else if (!admit(priority_class, arrival, size)) {
@@ -119,11 +117,11 @@ void TransmitPort::push_when_whole(Waiting waiting, int priority_class) {
 
 void TransmitPort::drop_down(const Waiting& waiting, int priority_class) {
   leave(waiting);
-  drop(QueueDrop::kDown, counters_.down_dropped, priority_class, waiting.size_bytes);
+  drop(QueueDrop::kDown, priority_class, waiting.size_bytes);
 }
 
-void TransmitPort::drop(QueueDrop reason, TrafficCounter& counter, int priority_class, uint64_t size_bytes) {
-  counter.add(size_bytes);
+void TransmitPort::drop(QueueDrop reason, int priority_class, uint64_t size_bytes) {
+  (counters_.*kDropCounters[static_cast<size_t>(reason)]).add(size_bytes);
   engine_.conservation().drop(DropPlace::kQueue, static_cast<size_t>(reason), size_bytes);
   if (reason == QueueDrop::kDown && priority_class != kControl) last_down_drop_ps_ = engine_.now();
   if (Probe* probe = engine_.probe())
@@ -132,16 +130,16 @@ void TransmitPort::drop(QueueDrop reason, TrafficCounter& counter, int priority_
 
 bool TransmitPort::admit(int priority_class, SharedBuffer::Arrival& arrival, uint64_t size_bytes) {
   if (!up_) {
-    drop(QueueDrop::kDown, counters_.down_dropped, priority_class, size_bytes);
+    drop(QueueDrop::kDown, priority_class, size_bytes);
     return false;
   }
   const auto charge = buffer_->admit(arrival, buffer_port_, priority_class, size_bytes);
   if (SharedBuffer::admitted(charge)) return true;
   if (charge == SharedBuffer::Charge::kRefusedIngress) {
-    drop(QueueDrop::kNoHeadroom, counters_.headroom_dropped, priority_class, size_bytes);
+    drop(QueueDrop::kNoHeadroom, priority_class, size_bytes);
   } else {
     classes_[static_cast<size_t>(priority_class)].tail_dropped.add(size_bytes);
-    drop(QueueDrop::kFull, counters_.tail_dropped, priority_class, size_bytes);
+    drop(QueueDrop::kFull, priority_class, size_bytes);
   }
   return false;
 }
@@ -203,8 +201,7 @@ void TransmitPort::drop_all_waiting() {
     while (!classes_[static_cast<size_t>(priority_class)].packets.empty())
       drop_down(take_first(priority_class), priority_class);
   }
-  while (!control_.empty())
-    drop(QueueDrop::kDown, counters_.down_dropped, kControl, control_.pop()->wire_bytes());
+  while (!control_.empty()) drop(QueueDrop::kDown, kControl, control_.pop()->wire_bytes());
   nonempty_classes_ &= ~kControlBit;
   serialiser_free_.cancel();
 }

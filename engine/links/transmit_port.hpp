@@ -11,6 +11,7 @@
 #include "links/node.hpp"
 #include "memory/prefetch.hpp"
 #include "memory/ring_buffer.hpp"
+#include "observe/counted_drops.hpp"
 #include "observe/statistics.hpp"
 #include "observe/traffic_counter.hpp"
 #include "packets/packet.hpp"
@@ -55,15 +56,6 @@ struct WaitingFrom {
   TrafficCounter waiting;
 };
 
-// Why a port did not send a packet that it was given.
-enum class QueueDrop : uint8_t {
-  kFull,        // the queue, or its threshold in a shared buffer
-  kNoHeadroom,  // more came than flow control allows for
-  kDown,        // the port
-  kCount,
-};
-const char* queue_drop_name(QueueDrop reason);
-
 #define WEFT_PORT_COUNTERS(STATISTIC)                                                                        \
   STATISTIC(TrafficCounter, control_transmitted, "frames of the MAC")                                        \
   STATISTIC(                                                                                                 \
@@ -77,6 +69,14 @@ const char* queue_drop_name(QueueDrop reason);
 struct PortCounters {
   WEFT_STATISTICS(PortCounters, WEFT_PORT_COUNTERS)
 };
+
+// Why a port did not send a packet that it was given: the queue, or its threshold in a shared buffer, was
+// full; more came than flow control allows for; the port was down.
+#define WEFT_QUEUE_DROPS(DROP)                       \
+  DROP(kFull, "full", tail_dropped)                  \
+  DROP(kNoHeadroom, "no_headroom", headroom_dropped) \
+  DROP(kDown, "down", down_dropped)
+WEFT_COUNTED_DROPS(QueueDrop, kQueueDrops, PortCounters, WEFT_QUEUE_DROPS)
 
 // The egress pipeline, run when a packet leaves the queue and before it is serialised.
 struct EgressStage {
@@ -235,7 +235,7 @@ class TransmitPort : public Node {
       buffer_->leave(waiting.arrival, waiting.size_bytes);
   }
   void drop_down(const Waiting& waiting, int priority_class);
-  void drop(QueueDrop reason, TrafficCounter& counter, int priority_class, uint64_t size_bytes);
+  void drop(QueueDrop reason, int priority_class, uint64_t size_bytes);
   bool admit(int priority_class, SharedBuffer::Arrival& arrival, uint64_t size_bytes);
   void on_serialiser_free();
   void start_if_idle(TimePs now, TimePs earliest_ps);

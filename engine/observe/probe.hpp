@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -24,6 +25,8 @@ class TransmitPort;
 constexpr size_t kFirstParseErrorDrop = 64;
 // By code: "queue full", "link lost", "switch pass_limit", "nic foreign_mac", ... for all that there are.
 std::vector<std::pair<int64_t, std::string>> drop_names();
+// The drops among them that statistics count: names by statistic, by the statistics' type in Python.
+std::map<std::string, std::map<std::string, std::string>> counted_drops();
 
 // Ranks and plane of a connection, as its records name it.
 struct ConnectionEnds {

@@ -1,3 +1,4 @@
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,14 +12,27 @@
 
 namespace weft {
 
+namespace {
+
+std::string name_of_queue_drop(const CountedDrop& drop) { return std::string("queue ") + drop.name; }
+
+std::string name_of_link_drop(const CountedDrop& drop) { return std::string("link ") + drop.name; }
+
+}  // namespace
+
+std::map<std::string, std::map<std::string, std::string>> counted_drops() {
+  std::map<std::string, std::map<std::string, std::string>> counted;
+  for (const CountedDrop& drop : kQueueDrops) counted["PortStats"][drop.statistic] = name_of_queue_drop(drop);
+  for (const CountedDrop& drop : kLinkDrops) counted["LinkStats"][drop.statistic] = name_of_link_drop(drop);
+  return counted;
+}
+
 std::vector<std::pair<int64_t, std::string>> drop_names() {
   std::vector<std::pair<int64_t, std::string>> names;
-  for (size_t reason = 0; reason < static_cast<size_t>(QueueDrop::kCount); ++reason)
-    names.emplace_back(drop_code(DropPlace::kQueue, reason),
-                       std::string("queue ") + queue_drop_name(static_cast<QueueDrop>(reason)));
-  for (size_t reason = 0; reason < static_cast<size_t>(LinkDrop::kCount); ++reason)
-    names.emplace_back(drop_code(DropPlace::kLink, reason),
-                       std::string("link ") + link_drop_name(static_cast<LinkDrop>(reason)));
+  for (size_t reason = 0; reason < kQueueDrops.size(); ++reason)
+    names.emplace_back(drop_code(DropPlace::kQueue, reason), name_of_queue_drop(kQueueDrops[reason]));
+  for (size_t reason = 0; reason < kLinkDrops.size(); ++reason)
+    names.emplace_back(drop_code(DropPlace::kLink, reason), name_of_link_drop(kLinkDrops[reason]));
   for (size_t reason = 0; reason < static_cast<size_t>(DropReason::kCount); ++reason)
     names.emplace_back(drop_code(DropPlace::kSwitch, reason),
                        std::string("switch ") + drop_reason_name(static_cast<DropReason>(reason)));

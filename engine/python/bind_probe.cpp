@@ -140,6 +140,19 @@ transmitted_bytes.)doc")
       },
       "Return what the codes in the column `reason` of drops mean.");
   m.def(
+      "counted_drops",
+      [] {
+        Record<"dict[str, dict[str, str]]"> types;
+        for (const auto& [type, drops] : counted_drops()) {
+          py::dict names;
+          for (const auto& [statistic, name] : drops) names[py::str(statistic)] = name;
+          types[py::str(type)] = names;
+        }
+        return types;
+      },
+      "Return which drops statistics count: names, as in `drop_names`, by statistic, by type of "
+      "`record_types`.");
+  m.def(
       "completion_status_names",
       [] {
         std::vector<std::string> names;

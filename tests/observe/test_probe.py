@@ -5,7 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.engine import Collector, Engine, Link, Probe, TransmitPort, drop_names
+from weft.engine import (
+    Collector,
+    Engine,
+    Link,
+    Probe,
+    TransmitPort,
+    counted_drops,
+    drop_names,
+    record_types,
+)
 
 RATE_BPS = 10 * 10**9
 FRAME_BYTES = 1000
@@ -189,3 +198,17 @@ def test_names_of_drops_are_distinct():
     names = drop_names()
     assert len(set(names.values())) == len(names)
     assert {"queue full", "link lost", "switch no_pipeline", "nic foreign_mac"} <= set(names.values())
+
+
+def test_every_drop_of_queues_and_links_has_a_statistic():
+    assert counted_drops()["LinkStats"] == {
+        "lost_packets": "link lost",
+        "corrupted_packets": "link corrupted",
+        "cut": "link cut",
+    }
+    counted = [name for names in counted_drops().values() for name in names.values()]
+    assert sorted(counted) == sorted(
+        name for name in drop_names().values() if name.startswith(("queue ", "link "))
+    )
+    for record, names in counted_drops().items():
+        assert names.keys() <= record_types()[record].keys()

@@ -1770,6 +1770,9 @@ def congestion_parameters_in_force(
 ) -> dict[str, float]:
     """All parameters of what make_congestion_control() would make, those left out by their defaults. Raises as it."""
 
+def counted_drops() -> dict[str, dict[str, str]]:
+    """Return which drops statistics count: names, as in `drop_names`, by statistic, by type of `record_types`."""
+
 def crc32(data: bytes, *, portable: bool = False) -> int:
     """CRC-32 of IEEE 802.3, as zlib.crc32; portable: by tables whatever the CPU offers."""
 

@@ -6,17 +6,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, cast
 
 from weft.controller.counters import Count, SwitchCounters
 from weft.controller.features.identity import switch_id
+from weft.engine import counted_drops
 from weft.results.model import IntHop, IntPath, Lateness, PlaneResult
 from weft.switch.daemon.stats import SwitchesStats
 from weft.topologies import FabricSpec, shortest_paths
 from weft.traffic.host_stats import HostStats
 
 if TYPE_CHECKING:
-    from weft.engine._core import LinkStats, PortStats
+    from weft.engine.records import TrafficCounter
 
 
 @dataclass(frozen=True)
@@ -114,43 +115,38 @@ def drop_totals(
             {
                 f"switch {reason}": n
                 for reason, n in switch["drops"].items()
-                if not reason.startswith("program") and reason not in _TOLD_BY_QUEUES
+                if not reason.startswith("program") and reason not in _COUNTED_BY_QUEUES
             }
         )
         for port in switch["ports"].values():
-            totals.update(_queue_drops(port["transmit"]))
-            totals.update(_queue_drops(port.get("uplink")))
-            totals.update(_link_drops(port.get("link")))
-            totals.update(_link_drops(port.get("uplink_link")))
+            totals.update(_counted_drops("PortStats", port["transmit"]))
+            totals.update(_counted_drops("PortStats", port.get("uplink")))
+            totals.update(_counted_drops("LinkStats", port.get("link")))
+            totals.update(_counted_drops("LinkStats", port.get("uplink_link")))
     for endpoint in endpoint_stats:
         for plane in endpoint["planes"]:
             totals.update({f"nic {reason}": n for reason, n in plane["nic"]["dropped"].items()})
-            totals.update(_queue_drops(plane["transmit"]))
+            totals.update(_counted_drops("PortStats", plane["transmit"]))
     return {reason: count for reason, count in sorted(totals.items()) if count}
 
 
 _ABSORBED_REASONS = ("aggregation_duplicate", "aggregation_old_round")
-_TOLD_BY_QUEUES = ("tail_drop", "port_down")
+_COUNTED_BY_QUEUES = ("tail_drop", "port_down")
+_CAUSES = counted_drops()
 
 
-def _queue_drops(port: PortStats | None) -> dict[str, int]:
-    if port is None:
+def _counted_drops(
+    record: Literal["PortStats", "LinkStats"], statistics: Mapping[str, object] | None
+) -> dict[str, int]:
+    """Return how many packets a queue or a link has dropped, by cause, as its statistics count them."""
+    if statistics is None:
         return {}
-    return {
-        "queue full": port["tail_dropped"]["packets"],
-        "queue no_headroom": port["headroom_dropped"]["packets"],
-        "queue down": port["down_dropped"]["packets"],
-    }
+    return {cause: _packets(statistics[name]) for name, cause in _CAUSES[record].items()}
 
 
-def _link_drops(link: LinkStats | None) -> dict[str, int]:
-    if link is None:
-        return {}
-    return {
-        "link lost": link["lost_packets"],
-        "link corrupted": link["corrupted_packets"],
-        "link cut": link["cut"]["packets"],
-    }
+def _packets(counted: object) -> int:
+    """Return the packets of a statistic, which counts only them, or their bytes as well."""
+    return counted if isinstance(counted, int) else cast("TrafficCounter", counted)["packets"]
 
 
 def absorbed_totals(counters: Mapping[str, SwitchCounters]) -> dict[str, int]:
