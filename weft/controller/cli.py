@@ -26,10 +26,10 @@ from weft.controller.features.kind import Row
 from weft.controller.health import check_switch
 from weft.controller.lab import Lab, NoLabError, lab_at, lab_from_state, state_file
 from weft.controller.links import (
-    TOPOLOGY_ONLY,
     LinkRefusedError,
     named_link,
     ports_of,
+    routes_only,
     set_link,
     wait_until_followed,
 )
@@ -283,7 +283,7 @@ def health(context: click.Context, switches: tuple[str, ...], as_json: bool) -> 
         ports = asyncio.run(ports_of(lab))
     if lab.fabric is not None:
         around = failures_of(lab.fabric, ports) | avoided(lab)
-        planned = desired_entities(lab.fabric, TOPOLOGY_ONLY, FabricState(around))
+        planned = desired_entities(lab.fabric, routes_only(lab.routing), FabricState(around))
         for name in around.switches:
             del planned[name]  # out of use, it keeps what it held
     results = asyncio.run(

@@ -11,6 +11,7 @@ from typing import Any
 
 from weft.controller.errors import ControllerError, SettingError
 from weft.controller.fabric import GrpcTarget
+from weft.controller.features.kind import DEFAULT_ROUTING
 from weft.controller.pipeline import Pipeline
 from weft.controller.target import EMBEDDED, TargetFacts, target_facts
 from weft.topologies import FabricSpec, TopologyError, from_parameters
@@ -29,6 +30,7 @@ class Lab:
     The lab's interfaces are those of `interface_group`; others of their names are not its own (0: it has none).
     `operations` is the path of the socket where its controller takes requests, empty if there is none.
     `dropped_packet_ins`: packets of each switch that the lab's controller had no room for; None: nobody knows.
+    `routing` is the kind of routing that it plans by.
     """
 
     targets: dict[str, GrpcTarget]
@@ -38,6 +40,7 @@ class Lab:
     interface_group: int = 0
     operations: str = ""
     dropped_packet_ins: Mapping[str, int] | None = None
+    routing: str = DEFAULT_ROUTING
 
     def select(self, names: tuple[str, ...]) -> list[str]:
         """Return the named switches, or all.
@@ -75,6 +78,7 @@ def lab_from_state(path: Path, p4info: Path | None = None) -> Lab:
         facts = target_facts(state.get("target") or EMBEDDED.name)
         program = p4info or state.get("p4info")
         group = int(state.get("interface_group", 0))
+        routing = str(state.get("routing") or DEFAULT_ROUTING)
         operations = str(state.get("operations", ""))
         dropped = {name: int(count) for name, count in state.get("dropped_packet_ins", {}).items()}
     except FileNotFoundError:
@@ -93,6 +97,7 @@ def lab_from_state(path: Path, p4info: Path | None = None) -> Lab:
         group,
         operations,
         dropped,
+        routing=routing,
     )
 
 

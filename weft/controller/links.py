@@ -22,8 +22,14 @@ from weft.topologies import FabricLink, FabricSpec
 
 FOLLOW_TIMEOUT_S = 10.0
 _LOOK_AGAIN_S = 0.05
-TOPOLOGY_ONLY = Settings(features=(EcnSettings({}), IntSettings(False)))
-"""Entries that follow from the topology alone: thresholds and INT are the operator's choice."""
+
+
+def routes_only(routing: str) -> Settings:
+    """Return settings for entries that follow from the topology and its kind of routing alone.
+
+    Thresholds, INT and load balancing are the operator's choice.
+    """
+    return Settings(features=(EcnSettings({}), IntSettings(False)), routing=routing)
 
 
 class LinkRefusedError(ControllerError):
@@ -140,7 +146,7 @@ async def _amiss_of_tables(lab: Lab, around: Failures) -> str:
 
 async def _look_at(lab: Lab, failures: Failures) -> list[SwitchHealth]:
     assert lab.fabric is not None
-    planned = desired_entities(lab.fabric, TOPOLOGY_ONLY, FabricState(failures))
+    planned = desired_entities(lab.fabric, routes_only(lab.routing), FabricState(failures))
     return await for_each_switch(
         lab,
         [name for name in lab.targets if name not in failures.switches],

@@ -150,6 +150,7 @@ class MininetLab(Lab):
         self._state.operations = str(self._access.operations_socket)
         self._state.fabric = dict(self.fabric.parameters)
         self._state.target = self.options.target
+        self._state.routing = self.options.routing.kind
         self._state.grpc = {name: (target.address, target.device_id) for name, target in targets.items()}
         self._state.p4info, self._state.json = map(str, self._access.publish(self.program))
         self._access.hand_over()

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.clocks.real import interfaces
+from weft.controller.features.kind import DEFAULT_ROUTING
 from weft.errors import EnvironmentLacksError
 from weft.system.processes import ProcessId, end
 from weft.system.writing import written_whole
@@ -44,6 +45,7 @@ class LabState:
     directories: list[str] = field(default_factory=list)
     fabric: dict[str, Any] = field(default_factory=dict)
     target: str = "embedded"
+    routing: str = DEFAULT_ROUTING
     hosts: dict[str, ProcessId] = field(default_factory=dict)
     grpc: dict[str, tuple[str, int]] = field(default_factory=dict)
     p4info: str = ""
