@@ -130,7 +130,7 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             } else if (!is_to_this_mac) {
                 drop_reason = DropReason.NOT_FOR_THIS_SWITCH;
             } else if (hdr.aggregation.isValid()) {
-                // Each goes to the next node of its tree and no further: one for somebody else is forged.
+                // Each goes to the next node of its tree and no further: one for another node is forged.
                 drop_reason = DropReason.AGGREGATION_NOT_FORWARDED;
             } else {
                 forwarding.apply(hdr, meta, standard_metadata, drop_reason);

@@ -1,5 +1,5 @@
 // Why a packet is dropped. Every reason is an entry of the table `drops` with a counter of its own, and its name is
-// the entry's action: whoever reads the table over P4Runtime sees what was dropped and why.
+// the entry's action, so a reader of the table over P4Runtime sees what was dropped and why.
 #ifndef WEFT_DROPS_P4
 #define WEFT_DROPS_P4
 

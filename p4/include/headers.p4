@@ -248,7 +248,7 @@ struct identity_t {
     bit<1>         reports_queue_depths;  // egress leaves the depths of its queues to ingress (queue_depths.p4)
 }
 
-// What tells flows apart: the five-tuple, IPv4 addresses widened, and IPv6's flow label (0 with IPv4).
+// What distinguishes flows: the five-tuple, IPv4 addresses widened, and IPv6's flow label (0 with IPv4).
 struct flow_t {
     ipv6_address_t source;
     ipv6_address_t destination;
