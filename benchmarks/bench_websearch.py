@@ -51,7 +51,7 @@ def transmitted(switches: dict[str, Any], hosts: list[dict[str, Any]]) -> Iterat
             yield port["transmit"]["transmitted"]["packets"]
     for host in hosts:
         for plane in host["planes"]:
-            yield plane["line"]["transmitted"]["packets"]
+            yield plane["transmit"]["transmitted"]["packets"]
 
 
 def measure(duration_ps: int, congestion_control: str, preset: str | None, flow_sizes: str) -> list[Figure]:

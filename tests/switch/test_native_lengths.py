@@ -51,8 +51,8 @@ def large_window() -> CongestionControl:
 def sender(engine: Engine, destination_mac: str, link: Link) -> _core.RcQueuePair:
     """A queue pair whose NIC sends into the link; nobody answers."""
     nic = _core.Nic(engine, "sender")
-    line = TransmitPort(engine, link, rate_bps=RATE_BPS)
-    port = nic.add_port(line, mac="02:00:00:00:00:01", addresses=["10.0.0.1"])
+    transmit_port = TransmitPort(engine, link, rate_bps=RATE_BPS)
+    port = nic.add_port(transmit_port, mac="02:00:00:00:00:01", addresses=["10.0.0.1"])
     return _core.RcQueuePair(
         nic,
         port,
@@ -121,9 +121,9 @@ def compare(program: Program, destination_mac: str, size_bytes: int, capacity_by
     write_lengths(destination_mac, engine, link, size_bytes)
 
     bytes_rig = Rig(program, capacity_bytes)
-    line = TransmitPort(bytes_rig.engine, bytes_rig.entrance, rate_bps=RATE_BPS)
+    transmit_port = TransmitPort(bytes_rig.engine, bytes_rig.entrance, rate_bps=RATE_BPS)
     for _, _, frame in written_out.packets:
-        line.enqueue(frame)
+        transmit_port.enqueue(frame)
     bytes_rig.engine.run_for(10**9)
     lengths_rig = Rig(program, capacity_bytes)
     write_lengths(destination_mac, lengths_rig.engine, lengths_rig.entrance, size_bytes)
@@ -214,8 +214,8 @@ def test_payloads_that_a_switch_has_written_out_are_still_accepted(lengths: Prog
     )
     answers = Link(engine)
     answers.connect(back)
-    line = TransmitPort(engine, answers, rate_bps=RATE_BPS)
-    port = receiver.add_port(line, mac="02:00:00:00:00:01", addresses=["10.0.0.2"])
+    transmit_port = TransmitPort(engine, answers, rate_bps=RATE_BPS)
+    port = receiver.add_port(transmit_port, mac="02:00:00:00:00:01", addresses=["10.0.0.2"])
     forth.connect(receiver, port)
     entrance.connect(switch.native, 1)
     switch.native.attach_port(2, TransmitPort(engine, forth, rate_bps=RATE_BPS))

@@ -52,9 +52,9 @@ class AggregationNetwork:
         uplink = Collector(self.engine)
         link = Link(self.engine, name=nic.name, delay_ps=HOP_PS)
         link.connect(uplink)
-        line = TransmitPort(self.engine, link, rate_bps=10_000_000_000)
+        transmit_port = TransmitPort(self.engine, link, rate_bps=10_000_000_000)
         nic.add_port(
-            line,
+            transmit_port,
             mac=f"02:00:00:{leaf:02x}:00:{child + 1:02x}",
             addresses=[str(host_ipv4(0, leaf, child)), str(host_ipv6(0, leaf, child))],
         )

@@ -40,9 +40,9 @@ class PointToPoint:
 
     def add_port(self, rank: int, mac: str, address: str) -> tuple[int, Link]:
         link = Link(self.engine, name=f"{rank} {mac}", delay_ps=DELAY_PS, **self.faults)
-        line = TransmitPort(self.engine, link, rate_bps=RATE_BPS)
+        transmit_port = TransmitPort(self.engine, link, rate_bps=RATE_BPS)
         self.links.append(link)
-        return self.hosts[rank].nic.add_port(line, mac=mac, addresses=[address]), link
+        return self.hosts[rank].nic.add_port(transmit_port, mac=mac, addresses=[address]), link
 
     def connect(self, one: int, other: int, plane: int, label: str = "collective") -> None:
         """Join two ranks over a pair of links of their own."""

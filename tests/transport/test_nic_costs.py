@@ -81,17 +81,19 @@ def star(count: int, **nic_costs: int) -> tuple[Engine, Nic, Nic, list[TransmitP
     """Two adapters joined by `count` cables."""
     engine = Engine()
     nics = [Nic(engine, name, **nic_costs) for name in ("left", "right")]
-    lines = []
+    transmit_ports = []
     for number in range(count):
         ends = [Link(engine, name=f"{number} {side}", delay_ps=DELAY_PS) for side in range(2)]
         for side, nic in enumerate(nics):
-            line = TransmitPort(engine, ends[side], rate_bps=RATE_BPS)
-            lines.append(line)
+            transmit_port = TransmitPort(engine, ends[side], rate_bps=RATE_BPS)
+            transmit_ports.append(transmit_port)
             nic.add_port(
-                line, mac=f"02:00:00:00:{number:02x}:0{side + 1}", addresses=[f"10.0.{number}.{side + 1}"]
+                transmit_port,
+                mac=f"02:00:00:00:{number:02x}:0{side + 1}",
+                addresses=[f"10.0.{number}.{side + 1}"],
             )
             ends[side].connect(nics[1 - side], number)
-    return engine, nics[0], nics[1], lines
+    return engine, nics[0], nics[1], transmit_ports
 
 
 def queue_pair(
