@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from weft import Fabric
+from weft.controller.features.load_balancing import load_balancing_rows
+from weft.controller.lab import Lab
 from weft.errors import BadInputError
 from weft.results.run_result import RunResult
 from weft.scenario import RoutingSection, TransportSection, parse_scenario
@@ -86,6 +88,21 @@ def test_results_and_provenance_say_how_paths_were_chosen() -> None:
     # A queue that holds packets sends one after the other, so its depth is no older than a frame takes.
     assert ages["age_99_ps"] <= 1_024_000
     assert "queue_depth_ages" not in permuted("flow").as_dict()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_controller_shows_the_mode_and_the_ages(mode: str) -> None:
+    routing = RoutingSection(load_balancing=mode, **({"hysteresis": 8000} if mode == "adaptive" else {}))  # type: ignore[arg-type]
+    transport = TransportSection(retransmission="selective-repeat")
+    with Fabric(fabric(), clock="virtual", routing=routing, transport=transport) as running:
+        running.permutation(SIZE_BYTES, data="lengths")
+        control = running.lab.controller
+        session = control.controller.session("p0l0")
+        (row,) = control.call(load_balancing_rows(session, None, Lab({})))
+    assert (row["switch"], row["mode"]) == ("p0l0", mode)
+    assert row["flowlet_gap_ns"] == {"flowlet": 50_000, "adaptive": 0}.get(mode)
+    assert row["hysteresis_bytes"] == (8000 if mode == "adaptive" else None)
+    assert (row["choices"] > 0) == (mode == "adaptive")
 
 
 def test_adaptive_goes_by_flowlets_where_receivers_need_order() -> None:
