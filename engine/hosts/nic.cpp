@@ -40,9 +40,13 @@ struct Nic::Attachment final : InCacheLines, Waker {
         port(port_),
         timer(nic.engine_.events(), member_action<&Attachment::on_timer>(this)) {
     queue_pair.set_waker(this);
+    queue_pair.set_recovery_times(&nic.recovery_times_);
   }
   // Before what it keeps is destroyed.
-  ~Attachment() override { queue_pair.set_waker(nullptr); }
+  ~Attachment() override {
+    queue_pair.set_waker(nullptr);
+    queue_pair.set_recovery_times(nullptr);
+  }
 
   void wake() override;
   void forget() override { nic.detach(queue_pair); }

@@ -14,6 +14,7 @@
 #include "hosts/nic_dma.hpp"
 #include "hosts/queue_pair.hpp"
 #include "hosts/queue_pair_numbers.hpp"
+#include "hosts/recovery_times.hpp"
 #include "links/node.hpp"
 #include "links/transmit_port.hpp"
 #include "observe/statistics.hpp"
@@ -88,6 +89,9 @@ class Nic final : public Node {
 
   void receive(int port, PacketPtr packet) override;
 
+  // When packets that its queue pairs sent again were acknowledged, since the last call.
+  RecoveryTimes take_recovery_times() { return std::exchange(recovery_times_, RecoveryTimes()); }
+
   const NicPortCounters& counters(int port) const;
   void reset_counters();
   // Records what a port receives and sends; null stops.
@@ -115,6 +119,7 @@ class Nic final : public Node {
   CacheLineVector<Attachment*> attached_;  // the same, each at its own place
   QueuePairNumbers<Attachment> by_number_;
   uint32_t next_number_ = 0x11;
+  RecoveryTimes recovery_times_;
 };
 
 }  // namespace weft

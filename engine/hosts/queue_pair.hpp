@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "hosts/recovery_times.hpp"
 #include "packets/packet.hpp"
 #include "packets/roce_codec.hpp"
 #include "time/time.hpp"
@@ -104,6 +105,9 @@ class QueuePair {
 
   // Prefetches what packets in either direction pass by, `step` pointers away from this.
   virtual void fetch(int /*step*/) const {}
+
+  // Where it notes when what it sent again arrives; null: nowhere.
+  virtual void set_recovery_times(RecoveryTimes* /*times*/) {}
 
   // After every on_packet() and on_deadline() the NIC asks again by itself; anything else that makes work
   // (posting) ends with wake(). Null detaches.

@@ -53,6 +53,8 @@ class RcQueuePair : public QueuePair {
   void on_deadline(TimePs now) override;
   void fetch(int step) const override;
 
+  void set_recovery_times(RecoveryTimes* times) override { requester_.set_recovery_times(times); }
+
   // See RcResponder::forget_marks.
   void forget_marks() { responder_.forget_marks(); }
 

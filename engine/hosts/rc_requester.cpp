@@ -334,6 +334,7 @@ void RcRequester::settle(TimePs now, SentPacket& packet, bool marked, uint64_t& 
   packet.state = SentPacket::State::kDelivered;
   bytes += packet.frame_bytes;
   ++packets;
+  if (packet.retransmitted && recovery_times_ != nullptr) recovery_times_->add(now);
   if (selective_repeat_) loss_detector_.on_delivered(now, packet.sent_ps, packet.retransmitted);
   if (path_choice_ != nullptr)
     path_choice_->on_delivered(now, packet.entropy, packet.retransmitted ? 0 : now - packet.sent_ps, marked);

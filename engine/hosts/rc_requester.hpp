@@ -12,6 +12,7 @@
 #include "hosts/path_choice.hpp"
 #include "hosts/queue_pair.hpp"
 #include "hosts/rc_config.hpp"
+#include "hosts/recovery_times.hpp"
 #include "hosts/round_trip_estimator.hpp"
 #include "hosts/sent_packets.hpp"
 #include "memory/ring_buffer.hpp"
@@ -48,6 +49,9 @@ class RcRequester {
   void on_deadline(TimePs now);
   // Completes what is outstanding as flushed, because the other half of the queue pair failed.
   void flush(TimePs now);
+
+  // Notes there when a packet that was sent again is acknowledged; null: nowhere.
+  void set_recovery_times(RecoveryTimes* times) { recovery_times_ = times; }
 
   // Every message that completes is recorded, and every INT stack that comes back if `telemetry`.
   void observe(Probe* probe, ConnectionEnds ends, bool messages, bool telemetry);
@@ -140,6 +144,7 @@ class RcRequester {
   bool error_reported_ = false;  // by the request that failed; those after it are flushed
   bool delivering_ = false;
   std::optional<roce::IntStack> last_telemetry_;
+  RecoveryTimes* recovery_times_ = nullptr;
   Probe* message_probe_ = nullptr;
   Probe* telemetry_probe_ = nullptr;
   ConnectionEnds ends_;

@@ -172,6 +172,15 @@ not contiguous, BufferError if it is read-only.)doc")
             nic.set_capture(port, std::move(capture));
           },
           "port"_a, "capture"_a.none(true), "Record what the port receives and sends.")
+      .def(
+          "take_recovery_times",
+          [](Nic& nic) {
+            PythonGuard guard(nic.engine());
+            const RecoveryTimes times = nic.take_recovery_times();
+            return std::pair(times.first_ps, times.last_ps);
+          },
+          "When the first and the last packet sent again was acknowledged since the last call; -1: there was "
+          "none.")
       .def("stats", &nic_stats, "port"_a, R"doc(What arrived at a port; `dropped` by reason.
 
 Reasons: parse_error()'s names and foreign_mac, foreign_address, unknown_queue_pair.)doc")

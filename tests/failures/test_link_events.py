@@ -59,6 +59,10 @@ def test_a_failure_is_detected_reported_and_routed_around_at_its_times() -> None
     assert down.refused.packets > 0
     assert down.happened_ps <= down.last_loss_ps < down.reprogrammed_ps
     assert up.in_flight is up.refused is None
+    # Hosts send again what was lost; that arrives after the loss, and the last of it after the tables are written.
+    assert down.happened_ps < down.first_recovery_ps < down.last_recovery_ps
+    assert down.reprogrammed_ps < down.last_recovery_ps
+    assert up.first_recovery_ps is up.last_recovery_ps is None
     # Reliable connections send again what was lost.
     assert result.retransmissions >= down.in_flight.packets
     assert result.flows[0].bytes_delivered == 7 * 2**20

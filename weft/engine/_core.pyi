@@ -1254,6 +1254,8 @@ class Nic(Node):
 
         Reasons: parse_error()'s names and foreign_mac, foreign_address, unknown_queue_pair.
         """
+    def take_recovery_times(self) -> tuple[int, int]:
+        """When the first and the last packet sent again was acknowledged since the last call; -1: there was none."""
     @property
     def name(self) -> str: ...
 

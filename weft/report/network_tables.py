@@ -32,7 +32,16 @@ def link_events(run: RunDirectory) -> ReportTable:
             each.state,
             "start" if each.at_ps is None else format_time(each.at_ps),
             _at(each.happened_ps),
-            *(_since(each, when) for when in (each.detected_ps, each.reprogrammed_ps, each.last_loss_ps)),
+            *(
+                _since(each, when)
+                for when in (
+                    each.detected_ps,
+                    each.reprogrammed_ps,
+                    each.last_loss_ps,
+                    each.first_recovery_ps,
+                    each.last_recovery_ps,
+                )
+            ),
             *(_packets(lost) for lost in (each.in_flight, each.queued, each.refused)),
             each.switches_written,
             each.entries_written,
@@ -43,6 +52,7 @@ def link_events(run: RunDirectory) -> ReportTable:
     ]
     columns = [
         "link", "became", "asked for at", "happened at (µs)", "detected after", "tables after", "last loss after",
+        "first sent again arrived after", "last sent again arrived after",
         "lost in flight", "lost in queues", "refused while down", "switches written", "entries written",
         "trees rebuilt", "jobs lost",
     ]  # fmt: skip

@@ -60,6 +60,12 @@ class LinkEventResult:
     """Lost because these ports were given them later, while the link was down."""
     last_loss_ps: int | None = None
     """When the last of all these was lost; null: nothing was."""
+    first_recovery_ps: int | None = None
+    """When hosts had the first acknowledgement of a packet that they had sent again, from this failure until the next;
+    null: there was none. Losses of other causes count, too.
+    """
+    last_recovery_ps: int | None = None
+    """The same of the last one."""
     rebuilt_jobs: list[int] = field(default_factory=list)
     """Aggregation jobs that go on over other trees."""
     lost_jobs: dict[int, str] = field(default_factory=dict)

@@ -67,6 +67,12 @@ class LinkEnds:
         wired = self._switches.switches[self._fabric.switch(sender.node).device_id].ports[sender.port]
         return Direction(wired.transmit, wired.link, wired.mac)
 
+    def take_recovery_times(self) -> tuple[int, int] | None:
+        """Return when the first and the last packet that hosts sent again was acknowledged, since the last call."""
+        taken = [host.nic.take_recovery_times() for host in self._hosts.values()]
+        found = [(first_ps, last_ps) for first_ps, last_ps in taken if first_ps >= 0]
+        return (min(first for first, _ in found), max(last for _, last in found)) if found else None
+
     def set_port_up(self, link: FabricLink, up: bool) -> None:
         """Notify the switches at the ends, for members and replicas that watch the port."""
         for end in (link.a, link.b):

@@ -37,6 +37,8 @@ class VirtualLinkEvents(LinkEvents):
         super().__init__(fabric, options, controller, operations)
         self._ends = ends
         self._loop = loop
+        # Those that failed last, at one moment.
+        self._failed: list[LinkEventResult] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._down: dict[str, tuple[LinkEventResult, list[tuple[Direction, Lost]]]] = {}
 
@@ -45,6 +47,7 @@ class VirtualLinkEvents(LinkEvents):
         self.check()
         for name in list(self._down):
             self._count_refused(name)
+        self._note_recovery()
         return self.results
 
     def _now_ps(self) -> int:
@@ -98,6 +101,10 @@ class VirtualLinkEvents(LinkEvents):
             for direction in directions:
                 direction.come_back()
             return
+        self._note_recovery()
+        if self._failed and self._failed[0].happened_ps != result.happened_ps:
+            self._failed.clear()
+        self._failed.append(result)
         result.in_flight, result.queued, result.refused = Lost(), Lost(), Lost()
         for direction in directions:
             in_flight, queued = direction.fail()
@@ -106,6 +113,16 @@ class VirtualLinkEvents(LinkEvents):
         if result.in_flight.packets or result.queued.packets:
             result.last_loss_ps = result.happened_ps
         self._down[result.link] = (result, [(each, each.refused()) for each in directions])
+
+    def _note_recovery(self) -> None:
+        """Note what hosts have had to send again since the latest failures, and when it arrived."""
+        times = self._ends.take_recovery_times()
+        if times is None:
+            return
+        for result in self._failed:
+            first_ps, result.last_recovery_ps = times
+            if result.first_recovery_ps is None:
+                result.first_recovery_ps = first_ps
 
     def _count_refused(self, name: str) -> None:
         """Bring what was refused since a link's failure up to date."""
