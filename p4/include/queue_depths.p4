@@ -47,15 +47,13 @@ control QueueDepthAges(in bit<19> depth, in bit<48> age) {
         age_counter.count();
     }
 
-// From 2^n units of time to below 2^(n + 1).
-#define AGE(queued, n) (queued, 48w1 << n &&& 48w0xFFFFFFFFFFFF ^ ((48w1 << n) - 1)): count_age();
-#define AGES(queued) \
-    (queued, 48w0 &&& 48w0xFFFFFFFFFFFF): count_age(); \
-    AGE(queued, 0) AGE(queued, 1) AGE(queued, 2) AGE(queued, 3) AGE(queued, 4) AGE(queued, 5) AGE(queued, 6) \
-    AGE(queued, 7) AGE(queued, 8) AGE(queued, 9) AGE(queued, 10) AGE(queued, 11) AGE(queued, 12) AGE(queued, 13) \
-    AGE(queued, 14) AGE(queued, 15) AGE(queued, 16) AGE(queued, 17) AGE(queued, 18) AGE(queued, 19) AGE(queued, 20) \
-    AGE(queued, 21) AGE(queued, 22) AGE(queued, 23) AGE(queued, 24) AGE(queued, 25) AGE(queued, 26) AGE(queued, 27) \
-    AGE(queued, 28) AGE(queued, 29) AGE(queued, 30) AGE(queued, 31)
+// From 2^n units of time to below 2^(n + 1), of queues that hold packets.
+#define AGE(n) (1, 48w1 << n &&& 48w0xFFFFFFFFFFFF ^ ((48w1 << n) - 1)): count_age();
+#define AGES \
+    (1, 48w0 &&& 48w0xFFFFFFFFFFFF): count_age(); \
+    AGE(0) AGE(1) AGE(2) AGE(3) AGE(4) AGE(5) AGE(6) AGE(7) AGE(8) AGE(9) AGE(10) AGE(11) AGE(12) AGE(13) AGE(14) \
+    AGE(15) AGE(16) AGE(17) AGE(18) AGE(19) AGE(20) AGE(21) AGE(22) AGE(23) AGE(24) AGE(25) AGE(26) AGE(27) AGE(28) \
+    AGE(29) AGE(30) AGE(31)
 
     table queue_depth_ages {
         key = {
@@ -65,8 +63,8 @@ control QueueDepthAges(in bit<19> depth, in bit<48> age) {
         actions = { count_age; @defaultonly NoAction; }
         const default_action = NoAction();
         const entries = {
-            AGES(0)
-            AGES(1)
+            AGES
+            (0, 48w0 &&& 48w0): count_age(); // empty queues, however long ago
         }
         counters = age_counter;
     }

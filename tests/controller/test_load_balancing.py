@@ -84,7 +84,7 @@ def test_a_switch_that_nothing_touches_keeps_its_candidates() -> None:
 
 
 def test_ages_are_shares_of_choices() -> None:
-    ages = DepthAges(AgeHistogram({1: 90, 255: 9}), AgeHistogram({7: 1})) + DepthAges(AgeHistogram({511: 1}))
+    ages = DepthAges(AgeHistogram({1: 90, 255: 9}), 1) + DepthAges(AgeHistogram({511: 1}))
     assert ages.choices == 101
     assert [ages.queued.at_most_ns(share) for share in (0.5, 0.99, 1.0)] == [1, 255, 511]
     assert ages.queued.count == 100

@@ -49,15 +49,15 @@ class AgeHistogram:
 
 @dataclass(frozen=True)
 class DepthAges:
-    """`queued` are the choices of ports whose queues held packets; those of others took a queue that was empty."""
+    """`queued` are the choices of ports whose queues held packets; `empty` counts those that took an empty queue."""
 
     queued: AgeHistogram = AgeHistogram()
-    empty: AgeHistogram = AgeHistogram()
+    empty: int = 0
 
     @property
     def choices(self) -> int:
         """Choices in all."""
-        return self.queued.count + self.empty.count
+        return self.queued.count + self.empty
 
     def __add__(self, other: DepthAges) -> DepthAges:
         """Of both together."""
@@ -67,7 +67,7 @@ class DepthAges:
 async def read_depth_ages(session: SwitchSession, target: TargetFacts) -> DepthAges:
     """Read what a switch has counted, nothing where it never chose so."""
     entries = await session.read([finsy.P4TableEntry(TABLE, counter_data=finsy.P4CounterData())])
-    return DepthAges(*(AgeHistogram(_counted(entries, queued, target)) for queued in (1, 0)))
+    return DepthAges(AgeHistogram(_counted(entries, 1, target)), sum(_counted(entries, 0, target).values()))
 
 
 def _counted(entries: Iterable[finsy.P4TableEntry], queued: int, target: TargetFacts) -> dict[int, int]:
@@ -75,8 +75,9 @@ def _counted(entries: Iterable[finsy.P4TableEntry], queued: int, target: TargetF
     for entry in entries:
         packets = entry.counter_data.packet_count if entry.counter_data else 0
         if packets and int(entry["queued"]) == queued:
-            # From 2^n to below 2^(n + 1) units: the prefix leaves the bits below the first one open.
-            least, _length = entry["age"]
+            # From 2^n to below 2^(n + 1) units: the prefix leaves the bits below the first one open. The entry
+            # of any age has no prefix.
+            least, _length = entry.match.get("age", (0, 0)) if entry.match else (0, 0)
             most = max(2 * least - 1, 0)
             found[most * target.ns_per_time_unit] = packets
     return dict(sorted(found.items()))
