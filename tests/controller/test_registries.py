@@ -90,7 +90,7 @@ def test_a_feature_is_planned_with_its_settings() -> None:
 
 @pytest.mark.usefixtures("toys")
 def test_a_kind_of_routing_is_chosen_by_name() -> None:
-    assert list(ROUTING_KINDS) == ["one_path", "shortest_paths"]
+    assert {"one_path", "shortest_paths"} <= ROUTING_KINDS.keys()
     planner = Planner(FABRIC)
     several = planner.plan(Settings(), FabricState())["p0l0"].routes
     one = planner.plan(Settings(routing="one_path"), FabricState())["p0l0"].routes
@@ -99,7 +99,7 @@ def test_a_kind_of_routing_is_chosen_by_name() -> None:
 
 
 def test_an_unknown_routing_is_reported_with_the_valid_ones() -> None:
-    with pytest.raises(SettingError, match=r"unknown routing 'one_path' \(valid: shortest_paths\)"):
+    with pytest.raises(SettingError, match=r"unknown routing 'one_path' \(valid: .*shortest_paths.*\)"):
         Planner(FABRIC).plan(Settings(routing="one_path"), FabricState())
 
 
