@@ -13,6 +13,15 @@ from weft.scenario.dotted import set_at
 from weft.scenario.schema import Key, SectionOfKeys, sections
 
 FABRIC = {"planes": 1, "leaves": 1, "spines": 0, "hosts_per_leaf": 2, "host_rate": "100Gb/s"}
+FABRICS: dict[str, Any] = {
+    "leaf_spine": FABRIC,
+    "graph": {
+        "planes": 1,
+        "switches": [{"role": "leaf"}, {"role": "spine"}],
+        "hosts": [{"on": "l0", "count": 2}],
+        "links": [{"ends": "l0<->s0"}],
+    },
+}
 TRAFFIC: dict[str, Any] = {
     "collective": {"collective": "allreduce", "algorithms": ["ring"], "sizes": [64]},
     "training_step": {
@@ -74,8 +83,13 @@ def tree_with(section: SectionOfKeys, key: Key, value: Any) -> tuple[dict[str, A
         kind = place[place.index("(") + 1 : place.index(")")]
         tree["traffic"] = [copy.deepcopy(TRAFFIC[kind])]
         place = place.replace(f" ({kind})", "")
-    place = place.replace("[]", "[0]")
-    for beside, needed in BESIDE.get(key.path, {}).items():
+    if place.startswith("fabric ("):
+        kind = place[place.index("(") + 1 : place.index(")")]
+        place = place.replace(f" ({kind})", "")
+        if section.path not in WITHIN:
+            tree["fabric"] = copy.deepcopy(FABRICS.get(kind, {"kind": kind, "planes": 1}))
+    plain, place = place, place.replace("[]", "[0]")
+    for beside, needed in BESIDE.get(plain, {}).items():
         set_at(tree, beside, needed)
     set_at(tree, place, copy.deepcopy(value))
     return tree, place

@@ -112,18 +112,10 @@ class RunDirectory:
 
 
 def _fabric(file: Path, results: Results) -> FabricSpec:
-    parameters = results.made_by.fabric
-    scale_up = parameters.get("scale_up")
-    for key, value in {**parameters, **(scale_up if isinstance(scale_up, dict) else {})}.items():
-        if not (
-            isinstance(value, int | float | str) or value is None or (key == "scale_up" and value is scale_up)
-        ):
-            raise BadInputError(
-                f"{file}: made_by.fabric.{key}: {quoted(value)} is neither a number nor a name"
-            )
     try:
-        return topologies.from_parameters(parameters)
-    except TopologyError as error:
+        return topologies.from_parameters(results.made_by.fabric)
+    except (TopologyError, TypeError, AttributeError, KeyError, OverflowError) as error:
+        # A damaged value may be of any type, which builders need not expect.
         raise BadInputError(f"{file}: made_by.fabric: {error}") from None
 
 

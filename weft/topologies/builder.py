@@ -105,7 +105,7 @@ class FabricBuilder:
             plane=plane,
             role=role,
             index=index,
-            name=addressing.switch_name(plane, letter or _LETTERS.get(role, role[0]), index),
+            name=addressing.switch_name(plane, letter or role_letter(role), index),
             tier=_TIERS.get(role, 0) if tier is None else tier,
             coordinates=coordinates,
             group=group,
@@ -206,6 +206,11 @@ class FabricBuilder:
         if count > 1:
             roles = sorted({switch.role for switch in self._switches if switch.name == name})
             raise TopologyError(f"{name} is a switch of several roles, {', '.join(roles)}: give them letters")
+
+
+def role_letter(role: str) -> str:
+    """Return the letter in names of switches of a role, unless another one is chosen."""
+    return _LETTERS.get(role, role[0])
 
 
 def require_links(count: int, what: str) -> None:

@@ -1,0 +1,357 @@
+"""Any graph: switches, hosts on them and links between them, as they are listed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from fnmatch import fnmatchcase
+from typing import Annotated, Final, Literal, TypeVar
+
+from pydantic import Field
+
+from weft.quantities.definitions import QueueSize, Rate, ShortTime, whole
+from weft.quantities.section import Section, Text
+from weft.topologies import addressing
+from weft.topologies.addressing import MAX_PORTS
+from weft.topologies.builder import FabricBuilder, NewSwitch, require_links, role_letter
+from weft.topologies.errors import TopologyError, require_range
+from weft.topologies.fabric import FabricSpec, LinkSpec
+from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
+from weft.topologies.limits import delay, queue_capacity, rate
+from weft.topologies.link_choice import LINK_PATTERN, LinkChoice
+
+NAME: Final = "graph"
+_MOST_SWITCHES = 1 << 16
+_MOST_HOSTS = 1 << 20
+_MOST_SHOWN = 8
+_Item = TypeVar("_Item")
+
+Role = Annotated[str, Text("a word in small letters", r"\A[a-z]{1,12}\Z", "leaf")]
+Letter = Annotated[str, Text("a small letter or two", r"\A[a-z]{1,2}\Z", "l")]
+Attachment = Annotated[
+    str,
+    Text(
+        "a switch, or several with + between (* stands for any name)",
+        r"\A[^\s+<>-]{1,64}(\+[^\s+<>-]{1,64}){0,15}\Z",
+        "l0+l1",
+    ),
+]
+Ends = Annotated[str, Text("two switches with <-> between (* stands for any name)", LINK_PATTERN, "l*<->s*")]
+
+
+class SwitchesSection(Section):
+    """Switches of one role."""
+
+    role: Role
+    """Any word: leaf, spine, router."""
+    count: Annotated[int, whole(1, _MOST_SWITCHES)] = 1
+    """How many of each plane."""
+    tier: Annotated[int, whole(0, 15)] | None = None
+    """How far from the hosts; by default 0, of spines 1 and of cores 2. Aggregation trees go up the tiers."""
+    letter: Letter | None = None
+    """Of their names, l0, l1, …; by default that of a well-known role, else the role's first."""
+
+
+class HostsSection(Section):
+    """Hosts that are attached alike."""
+
+    on: Attachment
+    """Their switches: `l0`; `l0+l1`, a NIC at each; `l*`, so many hosts at each."""
+    count: Annotated[int, whole(1, MAX_PORTS)] = 1
+    """How many."""
+    rate: Rate | None = None
+    """Of their links; by default `host_rate`."""
+
+
+class LinksSection(Section):
+    """Links between switches."""
+
+    ends: Ends
+    """Two switches: `l0<->s0`, or all pairs of two patterns: `l*<->s*`."""
+    count: Annotated[int, whole(1, MAX_PORTS)] = 1
+    """Parallel links of each pair."""
+    rate: Rate | None = None
+    """By default `fabric_rate`."""
+    delay: ShortTime | None = None
+    """By default that of all links."""
+    queue_capacity: QueueSize | None = None
+    """By default that of all ports."""
+
+
+class GraphSection(TopologySection):
+    """Any graph. Names are those of a plane: switch l0 is p0l0 in plane 0."""
+
+    kind: Literal["graph"] = NAME
+    """Any graph; a section with `switches` is of this kind."""
+    switches: Annotated[list[SwitchesSection], Field(min_length=1)] = Field(
+        default=[SwitchesSection(role="leaf", count=2), SwitchesSection(role="spine")]
+    )
+    """Switches of every plane."""
+    hosts: Annotated[list[HostsSection], Field(min_length=1)] = Field(default=[HostsSection(on="l*")])
+    """Hosts, all with as many NICs."""
+    links: list[LinksSection] = Field(default=[LinksSection(ends="l*<->s*")])
+    """Links between the switches of a plane."""
+    fabric_rate: Rate | None = None
+    """Of the links between switches; by default that of the hosts."""
+
+    @property
+    def leaf_count(self) -> int:
+        """Switches of a plane that hosts are attached to."""
+        return len({switch for attached in self._attached() for switch in attached})
+
+    @property
+    def nics_per_host(self) -> int:
+        """NICs of every host: one in each plane for each of its switches there."""
+        return self.planes * (1 + self.hosts[0].on.count("+"))
+
+    @property
+    def host_count(self) -> int:
+        """Endpoints of the whole fabric: hosts, or ranks where hosts have several."""
+        return len(self._attached()) * (self.ranks_per_host or 1)
+
+    def _names(self) -> list[str]:
+        return _names([Switches(each.role, each.count, letter=each.letter) for each in self.switches])
+
+    def _joined(self) -> list[list[tuple[str, str]]]:
+        names = self._names()
+        return [_pairs(each.ends, names) for each in self.links]
+
+    def _attached(self) -> list[tuple[str, ...]]:
+        names = self._names()
+        return [
+            places for each in self.hosts for places in _places(each.on, names) for _ in range(each.count)
+        ]
+
+    def check(self) -> None:
+        """Check that the lists go together, beside what all kinds check."""
+        for name, why in (
+            ("hosts_per_leaf", "hosts say how many"),
+            ("rail_optimised", "hosts say where ranks are"),
+        ):
+            if name in self.model_fields_set:
+                raise TopologyKeyError(name, f"means nothing for kind: {NAME}; {why}")
+        for name, read in (("switches", self._names), ("hosts", self._attached), ("links", self._joined)):
+            try:
+                read()
+            except TopologyError as error:
+                raise TopologyKeyError(name, str(error)) from None
+        super().check()
+
+    def network(self) -> FabricSpec:
+        """Return the fabric without scale-up links."""
+        ranks = self.ranks_per_host or 1
+        return graph(
+            planes=self.planes,
+            switches=[Switches(each.role, each.count, each.tier, each.letter) for each in self.switches],
+            hosts=[Hosts(each.on, each.count * ranks, each.rate) for each in self.hosts],
+            links=[
+                Links(each.ends, each.count, each.rate, each.delay, each.queue_capacity)
+                for each in self.links
+            ],
+            host_rate_bps=self.host_rate,
+            fabric_rate_bps=self.fabric_rate,
+            delay_ps=self.delay,
+            queue_capacity_bytes=self.queue_capacity,
+        )
+
+
+@dataclass(frozen=True)
+class Switches:
+    """Switches of one role; None stands for the default of the role."""
+
+    role: str
+    count: int = 1
+    tier: int | None = None
+    letter: str | None = None
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """Hosts with a NIC at each of the switches in `on`, or so many at each switch that it matches."""
+
+    on: str
+    count: int = 1
+    rate_bps: float | None = None
+
+
+@dataclass(frozen=True)
+class Links:
+    """Parallel links between two switches, or between all pairs of two patterns; None stands for the fabric's."""
+
+    ends: str
+    count: int = 1
+    rate_bps: float | None = None
+    delay_ps: int | None = None
+    queue_capacity_bytes: int | None = None
+
+
+def graph(
+    planes: int = 1,
+    switches: Sequence[Switches | Mapping[str, object]] = (Switches("leaf", 2), Switches("spine")),
+    hosts: Sequence[Hosts | Mapping[str, object]] = (Hosts("l*"),),
+    links: Sequence[Links | Mapping[str, object]] = (Links("l*<->s*"),),
+    host_rate_bps: float = 10e9,
+    fabric_rate_bps: float | None = None,
+    delay_ps: int = 1_000_000,
+    queue_capacity_bytes: int = 512 * 1024,
+) -> FabricSpec:
+    """Describe `planes` equal graphs that share their hosts.
+
+    Args:
+        planes: independent planes; a host has its NICs in each.
+        switches: of a plane; their names there are a letter and a number, l0, l1, … (p0l0 in plane 0).
+        hosts: on which switches, all with as many NICs.
+        links: between which switches.
+        host_rate_bps: rate of the links of hosts that give none.
+        fabric_rate_bps: rate of the links between switches that give none; the hosts' rate by default.
+        delay_ps: propagation delay of links that give none.
+        queue_capacity_bytes: queue of ports whose links give none.
+
+    Raises:
+        TopologyError: a figure is out of range, or no switch has a name; lists the valid ones.
+
+    """
+    planes = require_range("planes", planes, 1, addressing.MAX_PLANES)
+    host_rate = rate("host_rate_bps", host_rate_bps)
+    fabric_rate = host_rate if fabric_rate_bps is None else rate("fabric_rate_bps", fabric_rate_bps)
+    default = LinkSpec(fabric_rate, delay(delay_ps), queue_capacity(queue_capacity_bytes))
+    listed = [_item(Switches, each, f"switches[{at}]") for at, each in enumerate(switches)]
+    attached = [_item(Hosts, each, f"hosts[{at}]") for at, each in enumerate(hosts)]
+    joined = [_item(Links, each, f"links[{at}]") for at, each in enumerate(links)]
+    for name, counts, most in (
+        ("switches", [each.count for each in listed], _MOST_SWITCHES),
+        ("hosts", [each.count for each in attached], _MOST_HOSTS),
+        ("links", [each.count for each in joined], MAX_PORTS),
+    ):
+        for at, count in enumerate(counts):
+            require_range(f"{name}[{at}].count", count, 1, most)
+    names = _names(listed)
+    hosts_at = [(_places(each.on, names), each) for each in attached]
+    pairs = [(_pairs(each.ends, names), each) for each in joined]
+    at_hosts = sum(len(places) * len(places[0]) * host.count for places, host in hosts_at)
+    between = sum(len(ends) * each.count for ends, each in pairs)
+    require_links(planes * (at_hosts + between), "the graph")
+    builder = FabricBuilder()
+    of_planes = [_switches(builder, plane, listed) for plane in range(planes)]
+    for places, host in hosts_at:
+        link = LinkSpec(
+            host_rate if host.rate_bps is None else rate("rate_bps", host.rate_bps),
+            default.delay_ps,
+            default.queue_capacity_bytes,
+        )
+        for place in places:
+            for _ in range(host.count):
+                builder.add_host([of_plane[name] for of_plane in of_planes for name in place], link)
+    for of_plane in of_planes:
+        for ends, each in pairs:
+            link = _link(each, default)
+            for a, b in ends:
+                for _ in range(each.count):
+                    builder.add_link(of_plane[a], of_plane[b], link)
+    return builder.build(
+        {
+            "kind": NAME,
+            "planes": planes,
+            "switches": [asdict(each) for each in listed],
+            "hosts": [asdict(each) for each in attached],
+            "links": [asdict(each) for each in joined],
+            "host_rate_bps": host_rate,
+            "fabric_rate_bps": fabric_rate,
+            "delay_ps": default.delay_ps,
+            "queue_capacity_bytes": default.queue_capacity_bytes,
+        }
+    )
+
+
+def _item(kind: Callable[..., _Item], given: _Item | Mapping[str, object], place: str) -> _Item:
+    """Return an item of a list, which results keep as a mapping."""
+    if not isinstance(given, Mapping):
+        return given
+    valid = [each.name for each in fields(kind)]  # type: ignore[arg-type]
+    if unknown := sorted(given.keys() - set(valid)):
+        raise TopologyError(f"{place}: unknown key {unknown[0]!r} (valid: {', '.join(valid)})")
+    try:
+        return kind(**given)
+    except TypeError as error:
+        raise TopologyError(f"{place}: {error}") from None
+
+
+def _names(switches: Sequence[Switches]) -> list[str]:
+    """Return the names of a plane's switches, without the plane."""
+    counts: dict[str, int] = {}
+    names = []
+    for each in switches:
+        letter = each.letter or role_letter(each.role)
+        first = counts.get(each.role, 0)
+        counts[each.role] = first + each.count
+        names += [f"{letter}{index}" for index in range(first, first + each.count)]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        roles = sorted(
+            {
+                each.role
+                for each in switches
+                if (each.letter or role_letter(each.role)) == twice.rstrip("0123456789")
+            }
+        )
+        raise TopologyError(f"{twice} is a switch of several roles, {', '.join(roles)}: give them letters")
+    return names
+
+
+def _switches(builder: FabricBuilder, plane: int, switches: Sequence[Switches]) -> dict[str, NewSwitch]:
+    added = [
+        builder.add_switch(plane, each.role, tier=each.tier, letter=each.letter)
+        for each in switches
+        for _ in range(each.count)
+    ]
+    return dict(zip(_names(switches), added, strict=True))
+
+
+def _matching(pattern: str, names: Sequence[str], place: str) -> list[str]:
+    found = [name for name in names if fnmatchcase(name, pattern)]
+    if not found:
+        shown = ", ".join(names[:_MOST_SHOWN]) + (f", … {names[-1]}" if len(names) > _MOST_SHOWN else "")
+        raise TopologyError(f"{place}: no switch is named {pattern!r} (valid: {shown})")
+    return found
+
+
+def _places(on: str, names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the switches of one host at each place that an attachment names."""
+    several = on.split("+")
+    if len(several) == 1:
+        return [(name,) for name in _matching(on, names, f"hosts on {on}")]
+    found = [_matching(each, names, f"hosts on {on}") for each in several]
+    for pattern, matching in zip(several, found, strict=True):
+        if len(matching) > 1:
+            raise TopologyError(
+                f"hosts on {on}: {pattern!r} names {len(matching)} switches (valid: one at each NIC)"
+            )
+    return [tuple(matching[0] for matching in found)]
+
+
+def _pairs(ends: str, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return pairs of switches, each once, the first first."""
+    try:
+        choice = LinkChoice.parse(ends)
+    except ValueError as error:
+        raise TopologyError(f"links: {error}") from None
+    place = f"links {ends}"
+    first, second = (_matching(each, names, place) for each in (choice.sender, choice.receiver))
+    order = {name: number for number, name in enumerate(names)}
+    found = dict.fromkeys((a, b) if order[a] < order[b] else (b, a) for a in first for b in second if a != b)
+    if not found:
+        raise TopologyError(f"{place}: joins no two switches (valid: two different ones)")
+    return list(found)
+
+
+def _link(links: Links, default: LinkSpec) -> LinkSpec:
+    return LinkSpec(
+        default.rate_bps if links.rate_bps is None else rate("rate_bps", links.rate_bps),
+        default.delay_ps if links.delay_ps is None else delay(links.delay_ps),
+        default.queue_capacity_bytes
+        if links.queue_capacity_bytes is None
+        else queue_capacity(links.queue_capacity_bytes),
+    )
+
+
+KIND = TopologyKind(NAME, GraphSection, graph, implied_by=("switches",))
