@@ -302,7 +302,7 @@ def test_no_interface_that_is_not_the_lab_s_own_is_touched(
         (["h0<->p0l0", "up"], "bmv2", 4, "links of BMv2 do not fail"),
         (["p0l0-p0l1", "down"], "embedded", 3, "unknown link 'p0l0-p0l1'"),
         (["p0l0", "down"], "embedded", 3, "names no link (valid: NODE-NODE"),
-        (["p0l0-p0s0", "broken"], "embedded", 2, "is not one of 'down', 'up'"),
+        (["p0l0-p0s0", "broken"], "embedded", 2, "(valid: drain, cordon, restore, down, up)"),
     ],
 )
 def test_links_that_cannot_be_taken_down_are_refused(
