@@ -28,10 +28,12 @@ class HyperXSection(TopologySection):
     kind: Literal["hyperx"] = NAME
     """A HyperX; one dimension is a full mesh, two of equal length a flattened butterfly."""
     shape: Annotated[
-        tuple[Annotated[int, whole(1, LONGEST)], ...], Field(min_length=1, max_length=MOST_DIMENSIONS)
-    ] = (4, 4)
+        list[Annotated[int, whole(1, LONGEST)]], Field(min_length=1, max_length=MOST_DIMENSIONS)
+    ] = Field([4, 4])
     """Switches in each dimension: `[4, 4]`."""
-    trunks: Annotated[tuple[Annotated[int, whole(1, MAX_PORTS)], ...], Field(max_length=MOST_DIMENSIONS)] = ()
+    trunks: Annotated[list[Annotated[int, whole(1, MAX_PORTS)]], Field(max_length=MOST_DIMENSIONS)] = Field(
+        []
+    )
     """Parallel links between two switches, for each dimension; by default one."""
     fabric_rate: Rate | None = None
     """Of the links between switches; by default that of the hosts."""

@@ -32,10 +32,10 @@ class TorusSection(TopologySection):
     kind: Literal["torus"] = NAME
     """A torus or mesh; a section with `shape` is of this kind."""
     shape: Annotated[
-        tuple[Annotated[int, whole(1, LONGEST)], ...], Field(min_length=1, max_length=MOST_DIMENSIONS)
-    ] = (4, 4)
+        list[Annotated[int, whole(1, LONGEST)]], Field(min_length=1, max_length=MOST_DIMENSIONS)
+    ] = Field([4, 4])
     """Switches in each dimension: `[4, 4, 4]`."""
-    wrap: bool | Annotated[tuple[bool, ...], Field(min_length=1, max_length=MOST_DIMENSIONS)] = True
+    wrap: bool | Annotated[list[bool], Field(min_length=1, max_length=MOST_DIMENSIONS)] = True
     """Whether the ends of a row are linked to each other (a torus) or not (a mesh), of all dimensions or of each."""
     fabric_rate: Rate | None = None
     """Of the links between switches; by default that of the hosts."""
