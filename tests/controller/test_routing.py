@@ -11,10 +11,16 @@ from hypothesis import strategies as st
 
 from weft.controller.failures import NO_FAILURES, Failures
 from weft.controller.routing.routes import SELECTOR, Route, SwitchRoutes
-from weft.controller.routing.shortest_paths import ShortestPaths, plane_routes
+from weft.controller.routing.shortest_paths import ShortestPaths
 from weft.topologies import FabricSpec, HostSpec, leaf_spine
 
 FABRIC = leaf_spine(planes=2, leaves=4, spines=3, hosts_per_leaf=2)
+
+
+def plane_routes(fabric: FabricSpec, plane: int, failures: Failures = NO_FAILURES) -> dict[str, SwitchRoutes]:
+    routing = ShortestPaths(fabric, plane)
+    routing.update(failures)
+    return routing.routes
 
 
 def longest_match(routes: SwitchRoutes, address: IPv4Address | IPv6Address) -> Route | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import ModuleType
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from weft.quantities.units import shown
 from weft.registry import Registry, classes_of
@@ -16,9 +16,9 @@ from weft.traffic.collectives import COLLECTIVE_KINDS, algorithm_names
 CollectiveName = Annotated[str, Name("collective", lambda: COLLECTIVE_KINDS, or_class=True)]
 AlgorithmName = Annotated[str, Name("algorithm", algorithm_names)]
 
-FLOW_DATA = ("zeros", "lengths")
 FlowData = Literal["zeros", "lengths"]
 """What flows carry: bytes, all of them zero, or only the number of bytes, for large runs in virtual time."""
+FLOW_DATA: tuple[str, ...] = get_args(FlowData)
 
 
 class TrafficSection(Section):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from weft.topologies import FabricSpec
 from weft.topologies.distances import distances_from
@@ -45,8 +45,3 @@ def _in_order(together: Mapping[str, Sequence[str]]) -> list[list[str]]:
             partitions.append([])
         partitions[partition_of[node]].append(node)
     return partitions
-
-
-def number_by_node(partitions: Iterable[Iterable[str]]) -> dict[str, int]:
-    """Return the place of each node's partition."""
-    return {node: number for number, nodes in enumerate(partitions) for node in nodes}

@@ -13,7 +13,7 @@ from __future__ import annotations
 from ipaddress import IPv4Network, IPv6Network
 
 from weft.controller.entities import Entity
-from weft.controller.failures import NO_FAILURES, Failures
+from weft.controller.failures import Failures
 from weft.controller.routing.channels import PortDestinations
 from weft.controller.routing.kind import PlaneRouting, RoutingKind
 from weft.controller.routing.routes import (
@@ -151,13 +151,6 @@ def _over_ports(towards: dict[NextHops, int]) -> dict[int, int]:
         for hop in next_hops:
             ports[hop.port] = ports.get(hop.port, 0) | switches
     return ports
-
-
-def plane_routes(fabric: FabricSpec, plane: int, failures: Failures = NO_FAILURES) -> dict[str, SwitchRoutes]:
-    """All routes of a plane's switches, by switch name; unreachable prefixes have none."""
-    routing = ShortestPaths(fabric, plane)
-    routing.update(failures)
-    return routing.routes
 
 
 def _fabric_ports(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from weft.clocks.lab import Progress
 from weft.quantities.definitions import TIME, number
 from weft.results.workloads import WORKLOADS
 from weft.run.traffic_kinds.base import FlowItem
 from weft.scenario.values import Section
+from weft.traffic.flow_sizes import FlowSizesName
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 class WorkloadSection(Section):
     """Flows that every host starts at random for a time."""
 
-    flow_sizes: Literal["websearch", "fb_hadoop", "alibaba_storage"]
+    flow_sizes: FlowSizesName
     """Distribution of their sizes."""
     load: Annotated[float, number(0, 2, above=True, example="0.3")]
     """Share of the hosts' rate that they take."""

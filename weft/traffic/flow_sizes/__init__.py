@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-NAMES = ("websearch", "fb_hadoop", "alibaba_storage")
+FlowSizesName = Literal["websearch", "fb_hadoop", "alibaba_storage"]
+NAMES: tuple[str, ...] = get_args(FlowSizesName)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from weft.traffic.layers.int_shim import IntShim
 from weft.traffic.layers.roce import DETH, OPCODE, RETH, ROCE_UDP_PORT, ImmDt
 
 DATA_DSCP = 26
-CONTROL_DSCP = 48
 ECT0 = 0b10
 HOP_LIMIT = 64
 SWITCH_HOP_LIMIT = 255

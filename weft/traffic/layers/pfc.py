@@ -8,7 +8,6 @@ from scapy.contrib.mac_control import MACControlClassBasedFlowControl
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-PAUSE_QUANTUM_BIT_TIMES = 512
 _CLASSES = 8
 
 
