@@ -1,14 +1,14 @@
 """Fabrics of up to 16,384 endpoints in virtual time: what building, programming and running them takes.
 
-    .venv/bin/python benchmarks/bench_scale.py [--sizes NAME…] [--kind fat_tree --k K] [--workers N] [--bytes N]
-        [--setup-only] [--json] [--realtime]
+    .venv/bin/python benchmarks/bench_scale.py [--sizes NAME…] [--fabric YAML [--routing KIND]] [--workers N]
+        [--bytes N] [--setup-only] [--json] [--realtime]
 
 Each size is a process of its own, so that its peak of memory is its own. The fabric is built and programmed by the
 controller over P4Runtime as `weft run` does it, fabric.p4 at each switch, ECN and INT on; then every NIC writes to
 another host's on its plane (1 MiB, MTU 4,096 B, a window of one bandwidth-delay product, payloads as lengths). Times
 are of the wall clock, and of the processor where it says so; a packet-hop is one packet through one switch.
-`--sizes 1024` has three tiers: 16 pods of 8 leaves and 8 spines, 64 cores. `--kind fat_tree --k 32` is the k-ary fat
-tree in place of `--sizes`: 8,192 hosts, 1,280 switches. `--setup-only` leaves the traffic out.
+`--sizes 1024` has three tiers: 16 pods of 8 leaves and 8 spines, 64 cores. `--fabric '{k: 32}'` is any fabric that a
+scenario can have, in place of `--sizes`. `--setup-only` leaves the traffic out.
 """
 
 from __future__ import annotations
@@ -18,17 +18,27 @@ import resource
 import time
 from dataclasses import dataclass
 
+import yaml
 from figures import Figure, argument_parser, report
 from scheduling import measured_apart
 
 from weft import topologies
 from weft.run.fabric import Fabric
+from weft.scenario import RoutingSection
+from weft.topologies.kinds import kind_of_section
 
 RATE_BPS = 400e9
 DELAY_PS = 500_000
 MTU_BYTES = 4096
 QUEUE_CAPACITY_BYTES = 4 << 20
 GIB = 1 << 30
+DEFAULTS = {
+    "planes": 1,
+    "host_rate": int(RATE_BPS),
+    "delay": DELAY_PS,
+    "queue_capacity": QUEUE_CAPACITY_BYTES,
+}
+"""Of `--fabric`."""
 
 
 @dataclass(frozen=True)
@@ -94,29 +104,33 @@ class ThreeTiers:
 
 
 @dataclass(frozen=True)
-class FatTree:
-    """The k-ary fat tree."""
+class Described:
+    """A fabric as a scenario describes it: the text of its section `fabric`, and its kind of routing."""
 
-    k: int
+    text: str
+    routing: str
 
     @property
     def endpoints(self) -> int:
         """NICs of all hosts."""
-        return self.k**3 // 4
+        fabric = self._network()
+        return len(fabric.hosts) * fabric.nics_per_host
 
     @property
     def switches(self) -> int:
-        """Leaves, spines and cores."""
-        return 5 * self.k**2 // 4
+        """All of them."""
+        return len(self._network().switches)
 
     def build(self) -> topologies.FabricSpec:
         """Return the fabric."""
-        return topologies.fat_tree(
-            k=self.k, host_rate_bps=RATE_BPS, delay_ps=DELAY_PS, queue_capacity_bytes=QUEUE_CAPACITY_BYTES
-        )
+        return self._network()
+
+    def _network(self) -> topologies.FabricSpec:
+        keys = {**DEFAULTS, **yaml.safe_load(self.text)}
+        return kind_of_section(keys).section.model_validate(keys).build()
 
 
-AnySize = Size | ThreeTiers | FatTree
+AnySize = Size | ThreeTiers | Described
 SIZES: dict[str, AnySize] = {
     "128": Size(1, 16, 8),
     "512": Size(1, 32, 16),
@@ -127,8 +141,8 @@ SIZES: dict[str, AnySize] = {
 GOALS = {
     "1024": {"built and programmed": 3.0},
     "16384": {"built and programmed": 20.0, "permutation": 90.0, "peak memory": 8.0},
-    "fat tree of k=32": {"built and programmed": 25.0, "peak memory": 8.0},
 }
+GOALS_OF_DESCRIBED = {"built and programmed": 25.0, "peak memory": 8.0}
 
 
 def measure(size: AnySize, workers: int, size_bytes: int) -> dict[str, float]:
@@ -164,7 +178,10 @@ def measure(size: AnySize, workers: int, size_bytes: int) -> dict[str, float]:
         lap(current)
         current = next(steps, "reading counters")
 
-    with Fabric(topology, clock="virtual", mtu_bytes=MTU_BYTES, workers=workers, progress=progress) as fabric:
+    routing = RoutingSection(kind=size.routing) if isinstance(size, Described) else RoutingSection()
+    with Fabric(
+        topology, clock="virtual", mtu_bytes=MTU_BYTES, routing=routing, workers=workers, progress=progress
+    ) as fabric:
         lap("starting hosts")
         up = time.monotonic()
         set_up = {
@@ -199,7 +216,7 @@ def measure(size: AnySize, workers: int, size_bytes: int) -> dict[str, float]:
 
 def figures_of(name: str, size: AnySize, found: dict[str, float]) -> list[Figure]:
     """The figures of one size; the largest has goals."""
-    goals = GOALS.get(name, {})
+    goals = GOALS_OF_DESCRIBED if isinstance(size, Described) else GOALS.get(name, {})
 
     def figure(key: str, unit: str) -> Figure:
         return Figure(f"  {key}", found[key], unit, goal=goals.get(key), at_most=True)
@@ -228,16 +245,16 @@ def main() -> None:
     """Print the figures."""
     parser: argparse.ArgumentParser = argument_parser(__doc__)
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES), help="endpoints")
-    parser.add_argument("--kind", choices=["fat_tree"], help="a fabric of this kind in place of --sizes")
-    parser.add_argument("--k", type=int, default=32, help="ports of a fat tree's switches")
+    parser.add_argument("--fabric", help="a scenario's section in place of --sizes")
+    parser.add_argument("--routing", default="shortest_paths", help="of --fabric")
     parser.add_argument("--workers", type=int, default=2, help="threads that serve the fabric")
     parser.add_argument("--bytes", type=int, default=1 << 20, help="of each flow")
     parser.add_argument("--setup-only", action="store_true", help="no traffic")
     options = parser.parse_args()
     figures: list[Figure] = []
     sizes = {name: SIZES[name] for name in options.sizes}
-    if options.kind == "fat_tree":
-        sizes = {f"fat tree of k={options.k}": FatTree(options.k)}
+    if options.fabric:
+        sizes = {options.fabric: Described(options.fabric, options.routing)}
     size_bytes = 0 if options.setup_only else options.bytes
     for name, size in sizes.items():
         found = measured_apart(measure, size, options.workers, size_bytes, realtime=options.realtime)
