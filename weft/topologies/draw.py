@@ -1,4 +1,7 @@
-"""Drawing of a fabric: planes as columns of cores, spines and leaves; hosts below, a block for each leaf's."""
+"""Drawing of a fabric: planes as columns of cores, spines and leaves; hosts below, a block for each leaf's.
+
+Fabrics without tiers stand where their kind of topology puts them (`weft.topologies.draw_places`).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ import importlib.util
 from pathlib import Path
 
 from weft.topologies.draw_groups import grouped_svg
-from weft.topologies.draw_layout import Box, Layout
+from weft.topologies.draw_layout import Box, Layout, kind_of
+from weft.topologies.draw_places import placed_svg
 from weft.topologies.draw_shapes import (
     PLANE_COLOURS,
     LinkStyle,
@@ -75,6 +79,8 @@ def to_svg(
     style_of = link_style or (lambda link: LinkStyle(_plane_colour(fabric, link)))
     if most_links is not None and len(fabric.links) > most_links:
         return grouped_svg(fabric, style_of, background)
+    if places_of := kind_of(fabric).places:
+        return placed_svg(fabric, places_of, style_of, background)
     layout = Layout.of(fabric)
     titles = len(fabric.links) <= _MOST_TITLES
     # What stands out is drawn last.

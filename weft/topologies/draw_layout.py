@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from weft.topologies.fabric import Endpoint, FabricLink, FabricSpec, HostSpec
+
+if TYPE_CHECKING:
+    from weft.topologies.kinds.base import TopologyKind
 
 _MARGIN = 24.0
 _TOP = 64.0
@@ -121,10 +125,15 @@ def _aside(fabric: FabricSpec, boxes: Mapping[str, Box]) -> dict[Endpoint, float
 
 def rows_of(fabric: FabricSpec, plane: int) -> list[list[str]]:
     """Return the names of a plane's switches in rows, the uppermost first, as the topology's kind lays them out."""
+    return kind_of(fabric).rows(fabric, plane)
+
+
+def kind_of(fabric: FabricSpec) -> TopologyKind:
+    """Return the kind of topology that a fabric is of."""
     # Not at the top: see weft/topologies/__init__.py.
     from weft.topologies.kinds import DEFAULT_KIND, TOPOLOGY_KINDS
 
-    return TOPOLOGY_KINDS.named(fabric.parameters.get("kind", DEFAULT_KIND)).rows(fabric, plane)
+    return TOPOLOGY_KINDS.named(str(fabric.parameters.get("kind", DEFAULT_KIND)))
 
 
 def _hosts_of_ranks(fabric: FabricSpec) -> list[tuple[str, ...]]:

@@ -12,6 +12,7 @@ from weft.quantities.section import Section
 from weft.topologies.addressing import MAX_PLANES, MAX_PORTS
 from weft.topologies.errors import TopologyError
 from weft.topologies.fabric import FabricSpec
+from weft.topologies.places import Places
 from weft.topologies.scale_up import with_scale_up
 
 
@@ -120,6 +121,7 @@ class TopologyKind:
         builder: its function in Python, whose parameters are those of `FabricSpec.parameters`.
         implied_by: keys that say the kind where a scenario gives none.
         rows: for drawings, the rows of switches of a plane, from above.
+        places: for drawings, where the switches of a plane stand if they have no tiers; rows otherwise.
         is_up_down: whether every shortest path between hosts goes up the tiers and then down, as long as nothing fails.
     """
 
@@ -128,4 +130,5 @@ class TopologyKind:
     builder: Callable[..., FabricSpec]
     implied_by: tuple[str, ...] = ()
     rows: Callable[[FabricSpec, int], list[list[str]]] = rows_by_tier
+    places: Callable[[FabricSpec, int], Places] | None = None
     is_up_down: bool = False

@@ -16,6 +16,7 @@ from weft.topologies.flat import FlatLink, FlatParameters, build_flat
 from weft.topologies.global_links import Arrangement, global_links
 from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
 from weft.topologies.limits import delay, rate
+from weft.topologies.places import group_places
 
 NAME: Final = "dragonfly"
 
@@ -160,4 +161,4 @@ def dragonfly(
     )
 
 
-KIND = TopologyKind(NAME, DragonflySection, dragonfly, implied_by=("groups",))
+KIND = TopologyKind(NAME, DragonflySection, dragonfly, implied_by=("groups",), places=group_places)
