@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.controller.test_routing import plane_routes
 from weft.controller.elements import Element, link_element, switch_element, transit_ends, waves
 from weft.controller.failures import NO_FAILURES
 from weft.controller.reachability import hosts_cut_off
 from weft.controller.routing.routes import SwitchRoutes
-from weft.controller.routing.shortest_paths import plane_routes
 from weft.topologies import FabricSpec, fat_tree, leaf_spine
 
 LEAF_SPINE = leaf_spine(planes=1, leaves=3, spines=2, hosts_per_leaf=2)

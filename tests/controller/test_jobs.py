@@ -231,7 +231,12 @@ def test_rebuild_moves_the_root_and_reports_what_cannot_be_saved() -> None:
     assert [job.job_id for job in rebuilt] == [1]
     assert rebuilt[0].trees[0].tree.root.switch == "p0s1"
     assert lost == {}
-    rebuilt, lost = jobs.rebuild(failures.with_link(FABRIC.link_between("p0l3", "p0s1")))
+    failures = failures.with_link(FABRIC.link_between("p0l3", "p0s1"))
+    rebuilt, lost = jobs.rebuild(failures)
+    assert [job.job_id for job in rebuilt] == [1], "no spine reaches all leaves, but paths through leaves do"
+    assert not rebuilt[0].trees[0].tree.is_hit_by(failures)
+    assert lost == {}
+    rebuilt, lost = jobs.rebuild(failures.with_link(FABRIC.link_between("p0l3", "p0s0")))
     assert rebuilt == []
     assert "no switch of plane 0 reaches all leaves of the job: p0l0, p0l1, p0l2, p0l3" in lost[1]
     assert [job.job_id for job in jobs.jobs] == [2]

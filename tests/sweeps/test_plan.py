@@ -29,7 +29,7 @@ def test_without_axes_there_is_the_scenario_itself(small):
     ("key", "values", "words"),
     [
         ("fabric.spinez", [2], ["small.yaml with fabric.spinez=2", "did you mean 'spines'"]),
-        ("fabric.planes", [1, 99], ["small.yaml with fabric.planes=99", "valid: 1 to 8"]),
+        ("fabric.planes", [1, 999], ["small.yaml with fabric.planes=999", "valid: 1 to 256"]),
         ("traffic[0].incast", ["h0", "h7"], ["with traffic[0].incast=h7", "no host 'h7'"]),
         ("traffic[3].incast", ["h0"], ["'traffic[3].incast'", "valid: 0 to 0"]),
         ("fabric.host_rate", ["fast"], ["fabric.host_rate", "fast", "Gb/s"]),
@@ -45,7 +45,7 @@ def test_bad_values_are_reported_before_anything_starts(small, key, values, word
 
 def test_many_bad_values_are_not_all_reported(small):
     with pytest.raises(BadInputError) as caught:
-        points_of(small, ("fabric.planes", "10..20"))
+        points_of(small, ("fabric.planes", "310..320"))
     assert str(caught.value).count("\n") == 5
     assert str(caught.value).endswith("… and 6 more")
 

@@ -15,6 +15,7 @@ from weft.run.fabric import Fabric
 from weft.run.runner import run_scenario
 from weft.scenario import EcnSection, TransportSection, fabric_options, load_scenario, parse_scenario
 from weft.topologies.int_rates import STANDARD_INT_RATES
+from weft.traffic.messages import as_message, read_message
 from weft.traffic.patterns import Flow, incast
 from weft.traffic.transport_settings import TransportSettings
 
@@ -240,7 +241,7 @@ def test_a_preset_brings_its_parameters_and_its_interval_of_notifications():
         settings(congestion_control="dcqcn", preset="connectx", cnp_interval="9us").cnp_interval() == 9 * US
     )
     assert settings(congestion_control="swift").preset is None
-    assert TransportSettings.from_message(connectx.to_message()) == connectx
+    assert read_message(TransportSettings, as_message(connectx)) == connectx
     unclamped = settings(congestion_control="dcqcn", parameters={"clamp_target_rate": False})
     assert unclamped.parameters == {"clamp_target_rate": 0}
 

@@ -45,7 +45,7 @@ def test_keys_sections_and_items_of_lists_are_set(scenario: Path, tmp_path: Path
     ("option", "words"),
     [
         ("fabric.host_rate=100", ["--set fabric.host_rate: fabric.host_rate: 100 has no unit", "100Gb/s?"]),
-        ("fabric.planes=99", ["--set fabric.planes: fabric.planes: 99 is out of range (valid: 1 to 8)"]),
+        ("fabric.planes=999", ["--set fabric.planes: fabric.planes: 999 is out of range (valid: 1 to 256)"]),
         ("fabrik.planes=1", ["--set fabrik.planes: unknown key 'fabrik'; did you mean 'fabric'?"]),
         ("fabric.plane=1", ["--set fabric.plane: unknown key 'fabric.plane'; did you mean 'planes'?"]),
         ("traffic[3].incast=h0", ["--set traffic[3].incast", "valid: 0 to 0"]),
