@@ -30,7 +30,7 @@ def _fabric(scenario: Path) -> FabricSpec:
 @click.argument("scenario", type=SCENARIO_FILE)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 def show(scenario: Path, as_json: bool) -> None:
-    """Print hosts, switches, ports and addresses."""
+    """Print metrics (hops, bisection bandwidth, oversubscription, shortest paths), switches, ports and addresses."""
     fabric = _fabric(scenario)
     click.echo(json.dumps(as_dict(fabric), indent=1) if as_json else describe(fabric))
 

@@ -1,4 +1,4 @@
-"""Text description of a fabric: what `weft topology show` prints."""
+"""Description of a fabric as text and as plain values: what `weft topology show` prints."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from weft.topologies.errors import TopologyError
 from weft.topologies.fabric import FabricSpec, LinkSpec, SwitchSpec
 from weft.topologies.int_rates import STANDARD_INT_RATES, int_rates
+from weft.topologies.metrics import Bisection, PathDiversity, PlaneMetrics, fabric_metrics
 from weft.topologies.paths import bandwidth_delay_product_bytes, base_rtt_ps, longest_path
 
 _RATE_UNITS = ((10**12, "Tb/s"), (10**9, "Gb/s"), (10**6, "Mb/s"), (10**3, "kb/s"))
@@ -33,8 +34,10 @@ def format_link(link: LinkSpec) -> str:
 
 
 def describe(fabric: FabricSpec, ports: bool = True, frame_bytes: int = 1024) -> str:
-    """Return several lines: size, links, RTT and bandwidth-delay product, then switches and hosts."""
+    """Return several lines: size, RTT and bandwidth-delay product, the fabric's metrics, then switches and hosts."""
     lines = [_headline(fabric), *_figures(fabric, frame_bytes), *_own_int_rates(fabric), ""]
+    for plane in fabric_metrics(fabric).planes:
+        lines += [*_metrics_table(plane), ""]
     for switch in fabric.switches:
         lines.append(_switch_line(switch))
         if ports:
@@ -50,8 +53,9 @@ def describe(fabric: FabricSpec, ports: bool = True, frame_bytes: int = 1024) ->
 
 
 def as_dict(fabric: FabricSpec) -> dict[str, Any]:
-    """Return plain JSON values: the fields of `FabricSpec` and of all it holds, addresses as text."""
-    plain: dict[str, Any] = json.loads(json.dumps(asdict(fabric), default=str))
+    """Return plain JSON values: `FabricSpec`'s fields and, under "metrics", `FabricMetrics`'; addresses as text."""
+    values = asdict(fabric) | {"metrics": asdict(fabric_metrics(fabric))}
+    plain: dict[str, Any] = json.loads(json.dumps(values, default=str))
     return plain
 
 
@@ -76,6 +80,57 @@ def _figures(fabric: FabricSpec, frame_bytes: int) -> list[str]:
         f"bandwidth-delay product {bandwidth_delay_product_bytes(path, frame_bytes)} B "
         f"({frame_bytes} B frames)"
     ]
+
+
+def _metrics_table(plane: PlaneMetrics) -> list[str]:
+    numbers = ", ".join(map(str, plane.planes))
+    fewest, most = plane.ports_per_switch
+    rows = [
+        ("switches", f"{plane.switches}"),
+        ("cables", f"{plane.host_cables} to hosts, {plane.switch_cables} between switches"),
+        ("ports used", f"{plane.ports}; {fewest} to {most} a switch"),
+        ("hops between hosts", _hops(plane)),
+        ("bisection bandwidth", _bisection(plane.bisection)),
+        *(
+            (
+                f"oversubscription, tier {tier.tier}",
+                f"{_span(tier.smallest, tier.largest)} ({', '.join(tier.roles)})",
+            )
+            for tier in plane.oversubscription
+        ),
+        ("shortest paths", _path_diversity(plane.path_diversity)),
+    ]
+    width = max(len(name) for name, _ in rows)
+    title = f"plane {numbers}" if len(plane.planes) == 1 else f"planes {numbers}, each"
+    return [f"{title}:", *(f"  {name:<{width}}  {value}" for name, value in rows)]
+
+
+def _hops(plane: PlaneMetrics) -> str:
+    apart = f"; {plane.pairs_without_path} pairs of hosts have no path" if plane.pairs_without_path else ""
+    if plane.mean_hops is None:
+        return f"none{apart}"
+    return f"at most {plane.diameter} (diameter), mean {plane.mean_hops:.4g} over pairs of hosts{apart}"
+
+
+def _bisection(found: Bisection | None) -> str:
+    if found is None:
+        return "none: one switch has all hosts"
+    return (
+        f"{'' if found.exact else 'at most '}{format_rate(found.bandwidth_bps)} over {found.links} links "
+        f"between {found.hosts[0]} and {found.hosts[1]} hosts, {found.of_hosts:.4g} of what a half sends "
+        f"({'exact' if found.exact else 'an upper bound'}: {found.method})"
+    )
+
+
+def _path_diversity(found: PathDiversity | None) -> str:
+    if found is None:
+        return "none: no two switches with hosts have a path"
+    how = "exact" if found.exact else f"from {found.sources} of {found.switches} switches with hosts"
+    return f"at least {found.smallest}, mean {found.mean:.4g} between hosts of different switches ({how})"
+
+
+def _span(smallest: float, largest: float) -> str:
+    return f"{smallest:.4g}" if smallest == largest else f"{smallest:.4g} to {largest:.4g}"
 
 
 def _own_int_rates(fabric: FabricSpec) -> list[str]:

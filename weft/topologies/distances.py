@@ -44,6 +44,24 @@ def distance_rings(neighbours: Sequence[Sequence[int]]) -> Rings:
         reached = [before | new for before, new in zip(reached, ring, strict=True)]
 
 
+def shortest_path_counts(start: int, neighbours: Sequence[Sequence[tuple[int, int]]]) -> dict[int, int]:
+    """Return how many shortest paths lead to every node that can be reached, nearest first, `start` itself included.
+
+    `neighbours[i]` are the nodes that node i has links to, and how many parallel ones; paths over each are told apart.
+    """
+    counts = {start: 1}
+    last = dict(counts)
+    while last:
+        ring: dict[int, int] = {}
+        for node, paths in last.items():
+            for peer, parallel in neighbours[node]:
+                if peer not in counts:
+                    ring[peer] = ring.get(peer, 0) + paths * parallel
+        counts |= ring
+        last = ring
+    return counts
+
+
 class Distances(Generic[_Node]):
     """Hops between the nodes of a graph, given the neighbours of each; links lead both ways."""
 
@@ -52,6 +70,11 @@ class Distances(Generic[_Node]):
         self._rings = distance_rings(
             [[self._numbers[peer] for peer in peers] for peers in neighbours.values()]
         )
+
+    @property
+    def rings(self) -> Rings:
+        """All distances, the nodes numbered in the order that they were given in."""
+        return self._rings
 
     def between(self, first: _Node, second: _Node) -> int | None:
         """Return the hops from one node to another; None if it is out of reach, or unknown."""

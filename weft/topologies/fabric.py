@@ -153,6 +153,10 @@ class FabricSpec:
         """Return how many links are between two switches of a plane; None if no way leads from one to the other."""
         return self._distances_by_plane[self.switch(first).plane].between(first, second)
 
+    def distances(self, plane: int) -> Distances[str]:
+        """Return the hops between the switches of a plane, in order of their device ids."""
+        return self._distances_by_plane[plane]
+
     def require_path(self, source: int, destination: int, nic: int) -> None:
         """Check that two hosts, by index, have a path between their NICs of a number, or scale-up links.
 
