@@ -13,11 +13,12 @@ from weft.scenario import load_scenario
 from weft.scenario.topology import build_topology
 from weft.system.writing import written_whole
 from weft.topologies import FabricSpec, TopologyError, as_dict, describe, draw
+from weft.topologies.files.writing import WRITTEN_FORMATS, written
 
 
 @click.group()
 def topology() -> None:
-    """Show or draw a scenario's fabric."""
+    """Show, draw or export a scenario's fabric."""
 
 
 def _fabric(scenario: Path) -> FabricSpec:
@@ -52,4 +53,24 @@ def draw_command(scenario: Path, output: Path) -> None:
             draw(fabric, partial)
     except TopologyError as error:
         raise BadInputError(str(error)) from None
+    click.echo(f"wrote {output}")
+
+
+@topology.command()
+@click.argument("format_name", metavar="FORMAT", type=click.Choice(WRITTEN_FORMATS))
+@click.argument("scenario", type=SCENARIO_FILE)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A file instead of standard output.",
+)
+def export(format_name: str, scenario: Path, output: Path | None) -> None:
+    """Write the graph for other tools, and for `fabric: {path: …}`: node_link is NetworkX's JSON, or graphml."""
+    text = written(_fabric(scenario), format_name)
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    with written_whole(output) as partial:
+        partial.write_text(text, encoding="utf-8")
     click.echo(f"wrote {output}")

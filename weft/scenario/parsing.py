@@ -80,10 +80,14 @@ def apply_changes(tree: dict[str, Any], changes: Sequence[Change]) -> dict[str, 
 def anchor_paths(tree: dict[str, Any], folder: Path) -> None:
     """Make the files that a scenario's tree names absolute; relative ones lie below `folder`.
 
-    These are the P4 program and every `path/to/file.py:Class`, wherever it stands.
+    These are the P4 program, a topology's file and every `path/to/file.py:Class`, wherever it stands.
     """
-    if isinstance(tree.get("p4"), str):
-        tree["p4"] = str((folder / tree["p4"]).resolve())
+    fabric = tree.get("fabric")
+    for section, key in ((tree, "p4"), (fabric, "path")):
+        if isinstance(section, dict) and isinstance(section.get(key), str):
+            if "\0" in section[key]:
+                raise BadInputError(f"{key}: {shown(section[key])} is not a path (valid: no null character)")
+            section[key] = str((folder / section[key]).resolve())
     _anchor_classes(tree, folder)
 
 

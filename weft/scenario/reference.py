@@ -38,6 +38,7 @@ Editors with a YAML language server complete and check keys after a first line l
 # Texts that are no quantity and have no form of their own.
 _EXAMPLES = {
     "p4": "mine.p4",
+    "fabric (file).path": "fabric.graphml",
     "transport.congestion_control": "dcqcn",
     "transport.preset": "connectx",
     "transport.parameters": "{increase_timer: 55us}",

@@ -215,9 +215,9 @@ def graph(
     host_rate = rate("host_rate_bps", host_rate_bps)
     fabric_rate = host_rate if fabric_rate_bps is None else rate("fabric_rate_bps", fabric_rate_bps)
     default = LinkSpec(fabric_rate, delay(delay_ps), queue_capacity(queue_capacity_bytes))
-    listed = [_item(Switches, each, f"switches[{at}]") for at, each in enumerate(switches)]
-    attached = [_item(Hosts, each, f"hosts[{at}]") for at, each in enumerate(hosts)]
-    joined = [_item(Links, each, f"links[{at}]") for at, each in enumerate(links)]
+    listed = [item_of(Switches, each, f"switches[{at}]") for at, each in enumerate(switches)]
+    attached = [item_of(Hosts, each, f"hosts[{at}]") for at, each in enumerate(hosts)]
+    joined = [item_of(Links, each, f"links[{at}]") for at, each in enumerate(links)]
     for name, counts, most in (
         ("switches", [each.count for each in listed], _MOST_SWITCHES),
         ("hosts", [each.count for each in attached], _MOST_HOSTS),
@@ -263,7 +263,7 @@ def graph(
     )
 
 
-def _item(kind: Callable[..., _Item], given: _Item | Mapping[str, object], place: str) -> _Item:
+def item_of(kind: Callable[..., _Item], given: _Item | Mapping[str, object], place: str) -> _Item:
     """Return an item of a list, which results keep as a mapping."""
     if not isinstance(given, Mapping):
         return given

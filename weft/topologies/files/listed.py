@@ -1,0 +1,82 @@
+"""A graph as a file lists it: nodes and edges with their attributes, and where each of them stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from weft.quantities.units import shown
+from weft.topologies.errors import TopologyError
+
+NODE_ATTRIBUTES = ("type", "role", "tier", "group", "coordinates", "plane", "letter")
+EDGE_ATTRIBUTES = ("rate", "delay", "queue_capacity")
+
+
+@dataclass(frozen=True)
+class ListedNode:
+    """A node; `place` says where it stands, for errors."""
+
+    name: str
+    place: str
+    attributes: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class ListedEdge:
+    """An edge; `key` tells parallel ones apart, None where a file gives none."""
+
+    a: str
+    b: str
+    key: object
+    place: str
+    attributes: Mapping[str, object]
+
+
+class ListedGraph:
+    """Nodes and edges in order of the file; refuses what stands there twice."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, ListedNode] = {}
+        self.edges: list[ListedEdge] = []
+        self._seen: dict[tuple[frozenset[str], object], str] = {}
+
+    def add_node(self, node: ListedNode) -> None:
+        """Add a node. Raises TopologyError: its name is another's, or an attribute is unknown."""
+        if node.name in self.nodes:
+            raise TopologyError(
+                f"{node.place}: node {shown(node.name)} stands at {self.nodes[node.name].place} already "
+                "(valid: each name once)"
+            )
+        _require_known(node.attributes, NODE_ATTRIBUTES, f"{node.place}: node {shown(node.name)}")
+        self.nodes[node.name] = node
+
+    def add_edge(self, edge: ListedEdge) -> None:
+        """Add an edge. Raises TopologyError: it stands there twice, is a loop, or an attribute is unknown."""
+        what = f"{edge.place}: edge {shown(edge.a)} to {shown(edge.b)}"
+        if edge.a == edge.b:
+            raise TopologyError(f"{what}: joins a node to itself (valid: two different nodes)")
+        _require_known(edge.attributes, EDGE_ATTRIBUTES, what)
+        identity = (frozenset((edge.a, edge.b)), edge.key)
+        if identity in self._seen:
+            raise TopologyError(
+                f"{what}: stands at {self._seen[identity]} already (valid: once; parallel links have different keys)"
+            )
+        self._seen[identity] = edge.place
+        self.edges.append(edge)
+
+    def require_ends(self) -> None:
+        """Raise TopologyError if an edge names no node."""
+        for edge in self.edges:
+            for name in (edge.a, edge.b):
+                if name not in self.nodes:
+                    choices = ", ".join(list(self.nodes)[:8]) or "none is listed"
+                    more = ", …" if len(self.nodes) > 8 else ""
+                    raise TopologyError(
+                        f"{edge.place}: no node is named {shown(name)} (valid: {choices}{more})"
+                    )
+
+
+def _require_known(attributes: Mapping[str, object], valid: tuple[str, ...], what: str) -> None:
+    for name in attributes:
+        if name not in valid:
+            raise TopologyError(f"{what}: unknown attribute {shown(name)} (valid: {', '.join(valid)})")

@@ -1,0 +1,94 @@
+"""Node-link JSON as NetworkX writes it: https://networkx.org/documentation/stable/reference/readwrite/json_graph.html."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import NoReturn
+
+from weft.quantities.units import shown
+from weft.topologies.errors import TopologyError
+from weft.topologies.files.listed import ListedEdge, ListedGraph, ListedNode
+
+_KEYS = ("directed", "multigraph", "graph", "nodes", "edges", "links")
+
+
+def read_node_link(content: bytes) -> ListedGraph:
+    """Return the graph. Raises TopologyError with the place."""
+    tree = _parsed(content)
+    if not isinstance(tree, dict):
+        raise TopologyError(f"the whole: {shown(tree)} is not a mapping (valid: {', '.join(_KEYS)})")
+    for key in tree:
+        if key not in _KEYS:
+            raise TopologyError(f"the whole: unknown key {shown(key)} (valid: {', '.join(_KEYS)})")
+    is_multigraph = _flag(tree, "multigraph")
+    if _flag(tree, "directed"):
+        raise TopologyError("directed: true is not supported (valid: false; links lead both ways)")
+    # NetworkX has named them links until 3.3 and edges since.
+    named = [key for key in ("edges", "links") if key in tree]
+    if len(named) != 1:
+        raise TopologyError(
+            f"the whole: has {' and '.join(named) or 'no edges'} (valid: either edges or links)"
+        )
+    listed = ListedGraph()
+    for place, node in _items(tree, "nodes"):
+        name = _name(node.pop("id", None), place, "id")
+        listed.add_node(ListedNode(name, place, node))
+    for place, edge in _items(tree, named[0]):
+        a, b = (_name(edge.pop(end, None), place, end) for end in ("source", "target"))
+        key = edge.pop("key", None)
+        if not (key is None or isinstance(key, str | int)):
+            raise TopologyError(f"{place}.key: {shown(key)} is not valid (valid: a text or a whole number)")
+        listed.add_edge(ListedEdge(a, b, key if is_multigraph else None, place, edge))
+    return listed
+
+
+def _parsed(content: bytes) -> object:
+    try:
+        return json.loads(
+            content.decode("utf-8-sig"), object_pairs_hook=_without_repeats, parse_constant=_no_number
+        )
+    except json.JSONDecodeError as error:
+        raise TopologyError(f"line {error.lineno}: is not JSON: {error.msg}") from None
+    except RecursionError:
+        raise TopologyError("the whole: is nested too deeply") from None
+    except TopologyError:
+        raise
+    except ValueError as error:
+        raise TopologyError(f"the whole: is not JSON in UTF-8: {error}") from None
+
+
+def _without_repeats(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+    tree = dict(pairs)
+    if len(tree) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise TopologyError(f"the whole: key {shown(twice)} stands twice in a mapping")
+    return tree
+
+
+def _no_number(text: str) -> NoReturn:
+    raise TopologyError(f"the whole: {text} is not a number")
+
+
+def _flag(tree: dict[str, object], key: str) -> bool:
+    value = tree.get(key, False)
+    if not isinstance(value, bool):
+        raise TopologyError(f"{key}: {shown(value)} is not valid (valid: true, false)")
+    return value
+
+
+def _items(tree: dict[str, object], key: str) -> Iterator[tuple[str, dict[str, object]]]:
+    items = tree.get(key)
+    if not isinstance(items, list):
+        raise TopologyError(f"{key}: must be a list, is {shown(items)}")
+    for index, item in enumerate(items):
+        if not isinstance(item, dict):
+            raise TopologyError(f"{key}[{index}]: must be a mapping, is {shown(item)}")
+        yield f"{key}[{index}]", dict(item)
+
+
+def _name(value: object, place: str, key: str) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise TopologyError(f"{place}.{key}: {shown(value)} is not a name (valid: a text or a whole number)")
+    return str(value)

@@ -1,0 +1,61 @@
+"""Reads a topology's file: bounded in size, its format guessed from how it begins."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+from weft.quantities.units import shown
+from weft.topologies.errors import TopologyError
+from weft.topologies.files.graphml import read_graphml
+from weft.topologies.files.hpcc import read_hpcc
+from weft.topologies.files.listed import ListedGraph
+from weft.topologies.files.node_link import read_node_link
+
+MAX_FILE_BYTES = 32 * 1024 * 1024
+_MOST_PATH = 1024
+_READERS = {"node_link": read_node_link, "graphml": read_graphml, "hpcc": read_hpcc}
+FORMATS = tuple(_READERS)
+_SUFFIXES = {".json": "node_link", ".graphml": "graphml", ".xml": "graphml"}
+
+
+def read_graph(path: Path, format_name: str | None = None) -> ListedGraph:
+    """Return the graph that a file lists; without a format, by its suffix or its first character.
+
+    Raises:
+        TopologyError: the file cannot be read, is too large, or is not of its format; names the file and the place.
+
+    """
+    if len(str(path)) > _MOST_PATH:
+        raise TopologyError(f"{shown(str(path))} is too long a path (valid: {_MOST_PATH} characters)")
+    content = _content(path)
+    chosen = format_name or _SUFFIXES.get(path.suffix.lower()) or _guessed(content)
+    if chosen not in _READERS:
+        raise TopologyError(f"format {shown(chosen)} is not known (valid: {', '.join(FORMATS)})")
+    try:
+        listed = _READERS[chosen](content)
+        listed.require_ends()
+    except TopologyError as error:
+        raise TopologyError(f"{path}, {error}") from None
+    return listed
+
+
+def _content(path: Path) -> bytes:
+    try:
+        # Devices and pipes may have no end, or no beginning.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise TopologyError(f"{path} is not a file")
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except (OSError, ValueError) as error:
+        if isinstance(error, TopologyError):
+            raise
+        raise TopologyError(f"{path} cannot be read: {getattr(error, 'strerror', error)}") from None
+    if len(content) > MAX_FILE_BYTES:
+        raise TopologyError(f"{path} is too large for a topology (valid: up to {MAX_FILE_BYTES:,} B)")
+    return content
+
+
+def _guessed(content: bytes) -> str:
+    first = content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    return {b"{": "node_link", b"<": "graphml"}.get(first, "hpcc")

@@ -1,0 +1,155 @@
+"""A topology from a file: node-link JSON, GraphML, or the text of the simulators around HPCC."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from weft.quantities.definitions import Rate, whole
+from weft.topologies.addressing import MAX_PLANES
+from weft.topologies.builder import FabricBuilder, NewSwitch, require_links
+from weft.topologies.errors import TopologyError, require_range
+from weft.topologies.fabric import FabricSpec, LinkSpec
+from weft.topologies.files import read_graph
+from weft.topologies.files.placed import Defaults, PlacedGraph, PlacedLink, PlacedSwitch, place
+from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
+from weft.topologies.kinds.graph import item_of
+from weft.topologies.limits import delay, queue_capacity, rate
+
+NAME: Final = "file"
+
+
+class FileSection(TopologySection):
+    """A topology from a file, which need not give figures of links. Its hosts are ranks where hosts have several."""
+
+    kind: Literal["file"] = NAME
+    """From a file; a section with `path` is of this kind."""
+    path: Path
+    """The file; relative to the scenario's file."""
+    format: Literal["node_link", "graphml", "hpcc"] | None = None
+    """By default by the file's suffix (.json, .graphml, .xml) or how it begins."""
+    planes: Annotated[int, whole(1, MAX_PLANES)] = 1
+    """As many as the file's switches are in; only a check."""
+    fabric_rate: Rate | None = None
+    """Of the links between switches; by default that of the hosts."""
+
+    @cached_property
+    def _placed(self) -> PlacedGraph:
+        defaults = Defaults(
+            self.host_rate, self.fabric_rate or self.host_rate, self.delay, self.queue_capacity
+        )
+        listed = read_graph(self.path, self.format)
+        try:
+            return place(listed, defaults, ranks_meet=self.ranks_per_host is not None)
+        except TopologyError as error:
+            raise TopologyError(f"{self.path}, {error}") from None
+
+    @property
+    def leaf_count(self) -> int:
+        """Switches of the first plane that hosts are attached to."""
+        first = {switch.name for switch in self._placed.switches if switch.plane == 0}
+        return len({nic.b for nic in self._placed.nics} & first)
+
+    @property
+    def nics_per_host(self) -> int:
+        """Links of every host."""
+        return len(self._placed.nics) // self.host_count
+
+    @property
+    def host_count(self) -> int:
+        """Hosts of the file, each an endpoint."""
+        return len({nic.a for nic in self._placed.nics})
+
+    def check(self) -> None:
+        """Check that the file holds a topology, beside what all kinds check."""
+        if "hosts_per_leaf" in self.model_fields_set:
+            raise TopologyKeyError(
+                "hosts_per_leaf", f"means nothing for kind: {NAME}; the file says how many"
+            )
+        try:
+            placed = self._placed
+        except TopologyError as error:
+            raise TopologyKeyError("path", str(error)) from None
+        planes = 1 + max(switch.plane for switch in placed.switches)
+        if "planes" in self.model_fields_set and self.planes != planes:
+            raise TopologyKeyError("planes", f"{self.planes} is not what the file has (valid: {planes})")
+        super().check()
+
+    def network(self) -> FabricSpec:
+        """Return the fabric without scale-up links."""
+        return file_graph(self._placed.switches, self._placed.nics, self._placed.links)
+
+
+def file_graph(
+    switches: Sequence[PlacedSwitch | Mapping[str, object]],
+    nics: Sequence[PlacedLink | Mapping[str, object]],
+    links: Sequence[PlacedLink | Mapping[str, object]] = (),
+) -> FabricSpec:
+    """Describe a graph node by node; names are its own, by which NICs and links say where they are.
+
+    Args:
+        switches: in order of their names in the fabric, p0l0, p0l1, ….
+        nics: a link for each NIC, from a host (`a`) to a switch (`b`); hosts are h0, h1, … as they come.
+        links: between switches.
+
+    Raises:
+        TopologyError: a figure is out of range, or no switch has a name; lists the valid ones.
+
+    """
+    placed = [item_of(PlacedSwitch, each, f"switches[{at}]") for at, each in enumerate(switches)]
+    attached = [item_of(PlacedLink, each, f"nics[{at}]") for at, each in enumerate(nics)]
+    joined = [item_of(PlacedLink, each, f"links[{at}]") for at, each in enumerate(links)]
+    require_links(len(attached) + len(joined), "the graph")
+    builder = FabricBuilder()
+    added = {each.name: _add_switch(builder, each) for each in placed}
+    if len(added) < len(placed):
+        raise TopologyError("two switches have one name (valid: a name for each)")
+    hosts: dict[str, list[PlacedLink]] = {}
+    for nic in attached:
+        hosts.setdefault(nic.a, []).append(nic)
+    for of_host in hosts.values():
+        builder.add_host([_named(added, nic.b) for nic in of_host], [_spec(nic) for nic in of_host])
+    for link in joined:
+        builder.add_link(_named(added, link.a), _named(added, link.b), _spec(link))
+    return builder.build(
+        {
+            "kind": NAME,
+            "switches": [_plain(each) for each in placed],
+            "nics": [asdict(each) for each in attached],
+            "links": [asdict(each) for each in joined],
+        }
+    )
+
+
+def _add_switch(builder: FabricBuilder, placed: PlacedSwitch) -> NewSwitch:
+    return builder.add_switch(
+        require_range("plane", placed.plane, 0, MAX_PLANES - 1),
+        placed.role,
+        tier=placed.tier,
+        coordinates=None if placed.coordinates is None else tuple(placed.coordinates),
+        group=placed.group,
+        letter=placed.letter,
+    )
+
+
+def _named(added: Mapping[str, NewSwitch], name: str) -> NewSwitch:
+    if name not in added:
+        raise TopologyError(f"no switch is named {name!r} (valid: {', '.join(list(added)[:8])}, …)")
+    return added[name]
+
+
+def _spec(link: PlacedLink) -> LinkSpec:
+    return LinkSpec(
+        rate("rate_bps", link.rate_bps), delay(link.delay_ps), queue_capacity(link.queue_capacity_bytes)
+    )
+
+
+def _plain(switch: PlacedSwitch) -> dict[str, object]:
+    coordinates = None if switch.coordinates is None else list(switch.coordinates)
+    return {**asdict(switch), "coordinates": coordinates}
+
+
+KIND = TopologyKind(NAME, FileSection, file_graph, implied_by=("path",))
