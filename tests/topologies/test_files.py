@@ -31,6 +31,25 @@ HPCC = """5 2 5
 3 4 400Gbps 2us 0
 3 4 400Gbps 2us 0
 """
+PIECES = [
+    "",
+    "0",
+    "-1",
+    "1e999",
+    "9" * 12,
+    "\u00b2",
+    "\0",
+    '"',
+    "<",
+    ">",
+    "{",
+    "[",
+    "]",
+    "null",
+    "h0",
+    "&lt;",
+    "<?x?>",
+]
 NODES: list[dict[str, object]] = [
     {"id": "a", "type": "host"},
     {"id": "b", "type": "host"},
@@ -278,6 +297,27 @@ def test_broken_files_are_refused_with_the_place(tmp_path: Path, case: str) -> N
     with pytest.raises(BadInputError, match=message) as raised:
         build(path)
     assert f"{path}" in str(raised.value)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(["node_link", "graphml", "hpcc"]),
+    st.lists(st.tuples(st.floats(0, 1), st.integers(0, 12), st.sampled_from(PIECES)), min_size=1, max_size=4),
+)
+def test_damaged_files_are_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, format_name: str, damage: list[tuple[float, int, str]]
+) -> None:
+    text = HPCC if format_name == "hpcc" else written(topologies.leaf_spine(planes=1), format_name)
+    for place, length, piece in damage:
+        at = int(place * len(text))
+        text = text[:at] + piece + text[at + length :]
+    path = write(tmp_path_factory.mktemp("damaged"), text)
+    problem = ""
+    try:
+        fabric = build(path, format=format_name)
+    except BadInputError as error:
+        problem = str(error)
+    assert str(path) in problem if problem else topologies.from_parameters(fabric.parameters) == fabric
 
 
 def test_no_encoding_hides_a_document_type(tmp_path: Path) -> None:
