@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,11 +65,6 @@ class MininetLab(Lab):
                 self._state.processes.append(process)
         self._state.save()
 
-    def _note_dropped_packet_ins(self, by_switch: Mapping[str, int]) -> None:
-        """Let `weft controller health` see what the controller has dropped."""
-        self._state.dropped_packet_ins = dict(by_switch)
-        self._state.save()
-
     def _own_directory(self, directory: Path) -> None:
         """Record a directory that is about to be created."""
         self._state.directories.append(str(directory))
@@ -122,7 +117,7 @@ class MininetLab(Lab):
                 self._pipeline(),
                 targets,
                 self.settings(),
-                on_dropped=self._note_dropped_packet_ins,
+                on_dropped=self._state.note_dropped_packet_ins,
             )
         )
         self.operations = Operations(

@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,11 @@ class LabState:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _saving, written_whole(path) as partial:
             partial.write_text(json.dumps(asdict(self), indent=1), encoding="utf-8")
+
+    def note_dropped_packet_ins(self, by_switch: Mapping[str, int]) -> None:
+        """Let `weft controller health` see what the controller has dropped."""
+        self.dropped_packet_ins = dict(by_switch)
+        self.save()
 
 
 def load(path: Path | None = None) -> LabState | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import socketserver
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +28,8 @@ class OperationsServer:
     def __init__(
         self, path: Path, controller: BlockingFabricController, operations: Operations, dilation: float
     ) -> None:
-        self._controller = controller
-        self._operations = operations
-        self._dilation = dilation
-        self._server = _server(path, self.answer)
+        self.answers = RequestAnswers(controller, operations, dilation)
+        self._server = _Server(path, self.answers)
         self._thread = threading.Thread(target=self._server.serve_forever, name="operations", daemon=True)
         self._thread.start()
 
@@ -42,7 +39,16 @@ class OperationsServer:
         self._server.server_close()
         self._thread.join()
 
-    def answer(self, line: bytes) -> dict[str, Any]:
+
+class RequestAnswers:
+    """What the lab's controller does and says for a request."""
+
+    def __init__(self, controller: BlockingFabricController, operations: Operations, dilation: float) -> None:
+        self._controller = controller
+        self._operations = operations
+        self._dilation = dilation
+
+    def to(self, line: bytes) -> dict[str, Any]:
         """Return the answer to a request."""
         try:
             message = json.loads(line)
@@ -89,15 +95,19 @@ class OperationsServer:
         )
 
 
-def _server(path: Path, answer: Callable[[bytes], dict[str, Any]]) -> socketserver.ThreadingUnixStreamServer:
-    class Connection(socketserver.StreamRequestHandler):
-        timeout = 10.0  # for the request, which is one line
+class _Server(socketserver.ThreadingUnixStreamServer):
+    daemon_threads = True
 
-        def handle(self) -> None:
-            line = self.rfile.readline(MOST_REQUEST_BYTES)
-            if line:
-                self.wfile.write(json.dumps(answer(line)).encode() + b"\n")
+    def __init__(self, path: Path, answers: RequestAnswers) -> None:
+        self.answers = answers
+        super().__init__(str(path), _Connection)
 
-    server = socketserver.ThreadingUnixStreamServer(str(path), Connection)
-    server.daemon_threads = True
-    return server
+
+class _Connection(socketserver.StreamRequestHandler):
+    server: _Server
+    timeout = 10.0  # for the request, which is one line
+
+    def handle(self) -> None:
+        line = self.rfile.readline(MOST_REQUEST_BYTES)
+        if line:
+            self.wfile.write(json.dumps(self.server.answers.to(line)).encode() + b"\n")
