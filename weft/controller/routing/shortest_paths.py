@@ -10,6 +10,7 @@ alone: nothing but aggregation from next door is sent to them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from ipaddress import IPv4Network, IPv6Network
 
 from weft.controller.entities import Entity
@@ -126,23 +127,31 @@ class ShortestPaths(PlaneRouting):
         towards: dict[NextHops, int] = {}
         for hops in range(1, len(self._rings)):
             ring = self._rings[hops][place] & (self._far if hops > 1 else ~0)
-            parts: list[tuple[NextHops, int]] = [((), ring)]
-            for peer, next_hop in self._live[place]:
-                through = self._rings[hops - 1][peer] & ring
-                if through:
-                    parts = [
-                        part
-                        for next_hops, switches in parts
-                        for part in (
-                            ((*next_hops, next_hop), switches & through),
-                            (next_hops, switches & ~through),
-                        )
-                        if part[1]
-                    ]
-            for next_hops, switches in parts:
-                if switches:
-                    towards[next_hops] = towards.get(next_hops, 0) | switches
+            links = ((hop, self._rings[hops - 1][peer]) for peer, hop in self._live[place])
+            add_next_hops(towards, ring, links)
         return towards
+
+
+def add_next_hops(
+    towards: dict[NextHops, int], destinations: int, links: Iterable[tuple[NextHop, int]]
+) -> None:
+    """Add to a switch's next hops those to some destinations: all links that lead to one share its load.
+
+    `links` are the switch's, each with the switches that it leads to.
+    """
+    parts: list[tuple[NextHops, int]] = [((), destinations)]
+    for hop, leads_to in links:
+        through = leads_to & destinations
+        if through:
+            parts = [
+                part
+                for next_hops, switches in parts
+                for part in (((*next_hops, hop), switches & through), (next_hops, switches & ~through))
+                if part[1]
+            ]
+    for next_hops, switches in parts:
+        if switches:
+            towards[next_hops] = towards.get(next_hops, 0) | switches
 
 
 def _over_ports(towards: dict[NextHops, int]) -> dict[int, int]:

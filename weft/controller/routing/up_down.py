@@ -1,0 +1,192 @@
+"""Up*/down* for any graph: a packet goes up some links, then down some, and never up again.
+
+Switches stand in an order, and a link leads up to the end that comes first. A buffer waits only for one farther up, or
+for one farther down, so lossless classes cannot deadlock on one lane (M. Schroeder et al., Autonet, IEEE JSAC 9(8),
+1991; InfiniBand's OpenSM has it as `updn`).
+
+The order is that of the tiers, the highest first, where switches have several and all hosts' switches then reach each
+other. So tiers name the roots: routes of fat trees are the shortest ones, and a graph may give its roots a higher tier.
+Otherwise the order is by distance from the switch in the middle, the one whose farthest hosts are nearest. Failures
+that cut hosts off in that order bring a new one, by distance from the middle of what is left.
+
+Switches see destinations, not where a packet came from. So whoever can reach a destination going down alone does so,
+though a way up and then down may be shorter; others go up where the whole way is the fewest hops. All equal ones share
+the load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from weft.controller.routing.kind import RoutingKind
+from weft.controller.routing.routes import NextHop, NextHops
+from weft.controller.routing.shortest_paths import ShortestPaths, add_next_hops
+from weft.topologies import FabricSpec, SwitchSpec
+from weft.topologies.distances import Rings, bits_of, distance_rings
+
+Live = Sequence[Sequence[tuple[int, NextHop]]]
+Order = Sequence[int]
+"""By place, the rank of each switch; links lead up to the lower rank."""
+ByHops = list[int]
+"""Switches that are reached after 0, 1, … hops, as bits by their place."""
+
+
+@dataclass(frozen=True)
+class Ways:
+    """By place, what each switch reaches going down alone, and what it reaches at all."""
+
+    order: Order
+    down: Sequence[ByHops]
+    reached: Sequence[ByHops]
+
+
+class UpDown(ShortestPaths):
+    """The routes of a plane. A failure recomputes the switches whose distances or neighbours' distances it changes."""
+
+    def __init__(self, fabric: FabricSpec, plane: int) -> None:
+        super().__init__(fabric, plane)
+        self._hosts = sum(1 << place for place, switch in enumerate(self._switches) if switch.host_ports)
+        neighbours = [[place for place, _, _ in ports] for ports in self._ports]
+        rings = distance_rings(neighbours)
+        self._order = order_of_tiers(self._switches)
+        if not self._order or not self._is_complete(find_ways(neighbours, self._order), rings):
+            self._order = order_from_middle(rings, self._hosts)
+        self._ways = Ways((), (), ())
+
+    def _touched(self, live: Live, rings: Rings) -> set[int]:
+        before = self._ways
+        neighbours = [[place for place, _ in ports] for ports in live]
+        ways = find_ways(neighbours, self._order)
+        if not self._is_complete(ways, rings):
+            ways = find_ways(neighbours, order_from_middle(rings, self._hosts))
+        self._ways = ways
+        if ways.order != before.order:
+            return set(range(len(live)))
+        moved = {
+            place
+            for place in range(len(live))
+            if ways.down[place] != before.down[place] or ways.reached[place] != before.reached[place]
+        }
+        return {
+            place
+            for place, ports in enumerate(live)
+            if place in moved or ports != self._live[place] or not moved.isdisjoint(peer for peer, _ in ports)
+        }
+
+    def _is_complete(self, ways: Ways, rings: Rings) -> bool:
+        """Whether all switches that have hosts reach each other, as far as any links join them."""
+        return all(
+            not _all_of([ring[place] for ring in rings]) & self._hosts & ~_all_of(ways.reached[place])
+            for place in bits_of(self._hosts)
+        )
+
+    def next_hops_of(self, place: int) -> dict[NextHops, int]:
+        """Return the next hops towards all switches: down where that leads there, up otherwise."""
+        order, rank = self._ways.order, self._ways.order[place]
+        below = [(peer, hop) for peer, hop in self._live[place] if order[peer] > rank]
+        above = [(peer, hop) for peer, hop in self._live[place] if order[peer] < rank]
+        down, reached = self._ways.down, self._ways.reached
+        towards: dict[NextHops, int] = {}
+        for hops in range(1, len(reached[place])):
+            wanted = reached[place][hops] & (self._far if hops > 1 else ~0)
+            going_down = wanted & _at(down[place], hops)
+            add_next_hops(towards, going_down, ((hop, _at(down[peer], hops - 1)) for peer, hop in below))
+            add_next_hops(
+                towards, wanted & ~going_down, ((hop, _at(reached[peer], hops - 1)) for peer, hop in above)
+            )
+        return towards
+
+
+def order_of_tiers(switches: Sequence[SwitchSpec]) -> Order:
+    """Return the order of the tiers, the highest first, and of the places in each; none where there is one tier."""
+    if len({switch.tier for switch in switches}) < 2:
+        return ()
+    return _ranks([(-switch.tier,) for switch in switches])
+
+
+def order_from_middle(rings: Rings, hosts: int) -> Order:
+    """Return the order of distances from the middle of each part of the graph that no link joins to another.
+
+    The middle is the switch with the fewest hops to its farthest host; of several, the one with the fewest hops in all.
+    `hosts` are the switches that have some, as bits by their place.
+    """
+    count = len(rings[0])
+    levels = [0] * count
+    left = (1 << count) - 1
+    while left:
+        first = next(iter(bits_of(left)))
+        part = _all_of([ring[first] for ring in rings])
+        left &= ~part
+        root = min(bits_of(part), key=lambda place: (*_hops_to(rings, place, hosts), place))
+        for level, ring in enumerate(rings):
+            for place in bits_of(ring[root]):
+                levels[place] = level
+    return _ranks([(level,) for level in levels])
+
+
+def find_ways(neighbours: Sequence[Sequence[int]], order: Order) -> Ways:
+    """Return the ways up and down of all switches, given the neighbours of each."""
+    count = len(order)
+    from_above = sorted(range(count), key=order.__getitem__)
+    down: list[ByHops] = [[] for _ in range(count)]
+    reached: list[ByHops] = [[] for _ in range(count)]
+    for place in reversed(from_above):
+        down[place] = _with_next([1 << place], [down[peer] for peer in neighbours[place] if down[peer]])
+    for place in from_above:
+        above = [reached[peer] for peer in neighbours[place] if reached[peer]]
+        reached[place] = _with_next(down[place], above)
+    return Ways(order, down, reached)
+
+
+def _with_next(own: ByHops, of_neighbours: Sequence[ByHops]) -> ByHops:
+    """Return what a switch reaches itself, and what else it reaches by its neighbours, a hop later."""
+    known = _all_of(own)
+    found = list(own)
+    for hops in range(1, max(map(len, of_neighbours), default=0) + 1):
+        news = 0
+        for each in of_neighbours:
+            news |= _at(each, hops - 1)
+        news &= ~known
+        known |= news
+        if hops == len(found):
+            found.append(0)
+        found[hops] |= news
+    while not found[-1]:
+        found.pop()
+    return found
+
+
+def _hops_to(rings: Rings, place: int, hosts: int) -> tuple[int, int]:
+    """Return the hops from a switch to the farthest of those that have hosts, and to all of them together."""
+    counts = [(ring[place] & hosts).bit_count() for ring in rings]
+    farthest = max((hops for hops, count in enumerate(counts) if count), default=0)
+    return farthest, sum(hops * count for hops, count in enumerate(counts))
+
+
+def _ranks(keys: Sequence[tuple[int, ...]]) -> Order:
+    ranks = [0] * len(keys)
+    for rank, place in enumerate(sorted(range(len(keys)), key=lambda place: (keys[place], place))):
+        ranks[place] = rank
+    return ranks
+
+
+def _all_of(by_hops: Sequence[int]) -> int:
+    together = 0
+    for bits in by_hops:
+        together |= bits
+    return together
+
+
+def _at(by_hops: ByHops, hops: int) -> int:
+    return by_hops[hops] if hops < len(by_hops) else 0
+
+
+KIND = RoutingKind(
+    name="up_down",
+    summary="on any graph, up some links, then down some: free of deadlock on one lane",
+    tables=("ipv4_lpm", "ipv6_lpm", "ecmp"),
+    plane=UpDown,
+    objection=lambda _fabric: "",
+    is_deadlock_free=lambda _fabric: True,
+)
