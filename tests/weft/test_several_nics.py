@@ -7,6 +7,8 @@ import pytest
 
 from weft import Fabric
 from weft.errors import BadInputError
+from weft.run.runner import run_scenario
+from weft.scenario import parse_scenario
 from weft.topologies import FabricSpec, LinkSpec
 from weft.topologies.builder import FabricBuilder
 
@@ -39,3 +41,76 @@ def test_flows_and_collectives_go_over_all_nics(planes: int) -> None:
             fabric.collective("allreduce", buffers, "in-network")
         reduced = fabric.collective("allreduce", buffers, "ring").buffers
         assert all(np.array_equal(each, sum(buffers)) for each in reduced)
+
+
+TWO_NICS_A_HOST = {
+    "planes": 1,
+    "switches": [{"role": "leaf", "count": 2}],
+    "hosts": [{"on": "l0+l0", "count": 2}, {"on": "l1+l1", "count": 2}],
+    "links": [{"ends": "l0<->l1"}],
+}
+RAILS_APART = {"kind": "rail_only", "ranks_per_host": 2, "hosts_per_leaf": 2}
+WIDE_LEAF = {"planes": 1, "leaves": 1, "spines": 0, "hosts_per_leaf": 33}
+ALL_REDUCE = {"collective": "allreduce", "data": "lengths"}
+
+
+@pytest.mark.parametrize(
+    ("fabric", "left_out"),
+    [
+        (TWO_NICS_A_HOST, {"in-network": "ranks of 2 NICs on 1 planes cannot reduce"}),
+        (
+            RAILS_APART,
+            {
+                "tree": "h1 and h2 have no path in plane 0",
+                "in-network": "no switch of plane 0 reaches all leaves",
+            },
+        ),
+        (WIDE_LEAF, {"in-network": "33 children in the tree (valid: at most 32)"}),
+    ],
+    ids=["two NICs a plane", "rails apart", "wide leaf"],
+)
+def test_algorithms_that_the_fabric_lacks_something_for_are_left_out(
+    fabric: dict[str, object], left_out: dict[str, str]
+) -> None:
+    said: list[str] = []
+    scenario = parse_scenario({"clock": "virtual", "fabric": fabric, "traffic": [ALL_REDUCE]})
+    ran = {each.algorithm for each in run_scenario(scenario, progress=said.append).collectives}
+    assert "ring" in ran
+    assert not ran & left_out.keys()
+    reasons = [line for line in said if "left out" in line]
+    assert len(reasons) == len(left_out)
+    for reason, (name, words) in zip(reasons, left_out.items(), strict=True):
+        assert reason.startswith(f"all-reduce, {name} left out: ")
+        assert words in reason
+
+
+@pytest.mark.parametrize(
+    ("fabric", "item", "words"),
+    [
+        (TWO_NICS_A_HOST, {**ALL_REDUCE, "algorithms": ["ring", "in-network"]}, r"algorithms\[1\]: .*2 NICs"),
+        (RAILS_APART, {**ALL_REDUCE, "algorithms": ["tree"]}, r"algorithms\[0\]: h1 and h2 have no path"),
+        (
+            RAILS_APART,
+            {"collective": "alltoall"},
+            r"traffic\[0\]: no algorithm of alltoall can .*: direct: .*; pairwise: ",
+        ),
+        (
+            WIDE_LEAF,
+            {
+                "training_step": "data-parallel",
+                "layers": [{"gradients": "4KiB"}],
+                "algorithms": ["in-network"],
+            },
+            r"algorithms\[0\]: p0l0 would have 33 children",
+        ),
+    ],
+)
+def test_an_algorithm_that_is_asked_for_is_refused_before_the_fabric_is_built(
+    fabric: dict[str, object], item: dict[str, object], words: str
+) -> None:
+    said: list[str] = []
+    with pytest.raises(BadInputError, match=words):
+        run_scenario(
+            parse_scenario({"clock": "virtual", "fabric": fabric, "traffic": [item]}), progress=said.append
+        )
+    assert said == []

@@ -13,16 +13,12 @@ from numpy.typing import NDArray
 from weft.errors import BadInputError
 from weft.hints import did_you_mean
 from weft.results.collectives import CollectiveResult
-from weft.scenario.places import KeyProblem
 from weft.topologies import FabricSpec
-from weft.topologies.kinds.base import TopologySection
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.class_reference import absolute_reference, is_class_reference
 from weft.traffic.collectives import COLLECTIVE_KINDS, Collective, collective_named
 from weft.traffic.schedule_nodes import DataType
-from weft.traffic.schedules import (
-    CollectiveSpec,
-)
+from weft.traffic.schedules import CollectiveSpec
 
 MAX_REPETITIONS = 1000
 OPERATIONS = {operation.name.lower(): operation for operation in Operation}
@@ -151,13 +147,6 @@ def collective_spec(
     return spec
 
 
-def suitable(topology: FabricSpec, collective: Collective) -> list[str]:
-    """Return the algorithms of a collective that can run on a fabric."""
-    return collective.suitable(
-        collective_spec(topology, collective, collective.algorithms[0].name, 0, "int32")
-    )
-
-
 def data_of_ranks(
     collective: Collective, spec: CollectiveSpec, arrays: Sequence[NDArray[Any]]
 ) -> list[NDArray[Any]]:
@@ -177,27 +166,6 @@ def results_of_ranks(
     """Return what of every rank's data is its result, flat."""
     parts = [collective.result_part(spec, rank) for rank in range(spec.rank_count)]
     return [each[part.start : part.stop] for each, part in zip(data, parts, strict=True)]
-
-
-def check_algorithms(
-    collective: Collective, algorithms: Sequence[str], fabric: TopologySection, key: str, root: int = 0
-) -> None:
-    """Check that algorithms which an item of the traffic names can run. Raises KeyProblem for `key`.algorithms."""
-    spec = CollectiveSpec(
-        rank_count=fabric.host_count,
-        element_count=0,
-        dtype=DataType.INT32,
-        operation=Operation.SUM,
-        plane_rates_bps=(fabric.host_rate,) * fabric.nics_per_host,
-        root=root,
-        ranks_per_host=fabric.ranks_per_host or 1,
-        rank_stride=fabric.endpoints_per_leaf if fabric.rail_optimised else 1,
-    )
-    for number, algorithm in enumerate(algorithms):
-        try:
-            collective.check(algorithm, spec)
-        except ValueError as error:
-            raise KeyProblem(f"{key}.algorithms[{number}]", str(error)) from None
 
 
 def random_elements(generator: np.random.Generator, dtype: str, count: int) -> NDArray[Any]:

@@ -51,6 +51,7 @@ from weft.results.switch_memory import memory_results
 from weft.results.training_steps import TrainingStepResult, verify_gradients
 from weft.results.verification import Verdict, verify
 from weft.results.workloads import WorkloadResult, workload_result
+from weft.run.algorithms import objection_to_nics
 from weft.run.collectives import (
     CollectiveRun,
     Repetitions,
@@ -894,11 +895,8 @@ class Fabric:
     def _join_job(self) -> None:
         if self._is_current():
             return
-        nics, planes = self.topology.nics_per_host, self.topology.planes
-        if nics != planes:
-            raise BadInputError(
-                f"in the network, ranks of {nics} NICs on {planes} planes cannot reduce (valid: one NIC a plane)"
-            )
+        if objection := objection_to_nics(self.topology):
+            raise BadInputError(objection)
         self._leave_job()
         hosts = [host.name for host in self.topology.hosts]
         in_use = self.lab.operations.planes_in_use

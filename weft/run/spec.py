@@ -78,8 +78,9 @@ def fabric_run_spec(fabric: FabricSpec, **options: Unpack[FabricKeywords]) -> Ru
 def _check(spec: RunSpec) -> None:
     """Check what neither options nor fabric show alone. Raises KeyProblem, or as `run_spec`."""
     check_transport(spec.options)
-    for traffic in spec.traffic:
+    for number, traffic in enumerate(spec.traffic):
         traffic.check_classes(spec.fabric, spec.options.seed)
+        traffic.check_fabric(spec.fabric, f"traffic[{number}]")
     check_observed(spec.fabric, spec.options)
     check_links(spec.fabric, spec.options)
     check_events(spec.fabric, spec.options)

@@ -103,6 +103,16 @@ class FabricSpec:
             first.setdefault(nic.plane, nic.number)
         return tuple(first.values())
 
+    @cached_property
+    def joins_all_hosts(self) -> bool:
+        """Whether links lead from each host to all others in every plane."""
+        return all(
+            self.hops_between(edges[0].name, other.name) is not None
+            for plane in range(self.planes)
+            if (edges := self.edge_switches(plane))
+            for other in edges[1:]
+        )
+
     def links_between(self, a: str, b: str) -> tuple[FabricLink, ...]:
         """Return the links between two nodes, in either order; none if they are not adjacent."""
         return self._links_by_nodes.get(frozenset((a, b)), ())
@@ -164,7 +174,7 @@ class FabricSpec:
             TopologyError: they have none.
 
         """
-        if self._joins_all or (self.scale_up and self.scale_up.share_a_host(source, destination)):
+        if self.joins_all_hosts or (self.scale_up and self.scale_up.share_a_host(source, destination)):
             return
         first, last = (self.hosts[index].nic(nic) for index in (source, destination))
         if self.hops_between(first.switch, last.switch) is None:
@@ -172,16 +182,6 @@ class FabricSpec:
                 f"{self.hosts[source].name} and {self.hosts[destination].name} have no path in plane {first.plane}: "
                 f"no links lead from {first.switch} to {last.switch}"
             )
-
-    @cached_property
-    def _joins_all(self) -> bool:
-        """Whether all switches with hosts of each plane reach each other."""
-        return all(
-            self.hops_between(edges[0].name, other.name) is not None
-            for plane in range(self.planes)
-            if (edges := self.edge_switches(plane))
-            for other in edges[1:]
-        )
 
     @cached_property
     def _distances_by_plane(self) -> tuple[Distances[str], ...]:

@@ -45,6 +45,9 @@ class TrafficItem(TrafficSection):
         """Return the memory that a rank's data takes; all items' data exist at once."""
         return 0
 
+    def check_fabric(self, topology: FabricSpec, key: str) -> None:
+        """Check what only the fabric's links and NICs show. Raises KeyProblem for a key below `key`, the item's own."""
+
     def check_classes(self, topology: FabricSpec, seed: int) -> None:
         """Check the classes of users that it names, before anything is built. Raises BadInputError."""
 

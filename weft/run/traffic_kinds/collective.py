@@ -12,11 +12,13 @@ from pydantic import Field
 from weft.clocks.lab import Progress
 from weft.quantities.definitions import MessageSize, whole
 from weft.results.collectives import COLLECTIVES, LENGTHS
-from weft.run.collectives import check_algorithms, random_elements, suitable
+from weft.run.algorithms import check_algorithms, check_paths, suitable
+from weft.run.collectives import random_elements
 from weft.run.gradients import mlp_gradients
 from weft.run.traffic_kinds.base import Run, TrafficItem
 from weft.scenario.places import KeyProblem
 from weft.scenario.traffic import AlgorithmName, CollectiveName
+from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.collectives import Collective, collective_named
 from weft.traffic.extensions import ExtensionError
@@ -86,6 +88,10 @@ class CollectiveTraffic(TrafficItem):
                 )
         check_algorithms(collective, self.algorithms or (), fabric, key, self.root)
 
+    def check_fabric(self, topology: FabricSpec, key: str) -> None:
+        """Check that the fabric has what algorithms need."""
+        check_paths(self._definition(), self.algorithms, topology, key)
+
     def data_bytes(self, ranks: int) -> int:
         """Return the size of a rank's inputs."""
         if self.data != "random":
@@ -111,8 +117,9 @@ class CollectiveTraffic(TrafficItem):
             "repetitions": self.repetitions,
             "warmup": self.warmup,
         }
+        algorithms = self.algorithms or suitable(fabric.topology, collective, progress)
         for size in sizes:
-            for algorithm in self.algorithms or suitable(fabric.topology, collective):
+            for algorithm in algorithms:
                 if isinstance(size, int):
                     progress(f"{title} of {size} B, {algorithm}, lengths only")
                     fabric.collective_of_lengths(

@@ -12,11 +12,13 @@ from weft.quantities.definitions import TIME, MessageSize, Size, Time, whole
 from weft.quantities.units import shortest_time
 from weft.results.collectives import LENGTHS
 from weft.results.training_steps import TRAINING_STEPS
-from weft.run.collectives import check_algorithms, random_elements, suitable
+from weft.run.algorithms import check_algorithms, check_paths, suitable
+from weft.run.collectives import random_elements
 from weft.run.traffic_kinds.base import TrafficItem
 from weft.scenario.places import KeyProblem
 from weft.scenario.traffic import AlgorithmName
 from weft.scenario.values import Section
+from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.collectives import COLLECTIVE_KINDS
 from weft.traffic.schedule_nodes import ELEMENT_BYTES
@@ -78,6 +80,10 @@ class TrainingStepTraffic(TrafficItem):
             )
         check_algorithms(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms or (), fabric, key)
 
+    def check_fabric(self, topology: FabricSpec, key: str) -> None:
+        """Check that the fabric has what algorithms need."""
+        check_paths(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms, topology, key)
+
     def data_bytes(self, ranks: int) -> int:
         """Return the size of a rank's gradients."""
         if self.data == LENGTHS:
@@ -101,6 +107,7 @@ class TrainingStepTraffic(TrafficItem):
             gradients = [
                 random_elements(generator, self.dtype, step.gradient_count) for _ in fabric.topology.hosts
             ]
-        for algorithm in self.algorithms or suitable(fabric.topology, COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]):
+        all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
+        for algorithm in self.algorithms or suitable(fabric.topology, all_reduce, progress):
             progress(f"training step of {step.gradient_count * ELEMENT_BYTES} B of gradients, {algorithm}")
             fabric.training_step(step, algorithm, gradients, dtype=self.dtype)

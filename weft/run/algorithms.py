@@ -1,0 +1,123 @@
+"""Which algorithms of a collective can run on a fabric: those that a scenario names, or all that suit it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.clocks.lab import Progress
+from weft.controller.errors import JobError
+from weft.controller.failures import NO_FAILURES
+from weft.controller.trees import plan_tree
+from weft.run.collectives import collective_spec
+from weft.scenario.places import KeyProblem
+from weft.topologies import FabricSpec, TopologyError
+from weft.topologies.kinds.base import TopologySection
+from weft.traffic.aggregation_format import Operation
+from weft.traffic.class_reference import is_class_reference
+from weft.traffic.collectives import Collective
+from weft.traffic.schedule_nodes import DataType
+from weft.traffic.schedules import CollectiveSpec, peers_of
+
+_ELEMENTS_OF_A_CHUNK = 64
+"""The least that leaves a rank's chunk a share on a plane (`weft.traffic.striping`)."""
+
+
+def objection_to_nics(topology: FabricSpec) -> str:
+    """Return why the hosts' NICs keep switches from reducing, "" if they do not."""
+    nics, planes = topology.nics_per_host, topology.planes
+    if nics == planes:
+        return ""
+    return f"in the network, ranks of {nics} NICs on {planes} planes cannot reduce (valid: one NIC a plane)"
+
+
+def objections(topology: FabricSpec, collective: Collective) -> dict[str, str]:
+    """Return by name why the fabric, as long as nothing fails, has not what an algorithm needs; "" where it has.
+
+    Algorithms that so many ranks, or ranks of such hosts, cannot use are not among them.
+    """
+    return {
+        name: _objection(topology, collective, name)
+        for name in collective.suitable(_spec(topology, collective, 0))
+    }
+
+
+def _spec(topology: FabricSpec, collective: Collective, element_count: int) -> CollectiveSpec:
+    return collective_spec(topology, collective, collective.algorithms[0].name, element_count, "int32")
+
+
+def _objection(topology: FabricSpec, collective: Collective, algorithm: str) -> str:
+    if collective.algorithm(algorithm).in_network:
+        return objection_to_nics(topology) or _objection_to_trees(topology)
+    return _missing_path(topology, collective, algorithm)
+
+
+def _objection_to_trees(topology: FabricSpec) -> str:
+    hosts = [host.name for host in topology.hosts]
+    try:
+        for plane in range(topology.planes):
+            plan_tree(topology, plane, hosts, NO_FAILURES, {})
+    except JobError as error:
+        return str(error)
+    return ""
+
+
+def _missing_path(topology: FabricSpec, collective: Collective, algorithm: str) -> str:
+    # A user's algorithm may want sizes of its own; its run says what it lacks.
+    if topology.joins_all_hosts or is_class_reference(collective.reference):
+        return ""
+    spec = _spec(topology, collective, len(topology.hosts) * topology.nics_per_host * _ELEMENTS_OF_A_CHUNK)
+    schedules = [collective.schedule(algorithm, spec, rank) for rank in range(spec.rank_count)]
+    try:
+        for rank, channel in peers_of(schedules):
+            topology.require_path(rank, channel.peer, channel.plane)
+    except TopologyError as error:
+        return str(error)
+    return ""
+
+
+def suitable(topology: FabricSpec, collective: Collective, progress: Progress) -> list[str]:
+    """Return the algorithms of a collective that can run on a fabric; `progress` is called with why others cannot."""
+    found = objections(topology, collective)
+    for name, objection in found.items():
+        if objection:
+            progress(f"{collective.title or collective.name}, {name} left out: {objection}")
+    return [name for name, objection in found.items() if not objection]
+
+
+def check_algorithms(
+    collective: Collective, algorithms: Sequence[str], fabric: TopologySection, key: str, root: int = 0
+) -> None:
+    """Check that algorithms which an item of the traffic names can run. Raises KeyProblem for `key`.algorithms."""
+    spec = CollectiveSpec(
+        rank_count=fabric.host_count,
+        element_count=0,
+        dtype=DataType.INT32,
+        operation=Operation.SUM,
+        plane_rates_bps=(fabric.host_rate,) * fabric.nics_per_host,
+        root=root,
+        ranks_per_host=fabric.ranks_per_host or 1,
+        rank_stride=fabric.endpoints_per_leaf if fabric.rail_optimised else 1,
+    )
+    for number, algorithm in enumerate(algorithms):
+        try:
+            collective.check(algorithm, spec)
+        except ValueError as error:
+            raise KeyProblem(f"{key}.algorithms[{number}]", str(error)) from None
+
+
+def check_paths(
+    collective: Collective, algorithms: Sequence[str] | None, topology: FabricSpec, key: str
+) -> None:
+    """Check that the fabric has the links and NICs that an item's algorithms need.
+
+    Raises:
+        KeyProblem: it has not for one of those that `key`.algorithms names, or for none at all where it names none.
+    """
+    found = objections(topology, collective)
+    for number, algorithm in enumerate(algorithms or ()):
+        if objection := found.get(algorithm):
+            raise KeyProblem(f"{key}.algorithms[{number}]", objection)
+    if algorithms is None and all(found.values()):
+        reasons = [f"{name}: {objection}" for name, objection in found.items()]
+        why = "; ".join(reasons) or collective.unsuitable(_spec(topology, collective, 0))
+        raise KeyProblem(key, f"no algorithm of {collective.name} can run on the fabric: {why}")
