@@ -24,6 +24,7 @@ from weft.controller.errors import NotPrimaryError, RequestRefusedError, SwitchU
 from weft.controller.pipeline import Pipeline
 from weft.controller.reconcile import EncodedUpdate, EntitySet
 from weft.controller.refusals import explain
+from weft.controller.stub import SharedRequest
 
 BATCH_UPDATES = 1000
 # Not 1: clients that only watch, such as p4runtime-shell, must bid too, and need ids below the controller's.
@@ -130,7 +131,7 @@ class SwitchSession:
             election_id=U128.encode(self._election_id),
             action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
         )
-        request = head.SerializeToString() + self._encoder.pipeline_config_field
+        request = SharedRequest(head.SerializeToString(), self._encoder.pipeline_config_field)
         try:
             await self._stub.SetForwardingPipelineConfig(request, timeout=self._timeout_s)
         except grpc.aio.AioRpcError as error:

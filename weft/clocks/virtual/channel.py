@@ -1,7 +1,8 @@
 """P4Runtime within the process: a channel that calls the server's service object, in virtual time.
 
 A request takes half the control latency to the switch, its answer the other half, and so do a stream's messages.
-Messages are serialised and parsed as on a real channel, so neither side sees the other's objects.
+Messages are serialised and parsed as on a real channel, so neither side sees the other's objects. What many requests
+share (`SharedRequest`) is parsed once.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import grpc
 from finsy.proto import p4r
 
 from weft.clocks.virtual.loop import VirtualTimeLoop
+from weft.controller.stub import SharedRequest
 from weft.switch.p4runtime.device import Device
 from weft.switch.p4runtime.service import P4RuntimeService, abort, parse_request
 from weft.switch.p4runtime.stream import ControllerStream
@@ -79,7 +81,11 @@ class InProcessChannel:
             def serve(received: Any, context: _Context) -> list[bytes]:
                 return [self._handler(method)(received, context).SerializeToString()]
 
-            (answer,) = await self._call(method, request_serializer(request), serve)
+            if isinstance(request, SharedRequest):
+                own, shared = request.own, request.shared
+            else:
+                own, shared = request_serializer(request), b""
+            (answer,) = await self._call(method, own, serve, shared)
             return response_deserializer(answer)
 
         return call
@@ -117,12 +123,12 @@ class InProcessChannel:
         return handler
 
     async def _call(
-        self, method: str, data: bytes, serve: Callable[[Any, _Context], list[bytes]]
+        self, method: str, data: bytes, serve: Callable[[Any, _Context], list[bytes]], shared: bytes = b""
     ) -> list[bytes]:
         await self._loop.sleep_ps(self._there_ps)
         answers: list[bytes] = []
         failure: grpc.aio.AioRpcError | None = None
-        request = parse_request(method.rpartition("/")[2], data)
+        request = parse_request(method.rpartition("/")[2], data, shared)
         try:
             answers = serve(request, _Context())
         except _Aborted as aborted:

@@ -22,7 +22,7 @@ from weft.switch.backend import (
 )
 from weft.switch.p4runtime.arbitration import Arbitration
 from weft.switch.p4runtime.batches import Outcome, apply_batch
-from weft.switch.p4runtime.encoded_messages import decode_update
+from weft.switch.p4runtime.encoded_messages import PipelineRequest, decode_update
 from weft.switch.p4runtime.errors import (
     FAILED_PRECONDITION,
     NOT_FOUND,
@@ -76,26 +76,27 @@ class Device:
 
     # pipeline
 
-    def set_pipeline(self, request: Any) -> None:
-        """SetForwardingPipelineConfig (§14), given an `EncodedPipelineRequest`."""
+    def set_pipeline(self, request: PipelineRequest) -> None:
+        """SetForwardingPipelineConfig (§14)."""
+        head, config = request.head, request.config
         actions = p4r.SetForwardingPipelineConfigRequest
         with self._lock:
-            self._require_primary(request)
-            if not self._arbitration.rights(request.role).can_push_pipeline:
+            self._require_primary(head)
+            if not self._arbitration.rights(head.role).can_push_pipeline:
                 raise RequestError(PERMISSION_DENIED, "the role may not set the forwarding pipeline")
-            if request.action == actions.COMMIT:
-                if request.HasField("config"):
+            if head.action == actions.COMMIT:
+                if config is not None:
                     raise invalid("COMMIT takes no config: it realizes the saved one")
                 self._commit_staged()
                 return
-        if request.action not in actions.Action.values() or request.action == actions.UNSPECIFIED:
-            raise invalid(f"action {request.action} is none (valid: {', '.join(actions.Action.keys()[1:])})")
-        if not request.HasField("config"):
+        if head.action not in actions.Action.values() or head.action == actions.UNSPECIFIED:
+            raise invalid(f"action {head.action} is none (valid: {', '.join(actions.Action.keys()[1:])})")
+        if config is None:
             raise invalid("config is not set")
-        pipeline = self._verify(request.config)  # takes a while, so others are served meanwhile
+        pipeline = self._verify(config)  # takes a while, so others are served meanwhile
         with self._lock:
-            self._require_primary(request)
-            match request.action:
+            self._require_primary(head)
+            match head.action:
                 case actions.VERIFY_AND_SAVE:
                     self._staged, self._staged_updates = self._load(_rehearsal(), pipeline), []
                 case actions.VERIFY_AND_COMMIT:

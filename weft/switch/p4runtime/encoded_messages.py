@@ -6,6 +6,8 @@ fields declared as `bytes`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from finsy.proto import p4r
@@ -63,10 +65,66 @@ _CLASSES = _message_classes(
 )
 EncodedWriteRequest = _CLASSES["WriteRequest"]
 """A `p4.v1.WriteRequest` whose `updates` are bytes."""
-EncodedPipelineRequest = _CLASSES["PipelineRequest"]
-"""A `p4.v1.SetForwardingPipelineConfigRequest` whose `config` is bytes."""
 EncodedUpdate = _CLASSES["Update"]
 """A `p4.v1.Update` in which match and action of a table entry are bytes."""
+_EncodedPipelineRequest = _CLASSES["PipelineRequest"]
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineRequest:
+    """A `p4.v1.SetForwardingPipelineConfigRequest`.
+
+    Attributes:
+        head: the message; its config is not looked at.
+        config: the bytes of its config, one object for requests that share it; None where it is not set.
+
+    """
+
+    head: Any
+    config: bytes | None
+
+    @property
+    def device_id(self) -> int:
+        """Which device is to run it."""
+        number: int = self.head.device_id
+        return number
+
+
+def parse_pipeline_request(data: bytes, shared: bytes = b"") -> PipelineRequest:
+    """Return a request that sets a pipeline, whose fields are those of `data` and then those of `shared`.
+
+    `shared` is parsed once for all requests that are given the same object. DecodeError: the bytes are none.
+    """
+    head = _parsed_pipeline_request(data)
+    if not shared:
+        return PipelineRequest(head, head.config if head.HasField("config") else None)
+    config = _config_alone(shared)
+    if config is None or head.HasField("config"):
+        return parse_pipeline_request(data + shared)
+    return PipelineRequest(head, config)
+
+
+def _parsed_pipeline_request(data: bytes) -> Any:
+    return partly_parsed(_EncodedPipelineRequest, p4r.SetForwardingPipelineConfigRequest, data)
+
+
+@lru_cache(maxsize=4)
+def _config_alone(data: bytes) -> bytes | None:
+    """Return the config of a request that has no other fields; None if it has."""
+    request = _parsed_pipeline_request(data)
+    is_alone = [field.name for field, _ in request.ListFields()] == ["config"]
+    return request.config if is_alone else None
+
+
+def partly_parsed(encoded: Any, message: Any, data: bytes) -> Any:
+    """Return a message of P4Runtime's class `message` as one of the class `encoded`, which is the same partly in bytes.
+
+    DecodeError: the bytes are none.
+    """
+    request = encoded.FromString(data)
+    if request.ByteSize() != len(data):  # a field that comes twice, perhaps, which is then merged
+        request = encoded.FromString(message.FromString(data).SerializeToString())
+    return request
 
 
 def decode_update(encoded: bytes) -> p4r.Update:

@@ -16,7 +16,12 @@ from finsy.proto import p4r, p4r_grpc
 from google.protobuf import message_factory
 
 from weft.switch.p4runtime.device import Device
-from weft.switch.p4runtime.encoded_messages import EncodedPipelineRequest, EncodedWriteRequest
+from weft.switch.p4runtime.encoded_messages import (
+    EncodedWriteRequest,
+    PipelineRequest,
+    parse_pipeline_request,
+    partly_parsed,
+)
 from weft.switch.p4runtime.errors import (
     INTERNAL,
     RESOURCE_EXHAUSTED,
@@ -43,7 +48,6 @@ PUMP_INTERVAL_S = 0.1
 _LOGGER = logging.getLogger(__name__)
 _SERVICE = p4r.DESCRIPTOR.services_by_name["P4Runtime"]
 _METHODS = {method.name: method for method in _SERVICE.methods}
-_ENCODED_REQUESTS = {"Write": EncodedWriteRequest, "SetForwardingPipelineConfig": EncodedPipelineRequest}
 _HANDLERS = {
     (False, False): grpc.unary_unary_rpc_method_handler,
     (False, True): grpc.unary_stream_rpc_method_handler,
@@ -75,9 +79,9 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
             abort(context, error)
 
     def SetForwardingPipelineConfig(
-        self, request: Any, context: grpc.ServicerContext
+        self, request: PipelineRequest, context: grpc.ServicerContext
     ) -> p4r.SetForwardingPipelineConfigResponse:
-        """Verify, save or realize a pipeline, given an `EncodedPipelineRequest`."""
+        """Verify, save or realize a pipeline."""
         try:
             find_device(self._devices, request.device_id).set_pipeline(request)
         except Exception as error:
@@ -139,16 +143,17 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
             outbox.close(failure)
 
 
-def parse_request(method: str, data: bytes) -> Any:
-    """The request of a method, by its name; a write's updates and a pipeline's config stay bytes."""
+def parse_request(method: str, data: bytes, shared: bytes = b"") -> Any:
+    """The request of a method, by its name; a write's updates and a pipeline's config stay bytes.
+
+    `shared` follows `data`: fields that other requests have as well.
+    """
+    if method == "SetForwardingPipelineConfig":
+        return parse_pipeline_request(data, shared)
     original = message_factory.GetMessageClass(_METHODS[method].input_type)
-    encoded = _ENCODED_REQUESTS.get(method)
-    if encoded is None:
-        return original.FromString(data)
-    request = encoded.FromString(data)
-    if request.ByteSize() != len(data):  # a field that comes twice, perhaps, which is then merged
-        request = encoded.FromString(original.FromString(data).SerializeToString())
-    return request
+    if method == "Write":
+        return partly_parsed(EncodedWriteRequest, original, data + shared)
+    return original.FromString(data + shared)
 
 
 def rpc_handler(service: P4RuntimeService) -> grpc.GenericRpcHandler:
