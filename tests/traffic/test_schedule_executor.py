@@ -134,7 +134,10 @@ def test_a_cancelled_rank_leaves_the_others_waiting():
 
 @pytest.mark.parametrize("faults", [{}, FAULTS], ids=["clean", "faulty"])
 def test_incast_and_permutation_deliver_every_byte(faults):
-    flows = [*permutation(4, 50_000, seed=1), *incast(0, range(4), 20_000, start_ps=10 * DELAY_PS)]
+    flows = [
+        *permutation(4, 50_000, seed=1, queue_pairs=3),
+        *incast(0, range(4), 20_000, start_ps=10 * DELAY_PS),
+    ]
     schedules = [flow_schedule(dict(enumerate(flows)), rank) for rank in range(4)]
     network = PointToPoint(Engine(seed=4), 4, **faults)
     network.connect_all(schedules)

@@ -328,11 +328,24 @@ def test_incast_and_permutation_say_who_sends_to_whom():
 
 
 def test_flows_run_and_every_byte_is_written():
-    flows = [*permutation(5, 300, seed=1), *incast(2, range(5), 77, start_ps=10)]
+    flows = [*permutation(5, 300, seed=1, queue_pairs=4), *incast(2, range(5), 77, start_ps=10)]
     schedules = [flow_schedule(dict(enumerate(flows)), rank, run_tag=9) for rank in range(5)]
     interpreter = Interpreter(schedules, [np.zeros(0, np.int32)] * 5)
     interpreter.results("int32")
     assert sum(interpreter.written_bytes.values()) == 5 * 300 + 4 * 77
+
+
+@given(size_bytes=st.integers(1, 5000), queue_pairs=st.integers(1, 256))
+def test_queue_pairs_divide_a_flow_evenly_and_without_gaps(size_bytes, queue_pairs):
+    flow = Flow(0, 1, size_bytes, queue_pairs=min(queue_pairs, size_bytes))
+    spans = [span for span, _ in flow.parts()]
+    assert len({label for _, label in flow.parts()}) == flow.queue_pairs
+    assert [span.offset_bytes for span in spans] == [
+        sum(each.length_bytes for each in spans[:number]) for number in range(len(spans))
+    ]
+    lengths = [span.length_bytes for span in spans]
+    assert sum(lengths) == size_bytes
+    assert max(lengths) - min(lengths) <= 1 <= min(lengths)
 
 
 @pytest.mark.parametrize(
@@ -342,6 +355,9 @@ def test_flows_run_and_every_byte_is_written():
         (Flow(0, 1, 0), "flow 0 of 0 bytes"),
         (Flow(0, 1, 2**31 + 1), "flow 0 of 2147483649 bytes"),
         (Flow(0, 1, 1, start_ps=-1), "flow 0 starts at -1 ps"),
+        (Flow(0, 1, 3, queue_pairs=4), "flow 0 of 3 bytes over 4 queue pairs .valid: 1 to 3"),
+        (Flow(0, 1, 3, queue_pairs=0), "over 0 queue pairs"),
+        (Flow(0, 1, 1000, queue_pairs=257), "valid: 1 to 256"),
     ],
 )
 def test_senseless_flows_are_refused(flow, message):

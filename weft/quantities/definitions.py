@@ -183,6 +183,7 @@ MESSAGE_SIZE = SIZE.between(1, 64 * 2**30, example="1MiB")
 """Of a collective, and of a layer's gradients."""
 FLOW_SIZE = SIZE.between(1, limits.MAX_FLOW_BYTES, example="1MiB")
 COUNT = Quantity("a whole number", "", 0, 2**63 - 1, parse_whole_number, _plain, "1")
+QUEUE_PAIRS = COUNT.between(1, limits.MAX_FLOW_QUEUE_PAIRS, example="4")
 NUMBER = Quantity("a number", "", 0.0, 1e6, parse_number, _plain, "1")
 PROBABILITY = replace(NUMBER, lowest=0.0, highest=1.0, highest_excluded=True, example="0.001")
 
@@ -198,6 +199,8 @@ SizeOrZero = Annotated[int, SIZE.between(0)]
 QueueSize = Annotated[int, QUEUE_SIZE]
 MessageSize = Annotated[int, MESSAGE_SIZE]
 FlowSize = Annotated[int, FLOW_SIZE]
+QueuePairs = Annotated[int, QUEUE_PAIRS]
+"""Among which a flow is divided."""
 Probability = Annotated[float, PROBABILITY]
 
 

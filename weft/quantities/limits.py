@@ -9,3 +9,5 @@ MIN_QUEUE_CAPACITY_BYTES = 1518
 MAX_QUEUE_CAPACITY_BYTES = 2**34
 MAX_FLOW_BYTES = 1 << 31
 """A flow is one WRITE, whose length the specification bounds so."""
+MAX_FLOW_QUEUE_PAIRS = 256
+"""Among which a flow may be divided."""

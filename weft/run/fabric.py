@@ -23,7 +23,7 @@ from weft.controller.features.depth_ages import DepthAges
 from weft.error_translation import raised_as_weft_errors
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError
 from weft.hints import did_you_mean
-from weft.quantities.definitions import FLOW_SIZE, MESSAGE_SIZE, POSITIVE_TIME, TIME
+from weft.quantities.definitions import FLOW_SIZE, MESSAGE_SIZE, POSITIVE_TIME, QUEUE_PAIRS, TIME
 from weft.recording.ideal_times import IdealTimes
 from weft.recording.observations import Observations, Recorded, merged, named_tables, ports_table
 from weft.recording.places import Places
@@ -409,6 +409,7 @@ class Fabric:
         timeout_s: float = 300.0,
         *,
         data: str = "zeros",
+        queue_pairs: int = 1,
     ) -> FlowsResult:
         """Have every other host write to one at the same time, in one plane.
 
@@ -419,6 +420,7 @@ class Fabric:
             timeout_s: seconds after which the run has failed: real ones, or of the virtual clock.
             data: "zeros", or "lengths": under the virtual clock packets then carry the number of payload bytes only,
                 at the same times, which large runs need.
+            queue_pairs: among which each flow is divided.
 
         Raises:
             BadInputError: unknown host, plane or data, no other host, or a size that no flow can have.
@@ -428,21 +430,27 @@ class Fabric:
         target = self.topology.host(receiver).index
         self.topology.host(receiver).nic(plane)
         senders = [host.index for host in self.topology.hosts]
-        flows = incast(target, senders, bytes_per_sender, plane)
-        return self.run_flows(f"incast on {receiver}, plane {plane}", flows, timeout_s, data)
+        flows = incast(target, senders, bytes_per_sender, plane, queue_pairs=queue_pairs)
+        name = f"incast on {receiver}, plane {plane}{_divided(queue_pairs)}"
+        return self.run_flows(name, flows, timeout_s, data)
 
     @raised_as_weft_errors()
     def permutation(
-        self, bytes_per_host: int, timeout_s: float = 300.0, *, data: str = "zeros"
+        self, bytes_per_host: int, timeout_s: float = 300.0, *, data: str = "zeros", queue_pairs: int = 1
     ) -> FlowsResult:
-        """Have every host write to one other, drawn from the seed, in every plane; `data` and errors as `incast`."""
+        """Have every host write to one other, drawn from the seed, in every plane.
+
+        `data`, `queue_pairs` and errors as `incast`.
+        """
         self._require_other_hosts("a permutation")
         flows = [
             flow
             for plane in self._nics_in_use()
-            for flow in permutation(len(self.topology.hosts), bytes_per_host, plane, self.options.seed)
+            for flow in permutation(
+                len(self.topology.hosts), bytes_per_host, plane, self.options.seed, queue_pairs
+            )
         ]
-        return self.run_flows("permutation", flows, timeout_s, data)
+        return self.run_flows(f"permutation{_divided(queue_pairs)}", flows, timeout_s, data)
 
     @raised_as_weft_errors()
     def pattern(self, pattern: TrafficPattern, timeout_s: float = 300.0) -> FlowsResult:
@@ -466,6 +474,11 @@ class Fabric:
         for flow in flows:
             FLOW_SIZE.check(flow.size_bytes, "a flow's size")
             TIME.check(flow.start_ps, "a flow's start")
+            QUEUE_PAIRS.check(flow.queue_pairs, "a flow's queue pairs")
+            if flow.queue_pairs > flow.size_bytes:
+                raise BadInputError(
+                    f"a flow of {flow.size_bytes} B over {flow.queue_pairs} queue pairs (valid: 1 to {flow.size_bytes})"
+                )
             if flow.plane not in in_use and flow.plane < self.topology.nics_per_host:
                 valid = ", ".join(map(str, in_use))
                 raise BadInputError(f"a flow over {flow.plane}, whose plane is out of use (valid: {valid})")
@@ -940,3 +953,8 @@ class Fabric:
 def _without_folders(name: str) -> str:
     """Return what results call a congestion control or path: a user's class without where its file lies."""
     return short_reference(name) if is_class_reference(name) else name
+
+
+def _divided(queue_pairs: int) -> str:
+    """For the name of a pattern."""
+    return f" over {queue_pairs} queue pairs a flow" if queue_pairs > 1 else ""

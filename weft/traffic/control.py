@@ -288,8 +288,10 @@ class EndpointGroup:
     ) -> int:
         """Have the ranks make ready for many flows, each over a queue pair of its own; returns the run.
 
-        The flows are of zeros, which travel as `payload` says.
+        The flows are of zeros, which travel as `payload` says. Raises ValueError for a flow of several queue pairs.
         """
+        if divided := next((flow for flow in flows if flow.queue_pairs != 1), None):
+            raise ValueError(f"a workload's flow over {divided.queue_pairs} queue pairs (valid: 1)")
         number = self._new_run_number()
         sent: list[list[WorkloadFlow]] = [[] for _ in self._hosts]
         received: list[list[WorkloadFlow]] = [[] for _ in self._hosts]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,12 @@ class HostRuns:
         schedule = flow_schedule(command.flows, rank, command.run % (MAX_RUN_TAG + 1))
         prepared = self._prepare(command.run, command.payload, schedule, {})
         nodes = [number for number, node in enumerate(schedule.nodes) if isinstance(node, Write)]
-        sent = [number for number, flow in command.flows.items() if flow.source == rank]
+        sent = [
+            number
+            for number, flow in command.flows.items()
+            if flow.source == rank
+            for _ in range(flow.queue_pairs)
+        ]
         self._runs[command.run].flows_by_node = dict(zip(nodes, sent, strict=True))
         return prepared
 
@@ -106,11 +112,15 @@ class HostRuns:
         if run.native_run is None:
             return EndedFlows()
         writes = self._host.executor.writes(run.native_run)
-        return EndedFlows(
-            flow=tuple(flows_by_node[node] for node in writes["node"].tolist()),
-            started_ps=tuple(writes["posted_ps"].tolist()),
-            finished_ps=tuple(writes["completed_ps"].tolist()),
-            retransmitted_packets=tuple(writes["retransmitted_packets"].tolist()),
+        return flows_of_writes(
+            flows_by_node,
+            zip(
+                writes["node"].tolist(),
+                writes["posted_ps"].tolist(),
+                writes["completed_ps"].tolist(),
+                writes["retransmitted_packets"].tolist(),
+                strict=True,
+            ),
         )
 
     def _require_new(self, number: int) -> None:
@@ -212,6 +222,28 @@ class HostRuns:
             known = ", ".join(map(str, sorted(self._runs))) or "none"
             raise ValueError(f"no run {number} (valid: {known})")
         return self._runs[number]
+
+
+def flows_of_writes(
+    flows_by_node: Mapping[int, int], writes: Iterable[tuple[int, int, int, int]]
+) -> EndedFlows:
+    """Return the flows all of whose writes are done, from the first one's start to the last one's end.
+
+    Args:
+        flows_by_node: the flow of each write; several where it is divided among queue pairs.
+        writes: of each that is done: node, when it was posted and completed (ps), packets sent again.
+    """
+    of_flow: dict[int, list[tuple[int, int, int]]] = {}
+    for node, *row in writes:
+        of_flow.setdefault(flows_by_node[node], []).append((row[0], row[1], row[2]))
+    wanted = Counter(flows_by_node.values())
+    ended = {flow: rows for flow, rows in of_flow.items() if len(rows) == wanted[flow]}
+    return EndedFlows(
+        flow=tuple(ended),
+        started_ps=tuple(min(posted for posted, _, _ in rows) for rows in ended.values()),
+        finished_ps=tuple(max(completed for _, completed, _ in rows) for rows in ended.values()),
+        retransmitted_packets=tuple(sum(again for _, _, again in rows) for rows in ended.values()),
+    )
 
 
 def _map_data(spec: CollectiveSpec, source: Path, result: str | None) -> npt.NDArray[Any]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from weft.quantities.limits import MAX_FLOW_BYTES
+from weft.quantities.limits import MAX_FLOW_BYTES, MAX_FLOW_QUEUE_PAIRS
 from weft.traffic.schedule_nodes import (
     SINK,
     ZEROS,
@@ -24,23 +24,46 @@ LABEL = "traffic"
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """`size_bytes` written from rank `source` to rank `destination` over `plane`, from `start_ps` on."""
+    """`size_bytes` written from rank `source` to rank `destination` over `plane`, from `start_ps` on.
+
+    So many queue pairs each write a like part of it; the flow is over when all have.
+    """
 
     source: int
     destination: int
     size_bytes: int
     plane: int = 0
     start_ps: int = 0
+    queue_pairs: int = 1
+
+    def parts(self) -> Iterator[tuple[Span, str]]:
+        """Return what each queue pair writes, of a buffer of zeros, and the label of its channel."""
+        offset_bytes = 0
+        for number in range(self.queue_pairs):
+            length_bytes = self.size_bytes // self.queue_pairs + (number < self.size_bytes % self.queue_pairs)
+            yield Span(ZEROS, offset_bytes, length_bytes), f"{LABEL} {number}" if number else LABEL
+            offset_bytes += length_bytes
 
 
 def incast(
-    receiver: int, senders: Iterable[int], size_bytes: int, plane: int = 0, start_ps: int = 0
+    receiver: int,
+    senders: Iterable[int],
+    size_bytes: int,
+    plane: int = 0,
+    start_ps: int = 0,
+    queue_pairs: int = 1,
 ) -> list[Flow]:
     """All senders write to one receiver at once. A receiver among the senders is left out."""
-    return [Flow(sender, receiver, size_bytes, plane, start_ps) for sender in senders if sender != receiver]
+    return [
+        Flow(sender, receiver, size_bytes, plane, start_ps, queue_pairs)
+        for sender in senders
+        if sender != receiver
+    ]
 
 
-def permutation(rank_count: int, size_bytes: int, plane: int = 0, seed: int = 0) -> list[Flow]:
+def permutation(
+    rank_count: int, size_bytes: int, plane: int = 0, seed: int = 0, queue_pairs: int = 1
+) -> list[Flow]:
     """Every rank sends to one other and receives from one other: a seeded random cycle through all ranks.
 
     Raises ValueError for fewer than two ranks.
@@ -50,7 +73,9 @@ def permutation(rank_count: int, size_bytes: int, plane: int = 0, seed: int = 0)
     order = list(range(rank_count))
     random.Random(seed).shuffle(order)
     following = dict(zip(order, [*order[1:], order[0]], strict=True))
-    return [Flow(rank, following[rank], size_bytes, plane) for rank in range(rank_count)]
+    return [
+        Flow(rank, following[rank], size_bytes, plane, queue_pairs=queue_pairs) for rank in range(rank_count)
+    ]
 
 
 def flows_by_rank(flows: Sequence[Flow]) -> dict[int, dict[int, Flow]]:
@@ -67,7 +92,8 @@ def flow_schedule(flows: Mapping[int, Flow], rank: int, run_tag: int = 0) -> Ran
 
     A flow's number distinguishes it from all others of the run.
 
-    Raises ValueError for a flow from a rank to itself, of a size outside 1 byte to 2 GiB, or before the start.
+    Raises ValueError for a flow from a rank to itself, of a size outside 1 byte to 2 GiB, before the start, or over
+    more queue pairs than it has bytes.
     """
     largest = max((flow.size_bytes for flow in flows.values()), default=0)
     schedule = RankSchedule(rank, {ZEROS: largest, SINK: largest})
@@ -78,13 +104,19 @@ def flow_schedule(flows: Mapping[int, Flow], rank: int, run_tag: int = 0) -> Ran
             raise ValueError(f"flow {number} of {flow.size_bytes} bytes (valid: 1 to {MAX_FLOW_BYTES})")
         if flow.start_ps < 0:
             raise ValueError(f"flow {number} starts at {flow.start_ps} ps (valid: 0 or later)")
+        most_queue_pairs = min(flow.size_bytes, MAX_FLOW_QUEUE_PAIRS)
+        if not 1 <= flow.queue_pairs <= most_queue_pairs:
+            raise ValueError(
+                f"flow {number} of {flow.size_bytes} bytes over {flow.queue_pairs} queue pairs "
+                f"(valid: 1 to {most_queue_pairs})"
+            )
         immediate = run_immediate(run_tag, number)
-        span_bytes = flow.size_bytes
         if flow.source == rank:
-            channel = Channel(flow.plane, flow.destination, LABEL)
             delay = schedule.add(Delay(flow.start_ps)) if flow.start_ps else None
-            source, destination = Span(ZEROS, 0, span_bytes), Span(SINK, 0, span_bytes)
-            schedule.add(Write(channel, source, destination, immediate), [delay])
+            for source, label in flow.parts():
+                channel = Channel(flow.plane, flow.destination, label)
+                schedule.add(Write(channel, source, replace(source, buffer=SINK), immediate), [delay])
         if flow.destination == rank:
-            schedule.add(WaitReceive(Channel(flow.plane, flow.source, LABEL), immediate))
+            for _, label in flow.parts():
+                schedule.add(WaitReceive(Channel(flow.plane, flow.source, label), immediate))
     return schedule

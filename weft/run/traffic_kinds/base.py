@@ -59,6 +59,14 @@ def items_of(scenario: Scenario) -> tuple[TrafficItem, ...]:
     return items
 
 
+def check_queue_pairs(queue_pairs: int, size_bytes: int, key: str) -> None:
+    """Check that each queue pair of a flow has something to write. Raises KeyProblem for `key`, the item's own."""
+    if queue_pairs > size_bytes:
+        raise KeyProblem(
+            f"{key}.queue_pairs", f"{queue_pairs} for flows of {size_bytes} B (valid: 1 to {size_bytes})"
+        )
+
+
 class FlowItem(TrafficItem):
     """An item of flows between hosts."""
 

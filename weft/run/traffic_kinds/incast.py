@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from weft.clocks.lab import Progress
 from weft.hints import did_you_mean
-from weft.quantities.definitions import FlowSize, whole
+from weft.quantities.definitions import FlowSize, QueuePairs, whole
 from weft.quantities.units import shown
-from weft.run.traffic_kinds.base import FlowItem
+from weft.run.traffic_kinds.base import FlowItem, check_queue_pairs
 from weft.scenario.places import KeyProblem
 from weft.scenario.traffic import FlowData
 from weft.scenario.values import Text
@@ -30,12 +30,15 @@ class IncastTraffic(FlowItem):
     """What each of the others writes."""
     plane: Annotated[int, whole(0, MAX_PLANES - 1)] = 0
     """On which plane."""
+    queue_pairs: QueuePairs = 1
+    """Among which each of these is divided: packets of different ones may take different paths."""
     data: FlowData = "zeros"
     """`lengths`: packets carry the number of bytes only, for large runs under the virtual clock."""
 
     def check(self, fabric: TopologySection, key: str) -> None:
-        """Check that the fabric has the host and the plane."""
+        """Check that the fabric has the host and the plane, and bytes for every queue pair."""
         super().check(fabric, key)
+        check_queue_pairs(self.queue_pairs, self.bytes_per_sender, key)
         hosts = [f"h{index}" for index in range(fabric.host_count)]
         if self.incast not in hosts:
             raise KeyProblem(
@@ -47,4 +50,6 @@ class IncastTraffic(FlowItem):
     def run(self, fabric: Fabric, progress: Progress) -> None:
         """Have the others write."""
         progress(f"incast on {self.incast}")
-        fabric.incast(self.incast, self.bytes_per_sender, self.plane, data=self.data)
+        fabric.incast(
+            self.incast, self.bytes_per_sender, self.plane, data=self.data, queue_pairs=self.queue_pairs
+        )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weft.clocks.lab import Progress
-from weft.quantities.definitions import FlowSize
-from weft.run.traffic_kinds.base import FlowItem
+from weft.quantities.definitions import FlowSize, QueuePairs
+from weft.run.traffic_kinds.base import FlowItem, check_queue_pairs
 from weft.scenario.traffic import FlowData
+from weft.topologies.kinds.base import TopologySection
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
@@ -20,10 +21,17 @@ class PermutationTraffic(FlowItem):
 
     permutation: FlowSize
     """What each host writes on each plane."""
+    queue_pairs: QueuePairs = 1
+    """Among which each of these is divided: packets of different ones may take different paths."""
     data: FlowData = "zeros"
     """`lengths`: packets carry the number of bytes only, for large runs under the virtual clock."""
+
+    def check(self, fabric: TopologySection, key: str) -> None:
+        """Check that there are hosts, and bytes for every queue pair."""
+        super().check(fabric, key)
+        check_queue_pairs(self.queue_pairs, self.permutation, key)
 
     def run(self, fabric: Fabric, progress: Progress) -> None:
         """Have all write."""
         progress("permutation")
-        fabric.permutation(self.permutation, data=self.data)
+        fabric.permutation(self.permutation, data=self.data, queue_pairs=self.queue_pairs)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from weft.engine import ExtensionError
-from weft.quantities.limits import MAX_FLOW_BYTES
+from weft.quantities.limits import MAX_FLOW_BYTES, MAX_FLOW_QUEUE_PAIRS
 from weft.topologies import FabricSpec
 from weft.traffic.extensions.loading import user_code
 from weft.traffic.patterns import Flow
@@ -60,6 +60,7 @@ def _checked(flow: Flow, index: int, what: str, fabric: FabricSpec) -> Flow:
         "size_bytes": (1, MAX_FLOW_BYTES),
         "plane": (0, planes - 1),
         "start_ps": (0, MAX_START_PS),
+        "queue_pairs": (1, MAX_FLOW_QUEUE_PAIRS),
     }
     whole = {}
     for name, (least, most) in limits.items():
@@ -72,6 +73,8 @@ def _checked(flow: Flow, index: int, what: str, fabric: FabricSpec) -> Flow:
         whole[name] = int(value)
     if whole["source"] == whole["destination"]:
         raise ExtensionError(f"{place} goes from host {flow.source} to itself")
+    if whole["queue_pairs"] > whole["size_bytes"]:
+        raise ExtensionError(f"{place} has {flow.size_bytes} bytes for {flow.queue_pairs} queue pairs")
     if index >= MAX_FLOWS:
         raise ExtensionError(f"{what}.flows() returns more than {MAX_FLOWS} flows")
     return Flow(**whole)
