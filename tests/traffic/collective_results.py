@@ -3,6 +3,7 @@
 import numpy as np
 from schedule_interpreter import UFUNC
 
+from weft.traffic.collectives import COLLECTIVE_KINDS
 from weft.traffic.schedule_nodes import DataType
 from weft.traffic.schedules import CollectiveSpec
 
@@ -32,6 +33,11 @@ def assert_right(collective: str, spec: CollectiveSpec, inputs: list[np.ndarray]
                 expected = np.concatenate([inputs[r][chunk] for r, chunk in enumerate(chunks)])
             case "alltoall":
                 where, expected = everything, np.concatenate([each[chunks[rank]] for each in inputs])
+            case "moe_dispatch":
+                came = COLLECTIVE_KINDS[collective].choice.dispatch(spec)
+                tokens = [(each.source, came.tokens[each.token]) for each in came.received[rank]]
+                expected = np.concatenate([inputs[source][list(token)] for source, token in tokens] or [[]])
+                where = slice(0, len(expected))
             case "broadcast":
                 where, expected = everything, inputs[spec.root]
             case "reduce":

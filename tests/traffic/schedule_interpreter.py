@@ -87,6 +87,14 @@ class Interpreter:
         names = [*self.memory[rank], SINK]
         return {name: RemoteBuffer(number << _BUFFER_BITS, number) for number, name in enumerate(names)}
 
+    def source_of(self, rank: int, address: int, length: int) -> np.ndarray:
+        """Return the bytes of a rank's buffers at an address."""
+        for buffer in self.memory[rank].values():
+            offset = address - buffer.ctypes.data
+            if 0 <= offset <= buffer.nbytes - length:
+                return buffer[offset : offset + length]
+        raise AssertionError(f"rank {rank} sends {length} bytes that are in none of its buffers")
+
     def results(self, dtype: str) -> list[np.ndarray]:
         """Run to the end and return every rank's data. Fails on a deadlock, and unless each step is done once."""
         for rank, stepper in enumerate(self.steppers):
@@ -107,9 +115,7 @@ class Interpreter:
             channel = self.channels[rank][number]
             data = None
             if source:
-                offset = source - self.memory[rank][DATA].ctypes.data
-                assert 0 <= offset <= self.memory[rank][DATA].nbytes - length
-                data = self.memory[rank][DATA][offset : offset + length]
+                data = self.source_of(rank, source, length)
             early = data.copy() if data is not None and self.random.random() < 0.5 else None
             sent = Sent(rank, channel, immediate, step, self.now_ps, data, early, length, address, rkey)
             self.sent.append(sent)

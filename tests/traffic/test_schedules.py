@@ -12,7 +12,7 @@ from schedule_interpreter import Interpreter
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.collectives import COLLECTIVE_KINDS
 from weft.traffic.patterns import Flow, flow_schedule, incast, permutation
-from weft.traffic.schedule_nodes import DATA, SCALE_UP, DataType, run_immediate
+from weft.traffic.schedule_nodes import DATA, SCALE_UP, DataType, RankSchedule, run_immediate
 from weft.traffic.schedules import CollectiveSpec, peers_of
 from weft.traffic.schedules.tree import children_of, parent_of
 from weft.traffic.striping import split_evenly, stripe
@@ -48,6 +48,8 @@ def drawn_collectives(draw):
     elements = draw(st.integers(0, 700))
     if collective == "alltoall":
         elements -= elements % ranks
+    if collective == "moe_dispatch":
+        elements *= COLLECTIVE_KINDS[collective].choice.data_per_input
     return (
         collective,
         algorithm,
@@ -66,6 +68,10 @@ def drawn_collectives(draw):
     )
 
 
+def steps_of(schedule):
+    return len(schedule.nodes) if isinstance(schedule, RankSchedule) else schedule.step_count
+
+
 @given(drawn_collectives(), st.integers(0, 1000))
 @settings(max_examples=150, deadline=None)
 def test_collectives_leave_what_numpy_computes(drawn, seed):
@@ -74,7 +80,7 @@ def test_collectives_leave_what_numpy_computes(drawn, seed):
     interpreter = interpreted(collective, algorithm, spec, inputs, seed)
     assert_right(collective, spec, inputs, interpreter.results(spec.dtype.value))
     for stepper, schedule in zip(interpreter.steppers, interpreter.schedules, strict=True):
-        assert len(stepper.done) == schedule.step_count
+        assert len(stepper.done) == steps_of(schedule)
     assert all(sent.immediate >> 20 == spec.run_tag for sent in interpreter.sent)
     connected = set(peers_of(interpreter.schedules))
     assert all((channel.peer, replace(channel, peer=rank)) in connected for rank, channel in connected)
@@ -99,8 +105,7 @@ def test_lengths_transfer_what_data_does(drawn, seed):
     ]
     assert transfers[0] == transfers[1]
     assert all(
-        len(stepper.done) == each.step_count
-        for stepper, each in zip(lengths.steppers, schedules, strict=True)
+        len(stepper.done) == steps_of(each) for stepper, each in zip(lengths.steppers, schedules, strict=True)
     )
 
 

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from weft.traffic.collectives.conditions import one_rank_a_host
 from weft.traffic.collectives.definition import Algorithm, Array, Collective
 from weft.traffic.schedules.all_to_all import direct_all_to_all, pairwise_all_to_all
+from weft.traffic.schedules.hierarchical_all_to_all import hierarchical_all_to_all
 from weft.traffic.schedules.spec import CollectiveSpec
 
 
@@ -16,7 +18,11 @@ class AllToAll(Collective):
 
     name = "alltoall"
     title = "all-to-all"
-    algorithms = (Algorithm("direct", direct_all_to_all), Algorithm("pairwise", pairwise_all_to_all))
+    algorithms = (
+        Algorithm("direct", direct_all_to_all),
+        Algorithm("pairwise", pairwise_all_to_all),
+        Algorithm("hierarchical", hierarchical_all_to_all, one_rank_a_host),
+    )
     is_parted = True
 
     def terms(self, spec: CollectiveSpec, inputs: Sequence[Array], rank: int) -> Sequence[Array]:

@@ -16,4 +16,4 @@ def one_rank_a_host(spec: CollectiveSpec) -> str:
     """Condition of algorithms that work inside hosts first, over scale-up links."""
     if spec.ranks_per_host > 1:
         return ""
-    return "hosts of 1 rank have nothing to reduce inside (valid: 2 ranks a host or more)"
+    return "hosts of 1 rank have no links inside (valid: 2 ranks a host or more)"
