@@ -91,8 +91,8 @@ def test_algorithms_that_the_fabric_lacks_something_for_are_left_out(
         (RAILS_APART, {**ALL_REDUCE, "algorithms": ["tree"]}, r"algorithms\[0\]: h1 and h2 have no path"),
         (
             RAILS_APART,
-            {"collective": "allgather"},
-            r"traffic\[0\]: no algorithm of allgather can .*: ring: .*; halving-doubling: ",
+            {"collective": "broadcast"},
+            r"traffic\[0\]: no algorithm of broadcast can .*: ring: .*; tree: ",
         ),
         (
             WIDE_LEAF,
