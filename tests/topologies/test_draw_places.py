@@ -9,6 +9,9 @@ from itertools import combinations
 import pytest
 
 from weft.topologies import FabricSpec, LinkStyle, to_svg
+from weft.topologies.draw_curves import Curve
+from weft.topologies.draw_layout import Box
+from weft.topologies.draw_places import host_box
 from weft.topologies.kinds.dragonfly import dragonfly
 from weft.topologies.kinds.hyperx import hyperx
 from weft.topologies.kinds.torus import torus
@@ -83,3 +86,22 @@ def test_a_failed_link_is_crossed_out() -> None:
     drawing = to_svg(fabric, lambda link: LinkStyle("#123", note="down", failed=link == failed))
     assert drawing.count("stroke-dasharray") == 1
     assert f"<title>{failed} down</title>" in drawing
+
+
+def test_groups_are_framed_with_their_names() -> None:
+    drawing = to_svg(dragonfly(groups=5, routers_per_group=2, global_links_per_router=2))
+    assert [each for each in range(6) if f">group {each}</text>" in drawing] == [0, 1, 2, 3, 4]
+    assert "group" not in to_svg(torus(shape=(4, 4))).replace("<g>", "")
+
+
+def test_hosts_stand_where_no_link_passes_if_there_is_such_a_place() -> None:
+    box = Box(0, 0, 60, 24)
+    free = host_box(box, [box], [])
+    assert free.y > 0
+    left = Curve((-18, 0), (-18, 50), (-18, 100))
+    assert left.passes(free)
+    right = host_box(box, [box], [left])
+    assert right.y > 0
+    assert right.x > 0
+    below = Curve((18, 0), (18, 50), (18, 100))
+    assert host_box(box, [box], [left, below]).y < 0

@@ -12,6 +12,10 @@ import pytest
 from weft import topologies
 from weft.topologies import LinkSpec, LinkStyle, TopologyError, leaf_spine, with_scale_up
 from weft.topologies.builder import FabricBuilder
+from weft.topologies.kinds import from_parameters
+from weft.topologies.kinds.dragonfly import dragonfly
+from weft.topologies.kinds.hyperx import hyperx
+from weft.topologies.kinds.torus import torus
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -98,8 +102,79 @@ def test_sixteen_thousand_endpoints_are_drawn_in_groups() -> None:
     titles = [each.text or "" for each in ElementTree.fromstring(drawing).iter(f"{SVG}title")]
     assert "512 × host: h0 – h511" in titles
     assert "16 × leaf: p7l48 – p7l63" in titles
+    assert drawing.count("8,192 cables,") == drawing.count("128 a line") + drawing.count("512 a line") == 4
     joined = [int(title.split()[0]) for title in titles if " links, " in title]
     assert sum(joined) == len(fabric.links)
+
+
+@pytest.mark.parametrize(
+    ("fabric", "texts"),
+    [
+        (
+            dragonfly(groups=66, routers_per_group=16, global_links_per_router=8, hosts_per_switch=8),
+            ["groups 0–2", "48 routers", "384 hosts", "a line is 9 of the 2,079 cables between boxes"],
+        ),
+        (
+            torus(shape=(16, 16, 16)),
+            ["0–3, 4–7, 12–15", "64 nodes", "64 hosts", "a line is 16 of the 3,072 cables between boxes"],
+        ),
+        (
+            hyperx(shape=(16, 16), hosts_per_switch=8),
+            ["16 switches", "128 hosts", "a box has 48 of the 768 cables"],
+        ),
+        (torus(shape=(9, 10), planes=2), ["8, 8–9", "2 nodes", "of all planes"]),
+        (topologies.fat_tree(k=32), ["16 cores", "32 spines", "512 hosts", "8,192 cables,", "512 a line"]),
+    ],
+    ids=["dragonfly", "torus", "hyperx", "two-planes", "fat_tree"],
+)
+def test_large_fabrics_are_drawn_in_few_boxes_with_all_cables_counted(
+    fabric: topologies.FabricSpec, texts: list[str]
+) -> None:
+    drawing = topologies.to_svg(fabric, most_links=100)
+    root = ElementTree.fromstring(drawing)
+    assert len(drawing) < 150_000
+    for text in texts:
+        assert text in drawing
+    titles = [each.text or "" for each in root.iter(f"{SVG}title")]
+    between = [re.match(r"(\d+) (?:cables|links)", title) for title in titles]
+    inside = [re.search(r"; (\d+) cables between them", title) for title in titles]
+    counted = sum(int(each[1]) for each in (*between, *inside) if each)
+    assert counted == len(fabric.links)
+
+
+def test_a_drawing_to_a_file_has_groups_where_there_are_too_many_links(tmp_path: Path) -> None:
+    few = topologies.draw(torus(shape=(30, 30)), tmp_path / "few.svg").read_text(encoding="utf-8")
+    many = topologies.draw(torus(shape=(40, 40)), tmp_path / "many.svg").read_text(encoding="utf-8")
+    assert "p0n899" in few
+    assert "p0n899" not in many
+    assert "32 nodes" in many
+
+
+def test_a_failed_cable_between_clusters_is_crossed_out_and_counted() -> None:
+    fabric = torus(shape=(8, 16))
+    failed = fabric.link_between("p0n0", "p0n1")
+    crossing = fabric.link_between("p0n1", "p0n2")
+    drawing = topologies.to_svg(
+        fabric, lambda link: LinkStyle("red", note="down", failed=link in (failed, crossing)), most_links=1
+    )
+    assert drawing.count("stroke-dasharray") == 1
+    assert f"most: {crossing} down; 1 failed" in drawing
+
+
+def test_a_graph_of_one_tier_stands_in_a_circle_and_one_of_tiers_in_rows() -> None:
+    ring = from_parameters(
+        {
+            "kind": "graph",
+            "switches": [{"role": "node", "count": 6}],
+            "hosts": [{"on": "n*"}],
+            "links": [{"ends": "n*<->n*"}],
+        }
+    )
+    root = ElementTree.fromstring(topologies.to_svg(ring))
+    rows = {box.get("y") for group in root.iter(f"{SVG}g") for box in group if "p0n" in (group[0].text or "")}
+    assert len(rows) > 2
+    tiers = ElementTree.fromstring(topologies.to_svg(from_parameters({"kind": "graph"})))
+    assert len({box.get("y") for group in tiers.iter(f"{SVG}g") for box in group.iter(f"{SVG}rect")}) == 3
 
 
 def test_parallel_links_are_side_by_side_and_links_of_a_row_are_arcs() -> None:

@@ -46,7 +46,7 @@ def show(scenario: Path, as_json: bool) -> None:
     help="An .svg, .png or .html file.",
 )
 def draw_command(scenario: Path, output: Path) -> None:
-    """Draw the fabric: planes side by side, spines above leaves above hosts."""
+    """Draw the fabric as its kind of topology is drawn: tiers, rings, groups; more than 4,096 cables in groups."""
     try:
         fabric = _fabric(scenario)
         with written_whole(output) as partial:

@@ -59,11 +59,16 @@ def as_dict(fabric: FabricSpec) -> dict[str, Any]:
     return plain
 
 
+def plural_of(role: str) -> str:
+    """Return the word for several switches or hosts of a role."""
+    return _PLURALS.get(role, f"{role}s")
+
+
 def _headline(fabric: FabricSpec) -> str:
     roles = dict(Counter(switch.role for switch in fabric.switches_of_plane(0)))
     if "leaf" in roles:
         roles = {"leaf": 0, "spine": 0} | roles
-    tiers = [f"{count} {_PLURALS.get(role, f'{role}s')}" for role, count in roles.items()]
+    tiers = [f"{count} {plural_of(role)}" for role, count in roles.items()]
     return (
         f"{fabric.planes} plane(s) x ({' + '.join(tiers)}), "
         f"{len(fabric.hosts)} hosts, {len(fabric.switches)} switches, {len(fabric.links)} links"

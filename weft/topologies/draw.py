@@ -1,6 +1,7 @@
 """Drawing of a fabric: planes as columns of cores, spines and leaves; hosts below, a block for each leaf's.
 
-Fabrics without tiers stand where their kind of topology puts them (`weft.topologies.draw_places`).
+Fabrics without tiers stand where their kind of topology puts them (`weft.topologies.draw_places`). Large fabrics are
+drawn in groups of switches (`weft.topologies.draw_groups`, `weft.topologies.draw_clusters`).
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
+from weft.topologies.draw_clusters import clustered_svg
 from weft.topologies.draw_groups import grouped_svg
 from weft.topologies.draw_layout import Box, Layout, kind_of
 from weft.topologies.draw_places import placed_svg
@@ -31,10 +33,14 @@ from weft.topologies.fabric import FabricLink, FabricSpec
 _MOST_TITLES = 20_000
 """Links beyond which they have no tooltips of their own, which would outweigh all the rest."""
 _PNG_WIDTH = 2400
+MOST_LINKS = 4096
+"""Of a fabric whose switches are drawn one by one."""
 
 
 def draw(fabric: FabricSpec, path: str | Path, link_style: LinkStyles | None = None) -> Path:
     """Write the fabric's drawing to `path`, an .svg, .png or .html file (which zooms and pans), and return the path.
+
+    A fabric of more than `MOST_LINKS` is drawn in groups.
 
     Raises:
         TopologyError: another file suffix, or a PNG without cairosvg, which makes it.
@@ -42,17 +48,21 @@ def draw(fabric: FabricSpec, path: str | Path, link_style: LinkStyles | None = N
     """
     target = Path(path)
     if target.suffix == ".svg":
-        target.write_text(to_svg(fabric, link_style), encoding="utf-8")
+        target.write_text(_drawing(fabric, link_style), encoding="utf-8")
     elif target.suffix == ".html":
         page = (Path(__file__).parent / "drawing.html").read_text(encoding="utf-8")
-        target.write_text(page.replace("<!-- drawing -->", to_svg(fabric, link_style)), encoding="utf-8")
+        target.write_text(page.replace("<!-- drawing -->", _drawing(fabric, link_style)), encoding="utf-8")
     elif target.suffix == ".png":
-        _write_png(to_svg(fabric, link_style), target)
+        _write_png(_drawing(fabric, link_style), target)
     else:
         raise TopologyError(
             f"cannot draw to {target.name!r}: unknown suffix {target.suffix!r} (valid: '.svg', '.png', '.html')"
         )
     return target
+
+
+def _drawing(fabric: FabricSpec, link_style: LinkStyles | None) -> str:
+    return to_svg(fabric, link_style, most_links=MOST_LINKS)
 
 
 def _write_png(svg: str, target: Path) -> None:
@@ -77,10 +87,14 @@ def to_svg(
     `most_links` is drawn in groups of switches and hosts, its size bounded.
     """
     style_of = link_style or (lambda link: LinkStyle(_plane_colour(fabric, link)))
+    kind, planes = kind_of(fabric), range(fabric.planes)
     if most_links is not None and len(fabric.links) > most_links:
-        return grouped_svg(fabric, style_of, background)
-    if places_of := kind_of(fabric).places:
-        return placed_svg(fabric, places_of, style_of, background)
+        if kind.clusters is None:
+            return grouped_svg(fabric, style_of, background)
+        return clustered_svg(fabric, [kind.clusters(fabric, plane) for plane in planes], style_of, background)
+    places = [kind.places(fabric, plane) if kind.places else None for plane in planes]
+    if placed := [each for each in places if each is not None]:
+        return placed_svg(fabric, placed, style_of, background)
     layout = Layout.of(fabric)
     titles = len(fabric.links) <= _MOST_TITLES
     # What stands out is drawn last.

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from weft.topologies.describe import plural_of
+from weft.topologies.draw_clusters import range_of
 from weft.topologies.draw_layout import Box, rows_of
 from weft.topologies.draw_shapes import (
     LinkStyle,
     LinkStyles,
+    caption,
     cross,
     document,
     element_of,
@@ -21,17 +25,24 @@ from weft.topologies.draw_shapes import (
 )
 from weft.topologies.fabric import FabricLink, FabricSpec
 
-_BOXES_IN_A_ROW = 24
+_BOXES_IN_A_ROW = 16
 """Of all planes that stand side by side."""
 _FEWEST_IN_A_ROW = 4
 """... but of each plane."""
 _MARGIN, _TITLE, _TOP, _PLANE_GAP, _ROW = 24.0, 28.0, 64.0, 40.0, 120.0
-_BOX = 72.0
-_HEIGHT = 30.0
+_BOX = 84.0
+_HEIGHT = 34.0
 _PLANES_IN_A_ROW = 4
 """More stand in two rows, the hosts between them."""
 _MOST_NAMED = 4
 """Failed links that a tooltip names."""
+_MANY = 100
+"""Lines beyond which they are thin."""
+_NOTES = 150.0
+"""Width of the column that says how many cables there are."""
+
+
+_Links = list[tuple[FabricLink, LinkStyle]]
 
 
 @dataclass(frozen=True)
@@ -44,6 +55,10 @@ class _Group:
     @property
     def label(self) -> str:
         return self.names[0] if len(self.names) == 1 else f"{self.names[0]} – {self.names[-1]}"
+
+    @property
+    def count(self) -> str:
+        return f"{len(self.names):,} {plural_of(self.kind) if len(self.names) > 1 else self.kind}"
 
     @property
     def title(self) -> str:
@@ -71,18 +86,50 @@ def grouped_svg(fabric: FabricSpec, style_of: LinkStyles, background: str | None
     boxes |= _placed(hosts, _MARGIN, width, middle)
     height = 2 * middle if above < fabric.planes else middle + _HEIGHT + _MARGIN
     group_of = {name: group for group in boxes for name in group.names}
-    body = [_bundle(links, boxes, group_of) for links in _bundles(fabric, style_of, group_of)]
-    body += [node(group.label, group.kind, box, group.title) for group, box in boxes.items()]
-    return document(width + 2 * _MARGIN, height, [*body, *titles], background)
+    bundles = _bundles(fabric, style_of, group_of)
+    body = [_bundle(links, boxes, group_of, len(bundles) > _MANY) for links in bundles]
+    body += [
+        node(
+            f"{group.count}\n{group.label}" if len(group.names) > 1 else group.label,
+            group.kind,
+            box,
+            group.title,
+        )
+        for group, box in boxes.items()
+    ]
+    body += _notes(bundles, boxes, group_of, _MARGIN + width)
+    return document(width + 2 * _MARGIN + _NOTES, height, [*body, *titles], background)
+
+
+def _notes(
+    bundles: Sequence[_Links], boxes: Mapping[_Group, Box], group_of: Mapping[str, _Group], x: float
+) -> list[str]:
+    """Return what the lines between two rows are, at the right of them."""
+    between: dict[tuple[float, float], list[int]] = {}
+    for links in bundles:
+        a, b = (boxes[group_of[end.node]].y for end in (links[0][0].a, links[0][0].b))
+        if a != b:
+            between.setdefault((min(a, b), max(a, b)), []).append(len(links))
+    notes = []
+    for (upper, lower), counts in between.items():
+        for text, y in (
+            (f"{sum(counts):,} cables,", (upper + lower) / 2 - 4),
+            (f"{range_of(counts)} a line", (upper + lower) / 2 + 11),
+        ):
+            notes.append(caption(text, x + 10, y, "start"))
+    return notes
 
 
 def _rows_of_plane(fabric: FabricSpec, plane: int, most: int) -> list[list[_Group]]:
-    return [_grouped(names, fabric.switch(names[0]).role, most) for names in rows_of(fabric, plane)]
+    return [_grouped(fabric, names, most) for names in rows_of(fabric, plane)]
 
 
-def _grouped(names: Sequence[str], kind: str, most: int) -> list[_Group]:
-    """Part names into groups of one size, at most `most` of them."""
-    size = next(size for size in range(-(-len(names) // most), len(names) + 1) if len(names) % size == 0)
+def _grouped(fabric: FabricSpec, names: Sequence[str], most: int) -> list[_Group]:
+    """Part a row into equal boxes, at most `most`: whole groups (pods), or equal parts of them, if possible."""
+    kind = fabric.switch(names[0]).role
+    sizes = [size for size in range(-(-len(names) // most), len(names) + 1) if len(names) % size == 0]
+    of_a_group = Counter(fabric.switch(name).group for name in names).most_common(1)[0][1]
+    size = next((size for size in sizes if size % of_a_group == 0 or of_a_group % size == 0), sizes[0])
     return [_Group(tuple(names[first : first + size]), kind) for first in range(0, len(names), size)]
 
 
@@ -105,11 +152,9 @@ def _placed(groups: Sequence[_Group], left: float, width: float, y: float) -> di
     }
 
 
-def _bundles(
-    fabric: FabricSpec, style_of: LinkStyles, group_of: Mapping[str, _Group]
-) -> list[list[tuple[FabricLink, LinkStyle]]]:
+def _bundles(fabric: FabricSpec, style_of: LinkStyles, group_of: Mapping[str, _Group]) -> list[_Links]:
     """Return links with their styles, together those that join the same groups; what stands out comes last."""
-    found: dict[tuple[_Group, _Group], list[tuple[FabricLink, LinkStyle]]] = {}
+    found: dict[tuple[_Group, _Group], _Links] = {}
     for link in fabric.links:
         key = group_of[link.a.node], group_of[link.b.node]
         found.setdefault(key, []).append((link, style_of(link)))
@@ -118,9 +163,7 @@ def _bundles(
     return sorted(found.values(), key=lambda links: (links[-1][1].failed, links[-1][1].width))
 
 
-def _bundle(
-    links: Sequence[tuple[FabricLink, LinkStyle]], boxes: Mapping[_Group, Box], group_of: Mapping[str, _Group]
-) -> str:
+def _bundle(links: _Links, boxes: Mapping[_Group, Box], group_of: Mapping[str, _Group], thin: bool) -> str:
     first, style = links[-1]
     lower, upper = group_of[first.a.node], group_of[first.b.node]
     a, b = boxes[lower], boxes[upper]
@@ -134,9 +177,10 @@ def _bundle(
         more = f" and {len(failed) - _MOST_NAMED} more" if len(failed) > _MOST_NAMED else ""
         title += f"; failed: {', '.join(failed[:_MOST_NAMED])}{more}"
     begun = stroke(start, end)
+    width = style.width / 2 if thin else style.width
     line = (
         f"{begun} stroke={quoted(style.colour)} "
-        f'stroke-width="{style.width:.3g}"{" stroke-dasharray=" + quoted("6 4") if failed else ""}>'
+        f'stroke-width="{width:.3g}"{" stroke-dasharray=" + quoted("6 4") if failed else ""}>'
         f"<title>{escaped(title)}</title></{element_of(begun)}>"
     )
     return line + (cross(*middle(start, end), style.colour) if failed else "")

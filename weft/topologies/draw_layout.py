@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 _MARGIN = 24.0
 _TOP = 64.0
+_ARCS = 36.0
+"""Above a row some of whose nodes are linked to each other."""
 _PLANE_GAP = 48.0
 _WIDEST, _NARROWEST = 72.0, 12.0
 """Space that a node takes in its row."""
@@ -87,18 +89,19 @@ class Layout:
         row_height = max(_ROW, width * 0.07)
         height = _NODE_HEIGHT if spacing >= 40 else max(_NODE_HEIGHT, 2.4 * spacing)
 
+        highest = _TOP + (_ARCS if any(_has_arcs(fabric, tiers[0]) for tiers in planes) else 0.0)
         boxes: dict[str, Box] = {}
         centres = []
         plane_width = (width - (fabric.planes - 1) * _PLANE_GAP) / fabric.planes
         for plane, tiers in enumerate(planes):
             left = _MARGIN + plane * (plane_width + _PLANE_GAP)
             for row, names in enumerate(tiers):
-                y = _TOP + row * row_height
+                y = highest + row * row_height
                 # A row of few nodes on a wide plane may have wider boxes.
                 box_width = min(_WIDEST, plane_width / len(names)) * 0.78
                 _row(names, left, plane_width, y, (box_width, height), boxes)
             centres.append(left + plane_width / 2)
-        top = _TOP + len(planes[0]) * row_height
+        top = highest + len(planes[0]) * row_height
         scale = min(1.0, max(0.25, spacing / 40))
         if fabric.scale_up is not None:
             hosts = _host_boxes(groups, width, top, height)
@@ -109,6 +112,11 @@ class Layout:
         block_of = {name: block for names, block in blocks.items() for name in names}
         size = (width + 2 * _MARGIN, bottom + _MARGIN)
         return cls(boxes, blocks, block_of, centres, *size, scale, aside=_aside(fabric, boxes))
+
+
+def _has_arcs(fabric: FabricSpec, names: Sequence[str]) -> bool:
+    row = set(names)
+    return any(port.peer.node in row for name in names for port in fabric.switch(name).fabric_ports)
 
 
 def _aside(fabric: FabricSpec, boxes: Mapping[str, Box]) -> dict[Endpoint, float]:

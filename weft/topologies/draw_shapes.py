@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from weft.topologies.draw_layout import Box
 from weft.topologies.fabric import FabricLink
@@ -46,13 +46,21 @@ def quoted(text: str) -> str:
     return f'"{html.escape(text)}"'
 
 
-def document(width: float, height: float, body: Sequence[str], background: str | None) -> str:
-    """Return a drawing of this size; a `background` of None is transparent."""
-    filled = [f'<rect width="100%" height="100%" fill={quoted(background)}/>'] if background else []
+def document(
+    width: float,
+    height: float,
+    body: Sequence[str],
+    background: str | None,
+    corner: tuple[float, float] = (0.0, 0.0),
+) -> str:
+    """Return a drawing of this size, its upper left corner where said; a `background` of None is transparent."""
+    x, y = corner
+    at = f'x="{x:g}" y="{y:g}" ' if corner != (0.0, 0.0) else ""
+    filled = [f'<rect {at}width="100%" height="100%" fill={quoted(background)}/>'] if background else []
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
-            f'viewBox="0 0 {width:g} {height:g}" font-family="sans-serif" font-size="12" '
+            f'viewBox="{x:g} {y:g} {width:g} {height:g}" font-family="sans-serif" font-size="12" '
             'text-anchor="middle" role="img" aria-label="topology">',
             *filled,
             *body,
@@ -92,7 +100,7 @@ def cross(x: float, y: float, colour: str) -> str:
 
 
 def node(name: str, kind: str, box: Box, title: str, fill: str | None = None) -> str:
-    """Return a node's box with its name, if that fits; `title` is its tooltip."""
+    """Return a node's box with its name, if that fits, on as many lines as it has; `title` is its tooltip."""
     corner = min(4.0, box.width / 6)
     fill = fill or _FILL.get(kind, _OTHER_FILL)
     rectangle = (
@@ -100,7 +108,13 @@ def node(name: str, kind: str, box: Box, title: str, fill: str | None = None) ->
         f'width="{box.width:.1f}" height="{box.height:.1f}" rx="{corner:.1f}" fill="{fill}" stroke="#444" '
         f'stroke-width="{min(1.0, box.width / 16):.2g}"/>'
     )
-    return rectangle + label(name, box) + "</g>"
+    lines = name.split("\n")
+    height = box.height / len(lines)
+    upper = box.y - box.height / 2 + height / 2
+    texts = (
+        label(line, replace(box, y=upper + place * height, height=height)) for place, line in enumerate(lines)
+    )
+    return rectangle + "".join(texts) + "</g>"
 
 
 def label(name: str, box: Box) -> str:
@@ -123,4 +137,19 @@ def plane_title(plane: int, x: float, y: float = 28.0) -> str:
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" font-size="14" font-weight="bold" '
         f'fill="{PLANE_COLOURS[plane % len(PLANE_COLOURS)]}">plane {plane}</text>'
+    )
+
+
+def caption(text: str, x: float, y: float, anchor: str = "middle") -> str:
+    """Return a line of small text; `anchor` is where of it the point is: start, middle or end."""
+    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="11" fill="#555" text-anchor="{anchor}">{escaped(text)}</text>'
+
+
+def frame(box: Box, title: str) -> str:
+    """Return a pale box around others, its title above it."""
+    left, upper = box.x - box.width / 2, box.y - box.height / 2
+    return (
+        f'<rect x="{left:.1f}" y="{upper:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" rx="8" '
+        f'fill="#888" fill-opacity="0.1" stroke="#999" stroke-width="0.5"/>'
+        + caption(title, left + 4, upper - 4, "start")
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from weft.topologies.fabric import FabricSpec
 
@@ -11,6 +12,7 @@ Places = Mapping[str, tuple[float, float]]
 """By switch name: to the right, and down."""
 _PITCH = 1.25
 """Of a switch on a circle, along it."""
+_MOST_IN_A_CIRCLE = 24
 _DEPTH = (0.8, 0.62)
 """To the right, and up: from a switch to the one behind it in a third dimension."""
 
@@ -20,18 +22,18 @@ def grid_places(fabric: FabricSpec, plane: int) -> Places:
 
     Dimensions before these make blocks side by side and below each other. A single row stands in a circle.
     """
-    switches = fabric.switches_of_plane(plane)
-    lengths = [max(values) + 1 for values in zip(*(switch.coordinates for switch in switches), strict=True)]
+    return _by_coordinates({switch.name: switch.coordinates for switch in fabric.switches_of_plane(plane)})
+
+
+def _by_coordinates(coordinates: Mapping[str, Sequence[int]]) -> Places:
+    lengths = [max(values) + 1 for values in zip(*coordinates.values(), strict=True)]
     if max(lengths) == math.prod(lengths):
-        return {
-            switch.name: _on_circle(number, len(switches), _radius(len(switches)))
-            for number, switch in enumerate(switches)
-        }
+        return circle_of(list(coordinates))
     depth = lengths[-3] if len(lengths) > 2 else 1
     step_x, step_y = (1.0, 1.0) if depth == 1 else (depth * _DEPTH[0] + 0.6, depth * _DEPTH[1] + 0.6)
     places = {}
-    for switch in switches:
-        *others, behind, row, column = (0, 0, *switch.coordinates) if len(lengths) < 3 else switch.coordinates
+    for name, own in coordinates.items():
+        *others, behind, row, column = (0, 0, *own) if len(lengths) < 3 else own
         x, y = column * step_x + behind * _DEPTH[0], row * step_y - behind * _DEPTH[1]
         width, height = lengths[-1] * step_x + 0.5, (lengths[-2] if len(lengths) > 1 else 1) * step_y + 0.5
         for level, (coordinate, length) in enumerate(
@@ -41,8 +43,83 @@ def grid_places(fabric: FabricSpec, plane: int) -> Places:
                 x, width = x + coordinate * width, width * length + 0.5
             else:
                 y, height = y + coordinate * height, height * length + 0.5
-        places[switch.name] = (x, y)
+        places[name] = (x, y)
     return places
+
+
+def circle_of(names: Sequence[str]) -> Places:
+    """Return places around a circle, the first one on top."""
+    radius = _radius(len(names))
+    return {name: _on_circle(number, len(names), radius) for number, name in enumerate(names)}
+
+
+def circle_without_tiers(fabric: FabricSpec, plane: int) -> Places | None:
+    """Return places around a circle where all of a plane are of one tier and some are linked; None elsewhere."""
+    switches = fabric.switches_of_plane(plane)
+    if len({switch.tier for switch in switches}) > 1 or not any(switch.fabric_ports for switch in switches):
+        return None
+    return circle_of([switch.name for switch in switches])
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Switches that the drawing of a large fabric shows as one box: what it says, and where it stands."""
+
+    label: str
+    switches: tuple[str, ...]
+    place: tuple[float, float]
+
+
+def grid_clusters(fabric: FabricSpec, plane: int, most: int = 64) -> list[Cluster]:
+    """Return at most so many blocks of a grid, by ranges of coordinates."""
+    switches = fabric.switches_of_plane(plane)
+    lengths = [1 + max(values) for values in zip(*(each.coordinates for each in switches), strict=True)]
+    sizes = [1] * len(lengths)
+    while (
+        math.prod(counts := [-(-length // size) for length, size in zip(lengths, sizes, strict=True)]) > most
+    ):
+        sizes[counts.index(max(counts))] *= 2
+    blocks: dict[tuple[int, ...], list[str]] = {}
+    for switch in switches:
+        at = tuple(coordinate // size for coordinate, size in zip(switch.coordinates, sizes, strict=True))
+        blocks.setdefault(at, []).append(switch.name)
+    names = {
+        at: ", ".join(
+            _range(block * size, min(length, (block + 1) * size) - 1)
+            for block, size, length in zip(at, sizes, lengths, strict=True)
+        )
+        for at in blocks
+    }
+    places = _by_coordinates({names[at]: at for at in blocks})
+    return [Cluster(names[at], tuple(members), places[names[at]]) for at, members in blocks.items()]
+
+
+def complete_grid_clusters(fabric: FabricSpec, plane: int) -> list[Cluster]:
+    """Return blocks of a grid in which all of a row are joined: fewer, since each is joined to many."""
+    return grid_clusters(fabric, plane, 16)
+
+
+def group_clusters(fabric: FabricSpec, plane: int) -> list[Cluster]:
+    """Return the groups of a plane, or as many neighbouring ones together as make them few enough, in a circle."""
+    groups: dict[int, list[str]] = {}
+    for switch in fabric.switches_of_plane(plane):
+        groups.setdefault(switch.group or 0, []).append(switch.name)
+    together = -(-len(groups) // _MOST_IN_A_CIRCLE)
+    listed = list(groups.items())
+    parts = [listed[first : first + together] for first in range(0, len(listed), together)]
+    places = list(circle_of([str(number) for number in range(len(parts))]).values())
+    return [
+        Cluster(
+            f"group{'s' if len(part) > 1 else ''} {_range(part[0][0], part[-1][0])}",
+            tuple(name for _, members in part for name in members),
+            place,
+        )
+        for part, place in zip(parts, places, strict=True)
+    ]
+
+
+def _range(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first}–{last}"
 
 
 def group_places(fabric: FabricSpec, plane: int) -> Places:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -12,7 +12,7 @@ from weft.quantities.section import Section
 from weft.topologies.addressing import MAX_PLANES, MAX_PORTS
 from weft.topologies.errors import TopologyError
 from weft.topologies.fabric import FabricSpec
-from weft.topologies.places import Places
+from weft.topologies.places import Cluster, Places
 from weft.topologies.scale_up import with_scale_up
 
 
@@ -121,7 +121,8 @@ class TopologyKind:
         builder: its function in Python, whose parameters are those of `FabricSpec.parameters`.
         implied_by: keys that say the kind where a scenario gives none.
         rows: for drawings, the rows of switches of a plane, from above.
-        places: for drawings, where the switches of a plane stand if they have no tiers; rows otherwise.
+        places: for drawings, where the switches of a plane stand if they have no tiers; rows where that is None.
+        clusters: for drawings of large fabrics with places, what is drawn as one box.
         is_up_down: whether every shortest path between hosts goes up the tiers and then down, as long as nothing fails.
     """
 
@@ -130,5 +131,6 @@ class TopologyKind:
     builder: Callable[..., FabricSpec]
     implied_by: tuple[str, ...] = ()
     rows: Callable[[FabricSpec, int], list[list[str]]] = rows_by_tier
-    places: Callable[[FabricSpec, int], Places] | None = None
+    places: Callable[[FabricSpec, int], Places | None] | None = None
+    clusters: Callable[[FabricSpec, int], Sequence[Cluster]] | None = None
     is_up_down: bool = False

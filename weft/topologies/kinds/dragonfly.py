@@ -16,7 +16,7 @@ from weft.topologies.flat import FlatLink, FlatParameters, build_flat
 from weft.topologies.global_links import Arrangement, global_links
 from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
 from weft.topologies.limits import delay, rate
-from weft.topologies.places import group_places
+from weft.topologies.places import group_clusters, group_places
 
 NAME: Final = "dragonfly"
 
@@ -161,4 +161,6 @@ def dragonfly(
     )
 
 
-KIND = TopologyKind(NAME, DragonflySection, dragonfly, implied_by=("groups",), places=group_places)
+KIND = TopologyKind(
+    NAME, DragonflySection, dragonfly, implied_by=("groups",), places=group_places, clusters=group_clusters
+)

@@ -18,6 +18,7 @@ from weft.topologies.files.placed import Defaults, PlacedGraph, PlacedLink, Plac
 from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
 from weft.topologies.kinds.graph import item_of
 from weft.topologies.limits import delay, queue_capacity, rate
+from weft.topologies.places import circle_without_tiers
 
 NAME: Final = "file"
 
@@ -152,4 +153,4 @@ def _plain(switch: PlacedSwitch) -> dict[str, object]:
     return {**asdict(switch), "coordinates": coordinates}
 
 
-KIND = TopologyKind(NAME, FileSection, file_graph, implied_by=("path",))
+KIND = TopologyKind(NAME, FileSection, file_graph, implied_by=("path",), places=circle_without_tiers)

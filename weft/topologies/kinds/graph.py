@@ -19,6 +19,7 @@ from weft.topologies.fabric import FabricSpec, LinkSpec
 from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
 from weft.topologies.limits import delay, queue_capacity, rate
 from weft.topologies.link_choice import LINK_PATTERN, LinkChoice
+from weft.topologies.places import circle_without_tiers
 
 NAME: Final = "graph"
 _MOST_SWITCHES = 1 << 16
@@ -354,4 +355,4 @@ def _link(links: Links, default: LinkSpec) -> LinkSpec:
     )
 
 
-KIND = TopologyKind(NAME, GraphSection, graph, implied_by=("switches",))
+KIND = TopologyKind(NAME, GraphSection, graph, implied_by=("switches",), places=circle_without_tiers)

@@ -18,7 +18,7 @@ from weft.topologies.fabric import FabricSpec
 from weft.topologies.flat import FlatLink, FlatParameters, build_flat
 from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
 from weft.topologies.kinds.torus import LONGEST, MOST_DIMENSIONS, grid_shape
-from weft.topologies.places import grid_places
+from weft.topologies.places import complete_grid_clusters, grid_places
 
 NAME: Final = "hyperx"
 
@@ -130,4 +130,6 @@ def hyperx(
     )
 
 
-KIND = TopologyKind(NAME, HyperXSection, hyperx, implied_by=("trunks",), places=grid_places)
+KIND = TopologyKind(
+    NAME, HyperXSection, hyperx, implied_by=("trunks",), places=grid_places, clusters=complete_grid_clusters
+)

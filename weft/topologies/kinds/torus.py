@@ -19,7 +19,7 @@ from weft.topologies.errors import TopologyError, require_range
 from weft.topologies.fabric import FabricSpec
 from weft.topologies.flat import Coordinates, FlatLink, FlatParameters, build_flat
 from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
-from weft.topologies.places import grid_places
+from weft.topologies.places import grid_clusters, grid_places
 
 NAME: Final = "torus"
 MOST_DIMENSIONS = 8
@@ -139,4 +139,6 @@ def _wrap(wrap: bool | Sequence[bool], dimensions: int) -> tuple[bool, ...]:
     return values
 
 
-KIND = TopologyKind(NAME, TorusSection, torus, implied_by=("shape",), places=grid_places)
+KIND = TopologyKind(
+    NAME, TorusSection, torus, implied_by=("shape",), places=grid_places, clusters=grid_clusters
+)
