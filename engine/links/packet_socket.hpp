@@ -43,10 +43,6 @@ struct PacketSocketConfig {
 
 struct PacketSocketCounters {
   WEFT_STATISTICS(PacketSocketCounters, WEFT_PACKET_SOCKET_COUNTERS)
-
-  uint64_t transmit_dropped_packets() const {
-    return oversize_packets + runt_packets + interface_down_packets + no_buffer_packets + send_error_packets;
-  }
 };
 
 // Towards the network it is a Node: what it receives is sent out of the interface, in batches. Frames from

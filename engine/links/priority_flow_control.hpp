@@ -45,9 +45,8 @@ class PriorityFlowControl : public IngressListener {
 
   // Counters, with the pauses that last counted until now.
   PfcClassCounters counters(int priority_class) const;
-  // Classes (a bit each) held by the far end, and asked of it.
+  // Classes (a bit each) held by the far end.
   uint32_t paused_classes() const { return paused_classes_; }
-  uint32_t wanted_classes() const { return wanted_classes_; }
   void reset_counters();
 
  private:

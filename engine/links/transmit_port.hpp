@@ -172,7 +172,6 @@ class TransmitPort : public Node {
   // Largest depth left waiting since the start or reset_counters(); a packet that finds the serialiser free
   // never waits.
   uint64_t max_queue_depth_bytes() const { return max_queue_depth_bytes_; }
-  TimePs busy_until_ps() const { return busy_until_ps_; }
   // Of the frame that is being sent, what has not left by then, and its class (below 0: the MAC's own frame).
   uint64_t unsent_bytes(TimePs time_ps) const;
   int sending_class() const { return sending_class_; }

@@ -17,11 +17,12 @@ class HeaderTemplate {
   // Throws std::invalid_argument as write_frame() does.
   explicit HeaderTemplate(const RoceHeaders& headers);
 
-  // A packet as build_packet() and build_packet_as_length() make it. MAC and IP addresses, DSCP, ECN, hop
-  // limit, identification, fragmentation, partition key, destination queue pair, FECN and the migration bit
-  // are the template's; `headers` must have the same. Throws std::invalid_argument as they do.
+  // A packet as build_packet() makes it. MAC and IP addresses, DSCP, ECN, hop limit, identification,
+  // fragmentation, partition key, destination queue pair, FECN and the migration bit are the template's;
+  // `headers` must have the same. Throws std::invalid_argument as build_packet() does.
   PacketPtr build(PacketPool& pool, const RoceHeaders& headers, const uint8_t* payload = nullptr,
                   size_t payload_bytes = 0) const;
+  // The same with its payload as a length: payload, pad and iCRC are virtual bytes. Nothing checks its iCRC.
   PacketPtr build_as_length(PacketPool& pool, const RoceHeaders& headers, size_t payload_bytes) const;
 
  private:

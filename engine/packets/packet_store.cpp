@@ -92,12 +92,6 @@ void PacketStore::spill(size_t size_class) {
   depot_->leave(size_class, std::move(batch));
 }
 
-size_t PacketStore::idle_packets() const {
-  size_t count = 0;
-  for (const FreeList& packets : free_) count += packets.size();
-  return count;
-}
-
 PacketDepot::Batch PacketDepot::take_batch(size_t size_class) {
   const std::lock_guard lock(mutex_);
   if (auto& batches = batches_[size_class]; !batches.empty()) {

@@ -34,8 +34,6 @@ class alignas(64) PacketStore {
   // A packet with room for so many bytes in all. Throws std::length_error beyond 2^32.
   Packet* take(size_t capacity);
   void give_back(Packet* packet);
-  // Packets that wait for their next use.
-  size_t idle_packets() const;
 
   // What users of this store share beside packets: the T of this key, made by make() if nobody has it. The
   // key must be of that T alone as long as anyone holds it.

@@ -65,15 +65,6 @@ PacketPtr build_packet(PacketPool& pool, const RoceHeaders& headers, const uint8
   return packet;
 }
 
-PacketPtr build_packet_as_length(PacketPool& pool, const RoceHeaders& headers, size_t payload_bytes) {
-  const size_t virtual_bytes = payload_bytes + pad_bytes(payload_bytes) + kIcrcBytes;
-  const Layout layout = layout_of(headers, payload_bytes);
-  PacketPtr packet = pool.allocate(layout.frame_bytes - virtual_bytes);
-  write_headers(headers, layout, payload_bytes, packet->data());
-  packet->append_virtual(virtual_bytes);
-  return packet;
-}
-
 uint32_t invariant_crc(const uint8_t* ip, size_t ip_bytes) {
   const bool is_ipv6 = ip[0] >> 4 == 6;
   const size_t ip_header_bytes = is_ipv6 ? kIpv6Bytes : kIpv4Bytes;

@@ -69,10 +69,6 @@ void write_frame(const RoceHeaders& headers, const uint8_t* payload, size_t payl
 PacketPtr build_packet(PacketPool& pool, const RoceHeaders& headers, const uint8_t* payload = nullptr,
                        size_t payload_bytes = 0);
 
-// The same frame with its payload as a length: payload, pad and iCRC are virtual bytes. Nothing checks its
-// iCRC.
-PacketPtr build_packet_as_length(PacketPool& pool, const RoceHeaders& headers, size_t payload_bytes);
-
 // The invariant CRC (annex A17.3.3) of a packet from the first byte of its IP header up to and without its
 // last four bytes, in host order; it is sent little-endian. `ip_bytes` is the length without those four. The
 // caller vouches for a complete IP, UDP and BTH header.

@@ -150,13 +150,6 @@ bool SwitchObjects::erase(uint32_t table, const EntryMatch& match) {
   return true;
 }
 
-void SwitchObjects::clear_table(uint32_t table) {
-  MatchTable& matcher = *tables_.at(table);
-  matcher.for_each([&](TableEntry& entry) { unbind(entry, table); });
-  matcher.clear();
-  views_[table].entry_count = 0;
-}
-
 void SwitchObjects::set_default(uint32_t table, const ActionBinding& binding) {
   bind(*default_entries_.at(table), table, binding);
 }

@@ -44,7 +44,6 @@ class SwitchObjects : public InCacheLines {
   // False: there is no such entry.
   bool modify(uint32_t table, const EntryMatch& match, const ActionBinding& binding, int64_t idle_timeout_ns);
   bool erase(uint32_t table, const EntryMatch& match);
-  void clear_table(uint32_t table);
   void set_default(uint32_t table, const ActionBinding& binding);
   TableEntry& default_entry(uint32_t table) { return *default_entries_.at(table); }
   MatchTable& table(uint32_t index) { return *tables_.at(index); }

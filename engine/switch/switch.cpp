@@ -315,16 +315,20 @@ PacketPtr Switch::resubmit(PacketPtr packet) {
   return packet;
 }
 
-void Switch::clone_from_ingress(const Packet& packet) {
-  PacketState& original = static_cast<StateBlock*>(packet.context)->state;
-  const CloneSession* session =
-      replication_.clone_session(original.clone_session & ~PacketState::kCloneRequested);
+const CloneSession* Switch::requested_session(PacketState& original) {
+  const uint32_t id = original.clone_session & ~PacketState::kCloneRequested;
+  const CloneSession* session = replication_.clone_session(id);
   if (session == nullptr) {
     count(DropReason::kUnknownCloneSession);
-    record(original.trace, TraceSite::kNoCloneSession,
-           {original.clone_session & ~PacketState::kCloneRequested});
-    return;
+    record(original.trace, TraceSite::kNoCloneSession, {id});
   }
+  return session;
+}
+
+void Switch::clone_from_ingress(const Packet& packet) {
+  PacketState& original = static_cast<StateBlock*>(packet.context)->state;
+  const CloneSession* session = requested_session(original);
+  if (session == nullptr) return;
   // The clone is the packet as it entered ingress, parsed again.
   PacketPtr clone = packet.clone();
   engine_.conservation().enter(PacketOrigin::kCloned, clone->wire_bytes());
@@ -352,14 +356,8 @@ void Switch::clone_from_ingress(const Packet& packet) {
 
 void Switch::clone_from_egress(const Packet& packet) {
   PacketState& original = static_cast<StateBlock*>(packet.context)->state;
-  const CloneSession* session =
-      replication_.clone_session(original.clone_session & ~PacketState::kCloneRequested);
-  if (session == nullptr) {
-    count(DropReason::kUnknownCloneSession);
-    record(original.trace, TraceSite::kNoCloneSession,
-           {original.clone_session & ~PacketState::kCloneRequested});
-    return;
-  }
+  const CloneSession* session = requested_session(original);
+  if (session == nullptr) return;
   if (!spend_pass(original)) {
     count(DropReason::kPassLimit);
     record(original.trace, TraceSite::kDropped, {static_cast<uint32_t>(DropReason::kPassLimit)});

@@ -68,12 +68,11 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
 
   // Replaces program, tables and all other state.
   void load(std::shared_ptr<const SwitchProgram> program);
-  bool loaded() const { return objects_ != nullptr; }
   // Instrumented code in place of the program's own, or back; see SwitchObjects::replace_code.
   void replace_code(std::shared_ptr<const SwitchProgram> program) {
     objects().replace_code(std::move(program));
   }
-  // Throws std::logic_error unless loaded().
+  // Throws std::logic_error if no program has been loaded.
   SwitchObjects& objects();
 
   // Packets for this port go there; the port's egress stage becomes this switch.
@@ -132,9 +131,6 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   StateBlock* new_state();
   void clear_state(PacketState& state);
   StateBlock* state_of(Packet& packet) { return static_cast<StateBlock*>(packet.context); }
-  uint8_t* program_state(PacketState& state) {
-    return reinterpret_cast<uint8_t*>(&state) + kProgramStateOffset;
-  }
   void clear_large_headers(PacketState& state);
   void clear_metadata(PacketState& state);
   void clear_requests(PacketState& state);
@@ -159,6 +155,8 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   void parse(Packet& packet);
   void run_ingress(PacketPtr packet, Arrival arrival);
   PacketPtr resubmit(PacketPtr packet);
+  // Null, and counted, if there is no session of the number that the program asks for.
+  const CloneSession* requested_session(PacketState& original);
   void clone_from_ingress(const Packet& packet);
   void clone_from_egress(const Packet& packet);
   void send_clone(PacketPtr clone, const CloneSession& session);

@@ -55,7 +55,6 @@ class SwitchTrace {
     filter_ = Filter();
     ended_ = {};
   }
-  uint64_t packets_left() const { return filter_.packets; }
   // Packets that were not traced because nobody fetched the records of those before.
   uint64_t packets_missed() const { return packets_missed_; }
 

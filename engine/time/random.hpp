@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <string_view>
 
@@ -32,7 +31,6 @@ class Rng {
   // 2019).
   uint64_t below(uint64_t bound);
   bool bernoulli(double probability) { return uniform() < probability; }
-  double exponential(double mean) { return -mean * std::log1p(-uniform()); }
 
  private:
   static uint64_t rotate_left(uint64_t x, int k) { return (x << k) | (x >> (64 - k)); }

@@ -11,7 +11,6 @@ using TimePs = int64_t;
 constexpr TimePs kNever = std::numeric_limits<TimePs>::max();
 constexpr TimePs kPsPerNs = 1'000;
 constexpr TimePs kPsPerUs = 1'000'000;
-constexpr TimePs kPsPerMs = 1'000'000'000;
 constexpr TimePs kPsPerSecond = 1'000'000'000'000;
 
 // A bit rate that answers how long a frame occupies the link. Rate 0 means unpaced: no time at all.
