@@ -16,9 +16,11 @@ from weft.report.figures import all_figures
 from weft.report.page import report_page
 from weft.report.run_directory import RunDirectory
 from weft.report.tables import all_tables, parts_of_traffic
-from weft.results.model import ONLY_WHERE_THERE_ARE_SOME, RESULT_KEYS, Results
+from weft.results.model import ONLY_WHERE_THERE_ARE_SOME, Results, result_keys
 from weft.results.reference import keys_of, results_reference
 from weft.results.results_file import read_results
+from weft.results.training_steps import TRAINING_STEPS
+from weft.results.workloads import WORKLOADS
 from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
 
@@ -285,10 +287,10 @@ def test_a_page_has_training_workloads_failures_memory_and_conservation(director
     if "training" in directory.name:
         parts = parts_of_traffic(run)
         of_workload = [f"workloads-{number}" for number in range(3)]
-        assert list(parts) == ["training_steps-0", "training_steps-1", *of_workload]
+        assert list(parts) == [*of_workload, "training_steps-0", "training_steps-1"]
         assert "conservation" in tables
         bars, (slowdowns, times, by_size) = parts["training_steps-0"], [parts[name] for name in of_workload]
-        (step,), (workload,) = run.results.training_steps, run.results.workloads
+        (step,), (workload,) = run.results.of(TRAINING_STEPS), run.results.of(WORKLOADS)
         assert sum(part[0] for part in bars.parts.values()) == pytest.approx(step.step_ps / 1e6)
         assert len(slowdowns.points.x) == workload.flows == by_size.rows[-1][1]
         assert [curve.name for curve in times.curves] == ["p50", "p95", "p99"]
@@ -337,7 +339,7 @@ def test_an_infinite_error_is_no_damage(copied):
 def test_the_reader_knows_every_key_that_a_run_writes(copied):
     tree = json.loads((copied / "results.json").read_text())
     left_out = {*ONLY_WHERE_THERE_ARE_SOME} - {"controller_events"}  # the run has a link that fails
-    assert set(tree) == {*RESULT_KEYS, "ok"} - left_out
+    assert set(tree) == {*result_keys(), "ok"} - left_out
     assert read_results(copied / "results.json").absent == ()
 
 

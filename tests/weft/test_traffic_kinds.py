@@ -61,7 +61,9 @@ def test_a_new_kind_is_one_file(tmp_path: Path) -> None:
     assert (flows["pattern"], flows["bytes_delivered"]) == ("neighbours", 8 * 65536)
     assert len((out / "pattern-0-flows.csv").read_text().splitlines()) == 9
     assert "2 neighbours: the slowest flow took" in done.output
-    (spread,) = json.loads((out / "results.json").read_text())["neighbours"]
+    tree = json.loads((out / "results.json").read_text())
+    assert list(tree)[:6] == ["made_by", "collectives", "flows", "workloads", "training_steps", "neighbours"]
+    (spread,) = tree["neighbours"]
     assert spread["distance"] == 2
     assert spread["spread"] >= 1
     reported = CliRunner().invoke(weft, ["report", str(out)])
@@ -79,6 +81,9 @@ def test_a_new_kind_is_one_file(tmp_path: Path) -> None:
     reference = CliRunner().invoke(weft, ["schema", "--markdown"]).output
     assert "## traffic[] (neighbours)" in reference
     assert "What each host writes to each of them." in reference
+    of_results = CliRunner().invoke(weft, ["schema", "--results"]).output
+    assert "| `neighbours` | list of object | Of each item of neighbours. |" in of_results
+    assert "## `neighbours[]`" in of_results
     items = json.loads(CliRunner().invoke(weft, ["schema"]).output)["properties"]["traffic"]["items"]["anyOf"]
     assert any("neighbours" in item["properties"] for item in items)
 

@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+from pydantic import BeforeValidator
 from rich.console import Console
 from rich.table import Table
 
@@ -17,6 +18,11 @@ from weft.topologies import FabricSpec
 
 LENGTHS = "lengths"
 """What stands for data where packets carry lengths only: nothing can be verified then."""
+
+
+def _nan_for_null(value: object) -> object:
+    """JSON knows no infinity and no NaN: `CollectiveResult.as_dict` writes null for an error that is not finite."""
+    return math.nan if value is None else value
 
 
 @dataclass(frozen=True)
@@ -54,7 +60,7 @@ class CollectiveResult:
     """Elements that are not what NumPy computes, of all repetitions."""
     identical: bool
     """Whether all ranks have the same result."""
-    largest_error: float
+    largest_error: Annotated[float, BeforeValidator(_nan_for_null)]
     """The largest difference from NumPy's result; null: NaN or infinity."""
     error_bound: float
     """How large it may be."""
@@ -214,6 +220,7 @@ def _problems(result: CollectiveResult) -> Iterator[tuple[str, str]]:
 
 COLLECTIVES = ResultKind(
     key="collectives",
+    meaning="Of each collective, algorithm and size.",
     model=CollectiveResult,
     show=print_collectives,
     order=1,

@@ -55,6 +55,7 @@ class ResultKind(Generic[R]):
 
     Args:
         key: of results.json, which holds a list of them.
+        meaning: of that list, for docs/results-reference.md.
         model: what each of them is.
         show: prints all of a run.
         order: of its place on the terminal, on pages and in sweeps, the lowest first.
@@ -69,6 +70,7 @@ class ResultKind(Generic[R]):
     """
 
     key: str
+    meaning: str
     model: type[R]
     show: Callable[[Console, Sequence[R]], None]
     order: int = 100

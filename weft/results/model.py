@@ -5,23 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import ConfigDict, Field
 
 from weft.controller.event_log import ControllerEvent
 from weft.results.arrays import CounterCell, RegisterCell
-from weft.results.collectives import CollectiveResult
 from weft.results.credits import CreditResult
-from weft.results.flows import FlowsResult
 from weft.results.kinds import R, ResultKind, result_kinds
 from weft.results.link_events import LinkEventResult
 from weft.results.link_faults import LinkFaultsResult
 from weft.results.packet_conservation import PacketConservation
 from weft.results.queue_depth_ages import QueueDepthAges
 from weft.results.switch_memory import MemoryResult
-from weft.results.training_steps import TrainingStepResult
-from weft.results.workloads import WorkloadResult
 from weft.scenario.observe import ObserveSection
 
 _COUNT = Annotated[int, Field(ge=0)]
@@ -182,8 +178,9 @@ class Results:
     docs/results-reference.md is made from the texts below the fields, which are the file's keys; fields without one are
     not in it.
 
-    `counters` and `registers` are empty where there are too many for this file. `absent` are the keys that a file
-    lacked, which have their defaults. `others` are results of kinds of traffic that have no list here, by their keys.
+    `counters` and `registers` are empty where there are too many for this file. `traffic` are the results of each kind
+    (`ResultKind.key`), each a list of the file's own. `absent` are the keys that a file lacked, which have their
+    defaults.
     """
 
     derived: ClassVar[Mapping[str, str]] = {"ok": "ok"}
@@ -192,14 +189,7 @@ class Results:
     """All options, given or default; `scenario`, `fabric`, `p4_hash`, `slots`, `extensions` (hashes of classes of
     yours); `effective`: every default as resolved for this fabric.
     """
-    collectives: list[CollectiveResult] = field(default_factory=list)
-    """Of each collective, algorithm and size."""
-    flows: list[FlowsResult] = field(default_factory=list)
-    """Of each incast, permutation and pattern; its place N in the list names `pattern-N-flows.csv`."""
-    workloads: list[WorkloadResult] = field(default_factory=list)
-    """Of each workload; its place N in the list names `workload-N-flows.csv`."""
-    training_steps: list[TrainingStepResult] = field(default_factory=list)
-    """Of each training step."""
+    traffic: dict[str, list[Any]] = field(default_factory=dict)
     planes: list[PlaneResult] = field(default_factory=list)
     """Of each plane, over the whole run; null is what the target does not say (BMv2)."""
     int_paths: list[IntPath] = field(default_factory=list)
@@ -244,7 +234,6 @@ class Results:
     rows_lost: int = 0
     """Rows that are missing from the tables."""
     absent: tuple[str, ...] = ()
-    others: dict[str, list[Any]] = field(default_factory=dict)
 
     __pydantic_config__ = ConfigDict(arbitrary_types_allowed=True)
 
@@ -255,21 +244,21 @@ class Results:
 
     def of(self, kind: ResultKind[R]) -> list[R]:
         """Return the results of a kind."""
-        found: list[R] = getattr(self, kind.key) if kind.key in RESULT_KEYS else self.others.get(kind.key, [])
+        found: list[R] = self.traffic.get(kind.key, [])
         return found
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON, with the derived figures."""
-        data = {name: _plain(getattr(self, name)) for name in RESULT_KEYS}
+        own = {name: _plain(getattr(self, name)) for name in OWN_KEYS}
+        data = _with_traffic(own, {kind.key: _plain(self.of(kind)) for kind in result_kinds()})
         for name in ONLY_WHERE_THERE_ARE_SOME:
             if not data[name]:
                 del data[name]
-        data |= {key: _plain(items) for key, items in self.others.items()}
         return data | {"ok": self.ok}
 
 
-RESULT_KEYS = tuple(each.name for each in fields(Results) if each.name not in ("absent", "others"))
-"""Keys of results.json, but for `ok`, which follows from the others."""
+OWN_KEYS = tuple(each.name for each in fields(Results) if each.name not in ("absent", "traffic"))
+"""Keys of results.json but for those of kinds of traffic, and `ok`, which follows from the others."""
 ONLY_WHERE_THERE_ARE_SOME = (
     "controller_events",
     "counters",
@@ -278,6 +267,20 @@ ONLY_WHERE_THERE_ARE_SOME = (
     "queue_depth_ages",
 )
 """Lists that are not written when they are empty."""
+
+
+def result_keys() -> tuple[str, ...]:
+    """Return the keys of results.json, in their order, but for `ok`, which follows from the others."""
+    return tuple(_with_traffic(dict.fromkeys(OWN_KEYS), {kind.key: None for kind in result_kinds()}))
+
+
+V = TypeVar("V")
+
+
+def _with_traffic(own: dict[str, V], of_traffic: dict[str, V]) -> dict[str, V]:
+    """Return what belongs to keys in the order of results.json: what was run comes after what made the run."""
+    first, *others = own
+    return {first: own[first], **of_traffic, **{key: own[key] for key in others}}
 
 
 def _plain(value: Any) -> Any:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import is_dataclass
-from types import NoneType, UnionType
+from types import GenericAlias, NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from weft.results.kinds import result_kinds
-from weft.results.model import RESULT_KEYS, Results
+from weft.results.model import Results, result_keys
 
 RESULTS_REFERENCE_FILE = "results-reference.md"
 _INTRODUCTION = """# Reference of results.json
@@ -34,9 +34,6 @@ def results_reference() -> str:
     """Return the page."""
     places: dict[type, list[str]] = {}
     _find_places("", Results, places)
-    for kind in result_kinds():
-        if kind.key not in RESULT_KEYS:
-            _find_places(f"{kind.key}[]", kind.model, places)
     return "\n".join([_INTRODUCTION, *(line for item in places.items() for line in _section(*item))])
 
 
@@ -47,7 +44,11 @@ def keys_of(model: type) -> dict[str, str]:
     one.
     """
     meanings = _docstrings(model)
-    keys = {name: meanings[name] for name in get_type_hints(model) if name in meanings}
+    names: Iterable[str] = get_type_hints(model)
+    if model is Results:
+        meanings |= {kind.key: kind.meaning for kind in result_kinds()}
+        names = result_keys()
+    keys = {name: meanings[name] for name in names if name in meanings}
     derived: Mapping[str, str] = getattr(model, "derived", {})
     for key, name in derived.items():
         keys[key] = keys.pop(key) if key in keys else _property_meaning(model, name)
@@ -99,6 +100,10 @@ def _property_meaning(model: type, name: str) -> str:
 
 
 def _type_of(model: Any, key: str) -> Any:
+    if model is Results:
+        for kind in result_kinds():
+            if kind.key == key:
+                return GenericAlias(list, (kind.model,))
     hints = get_type_hints(model, include_extras=True)
     return hints[key] if key in hints else get_type_hints(getattr(model, model.derived[key]).fget)["return"]
 

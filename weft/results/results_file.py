@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from types import GenericAlias
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 
 from weft.errors import BadInputError
 from weft.recording.reading import quoted
 from weft.recording.schema import LARGEST
 from weft.results.json_files import read_object, validated
-from weft.results.kinds import result_kinds
-from weft.results.model import ONLY_WHERE_THERE_ARE_SOME, RESULT_KEYS, Results
+from weft.results.kinds import ResultKind, result_kinds
+from weft.results.model import ONLY_WHERE_THERE_ARE_SOME, Results, result_keys
 
 RESULTS_FILE = "results.json"
 _UNBOUNDED = ("made_by", "counters", "registers")
@@ -39,11 +40,11 @@ def read_results(path: Path) -> Results:
         made_by["parameters"] = dict(made_by)
     for key in ONLY_WHERE_THERE_ARE_SOME:
         tree.setdefault(key, [])
-    tree["absent"] = [key for key in (*RESULT_KEYS, "ok") if key not in tree]
+    tree["absent"] = [key for key in (*result_keys(), "ok") if key not in tree]
     ok = tree.pop("ok", None)
-    _restore_infinite_errors(tree)
-    others = _others(path, tree)
-    results = replace(validated(_ADAPTER, path, tree), others=others)
+    tree["traffic"] = {}
+    traffic = _traffic(path, tree)
+    results = replace(validated(_ADAPTER, path, tree), traffic=traffic)
     if "ok" not in results.absent and ok is not results.ok:
         raise BadInputError(
             f"{path}: ok: is {quoted(ok)}; of these results it must be {str(results.ok).lower()}"
@@ -52,23 +53,19 @@ def read_results(path: Path) -> Results:
     return results
 
 
-def _others(path: Path, tree: dict[str, Any]) -> dict[str, list[Any]]:
-    """Take the results of kinds that have no list of their own in `Results` out of the tree, and check them."""
-    found: dict[str, list[Any]] = {}
-    for kind in result_kinds():
-        if kind.key not in RESULT_KEYS and kind.key in tree:
-            lists: Any = GenericAlias(dict, (str, GenericAlias(list, (kind.model,))))
-            adapter: TypeAdapter[dict[str, list[Any]]] = TypeAdapter(lists)
-            found[kind.key] = validated(adapter, path, {kind.key: tree.pop(kind.key)})[kind.key]
-    return found
+def _traffic(path: Path, tree: dict[str, Any]) -> dict[str, list[Any]]:
+    """Take the results of each kind of traffic out of the tree, and check them."""
+    return {
+        kind.key: validated(_adapter(kind), path, {kind.key: tree.pop(kind.key)})[kind.key]
+        for kind in result_kinds()
+        if kind.key in tree
+    }
 
 
-def _restore_infinite_errors(tree: dict[str, Any]) -> None:
-    """JSON knows no infinity and no NaN: `CollectiveResult.as_dict` writes null for an error that is not finite."""
-    collectives = tree.get("collectives")
-    for each in collectives if isinstance(collectives, list) else ():
-        if isinstance(each, dict) and each.get("largest_error", 0.0) is None:
-            each["largest_error"] = math.nan
+@cache
+def _adapter(kind: ResultKind[Any]) -> TypeAdapter[dict[str, list[Any]]]:
+    lists: Any = GenericAlias(dict, (str, GenericAlias(list, (kind.model,))))
+    return TypeAdapter(lists, config=ConfigDict(arbitrary_types_allowed=True))
 
 
 def _check_numbers(path: Path, tree: Mapping[str, Any]) -> None:

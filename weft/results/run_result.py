@@ -9,14 +9,18 @@ from pathlib import Path
 from weft.errors import EnvironmentLacksError
 from weft.recording.observations import Observations
 from weft.recording.trace import Moments
+from weft.results.collectives import COLLECTIVES, CollectiveResult
+from weft.results.flows import FLOWS, FlowsResult
 from weft.results.kinds import result_kinds
 from weft.results.model import Results
+from weft.results.training_steps import TRAINING_STEPS, TrainingStepResult
+from weft.results.workloads import WORKLOADS, WorkloadResult
 from weft.system.writing import written_whole
 
 
 @dataclass(frozen=True)
 class RunResult(Results):
-    """All that a run found.
+    """All that a run found. What Weft's own kinds of traffic found has names of its own, beside `of`.
 
     `observations` are the tables that it recorded, `wall_times_s` how long its parts took on this machine. They are in
     files of their own, so that results.json is the same in every run under the virtual clock.
@@ -24,6 +28,26 @@ class RunResult(Results):
 
     observations: Observations = field(default_factory=Observations)
     wall_times_s: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def collectives(self) -> list[CollectiveResult]:
+        """Return those of each collective, algorithm and size."""
+        return self.of(COLLECTIVES)
+
+    @property
+    def flows(self) -> list[FlowsResult]:
+        """Return those of each incast, permutation and pattern."""
+        return self.of(FLOWS)
+
+    @property
+    def workloads(self) -> list[WorkloadResult]:
+        """Return those of each workload."""
+        return self.of(WORKLOADS)
+
+    @property
+    def training_steps(self) -> list[TrainingStepResult]:
+        """Return those of each training step."""
+        return self.of(TRAINING_STEPS)
 
     def require_complete(self) -> None:
         """Raise EnvironmentLacksError if a capture is not whole."""

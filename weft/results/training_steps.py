@@ -163,9 +163,10 @@ def report_training_steps(results: Sequence[TrainingStepResult], _: FabricSpec) 
 
 TRAINING_STEPS = ResultKind(
     key="training_steps",
+    meaning="Of each training step.",
     model=TrainingStepResult,
     show=print_training_steps,
-    order=3,
+    order=4,
     report=report_training_steps,
     labels=("algorithm", "buckets", "layers", "gradient_bytes"),
     measured=(

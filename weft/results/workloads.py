@@ -279,9 +279,10 @@ def _columns(result: Mapping[str, Any]) -> Mapping[str, Any]:
 
 WORKLOADS = ResultKind(
     key="workloads",
+    meaning="Of each workload; its place N in the list names `workload-N-flows.csv`.",
     model=WorkloadResult,
     show=print_workloads,
-    order=4,
+    order=3,
     report=report_workloads,
     flow_file=FlowFile("workload", TableSchema((*FLOW_COLUMNS, ColumnSchema("ideal_ps", smallest=0)))),
     problems=_problems,

@@ -28,7 +28,7 @@ from weft.recording.ideal_times import IdealTimes
 from weft.recording.observations import Observations, Recorded, merged, named_tables, ports_table
 from weft.recording.places import Places
 from weft.results.arrays import ObservedArrays
-from weft.results.collectives import LENGTHS, CollectiveResult
+from weft.results.collectives import COLLECTIVES, LENGTHS, CollectiveResult
 from weft.results.counters import (
     HostTotals,
     absorbed_totals,
@@ -39,7 +39,7 @@ from weft.results.counters import (
     plane_results,
 )
 from weft.results.credits import credit_results
-from weft.results.flows import FlowsResult, flows_result
+from weft.results.flows import FLOWS, FlowsResult, flows_result
 from weft.results.kinds import R, ResultKind
 from weft.results.link_events import LinkEventResult
 from weft.results.link_faults import link_fault_results
@@ -48,9 +48,9 @@ from weft.results.packet_conservation import PacketConservation, checked_conserv
 from weft.results.queue_depth_ages import queue_depth_ages
 from weft.results.run_result import RunResult
 from weft.results.switch_memory import memory_results
-from weft.results.training_steps import TrainingStepResult, verify_gradients
+from weft.results.training_steps import TRAINING_STEPS, TrainingStepResult, verify_gradients
 from weft.results.verification import Verdict, verify
-from weft.results.workloads import WorkloadResult, workload_result
+from weft.results.workloads import WORKLOADS, WorkloadResult, workload_result
 from weft.run.algorithms import objection_to_nics
 from weft.run.collectives import (
     CollectiveRun,
@@ -128,16 +128,12 @@ class Fabric:
         self._scenario = spec.name
         self.lab = make_lab(self.topology, self.options, progress)
         self._hosts: EndpointGroup | None = None
-        self.flows: list[FlowsResult] = []
-        self.collectives: list[CollectiveResult] = []
+        self._results: dict[str, list[Any]] = {}
         self.phases: list[Phase] = []
         self._int_path: IntPath | None = None
         self._recorded: list[Recorded] = []
         # Kind, node and number of what is being captured, in order of their beginning.
         self._captures: dict[tuple[str, str, int], None] = {}
-        self.workloads: list[WorkloadResult] = []
-        self._others: dict[str, list[Any]] = {}
-        self.training_steps: list[TrainingStepResult] = []
         self.first_collective_done_s: float | None = None
         """When the first one was, by the machine's monotonic clock."""
         self._progress = progress
@@ -335,7 +331,7 @@ class Fabric:
         )
         factor = collective.bus_bandwidth_factor(spec.rank_count)
         figures = replace(figures, busbw_bytes_per_s=figures.algorithm_bandwidth * factor)
-        self.collectives.append(figures)
+        self.add_result(COLLECTIVES, figures)
         self.first_collective_done_s = self.first_collective_done_s or time.monotonic()
         return figures, results
 
@@ -397,7 +393,7 @@ class Fabric:
             identical=verdict.identical if verdict else True,
             retransmissions=counted.retransmissions,
         )
-        self.training_steps.append(result)
+        self.add_result(TRAINING_STEPS, result)
         return result
 
     @raised_as_weft_errors()
@@ -499,12 +495,12 @@ class Fabric:
             retransmissions=counted.retransmissions,
             cnps=counted.cnps,
         )
-        self.flows.append(result)
+        self.add_result(FLOWS, result)
         return result
 
     def add_result(self, kind: ResultKind[R], result: R) -> None:
-        """Note what a kind of traffic of its own kind of results has found; `summary` and tables have it."""
-        self._others.setdefault(kind.key, []).append(result)
+        """Note what a run has found, of a kind of result that a kind of traffic names; `summary` and tables have it."""
+        self._results.setdefault(kind.key, []).append(result)
 
     @raised_as_weft_errors()
     def workload(
@@ -551,7 +547,7 @@ class Fabric:
             outcome.duration_ps,
             counted.cnps,
         )
-        self.workloads.append(result)
+        self.add_result(WORKLOADS, result)
         return result
 
     @raised_as_weft_errors()
@@ -707,11 +703,7 @@ class Fabric:
             lateness = lateness_of(switches, endpoints, rtt_ps, self.options.dilation)
         return RunResult(
             made_by=self._made_by(),
-            collectives=list(self.collectives),
-            others={key: list(results) for key, results in self._others.items()},
-            flows=list(self.flows),
-            workloads=list(self.workloads),
-            training_steps=list(self.training_steps),
+            traffic={key: list(results) for key, results in self._results.items()},
             planes=plane_results(self.topology, counters, switches),
             memory=memory_results(self.topology, switches, endpoints),
             int_paths=[path] if path is not None else [],
