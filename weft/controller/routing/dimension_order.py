@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.controller.routing.grid import Grid, Row, grid_of, objection_to_grid
+from weft.controller.routing.grid import Grid, Row, objection_to_grid
 from weft.controller.routing.kind import RoutingKind
 from weft.controller.routing.lanes import LaneRule, VirtualLanes
 from weft.controller.routing.routes import NextHops
@@ -27,7 +27,7 @@ class DimensionOrder(ShortestPaths):
 
     def __init__(self, fabric: FabricSpec, plane: int) -> None:
         super().__init__(fabric, plane)
-        self._grid: Grid = grid_of(self._switches)
+        self._grid = Grid(self._switches)
 
     def _touched(self, live: Sequence[Sequence[tuple[int, object]]], _rings: Rings) -> set[int]:
         if not self._live:
@@ -78,7 +78,7 @@ class DimensionOrder(ShortestPaths):
 def datelines(fabric: FabricSpec, plane: int) -> VirtualLanes:
     """Return the lanes of dimension order; one where no row is a ring."""
     switches = fabric.switches_of_plane(plane)
-    grid = grid_of(switches)
+    grid = Grid(switches)
     rules: dict[str, tuple[LaneRule, ...]] = {}
     for place, switch in enumerate(switches):
         of_switch: list[LaneRule] = []

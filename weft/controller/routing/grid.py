@@ -86,11 +86,6 @@ class Grid:
         return any(row.is_ring for place in range(len(self._switches)) for row in self.rows_of(place))
 
 
-def grid_of(switches: Sequence[SwitchSpec]) -> Grid:
-    """Return the grid of a plane's switches."""
-    return Grid(switches)
-
-
 def shape_of(switches: Sequence[SwitchSpec]) -> tuple[int, ...]:
     """Return how many coordinates there are in each dimension."""
     return tuple(max(values) + 1 for values in zip(*(switch.coordinates for switch in switches), strict=True))
