@@ -1,4 +1,4 @@
-"""Each lab's page shows what its commands print. `WEFT_RENEW_PAGES=1` writes the pages anew."""
+"""Each lab's page, and that of topologies, shows what its commands print. `WEFT_RENEW_PAGES=1` writes them anew."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 import pages
 from weft.paths import ROOT
 
-LABS = sorted((ROOT / "labs").glob("*/README.md"))
+PAGES = [*sorted((ROOT / "labs").glob("*/README.md")), ROOT / "docs" / "topologies.md"]
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("page", LABS, ids=lambda page: page.parent.name)
-def test_a_lab_shows_what_its_commands_print(page: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT).with_suffix("")))
+def test_a_page_shows_what_its_commands_print(page: Path, tmp_path: Path) -> None:
     directory = pages.workplace(tmp_path, ROOT)
     shown = pages.examples(page)
     assert shown, (
