@@ -17,7 +17,7 @@ from weft.controller.lossless import cycle_of_planes, cycle_of_routes
 from weft.controller.plan import FabricState, Planner
 from weft.controller.routing import ROUTING_KINDS
 from weft.controller.routing.channels import Channel, cycle_text, find_cycle
-from weft.controller.routing.lanes import ONE_LANE, LaneRule, VirtualLanes
+from weft.controller.routing.lanes import ONE_LANE, LaneRule, Layers, VirtualLanes
 from weft.controller.routing.shortest_paths import ShortestPaths
 from weft.topologies import FabricSpec, fat_tree, leaf_spine
 from weft.topologies.builder import FabricBuilder
@@ -45,7 +45,10 @@ def clockwise(fabric: FabricSpec) -> dict[str, dict[int, int]]:
 
 
 def dependencies(
-    fabric: FabricSpec, destinations: Mapping[str, Mapping[int, int]], lanes: VirtualLanes
+    fabric: FabricSpec,
+    destinations: Mapping[str, Mapping[int, int]],
+    lanes: VirtualLanes,
+    layers: Layers,
 ) -> Edges:
     """The definition: follow each destination's packets from each host, one by one."""
     place = {switch.name: number for number, switch in enumerate(fabric.switches)}
@@ -55,9 +58,8 @@ def dependencies(
             continue
         bit = 1 << place[destination.name]
         seen: set[tuple[str, int, int, Channel | None]] = set()
-        layer = lanes.layers.get(destination.name, 0)
         todo: list[tuple[str, int, int, Channel | None]] = [
-            (switch.name, port.number, layer, None)
+            (switch.name, port.number, layer_of(layers.get(switch.name, {}), bit), None)
             for switch in fabric.switches
             for port in switch.host_ports
             if switch is not destination
@@ -77,6 +79,10 @@ def dependencies(
     return edges
 
 
+def layer_of(layers: Mapping[int, int], bit: int) -> int:
+    return next((layer for layer, bits in layers.items() if bits & bit), 0)
+
+
 def has_cycle(edges: Edges) -> bool:
     """Remove what nothing depends on until nothing changes."""
     left = set(edges)
@@ -88,8 +94,11 @@ def has_cycle(edges: Edges) -> bool:
         left = kept
 
 
+Routed = tuple[FabricSpec, dict[str, dict[int, int]], VirtualLanes, Layers]
+
+
 @st.composite
-def routed_fabrics(draw: st.DrawFn) -> tuple[FabricSpec, dict[str, dict[int, int]], VirtualLanes]:
+def routed_fabrics(draw: st.DrawFn) -> Routed:
     """Any switches, links and hosts, any next hops, sensible or not, and any lanes."""
     count = draw(st.integers(2, 5))
     builder = FabricBuilder()
@@ -111,18 +120,24 @@ def routed_fabrics(draw: st.DrawFn) -> tuple[FabricSpec, dict[str, dict[int, int
         any_port = st.none() | st.sampled_from([port.number for port in switch.ports] or [1])
         some = st.builds(LaneRule, lane, lane, any_port, any_port)
         rules[switch.name] = tuple(draw(st.lists(some, max_size=3)))
-    layers = draw(st.dictionaries(st.sampled_from([switch.name for switch in fabric.switches]), lane))
-    return fabric, destinations, VirtualLanes(lane_count, rules, layers)
+    layers: dict[str, dict[int, int]] = {}
+    for name, place in draw(
+        st.sets(st.tuples(st.sampled_from(sorted(destinations)), st.integers(0, count - 1)))
+    ):
+        of_switch = layers.setdefault(name, {})
+        if layer := draw(lane):
+            of_switch[layer] = of_switch.get(layer, 0) | 1 << place
+    return fabric, destinations, VirtualLanes(lane_count, rules), layers
 
 
 @settings(deadline=None, max_examples=300)
 @given(routed_fabrics())
 def test_a_cycle_is_found_exactly_where_there_is_one(
-    routed: tuple[FabricSpec, dict[str, dict[int, int]], VirtualLanes],
+    routed: Routed,
 ) -> None:
-    fabric, destinations, lanes = routed
-    edges = dependencies(fabric, destinations, lanes)
-    cycle = find_cycle(fabric.switches, destinations, lanes)
+    fabric, destinations, lanes, layers = routed
+    edges = dependencies(fabric, destinations, lanes, layers)
+    cycle = find_cycle(fabric.switches, destinations, lanes, layers)
     assert bool(cycle) == has_cycle(edges)
     assert all(edge in edges for edge in zip(cycle, (*cycle[1:], *cycle[:1]), strict=True))
     assert len(set(cycle)) == len(cycle)
@@ -151,8 +166,22 @@ def test_layers_keep_routes_apart_that_would_make_a_cycle() -> None:
     """Two destinations side by side need three of the four links one after the other; three need all."""
     fabric = ring(4)
     routes = clockwise(fabric)
-    assert find_cycle(fabric.switches, routes, VirtualLanes(2, {}, {"p0n1": 1, "p0n2": 1})) == ()
-    assert len(find_cycle(fabric.switches, routes, VirtualLanes(2, {}, {"p0n1": 1}))) == 4
+    lanes = VirtualLanes(2, has_layers=True)
+    for destinations, length in ((0b0110, 0), (0b0010, 4)):
+        layers = {switch.name: {1: destinations} for switch in fabric.switches}
+        assert len(find_cycle(fabric.switches, routes, lanes, layers)) == length
+
+
+def test_a_layer_may_be_of_one_way_alone() -> None:
+    """The four ways of two links each make the ring; three of them leave it open."""
+    fabric = ring(4)
+    two_on = {
+        f"p0n{each}": {port_to(fabric, each, (each + 1) % 4): 1 << (each + 1) % 4 | 1 << (each + 2) % 4}
+        for each in range(4)
+    }
+    lanes = VirtualLanes(2, has_layers=True)
+    assert len(find_cycle(fabric.switches, two_on, lanes)) == 4
+    assert find_cycle(fabric.switches, two_on, lanes, {"p0n1": {1: 0b1000}}) == ()
 
 
 @pytest.mark.parametrize("length", [4, 5, 6])

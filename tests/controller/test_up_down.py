@@ -12,7 +12,7 @@ from weft.controller.failures import NO_FAILURES
 from weft.controller.lossless import cycle_of_planes
 from weft.controller.routing import ROUTING_KINDS
 from weft.controller.routing.shortest_paths import ShortestPaths
-from weft.controller.routing.up_down import UpDown, order_from_middle
+from weft.controller.routing.up_down import UpDown, order_from_middle, repaired_order
 from weft.topologies import FabricSpec, fat_tree, leaf_spine
 from weft.topologies.distances import distance_rings
 from weft.topologies.kinds.dragonfly import dragonfly
@@ -100,6 +100,15 @@ def test_a_failure_that_cuts_tiers_apart_brings_another_order() -> None:
     plane.plan(failures)
     assert longest_ways(fabric, plane, failures)["p0l0", "p0l1"] == 4
     assert cycle_of_planes(fabric, KIND, [plane]) == ()
+
+
+def test_a_switch_that_has_lost_its_link_up_is_moved_alone() -> None:
+    neighbours = [[1, 3], [0, 2, 4], [1, 5], [0, 4], [1, 3, 5], [2, 4]]
+    order = order_from_middle(distance_rings(neighbours), 0b111111)
+    assert repaired_order(neighbours, order) == order
+    assert list(order) == [1, 0, 2, 4, 3, 5]
+    cut = [[3], [2, 4], [1, 5], [0, 4], [1, 3, 5], [2, 4]]
+    assert list(repaired_order(cut, order)) == [4, 0, 1, 3, 2, 5]
 
 
 def test_ways_on_a_torus_are_little_longer_than_the_shortest() -> None:

@@ -11,11 +11,11 @@ from tests.topologies.test_builder import torus
 from weft.controller.entities import Entity
 from weft.controller.errors import SettingError
 from weft.controller.features import FEATURES, Settings
-from weft.controller.features.virtual_lanes import DSCP_OF_CLASS, lane_entities
+from weft.controller.features.virtual_lanes import CLASSES_OF_LANES, DSCP_OF_CLASS, lane_entities
 from weft.controller.lossless import LosslessSettings
 from weft.controller.plan import FabricState, desired_entities
 from weft.controller.routing import ROUTING_KINDS
-from weft.controller.routing.lanes import ONE_LANE, LaneRule, VirtualLanes
+from weft.controller.routing.lanes import MOST_LANES, ONE_LANE, LaneRule, VirtualLanes
 
 FABRIC = torus((4,))
 SWITCH = FABRIC.switches[1]
@@ -36,14 +36,14 @@ def arguments_of(entry: finsy.P4TableEntry) -> dict[str, object]:
 
 
 def test_one_lane_needs_nothing() -> None:
-    assert lane_entities(FABRIC, SWITCH, ONE_LANE) == []
+    assert lane_entities(SWITCH, ONE_LANE) == []
     planned = desired_entities(FABRIC, Settings(), FabricState())
     assert not any(of_table(entities, table) for entities in planned.values() for table in TABLES)
 
 
 def test_the_first_rule_has_the_highest_priority() -> None:
     rules = (LaneRule(0, 1, ingress_port=2, egress_port=3), LaneRule(0, 0, egress_port=3), LaneRule(1, 0))
-    entries = of_table(lane_entities(FABRIC, SWITCH, VirtualLanes(2, {SWITCH.name: rules})), "virtual_lane")
+    entries = of_table(lane_entities(SWITCH, VirtualLanes(2, {SWITCH.name: rules})), "virtual_lane")
     found = {
         (match["class"], match.get("ingress_port"), match.get("egress_port")): (
             entry.priority,
@@ -61,32 +61,30 @@ def test_the_first_rule_has_the_highest_priority() -> None:
 
 
 def test_a_class_of_its_dscp_comes_back_at_the_next_switch() -> None:
-    entities = lane_entities(FABRIC, SWITCH, VirtualLanes(2))
+    entities = lane_entities(SWITCH, VirtualLanes(2))
     for table in ("class_map", "class_map_ipv6"):
         classes = {match_of(each)["dscp"]: arguments_of(each)["class"] for each in of_table(entities, table)}
         assert classes == {DSCP_OF_CLASS[4]: 4, DSCP_OF_CLASS[7]: 7}
 
 
-def test_layers_are_of_packets_from_hosts_to_other_switches() -> None:
-    lanes = VirtualLanes(2, {}, {SWITCH.name: 1, FABRIC.switches[2].name: 1, FABRIC.switches[3].name: 0})
-    entities = lane_entities(FABRIC, SWITCH, lanes)
+def test_layers_are_of_packets_from_hosts() -> None:
+    entities = lane_entities(SWITCH, VirtualLanes(2, has_layers=True))
     assert [match_of(each) for each in of_table(entities, "host_ports")] == [
         {"port": port.number} for port in SWITCH.host_ports
     ]
-    (host,) = (port.peer.node for port in FABRIC.switches[2].host_ports)
-    (nic,) = FABRIC.host(host).nics
-    (ipv4,) = of_table(entities, "layer_by_ipv4")
-    assert (match_of(ipv4)["destination"], arguments_of(ipv4)) == (str(nic.ipv4.network), {"number": 1})
-    assert len(of_table(entities, "layer_by_ipv6")) == 1
     assert [match_of(each) for each in of_table(entities, "layer_lane")] == [
         {"layer": 1, "class": 3},
         {"layer": 1, "class": 6},
     ]
 
 
+def test_data_has_as_many_lanes_as_routes_may_use() -> None:
+    assert {len(classes) for classes in CLASSES_OF_LANES.values()} == {MOST_LANES, 2}
+
+
 def test_three_lanes_are_of_data_alone() -> None:
     rules = {SWITCH.name: (LaneRule(1, 2),)}
-    entries = of_table(lane_entities(FABRIC, SWITCH, VirtualLanes(3, rules)), "virtual_lane")
+    entries = of_table(lane_entities(SWITCH, VirtualLanes(3, rules)), "virtual_lane")
     assert [(match_of(each), arguments_of(each)["class"]) for each in entries] == [({"class": 4}, 5)]
 
 

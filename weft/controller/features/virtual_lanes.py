@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import IPv4Network
 
 import finsy
 
@@ -14,7 +13,6 @@ from weft.controller.features.kind import Feature, OfSwitch, Settings
 from weft.controller.lossless import LosslessSettings
 from weft.controller.routing import ROUTING_KINDS
 from weft.controller.routing.lanes import LaneRule, VirtualLanes
-from weft.controller.routing.shortest_paths import prefixes_behind
 from weft.topologies import FabricSpec, SwitchSpec
 
 CLASSES_OF_LANES = {DATA_CLASS: (DATA_CLASS, 4, 5, 2, 1), CONTROL_CLASS: (CONTROL_CLASS, 7)}
@@ -60,7 +58,7 @@ def _moved(lanes: VirtualLanes) -> Iterator[tuple[int, ...]]:
     return (lane_classes(each, lanes) for each in CLASSES_OF_LANES if len(lane_classes(each, lanes)) > 1)
 
 
-def lane_entities(fabric: FabricSpec, switch: SwitchSpec, lanes: VirtualLanes) -> list[Entity]:
+def lane_entities(switch: SwitchSpec, lanes: VirtualLanes) -> list[Entity]:
     """Return a switch's entries; none where there is one lane."""
     if lanes.count == 1:
         return []
@@ -75,7 +73,7 @@ def lane_entities(fabric: FabricSpec, switch: SwitchSpec, lanes: VirtualLanes) -
         for place, rule in enumerate(rules):
             # The first that matches decides, and the highest priority wins.
             entities.append(_rule_entry(rule, classes, len(rules) - place))
-    return entities + _layer_entities(fabric, switch, lanes)
+    return entities + (_layer_entities(switch, lanes) if lanes.has_layers else [])
 
 
 def _rule_entry(rule: LaneRule, classes: tuple[int, ...], priority: int) -> Entity:
@@ -93,22 +91,17 @@ def _lane(number: int) -> dict[str, int]:
     return {"class": number, "dscp": DSCP_OF_CLASS[number]}
 
 
-def _layer_entities(fabric: FabricSpec, switch: SwitchSpec, lanes: VirtualLanes) -> list[Entity]:
-    """Return what moves hosts' packets to the layers of their destinations."""
-    layers = {name: layer for name, layer in lanes.layers.items() if layer and name != switch.name}
-    if not layers or not switch.host_ports:
+def _layer_entities(switch: SwitchSpec, lanes: VirtualLanes) -> list[Entity]:
+    """Return what moves hosts' packets to the layers that routes give to their destinations."""
+    if not switch.host_ports:
         return []
     entities: list[Entity] = [
         entry("host_ports", {"port": port.number}, "from_host") for port in switch.host_ports
     ]
     for classes in _moved(lanes):
-        for layer in sorted(set(layers.values())):
+        for layer in range(1, lanes.count):
             match = {"layer": layer, "class": classes[0]}
             entities.append(entry("layer_lane", match, "set_virtual_lane", **_lane(classes[layer])))
-    for name, layer in layers.items():
-        for prefix in prefixes_behind(fabric, fabric.switch(name)):
-            table = "layer_by_ipv4" if isinstance(prefix, IPv4Network) else "layer_by_ipv6"
-            entities.append(entry(table, {"destination": str(prefix)}, "set_layer", number=layer))
     return entities
 
 
@@ -117,12 +110,12 @@ def _entities(fabric: FabricSpec, settings: Settings) -> OfSwitch:
     lanes = [kind.lanes(fabric, plane) for plane in range(fabric.planes)]
     for each in lanes:
         require_lanes(each, settings.of(LosslessSettings))
-    return lambda switch: lane_entities(fabric, switch, lanes[switch.plane])
+    return lambda switch: lane_entities(switch, lanes[switch.plane])
 
 
 KIND = Feature(
     name="virtual lanes",
     summary="The lanes in which lossless packets go on, by ports and by destination.",
-    tables=("host_ports", "layer_by_ipv4", "layer_by_ipv6", "layer_lane", "virtual_lane"),
+    tables=("host_ports", "layer_lane", "virtual_lane"),
     entities=_entities,
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from weft.controller.routing.lanes import VirtualLanes
+from weft.controller.routing.lanes import Layers, VirtualLanes
 from weft.topologies import SwitchSpec
 
 PortDestinations = Mapping[str, Mapping[int, int]]
@@ -34,14 +34,17 @@ def cycle_text(cycle: Sequence[Channel]) -> str:
 
 
 def find_cycle(
-    switches: Sequence[SwitchSpec], destinations: PortDestinations, lanes: VirtualLanes
+    switches: Sequence[SwitchSpec],
+    destinations: PortDestinations,
+    lanes: VirtualLanes,
+    layers: Layers | None = None,
 ) -> tuple[Channel, ...]:
     """Return channels each of which depends on the next and the last on the first; none if there is no such cycle.
 
     `switches` are those of the plane, in the order of the destinations' bits. Only what hosts can send counts: a route
-    that no packet of theirs can reach makes no dependency.
+    that no packet of theirs can reach makes no dependency. All packets begin in lane 0 without `layers`.
     """
-    return _Graph(switches, destinations, lanes).cycle()
+    return _Graph(switches, destinations, lanes, layers or {}).cycle()
 
 
 @dataclass(frozen=True)
@@ -62,10 +65,14 @@ class _Graph:
     """Channels are numbers; sets of destinations are the bits of integers."""
 
     def __init__(
-        self, switches: Sequence[SwitchSpec], destinations: PortDestinations, lanes: VirtualLanes
+        self,
+        switches: Sequence[SwitchSpec],
+        destinations: PortDestinations,
+        lanes: VirtualLanes,
+        layers: Layers,
     ) -> None:
         place = {switch.name: number for number, switch in enumerate(switches)}
-        self._switches, self._lanes = switches, lanes
+        self._switches, self._lanes, self._layers = switches, lanes, layers
         self._outs = [
             [
                 _Out(port.number, bits, place[port.peer.node], port.peer.port)
@@ -101,19 +108,22 @@ class _Graph:
         return self._lanes.after(self._switches[switch].name, group or 0, port, lane)
 
     def _injected(self) -> list[_Arrivals]:
-        """What hosts send into their first switches: to every switch that has hosts, in the lane of its layer."""
-        layers: dict[int, int] = {}
-        for number, switch in enumerate(self._switches):
-            lane = self._lanes.layers.get(switch.name, 0)
-            layers[lane] = layers.get(lane, 0) | (1 << number if switch.host_ports else 0)
+        """What hosts send into their first switches: to every other switch that has hosts, in the lane of its layer."""
+        with_hosts = sum(1 << number for number, switch in enumerate(self._switches) if switch.host_ports)
         return [
             {
-                (self._group(number, port.number), lane): bits & ~(1 << number)
+                (self._group(number, port.number), lane): bits
+                for lane, bits in self._layers_of(switch, with_hosts & ~(1 << number)).items()
                 for port in switch.host_ports
-                for lane, bits in layers.items()
             }
             for number, switch in enumerate(self._switches)
         ]
+
+    def _layers_of(self, switch: SwitchSpec, destinations: int) -> dict[int, int]:
+        lanes = {lane: bits & destinations for lane, bits in self._layers.get(switch.name, {}).items()}
+        for bits in lanes.values():
+            destinations &= ~bits
+        return {0: destinations, **lanes}
 
     def _propagate(self) -> None:
         """Follow all packets from switch to switch; each time a switch is served, only what is new there."""

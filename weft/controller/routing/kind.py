@@ -9,7 +9,7 @@ from typing import Protocol
 from weft.controller.entities import Entity
 from weft.controller.failures import Failures
 from weft.controller.routing.channels import PortDestinations
-from weft.controller.routing.lanes import ONE_LANE, VirtualLanes
+from weft.controller.routing.lanes import ONE_LANE, Layers, VirtualLanes
 from weft.topologies import FabricSpec
 
 
@@ -28,6 +28,9 @@ class PlaneRouting(Protocol):
 
         Destinations are the switches of the plane, as bits by their place in it.
         """
+
+    def layers(self) -> Layers:
+        """Return the lanes in which packets of the latest plan begin: lane 0 unless `VirtualLanes.has_layers`."""
 
 
 @dataclass(frozen=True)

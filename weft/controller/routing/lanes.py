@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+MOST_LANES = 5
+"""That data has; other traffic has fewer."""
+Layers = Mapping[str, Mapping[int, int]]
+"""By the switch that hosts send into, then lane, where it is not 0: the switches to whose hosts packets begin in it, as
+bits by their place in the plane."""
+
 
 @dataclass(frozen=True)
 class LaneRule:
@@ -31,14 +37,14 @@ class VirtualLanes:
     Attributes:
         count: how many lanes there are, numbered from 0; a host sends in lane 0.
         rules: of a switch, by its name. The first that matches decides; a packet that none matches stays in its lane.
-        layers: lane in which packets to a switch's hosts begin, by that switch's name, where it is not 0: their first
-            switch moves them there before its rules.
+        has_layers: whether hosts' packets may begin in any lane, which the latest routes say (`PlaneRouting.layers`):
+            their first switch moves them there before its rules.
 
     """
 
     count: int = 1
     rules: Mapping[str, tuple[LaneRule, ...]] = field(default_factory=dict)
-    layers: Mapping[str, int] = field(default_factory=dict)
+    has_layers: bool = False
 
     def after(self, switch: str, ingress_port: int, egress_port: int, lane: int) -> int:
         """Return the lane in which a packet leaves a switch."""

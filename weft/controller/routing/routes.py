@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
 from math import gcd
+from typing import TypeVar
 
 import finsy
 
@@ -17,6 +18,7 @@ SELECTOR = "ecmp_selector"
 MOST_WEIGHT = 64
 """Of the members of a group together, unless it has more members."""
 Prefix = IPv4Network | IPv6Network
+_Way = TypeVar("_Way")
 
 
 @dataclass(frozen=True, order=True)
@@ -90,12 +92,10 @@ class SwitchRoutes:
 
 
 def one_by_one(
-    towards: dict[NextHops, int], behind: Sequence[Destinations]
-) -> list[tuple[Destinations, NextHops]]:
+    towards: Mapping[_Way, int], behind: Sequence[Destinations]
+) -> list[tuple[Destinations, _Way]]:
     """Return each switch's prefixes with the next hops towards it; `behind` has them by place in the plane."""
-    return [
-        (behind[place], next_hops) for next_hops, switches in towards.items() for place in bits_of(switches)
-    ]
+    return [(behind[place], way) for way, switches in towards.items() for place in bits_of(switches)]
 
 
 class LpmEntries:

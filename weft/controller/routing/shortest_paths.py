@@ -17,6 +17,7 @@ from weft.controller.entities import Entity
 from weft.controller.failures import Failures
 from weft.controller.routing.channels import PortDestinations
 from weft.controller.routing.kind import PlaneRouting, RoutingKind
+from weft.controller.routing.lanes import Layers
 from weft.controller.routing.routes import (
     Destinations,
     LpmEntries,
@@ -105,6 +106,10 @@ class ShortestPaths(PlaneRouting):
     def destinations(self) -> PortDestinations:
         """Return what the latest plan sends over each port to another switch; see PlaneRouting."""
         return {name: _over_ports(routes.towards) for name, routes in self.routes.items()}
+
+    def layers(self) -> Layers:
+        """Return that all packets begin in lane 0."""
+        return {}
 
     def _touched(self, live: list[list[_LivePort]], rings: Rings) -> set[int]:
         """Return the switches whose next hops may have changed: other live ports, or other distances there or next."""

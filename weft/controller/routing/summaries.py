@@ -7,12 +7,15 @@ and so keep their branches apart: what cannot be delivered is dropped, and never
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
+from typing import TypeVar
 
-from weft.controller.routing.routes import Destinations, LpmEntries, NextHops
+from weft.controller.routing.routes import Destinations, LpmEntries
 from weft.topologies.fabric import SwitchSpec
+
+_Way = TypeVar("_Way")
 
 
 @dataclass(frozen=True)
@@ -63,14 +66,17 @@ def _ipv6_of(number: int, ipv4: IPv4Network, ipv6: IPv6Network) -> IPv6Network:
     return IPv6Network((int(ipv6.network_address) + (offset << (128 - ipv6.prefixlen)), ipv6.prefixlen))
 
 
-def summarised(tree: Branch, towards: dict[NextHops, int]) -> list[tuple[Destinations, NextHops]]:
-    """Return the branches that take one entry each, with their next hops; those without a route are left out."""
+def summarised(tree: Branch, towards: Mapping[_Way, int]) -> list[tuple[Destinations, _Way]]:
+    """Return the branches that take one entry each, with their next hops; those without a route are left out.
+
+    What else stands for several switches, such as a lane, is summarised in the same way.
+    """
     found = []
-    pending: list[tuple[Branch, list[tuple[NextHops, int]]]] = [(tree, list(towards.items()))]
+    pending: list[tuple[Branch, list[tuple[_Way, int]]]] = [(tree, list(towards.items()))]
     while pending:
         branch, routes = pending.pop()
         switches = branch.destinations.switches
-        inside = [(next_hops, bits) for next_hops, whole in routes if (bits := whole & switches)]
+        inside = [(way, bits) for way, whole in routes if (bits := whole & switches)]
         if not inside:
             continue
         if inside[0][1] == switches:

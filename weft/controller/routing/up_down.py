@@ -6,8 +6,8 @@ for one farther down, so lossless classes cannot deadlock on one lane (M. Schroe
 
 The order is that of the tiers, the highest first, where switches have several and all hosts' switches then reach each
 other. So tiers name the roots: routes of fat trees are the shortest ones, and a graph may give its roots a higher tier.
-Otherwise the order is by distance from the switch in the middle, the one whose farthest hosts are nearest. Failures
-that cut hosts off in that order bring a new one, by distance from the middle of what is left.
+Otherwise the order is by distance from the switch in the middle, the one whose farthest hosts are nearest. Where
+failures leave a switch without a link up, so that hosts are cut off, it comes after the first of its neighbours.
 
 Switches see destinations, not where a packet came from. So whoever can reach a destination going down alone does so,
 though a way up and then down may be shorter; others go up where the whole way is the fewest hops. All equal ones share
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
 from weft.controller.routing.kind import RoutingKind
 from weft.controller.routing.routes import NextHop, NextHops
@@ -59,14 +60,16 @@ class UpDown(ShortestPaths):
         neighbours = [[place for place, _ in ports] for ports in live]
         ways = find_ways(neighbours, self._order)
         if not self._is_complete(ways, rings):
-            ways = find_ways(neighbours, order_from_middle(rings, self._hosts))
+            ways = find_ways(neighbours, repaired_order(neighbours, self._order))
         self._ways = ways
-        if ways.order != before.order:
+        if not before.order:
             return set(range(len(live)))
         moved = {
             place
-            for place in range(len(live))
-            if ways.down[place] != before.down[place] or ways.reached[place] != before.reached[place]
+            for place, peers in enumerate(neighbours)
+            if ways.down[place] != before.down[place]
+            or ways.reached[place] != before.reached[place]
+            or any(leads_up(ways.order, place, peer) != leads_up(before.order, place, peer) for peer in peers)
         }
         return {
             place
@@ -83,9 +86,9 @@ class UpDown(ShortestPaths):
 
     def next_hops_of(self, place: int) -> dict[NextHops, int]:
         """Return the next hops towards all switches: down where that leads there, up otherwise."""
-        order, rank = self._ways.order, self._ways.order[place]
-        below = [(peer, hop) for peer, hop in self._live[place] if order[peer] > rank]
-        above = [(peer, hop) for peer, hop in self._live[place] if order[peer] < rank]
+        order = self._ways.order
+        below = [(peer, hop) for peer, hop in self._live[place] if not leads_up(order, place, peer)]
+        above = [(peer, hop) for peer, hop in self._live[place] if leads_up(order, place, peer)]
         down, reached = self._ways.down, self._ways.reached
         towards: dict[NextHops, int] = {}
         for hops in range(1, len(reached[place])):
@@ -123,6 +126,32 @@ def order_from_middle(rings: Rings, hosts: int) -> Order:
             for place in bits_of(ring[root]):
                 levels[place] = level
     return _ranks([(level,) for level in levels])
+
+
+def repaired_order(neighbours: Sequence[Sequence[int]], order: Order) -> Order:
+    """Return the order in which each switch but the first of its part of the graph comes after a neighbour.
+
+    The next is always the first, by the order so far, of those beside what is in order already. So nothing changes
+    where every switch has a link up already, other than the first.
+    """
+    ranks = [-1] * len(order)
+    rank = 0
+    for first in sorted(range(len(order)), key=order.__getitem__):
+        beside = [(order[first], first)]
+        while beside:
+            _, place = heappop(beside)
+            if ranks[place] < 0:
+                ranks[place] = rank
+                rank += 1
+                for peer in neighbours[place]:
+                    if ranks[peer] < 0:
+                        heappush(beside, (order[peer], peer))
+    return ranks
+
+
+def leads_up(order: Order, place: int, peer: int) -> bool:
+    """Return whether a link leads up from the first of two switches to the other."""
+    return order[peer] < order[place]
 
 
 def find_ways(neighbours: Sequence[Sequence[int]], order: Order) -> Ways:

@@ -1,0 +1,176 @@
+"""Layered paths for any graph, computed centrally as InfiniBand's subnet managers do (DFSSSP).
+
+There is one path from each switch to each other, of the shortest in hops the one whose links carry least
+(`balanced_paths.py`). Paths are divided into layers, each in a lane of its own and without a cycle of buffers, so that
+lossless classes cannot deadlock (J. Domke, T. Hoefler and W. Nagel, Deadlock-Free Oblivious Routing for Arbitrary
+Topologies, IPDPS 2011). They put all paths in one layer and move those of the weakest dependency of each cycle into the
+next; here a path goes at once into the first layer that it closes no cycle in (`dependency_layers.py`). The first
+switch chooses the lane, by destination; packets stay in it.
+
+A failure changes the paths that it cuts, and the layers of these. Where these need more layers than the fabric needed
+when it was whole, all routes are up*/down* in the first lane until something comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.controller.entities import Entity, entry
+from weft.controller.failures import Failures
+from weft.controller.routing.balanced_paths import NO_LINK, Links
+from weft.controller.routing.kind import RoutingKind
+from weft.controller.routing.lanes import MOST_LANES, Layers, VirtualLanes
+from weft.controller.routing.layered_paths import LayeredPaths, SubnetManager, subnet_manager
+from weft.controller.routing.routes import NextHop, NextHops, Prefix, one_by_one
+from weft.controller.routing.shortest_paths import ShortestPaths
+from weft.controller.routing.summaries import summarised
+from weft.controller.routing.up_down import UpDown
+from weft.topologies import FabricSpec
+from weft.topologies.distances import Rings
+
+Live = Sequence[Sequence[tuple[int, NextHop]]]
+Entities = tuple[Entity, ...]
+
+
+class Layered(ShortestPaths):
+    """The routes of a plane. A failure recomputes the switches whose paths it cuts."""
+
+    def __init__(self, fabric: FabricSpec, plane: int) -> None:
+        super().__init__(fabric, plane)
+        self._links = Links.between(self._switches)
+        self._manager = _manager_of(fabric, plane)
+        self._up_down = UpDown(fabric, plane)
+        self._is_up_down = False
+        self._failures = Failures()
+        self._towards: list[dict[int, int]] = []
+        self._layers: dict[str, dict[int, int]] = {}
+        self._layer_entries: dict[tuple[Prefix, int], Entity] = {}
+        self._planned: dict[str, tuple[Entities, dict[int, int], Entities]] = {}
+
+    def plan(self, failures: Failures) -> dict[str, Entities]:
+        """Return every switch's routes, and the layers of what its hosts send."""
+        return {
+            switch: self._with_layers(switch, routes) for switch, routes in super().plan(failures).items()
+        }
+
+    def update(self, failures: Failures) -> frozenset[str]:
+        """Follow the failures; return the switches whose routes have changed."""
+        self._failures = failures
+        return super().update(failures)
+
+    def layers(self) -> Layers:
+        """Return the layers of the latest plan; see PlaneRouting."""
+        return self._layers
+
+    def _touched(self, live: Live, _rings: Rings) -> set[int]:
+        everything = set(range(len(live)))
+        was_up_down, before = self._is_up_down, self._towards
+        up = [{hop.port for _, hop in ports} for ports in live]
+        down = {
+            link
+            for link, (place, port) in enumerate(zip(self._links.start, self._links.port, strict=True))
+            if port not in up[place]
+        }
+        paths = self._manager.around(down)
+        self._is_up_down = paths is None
+        if paths is None:
+            self._up_down.update(self._failures)
+            self._layers, self._towards = {}, []
+            return everything
+        self._layers = self._layers_of(paths)
+        self._towards = self._towards_of(paths)
+        if was_up_down or not before:
+            return everything
+        return {
+            place
+            for place in everything
+            if live[place] != self._live[place] or self._towards[place] != before[place]
+        }
+
+    def next_hops_of(self, place: int) -> dict[NextHops, int]:
+        """Return the next hops towards all switches with hosts, one to each, and to those next door without."""
+        if self._is_up_down:
+            return self._up_down.next_hops_of(place)
+        hops = {hop.port: hop for _, hop in self._live[place]}
+        towards: dict[NextHops, int] = {
+            (hops[self._links.port[link]],): bits for link, bits in self._towards[place].items()
+        }
+        for peer, hop in self._live[place]:
+            if not self._switches[peer].host_ports and not any(bits >> peer & 1 for bits in towards.values()):
+                towards[(hop,)] = towards.get((hop,), 0) | 1 << peer
+        return towards
+
+    def _towards_of(self, paths: LayeredPaths) -> list[dict[int, int]]:
+        """Return by place the links that a switch sends over, and the destinations of each."""
+        towards: list[dict[int, int]] = [{} for _ in self._switches]
+        for destination, tree in paths.trees.items():
+            bit = 1 << destination
+            for place, link in enumerate(tree):
+                if link != NO_LINK:
+                    towards[place][link] = towards[place].get(link, 0) | bit
+        return towards
+
+    def _layers_of(self, paths: LayeredPaths) -> dict[str, dict[int, int]]:
+        found: dict[str, dict[int, int]] = {switch.name: {} for switch in self._switches}
+        for destination, layers in paths.layers.items():
+            bit = 1 << destination
+            for switch, layer in zip(self._switches, layers, strict=True):
+                if layer:
+                    found[switch.name][layer] = found[switch.name].get(layer, 0) | bit
+        return found
+
+    def _with_layers(self, switch: str, routes: Entities) -> Entities:
+        """Return the same object as before for the same routes and layers."""
+        layers = self._layers.get(switch, {})
+        known = self._planned.get(switch)
+        if known is None or known[0] is not routes or known[1] != layers:
+            known = self._planned[switch] = (routes, layers, (*routes, *self._entities_of_layers(layers)))
+        return known[2]
+
+    def _entities_of_layers(self, layers: dict[int, int]) -> list[Entity]:
+        entries = one_by_one(layers, self._behind) if self._tree is None else summarised(self._tree, layers)
+        return [
+            self._layer_entry(lpm.prefix, layer)
+            for destinations, layer in entries
+            for lpm in destinations.entries
+        ]
+
+    def _layer_entry(self, prefix: Prefix, layer: int) -> Entity:
+        found = self._layer_entries.get((prefix, layer))
+        if found is None:
+            table = "layer_by_ipv4" if prefix.version == 4 else "layer_by_ipv6"
+            found = entry(table, {"destination": str(prefix)}, "set_layer", number=layer)
+            self._layer_entries[prefix, layer] = found
+        return found
+
+
+def _manager_of(fabric: FabricSpec, plane: int) -> SubnetManager:
+    switches = fabric.switches_of_plane(plane)
+    return subnet_manager(Links.between(switches), tuple(len(switch.host_ports) for switch in switches))
+
+
+def _lanes(fabric: FabricSpec, plane: int) -> VirtualLanes:
+    count = _manager_of(fabric, plane).intact.count
+    return VirtualLanes(count, has_layers=count > 1)
+
+
+def _objection(fabric: FabricSpec) -> str:
+    for plane in range(fabric.planes):
+        count = _manager_of(fabric, plane).intact.count
+        if count > MOST_LANES:
+            return (
+                f"its paths in plane {plane} need {count} lanes, and data has {MOST_LANES} (valid: graphs that need no "
+                "more; up_down needs one)"
+            )
+    return ""
+
+
+KIND = RoutingKind(
+    name="layered",
+    summary="on any graph, balanced single paths, in as many lanes as keep them free of deadlock",
+    tables=("ipv4_lpm", "ipv6_lpm", "ecmp", "layer_by_ipv4", "layer_by_ipv6"),
+    plane=Layered,
+    objection=_objection,
+    is_deadlock_free=lambda _fabric: True,
+    lanes=_lanes,
+)
