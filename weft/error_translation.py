@@ -9,8 +9,8 @@ from weft.controller.errors import ControllerError, JobError, PipelineError, Req
 from weft.errors import BadInputError, CheckFailedError, WeftError
 from weft.system.signals import interruptions_first
 from weft.topologies import TopologyError
-from weft.traffic.control import RunError
 from weft.traffic.extensions import ExtensionError, is_user_error, user_report
+from weft.traffic.prepared_runs import RunError
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from weft.controller.errors import (
 from weft.error_translation import raised_as_weft_errors
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, WeftError
 from weft.topologies import TopologyError
-from weft.traffic.control import RunError
+from weft.traffic.prepared_runs import RunError
 
 
 def fail_with(error: BaseException) -> None:

@@ -36,7 +36,7 @@ FLOW_COLUMNS = tuple(
 
 
 def flow_table(flows: Sequence[Flow], records: EndedFlows) -> dict[str, npt.NDArray[Any]]:
-    """Return columns of flows that have all ended; `records` are those of `EndpointGroup.flow_records`.
+    """Return columns of flows that have all ended; `records` are those of `PreparedRuns.flow_records`.
 
     `start_ps` counts from the run's start, `completion_ps` from the flow's to its last acknowledgement.
     """

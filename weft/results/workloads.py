@@ -105,7 +105,7 @@ def workload_result(
     time_ps: int,
     cnps: int,
 ) -> WorkloadResult:
-    """Return what a workload found; `records` are the columns of `EndpointGroup.flow_records`, one row per flow."""
+    """Return what a workload found; `records` are the columns of `PreparedRuns.flow_records`, one row per flow."""
     table = flow_table(flows, records)
     size_bytes, completion_ps = table["size_bytes"], table["completion_ps"]
     ideal_ps = ideal.of(*(table[key] for key in ("source", "destination", "plane", "size_bytes")))

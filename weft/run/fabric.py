@@ -72,13 +72,14 @@ from weft.system.signals import interruptions_first
 from weft.topologies import FabricSpec
 from weft.traffic.class_reference import is_class_reference, short_reference
 from weft.traffic.collectives import COLLECTIVE_KINDS, Collective
-from weft.traffic.control import EndpointGroup, RankBuffer, RunError, RunOutcome
+from weft.traffic.control import EndpointGroup, RankBuffer
 from weft.traffic.extensions import TrafficPattern, flows_of
 from weft.traffic.flow_sizes import FlowSizes
 from weft.traffic.flow_sizes import flow_sizes as named_flow_sizes
 from weft.traffic.host_stats import HostStats
 from weft.traffic.messages import AS_BYTES, AS_LENGTHS, Payload
 from weft.traffic.patterns import Flow, incast, permutation
+from weft.traffic.prepared_runs import RunError, RunOutcome
 from weft.traffic.schedule_nodes import ELEMENT_BYTES
 from weft.traffic.schedules import CollectiveSpec
 from weft.traffic.training import GRADIENT_COLLECTIVE, TrainingStep

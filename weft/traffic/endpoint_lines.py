@@ -27,7 +27,7 @@ class JsonLines(Protocol):
 
 
 class LineEndpoint:
-    """A `weft.traffic.control.HostEndpoint` behind lines of JSON."""
+    """A `weft.traffic.endpoint_calls.HostEndpoint` behind lines of JSON."""
 
     def __init__(self, lines: JsonLines) -> None:
         self._lines = lines

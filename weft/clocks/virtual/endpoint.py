@@ -31,7 +31,7 @@ class _Waiting:
 
 
 class VirtualEndpoint:
-    """A `weft.traffic.control.HostEndpoint` of this process.
+    """A `weft.traffic.endpoint_calls.HostEndpoint` of this process.
 
     A `Wait` runs the fabric until the run has ended, or for its `timeout_s` of virtual time, or until a deadlock of
     flow control is noticed.

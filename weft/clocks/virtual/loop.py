@@ -79,7 +79,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     """Coroutines and the fabric take turns: all that is ready runs first, at one moment of virtual time.
 
     Everything happens in the thread that runs it; no wall clock is read, so runs repeat exactly. It is a
-    `weft.traffic.control.RunClock`, too.
+    `weft.traffic.run_clock.RunClock`, too.
     """
 
     def __init__(self, clock: SimulatedClock) -> None:

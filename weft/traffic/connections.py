@@ -1,0 +1,126 @@
+"""The connections between ranks: made when a run needs them, numbered, dropped."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from itertools import count
+
+from weft.traffic.commands import Connect, Connection, Disconnect, WorkloadFlow
+from weft.traffic.endpoint_calls import EndpointCalls
+from weft.traffic.host_config import HostConfig
+from weft.traffic.lane_schedule import Schedule
+from weft.traffic.patterns import Flow
+from weft.traffic.schedule_nodes import Channel
+from weft.traffic.schedules import peers_of
+
+FIRST_QUEUE_PAIR = 0x100
+_PSN_BITS = 24
+RequirePath = Callable[[int, int, int], None]
+"""Raises an error if nothing joins two ranks' NICs of a number."""
+
+
+class Connections:
+    """What is connected, and the numbers of queue pairs that are next. IPv4 or IPv6, as `ip_version` says."""
+
+    def __init__(
+        self,
+        calls: EndpointCalls,
+        hosts: Sequence[HostConfig],
+        ip_version: int,
+        require_path: RequirePath,
+    ) -> None:
+        self._calls = calls
+        self._hosts = hosts
+        self._ip_version = ip_version
+        self._psn = random.Random(hosts[0].seed if hosts else 0)
+        self._next_queue_pair = [count(FIRST_QUEUE_PAIR) for _ in hosts]
+        self._connected: dict[tuple[int, Channel], bool] = {}
+        self._require_path = require_path
+
+    def disconnect(self, first_number: int | None = None) -> None:
+        """See `EndpointGroup.disconnect`."""
+        if self._connected:
+            self._calls.each(Disconnect())
+        self._connected.clear()
+        if first_number is not None:
+            self._next_queue_pair = [count(FIRST_QUEUE_PAIR + first_number) for _ in self._hosts]
+
+    def forget(self, connections: Iterable[tuple[int, Channel]]) -> None:
+        """Have connections created again by the next run that needs them."""
+        for connection in connections:
+            self._connected.pop(connection, None)
+
+    def _take_numbers(self, *ranks: int) -> list[int]:
+        """Return the number of a new queue pair at each of the ranks."""
+        return [next(self._next_queue_pair[rank]) for rank in ranks]
+
+    def connect(self, schedules: Sequence[Schedule], telemetry: bool) -> None:
+        """Make the connections that the schedules name and that are not there yet, both ends at once."""
+        before = dict(self._connected)
+        ends: dict[int, list[Connection]] = {}
+        try:
+            for rank, channel in peers_of(schedules):
+                if self._connected.get((rank, channel)) != telemetry:
+                    self._require_path(rank, channel.peer, channel.plane)
+                    self._connect_ends(rank, channel, telemetry, ends)
+            self._calls.all({rank: Connect(tuple(connections)) for rank, connections in ends.items()})
+        except BaseException:
+            # Refused or interrupted: connections that may be missing are created again.
+            self._connected = before
+            raise
+
+    def _connect_ends(
+        self, rank: int, channel: Channel, telemetry: bool, connections: dict[int, list[Connection]]
+    ) -> None:
+        back = Channel(channel.plane, rank, channel.label)
+        ends = [(rank, channel), (channel.peer, back)]
+        queue_pairs = self._take_numbers(rank, channel.peer)
+        psns = [self._psn.getrandbits(_PSN_BITS) for _ in ends]
+        for side, (own, towards) in enumerate(ends):
+            connections.setdefault(own, []).append(
+                Connection(
+                    plane=towards.plane,
+                    peer=towards.peer,
+                    queue_pair=queue_pairs[side],
+                    remote_queue_pair=queue_pairs[1 - side],
+                    destination_ip=self._address(towards),
+                    label=towards.label,
+                    initial_psn=psns[side],
+                    remote_initial_psn=psns[1 - side],
+                    telemetry=telemetry,
+                )
+            )
+            self._connected[own, towards] = telemetry
+
+    def of_workload(self, flows: Sequence[Flow]) -> tuple[list[list[WorkloadFlow]], list[list[WorkloadFlow]]]:
+        """Return what each rank sends and what it receives of flows with new queue pairs each, which hosts make."""
+        sent: list[list[WorkloadFlow]] = [[] for _ in self._hosts]
+        received: list[list[WorkloadFlow]] = [[] for _ in self._hosts]
+        for index, flow in enumerate(flows):
+            self._require_path(flow.source, flow.destination, flow.plane)
+            ends = [(flow.source, flow.destination), (flow.destination, flow.source)]
+            pairs = self._take_numbers(flow.source, flow.destination)
+            for side, ((own, peer), items) in enumerate(zip(ends, (sent, received), strict=True)):
+                items[own].append(
+                    WorkloadFlow(
+                        index,
+                        flow.start_ps,
+                        flow.plane,
+                        flow.size_bytes,
+                        peer,
+                        self._address(Channel(flow.plane, peer)),
+                        pairs[side],
+                        pairs[1 - side],
+                    )
+                )
+        return sent, received
+
+    def _address(self, channel: Channel) -> str:
+        """Return the IP address at the far end of a channel. Raises ValueError if it has none of the IP version."""
+        host = self._hosts[channel.peer]
+        nic = host.nics[channel.plane]
+        address = nic.ipv6 if self._ip_version == 6 else nic.ipv4
+        if address is None:
+            raise ValueError(f"{host.name} has no IPv6 address on plane {channel.plane}")
+        return address

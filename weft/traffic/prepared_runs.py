@@ -1,0 +1,168 @@
+"""Runs that endpoints have prepared: started together, waited for, released."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+
+from weft.traffic.answers import EndedFlows, Memory, RunState
+from weft.traffic.commands import AskFlowRecords, Release, Start, Wait
+from weft.traffic.connections import Connections
+from weft.traffic.endpoint_calls import EndpointCalls
+from weft.traffic.run_clock import RunClock
+from weft.traffic.schedule_nodes import Channel
+
+_WAITING_ROUND_S = 2.0
+_RECORDED = [each.name for each in fields(EndedFlows)]
+
+
+class RunError(RuntimeError):
+    """A run failed or did not end in time; the message says on which hosts, and why."""
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """When each rank that took part started and ended a run, in emulated time, in order of rank."""
+
+    run: int
+    started_ps: tuple[int, ...]
+    finished_ps: tuple[int, ...]
+
+    @property
+    def duration_ps(self) -> int:
+        """From the first rank's start to the last one's end."""
+        return max(self.finished_ps, default=0) - min(self.started_ps, default=0)
+
+
+@dataclass
+class PreparedRun:
+    """A run on its ranks: their memory, the peers to which each writes, and the connections that it uses."""
+
+    ranks: list[int]
+    memory: dict[int, Memory]
+    written_peers: dict[int, list[int]]
+    connections: list[tuple[int, Channel]]
+    state: str = "prepared"
+    steps: tuple[int, int] = (0, 0)
+
+
+class PreparedRuns:
+    """Runs by their numbers. `names` are those of the ranks, for errors."""
+
+    def __init__(
+        self, calls: EndpointCalls, connections: Connections, clock: RunClock, names: Sequence[str]
+    ) -> None:
+        self._calls = calls
+        self._connections = connections
+        self._clock = clock
+        self._names = names
+        self._runs: dict[int, PreparedRun] = {}
+
+    def add(self, number: int, run: PreparedRun) -> int:
+        """Enter a run; returns its number."""
+        self._runs[number] = run
+        return number
+
+    def ranks(self, run: int) -> list[int]:
+        """Return the ranks that take part in a run."""
+        return self._runs[run].ranks
+
+    def start(self, run: int, start_ps: int | None = None) -> int:
+        """Start a prepared run on all its ranks at the same emulated time; returns that time.
+
+        None: as soon as every endpoint can have been notified.
+        """
+        prepared = self._runs[run]
+        if start_ps is None:
+            start_ps = self._clock.now_ps() + self._clock.start_margin_ps(len(prepared.ranks))
+        prepared.state = "started"
+        self._calls.all(
+            {
+                rank: Start(run, start_ps, {peer: prepared.memory[peer] for peer in peers})
+                for rank, peers in prepared.written_peers.items()
+            }
+        )
+        return start_ps
+
+    def wait(self, run: int, timeout_s: float = 120.0) -> RunOutcome:
+        """Wait for the end of a run on all its ranks. Raises RunError if it fails or takes longer."""
+        ranks = self._runs[run].ranks
+        answers: dict[int, RunState] = {}
+        unfinished, left_s = list(ranks), timeout_s
+        # An endpoint answers when the run has ended there. In rounds, because otherwise a rank whose peer has failed
+        # would be awaited until its timeout; each round also shows how many steps are done.
+        while unfinished and left_s >= 0.0 and not _any_ended_badly(answers):
+            answers |= self._calls.all(
+                dict.fromkeys(unfinished, Wait(run, min(left_s, _WAITING_ROUND_S))),
+                _WAITING_ROUND_S + self._calls.answer_timeout_s,
+            )
+            self._runs[run].steps = _steps_of(answers.values())
+            unfinished = [rank for rank in unfinished if answers[rank].state != "finished"]
+            left_s -= _WAITING_ROUND_S
+        troubles = [
+            f"{self._names[rank]}: {answer.state} after {answer.nodes_done} of {answer.node_count} steps"
+            + (f": {answer.reason}" if answer.reason else "")
+            for rank, answer in answers.items()
+            if answer.state != "finished"
+        ]
+        if troubles:
+            how = "failed" if _any_ended_badly(answers) else f"did not finish within {timeout_s:g} s"
+            raise RunError(f"run {run} {how}: " + "; ".join(troubles))
+        self._runs[run].state = "finished"
+        times = [(answers[rank].started_ps or 0, answers[rank].finished_ps or 0) for rank in ranks]
+        return RunOutcome(run, tuple(start for start, _ in times), tuple(end for _, end in times))
+
+    def steps(self, run: int) -> tuple[int, int]:
+        """Return how many of a run's steps (or ends of flows) are done, and how many there are, of all ranks.
+
+        An endpoint that can say so at once is asked; of others it is what they answered to the last wait. To be called
+        from any thread while `wait` waits.
+        """
+        prepared = self._runs.get(run)
+        if prepared is None:
+            return 0, 0
+        states = []
+        for rank in prepared.ranks:
+            state = self._calls.run_state(rank, run)
+            if state is None:
+                return prepared.steps
+            states.append(state)
+        return _steps_of(states)
+
+    def flow_records(self, run: int) -> EndedFlows:
+        """Return columns of a run's flows that have ended.
+
+        Rows are in order of `flow`, the place in the list that was prepared. The run is one of `prepare_traffic` or
+        `prepare_workload`.
+        """
+        answers = self._calls.all(dict.fromkeys(self._runs[run].ranks, AskFlowRecords(run)))
+        rows = sorted(
+            row
+            for answer in answers.values()
+            for row in zip(*(getattr(answer.records, name) for name in _RECORDED), strict=True)
+        )
+        return EndedFlows(*zip(*rows, strict=True)) if rows else EndedFlows()
+
+    def release(self, run: int) -> None:
+        """Have the ranks release a run and its buffers, cancelling it if it has not ended.
+
+        Unless the run has finished, its connections are dropped, and created again for the next run that needs them.
+        Aggregation jobs must then be joined again, in another epoch: the ranks' message streams may have
+        diverged.
+        """
+        released = self._runs.pop(run)
+        if released.state == "started":
+            self._connections.forget(released.connections)
+        self._calls.all(dict.fromkeys(released.ranks, Release(run)))
+
+
+def _steps_of(states: Iterable[RunState]) -> tuple[int, int]:
+    done = count = 0
+    for state in states:
+        done += state.nodes_done
+        count += state.node_count
+    return done, count
+
+
+def _any_ended_badly(states: Mapping[int, RunState]) -> bool:
+    return any(state.ended_badly for state in states.values())
