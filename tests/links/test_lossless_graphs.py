@@ -12,6 +12,7 @@ from weft.scenario import ControlSection, CreditsSection, RoutingSection
 from weft.topologies import FabricSpec
 from weft.topologies.builder import FabricBuilder
 from weft.topologies.kinds.dragonfly import dragonfly
+from weft.topologies.kinds.dragonfly_plus import dragonfly_plus
 from weft.topologies.kinds.torus import torus
 
 
@@ -29,6 +30,7 @@ def random_regular(switches: int = 10, degree: int = 3, seed: int = 1) -> Fabric
 FABRICS = {
     "torus": torus(shape=(4, 4), hosts_per_switch=1),
     "dragonfly": dragonfly(groups=5, routers_per_group=2, global_links_per_router=2, hosts_per_switch=1),
+    "dragonfly_plus": dragonfly_plus(hosts_per_leaf=1),
     "random": random_regular(),
 }
 

@@ -138,6 +138,27 @@ def group_places(fabric: FabricSpec, plane: int) -> Places:
     return places
 
 
+def two_row_group_places(fabric: FabricSpec, plane: int) -> Places:
+    """Return places of groups around a circle: their lowest tier outside, a row further in for each tier above."""
+    groups: dict[int | None, dict[int, list[str]]] = {}
+    for switch in fabric.switches_of_plane(plane):
+        groups.setdefault(switch.group, {}).setdefault(switch.tier, []).append(switch.name)
+    widest = max(len(names) for tiers in groups.values() for names in tiers.values())
+    around = max(1.5, (widest + 1.25) * len(groups) / (2 * math.pi))
+    places = {}
+    for number, tiers in enumerate(groups.values()):
+        angle = 2 * math.pi * number / len(groups) - math.pi / 2
+        outward = (math.cos(angle), math.sin(angle))
+        for row, (_, names) in enumerate(sorted(tiers.items(), reverse=True)):
+            for place, name in enumerate(names):
+                out, along = around + 1.2 * row, place - (len(names) - 1) / 2
+                places[name] = (
+                    outward[0] * out - outward[1] * along,
+                    outward[1] * out + outward[0] * along,
+                )
+    return places
+
+
 def _radius(count: int) -> float:
     return max(0.8, count * _PITCH / (2 * math.pi))
 

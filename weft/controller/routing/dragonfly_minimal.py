@@ -1,4 +1,4 @@
-"""Minimal routes of dragonflies: within the group to a link that leads to the destination's, over it, and on to it.
+"""Minimal routes of dragonflies and dragonfly+: in the group to a link to the destination's, over it, and on to it.
 
 Lanes keep them free of deadlock: a packet changes to the next lane where it leaves a group (J. Kim et al.,
 Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008, section 4.1). Where several links lead to a group, all
@@ -172,7 +172,7 @@ def _group_of(switch: SwitchSpec) -> int:
 
 KIND = RoutingKind(
     name="dragonfly_minimal",
-    summary="on a dragonfly, over one global link, with a lane for each group",
+    summary="on a dragonfly or dragonfly+, over one global link, with a lane for each group",
     tables=("ipv4_lpm", "ipv6_lpm", "ecmp"),
     plane=DragonflyMinimal,
     objection=objection_to_groups,

@@ -1,0 +1,232 @@
+"""Dragonfly+: groups of leaves and spines, every two groups joined by links between spines.
+
+A. Shpiner et al., Dragonfly+: Low Cost Topology for Scaling Datacenters, HiPINEB 2017; also known as Megafly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Annotated, Final, Literal
+
+from weft.quantities.definitions import Rate, ShortTime, whole
+from weft.topologies.addressing import MAX_PLANES, MAX_PORTS
+from weft.topologies.builder import FabricBuilder, NewSwitch, require_links
+from weft.topologies.errors import TopologyError, require_range
+from weft.topologies.fabric import FabricSpec, LinkSpec
+from weft.topologies.global_links import Arrangement, global_links
+from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
+from weft.topologies.limits import delay, queue_capacity, rate
+from weft.topologies.places import group_clusters, two_row_group_places
+
+NAME: Final = "dragonfly_plus"
+
+
+class DragonflyPlusSection(TopologySection):
+    """A dragonfly+: `hosts_per_leaf` hosts a leaf, `leaves` and `spines` a group, `global_links` a spine."""
+
+    kind: Literal["dragonfly_plus"] = NAME
+    """A dragonfly+; balanced with leaves = spines = hosts_per_leaf = global_links."""
+    groups: Annotated[int, whole(2, 2**20)] = 5
+    """Groups, at most spines x global_links + 1."""
+    leaves: Annotated[int, whole(1, MAX_PORTS)] = 2
+    """Of each group; each is linked to all its spines."""
+    spines: Annotated[int, whole(1, MAX_PORTS)] = 2
+    """Of each group."""
+    global_links: Annotated[int, whole(1, MAX_PORTS)] = 2
+    """Links of each spine to other groups."""
+    arrangement: Arrangement = "absolute"
+    """Which port of a group leads to which other group."""
+    fabric_rate: Rate | None = None
+    """Of the links within groups; by default that of the hosts."""
+    global_rate: Rate | None = None
+    """Of the links between groups; by default `fabric_rate`."""
+    global_delay: ShortTime | None = None
+    """Of the links between groups; by default `delay`."""
+
+    @property
+    def leaf_count(self) -> int:
+        """Leaves of a plane."""
+        return self.groups * self.leaves
+
+    def check(self) -> None:
+        """Check that the global links join all groups, beside what all kinds check."""
+        most = self.spines * self.global_links + 1
+        if self.groups > most:
+            raise TopologyKeyError(
+                "groups",
+                f"{self.groups} cannot be joined by {self.spines} x {self.global_links} global links a group "
+                f"(valid: 2 to {most})",
+            )
+        super().check()
+
+    def network(self) -> FabricSpec:
+        """Return the fabric without scale-up links."""
+        return dragonfly_plus(
+            planes=self.planes,
+            groups=self.groups,
+            leaves_per_group=self.leaves,
+            spines_per_group=self.spines,
+            global_links_per_spine=self.global_links,
+            arrangement=self.arrangement,
+            hosts_per_leaf=self.endpoints_per_leaf,
+            host_rate_bps=self.host_rate,
+            fabric_rate_bps=self.fabric_rate,
+            global_rate_bps=self.global_rate,
+            delay_ps=self.delay,
+            global_delay_ps=self.global_delay,
+            queue_capacity_bytes=self.queue_capacity,
+        )
+
+
+@dataclass(frozen=True)
+class _Parameters:
+    """Validated parameters; rates and delays are resolved, so that equal fabrics have equal parameters."""
+
+    planes: int
+    groups: int
+    leaves_per_group: int
+    spines_per_group: int
+    global_links_per_spine: int
+    arrangement: Arrangement
+    hosts_per_leaf: int
+    host_rate_bps: int
+    fabric_rate_bps: int
+    global_rate_bps: int
+    delay_ps: int
+    global_delay_ps: int
+    queue_capacity_bytes: int
+
+    @property
+    def host_link(self) -> LinkSpec:
+        return LinkSpec(self.host_rate_bps, self.delay_ps, self.queue_capacity_bytes)
+
+
+def dragonfly_plus(
+    planes: int = 1,
+    groups: int = 5,
+    leaves_per_group: int = 2,
+    spines_per_group: int = 2,
+    global_links_per_spine: int = 2,
+    arrangement: Arrangement = "absolute",
+    hosts_per_leaf: int = 2,
+    host_rate_bps: float = 10e9,
+    fabric_rate_bps: float | None = None,
+    global_rate_bps: float | None = None,
+    delay_ps: int = 1_000_000,
+    global_delay_ps: int | None = None,
+    queue_capacity_bytes: int = 512 * 1024,
+) -> FabricSpec:
+    """Describe `planes` dragonfly+ networks that share their hosts.
+
+    With fewer groups than a group's global links reach, every two groups have several links, as many as all can have.
+
+    Args:
+        planes: independent planes; a host has one NIC in each.
+        groups: groups, at most spines_per_group x global_links_per_spine + 1.
+        leaves_per_group: leaves of a group, each linked to all its spines.
+        spines_per_group: spines of a group.
+        global_links_per_spine: links of a spine to spines of other groups.
+        arrangement: see `weft.topologies.global_links`.
+        hosts_per_leaf: hosts on each leaf.
+        host_rate_bps: rate of the links between hosts and leaves.
+        fabric_rate_bps: rate of the links within groups; the hosts' rate by default.
+        global_rate_bps: rate of the links between groups; `fabric_rate_bps` by default.
+        delay_ps: propagation delay of the links of hosts and within groups.
+        global_delay_ps: propagation delay of the links between groups; `delay_ps` by default.
+        queue_capacity_bytes: queue of every transmitting port.
+
+    Raises:
+        TopologyError: a parameter is out of range; the message gives the valid range.
+
+    """
+    leaves = require_range(
+        "leaves_per_group", leaves_per_group, 1, MAX_PORTS, "each is at a port of every spine"
+    )
+    spines = require_range("spines_per_group", spines_per_group, 1, MAX_PORTS)
+    ports = require_range("global_links_per_spine", global_links_per_spine, 1, MAX_PORTS)
+    host_rate = rate("host_rate_bps", host_rate_bps)
+    fabric_rate = host_rate if fabric_rate_bps is None else rate("fabric_rate_bps", fabric_rate_bps)
+    parameters = _Parameters(
+        planes=require_range("planes", planes, 1, MAX_PLANES),
+        groups=require_range(
+            "groups", groups, 2, spines * ports + 1, "as many as a group's global links reach"
+        ),
+        leaves_per_group=leaves,
+        spines_per_group=spines,
+        global_links_per_spine=ports,
+        arrangement=arrangement,
+        hosts_per_leaf=require_range("hosts_per_leaf", hosts_per_leaf, 1, MAX_PORTS),
+        host_rate_bps=host_rate,
+        fabric_rate_bps=fabric_rate,
+        global_rate_bps=fabric_rate if global_rate_bps is None else rate("global_rate_bps", global_rate_bps),
+        delay_ps=delay(delay_ps),
+        global_delay_ps=delay(delay_ps if global_delay_ps is None else global_delay_ps, "global_delay_ps"),
+        queue_capacity_bytes=queue_capacity(queue_capacity_bytes),
+    )
+    for what, taken, of in (
+        (
+            "leaf",
+            parameters.hosts_per_leaf + spines,
+            f"{parameters.hosts_per_leaf} hosts and {spines} spines",
+        ),
+        ("spine", leaves + ports, f"{leaves} leaves and {ports} global links"),
+    ):
+        if taken > MAX_PORTS:
+            raise TopologyError(f"a {what} would have {taken} ports: {of} (valid: at most {MAX_PORTS})")
+    require_links(
+        parameters.planes * groups * (leaves * (parameters.hosts_per_leaf + spines) + spines * ports // 2),
+        f"groups={groups}",
+    )
+    return _build(parameters)
+
+
+def _build(parameters: _Parameters) -> FabricSpec:
+    builder = FabricBuilder()
+    leaves_of, spines_of = (
+        [
+            [
+                [
+                    builder.add_switch(plane, role, coordinates=(group, number), group=group)
+                    for number in range(count)
+                ]
+                for group in range(parameters.groups)
+            ]
+            for plane in range(parameters.planes)
+        ]
+        for role, count in (("leaf", parameters.leaves_per_group), ("spine", parameters.spines_per_group))
+    )
+    for group in range(parameters.groups):
+        for number in range(parameters.leaves_per_group):
+            at = [of_plane[group][number] for of_plane in leaves_of]
+            for _ in range(parameters.hosts_per_leaf):
+                builder.add_host(at, parameters.host_link)
+    for leaves, spines in zip(leaves_of, spines_of, strict=True):
+        _add_links(builder, parameters, leaves, spines)
+    return builder.build({"kind": NAME, **asdict(parameters)})
+
+
+def _add_links(
+    builder: FabricBuilder,
+    parameters: _Parameters,
+    leaves: list[list[NewSwitch]],
+    spines: list[list[NewSwitch]],
+) -> None:
+    """Add the links of a plane, given its leaves and spines by group."""
+    within = replace(parameters.host_link, rate_bps=parameters.fabric_rate_bps)
+    between = replace(within, rate_bps=parameters.global_rate_bps, delay_ps=parameters.global_delay_ps)
+    for own_leaves, own_spines in zip(leaves, spines, strict=True):
+        for leaf in own_leaves:
+            for spine in own_spines:
+                builder.add_link(leaf, spine, within)
+    ports = parameters.global_links_per_spine
+    for each in global_links(parameters.groups, parameters.spines_per_group * ports, parameters.arrangement):
+        builder.add_link(
+            spines[each.group][each.port // ports],
+            spines[each.other_group][each.other_port // ports],
+            between,
+        )
+
+
+KIND = TopologyKind(
+    NAME, DragonflyPlusSection, dragonfly_plus, places=two_row_group_places, clusters=group_clusters
+)
