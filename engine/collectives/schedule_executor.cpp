@@ -93,16 +93,18 @@ void ScheduleExecutor::Run::write(uint32_t step, const WriteRequest& request) {
     return channel.scale_up->post_write(now(), request.source, request.length_bytes, request.remote_address,
                                         request.rkey, request.immediate, id);
   }
-  if (channel.queue_pair == nullptr) return executor_.fail(*this, step, "its channel has been removed");
+  if (channel.is_removed()) return executor_.fail(*this, step, "its channel has been removed");
   ++posted;
   try {
-    if (request.as_length) {
-      channel.queue_pair->post_write_as_length(now(), request.length_bytes, request.remote_address,
-                                               request.rkey, request.immediate, id);
-    } else {
-      channel.queue_pair->post_write(now(), request.source, request.length_bytes, request.remote_address,
-                                     request.rkey, request.immediate, id);
-    }
+    executor_.post(request.channel, {.kind = CompletionKind::kWrite,
+                                     .work_id = id,
+                                     .data = request.as_length ? nullptr : request.source,
+                                     .length_bytes = request.length_bytes,
+                                     .remote_address = request.remote_address,
+                                     .rkey = request.rkey,
+                                     .immediate = request.immediate,
+                                     .owner = nullptr,
+                                     .as_length = request.as_length});
   } catch (...) {
     --posted;  // refused: no completion will come
     throw;
@@ -208,8 +210,15 @@ void ScheduleExecutor::remove_channel(uint32_t channel) {
   if (channel >= channels_.size()) return;
   const Channel& removed = channels_[channel];
   if (removed.is_removed()) return;
-  channel_of_queue_pair_.erase(removed.number);
+  if (removed.queue_pair != nullptr || removed.scale_up != nullptr)
+    channel_of_queue_pair_.erase(removed.number);
+  for (Channel& other : channels_) {
+    if (other.stands_for == channel) other.stands_for.reset();
+  }
+  const std::vector<RcRequester::Request> kept =
+      removed.detour ? std::move(removed.detour->kept) : std::vector<RcRequester::Request>();
   channels_[channel] = Channel();
+  for (const RcRequester::Request& request : kept) flush(request);
   // Schedules that have not ended may still name the places of channels that are gone.
   while (runs_.empty() && !channels_.empty() && channels_.back().is_removed()) channels_.pop_back();
 }
@@ -350,7 +359,9 @@ void ScheduleExecutor::queue_pair_done(const Completion& completion) {
 void ScheduleExecutor::arrived(const Completion& completion) {
   const auto found = channel_of_queue_pair_.find(completion.queue_pair);
   if (found == channel_of_queue_pair_.end()) return;
-  auto& arrivals = channels_[found->second].arrivals;
+  Channel& own = channels_[found->second];
+  ++own.received;
+  auto& arrivals = own.stands_for ? channels_[*own.stands_for].arrivals : own.arrivals;
   Arrival& arrival = arrivals[completion.immediate];
   if (arrival.waiting.empty()) {
     arrival.early.push_back(engine_.now());

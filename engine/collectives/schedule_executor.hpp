@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "collectives/schedule_progress.hpp"
 #include "hosts/queue_pair.hpp"
+#include "hosts/rc_requester.hpp"
 #include "observe/probe.hpp"
 #include "time/engine.hpp"
 
@@ -65,6 +67,19 @@ class ScheduleExecutor : public CompletionHandler {
   void remove_channel(uint32_t channel);
   void remove_aggregator(uint32_t aggregator);
 
+  // A channel whose plane is lost goes on over others, in three steps (channel_detours.cpp):
+  // Stops a channel's queue pair, which is to be detached, and keeps what its peer has not acknowledged, and
+  // what is posted from now on. Returns how many messages have arrived over it. Throws std::invalid_argument
+  // for a channel without a queue pair.
+  uint64_t suspend(uint32_t channel);
+  // Has other channels carry, in turn, what a suspended one would: what is kept, but for what the peer has
+  // received (`peer_received` messages in all), and all that follows. What arrives over them arrives over it.
+  // Throws std::invalid_argument if it is not suspended, or for channels that cannot stand for it.
+  void detour(uint32_t channel, const std::vector<uint32_t>& over, uint64_t peer_received);
+  // Has a new queue pair carry what is posted to a channel from now on. What others carry for it still
+  // arrives.
+  void resume(uint32_t channel, RcQueuePair& queue_pair);
+
   // Starts a schedule at `start_ps` (now, if that is past) and returns the number of the run: the given one,
   // or one that none has had (from 1). Throws std::invalid_argument if it names a channel or aggregator that
   // does not exist, or if there is a run of that number.
@@ -108,16 +123,28 @@ class ScheduleExecutor : public CompletionHandler {
     std::vector<TimePs> early;
     std::vector<Waiter> waiting;
   };
-  // Over a queue pair or a scale-up channel; neither once it has been removed.
+  // Of a channel that has been suspended.
+  struct Detour {
+    std::vector<RcRequester::Request> kept;  // posted, and under way nowhere
+    uint64_t completed = 0;                  // of what its queue pair was given, before
+    std::vector<uint32_t> over{};            // channels, in turn
+    size_t next = 0;                         // of those
+  };
+  // Over a queue pair, a scale-up channel or a detour; none of them once it has been removed.
   struct Channel {
     RcQueuePair* queue_pair = nullptr;
     ScaleUpChannel* scale_up = nullptr;
     uint32_t number = 0;
     std::unordered_map<uint32_t, Arrival> arrivals{};  // by immediate
-    bool is_removed() const { return queue_pair == nullptr && scale_up == nullptr; }
+    uint64_t received = 0;                             // messages, over its queue pair
+    std::unique_ptr<Detour> detour{};                  // once it has been suspended
+    std::optional<uint32_t> stands_for{};  // the channel whose messages it carries, if not its own
+    bool is_removed() const { return queue_pair == nullptr && scale_up == nullptr && detour == nullptr; }
   };
 
   uint32_t insert(Channel channel);
+  void post(uint32_t channel, RcRequester::Request request);
+  void flush(const RcRequester::Request& request);
   Run& run_at(uint64_t number);
   const Run& run_at(uint64_t number) const;
   Run* running(uint64_t number);

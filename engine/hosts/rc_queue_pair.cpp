@@ -94,6 +94,12 @@ void RcQueuePair::post_receive(TimePs now, uint8_t* data, uint64_t length_bytes,
   responder_.post_receive(now, {data, length_bytes, work_id, std::move(owner)});
 }
 
+std::vector<RcRequester::Request> RcQueuePair::withdraw(TimePs now) {
+  std::vector<RcRequester::Request> left = requester_.withdraw();
+  join_errors(now);
+  return left;
+}
+
 void RcQueuePair::on_packet(TimePs now, const roce::ParsedPacket& packet) {
   const uint8_t opcode = packet.bth.opcode;
   if (packet.source_ip != config_.destination_ip) {

@@ -39,6 +39,14 @@ class RcQueuePair : public QueuePair {
   // Posts a SEND; completes with kSend. Otherwise as post_write.
   void post_send(TimePs now, const uint8_t* data, uint64_t length_bytes, std::optional<uint32_t> immediate,
                  uint64_t work_id, std::shared_ptr<const void> owner = nullptr);
+  // Posts a request that another queue pair has withdrawn.
+  void post(TimePs now, RcRequester::Request request) {
+    requester_.post(now, std::move(request));
+    wake();
+  }
+  // See RcRequester::withdraw. The queue pair has failed, as a whole, when it returns.
+  std::vector<RcRequester::Request> withdraw(TimePs now);
+  uint64_t completed_requests() const { return requester_.completed_requests(); }
   // Posts a buffer for one incoming SEND (null: its bytes are discarded); completes with kReceive.
   void post_receive(TimePs now, uint8_t* data, uint64_t length_bytes, uint64_t work_id,
                     std::shared_ptr<const void> owner = nullptr);

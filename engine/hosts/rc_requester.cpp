@@ -1,6 +1,7 @@
 #include "hosts/rc_requester.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -74,7 +75,8 @@ void RcRequester::post(TimePs now, Request request) {
   }
   const uint64_t packets =
       std::max<uint64_t>(1, (request.length_bytes + config_.path_mtu_bytes - 1) / config_.path_mtu_bytes);
-  requests_.push_back(Outstanding{std::move(request), end_sequence_, end_sequence_ + packets, now});
+  if (request.posted_ps == kNever) request.posted_ps = now;
+  requests_.push_back(Outstanding{std::move(request), end_sequence_, end_sequence_ + packets});
   end_sequence_ += packets;
   if (error_ != CompletionStatus::kSuccess) deliver_completions(now);
 }
@@ -360,6 +362,15 @@ void RcRequester::flush(TimePs now) {
   deliver_completions(now);
 }
 
+std::vector<RcRequester::Request> RcRequester::withdraw() {
+  std::vector<Request> left(std::make_move_iterator(requests_.begin()),
+                            std::make_move_iterator(requests_.end()));
+  requests_.clear();
+  send_index_ = 0;
+  fail(CompletionStatus::kFlushed);
+  return left;
+}
+
 // Handlers may post from within; such requests are delivered by the outer call.
 void RcRequester::deliver_completions(TimePs now) {
   if (delivering_) return;
@@ -374,6 +385,7 @@ void RcRequester::deliver_completions(TimePs now) {
     const Outstanding request = std::move(requests_.front());
     requests_.pop_front();
     if (send_index_ > 0) --send_index_;
+    if (status == CompletionStatus::kSuccess) ++completed_requests_;
     complete(now, request, status);
   }
   delivering_ = false;

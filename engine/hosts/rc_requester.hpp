@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "congestion/congestion_control.hpp"
 #include "hosts/arrival_window.hpp"
@@ -37,6 +38,7 @@ class RcRequester {
     std::optional<uint32_t> immediate;
     std::shared_ptr<const void> owner;  // of the data
     bool as_length = false;             // packets carry zeros as virtual bytes; `data` is null
+    TimePs posted_ps = kNever;          // when it was posted first; kNever: now
   };
 
   void post(TimePs now, Request request);
@@ -49,6 +51,10 @@ class RcRequester {
   void on_deadline(TimePs now);
   // Completes what is outstanding as flushed, because the other half of the queue pair failed.
   void flush(TimePs now);
+  // Takes back what has not completed, in order, without completions. The requester sends nothing any more.
+  std::vector<Request> withdraw();
+  // Requests that have completed as successful.
+  uint64_t completed_requests() const { return completed_requests_; }
 
   // Notes there when a packet that was sent again is acknowledged; null: nowhere.
   void set_recovery_times(RecoveryTimes* times) { recovery_times_ = times; }
@@ -71,7 +77,6 @@ class RcRequester {
   struct Outstanding : Request {
     uint64_t first_sequence = 0;
     uint64_t end_sequence = 0;  // one past its last packet
-    TimePs posted_ps = 0;
     uint64_t retransmitted_packets = 0;
   };
 
@@ -140,6 +145,7 @@ class RcRequester {
   size_t largest_frame_bytes_ = 0;
   size_t smallest_full_frame_bytes_ = 0;  // with as much payload as fits
   PulledPacket last_pulled_;
+  uint64_t completed_requests_ = 0;
   CompletionStatus error_ = CompletionStatus::kSuccess;
   bool error_reported_ = false;  // by the request that failed; those after it are flushed
   bool delivering_ = false;

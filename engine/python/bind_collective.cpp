@@ -209,6 +209,21 @@ As a file (`fileno`) it becomes readable when a run ends.)doc")
       .def("remove_channel", locked<&ScheduleExecutor::remove_channel, uint32_t>(), "channel"_a)
       .def("remove_aggregator", locked<&ScheduleExecutor::remove_aggregator, uint32_t>(), "aggregator"_a)
       .def(
+          "suspend", locked<&ScheduleExecutor::suspend, uint32_t>(), "channel"_a,
+          R"doc(Stop a channel's queue pair, keep what is not acknowledged; returns how many messages have arrived.
+
+Raises ValueError for a channel that has no queue pair.)doc")
+      .def(
+          "detour", locked<&ScheduleExecutor::detour, uint32_t, const std::vector<uint32_t>&, uint64_t>(),
+          "channel"_a, "over"_a, "peer_received"_a,
+          R"doc(Have other channels carry, in turn, what a suspended one would, but for what its peer has received.
+
+Raises ValueError if it is not suspended, or for channels or a number that cannot be.)doc")
+      .def("resume", locked<&ScheduleExecutor::resume, uint32_t, RcQueuePair&>(), "channel"_a, "queue_pair"_a,
+           R"doc(Have a new queue pair carry what is posted to a channel from now on.
+
+Raises ValueError if the channel is on no detour.)doc")
+      .def(
           "start",
           [](Executor& executor, const std::shared_ptr<RunnableSchedule>& schedule, TimePs start_ps,
              uint64_t run, bool keep_writes) {

@@ -20,6 +20,7 @@ from weft.traffic.answers import (
     Prepared,
     RunState,
     Saved,
+    Suspended,
     TransportInForce,
 )
 from weft.traffic.commands import (
@@ -30,6 +31,8 @@ from weft.traffic.commands import (
     Capture,
     Connect,
     Connection,
+    Detour,
+    DetouredChannel,
     Disconnect,
     Join,
     Leave,
@@ -44,6 +47,7 @@ from weft.traffic.commands import (
     SaveRecorded,
     Start,
     Status,
+    Suspend,
     Wait,
     WorkloadFlow,
     command_message,
@@ -55,7 +59,7 @@ from weft.traffic.lane_schedule import LaneSchedule
 from weft.traffic.messages import MessageError, as_message, read_message
 from weft.traffic.native_schedule import RemoteBuffer
 from weft.traffic.patterns import Flow
-from weft.traffic.schedule_nodes import DataType
+from weft.traffic.schedule_nodes import Channel, DataType
 from weft.traffic.schedules import CollectiveSpec
 from weft.traffic.training import Layer, TrainingStep
 
@@ -96,6 +100,8 @@ SAMPLES = [
     AskTransport(6, telemetry=True),
     Capture(1, "/tmp/x.pcapng"),
     SaveRecorded("/tmp/x.npz"),
+    Suspend((Channel(1, 3), Channel(1, 2, "traffic"))),
+    Detour((DetouredChannel(Channel(1, 3), (Channel(0, 3, "for plane 1"),), 7),)),
 ]
 PLANE = PlaneInForce(10**9, 1, 2, 3, 4, 5, 6, None, {"g": 0.5, "fast": True})
 ANSWERS = [
@@ -108,6 +114,7 @@ ANSWERS = [
     (AskFlowRecords(1), FlowRecords(1, EndedFlows((1, 2), (3, 4), (5, 6), (0, 7)))),
     (AskTransport(), TransportInForce("dcqcn", None, "go-back-n", "flow", {}, None, 8, 0, 7, (PLANE, PLANE))),
     (SaveRecorded("x"), Saved(3)),
+    (Suspend(()), Suspended((3, 0))),
 ]
 
 

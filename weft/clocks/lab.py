@@ -34,6 +34,7 @@ from weft.topologies import FabricSpec
 from weft.topologies.int_rates import STANDARD_INT_RATES, IntRates, int_rates
 from weft.traffic.control import EndpointGroup
 from weft.traffic.header_sizes import largest_frame_bytes
+from weft.traffic.plane_detours import UsableNics
 
 if TYPE_CHECKING:
     from weft.engine.records import ConservationCounts
@@ -146,6 +147,15 @@ class Lab(abc.ABC):
     @abc.abstractmethod
     def recorded(self) -> tuple[list[Recorded], int]:
         """Return what each probe recorded since the last call, and how many rows were beyond the limit."""
+
+    def usable_nics(self) -> UsableNics:
+        """Return which of every host's NICs are in planes that are lost, and which in planes that are in use."""
+        lost, in_use = self.operations.lost_planes, self.operations.planes_in_use
+        nics = self.fabric.hosts[0].nics
+        return UsableNics(
+            frozenset(nic.number for nic in nics if nic.plane in lost and nic.plane not in in_use),
+            frozenset(nic.number for nic in nics if nic.plane in in_use),
+        )
 
     @property
     def frame_bytes(self) -> int:

@@ -56,8 +56,7 @@ class LinkEvents(abc.ABC):
                 for element in self._elements(event):
                     self._begin_operation(event, element)
                 continue
-            assert event.link is not None
-            for link in links_of_event(self.fabric, self._options, event.link, "events"):
+            for link in links_of_event(self.fabric, self._options, event, "events"):
                 for state, at in event.transitions():
                     self._begin_change(link, state, at, event.rate)
         if self.operations.settings.limits.any:
@@ -129,6 +128,7 @@ class LinkEvents(abc.ABC):
         self._notify_switches(link, result)
         # What is down from the start has not failed: it costs no penalty.
         self.note_repair(self._controller.link_down(link), result)
+        self.operations.follow_planes(link)
 
     def _is_change(self, link: FabricLink, result: LinkEventResult) -> bool:
         """Record the link's state; return whether it has changed."""

@@ -7,7 +7,7 @@ routes avoid them), drained (cordoned, then watched until no packet uses them) a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -18,7 +18,7 @@ from weft.controller.fabric import FabricController, Repair, Written
 from weft.controller.failures import Failures
 from weft.controller.flap_damping import FlapDamping, FlapState
 from weft.controller.link_watch import WatchLimits
-from weft.controller.reachability import hosts_cut_off
+from weft.controller.reachability import hosts_cut_off, parts_hosts
 from weft.topologies import Endpoint, FabricLink, LinkEnds
 
 _US = 10**6
@@ -71,7 +71,8 @@ class Drained:
 class Operations:
     """See the module. Its coroutines run in the controller's event loop.
 
-    `failure` is the first error of what runs in the background, which nobody waits for.
+    `failure` is the first error of what runs in the background, which nobody waits for. `on_planes` is called when a
+    plane is lost or there again.
     """
 
     def __init__(
@@ -85,13 +86,33 @@ class Operations:
         self._flaps: dict[LinkEnds, FlapState] = {}
         self._damped: dict[LinkEnds, FabricLink] = {}
         self._cordoned: dict[str, Element] = {}
+        self._lost: set[int] = set()
+        self.on_planes: Callable[[], None] = lambda: None
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def planes_in_use(self) -> tuple[int, ...]:
-        """Planes that hosts may use."""
+        """Planes that hosts may use: those that are neither cordoned nor lost, if there are any, or else lost ones."""
         out = {element.plane for element in self._cordoned.values()}
-        return tuple(plane for plane in range(self.controller.fabric.planes) if plane not in out)
+        planes = [plane for plane in range(self.controller.fabric.planes) if plane not in out]
+        return tuple(plane for plane in planes if plane not in self._lost) or tuple(planes)
+
+    @property
+    def lost_planes(self) -> tuple[int, ...]:
+        """Planes that no longer join the hosts that they joined, as links have failed."""
+        return tuple(sorted(self._lost))
+
+    def follow_planes(self, link: FabricLink) -> None:
+        """Find out whether a plane is lost, or there again, now that the state of one of its links has changed."""
+        fabric, failures = self.controller.fabric, self.controller.failures
+        plane = fabric.switch(link.b.node).plane
+        if fabric.planes == 1 or (plane in self._lost) == (link.ends in failures.links):
+            return
+        if parts_hosts(fabric, plane, failures) == (plane in self._lost):
+            return
+        self._lost ^= {plane}
+        self._note("plane lost" if plane in self._lost else "plane found", f"plane {plane}")
+        self.on_planes()
 
     @property
     def cordoned(self) -> tuple[str, ...]:
@@ -113,6 +134,7 @@ class Operations:
             self._flaps[link.ends] = state
         repair = await self.controller.link_down(link)
         self._note_written(now_ps, f"{name} is down", repair.written)
+        self.follow_planes(link)
         return repair
 
     async def link_up(self, link: FabricLink) -> Repair:
@@ -123,6 +145,7 @@ class Operations:
         self._damp(link, now_ps)
         repair = await self.controller.link_up(link)
         self._note_written(now_ps, f"{name} is up", repair.written)
+        self.follow_planes(link)
         return repair
 
     def _damp(self, link: FabricLink, now_ps: int) -> None:

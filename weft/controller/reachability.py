@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
 
-from weft.controller.failures import Failures
-from weft.topologies import Endpoint, FabricSpec
+from weft.controller.failures import NO_FAILURES, Failures
+from weft.topologies import Endpoint, FabricSpec, SwitchSpec
 from weft.topologies.distances import distances_from
 
 
@@ -28,20 +28,33 @@ def hosts_cut_off(fabric: FabricSpec, before: Failures, after: Failures) -> list
     return [host.name for host in fabric.hosts if host.name in names]
 
 
-def _parts(fabric: FabricSpec, failures: Failures) -> dict[Endpoint, int]:
-    """Return the number of the connected part that each host's port is in; a port without a link is its own."""
+def parts_hosts(fabric: FabricSpec, plane: int, failures: Failures) -> bool:
+    """Return whether failures keep hosts apart in a plane that it joins without them."""
+    switches = fabric.switches_of_plane(plane)
+    whole, left = (_parts(fabric, each, switches) for each in (NO_FAILURES, failures))
+    return len(set(left.values())) > len(set(whole.values()))
+
+
+def _parts(
+    fabric: FabricSpec, failures: Failures, switches: Sequence[SwitchSpec] | None = None
+) -> dict[Endpoint, int]:
+    """Return the number of the connected part that each host's port is in; a port without a link is its own.
+
+    With `switches`, those ports of hosts alone that are at them.
+    """
+    switches = fabric.switches if switches is None else switches
     numbers = count()
     part_of: dict[str, int] = {}
 
     def neighbours(name: str) -> Iterator[str]:
         return (port.peer.node for port in failures.live_ports(fabric.switch(name)))
 
-    for switch in fabric.switches:
+    for switch in switches:
         if switch.name not in part_of and switch.name not in failures.switches:
             number = next(numbers)
             part_of |= dict.fromkeys(distances_from(switch.name, neighbours), number)
     return {
         port.peer: part_of[switch.name] if failures.is_up(switch.name, port) else next(numbers)
-        for switch in fabric.switches
+        for switch in switches
         for port in switch.host_ports
     }

@@ -1599,6 +1599,11 @@ class ScheduleExecutor(_ScheduleExecutor):
     def add_channel(self, queue_pair: RcQueuePair) -> int: ...
     def add_scale_up_channel(self, channel: _ScaleUpChannel) -> int: ...
     def cancel(self, run: int) -> None: ...
+    def detour(self, channel: int, over: collections.abc.Sequence[int], peer_received: int) -> None:
+        """Have other channels carry, in turn, what a suspended one would, but for what its peer has received.
+
+        Raises ValueError if it is not suspended, or for channels or a number that cannot be.
+        """
     def fileno(self) -> int: ...
     def forget(self, run: int) -> None:
         """Release a run that has ended. Raises RuntimeError if it has not."""
@@ -1609,6 +1614,11 @@ class ScheduleExecutor(_ScheduleExecutor):
         """
     def remove_aggregator(self, aggregator: int) -> None: ...
     def remove_channel(self, channel: int) -> None: ...
+    def resume(self, channel: int, queue_pair: RcQueuePair) -> None:
+        """Have a new queue pair carry what is posted to a channel from now on.
+
+        Raises ValueError if the channel is on no detour.
+        """
     def set_end_listener(self, listener: collections.abc.Callable[[], object] | None) -> None:
         """Call listener() from the engine whenever a run ends; None ends that."""
     def start(
@@ -1619,6 +1629,11 @@ class ScheduleExecutor(_ScheduleExecutor):
         Raises ValueError if the schedule names a channel or aggregator that does not exist, or if there is such a run.
         """
     def status(self, run: int) -> RunStatus: ...
+    def suspend(self, channel: int) -> int:
+        """Stop a channel's queue pair, keep what is not acknowledged; returns how many messages have arrived.
+
+        Raises ValueError for a channel that has no queue pair.
+        """
     def take_ended(self) -> list[int]:
         """Runs that ended since the last call."""
     def writes(self, run: int) -> RunWrites:

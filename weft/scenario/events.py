@@ -13,6 +13,7 @@ from weft.scenario.values import Section, Text
 from weft.topologies import FabricSpec, LinkChoice
 
 OPERATIONS = ("cordoned", "drained", "restored")
+_STATES = {"switch": OPERATIONS, "plane": ("down", "up", *OPERATIONS)}
 _GO_WITH = {"count": "flapping", "period": "flapping", "rate": "slow"}
 SwitchName = Annotated[str, Text("a switch", r"\A[^\s<>-]{1,64}\Z", "p0s1")]
 
@@ -31,7 +32,8 @@ class EventSection(Section):
     switch: SwitchName | None = None
     """Which switch, in place of `link`; `cordoned`, `drained` or `restored`."""
     plane: Annotated[int, whole(0, 255)] | None = None
-    """Which plane, in place of `link`; `cordoned`, `drained` or `restored`."""
+    """Which plane, in place of `link`; all its links fail (`down`) or come back (`up`), or `cordoned`, `drained`,
+    `restored`."""
     state: Literal["down", "up", "flapping", "slow", "cordoned", "drained", "restored"]
     """A link fails (`down`), comes back (`up`), does both `count` times (`flapping`), or sends at another `rate` than
     its own (`slow`). `cordoned`: new routes avoid it. `drained`: then wait until no packet uses it. `restored`: it is
@@ -50,8 +52,9 @@ class EventSection(Section):
         given = [name for name in ("link", "switch", "plane") if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(f"needs exactly one of link, switch, plane; has {', '.join(given) or 'none'}")
-        if self.link is None and self.state not in OPERATIONS:
-            raise ValueError(f"a {given[0]} cannot be '{self.state}' (valid: {', '.join(OPERATIONS)})")
+        states = _STATES.get(given[0])
+        if states is not None and self.state not in states:
+            raise ValueError(f"a {given[0]} cannot be '{self.state}' (valid: {', '.join(states)})")
         for name, state in _GO_WITH.items():
             if (getattr(self, name) is not None) != (self.state == state):
                 raise ValueError(f"{name} and state: {state} go together")

@@ -62,13 +62,13 @@ def _changes_in_order(
     """Return place, time and state of all changes of links, in order of time, first those from the start."""
     changes = []
     for index, event in enumerate(options.events):
-        if event.link is None or event.is_operation:
+        if event.is_operation:
             continue
         if event.state == "slow" and options.clock == "real":
             raise EnvironmentLacksError(
                 f"events[{index}].state: the real clock cannot change a link's rate; valid: clock: virtual"
             )
-        for link in links_of_event(fabric, options, event.link, f"events[{index}].link"):
+        for link in links_of_event(fabric, options, event, f"events[{index}]"):
             changes += [(f"events[{index}]", at, state, link) for state, at in event.transitions()]
     return sorted(changes, key=lambda each: -1 if each[1] is None else each[1])
 
@@ -92,16 +92,32 @@ def events_in_order(events: Sequence[EventSection]) -> list[EventSection]:
     return sorted(events, key=lambda event: -1 if event.at is None else event.at)
 
 
-def links_of_event(fabric: FabricSpec, options: FabricOptions, name: str, place: str) -> list[FabricLink]:
-    """Return the links that an event names. Raises as `check_events`."""
+def links_of_event(
+    fabric: FabricSpec, options: FabricOptions, event: EventSection, place: str
+) -> list[FabricLink]:
+    """Return the links that an event names, or those of its plane. Raises as `check_events`."""
+    key = f"{place}.{'link' if event.plane is None else 'plane'}"
+    links = (
+        _links_of_plane(fabric, event.plane, key) if event.link is None else _links(fabric, event.link, key)
+    )
+    for link in links:
+        _require_mortal(fabric, options, link, key)
+    return links
+
+
+def _links(fabric: FabricSpec, name: str, key: str) -> list[FabricLink]:
     choice = LinkChoice.parse(name)
     if not choice.is_pattern:
-        _require_neighbours(fabric, choice.sender, choice.receiver, place)
-    require_link(fabric, name, place)
-    links = choice.links_of(fabric)
-    for link in links:
-        _require_mortal(fabric, options, link, place)
-    return links
+        _require_neighbours(fabric, choice.sender, choice.receiver, key)
+    require_link(fabric, name, key)
+    return choice.links_of(fabric)
+
+
+def _links_of_plane(fabric: FabricSpec, plane: int | None, key: str) -> list[FabricLink]:
+    assert plane is not None
+    if plane >= fabric.planes:
+        raise KeyProblem(key, f"no plane {plane} (valid: 0 to {fabric.planes - 1})")
+    return [link for link in fabric.links if fabric.switch(link.b.node).plane == plane]
 
 
 def checked_link(fabric: FabricSpec, options: FabricOptions, a: str, b: str, place: str) -> FabricLink:

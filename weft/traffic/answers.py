@@ -41,6 +41,13 @@ class Done:
 
 
 @dataclass(frozen=True)
+class Suspended:
+    """How many messages have arrived over each of the connections that are now suspended, in their order."""
+
+    received: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Prepared:
     """A run is ready to start."""
 

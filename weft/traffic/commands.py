@@ -19,6 +19,7 @@ from weft.traffic.answers import (
     Prepared,
     RunState,
     Saved,
+    Suspended,
     TransportInForce,
 )
 from weft.traffic.host_stats import HostStats
@@ -34,6 +35,7 @@ from weft.traffic.messages import (
     read_message,
 )
 from weft.traffic.patterns import Flow
+from weft.traffic.schedule_nodes import Channel
 from weft.traffic.schedules import CollectiveSpec
 from weft.traffic.training import TrainingStep
 
@@ -95,6 +97,29 @@ class Disconnect(Command[Done], name="disconnect"):
     """Remove connections of a label, or all."""
 
     label: str | None = None
+
+
+@dataclass(frozen=True)
+class Suspend(Command[Suspended], name="suspend"):
+    """Stop connections whose plane is lost, and keep what their peers have not acknowledged."""
+
+    channels: tuple[Channel, ...]
+
+
+@dataclass(frozen=True)
+class DetouredChannel:
+    """A suspended connection, those that stand for it in turn, and how many messages its peer has received over it."""
+
+    channel: Channel
+    over: tuple[Channel, ...]
+    peer_received: Annotated[int, Between(0)]
+
+
+@dataclass(frozen=True)
+class Detour(Command[Done], name="detour"):
+    """Have other connections carry what suspended ones would, but for what their peers have received."""
+
+    channels: tuple[DetouredChannel, ...]
 
 
 @dataclass(frozen=True)

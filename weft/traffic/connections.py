@@ -55,12 +55,20 @@ class Connections:
         """Return the number of a new queue pair at each of the ranks."""
         return [next(self._next_queue_pair[rank]) for rank in ranks]
 
+    def telemetry_of(self, connection: tuple[int, Channel]) -> bool:
+        """Return whether a connection's packets carry INT."""
+        return self._connected.get(connection, False)
+
     def connect(self, schedules: Sequence[Schedule], telemetry: bool) -> None:
         """Make the connections that the schedules name and that are not there yet, both ends at once."""
+        self.connect_channels(peers_of(schedules), telemetry)
+
+    def connect_channels(self, channels: Iterable[tuple[int, Channel]], telemetry: bool) -> None:
+        """The same of ranks' channels."""
         before = dict(self._connected)
         ends: dict[int, list[Connection]] = {}
         try:
-            for rank, channel in peers_of(schedules):
+            for rank, channel in channels:
                 if self._connected.get((rank, channel)) != telemetry:
                     self._require_path(rank, channel.peer, channel.plane)
                     self._connect_ends(rank, channel, telemetry, ends)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from weft.traffic.host_stats import HostStats
 from weft.traffic.lane_schedule import Schedule
 from weft.traffic.messages import AS_BYTES, Payload
 from weft.traffic.patterns import Flow, flow_schedule, flows_by_rank
+from weft.traffic.plane_detours import PlaneDetours, UsableNics
 from weft.traffic.prepared_runs import PreparedRun, PreparedRuns, RunOutcome
 from weft.traffic.run_clock import RunClock, WallClock
 from weft.traffic.schedule_nodes import MAX_RUN_TAG
@@ -49,7 +50,7 @@ class EndpointGroup:
     `ip_version` is that of the connections; jobs bring theirs. `clock` is the hosts' wall clock unless given. Endpoints
     that are in this process (`shares_memory`) are given schedules as they are; others make the same ones.
     `require_path` is called with two ranks and the number of their NICs before they are connected, and raises an error
-    if nothing joins them.
+    if nothing joins them. `usable_nics` says which planes are lost: runs go on over others, see `PlaneDetours`.
     Errors of `HostEndpoint.read_answer` pass through; RunError is about runs.
     """
 
@@ -63,6 +64,7 @@ class EndpointGroup:
         *,
         shares_memory: bool = False,
         require_path: RequirePath = lambda source, destination, nic: None,
+        usable_nics: Callable[[], UsableNics] | None = None,
     ) -> None:
         if ip_version not in (4, 6):
             raise ValueError(f"IP version {ip_version} (valid: 4, 6)")
@@ -74,8 +76,13 @@ class EndpointGroup:
         self._hosts = list(hosts)
         self._calls = EndpointCalls(endpoints, answer_timeout_s)
         self._connections = Connections(self._calls, self._hosts, ip_version, require_path)
+        self._detours = PlaneDetours(usable_nics, self._connections, self._calls)
         self._runs = PreparedRuns(
-            self._calls, self._connections, self._clock, [host.name for host in self._hosts]
+            self._calls,
+            self._connections,
+            self._detours,
+            self._clock,
+            [host.name for host in self._hosts],
         )
         self._ip_version = ip_version
         self._shares_memory = shares_memory
@@ -93,6 +100,7 @@ class EndpointGroup:
         numbers go on.
         """
         self._connections.disconnect(first_number)
+        self._detours.clear()
 
     def join(self, memberships: Mapping[int, Sequence[Membership]]) -> None:
         """Have ranks join aggregation jobs."""

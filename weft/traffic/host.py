@@ -78,6 +78,8 @@ class Host:
             ScaleUpPort(scale_up, config.rank, self.nic, self.executor) if scale_up is not None else None
         )
         self._connections: dict[Channel, _Connection] = {}
+        # The executor's numbers of channels without a queue pair, for which others stand.
+        self._suspended: dict[Channel, int] = {}
         self._generators: list[_core.FlowGenerator] = []
         self._closed_totals: Counter[str] = Counter()
         self._captures: dict[int, PcapWriter] = {}
@@ -139,7 +141,7 @@ class Host:
         return self.config.transport.retransmission_timeout_ps or self.timeout_ps(plane)
 
     def connect(self, connection: Connection) -> None:
-        """Make a queue pair, in place of one to the same peer with the same label.
+        """Make a queue pair, in place of one to the same peer with the same label, or of those that stand for it.
 
         One labelled `SCALE_UP` is made over the host's own links. Raises ValueError if it has none.
         """
@@ -150,6 +152,7 @@ class Host:
         plane = self.plane(connection.plane)
         if connection.destination_ip is None:
             raise ValueError(f"the connection to rank {connection.peer} has no destination_ip")
+        suspended = self._suspended.pop(channel, None)
         self.disconnect(channel)
         transport, number = self.config.transport, connection.queue_pair
         destination_ip = without_prefix(connection.destination_ip)
@@ -179,7 +182,38 @@ class Host:
             retry_limit=connection.retry_limit,
         )
         self._observe(queue_pair, channel)
-        self._connections[channel] = _Connection(queue_pair, self.executor.add_channel(queue_pair))
+        if suspended is None:
+            self._connections[channel] = _Connection(queue_pair, self.executor.add_channel(queue_pair))
+        else:
+            self.executor.resume(suspended, queue_pair)
+            self._connections[channel] = _Connection(queue_pair, suspended)
+
+    def suspend(self, channel: Channel) -> int:
+        """Stop a connection whose plane is lost; returns how many messages have arrived over it.
+
+        What is posted to it is kept until `detour`. Raises ValueError if there is no such connection.
+        """
+        connection = self._connections.pop(channel, None)
+        if connection is None:
+            raise ValueError(f"no connection {channel} to suspend")
+        received = self.executor.suspend(connection.channel)
+        self._closed_totals.update(_totals_of(connection.queue_pair.stats()))
+        self.nic.detach(connection.queue_pair)
+        self._suspended[channel] = connection.channel
+        return received
+
+    def detour(self, channel: Channel, over: Iterable[Channel], peer_received: int) -> None:
+        """Have other connections carry what a suspended one would; see `ScheduleExecutor.detour`.
+
+        Raises ValueError if it is not suspended, or if others are missing or stand for something else.
+        """
+        others = list(over)
+        for each in (channel, *others):
+            known = self._suspended if each == channel else self._connections
+            if each not in known:
+                raise ValueError(f"{each} is not {'suspended' if each == channel else 'connected'}")
+        numbers = [self._connections[each].channel for each in others]
+        self.executor.detour(self._suspended[channel], numbers, peer_received)
 
     def _observe(self, queue_pair: _core.RcQueuePair, channel: Channel) -> None:
         recording = self.config.recording
@@ -353,6 +387,8 @@ class Host:
         """Remove a connection, if there is one; what still arrives for it is dropped and counted."""
         if self._scale_up is not None:
             self._scale_up.disconnect(channel)
+        if (suspended := self._suspended.pop(channel, None)) is not None:
+            self.executor.remove_channel(suspended)
         connection = self._connections.pop(channel, None)
         if connection is not None:
             self._closed_totals.update(_totals_of(connection.queue_pair.stats()))
@@ -393,7 +429,8 @@ class Host:
     def channels(self) -> dict[Channel, int]:
         """Return the executor's numbers of all connections."""
         inside = self._scale_up.channels() if self._scale_up is not None else {}
-        return inside | {channel: connection.channel for channel, connection in self._connections.items()}
+        connected = {channel: connection.channel for channel, connection in self._connections.items()}
+        return inside | connected | self._suspended
 
     def aggregators(self) -> dict[int, int]:
         """Return the executor's numbers of the jobs, by plane."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from weft.traffic import commands
-from weft.traffic.answers import Done, RunState, Saved
+from weft.traffic.answers import Done, RunState, Saved, Suspended
 from weft.traffic.commands import Command
 from weft.traffic.host import Host
 from weft.traffic.host_runs import HostRuns
@@ -23,6 +23,8 @@ class HostCommands:
         self._carriers: dict[type[Command[Any]], Callable[[Any], object]] = {
             commands.Connect: self._connect,
             commands.Disconnect: self._disconnect,
+            commands.Suspend: lambda command: Suspended(tuple(map(host.suspend, command.channels))),
+            commands.Detour: self._detour,
             commands.Join: self._join,
             commands.Leave: self._leave,
             commands.PrepareCollective: self._runs.prepare_collective,
@@ -61,6 +63,11 @@ class HostCommands:
         gone = [channel for channel in self._host.channels() if command.label in (None, channel.label)]
         for channel in gone:
             self._host.disconnect(channel)
+        return Done()
+
+    def _detour(self, command: commands.Detour) -> Done:
+        for each in command.channels:
+            self._host.detour(each.channel, each.over, each.peer_received)
         return Done()
 
     def _join(self, command: commands.Join) -> Done:

@@ -9,6 +9,7 @@ from weft.traffic.answers import EndedFlows, Memory, RunState
 from weft.traffic.commands import AskFlowRecords, Release, Start, Wait
 from weft.traffic.connections import Connections
 from weft.traffic.endpoint_calls import EndpointCalls
+from weft.traffic.plane_detours import PlaneDetours
 from weft.traffic.run_clock import RunClock
 from weft.traffic.schedule_nodes import Channel
 
@@ -50,10 +51,16 @@ class PreparedRuns:
     """Runs by their numbers. `names` are those of the ranks, for errors."""
 
     def __init__(
-        self, calls: EndpointCalls, connections: Connections, clock: RunClock, names: Sequence[str]
+        self,
+        calls: EndpointCalls,
+        connections: Connections,
+        detours: PlaneDetours,
+        clock: RunClock,
+        names: Sequence[str],
     ) -> None:
         self._calls = calls
         self._connections = connections
+        self._detours = detours
         self._clock = clock
         self._names = names
         self._runs: dict[int, PreparedRun] = {}
@@ -90,7 +97,7 @@ class PreparedRuns:
         answers: dict[int, RunState] = {}
         unfinished, left_s = list(ranks), timeout_s
         # An endpoint answers when the run has ended there. In rounds, because otherwise a rank whose peer has failed
-        # would be awaited until its timeout; each round also shows how many steps are done.
+        # would be awaited until its timeout; each round also shows how many steps are done, and which planes are lost.
         while unfinished and left_s >= 0.0 and not _any_ended_badly(answers):
             answers |= self._calls.all(
                 dict.fromkeys(unfinished, Wait(run, min(left_s, _WAITING_ROUND_S))),
@@ -99,6 +106,8 @@ class PreparedRuns:
             self._runs[run].steps = _steps_of(answers.values())
             unfinished = [rank for rank in unfinished if answers[rank].state != "finished"]
             left_s -= _WAITING_ROUND_S
+            if unfinished and not _any_ended_badly(answers):
+                self._detours.follow(self._runs[run].connections)
         troubles = [
             f"{self._names[rank]}: {answer.state} after {answer.nodes_done} of {answer.node_count} steps"
             + (f": {answer.reason}" if answer.reason else "")
@@ -151,8 +160,11 @@ class PreparedRuns:
         diverged.
         """
         released = self._runs.pop(run)
+        # The next run that needs them connects them anew.
+        self._connections.forget(self._detours.moved)
         if released.state == "started":
             self._connections.forget(released.connections)
+            self._detours.clear()
         self._calls.all(dict.fromkeys(released.ranks, Release(run)))
 
 

@@ -48,6 +48,7 @@ class Endpoints:
                 settings,
                 ip_version=self.lab.options.ip_version,
                 require_path=self.lab.fabric.require_path,
+                usable_nics=self.lab.usable_nics,
             )
             self._exit = stack.pop_all()
         return self

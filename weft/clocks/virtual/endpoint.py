@@ -34,7 +34,7 @@ class VirtualEndpoint:
     """A `weft.traffic.endpoint_calls.HostEndpoint` of this process.
 
     A `Wait` runs the fabric until the run has ended, or for its `timeout_s` of virtual time, or until a deadlock of
-    flow control is noticed.
+    flow control is noticed, or until it is interrupted.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class VirtualEndpoint:
         self._commands: HostCommands | None = HostCommands(self._host)
         self._answers: deque[tuple[int, object]] = deque()
         self._run_ended = asyncio.Event()
+        self._is_interrupted = False
 
     @property
     def host(self) -> Host:
@@ -94,6 +95,11 @@ class VirtualEndpoint:
         """Return how far a run is; from any thread."""
         return self._commands.state(run) if self._commands is not None else None
 
+    def interrupt(self) -> None:
+        """Have the present or else the next `Wait` answered at once."""
+        self._is_interrupted = True
+        self._run_ended.set()
+
     def close(self) -> None:
         """Close captures, and release the host."""
         if self._host is not None:
@@ -117,12 +123,15 @@ class VirtualEndpoint:
         try:
             async with asyncio.timeout_at(waiting.deadline_s):
                 while not (state := self._commands.state(waiting.run)).has_ended:
+                    if self._is_interrupted:
+                        break
                     self._run_ended.clear()
                     await self._wait_for_an_end()
                 return state
         except TimeoutError:
             return self._commands.state(waiting.run)
         finally:
+            self._is_interrupted = False
             if self._host is not None:
                 self._host.executor.set_end_listener(None)
 

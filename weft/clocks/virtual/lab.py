@@ -198,13 +198,20 @@ class VirtualLab(Lab):
                 clock=self._loop,
                 shares_memory=self.shares_memory,
                 require_path=self.fabric.require_path,
+                usable_nics=self.usable_nics,
             )
+            self.operations.on_planes = self._interrupt_waits
             self._endpoints = endpoints
             ends = LinkEnds(self.fabric, self.switches, [endpoint.host for endpoint in endpoints])
             self._link_events = VirtualLinkEvents(
                 self.fabric, self.options, ends, self._loop, self.controller, self.operations
             )
             yield group
+
+    def _interrupt_waits(self) -> None:
+        """Have the runner look at once which planes are in use."""
+        for endpoint in self._endpoints:
+            endpoint.interrupt()
 
     def _deadlock_watch(self) -> DeadlockWatch | None:
         """Return what looks for deadlocks; None where nothing is lossless."""

@@ -1,0 +1,117 @@
+"""Runs that go on when a plane is lost: what its connections would carry goes over the other planes.
+
+Both ends of a connection stop it and count what has arrived; then each has stand-ins carry what the other lacks, one
+connection on each plane that is in use, message by message in turn. A ring of eight planes that loses one so has seven
+eighths of its bandwidth, not half of it for the share of one plane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from weft.traffic.commands import Detour, DetouredChannel, Suspend
+from weft.traffic.connections import Connections
+from weft.traffic.endpoint_calls import EndpointCalls
+from weft.traffic.schedule_nodes import SCALE_UP, Channel
+
+Connection = tuple[int, Channel]
+"""A rank's end of one."""
+
+
+@dataclass(frozen=True)
+class UsableNics:
+    """Numbers of every host's NICs: those in planes that are lost, and those that may be used."""
+
+    lost: frozenset[int] = frozenset()
+    in_use: frozenset[int] = frozenset()
+
+
+class PlaneDetours:
+    """Moves connections off lost planes, and back.
+
+    `usable_nics` says what is lost and what is in use; None: nothing is ever lost. `moved` are the ends that others
+    stand for at present.
+    """
+
+    def __init__(
+        self, usable_nics: Callable[[], UsableNics] | None, connections: Connections, calls: EndpointCalls
+    ) -> None:
+        self._usable_nics = usable_nics
+        self._connections, self._calls = connections, calls
+        self.moved: dict[Connection, None] = {}
+        # Of every stand-in, the channel that it stands for.
+        self._stands_for: dict[Connection, Channel] = {}
+
+    def clear(self) -> None:
+        """Forget all, as the connections are gone."""
+        self.moved.clear()
+        self._stands_for.clear()
+
+    def follow(self, connections: Sequence[Connection]) -> None:
+        """Move what a run has on lost planes, and move back what is on planes that are there again."""
+        if self._usable_nics is None or not connections:
+            return
+        telemetry = self._connections.telemetry_of(connections[0])
+        nics = self._usable_nics()
+        back = [each for each in self.moved if each[1].plane not in nics.lost]
+        if back:
+            self._connections.forget(back)
+            self._connections.connect_channels(back, telemetry)
+            for end in back:
+                del self.moved[end]
+        if not nics.lost or not nics.in_use:
+            return
+        ends = dict.fromkeys(end for each in (*connections, *self._stands_for) for end in _both_ends(each))
+        away = [
+            end
+            for end in ends
+            if end[1].plane in nics.lost and end[1].label != SCALE_UP and end not in self.moved
+        ]
+        if away:
+            self._move(away, sorted(nics.in_use), telemetry)
+
+    def _move(self, away: Sequence[Connection], planes: Sequence[int], telemetry: bool) -> None:
+        over = {end: self._stand_ins(end, planes) for end in away}
+        self._connections.connect_channels(
+            [(rank, each) for (rank, _), channels in over.items() for each in channels], telemetry
+        )
+        by_rank: dict[int, list[Channel]] = {}
+        for rank, channel in away:
+            by_rank.setdefault(rank, []).append(channel)
+        answers = self._calls.all({rank: Suspend(tuple(channels)) for rank, channels in by_rank.items()})
+        received = {
+            (rank, channel): count
+            for rank, channels in by_rank.items()
+            for channel, count in zip(channels, answers[rank].received, strict=True)
+        }
+        self._calls.all(
+            {
+                rank: Detour(
+                    tuple(
+                        DetouredChannel(channel, over[rank, channel], received[_other_end((rank, channel))])
+                        for channel in channels
+                    )
+                )
+                for rank, channels in by_rank.items()
+            }
+        )
+        self.moved.update(dict.fromkeys(away))
+
+    def _stand_ins(self, end: Connection, planes: Sequence[int]) -> tuple[Channel, ...]:
+        """Return the channels that are to stand for one: on each plane, known by whom they stand for."""
+        rank, channel = end
+        origin = self._stands_for.get(end, channel)
+        label = f"{origin.label}, for plane {origin.plane}"
+        channels = tuple(Channel(plane, channel.peer, label) for plane in planes)
+        self._stands_for.update({(rank, each): origin for each in channels})
+        return channels
+
+
+def _other_end(end: Connection) -> Connection:
+    rank, channel = end
+    return channel.peer, Channel(channel.plane, rank, channel.label)
+
+
+def _both_ends(end: Connection) -> tuple[Connection, Connection]:
+    return end, _other_end(end)
