@@ -12,8 +12,15 @@ Rings = Sequence[Sequence[int]]
 
 def distances_from(start: _Node, neighbours: Callable[[_Node], Iterable[_Node]]) -> dict[_Node, int]:
     """Return the hops to every node that can be reached, nearest first, `start` itself included."""
-    distance = {start: 0}
-    queue = [start]
+    return distances_from_any([start], neighbours)
+
+
+def distances_from_any(
+    starts: Iterable[_Node], neighbours: Callable[[_Node], Iterable[_Node]]
+) -> dict[_Node, int]:
+    """Return the hops to every node that can be reached from the nearest start, nearest first, with the starts."""
+    distance = dict.fromkeys(starts, 0)
+    queue = list(distance)
     for node in queue:
         for peer in neighbours(node):
             if peer not in distance:
@@ -47,7 +54,7 @@ def distance_rings(neighbours: Sequence[Sequence[int]]) -> Rings:
 def shortest_path_counts(start: int, neighbours: Sequence[Sequence[tuple[int, int]]]) -> dict[int, int]:
     """Return how many shortest paths lead to every node that can be reached, nearest first, `start` itself included.
 
-    `neighbours[i]` are the nodes that node i has links to, and how many parallel ones; paths over each are told apart.
+    `neighbours[i]` are the nodes that node i has links to, and how many parallel ones; each makes a path.
     """
     counts = {start: 1}
     last = dict(counts)

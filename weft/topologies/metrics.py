@@ -49,7 +49,7 @@ class Oversubscription:
 
 @dataclass(frozen=True)
 class PathDiversity:
-    """Number of shortest paths between hosts of different switches, parallel links told apart.
+    """Number of shortest paths between hosts of different switches, each parallel link a path.
 
     `sources` of `switches` with hosts were counted from; all of them where `exact`.
     """

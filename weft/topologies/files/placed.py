@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
@@ -11,6 +11,7 @@ from typing import TypeVar
 from weft.quantities.definitions import QUEUE_SIZE, RATE, SHORT_TIME
 from weft.quantities.units import shown
 from weft.topologies.addressing import MAX_PLANES
+from weft.topologies.distances import distances_from_any
 from weft.topologies.errors import TopologyError
 from weft.topologies.files.listed import ListedEdge, ListedGraph, ListedNode
 
@@ -169,15 +170,8 @@ def _neighbours(listed: ListedGraph, between: Iterable[ListedEdge]) -> dict[str,
 
 def _tiers(neighbours: Mapping[str, list[str]], edge_switches: Iterable[str]) -> dict[str, int]:
     """Return how many links each switch is from the nearest one with hosts."""
-    tiers = dict.fromkeys(edge_switches, 0)
-    waiting = deque(tiers)
-    while waiting:
-        name = waiting.popleft()
-        for other in neighbours[name]:
-            if other not in tiers:
-                tiers[other] = min(tiers[name] + 1, _MOST_TIER)
-                waiting.append(other)
-    return tiers
+    distances = distances_from_any(edge_switches, neighbours.__getitem__)
+    return {name: min(hops, _MOST_TIER) for name, hops in distances.items()}
 
 
 def _require_alike(
