@@ -193,7 +193,7 @@ def test_where_lanes_do_not_suffice_routes_go_up_and_down() -> None:
 
 def test_too_few_lanes_are_refused_with_how_many_it_takes() -> None:
     with pytest.raises(
-        SettingError, match=r"routed by layered: its paths in plane 0 need 7 lanes, and data has 5"
+        SettingError, match=r"routed by layered: its paths in plane 0 need 6 lanes, and data has 5"
     ):
         plane_routings("layered", torus(shape=(6, 6, 4), hosts_per_switch=1))
     chosen = Settings(routing="layered", features=(LosslessSettings((3,)),))

@@ -4,8 +4,9 @@ There is one path from each switch to each other, of the shortest in hops the on
 (`balanced_paths.py`). Paths are divided into layers, each in a lane of its own and without a cycle of buffers, so that
 lossless classes cannot deadlock (J. Domke, T. Hoefler and W. Nagel, Deadlock-Free Oblivious Routing for Arbitrary
 Topologies, IPDPS 2011). They put all paths in one layer and move those of the weakest dependency of each cycle into the
-next; here a path goes at once into the first layer that it closes no cycle in (`dependency_layers.py`). The first
-switch chooses the lane, by destination; packets stay in it.
+next. Here a path goes at once into the first layer that it closes no cycle in (`dependency_layers.py`), and of the
+shortest paths those that fit into the layers so far come before those that take a new one. The first switch chooses the
+lane, by destination; packets stay in it.
 
 A failure changes the paths that it cuts, and the layers of these. Where these need more layers than the fabric needed
 when it was whole, all routes are up*/down* in the first lane until something comes back.

@@ -45,21 +45,49 @@ class SubnetManager:
         self._dependencies = DependencyLayers(len(links.port))
         self._destinations = [place for place, count in enumerate(hosts) if count]
         trees: dict[int, Tree] = {}
+        layers: dict[int, list[int]] = {}
         for _ in range(ROUNDS):
             for destination in self._destinations:
                 if destination in trees:
                     self._balance.withdraw(destination, trees[destination])
                 trees[destination] = self._balance.tree_to(destination)
-        layers = {destination: self._layers_of(tree) for destination, tree in trees.items()}
+        for destination in self._destinations:
+            self._balance.withdraw(destination, trees[destination])
+            tree, found, unfit = self._fitted(destination, self._balance, self._dependencies)
+            for place in unfit:
+                found[place] = self._dependencies.place(self._balance.path(tree, place))
+            trees[destination] = tree
+            layers[destination] = [found.get(place, 0) for place in range(len(hosts))]
         self.intact = LayeredPaths(trees, layers)
 
-    def _layers_of(self, tree: Tree) -> list[int]:
-        """Return by place the layers of the paths that hosts send on, the shortest first; 0 for others."""
-        layers = [0] * len(tree)
-        paths = ((place, self._balance.path(tree, place)) for place in self._destinations)
-        for place, path in sorted(paths, key=lambda each: len(each[1])):
-            layers[place] = self._dependencies.place(path) if path else 0
-        return layers
+    def _fitted(
+        self,
+        destination: int,
+        balance: BalancedPaths,
+        dependencies: DependencyLayers,
+        down: Collection[int] = (),
+        kept: Sequence[int] = (),
+    ) -> tuple[Tree, dict[int, int], list[int]]:
+        """Choose paths that fit into the layers so far where there are any, the others by load alone.
+
+        Returns:
+            The tree, the layers of the new paths by the place of their first switch, and the places whose paths do not
+            fit.
+
+        """
+        layers: dict[int, int] = {}
+        unfit: dict[int, None] = {}
+
+        def accepts(place: int, path: list[int]) -> bool:
+            layer = dependencies.place_in_these(path) if self._hosts[place] else 0
+            if layer is None:
+                unfit[place] = None
+                return False
+            layers[place] = layer
+            return True
+
+        tree = balance.tree_to(destination, down, kept, accepts)
+        return tree, layers, [place for place in unfit if place not in layers]
 
     def around(self, down: Collection[int]) -> LayeredPaths | None:
         """Return the paths without the links that are down; None if the layers do not suffice for them.
@@ -72,38 +100,17 @@ class SubnetManager:
         trees, layers = dict(self.intact.trees), dict(self.intact.layers)
         for destination, tree in self.intact.trees.items():
             if cut := self._cut(tree, down):
-                repaired = self._repaired(destination, cut, down, balance, dependencies)
-                if repaired is None:
+                kept = [NO_LINK if place in cut else link for place, link in enumerate(tree)]
+                trees[destination], found, unfit = self._fitted(
+                    destination, balance, dependencies, down, kept
+                )
+                if unfit:
                     return None
-                trees[destination], layers[destination] = repaired
+                layers[destination] = [
+                    found.get(place, 0 if place in cut else layer)
+                    for place, layer in enumerate(layers[destination])
+                ]
         return LayeredPaths(trees, layers)
-
-    def _repaired(
-        self,
-        destination: int,
-        cut: Collection[int],
-        down: Collection[int],
-        balance: BalancedPaths,
-        dependencies: DependencyLayers,
-    ) -> tuple[Tree, list[int]] | None:
-        """Return a tree and its layers with new paths from the switches that are cut off; None without layers."""
-        kept = [
-            NO_LINK if place in cut else link for place, link in enumerate(self.intact.trees[destination])
-        ]
-        layers = [0 if place in cut else layer for place, layer in enumerate(self.intact.layers[destination])]
-        fit: set[int] = set()
-
-        def accepts(place: int, path: list[int]) -> bool:
-            layer = dependencies.place_in_these(path) if self._hosts[place] else 0
-            if layer is not None:
-                layers[place] = layer
-                fit.add(place)
-            return layer is not None
-
-        tree = balance.tree_to(destination, down, kept, accepts)
-        if any(tree[place] != NO_LINK and place not in fit for place in cut):
-            return None
-        return tree, layers
 
     def _cut(self, tree: Tree, down: Collection[int]) -> set[int]:
         """Return the switches whose path leads over a link that is down."""
