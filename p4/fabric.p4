@@ -12,6 +12,7 @@
 #include "include/load_balancing.p4"
 #include "include/queue_depths.p4"
 #include "include/forwarding.p4"
+#include "include/valiant.p4"
 #include "include/virtual_lanes.p4"
 #include "include/aggregation.p4"
 #include "include/ecn.p4"
@@ -21,7 +22,9 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     counter(512, CounterType.packets_and_bytes) port_received;
     direct_counter(CounterType.packets_and_bytes) acl_counter;
     Neighbours() neighbours;
+    Valiant() valiant;
     Forwarding() forwarding;
+    Ugal() ugal;
     VirtualLanes() virtual_lanes;
     Aggregation() aggregation;
     Drops() drops;
@@ -30,7 +33,8 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     bool punted = false;
 
     action set_identity(bit<12> switch_id, bit<32> hash_seed, mac_t mac, ipv4_address_t ipv4, ipv6_address_t ipv6,
-                        bit<1> balances_load, bit<1> reports_queue_depths) {
+                        bit<1> balances_load, bit<1> reports_queue_depths, bit<1> reports_port_depths,
+                        bit<1> has_intermediates) {
         meta.identity.switch_id = switch_id;
         meta.identity.hash_seed = hash_seed;
         meta.identity.mac = mac;
@@ -38,6 +42,8 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         meta.identity.ipv6 = ipv6;
         meta.identity.balances_load = balances_load;
         meta.identity.reports_queue_depths = reports_queue_depths;
+        meta.identity.reports_port_depths = reports_port_depths;
+        meta.identity.has_intermediates = has_intermediates;
     }
 
     // Keyless: its default action says who the switch is.
@@ -118,6 +124,10 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             bool is_resolution = hdr.arp.isValid() || hdr.neighbour.isValid();
             bool is_to_this_mac = hdr.ethernet.destination == meta.identity.mac;
             bool is_to_this_address = has_ip && meta.flow.destination == meta.own_address;
+            if ((meta.identity.has_intermediates == 1 || hdr.valiant_shim.isValid()) &&
+                drop_reason == DropReason.NONE && has_ip && is_to_this_mac && !punted) {
+                valiant.apply(hdr, meta, standard_metadata, is_to_this_address, drop_reason);
+            }
             if (drop_reason != DropReason.NONE || punted) {
                 // The access list has decided.
             } else if (!has_ip && !is_resolution) {
@@ -135,7 +145,10 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             } else {
                 forwarding.apply(hdr, meta, standard_metadata, drop_reason);
                 if (drop_reason == DropReason.NONE) {
-                    virtual_lanes.apply(hdr, standard_metadata);
+                    if (meta.nonminimal.is_candidate == 1) {
+                        ugal.apply(hdr, meta, standard_metadata);
+                    }
+                    virtual_lanes.apply(hdr, meta, standard_metadata);
                 }
             }
         }
@@ -162,7 +175,7 @@ control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
             ecn.apply(hdr, meta, standard_metadata);
             telemetry.apply(hdr, meta, standard_metadata);
             if (meta.identity.reports_queue_depths == 1) {
-                queue_depth_report.apply(standard_metadata);
+                queue_depth_report.apply(standard_metadata, meta.identity.reports_port_depths);
             }
             if (meta.rewrite_icrc == 1) {
                 icrc.apply(hdr, hdr.icrc.value);

@@ -1,5 +1,5 @@
--- Wireshark dissector of Weft's own formats: the INT shim (EtherType 0x88B5) and the aggregation header inside
--- RoCEv2 UD SEND-only packets. Formats: docs/spec/frames.md.
+-- Wireshark dissector of Weft's own formats: the INT shim (EtherType 0x88B5), the shim of routes by intermediates
+-- (EtherType 0x88B6) and the aggregation header inside RoCEv2 UD SEND-only packets. Formats: docs/spec/frames.md.
 --
 --   wireshark -X lua_script:docs/wireshark/weft.lua capture.pcap
 --   tshark -X lua_script:docs/wireshark/weft.lua -o "weft_int.own_rates:11=133.33" -r capture.pcap
@@ -7,6 +7,9 @@
 -- or copy it into the folder that Help > About > Folders names "Personal Lua Plugins".
 
 local INT_ETHERTYPE = 0x88B5
+local VALIANT_ETHERTYPE = 0x88B6
+local VALIANT_BYTES = 6
+local VALIANT_VERSION = 1
 local INT_FIXED_BYTES = 6
 local HOP_BYTES = 8
 local AGGREGATION_BYTES = 16
@@ -93,6 +96,37 @@ function int.dissector(buffer, packet, root)
 end
 
 DissectorTable.get("ethertype"):add(INT_ETHERTYPE, int)
+
+---------------------------------------------------------------------------------------------------------------
+-- Shim of routes by intermediates. Updates of credits have its EtherType, too, and an address of their own.
+
+local valiant = Proto("weft_valiant", "Weft shim of a route by an intermediate")
+
+valiant.fields.version = ProtoField.uint8("weft_valiant.version", "Version", base.DEC, nil, 0xF0)
+valiant.fields.intermediate = ProtoField.uint16("weft_valiant.intermediate", "Intermediate")
+valiant.fields.next_ethertype = ProtoField.uint16("weft_valiant.next_ethertype", "Next EtherType", base.HEX)
+valiant.experts.malformed =
+  ProtoExpert.new("weft_valiant.malformed", "Malformed shim", expert.group.MALFORMED, expert.severity.ERROR)
+
+local destination_address = Field.new("eth.dst")
+
+function valiant.dissector(buffer, packet, root)
+  local address = destination_address()
+  if buffer:len() == 0 or (address and tostring(address.range:bytes()) == "0180C2000001") then return 0 end
+  local tree = root:add(valiant, buffer(0, math.min(VALIANT_BYTES, buffer:len())))
+  tree:add(valiant.fields.version, buffer(0, 1))
+  if buffer:len() < VALIANT_BYTES or bit.rshift(buffer(0, 1):uint(), 4) ~= VALIANT_VERSION then
+    tree:add_proto_expert_info(valiant.experts.malformed)
+    return buffer:len()
+  end
+  tree:add(valiant.fields.intermediate, buffer(2, 2))
+  tree:add(valiant.fields.next_ethertype, buffer(4, 2))
+  tree:append_text(string.format(", to %d first", buffer(2, 2):uint()))
+  DissectorTable.get("ethertype"):try(buffer(4, 2):uint(), buffer(VALIANT_BYTES):tvb(), packet, root)
+  return buffer:len()
+end
+
+DissectorTable.get("ethertype"):add(VALIANT_ETHERTYPE, valiant)
 
 ---------------------------------------------------------------------------------------------------------------
 -- Aggregation header

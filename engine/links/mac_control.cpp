@@ -9,7 +9,6 @@ namespace weft::mac_control {
 
 namespace {
 
-constexpr roce::MacAddress kDestination = {0x01, 0x80, 0xc2, 0x00, 0x00, 0x01};
 constexpr size_t kOpcodeAt = 14;
 constexpr size_t kClassVectorAt = 16;
 constexpr size_t kQuantaAt = 18;
@@ -67,8 +66,7 @@ PacketPtr make_credit_update(PacketPool& pool, const roce::MacAddress& source, c
 }
 
 std::optional<CreditUpdate> parse_credit_update(std::span<const uint8_t> frame) {
-  if (frame.size() < kLanesAt + kLaneBytes * kClasses || ethertype_of(frame) != kCreditEtherType ||
-      frame[kRequestAt] > 1)
+  if (frame.size() < kLanesAt + kLaneBytes * kClasses || !is_credit_update(frame) || frame[kRequestAt] > 1)
     return std::nullopt;
   CreditUpdate update;
   update.is_request = frame[kRequestAt] == 1;

@@ -2,6 +2,7 @@
 // format IEEE 802.3-2018, annex 31D), and updates of credits (docs/spec/frames.md).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -26,8 +27,10 @@ struct PriorityPause {
   std::array<uint16_t, kClasses> quanta{};
 };
 
-// IEEE's second EtherType for local experiments.
+// IEEE's second EtherType for local experiments. Frames to another address have a shim of it
+// (docs/spec/frames.md).
 constexpr uint16_t kCreditEtherType = 0x88B6;
+constexpr roce::MacAddress kDestination = {0x01, 0x80, 0xc2, 0x00, 0x00, 0x01};
 
 // In one frame what InfiniBand's flow control packets carry, one for each virtual lane (InfiniBand
 // Architecture 1.4, volume 1, 7.9.4): FCTBS and FCCL, of 12 bits each.
@@ -40,6 +43,11 @@ struct CreditUpdate {
 
 inline uint16_t ethertype_of(std::span<const uint8_t> frame) {
   return frame.size() < 14 ? uint16_t{0} : static_cast<uint16_t>(frame[12] << 8 | frame[13]);
+}
+
+inline bool is_credit_update(std::span<const uint8_t> frame) {
+  return ethertype_of(frame) == kCreditEtherType &&
+         std::equal(kDestination.begin(), kDestination.end(), frame.begin());
 }
 
 PacketPtr make_priority_pause(PacketPool& pool, const roce::MacAddress& source, const PriorityPause& pause);

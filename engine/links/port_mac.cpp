@@ -120,7 +120,8 @@ void PortMac::on_due() {
 bool PortMac::is_control(const Packet& packet) const {
   const uint16_t ethertype = mac_control::ethertype_of(packet.bytes());
   return ethertype == mac_control::kEtherType ||
-         (ethertype == mac_control::kCreditEtherType && credits_ != nullptr);
+         (ethertype == mac_control::kCreditEtherType && credits_ != nullptr &&
+          mac_control::is_credit_update(packet.bytes()));
 }
 
 // MAC control frames never leave the MAC, known or not (IEEE 802.3-2018, clause 31.5.1).

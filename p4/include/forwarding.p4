@@ -91,14 +91,18 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 drop_reason = DropReason.TTL_EXPIRED;
             } else {
                 hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
-                ipv4_lpm.apply();
+                if (meta.nonminimal.is_taken == 0) {
+                    ipv4_lpm.apply();
+                }
             }
         } else {
             if (hdr.ipv6.hop_limit <= 1) {
                 drop_reason = DropReason.TTL_EXPIRED;
             } else {
                 hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
-                ipv6_lpm.apply();
+                if (meta.nonminimal.is_taken == 0) {
+                    ipv6_lpm.apply();
+                }
             }
         }
         if (drop_reason == DropReason.NONE && meta.ecmp_group != 0) {

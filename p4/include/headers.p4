@@ -15,6 +15,7 @@ const bit<16> ETHERTYPE_IPV4     = 0x0800;
 const bit<16> ETHERTYPE_ARP      = 0x0806;
 const bit<16> ETHERTYPE_IPV6     = 0x86DD;
 const bit<16> ETHERTYPE_INT_SHIM = 0x88B5;
+const bit<16> ETHERTYPE_VALIANT  = 0x88B6;
 
 const bit<8> PROTOCOL_ICMP   = 1;
 const bit<8> PROTOCOL_TCP    = 6;
@@ -62,6 +63,14 @@ header ethernet_t {
     mac_t   destination;
     mac_t   source;
     bit<16> ether_type;
+}
+
+// Where a packet goes before its destination, in a shim between Ethernet and all else (valiant.p4).
+header valiant_shim_t {
+    bit<4>  version;
+    bit<12> reserved;
+    bit<16> intermediate;
+    bit<16> next_ethertype;
 }
 
 // HPCC's INT, in a shim between Ethernet and IP, outside what the iCRC covers.
@@ -218,6 +227,7 @@ struct headers_t {
     packet_out_t  packet_out;
     packet_in_t   packet_in;
     ethernet_t    ethernet;
+    valiant_shim_t valiant_shim;
     int_shim_t    int_shim;
     int_hop_t[5]  int_hops;
     arp_t         arp;
@@ -246,6 +256,8 @@ struct identity_t {
     ipv6_address_t ipv6;
     bit<1>         balances_load;         // ECMP groups have modes (load_balancing.p4)
     bit<1>         reports_queue_depths;  // egress leaves the depths of its queues to ingress (queue_depths.p4)
+    bit<1>         reports_port_depths;   // and their sums by port
+    bit<1>         has_intermediates;     // packets may go to an intermediate first (valiant.p4)
 }
 
 // What distinguishes flows: the five-tuple, IPv4 addresses widened, and IPv6's flow label (0 with IPv4).
@@ -268,6 +280,21 @@ struct adaptive_t {
     bit<48> lifetime;   // of a depth
 }
 
+// The way by an intermediate, of a packet that takes it or may take it (valiant.p4).
+struct nonminimal_t {
+    bit<16> intermediate;
+    port_t  port;
+    mac_t   source_mac;
+    mac_t   destination_mac;
+    bit<16> ecmp_group;   // 0: the next hop above
+    bit<1>  is_taken;     // the packet goes there now, not to its destination
+    bit<1>  is_candidate; // queues decide
+    bit<8>  hops;         // of the way, and of the minimal one
+    bit<8>  minimal_hops;
+    bit<32> threshold;
+    bit<48> lifetime;     // of a depth
+}
+
 struct metadata_t {
     identity_t     identity;
     flow_t         flow;
@@ -276,6 +303,8 @@ struct metadata_t {
     bit<16>        ecmp_group;
     bit<32>        ecmp_hash;
     bit<32>        ecmp_selection;    // modulo the members of the group that are up, the one that is taken
+    nonminimal_t   nonminimal;
+    bit<3>         layer;             // of lanes, in which a packet goes on from here (virtual_lanes.p4)
     bit<1>         rewrite_icrc;      // egress computes the iCRC anew
     bit<1>         rewrite_neighbour; // the ICMPv6 checksum of a neighbour advertisement is to be computed
 }

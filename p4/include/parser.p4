@@ -25,6 +25,17 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
             ETHERTYPE_IPV4: parse_ipv4;
             ETHERTYPE_IPV6: parse_ipv6;
             ETHERTYPE_ARP: parse_arp;
+            ETHERTYPE_VALIANT: parse_valiant_shim;
+            default: accept;
+        }
+    }
+
+    state parse_valiant_shim {
+        packet.extract(hdr.valiant_shim);
+        transition select(hdr.valiant_shim.version, hdr.valiant_shim.next_ethertype) {
+            (1, ETHERTYPE_INT_SHIM): parse_int_shim;
+            (1, ETHERTYPE_IPV4): parse_ipv4;
+            (1, ETHERTYPE_IPV6): parse_ipv6;
             default: accept;
         }
     }
@@ -215,6 +226,7 @@ control FabricDeparser(packet_out packet, in headers_t hdr) {
     apply {
         packet.emit(hdr.packet_in);
         packet.emit(hdr.ethernet);
+        packet.emit(hdr.valiant_shim);
         packet.emit(hdr.int_shim);
         packet.emit(hdr.int_hops);
         packet.emit(hdr.arp);

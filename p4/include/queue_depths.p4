@@ -15,10 +15,22 @@ const bit<32> QUEUES = 4096; // eight classes of each of 512 ports
 // Of the program, not of a control: ingress reads what egress writes.
 register<bit<19>>(QUEUES) queue_depths;
 register<bit<48>>(QUEUES) queue_depth_times;
+// The sum of these over a port's classes, where a choice is between ports whatever the class (valiant.p4).
+register<bit<32>>(512) port_depths;
+register<bit<48>>(512) port_depth_times;
 
-control QueueDepthReport(in standard_metadata_t standard_metadata) {
+control QueueDepthReport(in standard_metadata_t standard_metadata, in bit<1> of_ports_too) {
     apply {
         bit<32> queue = QUEUE_OF(standard_metadata.egress_port, standard_metadata.priority);
+        if (of_ports_too == 1) {
+            bit<32> port = (bit<32>)standard_metadata.egress_port;
+            bit<19> before = 0;
+            bit<32> sum = 0;
+            queue_depths.read(before, queue);
+            port_depths.read(sum, port);
+            port_depths.write(port, sum - (bit<32>)before + (bit<32>)standard_metadata.deq_qdepth);
+            port_depth_times.write(port, standard_metadata.egress_global_timestamp);
+        }
         queue_depths.write(queue, standard_metadata.deq_qdepth);
         queue_depth_times.write(queue, standard_metadata.egress_global_timestamp);
     }
@@ -34,6 +46,18 @@ control QueueDepth(in standard_metadata_t standard_metadata, in bit<48> lifetime
         queue_depth_times.read(written, queue);
         age = standard_metadata.ingress_global_timestamp - written;
         if (age > lifetime) {
+            depth = 0;
+        }
+    }
+}
+
+control PortDepth(in standard_metadata_t standard_metadata, in port_t port, in bit<48> lifetime, out bit<32> depth) {
+    apply {
+        bit<48> written = 0;
+        depth = 0;
+        port_depths.read(depth, (bit<32>)port);
+        port_depth_times.read(written, (bit<32>)port);
+        if (standard_metadata.ingress_global_timestamp - written > lifetime) {
             depth = 0;
         }
     }

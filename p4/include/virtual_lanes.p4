@@ -2,15 +2,15 @@
 //
 // A lane is a class from 0 to 7. On the wire it is the DSCP, from which the next switch's class_map has the class again;
 // RoCEv2's iCRC does not cover it. Packets from hosts may begin in another lane, that of a layer of the routes which is
-// chosen by destination, as InfiniBand's service level is. Then the ports by which a packet comes and goes decide.
+// chosen by destination, as InfiniBand's service level is; packets that leave their intermediate (valiant.p4) may change
+// to a layer, too. Then the ports by which a packet comes and goes decide.
 // ECN's bits stay as they are. Without entries nothing changes.
 #ifndef WEFT_VIRTUAL_LANES_P4
 #define WEFT_VIRTUAL_LANES_P4
 
 #include "headers.p4"
 
-control VirtualLanes(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
-    bit<3> layer = 0;
+control VirtualLanes(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     bit<6> new_dscp = 0;
     bool is_moved = false;
 
@@ -25,7 +25,7 @@ control VirtualLanes(inout headers_t hdr, inout standard_metadata_t standard_met
     }
 
     action set_layer(bit<3> number) {
-        layer = number;
+        meta.layer = number;
     }
 
     table layer_by_ipv4 {
@@ -50,7 +50,7 @@ control VirtualLanes(inout headers_t hdr, inout standard_metadata_t standard_met
 
     table layer_lane {
         key = {
-            layer: exact @name("layer");
+            meta.layer: exact @name("layer");
             standard_metadata.priority: exact @name("class");
         }
         actions = { set_virtual_lane; @defaultonly NoAction; }
@@ -76,9 +76,9 @@ control VirtualLanes(inout headers_t hdr, inout standard_metadata_t standard_met
             } else {
                 layer_by_ipv6.apply();
             }
-            if (layer != 0) {
-                layer_lane.apply();
-            }
+        }
+        if (meta.layer != 0) {
+            layer_lane.apply();
         }
         virtual_lane.apply();
         if (is_moved) {

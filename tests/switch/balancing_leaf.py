@@ -49,7 +49,7 @@ def leaf(
     engine.run_for(10**6)
     switch = NativeSwitch(engine, name="leaf")
     switch.load(_program(document))
-    identity = ActionCall(f"{INGRESS}set_identity", (*IDENTITY, 1, reports))
+    identity = ActionCall(f"{INGRESS}set_identity", (*IDENTITY, 1, reports, 0, 0))
     switch.table_set_default(f"{INGRESS}identity", identity)
     uplinks = ActionCall(f"{FORWARDING}set_ecmp_group", (1,))
     switch.table_insert(f"{FORWARDING}ipv4_lpm", TableEntry((LpmMatch(0x0A000000, 8),), uplinks))

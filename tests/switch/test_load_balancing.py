@@ -198,7 +198,7 @@ def test_simple_switch_knows_the_modes(document: bytes, tmp_path: Path, mode: st
     (tmp_path / "program.json").write_bytes(document)
     frames = [frame(flow, 0x100 + flow) for _ in range(3) for flow in range(20)]
     action, arguments = MODES[mode]
-    identity = " ".join(map(str, (*IDENTITY[:4], 0, 1, 1)))
+    identity = " ".join(map(str, (*IDENTITY[:4], 0, 1, 1, 0, 0)))
     with ReferenceSwitch(tmp_path / "program.json", tmp_path) as reference:
         reference.command(
             f"table_set_default {INGRESS}identity {INGRESS}set_identity {identity}",

@@ -44,7 +44,7 @@ def next_hop(port: int) -> ActionCall:
 
 def configure(switch: SwitchBackend) -> None:
     """A leaf with hosts on ports 1 and 2, three uplinks, and one aggregation job of both hosts, itself the root."""
-    identity = (0x123, 0x9E3779B9, MAC_NUMBER, IPV4_NUMBER, IPV6_NUMBER, 0, 0)
+    identity = (0x123, 0x9E3779B9, MAC_NUMBER, IPV4_NUMBER, IPV6_NUMBER, 0, 0, 0, 0)
     switch.table_set_default("FabricIngress.identity", ActionCall("FabricIngress.set_identity", identity))
     for port in (1, 2):
         route = TableEntry((LpmMatch(0x0A000000 + port, 32),), next_hop(port))

@@ -42,7 +42,7 @@ def address(ip_version: int, last: int) -> int:
 
 def configure(switch: SwitchBackend) -> None:
     """Destination n is by port n; 9 is by port 4, and is a layer of its own."""
-    identity = (1, 0, MAC_NUMBER, IPV4_NUMBER, IPV6_NUMBER, 0, 0)
+    identity = (1, 0, MAC_NUMBER, IPV4_NUMBER, IPV6_NUMBER, 0, 0, 0, 0)
     switch.table_set_default("FabricIngress.identity", ActionCall("FabricIngress.set_identity", identity))
     for number, dscp in DSCP.items():
         for table in ("class_map", "class_map_ipv6"):
@@ -148,7 +148,7 @@ def test_without_entries_nothing_changes(document: bytes) -> None:
 
 def commands() -> list[str]:
     """What configure() and add_lanes() do, for simple_switch_CLI."""
-    own = f"1 0 {MAC_NUMBER} {IPV4_NUMBER} {IPV6_NUMBER} 0 0"
+    own = f"1 0 {MAC_NUMBER} {IPV4_NUMBER} {IPV6_NUMBER} 0 0 0 0"
     lines = [f"table_set_default FabricIngress.identity FabricIngress.set_identity {own}"]
     for number, dscp in DSCP.items():
         for table in ("class_map", "class_map_ipv6"):

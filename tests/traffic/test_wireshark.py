@@ -13,7 +13,7 @@ from scapy.utils import wrpcap
 from tests.transport.rdma_pair import wired_pair
 from weft.topologies.addressing import result_group_address, result_group_mac
 from weft.traffic.aggregation_format import Kind, Operation
-from weft.traffic.layers import IntHop, IntShim, aggregation_frame, rdma_write_frame
+from weft.traffic.layers import IntHop, IntShim, ValiantShim, aggregation_frame, rdma_write_frame
 
 SCRIPT = Path(__file__).parents[2] / "docs" / "wireshark" / "weft.lua"
 MACS = {"source_mac": "02:00:00:00:00:01", "destination_mac": "02:01:00:00:00:00"}
@@ -94,6 +94,22 @@ def test_malformed_shims_are_marked_and_nothing_breaks(tmp_path):
     packets = dissect(tmp_path / "m.pcap", [*cut, many])
     marked = ["weft_int.malformed" in json.dumps(layers) for layers in packets]
     assert marked == [False, False, True, True, True, True]
+
+
+@pytest.mark.parametrize("below", ["int", "ip"])
+def test_the_shim_of_an_intermediate_is_shown_and_what_follows(tmp_path, below):
+    whole = write_frame()
+    inside = whole[IntShim] if below == "int" else whole[IntShim].payload
+    shim = ValiantShim(intermediate=300, next_ethertype=0x88B5 if below == "int" else 0x0800)
+    frame = raw(Ether(src=MACS["source_mac"], dst=MACS["destination_mac"]) / shim / inside)
+    cut = frame[:18]
+    other = frame[:14] + b"\x20" + frame[15:]
+    credits = bytes.fromhex("0180c2000001020000000002" + "88b6") + bytes(46)
+    shown, *rest = dissect(tmp_path / "v.pcap", [frame, cut, other, credits])
+    assert shown["weft_valiant"]["weft_valiant.intermediate"] == "300"
+    assert ("weft_int" in shown) == (below == "int")
+    assert shown["infiniband"]["infiniband.bth_tree"]["infiniband.bth.psn"] == "4"
+    assert ["weft_valiant.malformed" in json.dumps(layers) for layers in rest] == [True, True, False]
 
 
 def test_selective_repeat_reads_as_writes_of_one_packet(tmp_path):

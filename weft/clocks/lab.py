@@ -33,7 +33,7 @@ from weft.system.signals import interruptions_first, signals_unwind, signals_wai
 from weft.topologies import FabricSpec
 from weft.topologies.int_rates import STANDARD_INT_RATES, IntRates, int_rates
 from weft.traffic.control import EndpointGroup
-from weft.traffic.header_sizes import largest_frame_bytes
+from weft.traffic.header_sizes import VALIANT_SHIM, largest_frame_bytes
 from weft.traffic.plane_detours import UsableNics
 
 if TYPE_CHECKING:
@@ -159,8 +159,9 @@ class Lab(abc.ABC):
 
     @property
     def frame_bytes(self) -> int:
-        """Largest frame of an RDMA WRITE."""
-        return largest_frame_bytes(self.options.ip_version, self.options.mtu_bytes)
+        """Largest frame of an RDMA WRITE, on any link."""
+        shim_bytes = VALIANT_SHIM if self.options.routing.has_intermediates else 0
+        return shim_bytes + largest_frame_bytes(self.options.ip_version, self.options.mtu_bytes)
 
     def _pipeline(self) -> Pipeline:
         return Pipeline.load(self.program.p4info, self.program.json)
@@ -183,6 +184,7 @@ class Lab(abc.ABC):
                 IntSettings(self.options.int_telemetry),
                 lossless_settings(self.options),
                 self.options.load_balancing,
+                self.options.routing.ugal,
             ),
             routing=self.options.routing.kind,
         )

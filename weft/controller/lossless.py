@@ -40,6 +40,8 @@ def cycle_of_planes(
     """Return a cycle of buffers in the latest plans of a fabric's planes; empty if there is none."""
     for number, plane in enumerate(planes):
         switches = fabric.switches_of_plane(number)
-        if cycle := find_cycle(switches, plane.destinations(), kind.lanes(fabric, number), plane.layers()):
+        intermediates = () if kind.intermediates is None else kind.intermediates(fabric, number).of_switches
+        lanes, layers = kind.lanes(fabric, number), plane.layers()
+        if cycle := find_cycle(switches, plane.destinations(), lanes, layers, intermediates):
             return cycle
     return ()

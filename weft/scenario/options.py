@@ -86,6 +86,11 @@ class FabricOptions(Section):
         return self.routing.settings(self.transport.retransmission)
 
     @property
+    def reorders(self) -> bool:
+        """Whether switches send packets of a flow over several paths, so that they overtake each other."""
+        return self.load_balancing.sprays or self.routing.has_intermediates
+
+    @property
     def options(self) -> FabricOptions:
         """Return these options alone, without what a scenario adds; they have been checked."""
         values = {name: getattr(self, name) for name in FabricOptions.model_fields}

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import field_validator, model_validator
 
+from weft.controller.features.intermediates import DEFAULT_UGAL_THRESHOLD_BYTES, UgalSettings
 from weft.controller.features.load_balancing import (
     DEFAULT_DEPTH_LIFETIME_PS,
     DEFAULT_FLOWLET_GAP_PS,
@@ -48,7 +49,9 @@ class RoutingSection(Section):
     hysteresis: SizeOrZero = DEFAULT_HYSTERESIS_BYTES
     """`adaptive` keeps to a flow's own next hop unless another one's queue is shorter by at least this."""
     depth_lifetime: PositiveTime = DEFAULT_DEPTH_LIFETIME_PS
-    """`adaptive` takes a queue from which nothing was sent for longer as empty."""
+    """`adaptive`, and UGAL, take a queue from which nothing was sent for longer as empty."""
+    ugal_threshold: SizeOrZero = DEFAULT_UGAL_THRESHOLD_BYTES
+    """Kinds by UGAL keep to the minimal route unless its queue times its hops exceeds the other one's by more."""
 
     @field_validator("kind")
     @classmethod
@@ -59,11 +62,26 @@ class RoutingSection(Section):
 
     @model_validator(mode="after")
     def _check_parameters(self) -> RoutingSection:
+        compares_queues = "ecmp_nonminimal" in ROUTING_KINDS.named(self.kind).tables
+        if "ugal_threshold" in self.model_fields_set and not compares_queues:
+            raise ValueError(f"ugal_threshold: kind: {self.kind} has none (valid: those by UGAL)")
         for name, modes in _OF_MODES.items():
+            if name == "depth_lifetime" and compares_queues:
+                continue
             if name in self.model_fields_set and self.load_balancing not in modes:
                 valid = " or ".join(modes)
                 raise ValueError(f"{name}: load_balancing: {self.load_balancing} has none (valid: {valid})")
         return self
+
+    @property
+    def has_intermediates(self) -> bool:
+        """Whether packets may go to an intermediate first, each to another one."""
+        return ROUTING_KINDS.named(self.kind).intermediates is not None
+
+    @property
+    def ugal(self) -> UgalSettings:
+        """Return by what switches choose between routes of different length."""
+        return UgalSettings(self.ugal_threshold, self.depth_lifetime)
 
     def settings(self, retransmission: str) -> LoadBalancingSettings:
         """Return the switches' settings; `retransmission` is the hosts'."""

@@ -20,8 +20,16 @@ def check_routing(fabric: FabricSpec, options: FabricOptions) -> None:
 
 def check_order(options: FabricOptions, needs: CongestionNeeds) -> None:
     """Check that the switches keep packets in order if the congestion control needs it. Raises KeyProblem."""
-    if needs.one_path and options.load_balancing.sprays:
-        name = short_reference(options.transport.congestion_control)
+    if not needs.one_path:
+        return
+    name = short_reference(options.transport.congestion_control)
+    if options.routing.has_intermediates:
+        raise KeyProblem(
+            "routing.kind",
+            f"{options.routing.kind} does not go with {name}, which needs all packets of a flow on one path (valid: "
+            f"{', '.join(each.name for each in ROUTING_KINDS.values() if each.intermediates is None)})",
+        )
+    if options.load_balancing.sprays:
         mode = options.routing.load_balancing
         raise KeyProblem(
             "routing.load_balancing",

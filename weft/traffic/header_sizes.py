@@ -7,6 +7,8 @@ from weft.topologies.addressing import IpVersion
 ETHERNET = 14
 INT_SHIM = 46
 """Weft's, with five hops."""
+VALIANT_SHIM = 6
+"""Between switches, while a packet goes to its intermediate."""
 IP: dict[IpVersion, int] = {4: 20, 6: 40}
 UDP = 8
 BTH = 12

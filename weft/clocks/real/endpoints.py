@@ -77,7 +77,7 @@ class Endpoints:
         timeout_ps = patient_timeout_ps(
             lab.fabric, lab.frame_bytes, lab.options.switching.latency, lossless_buffer_bytes(lab.options)
         )
-        return lab.options.transport.settings(max(floor_ps, timeout_ps), lab.options.load_balancing.sprays)
+        return lab.options.transport.settings(max(floor_ps, timeout_ps), lab.options.reorders)
 
     def _settings(self, host: HostSpec, transport: TransportSettings) -> HostConfig:
         lab = self.lab

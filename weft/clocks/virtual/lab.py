@@ -176,7 +176,7 @@ class VirtualLab(Lab):
                 patient_timeout_ps(
                     self.fabric, self.frame_bytes, latency_ps, lossless_buffer_bytes(self.options)
                 ),
-                self.options.load_balancing.sprays,
+                self.options.reorders,
             )
             rates = self.int_rates
             scale_up = scale_up_links(self.fabric, self.engines)
@@ -271,7 +271,9 @@ class VirtualLab(Lab):
         else:
             return False
         self.switches.restart_draws(draw)
-        registers = registers_of_runs(self.options.load_balancing)
+        registers = registers_of_runs(
+            self.options.load_balancing, has_intermediates=self.options.routing.has_intermediates
+        )
         for wired in self.switches.switches.values():
             clear_registers(wired.switch, registers)
         return True

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from weft.controller.features.intermediates import STATE as STATE_OF_UGAL
 from weft.controller.features.load_balancing import STATE, LoadBalancingSettings
 from weft.controller.features.telemetry_int import BYTE_COUNTERS
 from weft.switch.native import NativeSwitch
 
 
-def registers_of_runs(balancing: LoadBalancingSettings) -> frozenset[str]:
+def registers_of_runs(balancing: LoadBalancingSettings, *, has_intermediates: bool = False) -> frozenset[str]:
     """Return the names of those that runs leave their traces in.
 
     INT stamps bytes sent in units of 128 B: what a run before has left below a unit would show in every rate that HPCC
     computes.
     """
+    if has_intermediates:
+        return frozenset({BYTE_COUNTERS, *STATE, *STATE_OF_UGAL})
     return frozenset({BYTE_COUNTERS} if balancing == LoadBalancingSettings() else {BYTE_COUNTERS, *STATE})
 
 

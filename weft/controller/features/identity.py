@@ -10,6 +10,7 @@ import finsy
 from weft.controller.entities import default_action, entry
 from weft.controller.features.kind import Feature, OfSwitch, Settings
 from weft.controller.features.load_balancing import DEFAULT_LOAD_BALANCING, LoadBalancingSettings
+from weft.controller.routing import ROUTING_KINDS
 from weft.topologies import FabricSpec, SwitchSpec
 
 FLOW = LoadBalancingSettings()
@@ -31,9 +32,13 @@ def hash_seed(switch: SwitchSpec) -> int:
 
 
 def identity_entities(
-    switch: SwitchSpec, balancing: LoadBalancingSettings = FLOW
+    switch: SwitchSpec,
+    balancing: LoadBalancingSettings = FLOW,
+    *,
+    has_intermediates: bool = False,
+    compares_queues: bool = False,
 ) -> list[finsy.P4TableEntry]:
-    """Return the default action of `identity`: id, hash seed, MAC, addresses, and what load balancing needs."""
+    """Return the default action of `identity`: id, hash seed, MAC, addresses, and what choices of paths need."""
     return [
         default_action(
             "identity",
@@ -44,7 +49,9 @@ def identity_entities(
             ipv4=switch.address,
             ipv6=switch.ipv6,
             balances_load=int(balancing.mode != DEFAULT_LOAD_BALANCING),
-            reports_queue_depths=int(balancing.is_adaptive),
+            reports_queue_depths=int(balancing.is_adaptive or compares_queues),
+            reports_port_depths=int(compares_queues),
+            has_intermediates=int(has_intermediates),
         )
     ]
 
@@ -59,9 +66,17 @@ def class_entities() -> tuple[finsy.P4TableEntry, ...]:
     )
 
 
-def _entities(_fabric: FabricSpec, settings: Settings) -> OfSwitch:
+def _entities(fabric: FabricSpec, settings: Settings) -> OfSwitch:
     balancing = settings.of(LoadBalancingSettings)
-    return lambda switch: (*identity_entities(switch, balancing), *class_entities())
+    of_plane = ROUTING_KINDS.named(settings.routing).intermediates
+    found = None if of_plane is None else of_plane(fabric, 0)
+    compares_queues = found is not None and found.compares_queues
+    return lambda switch: (
+        *identity_entities(
+            switch, balancing, has_intermediates=found is not None, compares_queues=compares_queues
+        ),
+        *class_entities(),
+    )
 
 
 KIND = Feature(

@@ -78,12 +78,12 @@ def mode_entities(settings: LoadBalancingSettings, target: TargetFacts) -> tuple
         return ()
     arguments: dict[str, int] = {}
     if settings.mode in ("flowlet", "adaptive"):
-        arguments["flowlet_gap"] = _time_units(settings.flowlet_gap_ps, target)
+        arguments["flowlet_gap"] = time_units(settings.flowlet_gap_ps, target)
     if settings.is_adaptive:
         depth = target.depth_units(settings.hysteresis_bytes)
         arguments |= {
             "hysteresis": min(depth, (1 << _DEPTH_BITS) - 1),
-            "lifetime": _time_units(settings.depth_lifetime_ps, target),
+            "lifetime": time_units(settings.depth_lifetime_ps, target),
         }
     return (default_action(TABLE, _ACTIONS[settings.mode], **arguments),)
 
@@ -110,8 +110,8 @@ def selector_of(table: str) -> str:
     return f"{table}_selector"
 
 
-def _time_units(time_ps: int, target: TargetFacts) -> int:
-    """A time above 0 is at least one unit."""
+def time_units(time_ps: int, target: TargetFacts) -> int:
+    """Return a time in the target's unit; one above 0 is at least one unit."""
     return -(-time_ps // (_PS_PER_NS * target.ns_per_time_unit))
 
 

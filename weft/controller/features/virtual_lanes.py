@@ -12,7 +12,7 @@ from weft.controller.features.identity import CLASS_OF_DSCP, CONTROL_CLASS, DATA
 from weft.controller.features.kind import Feature, OfSwitch, Settings
 from weft.controller.lossless import LosslessSettings
 from weft.controller.routing import ROUTING_KINDS
-from weft.controller.routing.lanes import LaneRule, VirtualLanes
+from weft.controller.routing.lanes import INTERMEDIATE_LAYER, LaneRule, VirtualLanes
 from weft.topologies import FabricSpec, SwitchSpec
 
 CLASSES_OF_LANES = {DATA_CLASS: (DATA_CLASS, 4, 5, 2, 1), CONTROL_CLASS: (CONTROL_CLASS, 7)}
@@ -73,6 +73,9 @@ def lane_entities(switch: SwitchSpec, lanes: VirtualLanes) -> list[Entity]:
         for place, rule in enumerate(rules):
             # The first that matches decides, and the highest priority wins.
             entities.append(_rule_entry(rule, classes, len(rules) - place))
+        for lane, onward in lanes.after_intermediate.items():
+            match = {"layer": INTERMEDIATE_LAYER, "class": classes[lane]}
+            entities.append(entry("layer_lane", match, "set_virtual_lane", **_lane(classes[onward])))
     return entities + (_layer_entities(switch, lanes) if lanes.has_layers else [])
 
 

@@ -13,7 +13,10 @@ from weft.controller.routing.lanes import Layers, VirtualLanes
 from weft.topologies import SwitchSpec
 
 PortDestinations = Mapping[str, Mapping[int, int]]
-"""By switch, then port to another one: the switches that packets reach over it, as bits by their place in the plane."""
+"""By switch, then port to another one: what packets go to over it, as bits.
+
+Switches by their place in the plane, then intermediates by their number.
+"""
 
 
 @dataclass(frozen=True, order=True)
@@ -38,13 +41,16 @@ def find_cycle(
     destinations: PortDestinations,
     lanes: VirtualLanes,
     layers: Layers | None = None,
+    intermediates: Sequence[int] = (),
 ) -> tuple[Channel, ...]:
     """Return channels each of which depends on the next and the last on the first; none if there is no such cycle.
 
     `switches` are those of the plane, in the order of the destinations' bits. Only what hosts can send counts: a route
     that no packet of theirs can reach makes no dependency. All packets begin in lane 0 without `layers`.
+    `intermediates` are those of the switches, by their number (`weft.controller.routing.intermediates`); none: packets
+    go straight to their destinations.
     """
-    return _Graph(switches, destinations, lanes, layers or {}).cycle()
+    return _Graph(switches, destinations, lanes, layers or {}, intermediates).cycle()
 
 
 @dataclass(frozen=True)
@@ -70,14 +76,22 @@ class _Graph:
         destinations: PortDestinations,
         lanes: VirtualLanes,
         layers: Layers,
+        intermediates: Sequence[int],
     ) -> None:
         place = {switch.name: number for number, switch in enumerate(switches)}
         self._switches, self._lanes, self._layers = switches, lanes, layers
+        # What each switch is as an intermediate, and all that it may not be.
+        self._own = [1 << (len(switches) + number) for number in intermediates] or [0] * len(switches)
+        self._all_intermediates = sum(set(self._own))
+        self._with_hosts = sum(1 << number for number, switch in enumerate(switches) if switch.host_ports)
         self._outs = [
             [
                 _Out(port.number, bits, place[port.peer.node], port.peer.port)
                 for port in switch.fabric_ports
-                if (bits := destinations.get(switch.name, {}).get(port.number, 0) & ~(1 << number))
+                if (
+                    bits := destinations.get(switch.name, {}).get(port.number, 0)
+                    & ~(1 << number | self._own[number])
+                )
             ]
             for number, switch in enumerate(switches)
         ]
@@ -108,22 +122,27 @@ class _Graph:
         return self._lanes.after(self._switches[switch].name, group or 0, port, lane)
 
     def _injected(self) -> list[_Arrivals]:
-        """What hosts send into their first switches: to every other switch that has hosts, in the lane of its layer."""
-        with_hosts = sum(1 << number for number, switch in enumerate(self._switches) if switch.host_ports)
+        """What hosts send into their first switches.
+
+        To every other switch that has hosts, in the lane of its layer, and to intermediates in the first lane.
+        """
         return [
             {
                 (self._group(number, port.number), lane): bits
-                for lane, bits in self._layers_of(switch, with_hosts & ~(1 << number)).items()
+                for lane, bits in self._injected_at(number).items()
                 for port in switch.host_ports
             }
             for number, switch in enumerate(self._switches)
         ]
 
-    def _layers_of(self, switch: SwitchSpec, destinations: int) -> dict[int, int]:
-        lanes = {lane: bits & destinations for lane, bits in self._layers.get(switch.name, {}).items()}
+    def _injected_at(self, number: int) -> dict[int, int]:
+        """What hosts of a switch send, by the lane in which it begins."""
+        straight = self._with_hosts & ~(1 << number)
+        layers = self._layers.get(self._switches[number].name, {})
+        lanes = {lane: bits & straight for lane, bits in layers.items()}
         for bits in lanes.values():
-            destinations &= ~bits
-        return {0: destinations, **lanes}
+            straight &= ~bits
+        return {0: straight | self._all_intermediates & ~self._own[number], **lanes}
 
     def _propagate(self) -> None:
         """Follow all packets from switch to switch; each time a switch is served, only what is new there."""
@@ -140,12 +159,23 @@ class _Graph:
                         continue
                     after = self._after(number, group, out.port, lane)
                     self._flows[self._firsts[number] + index * self._lanes.count + after] |= moved
-                    key = self._group(out.peer, out.peer_port), after
-                    news = moved & ~known[out.peer].get(key, 0) & ~fresh[out.peer].get(key, 0)
-                    if news:
-                        if not fresh[out.peer]:
-                            waiting.append(out.peer)
-                        fresh[out.peer][key] = fresh[out.peer].get(key, 0) | news
+                    for onward_lane, onward in self._arriving(out.peer, after, moved):
+                        key = self._group(out.peer, out.peer_port), onward_lane
+                        news = onward & ~known[out.peer].get(key, 0) & ~fresh[out.peer].get(key, 0)
+                        if news:
+                            if not fresh[out.peer]:
+                                waiting.append(out.peer)
+                            fresh[out.peer][key] = fresh[out.peer].get(key, 0) | news
+
+    def _arriving(self, switch: int, lane: int, bits: int) -> Iterator[tuple[int, int]]:
+        """Return where packets go on to from a switch and in which lanes, before the rules.
+
+        Those that have reached their intermediate may go to any other switch.
+        """
+        if bits & self._own[switch]:
+            yield self._lanes.after_intermediate.get(lane, lane), self._with_hosts & ~(1 << switch)
+        if rest := bits & ~self._own[switch]:
+            yield lane, rest
 
     def _next(self, channel: int) -> Iterator[int]:
         """Channels that one depends on."""
@@ -153,10 +183,11 @@ class _Graph:
         _, came_by, lane = self._ends[channel]
         number = came_by.peer
         group = self._group(number, came_by.peer_port)
-        for index, out in enumerate(self._outs[number]):
-            if flow & out.destinations:
-                after = self._after(number, group, out.port, lane)
-                yield self._firsts[number] + index * self._lanes.count + after
+        for onward_lane, onward in self._arriving(number, lane, flow):
+            for index, out in enumerate(self._outs[number]):
+                if onward & out.destinations:
+                    after = self._after(number, group, out.port, onward_lane)
+                    yield self._firsts[number] + index * self._lanes.count + after
 
     def cycle(self) -> tuple[Channel, ...]:
         start = self._on_a_cycle()

@@ -9,6 +9,7 @@ from typing import Protocol
 from weft.controller.entities import Entity
 from weft.controller.failures import Failures
 from weft.controller.routing.channels import PortDestinations
+from weft.controller.routing.intermediates import Intermediates
 from weft.controller.routing.lanes import ONE_LANE, Layers, VirtualLanes
 from weft.topologies import FabricSpec
 
@@ -26,7 +27,8 @@ class PlaneRouting(Protocol):
     def destinations(self) -> PortDestinations:
         """Return what the latest plan sends over each port to another switch, by switch and port.
 
-        Destinations are the switches of the plane, as bits by their place in it.
+        Destinations are the switches of the plane, as bits by their place in it, then the intermediates if there are
+        any, by their numbers.
         """
 
     def layers(self) -> Layers:
@@ -46,6 +48,7 @@ class RoutingKind:
         is_deadlock_free: whether it is known without a search that lossless classes cannot deadlock on a fabric's
             routes as long as nothing fails. Where it is not, the routes are searched for a cycle of buffers.
         lanes: of a plane of a fabric, the virtual lanes that keep its routes free of such cycles.
+        intermediates: of a plane of a fabric, the switches or groups to which packets may go first; None: to none.
 
     """
 
@@ -56,3 +59,4 @@ class RoutingKind:
     objection: Callable[[FabricSpec], str]
     is_deadlock_free: Callable[[FabricSpec], bool]
     lanes: Callable[[FabricSpec, int], VirtualLanes] = lambda _fabric, _plane: ONE_LANE
+    intermediates: Callable[[FabricSpec, int], Intermediates] | None = None

@@ -10,6 +10,8 @@ MOST_LANES = 5
 Layers = Mapping[str, Mapping[int, int]]
 """By the switch that hosts send into, then lane, where it is not 0: the switches to whose hosts packets begin in it, as
 bits by their place in the plane."""
+INTERMEDIATE_LAYER = 7
+"""Layer in which packets leave their intermediate where that changes their lane; no destination has it."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +41,15 @@ class VirtualLanes:
         rules: of a switch, by its name. The first that matches decides; a packet that none matches stays in its lane.
         has_layers: whether hosts' packets may begin in any lane, which the latest routes say (`PlaneRouting.layers`):
             their first switch moves them there before its rules.
+        after_intermediate: lane to which a packet changes where it leaves its intermediate, before the rules of that
+            switch, by its lane until then; without one it stays.
 
     """
 
     count: int = 1
     rules: Mapping[str, tuple[LaneRule, ...]] = field(default_factory=dict)
     has_layers: bool = False
+    after_intermediate: Mapping[int, int] = field(default_factory=dict)
 
     def after(self, switch: str, ingress_port: int, egress_port: int, lane: int) -> int:
         """Return the lane in which a packet leaves a switch."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from ipaddress import IPv4Network, IPv6Network
+from typing import TypeVar
 
 from weft.controller.entities import Entity
 from weft.controller.failures import Failures
@@ -32,6 +33,7 @@ from weft.controller.routing.summaries import address_tree, summarised
 from weft.topologies import FabricSpec, PortSpec, SwitchSpec
 from weft.topologies.distances import Rings, distance_rings
 
+_Way = TypeVar("_Way")
 _LivePort = tuple[int, NextHop]
 """Place in the plane of the switch at the other end, and the next hop that it is."""
 
@@ -40,13 +42,14 @@ class ShortestPaths(PlaneRouting):
     """The routes of a plane. A failure recomputes only the routes that it affects.
 
     Attributes:
+        switches: of the plane.
         routes: of the latest plan, by switch name.
         recomputed: names of the switches whose next hops the latest plan computed.
 
     """
 
     def __init__(self, fabric: FabricSpec, plane: int, summarise: bool = True) -> None:
-        self._switches = fabric.switches_of_plane(plane)
+        self._switches = self.switches = fabric.switches_of_plane(plane)
         self._place = {switch.name: place for place, switch in enumerate(self._switches)}
         self._behind = [
             Destinations(tuple(map(LpmEntries, prefixes_behind(fabric, switch))), 1 << place)
@@ -94,14 +97,15 @@ class ShortestPaths(PlaneRouting):
             if towards is None:
                 assert before is not None
                 towards = before.towards
-            elsewhere = (
-                one_by_one(towards, self._behind) if self._tree is None else summarised(self._tree, towards)
-            )
-            routes = SwitchRoutes(hosts, towards, elsewhere)
+            routes = SwitchRoutes(hosts, towards, self.entries_of(towards))
             self.routes[switch.name] = routes
             self._entities[switch.name] = routes.entities(switch)
             changed.add(switch.name)
         return frozenset(changed)
+
+    def entries_of(self, ways: dict[_Way, int]) -> list[tuple[Destinations, _Way]]:
+        """Return the fewest prefixes that say which way leads to each switch, given by its bit."""
+        return one_by_one(ways, self._behind) if self._tree is None else summarised(self._tree, ways)
 
     def destinations(self) -> PortDestinations:
         """Return what the latest plan sends over each port to another switch; see PlaneRouting."""

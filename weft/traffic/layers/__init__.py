@@ -22,6 +22,7 @@ from weft.traffic.layers.roce import (
     ImmDt,
     cnp,
 )
+from weft.traffic.layers.valiant_shim import ValiantShim
 
 __all__ = [
     "AETH",
@@ -40,6 +41,7 @@ __all__ = [
     "IntHop",
     "IntShim",
     "MACControlClassBasedFlowControl",
+    "ValiantShim",
     "aggregation_frame",
     "cnp",
     "icrc",

@@ -1,0 +1,41 @@
+"""The switches or groups to which packets may go before they go to their destinations, and lanes for both parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from weft.controller.routing.lanes import VirtualLanes
+
+
+@dataclass(frozen=True)
+class Intermediates:
+    """The intermediates of a plane, numbered from 0.
+
+    Attributes:
+        of_switches: of each switch, in the order of the plane: the intermediate that it is, or is in.
+        compares_queues: whether a packet takes one only where the minimal route is more crowded (UGAL-L).
+
+    """
+
+    of_switches: tuple[int, ...]
+    compares_queues: bool = False
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return 1 + max(self.of_switches)
+
+    @property
+    def are_enough(self) -> bool:
+        """Whether there is one for switches of any two others."""
+        return self.count > 2
+
+
+def two_phases(lanes: VirtualLanes) -> VirtualLanes:
+    """Return lanes of which a packet has one set up to its intermediate, and another one from there on."""
+    count = lanes.count
+    rules = {
+        name: (*of_switch, *(replace(each, lane=each.lane + count, to=each.to + count) for each in of_switch))
+        for name, of_switch in lanes.rules.items()
+    }
+    return VirtualLanes(2 * count, rules, after_intermediate=dict.fromkeys(range(count), count))
