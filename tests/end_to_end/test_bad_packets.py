@@ -9,7 +9,7 @@ import pytest
 from scapy.packet import raw
 
 from end_to_end_data import buffers
-from weft.run.fabric import JOB_ID
+from weft.run.aggregation_job import JOB_ID
 from weft.topologies.addressing import result_group_address, result_group_mac
 from weft.traffic.aggregation_format import Kind
 from weft.traffic.layers import aggregation_frame

@@ -19,7 +19,7 @@ from weft import Fabric
 from weft.clocks.virtual.lab import VirtualLab
 from weft.controller.jobs import JobMembership
 from weft.engine import Engine, Node
-from weft.run.memberships import host_membership
+from weft.run.aggregation_job import host_membership
 from weft.topologies import FabricSpec, HostSpec, fat_tree, leaf_spine
 from weft.topologies.addressing import IpVersion, result_group_address, result_group_mac
 from weft.traffic.aggregation_format import Kind, Operation

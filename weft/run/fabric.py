@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-import numpy as np
 from numpy.typing import NDArray
 
-from weft.clocks.endpoint_settings import default_slot_count, path_round_trip_ps
-from weft.clocks.lab import NotRunningError, Progress, make_lab
-from weft.clocks.watching import Sample, Watcher, watched
+from weft.clocks.endpoint_settings import path_round_trip_ps
+from weft.clocks.lab import Progress, make_lab
+from weft.clocks.watching import Watcher
 from weft.controller.arrays import DirectCount
 from weft.controller.counters import Count
-from weft.controller.errors import ControllerError, JobError
 from weft.controller.features.depth_ages import DepthAges
 from weft.error_translation import raised_as_weft_errors
-from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError
+from weft.errors import BadInputError, EnvironmentLacksError
 from weft.hints import did_you_mean
 from weft.quantities.definitions import FLOW_SIZE, MESSAGE_SIZE, POSITIVE_TIME, QUEUE_PAIRS, TIME
 from weft.recording.ideal_times import IdealTimes
@@ -34,8 +31,6 @@ from weft.results.counters import (
     absorbed_totals,
     drop_totals,
     lateness_of,
-    longest_int_path,
-    more_telling,
     plane_results,
 )
 from weft.results.credits import credit_results
@@ -43,7 +38,7 @@ from weft.results.flows import FLOWS, FlowsResult, flows_result
 from weft.results.kinds import R, ResultKind
 from weft.results.link_events import LinkEventResult
 from weft.results.link_faults import link_fault_results
-from weft.results.model import IntPath, MadeBy, Phase
+from weft.results.model import Phase
 from weft.results.packet_conservation import PacketConservation, checked_conservation
 from weft.results.queue_depth_ages import queue_depth_ages
 from weft.results.run_result import RunResult
@@ -51,7 +46,7 @@ from weft.results.switch_memory import memory_results
 from weft.results.training_steps import TRAINING_STEPS, TrainingStepResult, verify_gradients
 from weft.results.verification import Verdict, verify
 from weft.results.workloads import WORKLOADS, WorkloadResult, workload_result
-from weft.run.algorithms import objection_to_nics
+from weft.run.aggregation_job import AggregationJob
 from weft.run.collectives import (
     CollectiveRun,
     Repetitions,
@@ -61,25 +56,21 @@ from weft.run.collectives import (
     found_collective,
     results_of_ranks,
 )
-from weft.run.effective_parameters import effective_parameters
-from weft.run.extensions import extension_hashes
-from weft.run.memberships import host_membership
+from weft.run.exchanges import Exchanges
+from weft.run.made_by import made_by
 from weft.run.spec import RunSpec, fabric_run_spec
 from weft.scenario import FLOW_DATA, FabricKeywords
 from weft.scenario.keywords import with_fabric_keywords
 from weft.system.child_processes import ChildError
 from weft.system.signals import interruptions_first
 from weft.topologies import FabricSpec
-from weft.traffic.class_reference import is_class_reference, short_reference
 from weft.traffic.collectives import COLLECTIVE_KINDS, Collective
 from weft.traffic.control import EndpointGroup, RankBuffer
 from weft.traffic.extensions import TrafficPattern, flows_of
 from weft.traffic.flow_sizes import FlowSizes
 from weft.traffic.flow_sizes import flow_sizes as named_flow_sizes
-from weft.traffic.host_stats import HostStats
 from weft.traffic.messages import AS_BYTES, AS_LENGTHS, Payload
 from weft.traffic.patterns import Flow, incast, permutation
-from weft.traffic.prepared_runs import RunError, RunOutcome
 from weft.traffic.schedule_nodes import ELEMENT_BYTES
 from weft.traffic.schedules import CollectiveSpec
 from weft.traffic.training import GRADIENT_COLLECTIVE, TrainingStep
@@ -87,8 +78,6 @@ from weft.traffic.workload import poisson_flows
 
 if TYPE_CHECKING:
     from weft.engine.records import ConservationCounts
-
-JOB_ID = 1
 
 
 class Fabric:
@@ -128,19 +117,15 @@ class Fabric:
         self.options = spec.options
         self._scenario = spec.name
         self.lab = make_lab(self.topology, self.options, progress)
-        self._hosts: EndpointGroup | None = None
         self._results: dict[str, list[Any]] = {}
-        self.phases: list[Phase] = []
-        self._int_path: IntPath | None = None
         self._recorded: list[Recorded] = []
         # Kind, node and number of what is being captured, in order of their beginning.
         self._captures: dict[tuple[str, str, int], None] = {}
         self.first_collective_done_s: float | None = None
         """When the first one was, by the machine's monotonic clock."""
         self._progress = progress
-        self._watcher = watcher
-        self._joined_epoch: int | None = None
-        self._joined_planes: tuple[int, ...] = ()
+        self._job = AggregationJob(self.lab)
+        self._exchanges = Exchanges(self.lab, self._job, watcher)
         # Where their definitions are, in order of the first run.
         self._collectives_run: dict[str, None] = {}
         self._up_ps = 0
@@ -153,7 +138,7 @@ class Fabric:
             with raised_as_weft_errors():
                 self._arrays = ObservedArrays.of(self.options.observe, self.lab.program)
             self._progress("starting the hosts' endpoints")
-            self._hosts = stack.enter_context(self.lab.hosts())
+            self._exchanges.start(stack.enter_context(self.lab.hosts()))
             # What was dropped or late while the switches had no program yet says nothing about the fabric.
             self.lab.reset_switch_stats()
             self.hosts.reset_stats()
@@ -172,23 +157,24 @@ class Fabric:
                 self._exit.close()
             finally:
                 # What is kept of a fabric are its results.
-                self._hosts = None
+                self._exchanges.stop()
             if incomplete:
                 raise EnvironmentLacksError("; ".join(incomplete))
 
     @property
     def hosts(self) -> EndpointGroup:
         """All hosts' endpoints. Raises NotRunningError outside the fabric's `with`."""
-        if self._hosts is None:
-            raise NotRunningError("the fabric was left, or not entered yet: use it within its 'with'")
-        return self._hosts
+        return self._exchanges.hosts
+
+    @property
+    def phases(self) -> list[Phase]:
+        """The runs so far."""
+        return self._exchanges.phases
 
     @property
     def slot_count(self) -> int:
         """Slots of the aggregation job: the option, or two bandwidth-delay products."""
-        return self.options.slots or default_slot_count(
-            self.topology, self.options.ip_version, self.options.switching.latency
-        )
+        return self._job.slot_count
 
     @raised_as_weft_errors()
     def collective(
@@ -294,9 +280,11 @@ class Fabric:
         aggregated = retransmissions = cnps = 0
         results: list[NDArray[Any]] = []
         for number, draw in repetitions.draws():
-            before = self._begin(draw, chosen.in_network)
-            outcome, outputs = self._exchange(prepare, inputs, timeout_s)
-            counted = self._end(f"{name}{repetitions.label(number)}", outcome, chosen.in_network) - before
+            before = self._exchanges.begin(draw, chosen.in_network)
+            outcome, outputs = self._exchanges.exchange(prepare, inputs, timeout_s)
+            counted = (
+                self._exchanges.end(f"{name}{repetitions.label(number)}", outcome, chosen.in_network) - before
+            )
             if inputs is not None:
                 results = results_of_ranks(collective, spec, outputs)
                 verdicts.append(verify(collective, chosen, spec, inputs, results))
@@ -369,7 +357,7 @@ class Fabric:
         spec = self._spec(all_reduce, algorithm, count, name)
         if count != step.gradient_count:
             raise BadInputError(f"buffers of {count} gradients for a step of {step.gradient_count}")
-        before = self._begin(in_network=all_reduce.algorithm(algorithm).in_network)
+        before = self._exchanges.begin(in_network=all_reduce.algorithm(algorithm).in_network)
 
         def prepare(buffers: Sequence[RankBuffer], results: list[Path]) -> int:
             telemetry = self.options.int_telemetry
@@ -377,8 +365,10 @@ class Fabric:
                 step, algorithm, spec, buffers, results, telemetry=telemetry, payload=self._payload(LENGTHS)
             )
 
-        outcome, outputs = self._exchange(prepare, inputs, timeout_s)
-        counted = self._end(f"training step of {count * ELEMENT_BYTES} B, {algorithm}", outcome) - before
+        outcome, outputs = self._exchanges.exchange(prepare, inputs, timeout_s)
+        counted = (
+            self._exchanges.end(f"training step of {count * ELEMENT_BYTES} B, {algorithm}", outcome) - before
+        )
         verdict = verify_gradients(step, algorithm, spec, inputs, outputs) if inputs is not None else None
         result = TrainingStepResult(
             algorithm=algorithm,
@@ -479,14 +469,14 @@ class Fabric:
             if flow.plane not in in_use and flow.plane < self.topology.nics_per_host:
                 valid = ", ".join(map(str, in_use))
                 raise BadInputError(f"a flow over {flow.plane}, whose plane is out of use (valid: {valid})")
-        before = self._begin()
+        before = self._exchanges.begin()
         group = self.hosts
         self._progress(f"connecting the hosts of {len(flows)} flows")
         run = group.prepare_traffic(flows, telemetry=self.options.int_telemetry, payload=self._payload(data))
         self._progress(f"running {len(flows)} flows")
-        with self._watched(run, flows):
+        with self._exchanges.watched(run, flows):
             outcome, records = group.run_flows(run, timeout_s)
-        counted = self._end(name, outcome) - before
+        counted = self._exchanges.end(name, outcome) - before
         result = flows_result(
             name,
             self.topology,
@@ -531,13 +521,13 @@ class Fabric:
             raise BadInputError(
                 f"no flow starts within {duration_ps} ps at a load of {load:g}; give the workload more time"
             )
-        before = self._begin()
+        before = self._exchanges.begin()
         run = self.hosts.prepare_workload(
             flows, telemetry=self.options.int_telemetry, payload=self._payload(LENGTHS)
         )
-        with self._watched(run, flows):
+        with self._exchanges.watched(run, flows):
             outcome, records = self.hosts.run_flows(run, timeout_s)
-        counted = self._end(f"{sizes.name} at a load of {load:g}", outcome) - before
+        counted = self._exchanges.end(f"{sizes.name} at a load of {load:g}", outcome) - before
         result = workload_result(
             sizes,
             load,
@@ -693,7 +683,7 @@ class Fabric:
         switches = self.lab.switch_stats()
         endpoints = self.hosts.stats()
         totals = HostTotals.of(endpoints)
-        path = self._int_path
+        path = self._exchanges.int_path
         observations = self.observations()
         observations.tables["ports"] = ports_table(self.topology, switches, endpoints)
         arrays = self._arrays.read(self.topology, self.lab.controller)
@@ -703,7 +693,7 @@ class Fabric:
             rtt_ps = path_round_trip_ps(self.topology, self.lab.frame_bytes, self.options.switching.latency)
             lateness = lateness_of(switches, endpoints, rtt_ps, self.options.dilation)
         return RunResult(
-            made_by=self._made_by(),
+            made_by=made_by(self.lab, self.hosts, self._scenario, self.slot_count, self._collectives_run),
             traffic={key: list(results) for key, results in self._results.items()},
             planes=plane_results(self.topology, counters, switches),
             memory=memory_results(self.topology, switches, endpoints),
@@ -732,93 +722,6 @@ class Fabric:
     def _queue_depth_ages(self) -> dict[str, DepthAges]:
         """By switch name; nothing where no choice is made by depths."""
         return self.lab.controller.read_depth_ages() if self.options.load_balancing.is_adaptive else {}
-
-    def _made_by(self) -> MadeBy:
-        assert self.options.clock is not None, "a description of a run has a clock"
-        fabric = dict(self.topology.parameters)
-        parameters = {
-            **self.options.as_dict(),
-            "p4_hash": self.lab.program.p4_hash,
-            "fabric": fabric,
-            "slots": self.slot_count,
-            "extensions": extension_hashes([self.options.transport], self._collectives_run),
-            "effective": self._effective_parameters(),
-        }
-        named = {} if self._scenario is None else {"scenario": self._scenario}
-        return MadeBy(
-            clock=self.options.clock,
-            seed=self.options.seed,
-            fabric=fabric,
-            observe=self.options.observe,
-            parameters=parameters | named,
-            **named,
-        )
-
-    def _effective_parameters(self) -> dict[str, Any]:
-        transport = self.hosts.transport_in_force(self.options.int_telemetry)
-        transport = replace(
-            transport,
-            congestion_control=_without_folders(transport.congestion_control),
-            path=_without_folders(transport.path),
-        )
-        return effective_parameters(
-            self.topology,
-            self.options,
-            self.lab.switch_configs,
-            self.lab.settings(),
-            self.lab.frame_bytes,
-            transport,
-        )
-
-    def _begin(self, draw: int = 0, in_network: bool = False) -> HostTotals:
-        """Make ready for a run, and return what the hosts have counted so far.
-
-        Unless connections are kept, hosts forget theirs, and the virtual clock has the fabric as it was before the
-        first run, so that a run gives the same figures whatever ran before. `draw` numbers what is drawn.
-        """
-        if self.options.transport.connections == "fresh":
-            is_quiet = self.lab.settle(draw)
-            self.hosts.disconnect(draw if is_quiet else None)
-        if in_network:
-            self._join_job()
-        return self._totals(self.hosts.stats(), in_network)
-
-    def _end(self, name: str, outcome: RunOutcome, in_network: bool = False) -> HostTotals:
-        """Write a run down, and return what the hosts have counted so far."""
-        self.phases.append(Phase(name, min(outcome.started_ps), max(outcome.finished_ps), outcome.run))
-        stats = self.hosts.stats()
-        path = longest_int_path(self.topology, stats, coarse=self.options.target == "bmv2")
-        self._int_path = more_telling(self._int_path, path)
-        return self._totals(stats, in_network)
-
-    def _totals(self, endpoint_stats: Sequence[HostStats], in_network: bool) -> HostTotals:
-        aggregated = 0
-        if in_network:
-            counters = self.lab.controller.read_counters()
-            aggregated = sum(each.aggregated_packets for each in counters.values())
-        return HostTotals.of(endpoint_stats, aggregated)
-
-    def _watched(self, run: int, flows: Sequence[Flow] = ()) -> contextlib.AbstractContextManager[None]:
-        """Return a context in which the fabric's watcher is shown how far a run, of these flows if any, is."""
-        if self._watcher is None:
-            return contextlib.nullcontext()
-        began = self.lab.run_sample(self.hosts, run)
-        overhead_bytes = self.lab.frame_bytes - self.options.mtu_bytes
-        expected_bytes = sum(
-            flow.size_bytes + -(-flow.size_bytes // self.options.mtu_bytes) * overhead_bytes for flow in flows
-        )
-
-        def take() -> Sample:
-            now = self.lab.run_sample(self.hosts, run)
-            return replace(
-                now,
-                emulated_ps=now.emulated_ps - began.emulated_ps,
-                packets=None if now.packets is None else now.packets - (began.packets or 0),
-                delivered_bytes=now.delivered_bytes - began.delivered_bytes,
-                expected_bytes=expected_bytes,
-            )
-
-        return watched(self._watcher, take)
 
     def _since_up_ps(self) -> int:
         return self.hosts.now_ps() - self._up_ps
@@ -853,99 +756,6 @@ class Fabric:
     def _require_other_hosts(self, what: str) -> None:
         if len(self.topology.hosts) < 2:
             raise BadInputError(f"{what} needs 2 hosts or more; the fabric has 1")
-
-    def _exchange(
-        self,
-        prepare: Callable[[Sequence[RankBuffer], list[Path]], int],
-        inputs: list[NDArray[Any]] | None,
-        timeout_s: float,
-    ) -> tuple[RunOutcome, list[NDArray[Any]]]:
-        """Run what is prepared over copies of the inputs, and return every rank's data afterwards.
-
-        `prepare` is given the ranks' buffers and the files of their results, none where hosts work on arrays of this
-        process, and returns the run.
-        """
-        if self.lab.shares_memory:
-            outputs = [array.copy() for array in inputs or ()]
-            return self._run_prepared(prepare(outputs, []), timeout_s), outputs
-        with tempfile.TemporaryDirectory(dir=self.lab.directory) as directory:
-            files = [Path(directory, f"rank{rank}.bin") for rank in range(len(inputs or ()))]
-            results = [file.with_suffix(".result") for file in files]
-            for file, array in zip(files, inputs or (), strict=True):
-                array.tofile(file)
-            outcome = self._run_prepared(prepare(files, results), timeout_s)
-            outputs = [
-                np.fromfile(result, array.dtype) for result, array in zip(results, inputs or (), strict=True)
-            ]
-            return outcome, outputs
-
-    def _run_prepared(self, run: int, timeout_s: float) -> RunOutcome:
-        """Run what the hosts have prepared to its end."""
-        try:
-            with self._watched(run):
-                return self.hosts.run(run, timeout_s)
-        except BaseException as error:
-            hit = False
-            # The job's slots hold half a reduction: the next one starts in a new epoch. Should the switches be
-            # gone, too, the error to raise is the first.
-            with contextlib.suppress(ControllerError):
-                hit = self._joined_epoch is not None and not self._is_joined()
-                self._leave_job()
-            if hit and isinstance(error, RunError):
-                raise CheckFailedError(
-                    f"{error}; a link of the job's aggregation tree has failed meanwhile, and with it the "
-                    "reduction (the next one has other trees)"
-                ) from error
-            raise
-
-    def _join_job(self) -> None:
-        if self._is_current():
-            return
-        if objection := objection_to_nics(self.topology):
-            raise BadInputError(objection)
-        self._leave_job()
-        hosts = [host.name for host in self.topology.hosts]
-        in_use = self.lab.operations.planes_in_use
-        try:
-            memberships = self.lab.controller.add_job(
-                JOB_ID, hosts, self.slot_count, in_use, ip_version=self.options.ip_version
-            )
-        except JobError as error:
-            failures = self.lab.controller.controller.failures
-            down = sorted(
-                self.topology.link_name(self.topology.link_at(min(ends))) for ends in failures.links
-            )
-            if not down:
-                raise
-            raise CheckFailedError(f"{error}; links that are down: {', '.join(down)}") from error
-        self._joined_epoch, self._joined_planes = memberships[hosts[0]][0].epoch, in_use
-        self.hosts.join(
-            {rank: [host_membership(each) for each in memberships[name]] for rank, name in enumerate(hosts)}
-        )
-
-    def _is_joined(self) -> bool:
-        """Return whether the job's trees are those that the hosts know: a failure gives it others in a new epoch."""
-        return self._joined_epoch is not None and self.lab.controller.job_epoch(JOB_ID) == self._joined_epoch
-
-    def _is_current(self) -> bool:
-        """Return whether besides that nothing the job uses has been taken out of use, which moves no tree by itself."""
-        return (
-            self._is_joined()
-            and self._joined_planes == self.lab.operations.planes_in_use
-            and not self.lab.controller.job_uses_avoided(JOB_ID)
-        )
-
-    def _leave_job(self) -> None:
-        # There may be one that no host knows of after an interruption.
-        if self._joined_epoch is None and self.lab.controller.job_epoch(JOB_ID) is None:
-            return
-        self._joined_epoch = None
-        self.lab.controller.discard_job(JOB_ID)
-
-
-def _without_folders(name: str) -> str:
-    """Return what results call a congestion control or path: a user's class without where its file lies."""
-    return short_reference(name) if is_class_reference(name) else name
 
 
 def _divided(queue_pairs: int) -> str:

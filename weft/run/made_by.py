@@ -1,0 +1,61 @@
+"""What made a run: all options, the program, the fabric, and what the defaults came to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from weft.clocks.lab import Lab
+from weft.results.model import MadeBy
+from weft.run.effective_parameters import effective_parameters
+from weft.run.extensions import extension_hashes
+from weft.traffic.class_reference import is_class_reference, short_reference
+from weft.traffic.control import EndpointGroup
+
+
+def made_by(
+    lab: Lab, hosts: EndpointGroup, scenario: str | None, slot_count: int, collectives: Iterable[str]
+) -> MadeBy:
+    """Return what made the runs of a lab; `collectives` are the references of those that have run."""
+    assert lab.options.clock is not None, "a description of a run has a clock"
+    fabric = dict(lab.fabric.parameters)
+    parameters = {
+        **lab.options.as_dict(),
+        "p4_hash": lab.program.p4_hash,
+        "fabric": fabric,
+        "slots": slot_count,
+        "extensions": extension_hashes([lab.options.transport], collectives),
+        "effective": _effective_parameters(lab, hosts),
+    }
+    named = {} if scenario is None else {"scenario": scenario}
+    return MadeBy(
+        clock=lab.options.clock,
+        seed=lab.options.seed,
+        fabric=fabric,
+        observe=lab.options.observe,
+        parameters=parameters | named,
+        **named,
+    )
+
+
+def _effective_parameters(lab: Lab, hosts: EndpointGroup) -> dict[str, Any]:
+    transport = hosts.transport_in_force(lab.options.int_telemetry)
+    transport = replace(
+        transport,
+        congestion_control=_without_folders(transport.congestion_control),
+        path=_without_folders(transport.path),
+    )
+    return effective_parameters(
+        lab.fabric,
+        lab.options,
+        lab.switch_configs,
+        lab.settings(),
+        lab.frame_bytes,
+        transport,
+    )
+
+
+def _without_folders(name: str) -> str:
+    """Return what results call a congestion control or path: a user's class without where its file lies."""
+    return short_reference(name) if is_class_reference(name) else name
