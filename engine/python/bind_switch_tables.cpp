@@ -124,6 +124,18 @@ size_t insert_prepared(Switch& self, const Typed<"collections.abc.Sequence[objec
   return done;
 }
 
+using PreparedDefaults = Typed<"collections.abc.Sequence[tuple[int, object]]", py::list>;
+
+void set_prepared_defaults(Switch& self, const PreparedDefaults& defaults) {
+  PythonGuard guard(self.engine());
+  for (const py::handle each : defaults) {
+    const auto pair = py::cast<py::tuple>(each);
+    const auto& action = pair[1].cast<const PreparedAction&>();
+    self.objects().set_default(pair[0].cast<uint32_t>(),
+                               {ActionBinding::Kind::kAction, action.number, action.data});
+  }
+}
+
 TableEntry& entry_of(Switch& self, uint32_t table, const MatchArgument& match) {
   TableEntry* entry = self.objects().table(table).find(*match);
   if (entry == nullptr) throw py::key_error("no such entry");
@@ -225,7 +237,9 @@ void bind_switch_tables(SwitchClass& cls) {
           "number"_a, "data"_a)
       .def("insert_prepared", &insert_prepared,
            "Inserts entries, each a tuple of a prepared key and action; how many until one that is refused.",
-           "entries"_a);
+           "entries"_a)
+      .def("set_prepared_defaults", &set_prepared_defaults,
+           "Sets default actions, each a tuple of a table and a prepared action.", "defaults"_a);
   cls.def(
          "table_insert",
          [](Switch& self, uint32_t table, const py::bytes& value, const py::bytes& mask, const py::bytes& low,

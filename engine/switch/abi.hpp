@@ -40,8 +40,8 @@ struct EntryView {
 // What generated code reads of a table before a lookup.
 struct TableView {
   uint64_t entry_count;
-  EntryView* default_entry;  // never null
-  const MatchTable* matcher;
+  EntryView* default_entry;   // never null
+  const MatchTable* matcher;  // null before the first entry
 };
 
 // Which packet and which copy of it the records of a SwitchTrace are about; 0 if it is not traced.

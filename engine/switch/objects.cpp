@@ -23,6 +23,7 @@ void* allocate_zeroed(size_t size_bytes) {
 
 SwitchObjects::SwitchObjects(std::shared_ptr<const SwitchProgram> program, Switch* owner)
     : program_(std::move(program)),
+      tables_(program_->tables.size()),
       views_(program_->tables.size()),
       registers_(static_cast<uint8_t*>(allocate_zeroed(program_->registers_bytes))),
       counters_(static_cast<CounterCell*>(allocate_zeroed(program_->counter_count * sizeof(CounterCell)))),
@@ -31,17 +32,25 @@ SwitchObjects::SwitchObjects(std::shared_ptr<const SwitchProgram> program, Switc
   for (uint32_t i = 0; i < program_->action_profile_count; ++i)
     action_profiles_.push_back(std::make_unique<ActionProfile>(program_->max_action_data_bytes));
   for (size_t i = 0; i < program_->tables.size(); ++i) {
-    const TableShape& shape = program_->tables[i];
-    tables_.push_back(std::make_unique<MatchTable>(shape.key_bytes, shape.ranges, shape.action_data_bytes));
     default_entries_.push_back(std::make_unique<TableEntry>());
     default_entries_[i]->set_own_action(ActionData::kNoAction, {});
-    views_[i] = TableView{0, default_entries_[i].get(), tables_[i].get()};
+    views_[i] = TableView{0, default_entries_[i].get(), nullptr};
   }
   context_.tables = views_.data();
   context_.registers = registers_.get();
   context_.counters = counters_.get();
   context_.meters = meters_.data();
   context_.owner = owner;
+}
+
+MatchTable& SwitchObjects::table(uint32_t index) {
+  std::unique_ptr<MatchTable>& table = tables_.at(index);
+  if (table == nullptr) {
+    const TableShape& shape = program_->tables[index];
+    table = std::make_unique<MatchTable>(shape.key_bytes, shape.ranges, shape.action_data_bytes);
+    views_[index].matcher = table.get();
+  }
+  return *table;
 }
 
 void SwitchObjects::fetch(int step, uint32_t port_count) const {
@@ -115,7 +124,7 @@ void SwitchObjects::unbind(TableEntry& entry, uint32_t /*table*/) {
 
 bool SwitchObjects::insert(uint32_t table, const EntryMatch& match, const ActionBinding& binding,
                            int64_t idle_timeout_ns) {
-  MatchTable& matcher = *tables_.at(table);
+  MatchTable& matcher = this->table(table);
   if (matcher.find(match) != nullptr) return false;
   TableEntry* entry = matcher.insert(match);
   try {
@@ -132,7 +141,7 @@ bool SwitchObjects::insert(uint32_t table, const EntryMatch& match, const Action
 
 bool SwitchObjects::modify(uint32_t table, const EntryMatch& match, const ActionBinding& binding,
                            int64_t idle_timeout_ns) {
-  TableEntry* entry = tables_.at(table)->find(match);
+  TableEntry* entry = this->table(table).find(match);
   if (entry == nullptr) return false;
   bind(*entry, table, binding);
   entry->idle_timeout_ns = idle_timeout_ns;
@@ -141,7 +150,7 @@ bool SwitchObjects::modify(uint32_t table, const EntryMatch& match, const Action
 }
 
 bool SwitchObjects::erase(uint32_t table, const EntryMatch& match) {
-  MatchTable& matcher = *tables_.at(table);
+  MatchTable& matcher = this->table(table);
   TableEntry* entry = matcher.find(match);
   if (entry == nullptr) return false;
   unbind(*entry, table);

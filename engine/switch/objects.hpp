@@ -46,7 +46,8 @@ class SwitchObjects : public InCacheLines {
   bool erase(uint32_t table, const EntryMatch& match);
   void set_default(uint32_t table, const ActionBinding& binding);
   TableEntry& default_entry(uint32_t table) { return *default_entries_.at(table); }
-  MatchTable& table(uint32_t index) { return *tables_.at(index); }
+  // Made when it is first asked for: of a program's many tables most stay empty on a switch.
+  MatchTable& table(uint32_t index);
   ActionProfile& action_profile(uint32_t index) { return *action_profiles_.at(index); }
 
   // Prefetches what most packets pass by, `step` pointers away from this; of the ports below `port_count`.
@@ -68,7 +69,7 @@ class SwitchObjects : public InCacheLines {
   std::shared_ptr<const SwitchProgram> program_;
   SwitchContext context_{};
   std::vector<std::unique_ptr<ActionProfile>> action_profiles_;  // outlive the tables that refer to them
-  std::vector<std::unique_ptr<MatchTable>> tables_;
+  std::vector<std::unique_ptr<MatchTable>> tables_;              // null: has never been asked for
   std::vector<std::unique_ptr<TableEntry>> default_entries_;
   CacheLineVector<TableView> views_;
   std::unique_ptr<uint8_t[], Free> registers_;

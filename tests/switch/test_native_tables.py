@@ -44,7 +44,7 @@ from weft.switch.backend import (
     TernaryMatch,
     UnsupportedProgramError,
 )
-from weft.switch.bmv2json import load_program
+from weft.switch.bmv2json import Program, load_program
 from weft.switch.native import NativeSwitch
 
 WIDTH = 12
@@ -161,6 +161,34 @@ def test_many_entries_are_all_found_and_all_removed(switch: NativeSwitch) -> Non
     for index, (first, second) in enumerate(keys):
         expected = 0 if index % 2 else index % 500
         assert switch.process(1, frame([first.value, second.value]))[0][0] == expected
+
+
+def with_constant_entries(*values: int) -> Program:
+    """The program with one exact key; for the key 0x10 + n its own entry, number n, sends to port n."""
+    document = table_document(("exact",))
+    (own,) = (each for each in document["pipelines"][0]["tables"] if each["name"] == "t")
+    own["entries"] = [
+        {
+            "match_key": [{"match_type": "exact", "key": hex(value)}],
+            "action_entry": {"action_id": 1, "action_data": [hex(value & 0xF)]},
+            "priority": number,
+        }
+        for number, value in enumerate(values, start=1)
+    ]
+    return load_program(json.dumps(document).encode())
+
+
+def test_switches_of_one_program_share_its_entries_but_not_their_own() -> None:
+    loaded = with_constant_entries(0x11, 0x12)
+    changed, other = NativeSwitch(), NativeSwitch()
+    for made in (changed, other):
+        made.load(loaded, preinitialized=["t"])
+    changed.table_delete("t", (ExactMatch(0x11),), 0)
+    changed.table_set_default("t", ActionCall("to_port", (9,)))
+    assert [changed.process(1, frame([value]))[0][0] for value in (0x11, 0x12, 5)] == [9, 2, 9]
+    assert [other.process(1, frame([value]))[0][0] for value in (0x11, 0x12, 5)] == [1, 2, 0]
+    changed.load(loaded)
+    assert [changed.process(1, frame([value]))[0][0] for value in (0x11, 0x12, 5)] == [1, 2, 0]
 
 
 def test_errors_of_table_writes(switch: NativeSwitch) -> None:

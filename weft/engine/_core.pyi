@@ -947,6 +947,8 @@ class Switch(Node):
     def set_event_listener(self, listener: collections.abc.Callable[[], object] | None) -> None:
         """Call listener() from the engine whenever wait_event() has one more; None ends that."""
     def set_logging(self, enabled: bool) -> None: ...
+    def set_prepared_defaults(self, defaults: collections.abc.Sequence[tuple[int, object]]) -> None:
+        """Sets default actions, each a tuple of a table and a prepared action."""
     def set_watch_port_up(self, profile: int, port: int, up: bool) -> None: ...
     def start_trace(
         self, packets: int, port: int | None, ended: collections.abc.Callable[[], object] | None = None

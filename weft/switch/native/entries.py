@@ -16,18 +16,13 @@ from weft.switch.backend import (
     TableAction,
     TableEntry,
     TableKey,
-    constant_table_entries,
 )
 from weft.switch.backend.checks import check_modifiable
 from weft.switch.native.bindings import ACTION, default_binding
 from weft.switch.native.idle import IdleWatch
+from weft.switch.native.own_entries import NO_ACTION, own_entries
 from weft.switch.native.running import RunningProgram, no_entry
 from weft.switch.native.tables import NativeTable
-
-_NO_ACTION = _core.switch_abi()["kNoAction"]
-
-_UNLIMITED = 2**63
-"""Of what the program itself puts into its tables."""
 
 
 class TableEntries:
@@ -41,10 +36,12 @@ class TableEntries:
     def start(self) -> None:
         """Put the program's own default actions and entries into its tables."""
         self.idle = IdleWatch()
-        for table in self._running.tables.values():
-            self._set_default(table, None)
-            for entry in constant_table_entries(table.table):
-                self._insert(table, entry, _UNLIMITED)
+        own = own_entries(self._native, self._running.program, self._running.tables)
+        self._native.set_prepared_defaults(own.defaults)
+        inserted = self._native.insert_prepared(own.entries)
+        assert inserted == len(own.entries)
+        for table, key in own.metered:
+            self._native.set_entry_meter(table, key, None)  # counts from now on
 
     def insert(self, table: str, entry: TableEntry) -> None:
         """Add an entry."""
@@ -132,7 +129,7 @@ class TableEntries:
         if action is not None:
             binding = target.encode_action(action)
         else:
-            binding = default_binding(target.table.default_entry, _NO_ACTION)
+            binding = default_binding(target.table.default_entry, NO_ACTION)
         _with_action(self._native.table_set_default, target.index, *binding)
 
     def idle_ns(self, table: str, key: TableKey, priority: int) -> int:
